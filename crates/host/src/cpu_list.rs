@@ -1,0 +1,191 @@
+//! CPU lists as the kernel writes them: `0-3,8-11`.
+
+use serde::{Deserialize, Serialize};
+
+/// A set of CPUs, ascending. Serialises as the kernel's list format.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
+pub struct CpuList(Vec<u32>);
+
+/// Largest CPU number taken: the kernel's limit is 8192 (NR_CPUS of x86 MAXSMP).
+pub const CPU_MAX: u32 = 8191;
+
+/// What is wrong with a CPU list.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CpuListError {
+    /// Not a number, range or group.
+    #[error("\"{0}\" is not a CPU, a range like 2-5, or a group like 0-31:1/2")]
+    Syntax(String),
+    /// A range that runs backwards.
+    #[error("range \"{0}\" runs backwards")]
+    Backwards(String),
+    /// Larger than any CPU the kernel can have.
+    #[error("CPU {0} is larger than {CPU_MAX}, the most Linux can have")]
+    TooLarge(u32),
+}
+
+impl CpuList {
+    /// A list from CPU numbers in any order.
+    pub fn new(cpus: impl IntoIterator<Item = u32>) -> Self {
+        let mut cpus: Vec<u32> = cpus.into_iter().collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        Self(cpus)
+    }
+
+    /// Parses the kernel's format (lib/bitmap-str.c): numbers, ranges, `N` for the last CPU,
+    /// groups `0-31:used/of`, `all`. `last` is the CPU that `N` and `all` mean, where the caller knows one.
+    /// Empty text is the empty list.
+    ///
+    /// # Errors
+    /// What is wrong, naming the part.
+    pub fn parse(text: &str, last: Option<u32>) -> Result<Self, CpuListError> {
+        let mut cpus = Vec::new();
+        for part in text.trim().split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            Self::parse_part(part, last, &mut cpus)?;
+        }
+        Ok(Self::new(cpus))
+    }
+
+    fn parse_part(part: &str, last: Option<u32>, into: &mut Vec<u32>) -> Result<(), CpuListError> {
+        let syntax = || CpuListError::Syntax(part.into());
+        let number = |text: &str| -> Result<u32, CpuListError> {
+            let cpu = match (text, last) {
+                ("N" | "n", Some(last)) => last,
+                _ => text.parse().map_err(|_| syntax())?,
+            };
+            if cpu > CPU_MAX { Err(CpuListError::TooLarge(cpu)) } else { Ok(cpu) }
+        };
+        let (range, group) = match part.split_once(':') {
+            Some((range, group)) => {
+                let (used, of) = group.split_once('/').ok_or_else(syntax)?;
+                let used: u32 = used.parse().map_err(|_| syntax())?;
+                let of: u32 = of.parse().map_err(|_| syntax())?;
+                if used == 0 || of == 0 || used > of {
+                    return Err(syntax());
+                }
+                (range, Some((used, of)))
+            }
+            None => (part, None),
+        };
+        let (first, end) = match (range, last) {
+            ("all", Some(last)) => (0, last),
+            _ => match range.split_once('-') {
+                Some((first, end)) => (number(first)?, number(end)?),
+                None => (number(range)?, number(range)?),
+            },
+        };
+        if first > end {
+            return Err(CpuListError::Backwards(part.into()));
+        }
+        let (used, of) = group.unwrap_or((1, 1));
+        into.extend((first..=end).filter(|cpu| (cpu - first) % of < used));
+        Ok(())
+    }
+
+    /// The CPUs, ascending.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// The CPUs, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Whether the list is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Number of CPUs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether a CPU is in the list.
+    #[must_use]
+    pub fn contains(&self, cpu: u32) -> bool {
+        self.0.binary_search(&cpu).is_ok()
+    }
+
+    /// CPUs in both.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self(self.iter().filter(|&cpu| other.contains(cpu)).collect())
+    }
+
+    /// CPUs here and not in `other`.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        Self(self.iter().filter(|&cpu| !other.contains(cpu)).collect())
+    }
+
+    /// CPUs in either.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        Self::new(self.iter().chain(other.iter()))
+    }
+}
+
+impl std::fmt::Display for CpuList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut rest = self.0.as_slice();
+        let mut comma = "";
+        while let Some(&first) = rest.first() {
+            let run = rest.iter().zip(first..).take_while(|&(&cpu, n)| cpu == n).count();
+            let last = rest[run - 1];
+            match run {
+                1 => write!(f, "{comma}{first}")?,
+                _ => write!(f, "{comma}{first}-{last}")?,
+            }
+            comma = ",";
+            rest = &rest[run..];
+        }
+        Ok(())
+    }
+}
+
+impl TryFrom<String> for CpuList {
+    type Error = CpuListError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text, None)
+    }
+}
+
+impl From<CpuList> for String {
+    fn from(list: CpuList) -> Self {
+        list.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_what_the_kernel_writes_and_takes() {
+        let list = |text| CpuList::parse(text, Some(11)).map(|list| list.to_string());
+        assert_eq!(list("0-3,8-11\n").as_deref(), Ok("0-3,8-11"));
+        assert_eq!(list("3,1,2,2").as_deref(), Ok("1-3"));
+        assert_eq!(list("").as_deref(), Ok(""));
+        assert_eq!(list("8-N").as_deref(), Ok("8-11"));
+        assert_eq!(list("all").as_deref(), Ok("0-11"));
+        assert_eq!(list("0-7:1/2").as_deref(), Ok("0,2,4,6"));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        assert_eq!(CpuList::parse("1-x", None), Err(CpuListError::Syntax("1-x".into())));
+        assert_eq!(CpuList::parse("5-2", None), Err(CpuListError::Backwards("5-2".into())));
+        assert_eq!(CpuList::parse("4-N", None), Err(CpuListError::Syntax("4-N".into())));
+        assert_eq!(CpuList::parse("0-99999", None), Err(CpuListError::TooLarge(99999)));
+        assert_eq!(CpuList::parse("0-7:0/2", None), Err(CpuListError::Syntax("0-7:0/2".into())));
+    }
+}

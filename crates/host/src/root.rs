@@ -1,0 +1,3 @@
+//! root
+/// Placeholder.
+pub struct Root;

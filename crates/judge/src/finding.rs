@@ -1,0 +1,125 @@
+//! What a check answers.
+
+use rtproof_host::{CpuList, Reading};
+use serde::{Deserialize, Serialize};
+
+/// The answer of one check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Finding {
+    /// Check, e.g. `cpufreq-governor`.
+    pub check: String,
+    /// The answer.
+    pub status: Status,
+    /// One line: what is so, with names and numbers.
+    pub summary: String,
+    /// Value wanted, as text.
+    pub wanted: String,
+    /// CPUs that the finding is about; `None`: the machine.
+    pub cpus: Option<CpuList>,
+    /// What was read and where.
+    pub evidence: Vec<Evidence>,
+    /// Why it adds latency.
+    pub why: String,
+    /// Where that is known from: document, kernel file, measurement.
+    pub source: String,
+    /// What would change it; empty when nothing needs to.
+    pub remedies: Vec<Remedy>,
+}
+
+/// Status of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Status {
+    /// Adds latency.
+    Bad,
+    /// May add latency; depends on what only the user knows.
+    Doubtful,
+    /// Cannot be told, and the finding says why.
+    Unknown,
+    /// As wanted.
+    Good,
+    /// Does not concern this machine.
+    NotApplicable,
+}
+
+/// One thing read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Evidence {
+    /// Path or call.
+    pub path: String,
+    /// Value found, or why there is none.
+    pub value: String,
+}
+
+impl Evidence {
+    /// Evidence from a reading, with the value shown by `show`.
+    pub fn of<T>(reading: &Reading<T>, show: impl FnOnce(&T) -> String) -> Self {
+        let value = match reading.value() {
+            Some(value) => show(value),
+            None => reading.why_unknown().unwrap_or_default(),
+        };
+        Self { path: reading.path.clone(), value }
+    }
+}
+
+/// What would change a finding, as data: shown as text here, applied by `tune`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Remedy {
+    /// Write a value to files of /proc or /sys. Lost at reboot.
+    Write {
+        /// Paths.
+        paths: Vec<String>,
+        /// Value.
+        value: String,
+    },
+    /// Put a parameter on the kernel command line and reboot.
+    Boot {
+        /// Parameter with its value, e.g. `isolcpus=managed_irq,domain,2-3`.
+        parameter: String,
+    },
+    /// Do something to a systemd unit.
+    Unit {
+        /// Unit, e.g. `irqbalance.service`.
+        unit: String,
+        /// `disable --now`, `stop`, `mask`.
+        action: String,
+    },
+    /// A line in a configuration file.
+    File {
+        /// Path.
+        path: String,
+        /// Line to have.
+        line: String,
+    },
+    /// A command whose effect has no file of its own.
+    Command {
+        /// The command.
+        command: String,
+    },
+    /// What only a human can do: firmware, kernel package, hypervisor.
+    Manual {
+        /// What to do.
+        text: String,
+    },
+}
+
+impl std::fmt::Display for Remedy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Write { paths, value } => match paths.as_slice() {
+                [path] => write!(f, "echo {value} > {path}"),
+                paths => write!(f, "echo {value} | tee {}", paths.join(" ")),
+            },
+            Self::Boot { parameter } => write!(f, "boot with {parameter}"),
+            Self::Unit { unit, action } => write!(f, "systemctl {action} {unit}"),
+            Self::File { path, line } => write!(f, "put \"{line}\" into {path}"),
+            Self::Command { command } => write!(f, "{command}"),
+            Self::Manual { text } => write!(f, "{text}"),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What the machine is meant for: the part of the user's wishes that checks need.
+
+use rtproof_host::{CpuList, Facts};
+use rtproof_record::Options;
+
+/// What the machine is meant for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// Real-time CPUs: where latency matters.
+    pub rt_cpus: CpuList,
+    /// The other online CPUs.
+    pub housekeeping: CpuList,
+    /// Priority of the real-time application (SCHED_FIFO).
+    pub priority: u32,
+    /// Period of its loop.
+    pub period_ns: u64,
+    /// Latency it can bear.
+    pub budget_ns: Option<u64>,
+}
+
+impl Intent {
+    /// The intent behind a run.
+    #[must_use]
+    pub fn of(options: &Options, facts: &Facts) -> Self {
+        let online = facts.cpus.online.value().cloned().unwrap_or_default();
+        Self {
+            rt_cpus: options.cpus.clone(),
+            housekeeping: online.difference(&options.cpus),
+            priority: options.priority,
+            period_ns: options.period_ns,
+            budget_ns: options.requirement.budget_ns,
+        }
+    }
+}

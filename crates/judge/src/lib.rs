@@ -1,0 +1,10 @@
+//! Judging: checks of a machine's configuration, verdict over a run.
+//!
+//! Floor 3. Pure: no I/O, no clock. The same facts and the same record give the same answer.
+
+pub mod checks;
+pub mod finding;
+pub mod intent;
+
+pub use finding::{Evidence, Finding, Remedy, Status};
+pub use intent::Intent;

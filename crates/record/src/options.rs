@@ -1,0 +1,89 @@
+//! What the user asked for.
+
+use rtproof_host::{CpuList, facts::tasks::Policy};
+use serde::{Deserialize, Serialize};
+
+/// Options of a run, resolved: no defaults are left to guess.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Options {
+    /// CPUs that are measured: the real-time CPUs.
+    pub cpus: CpuList,
+    /// CPUs that run the tool's own housekeeping.
+    pub housekeeping: CpuList,
+    /// CPUs that the loads run on.
+    pub load_cpus: CpuList,
+    /// Policy asked for.
+    pub policy: Policy,
+    /// Real-time priority asked for, 1 to 99; 0 for SCHED_OTHER.
+    pub priority: u32,
+    /// Period of the wake-ups.
+    pub period_ns: u64,
+    /// Duration of the measurement.
+    pub duration_ns: u64,
+    /// How the first wake-ups of the CPUs lie to each other.
+    pub start: Start,
+    /// Latency that /dev/cpu_dma_latency was held at, in microseconds; `None`: not touched.
+    pub dma_latency_us: Option<u32>,
+    /// Load phases in order; they cover the duration.
+    pub phases: Vec<Phase>,
+    /// What the machine has to meet.
+    pub requirement: Requirement,
+}
+
+/// One phase of the run: the loads that run from `from_ns` to `to_ns` after the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Phase {
+    /// Name, e.g. `idle` or `cpu+memory+net+disk`.
+    pub name: String,
+    /// Loads, e.g. `cpu`, `cmd:make -j4`; empty when idle.
+    pub loads: Vec<String>,
+    /// Start, nanoseconds after the first wake-up.
+    pub from_ns: u64,
+    /// End, nanoseconds after the first wake-up.
+    pub to_ns: u64,
+}
+
+/// How first wake-ups lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Start {
+    /// All CPUs at the same instants.
+    Aligned,
+    /// CPU i of n at i/n of the period.
+    Staggered,
+}
+
+/// What the machine has to meet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Requirement {
+    /// A wake-up later than this is late. `None`: nothing is judged.
+    pub budget_ns: Option<u64>,
+    /// How late wake-ups count.
+    pub class: Class,
+    /// Confidence in parts per million: 950 000 is 95 %.
+    pub confidence_ppm: u32,
+    /// For class 100: late wake-ups are to be fewer than this many per 1000 hours, at the confidence.
+    pub rate_per_1000h: u64,
+}
+
+/// Class of a requirement, as the field names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Class {
+    /// Soft real-time: quantiles are reported, nothing is judged.
+    #[serde(rename = "soft")]
+    Soft,
+    /// 95 % real-time: at most one wake-up in twenty may be late.
+    #[serde(rename = "95")]
+    NinetyFive,
+    /// 100 % real-time: one late wake-up refuses the machine.
+    #[serde(rename = "100")]
+    Hundred,
+    /// Life-critical: measurement cannot certify it.
+    #[serde(rename = "safe")]
+    Safe,
+}

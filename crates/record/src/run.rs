@@ -1,0 +1,287 @@
+//! A run in memory: what a record file holds, and all that judging and rendering may use.
+
+use rtproof_host::{Facts, facts::tasks::Policy};
+use rtproof_stats::{Histogram, Moments, Sample};
+use serde::{Deserialize, Serialize};
+
+use crate::Options;
+
+/// One run, read back from its record.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Identity, times, how it ended.
+    pub meta: Meta,
+    /// What was asked.
+    pub options: Options,
+    /// The machine before the first wake-up.
+    pub facts_start: Facts,
+    /// The machine after the last one; `None` in a torn record.
+    pub facts_end: Option<Facts>,
+    /// What the measuring itself costs.
+    pub cost: Cost,
+    /// One per measured CPU.
+    pub threads: Vec<Thread>,
+    /// Host counters, one row a second.
+    pub host: Vec<HostSecond>,
+    /// Loads that ran.
+    pub loads: Vec<Load>,
+    /// What the user must know, in order of time.
+    pub notes: Vec<Note>,
+}
+
+/// Identity of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Meta {
+    /// Random identity, 32 hex digits.
+    pub run_id: String,
+    /// Version of the tool that measured.
+    pub tool_version: String,
+    /// Command line of the run.
+    pub command: Vec<String>,
+    /// Wall-clock time of the first wake-up, nanoseconds since 1970.
+    pub started_realtime_ns: u64,
+    /// CLOCK_MONOTONIC of the first wake-up: origin of all times in the record.
+    pub started_monotonic_ns: u64,
+    /// How the run ended; `None` in a torn record.
+    pub ended: Option<RunEnd>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum RunEnd {
+    /// The asked duration was measured.
+    Complete,
+    /// A signal ended it.
+    Interrupted {
+        /// Name of the signal, e.g. `SIGINT`.
+        signal: String,
+    },
+    /// The tool ended it.
+    Aborted {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What measuring costs on this machine, measured before the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cost {
+    /// Median cost of reading the clock, picoseconds.
+    pub clock_read_ps: u64,
+    /// Smallest step between two clock readings, nanoseconds.
+    pub clock_step_ns: u64,
+    /// clock_getres(CLOCK_MONOTONIC), nanoseconds; 1 with high-resolution timers.
+    pub clock_getres_ns: u64,
+    /// Cost of recording one sample, picoseconds.
+    pub record_ps: u64,
+    /// Shortest period the machine can turn round: median of sleeps that were already due, nanoseconds.
+    pub floor_ns: u64,
+}
+
+/// One measured thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thread {
+    /// Fixed properties.
+    pub info: ThreadInfo,
+    /// Totals of the run.
+    pub totals: Totals,
+    /// How it ended.
+    pub end: Option<ThreadEnd>,
+    /// Wake-up view, whole run, fine grid.
+    pub wake: Histogram,
+    /// Lateness of the missed wake-ups, whole run, fine grid. Wake-up view + this = deadline view.
+    pub missed: Histogram,
+    /// The largest samples of the run, largest first. Exact: no larger sample is left out.
+    pub top: Vec<Sample>,
+    /// Second by second.
+    pub seconds: Vec<Second>,
+}
+
+/// Fixed properties of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadInfo {
+    /// 0, 1, ...
+    pub number: u32,
+    /// CPU it is pinned to.
+    pub cpu: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// What it measures, e.g. `timer-wakeup`.
+    pub workload: String,
+    /// Policy in force.
+    pub policy: Policy,
+    /// Priority in force.
+    pub priority: u32,
+    /// Whether its memory is locked.
+    pub locked: bool,
+    /// Period.
+    pub period_ns: u64,
+    /// First wake-up, nanoseconds after the origin.
+    pub first_due_ns: u64,
+}
+
+/// How a thread ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadEnd {
+    /// Why.
+    pub reason: EndReason,
+    /// Wake-ups that were due, from the schedule alone: must equal sampled + missed.
+    pub scheduled: u64,
+    /// Minor page faults while armed.
+    pub faults_minor: u64,
+    /// Major page faults while armed.
+    pub faults_major: u64,
+    /// CPU time used while armed, nanoseconds.
+    pub cpu_time_ns: u64,
+    /// Involuntary context switches while armed.
+    pub preemptions: u64,
+}
+
+/// Why a thread stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum EndReason {
+    /// Its last wake-up was measured.
+    Complete,
+    /// The run was stopped.
+    Stopped,
+    /// Nothing emptied its results for too long: real-time threads starve the machine.
+    Starved,
+    /// Its CPU went offline or it was moved away from it.
+    CpuLost,
+    /// It panicked.
+    Panicked,
+}
+
+/// Exact sums, of a run or of one second.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Totals {
+    /// Latencies of the wake-ups that were measured (wake-up view): n, min, max, power sums.
+    pub wake: Moments,
+    /// Wake-ups that were due while the thread was still late.
+    pub missed: u64,
+    /// Sum of the lateness of the missed ones.
+    pub missed_sum_ns: u128,
+    /// Measured wake-ups later than the budget.
+    pub late_sampled: u64,
+    /// Missed wake-ups whose lateness was over the budget.
+    pub late_missed: u64,
+    /// Groups of late wake-ups, separated by at least ten periods without one.
+    pub late_clusters: u64,
+    /// Wake-ups before their time: a clock or timer fault, counted as 0 ns.
+    pub early: u64,
+}
+
+impl Totals {
+    /// Adds the totals of a later interval or of another thread.
+    pub fn merge(&mut self, other: &Self) {
+        self.wake.merge(&other.wake);
+        self.missed += other.missed;
+        self.missed_sum_ns += other.missed_sum_ns;
+        self.late_sampled += other.late_sampled;
+        self.late_missed += other.late_missed;
+        self.late_clusters += other.late_clusters;
+        self.early += other.early;
+    }
+
+    /// Wake-ups accounted for: sampled and missed.
+    #[must_use]
+    pub fn accounted(&self) -> u64 {
+        self.wake.count() + self.missed
+    }
+
+    /// Late wake-ups, sampled or missed.
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.late_sampled + self.late_missed
+    }
+}
+
+/// One second of one thread. Longer when nobody could collect: nothing is dropped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Second {
+    /// Due time of the first wake-up it covers, nanoseconds after the origin.
+    pub from_ns: u64,
+    /// Due time of the first wake-up that it no longer covers.
+    pub to_ns: u64,
+    /// Exact sums.
+    pub totals: Totals,
+    /// Due time of the largest sample, nanoseconds after the origin.
+    pub max_at_ns: u64,
+    /// Wake-up view, coarse grid, non-empty buckets (bucket, count) ascending.
+    pub wake: Vec<(u16, u64)>,
+    /// Lateness of missed wake-ups, likewise.
+    pub missed: Vec<(u16, u64)>,
+}
+
+/// Counters of the host over one second.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostSecond {
+    /// Time of the reading, nanoseconds after the origin.
+    pub at_ns: u64,
+    /// Interrupts, all CPUs (`intr` of /proc/stat).
+    pub interrupts: Option<u64>,
+    /// Context switches, all CPUs.
+    pub context_switches: Option<u64>,
+    /// Hottest thermal zone, thousandths of a degree Celsius.
+    pub temp_max_mc: Option<i64>,
+    /// Per online CPU.
+    pub cpus: Vec<HostCpuSecond>,
+}
+
+/// Counters of one CPU over one second. Times in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostCpuSecond {
+    /// CPU.
+    pub cpu: u32,
+    /// Not idle: user, nice, system, irq, softirq.
+    pub busy_ms: u64,
+    /// Stolen by the hypervisor.
+    pub steal_ms: u64,
+    /// Frequency now, Hz.
+    pub freq_hz: Option<u64>,
+}
+
+/// One load that ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Load {
+    /// Name, e.g. `memory`.
+    pub name: String,
+    /// What it did, in words: size, threads, tool.
+    pub detail: String,
+    /// Unit of its work, e.g. `bytes`, `operations`.
+    pub unit: String,
+    /// Work done.
+    pub work: u64,
+    /// Start, nanoseconds after the origin.
+    pub from_ns: u64,
+    /// End, nanoseconds after the origin.
+    pub to_ns: u64,
+    /// What went wrong with it.
+    pub error: Option<String>,
+}
+
+/// Something that the user must know of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Note {
+    /// Nanoseconds after the origin; 0 before the start.
+    pub at_ns: u64,
+    /// Stable identifier, e.g. `no-rt-right`.
+    pub id: String,
+    /// What is so and the next step to take.
+    pub text: String,
+    /// Whether it takes force from the verdict: an accepted run must have none.
+    pub weakens: bool,
+}

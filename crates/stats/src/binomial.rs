@@ -1,0 +1,160 @@
+//! Exact statements on rates from counts: Clopper-Pearson bounds and Poisson bounds.
+//!
+//! Clopper and Pearson, Biometrika 26 (1934): never below the stated confidence, at any sample size.
+
+use crate::beta::regularised;
+
+/// P(X <= k) for X ~ Binomial(n, p).
+#[must_use]
+pub fn cdf(k: u64, n: u64, p: f64) -> f64 {
+    if k >= n {
+        1.0
+    } else {
+        regularised((n - k) as f64, k as f64 + 1.0, 1.0 - p)
+    }
+}
+
+/// One-sided upper bound on the probability of an event seen `k` times in `n` trials.
+/// 1 when there were no trials.
+#[must_use]
+pub fn upper_bound(k: u64, n: u64, confidence: f64) -> f64 {
+    if k >= n {
+        return 1.0;
+    }
+    if k == 0 {
+        // (1 - p)^n = alpha
+        return -f64::exp_m1((1.0 - confidence).ln() / n as f64);
+    }
+    bisect(
+        |p| regularised(k as f64 + 1.0, (n - k) as f64, p),
+        confidence,
+    )
+}
+
+/// One-sided lower bound, likewise. 0 when nothing was seen.
+#[must_use]
+pub fn lower_bound(k: u64, n: u64, confidence: f64) -> f64 {
+    if k == 0 || n == 0 {
+        return 0.0;
+    }
+    if k >= n {
+        return ((1.0 - confidence).ln() / n as f64).exp();
+    }
+    bisect(
+        |p| regularised(k as f64, (n - k) as f64 + 1.0, p),
+        1.0 - confidence,
+    )
+}
+
+/// Trials without an event that bound its probability below `p`: smallest n with
+/// (1 - p)^n <= 1 - confidence.
+#[must_use]
+pub fn clean_trials_for(p: f64, confidence: f64) -> u64 {
+    ((1.0 - confidence).ln() / f64::ln_1p(-p)).ceil() as u64
+}
+
+/// One-sided upper bound on the mean of a Poisson count of which `k` events were seen:
+/// 2.996 for none at 95 %. Divide by the exposure for a rate.
+#[must_use]
+pub fn poisson_upper(k: u64, confidence: f64) -> f64 {
+    if k == 0 {
+        return -(1.0 - confidence).ln();
+    }
+    // P(X <= k; m) = 1 - confidence, found by bisection on the exact sum.
+    let tail = |mean: f64| {
+        let (mut term, mut sum) = ((-mean).exp(), (-mean).exp());
+        for i in 1..=k {
+            term *= mean / i as f64;
+            sum += term;
+        }
+        sum
+    };
+    let (mut low, mut high) = (k as f64, 2.0 * k as f64 + 50.0);
+    for _ in 0..200 {
+        let mid = f64::midpoint(low, high);
+        if tail(mid) > 1.0 - confidence {
+            low = mid
+        } else {
+            high = mid
+        }
+    }
+    high
+}
+
+/// The p at which an increasing function reaches `target`.
+fn bisect(f: impl Fn(f64) -> f64, target: f64) -> f64 {
+    // On a logarithmic scale first: bounds of 1e-9 need relative, not absolute, precision.
+    let (mut low, mut high) = (-70.0_f64, 0.0_f64);
+    for _ in 0..120 {
+        let mid = f64::midpoint(low, high);
+        if f(mid.exp()) < target {
+            low = mid
+        } else {
+            high = mid
+        }
+    }
+    high.exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(got: f64, want: f64, relative: f64) {
+        assert!(
+            (got / want - 1.0).abs() < relative,
+            "got {got}, want {want}"
+        );
+    }
+
+    #[test]
+    fn upper_bounds_of_the_literature() {
+        close(upper_bound(0, 3000, 0.95), 9.980_790e-4, 1e-6);
+        close(upper_bound(0, 5000, 0.95), 5.989_670e-4, 1e-6);
+        close(upper_bound(2, 1_000_000, 0.95), 6.295_780_1e-6, 1e-7);
+    }
+
+    #[test]
+    fn five_percent_class() {
+        // n / k at which the 95 % upper bound first falls below 5 %.
+        for (n, k) in [
+            (59, 0),
+            (93, 1),
+            (124, 2),
+            (153, 3),
+            (181, 4),
+            (208, 5),
+            (1000, 38),
+        ] {
+            assert!(upper_bound(k, n, 0.95) < 0.05, "{n}/{k}");
+            assert!(upper_bound(k, n - 1, 0.95) >= 0.05 || n == 1000, "{n}/{k}");
+        }
+        assert!(upper_bound(39, 1000, 0.95) >= 0.05);
+        assert!(upper_bound(224, 5000, 0.95) < 0.05 && upper_bound(225, 5000, 0.95) >= 0.05);
+        assert_eq!(clean_trials_for(0.05, 0.95), 59);
+        assert_eq!(clean_trials_for(1e-6, 0.95), 2_995_731);
+    }
+
+    #[test]
+    fn poisson_bounds() {
+        let at95 = [2.99573, 4.74386, 6.29579, 7.75366, 9.15352, 10.51303];
+        let at99 = [4.60517, 6.63835, 8.40595, 10.04512, 11.60463, 13.10848];
+        for k in 0..6 {
+            close(poisson_upper(k as u64, 0.95), at95[k], 1e-5);
+            close(poisson_upper(k as u64, 0.99), at99[k], 1e-5);
+        }
+    }
+
+    #[test]
+    fn bounds_are_complementary() {
+        for (k, n) in [(1, 10), (5, 100), (50, 100), (99, 100), (7, 100_000)] {
+            let (low, high) = (lower_bound(k, n, 0.95), upper_bound(k, n, 0.95));
+            assert!(low < k as f64 / n as f64 && k as f64 / n as f64 <= high);
+            close(lower_bound(n - k, n, 0.95), 1.0 - high, 1e-9);
+        }
+        assert_eq!(
+            (lower_bound(0, 9, 0.95), upper_bound(0, 0, 0.95)),
+            (0.0, 1.0)
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Quantiles with their order-statistics intervals, from a histogram.
+//!
+//! Convention, printed with every report: the q-quantile is the value of rank ceil(q n), shown as
+//! the upper edge of its bucket. The interval [x_r, x_s] covers the true quantile with at least the
+//! stated confidence for independent samples, whatever the distribution (David and Nagaraja, Order
+//! Statistics, section 7.1).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Histogram, binomial::cdf};
+
+/// A quantile as a fraction with an exact complement: q = 1 - `above`/`of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Q {
+    /// Parts above the quantile.
+    pub above: u64,
+    /// Of so many.
+    pub of: u64,
+}
+
+impl Q {
+    /// Median.
+    pub const P50: Self = Self { above: 1, of: 2 };
+    /// The quantiles of a report, p50 to p99.99999.
+    pub const REPORT: [Self; 8] = [
+        Self::P50,
+        Self { above: 1, of: 10 },
+        Self { above: 1, of: 100 },
+        Self {
+            above: 1,
+            of: 1_000,
+        },
+        Self {
+            above: 1,
+            of: 10_000,
+        },
+        Self {
+            above: 1,
+            of: 100_000,
+        },
+        Self {
+            above: 1,
+            of: 1_000_000,
+        },
+        Self {
+            above: 1,
+            of: 10_000_000,
+        },
+    ];
+
+    /// q as a number.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        1.0 - self.above as f64 / self.of as f64
+    }
+
+    /// Rank ceil(q n), 1 = smallest; exact.
+    #[must_use]
+    pub fn rank(self, n: u64) -> u64 {
+        // ceil(n - n above / of) = n - floor(n above / of)
+        let above = u128::from(n) * u128::from(self.above) / u128::from(self.of);
+        n - u64::try_from(above).unwrap_or(n)
+    }
+
+    /// Name as the field writes it: `p50`, `p99.9`.
+    #[must_use]
+    pub fn name(self) -> String {
+        let percent = 100.0 * self.value();
+        let decimals = (self.of as f64).log10().ceil() as usize;
+        let text = format!("{percent:.*}", decimals.saturating_sub(2));
+        format!("p{text}")
+    }
+}
+
+/// A quantile and what is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Quantile {
+    /// Which.
+    pub q: Q,
+    /// The value, upper edge of its bucket; `None` with fewer than 1/(1-q) samples.
+    pub value_ns: Option<u64>,
+    /// Lower end of the interval; `None` when there is none at this sample size.
+    pub low_ns: Option<u64>,
+    /// Upper end; `None`: the samples give no finite upper bound.
+    pub high_ns: Option<u64>,
+}
+
+/// Ranks r and s (1-based) of a two-sided interval for the q-quantile: the largest r with
+/// P(B <= r-1) <= alpha/2 and the smallest s with P(B <= s-1) >= 1 - alpha/2, B ~ Binomial(n, q).
+/// `None` where no rank will do.
+#[must_use]
+pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
+    if n == 0 {
+        return (None, None);
+    }
+    let tail = (1.0 - confidence) / 2.0;
+    // Smallest k in 0..=n with cdf(k) > tail; then r = k (cdf(r - 1) <= tail).
+    let first = |above: &dyn Fn(f64) -> bool| {
+        let (mut low, mut high) = (0, n);
+        while low < high {
+            let mid = low + (high - low) / 2;
+            if above(cdf(mid, n, q)) {
+                high = mid
+            } else {
+                low = mid + 1
+            }
+        }
+        low
+    };
+    let r = first(&|p| p > tail);
+    let s = first(&|p| p >= 1.0 - tail) + 1;
+    ((r > 0).then_some(r), (s <= n).then_some(s))
+}
+
+/// A quantile of a histogram, with its interval. `n_eff` is the number of independent samples that
+/// the histogram is worth; the interval widens accordingly.
+#[must_use]
+pub fn of(histogram: &Histogram, q: Q, confidence: f64, n_eff: u64) -> Quantile {
+    let n = histogram.total();
+    let enough = u128::from(n) * u128::from(q.above) >= u128::from(q.of);
+    let value_ns = enough.then(|| histogram.value_at_rank(q.rank(n))).flatten();
+    let n_eff = n_eff.clamp(u64::from(n > 0), n.max(1));
+    let (r, s) = interval_ranks(n_eff, q.value(), confidence);
+    // Ranks among n_eff independent samples stand for the same fractions of the n recorded ones.
+    let scale = |rank: u64| {
+        let scaled = u128::from(rank) * u128::from(n) / u128::from(n_eff.max(1));
+        u64::try_from(scaled).unwrap_or(n).clamp(1, n.max(1))
+    };
+    let at = |rank: Option<u64>| rank.and_then(|rank| histogram.value_at_rank(scale(rank)));
+    Quantile {
+        q,
+        value_ns,
+        low_ns: at(r).filter(|_| enough),
+        high_ns: at(s).filter(|_| enough),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Layout;
+
+    #[test]
+    fn ranks_of_the_literature() {
+        let ranks = |n, q| interval_ranks(n, q, 0.95);
+        assert_eq!(ranks(100, 0.5), (Some(40), Some(61)));
+        assert_eq!(ranks(1000, 0.99), (Some(983), Some(997)));
+        assert_eq!(ranks(5000, 0.99), (Some(4936), Some(4964)));
+        assert_eq!(ranks(5000, 0.999), (Some(4990), Some(5000)));
+        assert_eq!(ranks(100_000, 0.9999), (Some(99_983), Some(99_997)));
+        assert_eq!(ranks(300, 0.99), (Some(293), None), "no finite upper bound");
+        assert_eq!(ranks(0, 0.99), (None, None));
+    }
+
+    #[test]
+    fn first_sample_sizes_with_a_finite_upper_bound() {
+        for (q, n) in [
+            (0.99, 368),
+            (0.999, 3688),
+            (0.9999, 36_888),
+            (0.99999, 368_888),
+        ] {
+            assert!(interval_ranks(n, q, 0.95).1.is_some(), "{q}");
+            assert!(interval_ranks(n - 2, q, 0.95).1.is_none(), "{q}");
+        }
+    }
+
+    #[test]
+    fn names_and_ranks_are_exact() {
+        let names: Vec<_> = Q::REPORT.iter().map(|q| q.name()).collect();
+        assert_eq!(names[..5], ["p50", "p90", "p99", "p99.9", "p99.99"]);
+        assert_eq!(names[7], "p99.99999");
+        assert_eq!(Q { above: 1, of: 1000 }.rank(1000), 999);
+        assert_eq!(Q::P50.rank(5), 3);
+        assert_eq!(
+            Q { above: 1, of: 10 }.rank(u64::MAX),
+            u64::MAX - u64::MAX / 10
+        );
+    }
+
+    #[test]
+    fn a_quantile_of_too_few_samples_is_none() {
+        let mut h = Histogram::new(Layout::FINE);
+        (1..=100).for_each(|v| h.record(v));
+        let p999 = of(&h, Q { above: 1, of: 1000 }, 0.95, 100);
+        assert_eq!((p999.value_ns, p999.high_ns), (None, None));
+        let p50 = of(&h, Q::P50, 0.95, 100);
+        assert_eq!(
+            (p50.value_ns, p50.low_ns, p50.high_ns),
+            (Some(50), Some(40), Some(61))
+        );
+        let dependent = of(&h, Q::P50, 0.95, 25);
+        assert!(dependent.high_ns > p50.high_ns && dependent.low_ns < p50.low_ns);
+    }
+}
