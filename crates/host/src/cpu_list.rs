@@ -24,6 +24,9 @@ pub enum CpuListError {
     /// Larger than any CPU the kernel can have.
     #[error("CPU {0} is larger than {CPU_MAX}, the most Linux can have")]
     TooLarge(u32),
+    /// Not a mask.
+    #[error("\"{0}\" is not a mask of CPUs in hexadecimal like ff or 1,00000000")]
+    Mask(String),
 }
 
 impl CpuList {
@@ -49,11 +52,34 @@ impl CpuList {
         Ok(Self::new(cpus))
     }
 
+    /// Parses the kernel's mask format: hexadecimal, the last digit holds CPUs 0 to 3, groups of 32
+    /// CPUs separated by commas, `0x` allowed. Empty text is the empty list.
+    ///
+    /// # Errors
+    /// The text, where it is no mask.
+    pub fn parse_mask(text: &str) -> Result<Self, CpuListError> {
+        let mask = text.trim();
+        let wrong = || CpuListError::Mask(mask.into());
+        let digits = mask.strip_prefix("0x").unwrap_or(mask);
+        let mut cpus = Vec::new();
+        let mut first = 0u32;
+        // The kernel pads every group but the first to eight digits (lib/bitmap-str.c, `%*pb`).
+        for digit in digits.chars().rev().filter(|&c| c != ',') {
+            let bits = digit.to_digit(16).ok_or_else(wrong)?;
+            cpus.extend((0..4).filter(|bit| bits & (1 << bit) != 0).map(|bit| first + bit));
+            first += 4;
+        }
+        match cpus.last() {
+            Some(&cpu) if cpu > CPU_MAX => Err(CpuListError::TooLarge(cpu)),
+            _ => Ok(Self(cpus)),
+        }
+    }
+
     fn parse_part(part: &str, last: Option<u32>, into: &mut Vec<u32>) -> Result<(), CpuListError> {
         let syntax = || CpuListError::Syntax(part.into());
         let number = |text: &str| -> Result<u32, CpuListError> {
             let cpu = match (text, last) {
-                ("N" | "n", Some(last)) => last,
+                ("N", Some(last)) => last,
                 _ => text.parse().map_err(|_| syntax())?,
             };
             if cpu > CPU_MAX { Err(CpuListError::TooLarge(cpu)) } else { Ok(cpu) }
@@ -178,6 +204,18 @@ mod tests {
         assert_eq!(list("8-N").as_deref(), Ok("8-11"));
         assert_eq!(list("all").as_deref(), Ok("0-11"));
         assert_eq!(list("0-7:1/2").as_deref(), Ok("0,2,4,6"));
+    }
+
+    #[test]
+    fn parses_masks() {
+        let mask = |text| CpuList::parse_mask(text).map(|list| list.to_string());
+        assert_eq!(mask("3\n").as_deref(), Ok("0-1"));
+        assert_eq!(mask("ffff,00000000,00000001").as_deref(), Ok("0,64-79"));
+        assert_eq!(mask("0x000007e0").as_deref(), Ok("5-10"));
+        assert_eq!(mask("").as_deref(), Ok(""));
+        assert_eq!(mask("3g"), Err(CpuListError::Mask("3g".into())));
+        let wide = format!("1{}", "0".repeat(4096));
+        assert_eq!(CpuList::parse_mask(&wide), Err(CpuListError::TooLarge(16384)));
     }
 
     #[test]

@@ -4,12 +4,24 @@
 //! Floor 1. Nothing else in the house opens a path under /proc, /sys, /etc or /boot. Parsers take
 //! bytes; readers take a [`Root`]; what cannot be read stays unknown, with the path asked.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make the machines that they read")
+)]
+
 pub mod cpu_list;
 pub mod facts;
+pub mod flatten;
+pub mod pm_qos;
 pub mod reading;
 pub mod root;
+pub mod sample;
+#[cfg(test)]
+mod testing;
 
 pub use cpu_list::CpuList;
 pub use facts::Facts;
+pub use flatten::{FactChange, FactRow, changes, condition_id};
 pub use reading::Reading;
-pub use root::Root;
+pub use root::{Root, RootError};
+pub use sample::{HostSample, HostSampler};

@@ -97,6 +97,41 @@ impl<T> Reading<T> {
         }
     }
 
+    /// This value where it is known, else the one that `other` reads. Where neither is known, the
+    /// path names both and a refusal or a malformed file tells more than an absent one.
+    #[must_use]
+    pub fn or_else(self, other: impl FnOnce() -> Self) -> Self {
+        if self.value().is_some() {
+            return self;
+        }
+        let other = other();
+        if other.value().is_some() {
+            return other;
+        }
+        let path = format!("{}, {}", self.path, other.path);
+        let state = if self.is_absent() { other.state } else { self.state };
+        Self { path, state }
+    }
+
+    /// The same state under another path: for a value that took several files.
+    #[must_use]
+    pub fn with_path(self, path: impl Into<String>) -> Self {
+        Self { path: path.into(), state: self.state }
+    }
+
+    /// A reading of the reference.
+    pub fn as_ref(&self) -> Reading<&T> {
+        let state = match &self.state {
+            State::Known { value } => State::Known { value },
+            State::Absent => State::Absent,
+            State::Denied { why } => State::Denied { why: why.clone() },
+            State::Malformed { found, expected } => {
+                State::Malformed { found: found.clone(), expected: expected.clone() }
+            }
+        };
+        Reading { path: self.path.clone(), state }
+    }
+
     /// Why the value is unknown, as a phrase without the path; `None` when it is known.
     pub fn why_unknown(&self) -> Option<String> {
         match &self.state {
@@ -106,6 +141,37 @@ impl<T> Reading<T> {
             State::Malformed { found, expected } => {
                 Some(format!("holds \"{found}\", expected {expected}"))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_known_wins_and_a_refusal_outlasts_an_absence() {
+        let absent = || Reading::<u32>::absent("a");
+        let denied = || Reading::<u32>::denied("d", "no");
+        assert_eq!(absent().or_else(|| Reading::known("k", 1)), Reading::known("k", 1));
+        assert_eq!(Reading::known("k", 1).or_else(absent), Reading::known("k", 1));
+        assert_eq!(denied().or_else(|| Reading::known("k", 1)), Reading::known("k", 1));
+        assert_eq!(absent().or_else(denied), Reading::denied("a, d", "no"));
+        assert_eq!(denied().or_else(absent), Reading::denied("d, a", "no"));
+        assert_eq!(absent().or_else(absent), Reading::absent("a, a"));
+    }
+
+    #[test]
+    fn every_state_survives_json() {
+        let readings = [
+            Reading::known("p", 1u32),
+            Reading::absent("p"),
+            Reading::denied("p", "why"),
+            Reading::malformed("p", "found\n", "a number"),
+        ];
+        for reading in readings {
+            let json = serde_json::to_string(&reading).unwrap();
+            assert_eq!(serde_json::from_str::<Reading<u32>>(&json).unwrap(), reading, "{json}");
         }
     }
 }

@@ -5,6 +5,11 @@
 pub mod checks;
 pub mod finding;
 pub mod intent;
+pub mod report;
+pub mod units;
+pub mod verdict;
 
 pub use finding::{Evidence, Finding, Remedy, Status};
 pub use intent::Intent;
+pub use report::Report;
+pub use verdict::{Answer, Verdict};

@@ -1,5 +1,20 @@
 //! Measuring: real-time threads, what they do each cycle, and what disturbs them.
 //!
-//! Floor 2. The only crate with unsafe code, all of it in `sys`.
+//! Floor 2. The only crate with unsafe code, all of it in `sys.rs`.
 
+pub mod calibrate;
+pub mod cycle;
 pub mod loads;
+pub mod session;
+pub mod slot;
+#[expect(
+    unsafe_code,
+    reason = "the one file for calls that no safe crate wraps"
+)]
+mod sys;
+pub mod thread;
+pub mod workloads;
+
+pub use session::{Plan, Session, SessionError};
+pub use slot::Slot;
+pub use thread::{EndReason, Policy, Report, Started, is_armed};

@@ -18,11 +18,7 @@ fn ln_gamma(x: f64) -> f64 {
     ];
     let x = x - 1.0;
     let t = x + 7.5;
-    let sum = C
-        .iter()
-        .enumerate()
-        .skip(1)
-        .fold(C[0], |sum, (i, c)| sum + c / (x + i as f64));
+    let sum = C.iter().enumerate().skip(1).fold(C[0], |sum, (i, c)| sum + c / (x + i as f64));
     0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
 }
 

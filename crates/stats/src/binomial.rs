@@ -7,11 +7,7 @@ use crate::beta::regularised;
 /// P(X <= k) for X ~ Binomial(n, p).
 #[must_use]
 pub fn cdf(k: u64, n: u64, p: f64) -> f64 {
-    if k >= n {
-        1.0
-    } else {
-        regularised((n - k) as f64, k as f64 + 1.0, 1.0 - p)
-    }
+    if k >= n { 1.0 } else { regularised((n - k) as f64, k as f64 + 1.0, 1.0 - p) }
 }
 
 /// One-sided upper bound on the probability of an event seen `k` times in `n` trials.
@@ -25,10 +21,7 @@ pub fn upper_bound(k: u64, n: u64, confidence: f64) -> f64 {
         // (1 - p)^n = alpha
         return -f64::exp_m1((1.0 - confidence).ln() / n as f64);
     }
-    bisect(
-        |p| regularised(k as f64 + 1.0, (n - k) as f64, p),
-        confidence,
-    )
+    bisect(|p| regularised(k as f64 + 1.0, (n - k) as f64, p), confidence)
 }
 
 /// One-sided lower bound, likewise. 0 when nothing was seen.
@@ -40,10 +33,7 @@ pub fn lower_bound(k: u64, n: u64, confidence: f64) -> f64 {
     if k >= n {
         return ((1.0 - confidence).ln() / n as f64).exp();
     }
-    bisect(
-        |p| regularised(k as f64, (n - k) as f64 + 1.0, p),
-        1.0 - confidence,
-    )
+    bisect(|p| regularised(k as f64, (n - k) as f64 + 1.0, p), 1.0 - confidence)
 }
 
 /// Trials without an event that bound its probability below `p`: smallest n with
@@ -72,11 +62,7 @@ pub fn poisson_upper(k: u64, confidence: f64) -> f64 {
     let (mut low, mut high) = (k as f64, 2.0 * k as f64 + 50.0);
     for _ in 0..200 {
         let mid = f64::midpoint(low, high);
-        if tail(mid) > 1.0 - confidence {
-            low = mid
-        } else {
-            high = mid
-        }
+        if tail(mid) > 1.0 - confidence { low = mid } else { high = mid }
     }
     high
 }
@@ -87,11 +73,7 @@ fn bisect(f: impl Fn(f64) -> f64, target: f64) -> f64 {
     let (mut low, mut high) = (-70.0_f64, 0.0_f64);
     for _ in 0..120 {
         let mid = f64::midpoint(low, high);
-        if f(mid.exp()) < target {
-            low = mid
-        } else {
-            high = mid
-        }
+        if f(mid.exp()) < target { low = mid } else { high = mid }
     }
     high.exp()
 }
@@ -101,10 +83,7 @@ mod tests {
     use super::*;
 
     fn close(got: f64, want: f64, relative: f64) {
-        assert!(
-            (got / want - 1.0).abs() < relative,
-            "got {got}, want {want}"
-        );
+        assert!((got / want - 1.0).abs() < relative, "got {got}, want {want}");
     }
 
     #[test]
@@ -117,15 +96,7 @@ mod tests {
     #[test]
     fn five_percent_class() {
         // n / k at which the 95 % upper bound first falls below 5 %.
-        for (n, k) in [
-            (59, 0),
-            (93, 1),
-            (124, 2),
-            (153, 3),
-            (181, 4),
-            (208, 5),
-            (1000, 38),
-        ] {
+        for (n, k) in [(59, 0), (93, 1), (124, 2), (153, 3), (181, 4), (208, 5), (1000, 38)] {
             assert!(upper_bound(k, n, 0.95) < 0.05, "{n}/{k}");
             assert!(upper_bound(k, n - 1, 0.95) >= 0.05 || n == 1000, "{n}/{k}");
         }
@@ -152,9 +123,6 @@ mod tests {
             assert!(low < k as f64 / n as f64 && k as f64 / n as f64 <= high);
             close(lower_bound(n - k, n, 0.95), 1.0 - high, 1e-9);
         }
-        assert_eq!(
-            (lower_bound(0, 9, 0.95), upper_bound(0, 0, 0.95)),
-            (0.0, 1.0)
-        );
+        assert_eq!((lower_bound(0, 9, 0.95), upper_bound(0, 0, 0.95)), (0.0, 1.0));
     }
 }

@@ -14,10 +14,7 @@ pub fn clusters(times_ns: impl IntoIterator<Item = u64>, period_ns: u64) -> u64 
     let mut times: Vec<u64> = times_ns.into_iter().collect();
     times.sort_unstable();
     let gap = period_ns.saturating_mul(GAP_PERIODS);
-    let breaks = times
-        .windows(2)
-        .filter(|pair| pair[1] - pair[0] > gap)
-        .count() as u64;
+    let breaks = times.windows(2).filter(|pair| pair[1] - pair[0] > gap).count() as u64;
     if times.is_empty() { 0 } else { breaks + 1 }
 }
 
@@ -41,12 +38,7 @@ mod tests {
         assert_eq!(clusters([5 * ms], ms), 1);
         assert_eq!(clusters((0..13).map(|i| i * ms), ms), 1);
         assert_eq!(clusters([0, 10 * ms, 21 * ms], ms), 2);
-        let top: Vec<_> = [0, 1, 2, 50]
-            .map(|i| Sample {
-                due_ns: i * ms,
-                latency_ns: 9,
-            })
-            .into();
+        let top: Vec<_> = [0, 1, 2, 50].map(|i| Sample { due_ns: i * ms, latency_ns: 9 }).into();
         assert_eq!(extremal_index(&top, ms), 0.5);
         assert_eq!(extremal_index(&[], ms), 1.0);
     }

@@ -43,11 +43,7 @@ impl Layout {
     #[must_use]
     #[inline(always)]
     pub const fn index(self, value_ns: u64) -> usize {
-        let value = if value_ns > VALUE_MAX {
-            VALUE_MAX
-        } else {
-            value_ns
-        };
+        let value = if value_ns > VALUE_MAX { VALUE_MAX } else { value_ns };
         let msb = 63 - (value | 1).leading_zeros();
         let e = msb.saturating_sub(self.sub_bits as u32);
         ((e as usize) << self.sub_bits) + (value >> e) as usize
@@ -79,10 +75,7 @@ impl Layout {
     /// If `to` is the finer grid.
     #[must_use]
     pub const fn coarsen(self, index: usize, to: Self) -> usize {
-        assert!(
-            to.sub_bits <= self.sub_bits,
-            "coarsening only goes to fewer sub-bucket bits"
-        );
+        assert!(to.sub_bits <= self.sub_bits, "coarsening only goes to fewer sub-bucket bits");
         to.index(self.lower(index))
     }
 }
@@ -99,11 +92,7 @@ impl Histogram {
     /// An empty histogram. Allocates all it will ever need.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
-        Self {
-            layout,
-            counts: vec![0; layout.len()].into_boxed_slice(),
-            total: 0,
-        }
+        Self { layout, counts: vec![0; layout.len()].into_boxed_slice(), total: 0 }
     }
 
     /// The grid.
@@ -147,23 +136,16 @@ impl Histogram {
             return;
         }
         assert!(count == 1 || step_ns > 0, "a progression needs a step");
-        let last_ns = first_ns
-            .checked_sub(step_ns * (count - 1))
-            .expect("progression below zero");
+        let last_ns = first_ns.checked_sub(step_ns * (count - 1)).expect("progression below zero");
         let mut index = self.layout.index(last_ns);
         let mut below = 0; // values of the progression that lie below the current bucket
         while below < count {
-            let upper = if index + 1 == self.layout.len() {
-                u64::MAX
-            } else {
-                self.layout.upper(index)
-            };
+            let upper =
+                if index + 1 == self.layout.len() { u64::MAX } else { self.layout.upper(index) };
             // Values are last + i * step, i in 0..count: how many are <= upper?
             let up_to = match upper.checked_sub(last_ns) {
                 None => 0,
-                Some(above) => above
-                    .checked_div(step_ns)
-                    .map_or(count, |i| count.min(i + 1)),
+                Some(above) => above.checked_div(step_ns).map_or(count, |i| count.min(i + 1)),
             };
             self.counts[index] += up_to - below;
             below = up_to;
@@ -178,10 +160,7 @@ impl Histogram {
     /// If the grid has no such bucket.
     pub fn add_bucket(&mut self, index: usize, n: u64) -> Result<(), NoSuchBucket> {
         let len = self.counts.len();
-        let count = self
-            .counts
-            .get_mut(index)
-            .ok_or(NoSuchBucket { index, len })?;
+        let count = self.counts.get_mut(index).ok_or(NoSuchBucket { index, len })?;
         *count = count.saturating_add(n);
         self.total = self.total.saturating_add(n);
         Ok(())
@@ -208,11 +187,7 @@ impl Histogram {
 
     /// Non-empty buckets in ascending order: (bucket, count).
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.counts
-            .iter()
-            .copied()
-            .enumerate()
-            .filter(|&(_, n)| n > 0)
+        self.counts.iter().copied().enumerate().filter(|&(_, n)| n > 0)
     }
 
     /// Empties the histogram; the memory stays.
@@ -244,11 +219,7 @@ impl Histogram {
     pub fn count_above(&self, value_ns: u64) -> (u64, u64) {
         let at = self.layout.index(value_ns);
         let sure: u64 = self.counts[at + 1..].iter().sum();
-        let maybe = if self.layout.upper(at) > value_ns {
-            self.counts[at]
-        } else {
-            0
-        };
+        let maybe = if self.layout.upper(at) > value_ns { self.counts[at] } else { 0 };
         (sure, sure + maybe)
     }
 

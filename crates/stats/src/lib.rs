@@ -10,7 +10,9 @@ pub mod histogram;
 pub mod moments;
 pub mod quantile;
 pub mod top;
+mod totals;
 
 pub use histogram::{Histogram, Layout};
 pub use moments::Moments;
 pub use top::{Sample, TopSamples};
+pub use totals::Totals;

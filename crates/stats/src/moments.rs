@@ -23,16 +23,7 @@ pub struct Moments {
 
 impl Default for Moments {
     fn default() -> Self {
-        Self {
-            n: 0,
-            min: u64::MAX,
-            max: 0,
-            s1: 0,
-            s2: 0,
-            s3: 0,
-            s4: 0,
-            higher_lost: false,
-        }
+        Self { n: 0, min: u64::MAX, max: 0, s1: 0, s2: 0, s3: 0, s4: 0, higher_lost: false }
     }
 }
 
@@ -70,16 +61,19 @@ impl Moments {
     fn add_higher(&mut self, x3: Option<u128>, x4: Option<u128>) {
         // Half of the range is left to the values that are added without a check.
         let half = u128::MAX / 2;
-        let s3 = x3
-            .and_then(|x3| self.s3.checked_add(x3))
-            .filter(|&s3| s3 <= half);
-        let s4 = x4
-            .and_then(|x4| self.s4.checked_add(x4))
-            .filter(|&s4| s4 <= half);
+        let s3 = x3.and_then(|x3| self.s3.checked_add(x3)).filter(|&s3| s3 <= half);
+        let s4 = x4.and_then(|x4| self.s4.checked_add(x4)).filter(|&s4| s4 <= half);
         match (s3, s4) {
             (Some(s3), Some(s4)) if !self.higher_lost => (self.s3, self.s4) = (s3, s4),
             _ => (self.s3, self.s4, self.higher_lost) = (0, 0, true),
         }
+    }
+
+    /// Whether a value would be the largest so far.
+    #[must_use]
+    #[inline(always)]
+    pub const fn is_new_max(&self, value_ns: u64) -> bool {
+        value_ns > self.max || self.n == 0
     }
 
     /// Adds the sums of other values.
@@ -145,11 +139,7 @@ impl Moments {
     /// The power sums x, x^2, x^3, x^4; the last two are `None` when they did not fit.
     #[must_use]
     pub const fn power_sums(&self) -> (u128, u128, Option<(u128, u128)>) {
-        let higher = if self.higher_lost {
-            None
-        } else {
-            Some((self.s3, self.s4))
-        };
+        let higher = if self.higher_lost { None } else { Some((self.s3, self.s4)) };
         (self.s1, self.s2, higher)
     }
 
@@ -170,16 +160,7 @@ impl Moments {
             return Self::default();
         }
         let (s3, s4) = higher.unwrap_or_default();
-        Self {
-            n,
-            min,
-            max,
-            s1,
-            s2,
-            s3,
-            s4,
-            higher_lost: higher.is_none(),
-        }
+        Self { n, min, max, s1, s2, s3, s4, higher_lost: higher.is_none() }
     }
 }
 
@@ -221,10 +202,7 @@ mod tests {
         let hour = 3_600_000_000_000;
         let moments = of([hour; 1000]);
         assert_eq!(moments.power_sums().2, None);
-        assert_eq!(
-            (moments.mean(), moments.sd()),
-            (Some(hour as f64), Some(0.0))
-        );
+        assert_eq!((moments.mean(), moments.sd()), (Some(hour as f64), Some(0.0)));
         assert_eq!((moments.min(), moments.max()), (Some(hour), Some(hour)));
         let small = of([3, 5]);
         assert_eq!(small.power_sums(), (8, 34, Some((152, 706))));
@@ -233,10 +211,7 @@ mod tests {
     #[test]
     fn nothing_has_no_mean() {
         let none = Moments::default();
-        assert_eq!(
-            (none.mean(), none.sd(), none.min(), none.max()),
-            (None, None, None, None)
-        );
+        assert_eq!((none.mean(), none.sd(), none.min(), none.max()), (None, None, None, None));
         assert_eq!(of([7]).sd(), None);
     }
 }

@@ -27,26 +27,11 @@ impl Q {
         Self::P50,
         Self { above: 1, of: 10 },
         Self { above: 1, of: 100 },
-        Self {
-            above: 1,
-            of: 1_000,
-        },
-        Self {
-            above: 1,
-            of: 10_000,
-        },
-        Self {
-            above: 1,
-            of: 100_000,
-        },
-        Self {
-            above: 1,
-            of: 1_000_000,
-        },
-        Self {
-            above: 1,
-            of: 10_000_000,
-        },
+        Self { above: 1, of: 1_000 },
+        Self { above: 1, of: 10_000 },
+        Self { above: 1, of: 100_000 },
+        Self { above: 1, of: 1_000_000 },
+        Self { above: 1, of: 10_000_000 },
     ];
 
     /// q as a number.
@@ -101,11 +86,7 @@ pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u
         let (mut low, mut high) = (0, n);
         while low < high {
             let mid = low + (high - low) / 2;
-            if above(cdf(mid, n, q)) {
-                high = mid
-            } else {
-                low = mid + 1
-            }
+            if above(cdf(mid, n, q)) { high = mid } else { low = mid + 1 }
         }
         low
     };
@@ -129,12 +110,7 @@ pub fn of(histogram: &Histogram, q: Q, confidence: f64, n_eff: u64) -> Quantile 
         u64::try_from(scaled).unwrap_or(n).clamp(1, n.max(1))
     };
     let at = |rank: Option<u64>| rank.and_then(|rank| histogram.value_at_rank(scale(rank)));
-    Quantile {
-        q,
-        value_ns,
-        low_ns: at(r).filter(|_| enough),
-        high_ns: at(s).filter(|_| enough),
-    }
+    Quantile { q, value_ns, low_ns: at(r).filter(|_| enough), high_ns: at(s).filter(|_| enough) }
 }
 
 #[cfg(test)]
@@ -156,12 +132,7 @@ mod tests {
 
     #[test]
     fn first_sample_sizes_with_a_finite_upper_bound() {
-        for (q, n) in [
-            (0.99, 368),
-            (0.999, 3688),
-            (0.9999, 36_888),
-            (0.99999, 368_888),
-        ] {
+        for (q, n) in [(0.99, 368), (0.999, 3688), (0.9999, 36_888), (0.99999, 368_888)] {
             assert!(interval_ranks(n, q, 0.95).1.is_some(), "{q}");
             assert!(interval_ranks(n - 2, q, 0.95).1.is_none(), "{q}");
         }
@@ -174,10 +145,7 @@ mod tests {
         assert_eq!(names[7], "p99.99999");
         assert_eq!(Q { above: 1, of: 1000 }.rank(1000), 999);
         assert_eq!(Q::P50.rank(5), 3);
-        assert_eq!(
-            Q { above: 1, of: 10 }.rank(u64::MAX),
-            u64::MAX - u64::MAX / 10
-        );
+        assert_eq!(Q { above: 1, of: 10 }.rank(u64::MAX), u64::MAX - u64::MAX / 10);
     }
 
     #[test]
@@ -187,10 +155,7 @@ mod tests {
         let p999 = of(&h, Q { above: 1, of: 1000 }, 0.95, 100);
         assert_eq!((p999.value_ns, p999.high_ns), (None, None));
         let p50 = of(&h, Q::P50, 0.95, 100);
-        assert_eq!(
-            (p50.value_ns, p50.low_ns, p50.high_ns),
-            (Some(50), Some(40), Some(61))
-        );
+        assert_eq!((p50.value_ns, p50.low_ns, p50.high_ns), (Some(50), Some(40), Some(61)));
         let dependent = of(&h, Q::P50, 0.95, 25);
         assert!(dependent.high_ns > p50.high_ns && dependent.low_ns < p50.low_ns);
     }

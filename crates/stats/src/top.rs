@@ -25,10 +25,7 @@ impl TopSamples {
     /// Keeps the `k` largest.
     #[must_use]
     pub fn new(k: usize) -> Self {
-        Self {
-            heap: vec![Sample::default(); k].into_boxed_slice(),
-            len: 0,
-        }
+        Self { heap: vec![Sample::default(); k].into_boxed_slice(), len: 0 }
     }
 
     /// Offers a sample.
@@ -91,6 +88,12 @@ impl TopSamples {
         sorted
     }
 
+    /// Address and size in bytes of the memory that holds the samples, for locking it into RAM.
+    #[must_use]
+    pub fn memory(&self) -> (usize, usize) {
+        (self.heap.as_ptr() as usize, size_of_val(&*self.heap))
+    }
+
     /// Forgets all; the memory stays.
     pub fn clear(&mut self) {
         self.len = 0;
@@ -106,28 +109,18 @@ mod tests {
         let mut top = TopSamples::new(7);
         let values: Vec<u64> = (0..1000).map(|i| i * 7919 % 1009).collect();
         for (i, &latency_ns) in values.iter().enumerate() {
-            top.push(Sample {
-                due_ns: i as u64,
-                latency_ns,
-            });
+            top.push(Sample { due_ns: i as u64, latency_ns });
         }
         let mut expected = values;
         expected.sort_unstable_by(|a, b| b.cmp(a));
-        let got: Vec<u64> = top
-            .sorted()
-            .iter()
-            .map(|sample| sample.latency_ns)
-            .collect();
+        let got: Vec<u64> = top.sorted().iter().map(|sample| sample.latency_ns).collect();
         assert_eq!(got, expected[..7]);
     }
 
     #[test]
     fn none_is_kept_when_none_is_asked_for() {
         let mut top = TopSamples::new(0);
-        top.push(Sample {
-            due_ns: 1,
-            latency_ns: 1,
-        });
+        top.push(Sample { due_ns: 1, latency_ns: 1 });
         assert!(top.as_slice().is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! CPUs: sets, topology, frequency, idle states.
 
+mod read;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuList, Reading};

@@ -1,8 +1,12 @@
 //! Interrupts: where they were asked to go, where they go, and who moves them.
 
+mod interrupts;
+mod irqbalance;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuList, Reading};
+use super::tasks::Scan;
+use crate::{CpuList, Reading, Root};
 
 /// Interrupts of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,4 +50,21 @@ pub struct Irqbalance {
     pub banned: Option<CpuList>,
     /// The file the banned CPUs came from.
     pub banned_from: Option<String>,
+}
+
+impl Irqs {
+    /// Reads the interrupts: two files for each, and /proc/interrupts once. `scan` tells whether
+    /// irqbalance runs.
+    #[must_use]
+    pub fn read(root: &Root, scan: &Scan) -> Self {
+        let default = root.trimmed("/proc/irq/default_smp_affinity");
+        Self {
+            default_affinity: default.and_then(|path, mask| match CpuList::parse_mask(&mask) {
+                Ok(cpus) => Reading::known(path, cpus),
+                Err(_) => Reading::malformed(path, &mask, "a mask of CPUs in hexadecimal"),
+            }),
+            irqs: interrupts::read(root),
+            irqbalance: irqbalance::read(root, scan),
+        }
+    }
 }

@@ -1,10 +1,14 @@
 //! The kernel: version, preemption model, build configuration, command line.
 
+mod cmdline;
+mod config;
+mod preemption;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Reading;
+use crate::{Reading, Root};
 
 /// The running kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,5 +88,113 @@ impl CommandLine {
             .iter()
             .filter(move |p| p.key.replace('-', "_") == wanted)
             .map(|p| p.value.as_deref())
+    }
+}
+
+impl Kernel {
+    /// Reads the kernel's facts. The release and build come from files and not from uname(2), so
+    /// that a captured machine tells its own.
+    #[must_use]
+    pub fn read(root: &Root) -> Self {
+        let proc_version = root.trimmed("/proc/version");
+        let release = root
+            .trimmed("/proc/sys/kernel/osrelease")
+            .or_else(|| proc_version.clone().and_then(release_of));
+        let build =
+            root.trimmed("/proc/sys/kernel/version").or_else(|| proc_version.and_then(build_of));
+        let version = release.clone().and_then(|path, release| match version_of(&release) {
+            Some(version) => Reading::known(path, version),
+            None => Reading::malformed(path, &release, "a release like 6.12.1"),
+        });
+        let config = config::read(root, &release);
+        let cmdline = root.trimmed("/proc/cmdline").map(|text| CommandLine::parse(&text));
+        let preemption = preemption::read(root, &version, &build, &config, &cmdline);
+        Self {
+            release,
+            version,
+            build,
+            arch: arch(root),
+            preemption,
+            config,
+            cmdline,
+            lockdown: root.bracketed("/sys/kernel/security/lockdown", '[', ']'),
+            tainted: root.number("/proc/sys/kernel/tainted", "a number"),
+        }
+    }
+}
+
+/// /proc/sys/kernel/arch came with 6.1; before, only uname(2) tells, and only of the live machine.
+fn arch(root: &Root) -> Reading<String> {
+    let arch = root.trimmed("/proc/sys/kernel/arch");
+    if !root.is_live() {
+        return arch;
+    }
+    arch.or_else(|| {
+        let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
+        Reading::known("uname -m", machine)
+    })
+}
+
+/// `6.18.44` of `Linux version 6.18.44 (user@host) (gcc ...) #1 SMP ...`.
+fn release_of(path: String, version: String) -> Reading<String> {
+    match version.strip_prefix("Linux version ").and_then(|rest| rest.split(' ').next()) {
+        Some(release) => Reading::known(path, release.to_owned()),
+        None => Reading::malformed(path, &version, "Linux version ..."),
+    }
+}
+
+/// `#1 SMP ...` of the same.
+fn build_of(path: String, version: String) -> Reading<String> {
+    match version.rfind(" #") {
+        Some(at) => Reading::known(path, version[at + 1..].to_owned()),
+        None => Reading::malformed(path, &version, "... #1 SMP ..."),
+    }
+}
+
+/// (6, 12) of `6.12.0-rc1`.
+fn version_of(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    #[test]
+    fn release_and_build_come_from_proc_version_where_sys_is_not_captured() {
+        let tree = Tree::new(&[(
+            "proc/version",
+            "Linux version 5.4.140-rt64 (u@h) (gcc (Debian #2) 8.3.0) #1 SMP PREEMPT_RT Tue Aug 17\n",
+        )]);
+        let kernel = Kernel::read(&tree.root());
+        assert_eq!(kernel.release, Reading::known("/proc/version", "5.4.140-rt64".into()));
+        assert_eq!(kernel.version.value(), Some(&(5, 4)));
+        assert_eq!(kernel.build.value().unwrap(), "#1 SMP PREEMPT_RT Tue Aug 17");
+        assert_eq!(kernel.preemption.value(), Some(&Preemption::Rt));
+        assert!(kernel.arch.is_absent() && kernel.cmdline.is_absent() && kernel.config.is_absent());
+        assert!(kernel.lockdown.is_absent() && kernel.tainted.is_absent());
+    }
+
+    #[test]
+    fn odd_contents_are_malformed() {
+        let tree = Tree::new(&[
+            ("proc/version", "BSD"),
+            ("sys/kernel/security/lockdown", "none"),
+            ("proc/sys/kernel/tainted", "x"),
+        ]);
+        let kernel = Kernel::read(&tree.root());
+        for why in [
+            kernel.release.why_unknown(),
+            kernel.version.why_unknown(),
+            kernel.build.why_unknown(),
+            kernel.lockdown.why_unknown(),
+            kernel.tainted.why_unknown(),
+        ] {
+            assert!(why.unwrap().starts_with("holds"));
+        }
+        assert_eq!(version_of("7.0.0-rc1+"), Some((7, 0)));
+        assert_eq!(version_of("7"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Reading;
+use crate::{Reading, Root};
 
 /// Limits of this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,4 +28,86 @@ pub struct Limit {
     pub soft: Option<u64>,
     /// Hard limit.
     pub hard: Option<u64>,
+}
+
+/// Bits of the capability sets (include/uapi/linux/capability.h).
+const CAP_IPC_LOCK: u32 = 14;
+const CAP_SYS_NICE: u32 = 23;
+
+impl Limits {
+    /// Reads the limits of this process from /proc/self: not by getrlimit(2), so that a captured
+    /// machine does not show ours.
+    #[must_use]
+    pub fn read(root: &Root) -> Self {
+        let limits = root.read_text("/proc/self/limits");
+        let effective = root.read_text("/proc/self/status").and_then(effective_capabilities);
+        let has = |bit: u32| effective.clone().map(|set| set & (1 << bit) != 0);
+        Self {
+            rtprio: limit(&limits, "Max realtime priority"),
+            memlock: limit(&limits, "Max locked memory"),
+            cap_sys_nice: has(CAP_SYS_NICE),
+            cap_ipc_lock: has(CAP_IPC_LOCK),
+            rttime: limit(&limits, "Max realtime timeout"),
+        }
+    }
+}
+
+/// A line of /proc/PID/limits: name, soft limit, hard limit, unit where there is one.
+fn limit(limits: &Reading<String>, name: &str) -> Reading<Limit> {
+    limits.clone().and_then(|path, text| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        let number = |word: Option<&str>| match word? {
+            "unlimited" => Some(None),
+            digits => digits.parse().ok().map(Some),
+        };
+        let mut words = line[name.len().min(line.len())..].split_whitespace();
+        match (number(words.next()), number(words.next())) {
+            (Some(soft), Some(hard)) => Reading::known(path, Limit { soft, hard }),
+            _ => Reading::malformed(path, line, format!("{name}, soft limit, hard limit")),
+        }
+    })
+}
+
+fn effective_capabilities(path: String, status: String) -> Reading<u64> {
+    let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    match set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()) {
+        Some(set) => Reading::known(path, set),
+        None => Reading::malformed(path, set.unwrap_or_default(), "CapEff: and a mask"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    #[test]
+    fn soft_hard_unlimited_and_capabilities() {
+        let tree = Tree::new(&[
+            (
+                "proc/self/limits",
+                "Limit                     Soft Limit           Hard Limit           Units     \n\
+                 Max locked memory         8388608              unlimited            bytes     \n\
+                 Max realtime priority     0                    99                   \n\
+                 Max realtime timeout      many                 unlimited            us        \n",
+            ),
+            ("proc/self/status", "Name:\tx\nCapEff:\t0000000000804000\n"),
+        ]);
+        let limits = Limits::read(&tree.root());
+        assert_eq!(limits.rtprio.value(), Some(&Limit { soft: Some(0), hard: Some(99) }));
+        assert_eq!(limits.memlock.value(), Some(&Limit { soft: Some(8_388_608), hard: None }));
+        assert!(limits.rttime.why_unknown().unwrap().contains("many"));
+        assert_eq!(limits.cap_sys_nice.value(), Some(&true));
+        assert_eq!(limits.cap_ipc_lock.value(), Some(&true));
+    }
+
+    #[test]
+    fn a_captured_machine_does_not_show_our_limits() {
+        let limits = Limits::read(&Tree::new(&[("proc/version", "")]).root());
+        assert!(limits.rtprio.is_absent() && limits.cap_sys_nice.is_absent());
+        let plain = Limits::read(&Tree::new(&[("proc/self/status", "CapEff:\t0\n")]).root());
+        assert_eq!(plain.cap_sys_nice.value(), Some(&false));
+        let none = Limits::read(&Tree::new(&[("proc/self/status", "Name:\tx\n")]).root());
+        assert!(none.cap_ipc_lock.why_unknown().unwrap().contains("CapEff"));
+    }
 }

@@ -1,11 +1,12 @@
-//! What a machine is: one serialisable snapshot, every value a [`Reading`].
+//! What a machine is: one serialisable snapshot, every value a [`crate::Reading`].
 //!
 //! `Facts` is what checks judge and what a record keeps from the start and the end of a run. Adding
-//! a fact: a field here, a reader in the file of its subject, a line in `class` if its subject
-//! is new.
+//! a fact: a field here, a reader in the file of its subject, a line in `class_of` (`flatten.rs`) if
+//! its subject is new.
 
 pub mod clock;
 pub mod cpu;
+pub mod identity;
 pub mod irq;
 pub mod kernel;
 pub mod limits;
@@ -15,6 +16,10 @@ pub mod tasks;
 pub mod virt;
 
 use serde::{Deserialize, Serialize};
+
+pub use identity::Identity;
+
+use crate::Root;
 
 /// One snapshot of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,20 +47,33 @@ pub struct Facts {
     pub virt: virt::Virt,
 }
 
-/// Who the machine is. Nothing here identifies it to others: the id is a hash.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Identity {
-    /// Host name (/proc/sys/kernel/hostname).
-    pub hostname: crate::Reading<String>,
-    /// Salted SHA-256 of the DMI product UUID, device-tree serial or machine-id; 16 hex digits.
-    pub machine_id: crate::Reading<String>,
-    /// Board or product name from DMI or the device tree.
-    pub model: crate::Reading<String>,
-    /// CPU model from /proc/cpuinfo.
-    pub cpu_model: crate::Reading<String>,
-    /// This boot (/proc/sys/kernel/random/boot_id).
-    pub boot_id: crate::Reading<String>,
-    /// Memory in bytes (MemTotal of /proc/meminfo).
-    pub memory_bytes: crate::Reading<u64>,
+impl Facts {
+    /// Reads the machine. Never panics and never waits; what cannot be read says so. A live machine
+    /// of a few CPUs takes some milliseconds, one of a hundred CPUs and a thousand interrupts below
+    /// a hundred.
+    ///
+    /// On x86 before 5.19 the kernel answers a read of /proc/cpuinfo by interrupting every busy CPU
+    /// (`arch_freq_prepare_all`): call this before and after a measurement, not within.
+    #[must_use]
+    pub fn read(root: &Root) -> Self {
+        let cpuinfo = root.read_text("/proc/cpuinfo");
+        let meminfo = root.read_text("/proc/meminfo");
+        let kernel = kernel::Kernel::read(root);
+        let cpus = cpu::Cpus::read(root);
+        let sched = sched::Sched::read(root, &kernel.version);
+        let scan = tasks::Scan::read(root);
+        let irqs = irq::Irqs::read(root, &scan);
+        Self {
+            identity: Identity::read(root, &cpuinfo, &meminfo),
+            kernel,
+            cpus,
+            clock: clock::Clock::read(root),
+            sched,
+            rt_tasks: scan.rt_tasks,
+            irqs,
+            limits: limits::Limits::read(root),
+            memory: memory::Memory::read(root, &meminfo),
+            virt: virt::Virt::read(root, &cpuinfo),
+        }
+    }
 }

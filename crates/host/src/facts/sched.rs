@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Reading;
+use crate::{Reading, Root, reading::State};
 
 /// What the scheduler takes from real-time tasks by rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,8 +12,8 @@ pub struct Sched {
     pub rt_runtime_us: Reading<i64>,
     /// sched_rt_period_us.
     pub rt_period_us: Reading<i64>,
-    /// Fair server per CPU (/sys/kernel/debug/sched/fair_server). Absent before 6.12, denied under
-    /// lockdown, absent also where debugfs is not mounted: the path says which was asked.
+    /// Fair server per CPU (/sys/kernel/debug/sched/fair_server). Absent before 6.12; denied under
+    /// lockdown and where debugfs is not mounted on a kernel that may have one.
     pub fair_server: Reading<Vec<FairServer>>,
 }
 
@@ -27,4 +27,122 @@ pub struct FairServer {
     pub runtime_ns: u64,
     /// Period in nanoseconds.
     pub period_ns: u64,
+}
+
+const DEBUGFS: &str = "/sys/kernel/debug";
+const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";
+
+/// First kernel with the fair server (d741f297bcea, "sched/fair: Fair server interface").
+const FAIR_SERVER_SINCE: (u32, u32) = (6, 12);
+
+impl Sched {
+    /// Reads throttling and the fair server; `version` tells whether the kernel can have one.
+    #[must_use]
+    pub fn read(root: &Root, version: &Reading<(u32, u32)>) -> Self {
+        let number = |name| root.number(&format!("/proc/sys/kernel/{name}"), "microseconds or -1");
+        Self {
+            rt_runtime_us: number("sched_rt_runtime_us"),
+            rt_period_us: number("sched_rt_period_us"),
+            fair_server: fair_server(root, version),
+        }
+    }
+}
+
+fn fair_server(root: &Root, version: &Reading<(u32, u32)>) -> Reading<Vec<FairServer>> {
+    let folders = root.list_numbered(FAIR_SERVER, "cpu");
+    if folders.is_absent() {
+        return without_folder(root, version);
+    }
+    folders.and_then(|path, cpus| {
+        let mut servers = Vec::new();
+        for cpu in cpus {
+            let number =
+                |name| root.number::<u64>(&format!("{path}/cpu{cpu}/{name}"), "nanoseconds");
+            let (runtime, period) = (number("runtime"), number("period"));
+            match (runtime.value(), period.value()) {
+                (Some(&runtime_ns), Some(&period_ns)) => {
+                    servers.push(FairServer { cpu, runtime_ns, period_ns });
+                }
+                (None, _) => return runtime.map(|_| Vec::new()),
+                _ => return period.map(|_| Vec::new()),
+            }
+        }
+        Reading::known(path, servers)
+    })
+}
+
+/// No folder may mean no server, or a debugfs that cannot be seen: nobody must take the latter for
+/// "off".
+fn without_folder(root: &Root, version: &Reading<(u32, u32)>) -> Reading<Vec<FairServer>> {
+    let too_old = version.value().is_some_and(|&version| version < FAIR_SERVER_SINCE);
+    let debugfs = root.list_dir(DEBUGFS);
+    match debugfs.state {
+        _ if too_old => Reading::absent(FAIR_SERVER),
+        State::Known { value } if value.is_empty() => {
+            Reading::denied(FAIR_SERVER, format!("debugfs is not mounted at {DEBUGFS}"))
+        }
+        State::Denied { why } => Reading::denied(FAIR_SERVER, why),
+        _ => Reading::absent(FAIR_SERVER),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    fn sched(files: &[(&str, &str)], version: Option<(u32, u32)>) -> Sched {
+        let version = match version {
+            Some(version) => Reading::known("v", version),
+            None => Reading::absent("v"),
+        };
+        Sched::read(&Tree::new(files).root(), &version)
+    }
+
+    const CPU0: (&str, &str) = ("sys/kernel/debug/sched/fair_server/cpu0/runtime", "50000000\n");
+    const CPU0_PERIOD: (&str, &str) =
+        ("sys/kernel/debug/sched/fair_server/cpu0/period", "1000000000\n");
+
+    #[test]
+    fn throttling() {
+        let files = [
+            ("proc/sys/kernel/sched_rt_runtime_us", "-1\n"),
+            ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
+        ];
+        let sched = sched(&files, Some((6, 1)));
+        assert_eq!(sched.rt_runtime_us.value(), Some(&-1));
+        assert_eq!(sched.rt_period_us.value(), Some(&1_000_000));
+        assert!(sched.fair_server.is_absent());
+    }
+
+    #[test]
+    fn fair_server_per_cpu() {
+        let servers = sched(&[CPU0, CPU0_PERIOD], Some((6, 18))).fair_server;
+        let expected = FairServer { cpu: 0, runtime_ns: 50_000_000, period_ns: 1_000_000_000 };
+        assert_eq!(servers.value().unwrap(), &[expected]);
+        let half = sched(&[CPU0], Some((6, 18))).fair_server;
+        assert!(half.is_absent() && half.path.ends_with("cpu0/period"));
+        let odd = sched(&[(CPU0.0, "x"), CPU0_PERIOD], Some((6, 18))).fair_server;
+        assert!(odd.why_unknown().unwrap().contains("nanoseconds"));
+    }
+
+    #[test]
+    fn an_unmounted_debugfs_is_not_a_server_that_is_off() {
+        let tree = Tree::new(&[("sys/kernel/debug/x", "")]);
+        std::fs::remove_file(tree.path().join("sys/kernel/debug/x")).unwrap();
+        let root = tree.root();
+        let server = |version| {
+            Sched::read(&root, &Reading::known("v", version)).fair_server.why_unknown().unwrap()
+        };
+        assert!(server((6, 12)).contains("debugfs is not mounted at /sys/kernel/debug"));
+        assert_eq!(server((6, 11)), "not there");
+        let unknown = Sched::read(&root, &Reading::absent("v")).fair_server;
+        assert!(matches!(unknown.state, State::Denied { .. }));
+        // Mounted, and the kernel has none; not captured at all.
+        let mounted = sched(&[("sys/kernel/debug/sched/features", "")], Some((6, 18)));
+        assert!(mounted.fair_server.is_absent());
+        assert!(sched(&[], Some((6, 18))).fair_server.is_absent());
+        let refused = sched(&[("sys/kernel/debug", "")], Some((6, 18)));
+        assert!(refused.fair_server.is_absent(), "a file in place of the folder");
+    }
 }

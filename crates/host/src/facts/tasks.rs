@@ -1,6 +1,11 @@
 //! Real-time tasks of the machine: who may preempt whom.
 
+mod scan;
+
 use serde::{Deserialize, Serialize};
+
+pub use scan::Scan;
+pub(crate) use scan::Stat;
 
 use crate::CpuList;
 
@@ -29,7 +34,7 @@ pub struct RtTask {
 }
 
 /// Scheduling policy (include/uapi/linux/sched.h).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Policy {
@@ -47,4 +52,41 @@ pub enum Policy {
     Deadline,
     /// SCHED_EXT.
     Ext,
+}
+
+impl Policy {
+    /// The policy with this number of the kernel's ABI, if there is one.
+    #[must_use]
+    pub const fn from_number(number: u32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Other),
+            1 => Some(Self::Fifo),
+            2 => Some(Self::Rr),
+            3 => Some(Self::Batch),
+            5 => Some(Self::Idle),
+            6 => Some(Self::Deadline),
+            7 => Some(Self::Ext),
+            _ => None,
+        }
+    }
+
+    /// Whether tasks of this policy run ahead of all ordinary ones.
+    #[must_use]
+    pub const fn is_real_time(self) -> bool {
+        matches!(self, Self::Fifo | Self::Rr | Self::Deadline)
+    }
+
+    /// Name as it is serialised: `fifo`, `rr`, ...
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Fifo => "fifo",
+            Self::Rr => "rr",
+            Self::Batch => "batch",
+            Self::Idle => "idle",
+            Self::Deadline => "deadline",
+            Self::Ext => "ext",
+        }
+    }
 }

@@ -1,0 +1,339 @@
+//! Readers of the CPU facts.
+
+use super::{Cpu, Cpus, Freq, IdleState, Node};
+use crate::{CpuList, Reading, Root};
+
+const FOLDER: &str = "/sys/devices/system/cpu";
+const NODES: &str = "/sys/devices/system/node";
+
+impl Cpus {
+    /// Reads all CPUs. About 35 files per CPU.
+    #[must_use]
+    pub fn read(root: &Root) -> Self {
+        let list = |name: &str| root.cpu_list(&format!("{FOLDER}/{name}"));
+        let online = list("online").or_else(|| online_one_by_one(root));
+        let numbers = online.value().map(CpuList::as_slice).unwrap_or_default();
+        let cpus: Vec<Cpu> = numbers.iter().map(|&id| Cpu::read(root, id)).collect();
+        let governor = |name: &str| root.trimmed(&format!("{FOLDER}/cpuidle/{name}"));
+        Self {
+            possible: list("possible"),
+            isolated: list("isolated"),
+            nohz_full: list("nohz_full"),
+            allowed: root.read_text("/proc/self/status").and_then(allowed),
+            smt_control: root.trimmed(&format!("{FOLDER}/smt/control")),
+            smt_active: smt_active(root, &online, &cpus),
+            idle_driver: governor("current_driver"),
+            // Before 5.9 only the read-only name (drivers/cpuidle/sysfs.c).
+            idle_governor: governor("current_governor").or_else(|| governor("current_governor_ro")),
+            online,
+            cpus,
+            nodes: nodes(root),
+        }
+    }
+}
+
+/// Captures that lack the list may have each CPU's own `online` file. The boot CPU often has none,
+/// but only an online CPU has a topology folder.
+fn online_one_by_one(root: &Root) -> Reading<CpuList> {
+    let path = format!("{FOLDER}/cpu*/online");
+    root.list_numbered(FOLDER, "cpu").with_path(&path).and_then(|path, numbers| {
+        let online = |&cpu: &u32| {
+            let folder = format!("{FOLDER}/cpu{cpu}");
+            match root.trimmed(&format!("{folder}/online")).value() {
+                Some(online) => online == "1",
+                None => root.exists(&format!("{folder}/topology")),
+            }
+        };
+        let cpus = CpuList::new(numbers.into_iter().filter(online));
+        if cpus.is_empty() { Reading::absent(path) } else { Reading::known(path, cpus) }
+    })
+}
+
+fn allowed(path: String, status: String) -> Reading<CpuList> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    match list.map(|list| CpuList::parse(list, None)) {
+        Some(Ok(cpus)) => Reading::known(path, cpus),
+        _ => Reading::malformed(path, list.unwrap_or_default(), "Cpus_allowed_list: and a list"),
+    }
+}
+
+/// From smt/active (4.19 and later), else from the siblings of every online CPU.
+fn smt_active(root: &Root, online: &Reading<CpuList>, cpus: &[Cpu]) -> Reading<bool> {
+    let active = root.trimmed(&format!("{FOLDER}/smt/active"));
+    let active = active.and_then(|path, text| match text.as_str() {
+        "0" => Reading::known(path, false),
+        "1" => Reading::known(path, true),
+        _ => Reading::malformed(path, &text, "0 or 1"),
+    });
+    active.or_else(|| {
+        let path = format!("{FOLDER}/cpu*/topology/thread_siblings_list");
+        let Some(online) = online.value() else {
+            return Reading::absent(path);
+        };
+        let threads = |cpu: &Cpu| Some(cpu.siblings.value()?.intersection(online).len());
+        let threads: Option<Vec<usize>> = cpus.iter().map(threads).collect();
+        match threads {
+            Some(threads) if !threads.is_empty() => {
+                Reading::known(path, threads.iter().any(|&threads| threads > 1))
+            }
+            _ => Reading::absent(path),
+        }
+    })
+}
+
+fn nodes(root: &Root) -> Reading<Vec<Node>> {
+    root.list_numbered(NODES, "node").and_then(|path, ids| {
+        let mut nodes = Vec::new();
+        for id in ids {
+            let cpus = root.cpu_list(&format!("{path}/node{id}/cpulist"));
+            match cpus.value() {
+                Some(cpus) => nodes.push(Node { id, cpus: cpus.clone() }),
+                None => return cpus.map(|_| Vec::new()),
+            }
+        }
+        Reading::known(path, nodes)
+    })
+}
+
+impl Cpu {
+    fn read(root: &Root, id: u32) -> Self {
+        let folder = format!("{FOLDER}/cpu{id}");
+        Self {
+            id,
+            core: topology(root, &folder, "core_id"),
+            package: topology(root, &folder, "physical_package_id"),
+            siblings: root.cpu_list(&format!("{folder}/topology/thread_siblings_list")),
+            last_level_cache_bytes: last_level_cache_bytes(root, &format!("{folder}/cache")),
+            freq: Freq::read(root, &format!("{folder}/cpufreq")),
+            idle_states: idle_states(root, &format!("{folder}/cpuidle")),
+            pm_qos_resume_latency_us: root
+                .trimmed(&format!("{folder}/power/pm_qos_resume_latency_us")),
+        }
+    }
+}
+
+/// -1 is how the kernel says that firmware did not tell.
+fn topology(root: &Root, folder: &str, name: &str) -> Reading<u32> {
+    let number = root.number::<i64>(&format!("{folder}/topology/{name}"), "a number");
+    number.and_then(|path, number| match u32::try_from(number) {
+        Ok(number) => Reading::known(path, number),
+        Err(_) if number == -1 => Reading::absent(path),
+        Err(_) => Reading::malformed(path, &number.to_string(), "a number"),
+    })
+}
+
+/// The cache of the highest index that holds data.
+fn last_level_cache_bytes(root: &Root, folder: &str) -> Reading<u64> {
+    root.list_numbered(folder, "index").and_then(|path, indices| {
+        let holds_data = |index: &&u32| {
+            let kind = root.trimmed(&format!("{path}/index{index}/type"));
+            kind.value().is_some_and(|kind| kind == "Unified" || kind == "Data")
+        };
+        match indices.iter().rev().find(holds_data) {
+            Some(index) => root.trimmed(&format!("{path}/index{index}/size")).and_then(size_bytes),
+            None => Reading::absent(format!("{path}/index*/type")),
+        }
+    })
+}
+
+/// `28160K`.
+fn size_bytes(path: String, text: String) -> Reading<u64> {
+    let (digits, unit) = match text.strip_suffix(['K', 'k']) {
+        Some(digits) => (digits, 1 << 10),
+        None => match text.strip_suffix('M') {
+            Some(digits) => (digits, 1 << 20),
+            None => (text.as_str(), 1),
+        },
+    };
+    match digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)) {
+        Some(bytes) => Reading::known(path, bytes),
+        None => Reading::malformed(path, &text, "a size like 512K"),
+    }
+}
+
+impl Freq {
+    fn read(root: &Root, folder: &str) -> Self {
+        let word = |name: &str| root.trimmed(&format!("{folder}/scaling_{name}"));
+        let hz = |name: &str| {
+            root.number::<u64>(&format!("{folder}/scaling_{name}"), "kHz").map(|khz| khz * 1000)
+        };
+        Self {
+            governor: word("governor"),
+            driver: word("driver"),
+            min_hz: hz("min_freq"),
+            max_hz: hz("max_freq"),
+        }
+    }
+}
+
+/// No stateN: no idle driver, which is absent and not a list of none.
+fn idle_states(root: &Root, folder: &str) -> Reading<Vec<IdleState>> {
+    root.list_numbered(folder, "state").and_then(|path, indices| {
+        if indices.is_empty() {
+            return Reading::absent(format!("{path}/state0"));
+        }
+        let mut states = Vec::new();
+        for index in indices {
+            let state = idle_state(root, format!("{path}/state{index}"), index);
+            match state.value() {
+                Some(state) => states.push(state.clone()),
+                None => return state.map(|_| Vec::new()),
+            }
+        }
+        Reading::known(path, states)
+    })
+}
+
+/// Latency and residency are written in microseconds (Documentation/admin-guide/pm/cpuidle.rst).
+fn idle_state(root: &Root, folder: String, index: u32) -> Reading<IdleState> {
+    let number =
+        |name: &str| root.number::<u64>(&format!("{folder}/{name}"), "a number of microseconds");
+    root.trimmed(&format!("{folder}/name")).and_then(|_, name| {
+        number("latency").and_then(|_, latency_us| {
+            number("residency").and_then(|_, residency_us| {
+                number("disable").and_then(|_, disable| {
+                    let state = IdleState {
+                        index,
+                        name,
+                        exit_latency_ns: latency_us.saturating_mul(1000),
+                        residency_ns: residency_us.saturating_mul(1000),
+                        disabled: disable != 0,
+                    };
+                    Reading::known(folder.clone(), state)
+                })
+            })
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    const CPU: &str = "sys/devices/system/cpu";
+
+    fn tree(files: &[(&str, &str)]) -> Tree {
+        let files: Vec<_> =
+            files.iter().map(|(name, text)| (format!("{CPU}/{name}"), *text)).collect();
+        let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        Tree::new(&files)
+    }
+
+    #[test]
+    fn sets_and_the_two_ways_of_saying_none() {
+        let tree = tree(&[
+            ("online", "0-1\n"),
+            ("possible", "0-3\n"),
+            ("isolated", "\n"),
+            ("nohz_full", "  (null)\n"),
+            ("smt/active", "0\n"),
+            ("smt/control", "notsupported\n"),
+            ("cpuidle/current_driver", "none\n"),
+            ("cpuidle/current_governor_ro", "menu\n"),
+        ]);
+        tree.write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t1\n");
+        let cpus = Cpus::read(&tree.root());
+        assert_eq!(cpus.online.value().unwrap().len(), 2);
+        assert_eq!(cpus.isolated.value(), Some(&CpuList::default()));
+        assert_eq!(cpus.nohz_full.value(), Some(&CpuList::default()));
+        assert_eq!(cpus.allowed.value().unwrap().as_slice(), [1]);
+        assert_eq!(cpus.smt_active.value(), Some(&false));
+        assert_eq!(cpus.idle_driver.value().unwrap(), "none");
+        assert_eq!(cpus.idle_governor.value().unwrap(), "menu");
+        assert_eq!(cpus.cpus.len(), 2);
+        let first = &cpus.cpus[0];
+        assert!(first.freq.governor.is_absent() && first.idle_states.is_absent());
+        assert!(first.core.is_absent() && first.last_level_cache_bytes.is_absent());
+        assert!(cpus.nodes.is_absent());
+    }
+
+    #[test]
+    fn one_cpu_in_full() {
+        let tree = tree(&[
+            ("online", "2\n"),
+            ("cpu2/topology/core_id", "5\n"),
+            ("cpu2/topology/physical_package_id", "-1\n"),
+            ("cpu2/topology/thread_siblings_list", "2,42\n"),
+            ("cpu2/cache/index0/type", "Data\n"),
+            ("cpu2/cache/index0/size", "32K\n"),
+            ("cpu2/cache/index2/type", "Unified\n"),
+            ("cpu2/cache/index2/size", "1M\n"),
+            ("cpu2/cache/index3/type", "Instruction\n"),
+            ("cpu2/cpufreq/scaling_governor", "performance\n"),
+            ("cpu2/cpufreq/scaling_min_freq", "800000\n"),
+            ("cpu2/cpuidle/state0/name", "POLL\n"),
+            ("cpu2/cpuidle/state0/latency", "0\n"),
+            ("cpu2/cpuidle/state0/residency", "0\n"),
+            ("cpu2/cpuidle/state0/disable", "0\n"),
+            ("cpu2/cpuidle/state10/name", "C6\n"),
+            ("cpu2/cpuidle/state10/latency", "133\n"),
+            ("cpu2/cpuidle/state10/residency", "600\n"),
+            ("cpu2/cpuidle/state10/disable", "1\n"),
+            ("cpu2/power/pm_qos_resume_latency_us", "n/a\n"),
+        ]);
+        tree.write("sys/devices/system/node/node0/cpulist", "2\n");
+        let cpus = Cpus::read(&tree.root());
+        let cpu = &cpus.cpus[0];
+        assert_eq!((cpu.id, cpu.core.value()), (2, Some(&5)));
+        assert!(cpu.package.is_absent());
+        assert_eq!(cpu.last_level_cache_bytes.value(), Some(&(1 << 20)));
+        assert_eq!(cpu.freq.min_hz.value(), Some(&800_000_000));
+        let states = cpu.idle_states.value().unwrap();
+        assert_eq!((states[1].index, states[1].exit_latency_ns), (10, 133_000));
+        assert_eq!((states[1].residency_ns, states[1].disabled), (600_000, true));
+        assert_eq!(cpu.pm_qos_resume_latency_us.value().unwrap(), "n/a");
+        assert_eq!(cpus.nodes.value().unwrap()[0].cpus.as_slice(), [2]);
+        // Its sibling is offline.
+        assert_eq!(cpus.smt_active.value(), Some(&false));
+    }
+
+    #[test]
+    fn online_from_each_cpu_where_the_list_is_missing() {
+        let tree = tree(&[
+            ("cpu0/topology/thread_siblings_list", "0,2\n"),
+            ("cpu1/online", "0\n"),
+            ("cpu2/online", "1\n"),
+            ("cpu2/topology/thread_siblings_list", "0,2\n"),
+            ("cpufreq/x", ""),
+        ]);
+        let cpus = Cpus::read(&tree.root());
+        assert_eq!(cpus.online.path, "/sys/devices/system/cpu/cpu*/online");
+        assert_eq!(cpus.online.value().unwrap().as_slice(), [0, 2]);
+        assert_eq!(cpus.smt_active.value(), Some(&true));
+        assert!(cpus.smt_active.path.ends_with("thread_siblings_list"));
+    }
+
+    #[test]
+    fn odd_contents_are_malformed() {
+        let tree = tree(&[
+            ("online", "0\n"),
+            ("smt/active", "yes\n"),
+            ("isolated", "1-\n"),
+            ("cpu0/topology/core_id", "-2\n"),
+            ("cpu0/cache/index0/type", "Data\n"),
+            ("cpu0/cache/index0/size", "big\n"),
+            ("cpu0/cpufreq/scaling_max_freq", "<unknown>\n"),
+            ("cpu0/cpuidle/state0/name", "POLL\n"),
+            ("cpu0/cpuidle/state0/latency", "soon\n"),
+        ]);
+        let cpus = Cpus::read(&tree.root());
+        let cpu = &cpus.cpus[0];
+        for why in [
+            cpus.smt_active.why_unknown(),
+            cpus.isolated.why_unknown(),
+            cpu.core.why_unknown(),
+            cpu.last_level_cache_bytes.why_unknown(),
+            cpu.freq.max_hz.why_unknown(),
+            cpu.idle_states.why_unknown(),
+        ] {
+            assert!(why.unwrap().starts_with("holds"));
+        }
+    }
+
+    #[test]
+    fn nothing_captured_is_nothing_known() {
+        let cpus = Cpus::read(&Tree::new(&[]).root());
+        assert!(cpus.cpus.is_empty() && cpus.online.is_absent() && cpus.smt_active.is_absent());
+    }
+}

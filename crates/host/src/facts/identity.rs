@@ -1,0 +1,196 @@
+//! Who the machine is. Nothing here identifies it to others: the id is a hash.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{Reading, Root};
+
+/// Who the machine is. Nothing here identifies it to others: the id is a hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Identity {
+    /// Host name (/proc/sys/kernel/hostname).
+    pub hostname: Reading<String>,
+    /// Salted SHA-256 of the DMI product UUID, device-tree serial or machine-id; 16 hex digits.
+    pub machine_id: Reading<String>,
+    /// Board or product name from DMI or the device tree.
+    pub model: Reading<String>,
+    /// CPU model from /proc/cpuinfo.
+    pub cpu_model: Reading<String>,
+    /// This boot (/proc/sys/kernel/random/boot_id).
+    pub boot_id: Reading<String>,
+    /// Memory in bytes (MemTotal of /proc/meminfo).
+    pub memory_bytes: Reading<u64>,
+}
+
+/// Keeps the hash from being looked up in a table of machine-ids.
+const SALT: &str = "rtproof machine id 1";
+
+impl Identity {
+    /// Reads who the machine is. /proc/cpuinfo and /proc/meminfo are handed in, because others
+    /// need them too.
+    #[must_use]
+    pub fn read(root: &Root, cpuinfo: &Reading<String>, meminfo: &Reading<String>) -> Self {
+        Self {
+            hostname: root.trimmed("/proc/sys/kernel/hostname"),
+            machine_id: machine_id(root),
+            model: model(root),
+            cpu_model: cpuinfo.clone().and_then(cpu_model),
+            boot_id: root.trimmed("/proc/sys/kernel/random/boot_id"),
+            memory_bytes: super::memory::meminfo_bytes(meminfo, "MemTotal"),
+        }
+    }
+}
+
+/// The first of three that names the machine. The product UUID is for root only: where it is
+/// refused, so is the id, because a machine must not have one id for root and another for users.
+fn machine_id(root: &Root) -> Reading<String> {
+    let uuid = root.trimmed("/sys/class/dmi/id/product_uuid").and_then(usable);
+    if matches!(uuid.state, crate::reading::State::Denied { .. }) {
+        return uuid;
+    }
+    uuid.or_else(|| root.trimmed("/proc/device-tree/serial-number").and_then(usable))
+        .or_else(|| root.trimmed("/etc/machine-id").and_then(usable))
+        .map(|raw| hash(&raw))
+}
+
+/// Turns away what boards hold that nobody has given a number.
+fn usable(path: String, id: String) -> Reading<String> {
+    let id = id.to_lowercase();
+    let mut digits = id.chars().filter(char::is_ascii_alphanumeric);
+    let first = digits.next();
+    let same = digits.all(|digit| Some(digit) == first);
+    if same || id == "03000200-0400-0500-0006-000700080009" || id == "uninitialized" {
+        return Reading::malformed(path, &id, "an id that is this machine's own");
+    }
+    Reading::known(path, id)
+}
+
+fn hash(raw: &str) -> String {
+    let digest = Sha256::new().chain_update(SALT).chain_update(raw).finalize();
+    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn model(root: &Root) -> Reading<String> {
+    let dmi = root.trimmed("/sys/class/dmi/id/product_name").map(|product| {
+        match root.trimmed("/sys/class/dmi/id/sys_vendor").value() {
+            Some(vendor) if !product.starts_with(vendor.as_str()) => {
+                format!("{vendor} {product}")
+            }
+            _ => product,
+        }
+    });
+    dmi.or_else(|| root.trimmed("/proc/device-tree/model"))
+}
+
+/// x86, 32-bit ARM and LoongArch name a model; 64-bit ARM gives numbers; others use their own word.
+fn cpu_model(path: String, text: String) -> Reading<String> {
+    let field = |name: &str| {
+        text.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            (key.trim() == name).then(|| value.trim().to_owned())
+        })
+    };
+    let arm = || Some(arm_name(&field("CPU implementer")?, &field("CPU part")?));
+    let named = field("model name").or_else(|| field("Model Name")).or_else(arm);
+    let other = || field("uarch").or_else(|| field("cpu model")).or_else(|| field("cpu"));
+    match named.or_else(other) {
+        Some(model) => Reading::known(path, model),
+        None => Reading::malformed(path, &text, "the name of a CPU model"),
+    }
+}
+
+fn arm_name(implementer: &str, part: &str) -> String {
+    let core = match (implementer, part) {
+        ("0x41", "0xc07") => "Cortex-A7",
+        ("0x41", "0xc09") => "Cortex-A9",
+        ("0x41", "0xd03") => "Cortex-A53",
+        ("0x41", "0xd04") => "Cortex-A35",
+        ("0x41", "0xd05") => "Cortex-A55",
+        ("0x41", "0xd07") => "Cortex-A57",
+        ("0x41", "0xd08") => "Cortex-A72",
+        ("0x41", "0xd09") => "Cortex-A73",
+        ("0x41", "0xd0b") => "Cortex-A76",
+        ("0x41", "0xd0c") => "Neoverse-N1",
+        ("0x41", "0xd40") => "Neoverse-V1",
+        ("0x41", "0xd41") => "Cortex-A78",
+        ("0x41", "0xd42") => "Cortex-A78AE",
+        ("0x41", "0xd49") => "Neoverse-N2",
+        ("0x41", "0xd4f") => "Neoverse-V2",
+        _ => return format!("ARM implementer {implementer} part {part}"),
+    };
+    core.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{reading::State, testing::Tree};
+
+    fn identity(files: &[(&str, &str)]) -> Identity {
+        let root = Tree::new(files);
+        let root = root.root();
+        Identity::read(&root, &root.read_text("/proc/cpuinfo"), &root.read_text("/proc/meminfo"))
+    }
+
+    #[test]
+    fn x86_server() {
+        let identity = identity(&[
+            ("sys/class/dmi/id/product_uuid", "4C4C4544-0042\n"),
+            ("sys/class/dmi/id/product_name", "PowerEdge R740xd\n"),
+            ("sys/class/dmi/id/sys_vendor", "Dell Inc.\n"),
+            ("etc/machine-id", "abcdef\n"),
+            ("proc/cpuinfo", "processor\t: 0\nmodel name\t: Xeon  5218R\n"),
+            ("proc/meminfo", "MemTotal:       196633688 kB\nMemFree: 1 kB\n"),
+            ("proc/sys/kernel/hostname", "w1\n"),
+        ]);
+        assert_eq!(identity.machine_id.path, "/sys/class/dmi/id/product_uuid");
+        let id = identity.machine_id.value().unwrap();
+        assert!(id.len() == 16 && id.chars().all(|c| c.is_ascii_hexdigit()));
+        assert_eq!(identity.model.value().unwrap(), "Dell Inc. PowerEdge R740xd");
+        assert_eq!(identity.cpu_model.value().unwrap(), "Xeon  5218R");
+        assert_eq!(identity.memory_bytes.value(), Some(&(196_633_688 * 1024)));
+        assert!(identity.boot_id.is_absent());
+    }
+
+    #[test]
+    fn the_hash_is_fixed_and_is_not_the_id() {
+        // sha256("rtproof machine id 1" "abcdef"), computed with sha256sum.
+        assert_eq!(hash("abcdef"), "41a0e2345902a55c");
+    }
+
+    #[test]
+    fn board_without_dmi() {
+        let pi = identity(&[
+            ("proc/device-tree/model", "Raspberry Pi 4 Model B Rev 1.4\0"),
+            ("proc/device-tree/serial-number", "10000000abcd\0"),
+            ("proc/cpuinfo", "processor : 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n"),
+        ]);
+        assert_eq!(pi.machine_id.path, "/proc/device-tree/serial-number");
+        assert_eq!(pi.model.value().unwrap(), "Raspberry Pi 4 Model B Rev 1.4");
+        assert_eq!(pi.cpu_model.value().unwrap(), "Cortex-A72");
+        let riscv = identity(&[("proc/cpuinfo", "hart : 0\nuarch : sifive,u74-mc\n")]);
+        assert_eq!(riscv.cpu_model.value().unwrap(), "sifive,u74-mc");
+    }
+
+    #[test]
+    fn placeholders_do_not_name_a_machine() {
+        for uuid in ["00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF", "", "0"] {
+            let files = [("sys/class/dmi/id/product_uuid", uuid), ("etc/machine-id", "abcdef")];
+            assert_eq!(identity(&files).machine_id.path, "/etc/machine-id", "{uuid}");
+        }
+        assert!(identity(&[]).machine_id.is_absent());
+        assert!(matches!(
+            identity(&[("etc/machine-id", "uninitialized\n")]).machine_id.state,
+            State::Malformed { .. }
+        ));
+    }
+
+    #[test]
+    fn a_refused_uuid_gives_no_other_id() {
+        // A folder in place of the file stands for a refused read.
+        let refused =
+            identity(&[("sys/class/dmi/id/product_uuid/x", ""), ("etc/machine-id", "abcdef")]);
+        assert!(matches!(refused.machine_id.state, State::Denied { .. }));
+    }
+}

@@ -1,0 +1,164 @@
+//! /proc/interrupts: number, counts, chip, hardware line, handlers; in columns that every chip
+//! driver fills a little differently (kernel/irq/proc.c, `show_interrupts`).
+
+use super::Irq;
+use crate::{Reading, Root};
+
+/// Every numbered interrupt that has an action, ascending.
+pub(super) fn read(root: &Root) -> Reading<Vec<Irq>> {
+    root.read_text("/proc/interrupts").and_then(|path, text| {
+        let mut lines = text.lines();
+        let header = lines.next().unwrap_or_default();
+        let columns = header.split_whitespace().filter(|word| word.starts_with("CPU")).count();
+        if columns == 0 {
+            return Reading::malformed(path, header, "a header CPU0 CPU1 ...");
+        }
+        let mut irqs: Vec<Irq> = lines
+            .filter_map(|line| parse_line(line, columns))
+            .filter_map(|line| irq(root, line))
+            .collect();
+        irqs.sort_unstable_by_key(|irq| irq.number);
+        Reading::known(path, irqs)
+    })
+}
+
+/// One numbered line.
+#[derive(Debug, PartialEq, Eq)]
+struct Line {
+    number: u32,
+    count: u64,
+    chip: String,
+    /// `None`: the line shows none, or is of a form not known here.
+    actions: Option<String>,
+}
+
+fn irq(root: &Root, line: Line) -> Option<Irq> {
+    let Line { number, count, chip, actions } = line;
+    let ask = || {
+        let actions = root.trimmed(&format!("/sys/kernel/irq/{number}/actions"));
+        actions.value().filter(|actions| !actions.is_empty()).cloned()
+    };
+    let actions = actions.or_else(ask)?;
+    let list = |name| root.cpu_list(&format!("/proc/irq/{number}/{name}"));
+    let (requested, effective) = (list("smp_affinity_list"), list("effective_affinity_list"));
+    Some(Irq { number, actions, chip, requested, effective, count })
+}
+
+/// `None` for lines that are not numbered: NMI, LOC, IPI0 ...
+fn parse_line(line: &str, columns: usize) -> Option<Line> {
+    let (label, rest) = line.split_once(':')?;
+    let number = label.trim().parse().ok()?;
+    let mut rest = rest.trim_start();
+    let mut count = 0u64;
+    for _ in 0..columns {
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        // Fewer columns than the header says: a CPU went away between header and line.
+        let Ok(on_cpu) = rest[..end].parse::<u64>() else {
+            break;
+        };
+        count = count.saturating_add(on_cpu);
+        rest = rest[end..].trim_start();
+    }
+    let (chip, actions) = chip_and_actions(rest.trim_end());
+    Some(Line { number, count, chip, actions })
+}
+
+/// Chip and hardware line, then the handlers. Columns are at least two spaces apart, names within
+/// a column one, and the last column before the handlers ends in the hardware line.
+fn chip_and_actions(text: &str) -> (String, Option<String>) {
+    let columns: Vec<&str> =
+        text.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
+    let ends_in_line = |column: &&str| column.rsplit(' ').next().is_some_and(is_hardware_line);
+    let before = match columns.iter().position(ends_in_line) {
+        Some(at) => at + 1,
+        // No hardware line, as with XT-PIC: the last column holds the handlers.
+        None => columns.len().saturating_sub(1).max(1).min(columns.len()),
+    };
+    let (chip, actions) = columns.split_at(before);
+    let actions = (!actions.is_empty()).then(|| actions.join(" "));
+    (chip.join(" "), actions)
+}
+
+/// `27`, `2-edge`, `-event`, or the trigger that follows the number on ARM.
+fn is_hardware_line(word: &str) -> bool {
+    let rest = word.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = rest.len() < word.len() && (rest.is_empty() || rest.starts_with('-'));
+    numbered || word.starts_with('-') || word == "Level" || word == "Edge"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{facts::irq::Irqs, facts::tasks::Scan, testing::Tree};
+
+    #[test]
+    fn chips_of_many_kinds() {
+        let split = |text| {
+            let (chip, actions) = chip_and_actions(text);
+            (chip, actions.unwrap_or_else(|| "-".into()))
+        };
+        for (text, chip, actions) in [
+            ("IO-APIC   2-edge      timer", "IO-APIC 2-edge", "timer"),
+            (
+                "PCI-MSI 524288-edge      nvme0q0, nvme0q1",
+                "PCI-MSI 524288-edge",
+                "nvme0q0, nvme0q1",
+            ),
+            ("PCI-MSIX-0000:00:01.0   0-edge      a b", "PCI-MSIX-0000:00:01.0 0-edge", "a b"),
+            ("GICv3  27 Level     arch_timer", "GICv3 27 Level", "arch_timer"),
+            ("GICv2 29 Level     arch_timer", "GICv2 29 Level", "arch_timer"),
+            ("pinctrl-bcm2835  26 Edge      button", "pinctrl-bcm2835 26 Edge", "button"),
+            ("xen-dyn    -event     xenbus", "xen-dyn -event", "xenbus"),
+            ("XT-PIC-XT-PIC    cascade", "XT-PIC-XT-PIC", "cascade"),
+            ("SiFive PLIC  10  ttyS0", "SiFive PLIC 10", "ttyS0"),
+            ("IO-APIC   9-fasteoi   acpi, 8250  x", "IO-APIC 9-fasteoi", "acpi, 8250 x"),
+            ("IO-APIC   8-edge", "IO-APIC 8-edge", "-"),
+            ("GICv3  27 Level", "GICv3 27 Level", "-"),
+            ("None", "None", "-"),
+            ("", "", "-"),
+        ] {
+            assert_eq!(split(text), (chip.to_owned(), actions.to_owned()), "{text}");
+        }
+    }
+
+    const TEXT: &str = "\
+            CPU0       CPU1       \n\
+  8:          3          0  IO-APIC   8-edge\n\
+ 10:          1          1  IO-APIC  10-edge\n\
+ 24:         10         32  PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n\
+  9:          5  IO-APIC   9-fasteoi   acpi\n\
+NMI:          1          2   Non-maskable interrupts\n\
+ERR:          0\n";
+
+    #[test]
+    fn numbered_lines_with_an_action() {
+        let tree = Tree::new(&[
+            ("proc/interrupts", TEXT),
+            ("proc/irq/24/smp_affinity_list", "0-1\n"),
+            ("proc/irq/24/effective_affinity_list", "1\n"),
+            ("proc/irq/9/smp_affinity_list", "x\n"),
+            ("proc/irq/default_smp_affinity", "ff,00000003\n"),
+            ("sys/kernel/irq/8/actions", "rtc0\n"),
+            ("sys/kernel/irq/10/actions", "\n"),
+        ]);
+        let root = tree.root();
+        let irqs = Irqs::read(&root, &Scan::read(&root));
+        assert_eq!(irqs.default_affinity.value().unwrap().to_string(), "0-1,32-39");
+        let irqs = irqs.irqs.value().unwrap();
+        let numbers: Vec<u32> = irqs.iter().map(|irq| irq.number).collect();
+        assert_eq!(numbers, [8, 9, 24], "10 has no action");
+        assert_eq!(irqs[0].actions, "rtc0");
+        assert_eq!((irqs[1].count, irqs[1].actions.as_str()), (5, "acpi"));
+        assert!(irqs[1].requested.why_unknown().unwrap().contains("list"));
+        assert!(irqs[1].effective.is_absent());
+        assert_eq!((irqs[2].count, irqs[2].chip.as_str()), (42, "PCI-MSIX-0000:00:02.0 1-edge"));
+        assert_eq!(irqs[2].effective.value().unwrap().as_slice(), [1]);
+    }
+
+    #[test]
+    fn absent_and_malformed() {
+        assert!(read(&Tree::new(&[]).root()).is_absent());
+        let odd = read(&Tree::new(&[("proc/interrupts", "no header\n")]).root());
+        assert!(odd.why_unknown().unwrap().contains("no header"));
+    }
+}

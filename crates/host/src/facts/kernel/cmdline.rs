@@ -1,0 +1,77 @@
+//! The boot command line, taken apart as the kernel does it (lib/cmdline.c, `next_arg`).
+
+use super::{CommandLine, Parameter};
+
+impl CommandLine {
+    /// Takes a command line apart. Quotes keep spaces together, whether they stand round the value
+    /// or the whole parameter; what follows a bare `--` is for init and no kernel parameter.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let text = text.trim();
+        let parameters =
+            words(text).into_iter().take_while(|&word| word != "--").map(parameter).collect();
+        Self { text: text.to_owned(), parameters }
+    }
+}
+
+/// Splits at white space outside quotes.
+fn words(text: &str) -> Vec<&str> {
+    let mut quoted = false;
+    text.split(|c: char| {
+        quoted ^= c == '"';
+        c.is_whitespace() && !quoted
+    })
+    .filter(|word| !word.is_empty())
+    .collect()
+}
+
+fn parameter(word: &str) -> Parameter {
+    let unquoted = |text: &str| {
+        let inner = text.strip_prefix('"').unwrap_or(text);
+        inner.strip_suffix('"').unwrap_or(inner).to_owned()
+    };
+    // "key=a b" and key="a b" are the same parameter.
+    let whole = if word.starts_with('"') { unquoted(word) } else { word.to_owned() };
+    match whole.split_once('=') {
+        Some((key, value)) => Parameter { key: key.to_owned(), value: Some(unquoted(value)) },
+        None => Parameter { key: whole, value: None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_bare_words_and_the_end() {
+        let line = CommandLine::parse(
+            "BOOT_IMAGE=/vmlinuz ro quiet dyndbg=\"file a.c +p\" \"x=1 2\" isolcpus=  a=b=c -- -s nosmt\n",
+        );
+        let all: Vec<_> =
+            line.parameters.iter().map(|p| (p.key.as_str(), p.value.as_deref())).collect();
+        assert_eq!(
+            all,
+            [
+                ("BOOT_IMAGE", Some("/vmlinuz")),
+                ("ro", None),
+                ("quiet", None),
+                ("dyndbg", Some("file a.c +p")),
+                ("x", Some("1 2")),
+                ("isolcpus", Some("")),
+                ("a", Some("b=c")),
+            ]
+        );
+        assert_eq!(line.last("nosmt"), None);
+        assert!(line.text.ends_with("nosmt"));
+    }
+
+    #[test]
+    fn the_last_of_several_and_dashes_as_underscores() {
+        let line = CommandLine::parse("tsc=a rcu-nocbs=1 tsc=b \"unclosed");
+        assert_eq!(line.last("tsc"), Some(Some("b")));
+        assert_eq!(line.all("tsc").count(), 2);
+        assert_eq!(line.last("rcu_nocbs"), Some(Some("1")));
+        assert_eq!(line.last("unclosed"), Some(None));
+        assert!(CommandLine::parse("").parameters.is_empty());
+    }
+}

@@ -1,0 +1,240 @@
+//! One walk over all tasks, for the real-time ones and for daemons known by name.
+
+use super::{Policy, RtTask};
+use crate::{CpuList, Reading, Root};
+
+/// Flag of kernel threads (include/linux/sched.h, `PF_KTHREAD`).
+const PF_KTHREAD: u64 = 0x0020_0000;
+
+/// What one walk over /proc tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scan {
+    /// Real-time tasks, this process left out, by thread id.
+    pub rt_tasks: Reading<Vec<RtTask>>,
+    /// Name and id of every process; unknown where not all processes can be seen.
+    pub processes: Reading<Vec<(String, u32)>>,
+}
+
+/// The fields of /proc/PID/stat that are used here (Documentation/filesystems/proc.rst, table 1-4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) comm: String,
+    pub(crate) kernel_thread: bool,
+    pub(crate) threads: u64,
+    pub(crate) start_ticks: u64,
+    pub(crate) cpu: u32,
+    pub(crate) priority: u32,
+    pub(crate) policy: Option<Policy>,
+}
+
+impl Stat {
+    /// Takes a line apart. The name may hold spaces and parentheses, so it ends at the last `)`;
+    /// after it comes field 3.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (head, tail) = line.rsplit_once(')')?;
+        let (_, comm) = head.split_once('(')?;
+        let fields: Vec<&str> = tail.split_whitespace().collect();
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        let small = |number: usize| u32::try_from(field(number)?).ok();
+        Some(Self {
+            comm: comm.to_owned(),
+            kernel_thread: field(9)? & PF_KTHREAD != 0,
+            threads: field(20)?,
+            start_ticks: field(22)?,
+            cpu: small(39)?,
+            priority: small(40)?,
+            policy: Policy::from_number(small(41)?),
+        })
+    }
+}
+
+impl Scan {
+    /// Walks over all tasks. Tasks that end meanwhile are left out.
+    #[must_use]
+    pub fn read(root: &Root) -> Self {
+        let pids = root.list_numbered("/proc", "").and_then(|path, pids| {
+            // Whoever cannot see process 1 does not see all (mount option hidepid, another PID
+            // namespace's /proc, or a capture of a few processes): what is missing may be RT.
+            let first = root.read_text("/proc/1/stat");
+            match first.value() {
+                Some(_) => Reading::known(path, pids),
+                None if root.is_live() && first.is_absent() => Reading::denied(
+                    path,
+                    "process 1 cannot be seen: /proc hides other users' processes (hidepid)",
+                ),
+                None => first.map(|_| Vec::new()),
+            }
+        });
+        let own = own_pid(root);
+        let mut tasks = Vec::new();
+        let processes = pids.clone().map(|pids| {
+            let process = |&pid: &u32| {
+                let main = read_stat(root, &format!("/proc/{pid}/stat"))?;
+                if Some(pid) != own {
+                    process_tasks(root, pid, &main, &mut tasks);
+                }
+                Some((main.comm, pid))
+            };
+            pids.iter().filter_map(process).collect()
+        });
+        tasks.sort_unstable_by_key(|task| task.tid);
+        Self { rt_tasks: pids.map(|_| tasks).with_path("/proc/*/task/*/stat"), processes }
+    }
+}
+
+/// Our own process id as /proc tells it; a captured machine does not run us.
+fn own_pid(root: &Root) -> Option<u32> {
+    if !root.is_live() {
+        return None;
+    }
+    root.read_link("/proc/self").value()?.parse().ok()
+}
+
+fn read_stat(root: &Root, path: &str) -> Option<Stat> {
+    Stat::parse(root.read_text(path).value()?)
+}
+
+/// Adds the real-time tasks of one process. A process of one thread, which most are, costs no
+/// further read.
+fn process_tasks(root: &Root, pid: u32, main: &Stat, into: &mut Vec<RtTask>) {
+    let mut add = |tid: u32, stat: &Stat| {
+        if let Some(policy) = stat.policy.filter(|policy| policy.is_real_time()) {
+            into.push(rt_task(root, pid, tid, stat, policy));
+        }
+    };
+    if main.threads <= 1 {
+        return add(pid, main);
+    }
+    let folder = format!("/proc/{pid}/task");
+    let tids = root.list_numbered(&folder, "");
+    // Vanished, or not captured.
+    let Some(tids) = tids.value() else {
+        return add(pid, main);
+    };
+    for &tid in tids {
+        if let Some(stat) = read_stat(root, &format!("{folder}/{tid}/stat")) {
+            add(tid, &stat);
+        }
+    }
+}
+
+fn rt_task(root: &Root, pid: u32, tid: u32, stat: &Stat, policy: Policy) -> RtTask {
+    let status = root
+        .read_text(&format!("/proc/{pid}/task/{tid}/status"))
+        .or_else(|| root.read_text(&format!("/proc/{pid}/status")));
+    let allowed = status.value().and_then(|status| {
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        CpuList::parse(list, None).ok()
+    });
+    let cgroup = (!stat.kernel_thread).then(|| root.read_text(&format!("/proc/{pid}/cgroup")));
+    RtTask {
+        tid,
+        pid,
+        comm: stat.comm.clone(),
+        policy,
+        priority: stat.priority,
+        cpus: allowed,
+        kernel_thread: stat.kernel_thread,
+        unit: cgroup.and_then(|cgroup| unit_of(cgroup.value()?)),
+        start_ticks: stat.start_ticks,
+    }
+}
+
+/// The innermost systemd unit of a cgroup file, else the cgroup itself unless it is the root. The
+/// lines that tell are version 2's (`0::`) and systemd's own of version 1.
+fn unit_of(cgroup: &str) -> Option<String> {
+    let named = |line: &&str| line.starts_with("0::") || line.contains(":name=systemd:");
+    let paths = || {
+        let path = |line: &'_ str| line.splitn(3, ':').nth(2).map(str::to_owned);
+        cgroup.lines().filter(named).filter_map(path)
+    };
+    let unit = |path: String| {
+        let is_unit = |part: &&str| part.ends_with(".service") || part.ends_with(".scope");
+        path.rsplit('/').find(is_unit).map(str::to_owned)
+    };
+    paths().find_map(unit).or_else(|| paths().find(|path| path.len() > 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{reading::State, testing::Tree};
+
+    /// A stat line; fields 3 to 41 with those that matter set.
+    fn stat(tid: u32, comm: &str, flags: u64, threads: u32, priority: u32, policy: u32) -> String {
+        let mut fields = vec!["0".to_owned(); 50];
+        fields[0] = "S".into();
+        fields[6] = flags.to_string();
+        fields[17] = threads.to_string();
+        fields[19] = "777".into();
+        fields[36] = "3".into();
+        fields[37] = priority.to_string();
+        fields[38] = policy.to_string();
+        format!("{tid} ({comm}) {}\n", fields.join(" "))
+    }
+
+    #[test]
+    fn names_with_spaces_and_parentheses() {
+        let line = stat(7, "a b) (c) 1 2", 0x0020_0040, 1, 99, 1);
+        let stat = Stat::parse(&line).unwrap();
+        assert_eq!(stat.comm, "a b) (c) 1 2");
+        assert!(stat.kernel_thread);
+        assert_eq!((stat.cpu, stat.priority, stat.policy), (3, 99, Some(Policy::Fifo)));
+        assert_eq!(stat.start_ticks, 777);
+        assert_eq!(Stat::parse("7 (cut) S 1 2"), None);
+        assert_eq!(Stat::parse(""), None);
+    }
+
+    fn machine() -> Tree {
+        Tree::new(&[
+            ("proc/1/stat", &stat(1, "systemd", 0, 1, 0, 0)),
+            ("proc/12/stat", &stat(12, "migration/0", PF_KTHREAD, 1, 99, 1)),
+            ("proc/12/status", "Cpus_allowed_list:\t0\n"),
+            ("proc/400/stat", &stat(400, "multipathd", 0, 3, 0, 0)),
+            ("proc/400/task/400/stat", &stat(400, "multipathd", 0, 3, 0, 0)),
+            ("proc/400/task/401/stat", &stat(401, "multipathd", 0, 3, 99, 2)),
+            ("proc/400/task/401/status", "Cpus_allowed_list:\t0-3\n"),
+            ("proc/400/cgroup", "0::/system.slice/multipathd.service\n"),
+            // 402 vanished: its folder is there and its stat is not.
+            ("proc/400/task/402/comm", "x"),
+            ("proc/irq/x", ""),
+        ])
+    }
+
+    #[test]
+    fn real_time_tasks_and_processes() {
+        let scan = Scan::read(&machine().root());
+        let tasks = scan.rt_tasks.value().unwrap();
+        assert_eq!(tasks.len(), 2);
+        assert!(tasks[0].kernel_thread && tasks[0].unit.is_none());
+        assert_eq!(tasks[0].cpus.as_ref().unwrap().as_slice(), [0]);
+        let thread = &tasks[1];
+        assert_eq!((thread.tid, thread.pid, thread.priority), (401, 400, 99));
+        assert_eq!(thread.policy, Policy::Rr);
+        assert_eq!(thread.unit.as_deref(), Some("multipathd.service"));
+        let names: Vec<_> = scan.processes.value().unwrap().iter().map(|p| p.0.as_str()).collect();
+        assert_eq!(names, ["systemd", "migration/0", "multipathd"]);
+    }
+
+    #[test]
+    fn a_few_processes_are_not_all() {
+        let tree = Tree::new(&[("proc/26231/stat", &stat(26231, "vim", 0, 1, 0, 0))]);
+        let scan = Scan::read(&tree.root());
+        assert!(scan.rt_tasks.is_absent() && scan.processes.is_absent());
+        assert!(Scan::read(&Tree::new(&[]).root()).rt_tasks.is_absent());
+        // A folder in place of the file stands for a refused read.
+        let refused = Scan::read(&Tree::new(&[("proc/1/stat/x", "")]).root());
+        assert!(matches!(refused.rt_tasks.state, State::Denied { .. }));
+    }
+
+    #[test]
+    fn units_of_both_cgroup_versions() {
+        let unit = |text| unit_of(text);
+        let v1 = "9:name=systemd:/user.slice/user@1000.service/app.slice/run-1.scope\n8:cpu:/\n";
+        assert_eq!(unit(v1).as_deref(), Some("run-1.scope"));
+        assert_eq!(unit("0::/system.slice/x.service/sub\n").as_deref(), Some("x.service"));
+        assert_eq!(unit("0::/docker/abc\n").as_deref(), Some("/docker/abc"));
+        assert_eq!(unit("0::/\n"), None);
+        assert_eq!(unit("4:cpu:/a.service\n"), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! Rows of the subjects whose serialised form would make no stable or useful keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use super::{Class, FactRow, RowState, hex, known, row};
+use crate::{
+    Reading,
+    facts::{irq::Irqbalance, kernel::CommandLine, tasks::RtTask},
+    reading::State,
+};
+
+/// Build options that can matter to latency, by the start of their names. A kernel has some nine
+/// thousand options; those without a row are in the digest and in the facts themselves.
+const OPTIONS: &[&str] = &[
+    "PREEMPT",
+    "HZ",
+    "NO_HZ",
+    "HIGH_RES_TIMERS",
+    "RCU_",
+    "CPU_ISOLATION",
+    "CPUSETS",
+    "RT_GROUP_SCHED",
+    "SCHED_",
+    "CPU_FREQ",
+    "CPU_IDLE",
+    "IRQ_FORCED",
+    "IRQ_TIME",
+    "VIRT_CPU_ACCOUNTING",
+    "LOCKUP",
+    "SOFTLOCKUP",
+    "HARDLOCKUP",
+    "DETECT_HUNG",
+    "PROVE_LOCKING",
+    "LOCKDEP",
+    "DEBUG_LOCK",
+    "DEBUG_PREEMPT",
+    "DEBUG_OBJECTS",
+    "DEBUG_PAGEALLOC",
+    "DEBUG_ATOMIC",
+    "SLUB_DEBUG",
+    "KASAN",
+    "KCSAN",
+    "KFENCE",
+    "KMSAN",
+    "UBSAN",
+    "IRQSOFF_TRACER",
+    "PREEMPT_TRACER",
+    "FUNCTION_TRACER",
+    "OSNOISE_TRACER",
+    "TIMERLAT_TRACER",
+    "HWLAT_TRACER",
+    "EFI_DISABLE_RUNTIME",
+    "TRANSPARENT_HUGEPAGE",
+    "NUMA_BALANCING",
+    "SMP",
+    "LTO",
+    "PGO",
+];
+
+/// Parameters that name a disk, a file or a network and not a way of running.
+const IDENTITY_PARAMETERS: &[&str] = &[
+    "BOOT_IMAGE",
+    "root",
+    "boot",
+    "resume",
+    "initrd",
+    "ostree",
+    "ip",
+    "nfsroot",
+    "rd.luks.uuid",
+    "rd.lvm.lv",
+    "cryptdevice",
+    "systemd.machine_id",
+    "hostname",
+    "systemd.hostname",
+];
+
+/// One row for a reading that is not known; `None` where it is.
+fn unknown<T>(key: &str, reading: &Reading<T>) -> Option<FactRow> {
+    let (state, value) = match &reading.state {
+        State::Known { .. } => return None,
+        State::Absent => (RowState::Absent, String::new()),
+        State::Denied { why } => (RowState::Denied, why.clone()),
+        State::Malformed { found, expected } => {
+            (RowState::Malformed, format!("{found}; expected {expected}"))
+        }
+    };
+    Some(row(key, value, state, &reading.path))
+}
+
+/// `kernel.config`, a digest of all options, and `kernel.config.NAME` for those that matter.
+pub(super) fn config(config: &Reading<BTreeMap<String, String>>, rows: &mut Vec<FactRow>) {
+    rows.extend(unknown("kernel.config", config));
+    let Some(options) = config.value() else {
+        return;
+    };
+    let mut digest = Sha256::new();
+    for (name, value) in options {
+        digest.update(format!("{name}={value}\n"));
+        if OPTIONS.iter().any(|start| name.starts_with(start)) {
+            rows.push(known(&format!("kernel.config.{name}"), value.clone(), &config.path));
+        }
+    }
+    let digest = hex(&digest.finalize()[..8]);
+    let text = format!("{} options, sha256 {digest}", options.len());
+    rows.push(known("kernel.config", text, &config.path));
+}
+
+/// `kernel.cmdline`, the whole line, and `kernel.cmdline.NAME` with all its values in order. The
+/// whole line names disks and files, so it is identity; its parameters are the condition.
+pub(super) fn cmdline(cmdline: &Reading<CommandLine>, rows: &mut Vec<FactRow>) {
+    rows.extend(unknown("kernel.cmdline", cmdline));
+    let Some(line) = cmdline.value() else { return };
+    let mut parameters: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for parameter in &line.parameters {
+        let values = parameters.entry(&parameter.key).or_default();
+        values.extend(parameter.value.as_deref());
+    }
+    for (name, values) in parameters {
+        let mut row = known(&format!("kernel.cmdline.{name}"), values.join(" "), &cmdline.path);
+        if IDENTITY_PARAMETERS.contains(&name) {
+            row.class = Class::Identity;
+        }
+        rows.push(row);
+    }
+    let mut whole = known("kernel.cmdline", line.text.clone(), &cmdline.path);
+    whole.class = Class::Identity;
+    rows.push(whole);
+}
+
+/// `rt_tasks.NAME` and `rt_tasks.kernel.NAME`: the policies and priorities that tasks of this name
+/// have. Without ids, which change from boot to boot; and numbers in the names of kernel threads
+/// are `N`, so that one CPU or queue more is no new row.
+pub(super) fn rt_tasks(tasks: &Reading<Vec<RtTask>>, rows: &mut Vec<FactRow>) {
+    rows.extend(unknown("rt_tasks", tasks));
+    let path = &tasks.path;
+    let Some(tasks) = tasks.value() else { return };
+    let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for task in tasks {
+        let name = if task.kernel_thread {
+            format!("rt_tasks.kernel.{}", without_numbers(&task.comm))
+        } else {
+            format!("rt_tasks.{}", task.comm)
+        };
+        let how = format!("{} {}", task.policy.name(), task.priority);
+        names.entry(name).or_default().insert(how);
+    }
+    if names.is_empty() {
+        rows.push(known("rt_tasks", String::new(), path));
+    }
+    for (name, how) in names {
+        let how: Vec<String> = how.into_iter().collect();
+        rows.push(known(&name, how.join(", "), path));
+    }
+}
+
+/// `irq/24-nvme0q1` is `irq/N-nvmeNqN`.
+pub(super) fn without_numbers(comm: &str) -> String {
+    let mut name = String::new();
+    let mut in_number = false;
+    for c in comm.chars() {
+        if !c.is_ascii_digit() {
+            name.push(c);
+        } else if !in_number {
+            name.push('N');
+        }
+        in_number = c.is_ascii_digit();
+    }
+    name
+}
+
+/// `irqs.irqbalance.*`; whether it runs, and not as which process.
+pub(super) fn irqbalance(irqbalance: &Reading<Irqbalance>, rows: &mut Vec<FactRow>) {
+    rows.extend(unknown("irqs.irqbalance", irqbalance));
+    let Some(daemon) = irqbalance.value() else {
+        return;
+    };
+    let banned = daemon.banned.as_ref().map_or("none".into(), ToString::to_string);
+    for (name, value) in [
+        ("running", daemon.running.is_some().to_string()),
+        ("enabled", daemon.enabled.to_string()),
+        ("banned", banned),
+    ] {
+        rows.push(known(&format!("irqs.irqbalance.{name}"), value, &irqbalance.path));
+    }
+}

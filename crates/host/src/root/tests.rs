@@ -1,0 +1,101 @@
+//! Tests of the gate.
+
+use std::os::unix::fs::symlink;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::*;
+use crate::{reading::State, testing::Tree};
+
+#[test]
+fn links_and_dots_stay_inside() {
+    let tree = Tree::new(&[("usr/lib/os-release", "captured\n"), ("etc/hostname", "h\n")]);
+    let path = |name: &str| tree.path().join(name);
+    symlink("/usr/lib/os-release", path("etc/os-release")).unwrap();
+    symlink("../../../../../../etc/hostname", path("usr/up")).unwrap();
+    symlink("/", path("usr/top")).unwrap();
+    symlink("loop", path("loop")).unwrap();
+    symlink("/no/such", path("nowhere")).unwrap();
+    let root = tree.root();
+    let text = |name: &str| root.trimmed(name).value().cloned();
+    assert_eq!(text("/etc/os-release").as_deref(), Some("captured"));
+    assert_eq!(text("/usr/up").as_deref(), Some("h"));
+    assert_eq!(text("/usr/top/usr/top/etc/hostname").as_deref(), Some("h"));
+    assert_eq!(text("/../../../etc/hostname").as_deref(), Some("h"));
+    assert_eq!(root.read_link("/etc/os-release").value().unwrap(), "/usr/lib/os-release");
+    assert!(matches!(root.read_text("/loop").state, State::Denied { .. }));
+    assert!(root.read_text("/nowhere").is_absent() && root.exists("/nowhere"));
+    // The live machine has both; the captured one does not.
+    assert!(root.read_text("/proc/self/status").is_absent());
+    assert!(!root.exists("/bin") && root.list_dir("/proc").is_absent());
+    assert_eq!(root.list_dir("/usr").value().unwrap(), &["lib", "top", "up"]);
+}
+
+#[test]
+fn errors_become_states() {
+    let around = |lockdown: Option<&str>, container, unprivileged| Surroundings {
+        lockdown: lockdown.map(Into::into),
+        container,
+        unprivileged,
+    };
+    let state = |errno: Errno, around: &Surroundings| {
+        reading_of_error::<()>("/sys/kernel/debug/x", &errno.into(), || around).state
+    };
+    let plain = around(None, false, false);
+    for errno in [Errno::NOENT, Errno::NOTDIR, Errno::NODEV, Errno::SRCH] {
+        assert_eq!(state(errno, &plain), State::Absent, "{errno}");
+    }
+    let why = |errno, around: &Surroundings| match state(errno, around) {
+        State::Denied { why } => why,
+        other => panic!("{errno}: {other:?}"),
+    };
+    assert!(why(Errno::IO, &plain).contains("os error 5"));
+    assert!(why(Errno::INVAL, &plain).contains("Invalid argument"));
+    let locked = around(Some("integrity"), true, false);
+    let refused = why(Errno::PERM, &locked);
+    assert!(refused.contains("locked down (integrity)") && refused.contains("container"));
+    assert!(why(Errno::ACCESS, &around(None, false, true)).contains("run as root"));
+}
+
+#[test]
+fn what_is_no_file_is_refused_and_does_not_block() {
+    let tree = Tree::new(&[("proc/version/inner", "")]);
+    let fifo = tree.path().join("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let root = tree.root();
+    assert!(root.read_text("/proc/version").why_unknown().unwrap().contains("directory"));
+    assert!(root.read_text("/fifo").why_unknown().unwrap().contains("regular file"));
+    assert!(matches!(root.read_link("/fifo").state, State::Malformed { .. }));
+    assert!(root.read_text("/fifo/below").is_absent());
+}
+
+#[test]
+fn values() {
+    let tree = Tree::new(&[
+        ("number", "-12\n"),
+        ("list", "0-2\n"),
+        ("null", "(null)\n"),
+        ("empty", "\n"),
+        ("choice", "always [madvise] never\n"),
+    ]);
+    fs::write(tree.path().join("latin"), b"caf\xe9\0").unwrap();
+    let root = tree.root();
+    assert_eq!(root.number::<i64>("/number", "a number").value(), Some(&-12));
+    let malformed = root.number::<u32>("/number", "a count").state;
+    assert_eq!(malformed, State::Malformed { found: "-12".into(), expected: "a count".into() });
+    assert_eq!(root.cpu_list("/list").value().unwrap().to_string(), "0-2");
+    assert_eq!(root.cpu_list("/null").value(), Some(&CpuList::default()));
+    assert_eq!(root.cpu_list("/empty").value(), Some(&CpuList::default()));
+    assert!(matches!(root.cpu_list("/choice").state, State::Malformed { .. }));
+    assert_eq!(root.bracketed("/choice", '[', ']').value().unwrap(), "madvise");
+    assert!(matches!(root.bracketed("/list", '[', ']').state, State::Malformed { .. }));
+    assert_eq!(root.trimmed("/latin").value().unwrap(), "caf\u{fffd}");
+}
+
+#[test]
+fn a_root_must_be_a_folder() {
+    let tree = Tree::new(&[("file", "")]);
+    assert!(matches!(Root::dir(tree.path().join("file")), Err(RootError::NotAFolder(_))));
+    assert!(matches!(Root::dir(tree.path().join("none")), Err(RootError::Open { .. })));
+    assert!(Root::dir("/").unwrap().is_live() && !tree.root().is_live());
+}

@@ -1,0 +1,247 @@
+//! What every check promises, tried on all of them, those of tomorrow included.
+//!
+//! A good finding rests on readings. Taken away one by one, no check may stay good on a reading it
+//! no longer has; with only the cited readings left, it must stay good. So evidence is neither
+//! decoration nor incomplete, and a file that cannot be read is never a pass.
+
+use std::collections::BTreeSet;
+
+use rtproof_host::Facts;
+use serde_json::{Value, json};
+
+use super::testing::{cpus, good, good_stock, intent};
+use super::{_template::Template, CHECKS, Check, judge_all};
+use crate::{Finding, Intent, Remedy, Status};
+
+/// The checks, and the template that new ones are copied from.
+fn all() -> impl Iterator<Item = &'static dyn Check> {
+    CHECKS.iter().copied().chain([&Template as &dyn Check])
+}
+
+/// Machines on which a check may be good.
+fn machines() -> [Facts; 2] {
+    [good(), good_stock()]
+}
+
+/// The states that are not a value.
+fn blanks(path: &str) -> [Value; 3] {
+    [
+        json!({ "path": path, "state": "absent" }),
+        json!({ "path": path, "state": "denied", "why": "EACCES" }),
+        json!({ "path": path, "state": "malformed", "found": "?", "expected": "a number" }),
+    ]
+}
+
+/// Where readings are in the JSON of facts, and the path each one asked. Inner ones come later.
+fn readings(value: &Value, at: &str, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            if let (Some(Value::String(path)), Some(_)) = (fields.get("path"), fields.get("state"))
+            {
+                found.push((at.to_owned(), path.clone()));
+            }
+            for (key, value) in fields {
+                readings(value, &format!("{at}/{key}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                readings(value, &format!("{at}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The facts with the readings at these places replaced by blank number `which`.
+fn blanked(facts: &Facts, places: &[(String, String)], which: usize) -> Facts {
+    let mut value = serde_json::to_value(facts).unwrap();
+    for (at, path) in places {
+        // An inner reading went with the one round it.
+        if let Some(place) = value.pointer_mut(at) {
+            *place = blanks(path)[which].clone();
+        }
+    }
+    serde_json::from_value(value).unwrap()
+}
+
+/// Whether evidence names a path, also as `cpu{2-3}` or joined to others by `, `.
+fn cites(finding: &Finding, path: &str) -> bool {
+    finding.evidence.iter().any(|evidence| {
+        evidence.path == path || spread(&evidence.path).iter().any(|one| one == path)
+    })
+}
+
+/// `cpu{2-3}/x` as `cpu2/x` and `cpu3/x`.
+fn spread(path: &str) -> Vec<String> {
+    let Some((before, rest)) = path.split_once('{') else {
+        return vec![path.into()];
+    };
+    let Some((list, after)) = rest.split_once('}') else {
+        return vec![path.into()];
+    };
+    let numbers = rtproof_host::CpuList::parse(list, None).unwrap();
+    numbers.iter().map(|number| format!("{before}{number}{after}")).collect()
+}
+
+#[test]
+fn ids_are_unique_kebab_case_and_every_text_is_there() {
+    let mut seen = BTreeSet::new();
+    for check in all() {
+        let id = check.id();
+        assert!(seen.insert(id), "{id} occurs twice");
+        let is_word = |word: &str| {
+            !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        };
+        assert!(id.split('-').all(is_word), "{id} is not kebab-case");
+        for text in [check.title(), check.why(), check.source()] {
+            assert!(text.len() > 8, "{id}: \"{text}\"");
+            assert_eq!(text.trim(), text, "{id}");
+            assert!(!text.contains('\n') && !text.contains("  "), "{id}: \"{text}\"");
+        }
+    }
+}
+
+#[test]
+fn every_finding_is_complete() {
+    let mut blind = Vec::new();
+    readings(&serde_json::to_value(good()).unwrap(), "", &mut blind);
+    let machines = [good(), good_stock(), blanked(&good(), &blind, 0), blanked(&good(), &blind, 1)];
+    for facts in machines {
+        for check in all() {
+            let finding = check.judge(&facts, &intent());
+            let id = check.id();
+            assert_eq!(finding.check, id);
+            assert_eq!(
+                (finding.why.as_str(), finding.source.as_str()),
+                (check.why(), check.source())
+            );
+            assert!(
+                !finding.wanted.is_empty() && !finding.evidence.is_empty(),
+                "{id}: {finding:?}"
+            );
+            assert!(!finding.summary.is_empty() && !finding.summary.contains('\n'), "{id}");
+            assert!(
+                finding.evidence.iter().all(|e| !e.path.is_empty() && !e.value.is_empty()),
+                "{id}: {finding:?}"
+            );
+            let is_settled = matches!(finding.status, Status::Good | Status::NotApplicable);
+            assert!(!is_settled || finding.remedies.is_empty(), "{id}: {finding:?}");
+            for remedy in &finding.remedies {
+                let has_paths = !matches!(remedy, Remedy::Write { paths, .. } if paths.is_empty());
+                assert!(has_paths, "{id}: {finding:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_check_is_good_on_some_good_machine() {
+    for check in all() {
+        let findings = machines().map(|facts| check.judge(&facts, &intent()));
+        assert!(findings.iter().any(|f| f.status == Status::Good), "{findings:#?}");
+    }
+    let findings = judge_all(&good(), &intent());
+    let settled = |f: &&Finding| !matches!(f.status, Status::Good | Status::NotApplicable);
+    assert_eq!(findings.iter().find(settled), None);
+}
+
+#[test]
+fn nothing_is_good_without_what_it_cites() {
+    let mut tried = 0;
+    for facts in machines() {
+        let mut places = Vec::new();
+        readings(&serde_json::to_value(&facts).unwrap(), "", &mut places);
+        let paths: BTreeSet<&str> = places.iter().map(|(_, path)| path.as_str()).collect();
+        for path in paths {
+            // Readings of one file fail together.
+            let of_file: Vec<_> = places.iter().filter(|(_, p)| p == path).cloned().collect();
+            for which in 0..3 {
+                let blind = blanked(&facts, &of_file, which);
+                for check in all() {
+                    let finding = check.judge(&blind, &intent());
+                    let is_pass = finding.status == Status::Good && cites(&finding, path);
+                    assert!(!is_pass, "{} without {path}: {finding:#?}", check.id());
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 5_000, "only {tried} cases: were the readings found?");
+}
+
+#[test]
+fn what_a_good_finding_cites_is_enough() {
+    for facts in machines() {
+        let mut places = Vec::new();
+        readings(&serde_json::to_value(&facts).unwrap(), "", &mut places);
+        for check in all() {
+            let finding = check.judge(&facts, &intent());
+            if finding.status != Status::Good {
+                continue;
+            }
+            let value = serde_json::to_value(&facts).unwrap();
+            // A reading that is cited keeps the ones round it: blank only those that hold none.
+            let others: Vec<_> = places
+                .iter()
+                .filter(|(at, path)| {
+                    let mut inner = Vec::new();
+                    readings(value.pointer(at).unwrap(), "", &mut inner);
+                    !cites(&finding, path) && !inner.iter().any(|(_, path)| cites(&finding, path))
+                })
+                .cloned()
+                .collect();
+            for which in 0..3 {
+                let rest = check.judge(&blanked(&facts, &others, which), &intent());
+                assert_eq!(rest.status, Status::Good, "{rest:#?}\nwas {finding:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unreadable_machine_passes_nothing() {
+    let mut places = Vec::new();
+    readings(&serde_json::to_value(good()).unwrap(), "", &mut places);
+    for which in 0..3 {
+        let mut blind = blanked(&good(), &places, which);
+        for _ in 0..2 {
+            for check in all() {
+                let finding = check.judge(&blind, &intent());
+                assert_ne!(finding.status, Status::Good, "{finding:#?}");
+                assert_ne!(finding.status, Status::NotApplicable, "{finding:#?}");
+            }
+            blind.cpus.cpus.clear();
+        }
+    }
+}
+
+#[test]
+fn no_cpus_and_cpus_that_are_not_there_pass_nothing() {
+    for rt_cpus in [cpus(&[]), cpus(&[7]), cpus(&[3, 7])] {
+        let intent = Intent { rt_cpus, ..intent() };
+        for check in all() {
+            let finding = check.judge(&good(), &intent);
+            let is_pass = finding.status == Status::Good && finding.cpus.is_some();
+            // What is asked of interrupts and daemons can be answered for a CPU that is offline.
+            let is_elsewhere =
+                ["irq-affinity", "irqbalance", "rogue-rt-tasks"].contains(&check.id());
+            assert!(!is_pass || (is_elsewhere && !intent.rt_cpus.is_empty()), "{finding:#?}");
+        }
+    }
+}
+
+#[test]
+fn odd_intents_are_answered() {
+    let odd = [
+        Intent { priority: 0, period_ns: 0, budget_ns: Some(0), ..intent() },
+        Intent { priority: 99, budget_ns: Some(u64::MAX), ..intent() },
+        Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() },
+        Intent { rt_cpus: cpus(&[]), housekeeping: cpus(&[]), budget_ns: None, ..intent() },
+    ];
+    for intent in odd {
+        for finding in judge_all(&good(), &intent) {
+            assert!(!finding.summary.is_empty(), "{finding:#?}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! How long do the real-time CPUs take to wake up from idle?
+//!
+//! A C-state is not bad in itself: its exit latency is part of the latency, so it is held against
+//! the budget. Up to a quarter of the budget is good, up to the whole is doubtful, beyond is bad.
+//! Without a budget, up to 20 µs is good and anything deeper doubtful, as only the user knows.
+//! States that the per-CPU limit `pm_qos_resume_latency_us` forbids are not entered.
+
+use rtproof_host::{Facts, facts::cpu::Cpu, facts::cpu::IdleState};
+
+use super::draft::Draft;
+use super::machine::{built_with, guest, is_bare_metal, option, rt_cpus};
+use super::{Check, text};
+use crate::{Evidence, Finding, Intent, Remedy, Status, units};
+
+/// Exit latency that is good without a budget: deeper than C1E, shallower than C6 of x86.
+const NO_BUDGET_NS: u64 = 20_000;
+
+pub(super) struct CpuidleStates;
+
+impl Check for CpuidleStates {
+    fn id(&self) -> &'static str {
+        "cpuidle-states"
+    }
+
+    fn title(&self) -> &'static str {
+        "exit latency of the idle states of the real-time CPUs"
+    }
+
+    fn why(&self) -> &'static str {
+        "a CPU in a deep idle state takes its exit latency to wake up, and finds its caches cold"
+    }
+
+    fn source(&self) -> &'static str {
+        "Documentation/admin-guide/pm/cpuidle.rst; Flatscher, \"Real-time Optimizations\" \
+         (maximum halved on a ThinkPad P500)"
+    }
+
+    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
+        let wanted = match intent.budget_ns {
+            Some(ns) => {
+                format!("exit latency at most {}, a quarter of the budget", units::ns(ns / 4))
+            }
+            None => format!("exit latency at most {}", units::ns(NO_BUDGET_NS)),
+        };
+        let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
+        if intent.rt_cpus.is_empty() {
+            return draft.no_rt_cpus();
+        }
+        if is_polling(facts) {
+            return draft
+                .read(&facts.kernel.cmdline, |_| "idle=poll".into())
+                .read(&facts.kernel.arch, String::clone)
+                .good("idle=poll: an idle CPU spins and never sleeps");
+        }
+        let (cpus, missing) = rt_cpus(facts, intent);
+        let states = cpus.iter().map(|cpu| (cpu.id, &cpu.idle_states));
+        let draft = draft.saw(text::grouped(states, |states| show(states)));
+        let mut deep: Vec<Deep<'_>> = cpus.iter().flat_map(|cpu| deep(cpu, intent)).collect();
+        deep.sort_by_key(|deep| std::cmp::Reverse(deep.state.exit_latency_ns));
+        if let Some(worst) = deep.first() {
+            return judge_deep(draft, &deep, worst, intent);
+        }
+        let empty = |cpu: &&&Cpu| cpu.idle_states.value().is_none_or(Vec::is_empty);
+        if let Some(blind) = cpus.iter().find(empty) {
+            let is_there = !blind.idle_states.is_absent() && blind.idle_states.value().is_none();
+            return if is_there {
+                draft.blind(&blind.idle_states)
+            } else {
+                no_states(draft, facts)
+            };
+        }
+        if !missing.is_empty() {
+            return draft.unknown(format!("{}: not online", text::cpus(&missing)));
+        }
+        judge_shallow(draft, facts, &cpus, intent)
+    }
+}
+
+/// An enabled state that is deeper than what is certainly good.
+struct Deep<'a> {
+    cpu: u32,
+    state: &'a IdleState,
+}
+
+fn good_ns(intent: &Intent) -> u64 {
+    intent.budget_ns.map_or(NO_BUDGET_NS, |budget_ns| budget_ns / 4)
+}
+
+/// Exit latency that the CPU's own limit allows; `None`: any.
+fn limit_ns(cpu: &Cpu) -> Option<u64> {
+    match cpu.pm_qos_resume_latency_us.value()?.as_str() {
+        "n/a" => Some(0),
+        "0" => None,
+        us => us.parse::<u64>().ok().map(|us| us.saturating_mul(1_000)),
+    }
+}
+
+fn enabled(cpu: &Cpu) -> impl Iterator<Item = &IdleState> {
+    cpu.idle_states.value().into_iter().flatten().filter(|state| !state.disabled)
+}
+
+fn deep<'a>(cpu: &'a Cpu, intent: &Intent) -> Vec<Deep<'a>> {
+    let most_ns = limit_ns(cpu).unwrap_or(u64::MAX);
+    let good_ns = good_ns(intent);
+    enabled(cpu)
+        .filter(|state| state.exit_latency_ns <= most_ns && state.exit_latency_ns > good_ns)
+        .map(|state| Deep { cpu: cpu.id, state })
+        .collect()
+}
+
+fn judge_deep(draft: Draft, deep: &[Deep<'_>], worst: &Deep<'_>, intent: &Intent) -> Finding {
+    let mut paths: Vec<(u32, u32)> = deep.iter().map(|d| (d.cpu, d.state.index)).collect();
+    paths.sort_unstable();
+    let cpus = rtproof_host::CpuList::new(paths.iter().map(|&(cpu, _)| cpu));
+    let paths = paths
+        .iter()
+        .map(|(cpu, index)| {
+            format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{index}/disable")
+        })
+        .collect();
+    let exit_ns = worst.state.exit_latency_ns;
+    let summary = format!(
+        "{} takes {} to leave on {}",
+        worst.state.name,
+        units::ns(exit_ns),
+        text::cpus(&cpus)
+    );
+    let draft = draft.remedies([Remedy::Write { paths, value: "1".into() }]);
+    match intent.budget_ns {
+        None => draft.doubtful(format!("{summary}; no budget to hold it against")),
+        Some(budget_ns) => {
+            let status = if exit_ns > budget_ns { Status::Bad } else { Status::Doubtful };
+            let budget = units::ns(budget_ns);
+            draft.status(status, format!("{summary}; the budget is {budget}"))
+        }
+    }
+}
+
+fn judge_shallow(draft: Draft, facts: &Facts, cpus: &[&Cpu], intent: &Intent) -> Finding {
+    // Good because of the limit, where an enabled state would be too deep without it.
+    let limited: Vec<&&Cpu> = cpus
+        .iter()
+        .filter(|cpu| enabled(cpu).any(|state| state.exit_latency_ns > good_ns(intent)))
+        .collect();
+    let limits = limited.iter().map(|cpu| (cpu.id, &cpu.pm_qos_resume_latency_us));
+    let draft = draft.saw(text::grouped(limits, String::clone));
+    let driver = &facts.cpus.idle_driver;
+    if driver.value().is_some_and(|driver| driver == "haltpoll") {
+        return draft
+            .read(driver, String::clone)
+            .doubtful("haltpoll: a guest's CPU may halt, and the host decides when it wakes up");
+    }
+    let entered = cpus.iter().flat_map(|cpu| {
+        let most_ns = limit_ns(cpu).unwrap_or(u64::MAX);
+        enabled(cpu).filter(move |state| state.exit_latency_ns <= most_ns)
+    });
+    let summary = match entered.max_by_key(|state| state.exit_latency_ns) {
+        Some(deepest) => {
+            format!("deepest is {}, left in {}", deepest.name, units::ns(deepest.exit_latency_ns))
+        }
+        None => "every idle state is disabled".into(),
+    };
+    draft.good(format!("{summary}, on {}", text::cpus(&intent.rt_cpus)))
+}
+
+/// No idle states in /sys: the architecture's plain halt, or a host that decides.
+fn no_states(draft: Draft, facts: &Facts) -> Finding {
+    let driver = &facts.cpus.idle_driver;
+    let draft = draft.read(driver, String::clone);
+    if let Some(hypervisor) = guest(facts) {
+        return draft.saw([Evidence::of(&facts.virt.hypervisor, |_| hypervisor.into())]).doubtful(
+            format!(
+                "no idle states in this {hypervisor} guest: an idle CPU halts, and \
+                the host decides when it wakes up"
+            ),
+        );
+    }
+    let is_none = driver.value().is_some_and(|driver| driver == "none");
+    let is_built_without = built_with(facts, "CPU_IDLE") == Some(false);
+    if is_bare_metal(facts) && (is_none || is_built_without) {
+        return draft.saw(is_built_without.then(|| option(facts, "CPU_IDLE"))).not_applicable(
+            "no idle driver: an idle CPU only halts (HLT, WFI); firmware may go deeper",
+        );
+    }
+    draft.unknown("no idle states are seen here: firmware or a driver may enter some all the same")
+}
+
+/// `idle=poll` is a parameter of x86 alone.
+fn is_polling(facts: &Facts) -> bool {
+    let is_x86 = matches!(facts.kernel.arch.value().map(String::as_str), Some("x86_64" | "i686"));
+    let idle = facts.kernel.cmdline.value().and_then(|line| line.last("idle"));
+    is_x86 && idle == Some(Some("poll"))
+}
+
+fn show(states: &[IdleState]) -> String {
+    let states: Vec<String> = states
+        .iter()
+        .map(|state| {
+            let off = if state.disabled { " disabled" } else { "" };
+            format!("{} {}{off}", state.name, units::ns(state.exit_latency_ns))
+        })
+        .collect();
+    if states.is_empty() { "no states".into() } else { text::first_few(&states, 10) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::checks::testing::{good, intent, set_cmdline, set_guest};
+    use rtproof_host::Reading;
+
+    /// The good machine with C6 (133 µs) enabled on CPU 3.
+    fn with_c6() -> Facts {
+        let mut facts = good();
+        let mut states = facts.cpus.cpus[3].idle_states.value().cloned().unwrap();
+        states[3].disabled = false;
+        facts.cpus.cpus[3].idle_states =
+            Reading::known("/sys/devices/system/cpu/cpu3/cpuidle", states);
+        facts
+    }
+
+    fn judge(facts: &Facts, budget_ns: Option<u64>) -> Finding {
+        CpuidleStates.judge(facts, &Intent { budget_ns, ..intent() })
+    }
+
+    #[test]
+    fn the_budget_decides() {
+        let finding = judge(&with_c6(), Some(100_000));
+        assert_eq!(finding.status, Bad);
+        assert_eq!(finding.summary, "C6 takes 133 µs to leave on CPU 3; the budget is 100 µs");
+        let path = "/sys/devices/system/cpu/cpu3/cpuidle/state3/disable".to_owned();
+        assert_eq!(finding.remedies, [Remedy::Write { paths: vec![path], value: "1".into() }]);
+        assert_eq!(judge(&with_c6(), Some(200_000)).status, Doubtful);
+        assert_eq!(judge(&with_c6(), Some(1_000_000)).status, Good);
+        assert_eq!(judge(&with_c6(), None).status, Doubtful);
+        assert_eq!(judge(&good(), None).status, Good);
+    }
+
+    #[test]
+    fn a_limit_on_the_cpu_forbids_deep_states_but_zero_is_no_limit() {
+        let mut facts = with_c6();
+        let mut limit = |value: &str| {
+            let qos = &mut facts.cpus.cpus[3].pm_qos_resume_latency_us;
+            *qos = Reading::known(
+                "/sys/devices/system/cpu/cpu3/power/pm_qos_resume_latency_us",
+                value.into(),
+            );
+            judge(&facts, Some(100_000))
+        };
+        assert_eq!(limit("0").status, Bad);
+        assert_eq!(limit("20").status, Good);
+        let finding = limit("n/a");
+        assert_eq!(finding.status, Good);
+        assert!(finding.evidence.iter().any(|e| e.value == "n/a"));
+        assert_eq!(limit("soon").status, Bad);
+    }
+
+    #[test]
+    fn no_states_are_never_good() {
+        let mut facts = good();
+        for cpu in &mut facts.cpus.cpus {
+            cpu.idle_states = Reading::absent(cpu.idle_states.path.clone());
+        }
+        assert_eq!(judge(&facts, None).status, Unknown);
+        facts.cpus.idle_driver = Reading::known(facts.cpus.idle_driver.path.clone(), "none".into());
+        assert_eq!(judge(&facts, None).status, NotApplicable);
+        set_guest(&mut facts, "kvm");
+        assert_eq!(judge(&facts, None).status, Doubtful);
+    }
+
+    #[test]
+    fn polling_is_good_and_only_where_the_parameter_exists() {
+        let mut facts = with_c6();
+        set_cmdline(&mut facts, "idle=poll");
+        assert_eq!(judge(&facts, Some(100_000)).status, Good);
+        facts.kernel.arch = Reading::known("/proc/sys/kernel/arch", "aarch64".into());
+        assert_eq!(judge(&facts, Some(100_000)).status, Bad);
+    }
+
+    #[test]
+    fn haltpoll_is_the_host_s_business() {
+        let mut facts = good();
+        facts.cpus.idle_driver = Reading::known("/sys/x/current_driver", "haltpoll".into());
+        assert_eq!(judge(&facts, Some(100_000)).status, Doubtful);
+    }
+}

@@ -1,0 +1,100 @@
+//! How a check writes its answer down: evidence is collected on the way, the status comes last.
+//!
+//! One builder for all checks, so that none can forget its reason, its source or its own name, and
+//! a good finding never carries a remedy.
+
+use rtproof_host::{CpuList, Reading};
+
+use super::Check;
+use crate::{Evidence, Finding, Remedy, Status};
+
+/// A finding without its status and summary.
+pub(super) struct Draft(Finding);
+
+impl Draft {
+    /// An answer of `check`, which wants `wanted`.
+    pub(super) fn of(check: &dyn Check, wanted: impl Into<String>) -> Self {
+        Self(Finding {
+            check: check.id().into(),
+            status: Status::Unknown,
+            summary: String::new(),
+            wanted: wanted.into(),
+            cpus: None,
+            evidence: Vec::new(),
+            why: check.why().into(),
+            source: check.source().into(),
+            remedies: Vec::new(),
+        })
+    }
+
+    /// The CPUs that it is about.
+    pub(super) fn cpus(mut self, cpus: &CpuList) -> Self {
+        self.0.cpus = Some(cpus.clone());
+        self
+    }
+
+    /// Adds what was seen.
+    pub(super) fn saw(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.0.evidence.extend(evidence);
+        self
+    }
+
+    /// Adds what was read, shown by `show`.
+    pub(super) fn read<T>(self, reading: &Reading<T>, show: impl FnOnce(&T) -> String) -> Self {
+        self.saw([Evidence::of(reading, show)])
+    }
+
+    /// Adds what would change it.
+    pub(super) fn remedies(mut self, remedies: impl IntoIterator<Item = Remedy>) -> Self {
+        self.0.remedies.extend(remedies);
+        self
+    }
+
+    /// As wanted.
+    pub(super) fn good(mut self, summary: impl Into<String>) -> Finding {
+        self.0.remedies.clear();
+        self.status(Status::Good, summary)
+    }
+
+    /// Adds latency.
+    pub(super) fn bad(self, summary: impl Into<String>) -> Finding {
+        self.status(Status::Bad, summary)
+    }
+
+    /// May add latency.
+    pub(super) fn doubtful(self, summary: impl Into<String>) -> Finding {
+        self.status(Status::Doubtful, summary)
+    }
+
+    /// Cannot be told, for the reason in `summary`.
+    pub(super) fn unknown(self, summary: impl Into<String>) -> Finding {
+        self.status(Status::Unknown, summary)
+    }
+
+    /// Cannot be told, because this reading has no value.
+    pub(super) fn blind<T>(self, reading: &Reading<T>) -> Finding {
+        let why = reading.why_unknown().unwrap_or_else(|| "not enough to tell".into());
+        let summary = format!("{}: {why}", reading.path);
+        let is_cited = self.0.evidence.iter().any(|evidence| evidence.path == reading.path);
+        let draft = if is_cited { self } else { self.read(reading, |_| "known".into()) };
+        draft.unknown(summary)
+    }
+
+    /// Cannot be told, because nobody said which CPUs are meant.
+    pub(super) fn no_rt_cpus(self) -> Finding {
+        self.unknown("no real-time CPUs are named")
+    }
+
+    /// Does not concern this machine.
+    pub(super) fn not_applicable(mut self, summary: impl Into<String>) -> Finding {
+        self.0.remedies.clear();
+        self.status(Status::NotApplicable, summary)
+    }
+
+    /// With a status that was worked out.
+    pub(super) fn status(mut self, status: Status, summary: impl Into<String>) -> Finding {
+        self.0.status = status;
+        self.0.summary = summary.into();
+        self.0
+    }
+}

@@ -1,0 +1,53 @@
+//! Questions that several checks ask of the facts. `None` is "cannot be told", never "no".
+
+use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
+
+use crate::{Evidence, Intent};
+
+/// Whether the kernel is of this version or later.
+pub(super) fn since(facts: &Facts, version: (u32, u32)) -> Option<bool> {
+    facts.kernel.version.value().map(|&found| found >= version)
+}
+
+/// Whether the kernel is built with an option (`y` or `m`).
+pub(super) fn built_with(facts: &Facts, option: &str) -> Option<bool> {
+    let config = facts.kernel.config.value()?;
+    Some(config.get(option).is_some_and(|value| value == "y" || value == "m"))
+}
+
+/// An option of the kernel's configuration as evidence.
+pub(super) fn option(facts: &Facts, option: &str) -> Evidence {
+    Evidence::of(&facts.kernel.config, |config| match config.get(option) {
+        Some(value) => format!("CONFIG_{option}={value}"),
+        None => format!("CONFIG_{option} is not set"),
+    })
+}
+
+/// Name of the hypervisor, where this is known to be a guest.
+pub(super) fn guest(facts: &Facts) -> Option<&str> {
+    facts.virt.hypervisor.value()?.as_deref()
+}
+
+/// Whether this is known to be no guest.
+pub(super) fn is_bare_metal(facts: &Facts) -> bool {
+    matches!(facts.virt.hypervisor.value(), Some(None))
+}
+
+/// Name of the container, where this is known to be in one.
+pub(super) fn container(facts: &Facts) -> Option<&str> {
+    facts.virt.container.value()?.as_deref()
+}
+
+/// The real-time CPUs that have facts, and those that have none: offline, or no such CPU.
+pub(super) fn rt_cpus<'a>(facts: &'a Facts, intent: &Intent) -> (Vec<&'a Cpu>, CpuList) {
+    let known: Vec<&Cpu> =
+        facts.cpus.cpus.iter().filter(|cpu| intent.rt_cpus.contains(cpu.id)).collect();
+    let missing = intent.rt_cpus.difference(&CpuList::new(known.iter().map(|cpu| cpu.id)));
+    (known, missing)
+}
+
+/// Whether every online CPU is a real-time CPU, so that nothing can be moved away.
+pub(super) fn is_all_rt(facts: &Facts, intent: &Intent) -> bool {
+    let online = facts.cpus.online.value();
+    online.is_some_and(|online| !online.is_empty() && online.difference(&intent.rt_cpus).is_empty())
+}

@@ -1,0 +1,89 @@
+//! Does the kernel build huge pages behind the application's back?
+//!
+//! PREEMPT_RT kernels have no transparent huge pages, so there the file is missing rightly. Writing
+//! the knob moves `vm.min_free_kbytes` with it: whoever applies the remedy saves both.
+
+use rtproof_host::Facts;
+
+use super::Check;
+use super::draft::Draft;
+use super::machine::{built_with, option};
+use crate::{Finding, Intent, Remedy};
+
+pub(super) struct Thp;
+
+impl Check for Thp {
+    fn id(&self) -> &'static str {
+        "thp"
+    }
+
+    fn title(&self) -> &'static str {
+        "transparent huge pages"
+    }
+
+    fn why(&self) -> &'static str {
+        "khugepaged collapses pages under the process's memory lock and interrupts its CPUs, and a \
+         page fault may compact memory first"
+    }
+
+    fn source(&self) -> &'static str {
+        "Documentation/admin-guide/mm/transhuge.rst; mm/Kconfig (TRANSPARENT_HUGEPAGE depends on \
+         !PREEMPT_RT); rigtorp.se/low-latency-guide"
+    }
+
+    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
+        let enabled = &facts.memory.thp_enabled;
+        let draft = Draft::of(self, "never").read(enabled, String::clone);
+        if enabled.is_absent() && built_with(facts, "TRANSPARENT_HUGEPAGE") == Some(false) {
+            return draft
+                .saw([option(facts, "TRANSPARENT_HUGEPAGE")])
+                .not_applicable("this kernel has no transparent huge pages");
+        }
+        let Some(value) = enabled.value() else {
+            return draft.blind(enabled);
+        };
+        let draft = draft.remedies([
+            Remedy::Write { paths: vec![enabled.path.clone()], value: "never".into() },
+            Remedy::Boot { parameter: "transparent_hugepage=never".into() },
+        ]);
+        match value.as_str() {
+            "never" => draft.good("never"),
+            "always" => draft.bad("always: any mapping may be collapsed at any time"),
+            "madvise" => draft.doubtful("madvise: for programs and allocators that ask for it"),
+            other => draft.unknown(format!("\"{other}\" is not a mode this check knows")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::checks::testing::{good, good_stock, intent};
+    use rtproof_host::Reading;
+
+    fn status(mode: &str) -> Status {
+        let mut facts = good_stock();
+        facts.memory.thp_enabled = Reading::known(facts.memory.thp_enabled.path, mode.into());
+        Thp.judge(&facts, &intent()).status
+    }
+
+    #[test]
+    fn by_mode() {
+        assert_eq!(status("never"), Good);
+        assert_eq!(status("madvise"), Doubtful);
+        assert_eq!(status("always"), Bad);
+        assert_eq!(status("sometimes"), Unknown);
+    }
+
+    #[test]
+    fn a_missing_file_needs_the_kernel_s_word() {
+        let mut facts = good();
+        assert_eq!(Thp.judge(&facts, &intent()).status, NotApplicable);
+        facts.kernel.config = Reading::absent("/proc/config.gz");
+        assert_eq!(Thp.judge(&facts, &intent()).status, Unknown);
+        let mut facts = good_stock();
+        facts.memory.thp_enabled = Reading::absent("/sys/kernel/mm/transparent_hugepage/enabled");
+        assert_eq!(Thp.judge(&facts, &intent()).status, Unknown);
+    }
+}

@@ -1,0 +1,377 @@
+//! The report of a run as data: what text, JSON and HTML show. Computed from the record alone.
+
+use rtproof_host::Facts;
+use rtproof_record::{
+    Options, Run,
+    run::{Cost, EndReason, Load, Meta, Note, Thread, ThreadEnd, ThreadInfo},
+};
+use rtproof_stats::{
+    Histogram, Layout, Totals,
+    quantile::{self, Q, Quantile},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, Intent, Verdict, checks, verdict};
+
+/// Version of the JSON form. Fields may be added under one version; none changes or goes.
+pub const SCHEMA: &str = "rtproof/report/1";
+
+/// Samples listed.
+const TOP_SHOWN: usize = 20;
+
+/// A run, judged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Identity of the run and how it ended.
+    pub run: Meta,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The machine in short.
+    pub machine: Machine,
+    /// What was asked.
+    pub options: Options,
+    /// The checks.
+    pub findings: Vec<Finding>,
+    /// What measuring cost.
+    pub cost: Cost,
+    /// All CPUs together.
+    pub all: Measured,
+    /// Each CPU.
+    pub cpus: Vec<CpuReport>,
+    /// Each load phase, all CPUs together.
+    pub phases: Vec<PhaseReport>,
+    /// The loads.
+    pub loads: Vec<Load>,
+    /// The largest samples of all CPUs, largest first.
+    pub top: Vec<Top>,
+    /// What changed in the machine between start and end.
+    pub changes: Vec<Change>,
+    /// Warnings.
+    pub notes: Vec<Note>,
+}
+
+/// The machine in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Machine {
+    /// Host name.
+    pub hostname: Option<String>,
+    /// Board or product.
+    pub model: Option<String>,
+    /// CPU model.
+    pub cpu_model: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Architecture.
+    pub arch: Option<String>,
+    /// Preemption model in words.
+    pub preemption: String,
+    /// Number of CPUs online.
+    pub cpus_online: Option<u32>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Hypervisor.
+    pub hypervisor: Option<String>,
+    /// Container runtime.
+    pub container: Option<String>,
+    /// Clock source.
+    pub clocksource: Option<String>,
+}
+
+/// What was measured of one CPU or of all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Measured {
+    /// Wake-ups that were due.
+    pub scheduled: u64,
+    /// Of those measured.
+    pub sampled: u64,
+    /// Of those missed.
+    pub missed: u64,
+    /// Later than the budget.
+    pub late: u64,
+    /// Smallest latency, exact.
+    pub min_ns: Option<u64>,
+    /// Largest latency, exact.
+    pub max_ns: Option<u64>,
+    /// Mean latency, wake-up view.
+    pub mean_ns: Option<f64>,
+    /// Standard deviation about the mean (n - 1), wake-up view.
+    pub sd_ns: Option<f64>,
+    /// Mean, deadline view: missed wake-ups count with their own lateness.
+    pub deadline_mean_ns: Option<f64>,
+    /// Quantiles of the wake-up view, upper edges of buckets at most 0.8 % wide.
+    pub wake: Vec<Quantile>,
+    /// Quantiles of the deadline view.
+    pub deadline: Vec<Quantile>,
+    /// What the wake-ups are worth in independent ones.
+    pub n_eff: u64,
+}
+
+/// One CPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CpuReport {
+    /// The thread.
+    pub thread: ThreadInfo,
+    /// How it ended; `None` in a torn record.
+    pub end: Option<ThreadEnd>,
+    /// What it measured.
+    pub measured: Measured,
+}
+
+/// One load phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PhaseReport {
+    /// Name.
+    pub name: String,
+    /// Start, nanoseconds after the first wake-up.
+    pub from_ns: u64,
+    /// End.
+    pub to_ns: u64,
+    /// What was measured in the seconds that begin in it; quantiles from buckets 3.1 % wide.
+    pub measured: Measured,
+}
+
+/// One of the largest samples.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Top {
+    /// CPU.
+    pub cpu: u32,
+    /// When it was due, nanoseconds after the first wake-up.
+    pub due_ns: u64,
+    /// How late it was.
+    pub latency_ns: u64,
+    /// Load phase.
+    pub phase: String,
+}
+
+/// A fact that changed during the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Change {
+    /// Fact, e.g. `cpus.3.freq.governor`.
+    pub key: String,
+    /// At the start.
+    pub from: String,
+    /// At the end.
+    pub to: String,
+}
+
+impl Report {
+    /// Judges a run: checks, quantiles, verdict.
+    #[must_use]
+    pub fn new(run: &Run) -> Self {
+        let changes = changes(run);
+        Self {
+            schema: SCHEMA.into(),
+            run: run.meta.clone(),
+            verdict: verdict::judge(run, !changes.is_empty()),
+            machine: Machine::of(&run.facts_start),
+            options: run.options.clone(),
+            findings: checks::judge_all(
+                &run.facts_start,
+                &Intent::of(&run.options, &run.facts_start),
+            ),
+            cost: run.cost.clone(),
+            all: all(run),
+            cpus: run.threads.iter().map(|thread| cpu(run, thread)).collect(),
+            phases: phases(run),
+            loads: run.loads.clone(),
+            top: top(run),
+            changes,
+            notes: run.notes.clone(),
+        }
+    }
+}
+
+impl Machine {
+    /// The machine in short, from its facts.
+    #[must_use]
+    pub fn of(facts: &Facts) -> Self {
+        let known = |reading: &rtproof_host::Reading<String>| reading.value().cloned();
+        Self {
+            hostname: known(&facts.identity.hostname),
+            model: known(&facts.identity.model),
+            cpu_model: known(&facts.identity.cpu_model),
+            kernel: known(&facts.kernel.release),
+            arch: known(&facts.kernel.arch),
+            preemption: preemption(facts).into(),
+            cpus_online: facts.cpus.online.value().map(|list| list.len() as u32),
+            memory_bytes: facts.identity.memory_bytes.value().copied(),
+            hypervisor: facts.virt.hypervisor.value().cloned().flatten(),
+            container: facts.virt.container.value().cloned().flatten(),
+            clocksource: known(&facts.clock.source),
+        }
+    }
+}
+
+fn preemption(facts: &Facts) -> &'static str {
+    use rtproof_host::facts::kernel::Preemption;
+    match facts.kernel.preemption.value() {
+        Some(Preemption::Rt) => "PREEMPT_RT",
+        Some(Preemption::Full) => "preempt full",
+        Some(Preemption::Lazy) => "preempt lazy",
+        Some(Preemption::Voluntary) => "preempt voluntary",
+        Some(Preemption::None) => "preempt none",
+        Some(Preemption::DynamicUnknown) => "preempt dynamic, mode unknown",
+        None => "preemption model unknown",
+    }
+}
+
+fn changes(run: &Run) -> Vec<Change> {
+    let Some(end) = &run.facts_end else {
+        return Vec::new();
+    };
+    rtproof_host::flatten::changes(&run.facts_start, end)
+        .into_iter()
+        .map(|change| Change { key: change.key, from: change.from, to: change.to })
+        .collect()
+}
+
+/// Histograms and sums of one view of the measurement.
+struct Counted<'a> {
+    scheduled: u64,
+    totals: &'a Totals,
+    wake: &'a Histogram,
+    missed: &'a Histogram,
+    n_eff: u64,
+}
+
+impl Counted<'_> {
+    fn report(&self, confidence_ppm: u32) -> Measured {
+        let confidence = f64::from(confidence_ppm) / 1e6;
+        let n = self.totals.accounted();
+        let mut deadline = self.wake.clone();
+        deadline.merge(self.missed);
+        let quantiles = |histogram: &Histogram| {
+            // Every quantile that is asked for is shown up to the first that n cannot carry.
+            let n_eff = self.n_eff.min(histogram.total());
+            let all = Q::REPORT.map(|q| quantile::of(histogram, q, confidence, n_eff));
+            let carried = all.iter().take_while(|q| q.value_ns.is_some()).count();
+            all[..(carried + 1).min(all.len())].to_vec()
+        };
+        let sum_ns = self.totals.wake.sum() + self.totals.missed_sum_ns;
+        Measured {
+            scheduled: self.scheduled,
+            sampled: self.totals.wake.count(),
+            missed: self.totals.missed,
+            late: self.totals.late(),
+            min_ns: self.totals.wake.min(),
+            max_ns: self.totals.wake.max(),
+            mean_ns: self.totals.wake.mean(),
+            sd_ns: self.totals.wake.sd(),
+            deadline_mean_ns: (n > 0).then(|| sum_ns as f64 / n as f64),
+            wake: quantiles(self.wake),
+            deadline: quantiles(&deadline),
+            n_eff: self.n_eff,
+        }
+    }
+}
+
+fn cpu(run: &Run, thread: &Thread) -> CpuReport {
+    let counted = Counted {
+        scheduled: scheduled(thread),
+        totals: &thread.totals,
+        wake: &thread.wake,
+        missed: &thread.missed,
+        n_eff: verdict::n_eff(run, thread),
+    };
+    CpuReport {
+        thread: thread.info.clone(),
+        end: thread.end.clone(),
+        measured: counted.report(run.options.requirement.confidence_ppm),
+    }
+}
+
+fn scheduled(thread: &Thread) -> u64 {
+    thread.end.as_ref().map_or(thread.totals.accounted(), |end| end.scheduled)
+}
+
+fn all(run: &Run) -> Measured {
+    let mut totals = Totals::default();
+    let mut wake = Histogram::new(Layout::FINE);
+    let mut missed = Histogram::new(Layout::FINE);
+    for thread in &run.threads {
+        totals.merge(&thread.totals);
+        wake.merge(&thread.wake);
+        missed.merge(&thread.missed);
+    }
+    let counted = Counted {
+        scheduled: run.threads.iter().map(scheduled).sum(),
+        totals: &totals,
+        wake: &wake,
+        missed: &missed,
+        n_eff: run.threads.iter().map(|thread| verdict::n_eff(run, thread)).sum(),
+    };
+    counted.report(run.options.requirement.confidence_ppm)
+}
+
+fn phases(run: &Run) -> Vec<PhaseReport> {
+    run.options.phases.iter().map(|phase| phase_report(run, phase)).collect()
+}
+
+fn phase_report(run: &Run, phase: &rtproof_record::options::Phase) -> PhaseReport {
+    let mut totals = Totals::default();
+    let mut wake = Histogram::new(Layout::COARSE);
+    let mut missed = Histogram::new(Layout::COARSE);
+    let mut n_eff = 0;
+    for thread in &run.threads {
+        let share = verdict::extremal_index(run, thread);
+        let inside = |at_ns: u64| (phase.from_ns..phase.to_ns).contains(&at_ns);
+        for second in thread.seconds.iter().filter(|second| inside(second.from_ns)) {
+            totals.merge(&second.totals);
+            n_eff += (second.totals.accounted() as f64 * share) as u64;
+            for (histogram, buckets) in [(&mut wake, &second.wake), (&mut missed, &second.missed)] {
+                for &(bucket, n) in buckets {
+                    // A bucket outside the grid was refused when the record was read.
+                    let _ = histogram.add_bucket(usize::from(bucket), n);
+                }
+            }
+        }
+    }
+    let scheduled = totals.accounted();
+    let counted = Counted { scheduled, totals: &totals, wake: &wake, missed: &missed, n_eff };
+    PhaseReport {
+        name: phase.name.clone(),
+        from_ns: phase.from_ns,
+        to_ns: phase.to_ns,
+        measured: counted.report(run.options.requirement.confidence_ppm),
+    }
+}
+
+fn top(run: &Run) -> Vec<Top> {
+    let phase_at = |due_ns: u64| {
+        let phases = &run.options.phases;
+        let found = phases.iter().find(|phase| (phase.from_ns..phase.to_ns).contains(&due_ns));
+        found.map_or(String::new(), |phase| phase.name.clone())
+    };
+    let mut all: Vec<Top> = run
+        .threads
+        .iter()
+        .flat_map(|thread| {
+            thread.top.iter().map(|sample| Top {
+                cpu: thread.info.cpu,
+                due_ns: sample.due_ns,
+                latency_ns: sample.latency_ns,
+                phase: phase_at(sample.due_ns),
+            })
+        })
+        .collect();
+    all.sort_by_key(|top| (std::cmp::Reverse(top.latency_ns), top.due_ns, top.cpu));
+    all.truncate(TOP_SHOWN);
+    all
+}
+
+impl CpuReport {
+    /// Whether the thread measured all it was to.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.reason == EndReason::Complete)
+    }
+}

@@ -1,0 +1,443 @@
+//! The verdict: accepted, refused or not proven, with the evidence that it rests on.
+//!
+//! Rules. 100 %: one late wake-up refuses; none in a time T bounds their rate below
+//! -ln(1 - confidence) / T, and T must be long enough for the rate asked for. 95 %: the upper
+//! Clopper-Pearson bound on the share of late wake-ups, with the number of independent ones
+//! (extremal index), must be below 5 % on every CPU. Soft: nothing is judged. Safe: never accepted,
+//! because measuring cannot certify it. Anything that takes force from the measurement leaves it
+//! not proven. CPUs do not add exposure: what strikes one may strike all.
+
+use rtproof_record::{Class, Run, run::EndReason, run::RunEnd};
+use rtproof_stats::{Sample, Totals, binomial, cluster};
+use serde::{Deserialize, Serialize};
+
+use crate::units;
+
+/// Share of late wake-ups that class 95 allows.
+const NINETY_FIVE_ALLOWS: f64 = 0.05;
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Answer {
+    /// The requirement is met, at its confidence, under the load that was run.
+    Accepted,
+    /// The requirement is not met.
+    Refused,
+    /// The measurement does not carry either.
+    NotProven,
+    /// Nothing was asked that could be judged.
+    NotJudged,
+}
+
+impl Answer {
+    /// As printed.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Accepted => "ACCEPTED",
+            Self::Refused => "REFUSED",
+            Self::NotProven => "NOT PROVEN",
+            Self::NotJudged => "NOT JUDGED",
+        }
+    }
+}
+
+/// A verdict and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verdict {
+    /// The answer.
+    pub answer: Answer,
+    /// The verdict in a sentence, to follow the answer.
+    pub sentence: String,
+    /// What else must be said, a sentence each, the next step first.
+    pub reasons: Vec<String>,
+    /// What the numbers rest on.
+    pub basis: Basis,
+}
+
+/// The numbers under a verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Basis {
+    /// Wake-ups that were due, all CPUs.
+    pub scheduled: u64,
+    /// Of those measured.
+    pub sampled: u64,
+    /// Of those missed.
+    pub missed: u64,
+    /// Later than the budget, measured or missed.
+    pub late: u64,
+    /// Groups of late wake-ups.
+    pub late_clusters: u64,
+    /// What the measured wake-ups are worth in independent ones.
+    pub n_eff: u64,
+    /// Largest latency.
+    pub worst: Option<Worst>,
+    /// Upper bound on the share of late wake-ups at the confidence, worst CPU.
+    pub late_share_upper: Option<f64>,
+    /// Upper bound on the rate of late groups per hour at the confidence.
+    pub late_rate_upper_per_hour: Option<f64>,
+    /// Time measured under the load, nanoseconds.
+    pub exposure_ns: u64,
+    /// How much longer the measurement must be, at least; `None` where more time does not help.
+    pub further_ns: Option<u64>,
+}
+
+/// The largest latency of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Worst {
+    /// How late.
+    pub latency_ns: u64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// When it was due, nanoseconds after the first wake-up.
+    pub due_ns: u64,
+    /// In which load phase.
+    pub phase: String,
+}
+
+/// Judges a run. The same run gives the same verdict, whenever it is judged.
+#[must_use]
+pub fn judge(run: &Run, moved: bool) -> Verdict {
+    let basis = basis(run);
+    let requirement = &run.options.requirement;
+    let weak = weaknesses(run, moved);
+    let (answer, sentence, mut reasons) = match (requirement.budget_ns, requirement.class) {
+        (None, _) => not_judged("no budget was given", "Give one with --budget, e.g. 100us."),
+        (Some(_), Class::Soft) => not_judged(
+            "soft real-time has no limit to judge",
+            "Read the quantiles; ask for --class 95 or 100 to have a budget judged.",
+        ),
+        (Some(budget_ns), class) => {
+            let case = Case { run, basis: &basis, budget_ns, weak: &weak };
+            match class {
+                Class::NinetyFive => case.ninety_five(),
+                Class::Safe => case.safe(),
+                Class::Hundred | Class::Soft => case.hundred(),
+            }
+        }
+    };
+    reasons.extend(weak);
+    reasons.extend(scope(run));
+    Verdict { answer, sentence, reasons, basis }
+}
+
+type Judged = (Answer, String, Vec<String>);
+
+fn not_judged(what: &str, step: &str) -> Judged {
+    (Answer::NotJudged, format!("{what}; the measurement stands for itself"), vec![step.into()])
+}
+
+struct Case<'a> {
+    run: &'a Run,
+    basis: &'a Basis,
+    budget_ns: u64,
+    weak: &'a [String],
+}
+
+impl Case<'_> {
+    fn confidence(&self) -> f64 {
+        f64::from(self.run.options.requirement.confidence_ppm) / 1e6
+    }
+
+    fn confidence_text(&self) -> String {
+        units::confidence(self.run.options.requirement.confidence_ppm)
+    }
+
+    fn load_text(&self) -> String {
+        let loaded: Vec<_> =
+            self.run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
+        match loaded.as_slice() {
+            [] => "with no load".into(),
+            phases => {
+                let names: Vec<_> = phases.iter().map(|phase| phase.name.as_str()).collect();
+                format!("under load {}", names.join(", "))
+            }
+        }
+    }
+
+    fn refused(&self) -> Judged {
+        let b = self.basis;
+        let worst = b.worst.as_ref().map_or(String::new(), |w| {
+            format!(" (worst {}, CPU {}, {})", units::ns(w.latency_ns), w.cpu, w.phase)
+        });
+        let sentence = format!(
+            "for a budget of {}: {} of {} wake-ups were later{worst}",
+            units::ns(self.budget_ns),
+            units::grouped(b.late),
+            units::grouped(b.scheduled),
+        );
+        let groups = format!(
+            "The late ones came in {} {}; at {} confidence fewer than {} of wake-ups are late.",
+            units::grouped(b.late_clusters),
+            if b.late_clusters == 1 { "group" } else { "groups" },
+            self.confidence_text(),
+            b.late_share_upper.map_or("all".into(), units::probability),
+        );
+        (Answer::Refused, sentence, vec![groups])
+    }
+
+    fn hundred(&self) -> Judged {
+        if self.basis.late > 0 {
+            return self.refused();
+        }
+        let b = self.basis;
+        let claim = format!(
+            "no wake-up of {} was later than {} in {} {}",
+            units::grouped(b.scheduled),
+            units::ns(self.budget_ns),
+            units::duration(b.exposure_ns),
+            self.load_text(),
+        );
+        let bound = format!(
+            "{claim}; late ones are fewer than {} at {} confidence",
+            b.late_rate_upper_per_hour.map_or("?".into(), units::per_hour),
+            self.confidence_text(),
+        );
+        let tail = "The tail was not extrapolated: the rate is bounded by counting alone.".into();
+        match b.further_ns {
+            Some(0) if self.weak.is_empty() => (Answer::Accepted, bound, vec![tail]),
+            Some(further_ns) if further_ns > 0 => {
+                let asked = self.run.options.requirement.rate_per_1000h as f64 / 1000.0;
+                let step = format!(
+                    "To bound them below {} measure {} longer without a late one (--for), or ask for \
+                     less (--max-rate).",
+                    units::per_hour(asked),
+                    units::duration(further_ns),
+                );
+                (Answer::NotProven, bound, vec![step, tail])
+            }
+            _ => (Answer::NotProven, bound, vec![tail]),
+        }
+    }
+
+    fn ninety_five(&self) -> Judged {
+        let (upper, lower) = share_bounds(self.run, self.confidence());
+        let shares = format!(
+            "{} of {} wake-ups were later than {} {}; at {} confidence fewer than {} are",
+            units::grouped(self.basis.late),
+            units::grouped(self.basis.scheduled),
+            units::ns(self.budget_ns),
+            self.load_text(),
+            self.confidence_text(),
+            units::probability(upper),
+        );
+        if lower > NINETY_FIVE_ALLOWS {
+            return self.refused();
+        }
+        match self.basis.further_ns {
+            Some(0) if self.weak.is_empty() => {
+                (Answer::Accepted, format!("meets 95 % real-time: {shares}"), Vec::new())
+            }
+            Some(further_ns) if further_ns > 0 => {
+                let step = format!(
+                    "If it goes on like this, {} more would prove it.",
+                    units::duration(further_ns)
+                );
+                (Answer::NotProven, shares, vec![step])
+            }
+            _ => (Answer::NotProven, shares, Vec::new()),
+        }
+    }
+
+    fn safe(&self) -> Judged {
+        if self.basis.late > 0 {
+            return self.refused();
+        }
+        let sentence = "for life-critical use: measurement cannot certify it".to_owned();
+        let step =
+            "It needs an analysis of the worst case; what was measured only bounds the rate \
+                    of late wake-ups under this load."
+                .to_owned();
+        (Answer::NotProven, sentence, vec![step])
+    }
+}
+
+/// What takes force from the measurement, a sentence each.
+fn weaknesses(run: &Run, moved: bool) -> Vec<String> {
+    let mut weak = Vec::new();
+    match &run.meta.ended {
+        Some(RunEnd::Complete) => {}
+        Some(RunEnd::Interrupted { signal }) => {
+            weak.push(format!("The run was interrupted by {signal}."));
+        }
+        Some(RunEnd::Aborted { why }) => weak.push(format!("The run was aborted: {why}.")),
+        None => {
+            weak.push("The record is torn: the run was cut off, and seconds are missing.".into())
+        }
+    }
+    for thread in &run.threads {
+        let cpu = thread.info.cpu;
+        let Some(end) = &thread.end else { continue };
+        let how = match end.reason {
+            EndReason::Complete | EndReason::Stopped => None,
+            EndReason::Starved => Some("ended itself: real-time threads starved the machine"),
+            EndReason::CpuLost => Some("lost its CPU"),
+            EndReason::Panicked => Some("failed inside rtproof; please report it"),
+        };
+        weak.extend(how.map(|how| format!("The thread of CPU {cpu} {how}.")));
+        if end.scheduled != thread.totals.accounted() {
+            weak.push(format!(
+                "The account of CPU {cpu} does not add up: {} scheduled, {} sampled or missed.",
+                end.scheduled,
+                thread.totals.accounted()
+            ));
+        }
+    }
+    if moved {
+        weak.push(
+            "The machine's settings changed during the run: the record is marked moved.".into(),
+        );
+    }
+    weak.extend(run.notes.iter().filter(|note| note.weakens).map(|note| note.text.clone()));
+    weak.dedup();
+    weak
+}
+
+/// What the verdict does not cover.
+fn scope(run: &Run) -> Vec<String> {
+    let mut scope = Vec::new();
+    if let Some(Some(name)) = run.facts_start.virt.hypervisor.value() {
+        let stolen: u64 =
+            run.host.iter().flat_map(|second| &second.cpus).map(|cpu| cpu.steal_ms).sum();
+        scope.push(format!(
+            "Measured inside a virtual machine ({name}), which took {stolen} ms of CPU time away: it \
+             holds as seen in this guest, on this host, as loaded as it was."
+        ));
+    }
+    if let Some(Some(name)) = run.facts_start.virt.container.value() {
+        scope.push(format!("Measured inside a container ({name})."));
+    }
+    scope
+}
+
+fn basis(run: &Run) -> Basis {
+    let requirement = &run.options.requirement;
+    let confidence = f64::from(requirement.confidence_ppm) / 1e6;
+    let mut totals = Totals::default();
+    run.threads.iter().for_each(|thread| totals.merge(&thread.totals));
+    let scheduled = run
+        .threads
+        .iter()
+        .map(|thread| thread.end.as_ref().map_or(thread.totals.accounted(), |end| end.scheduled))
+        .sum();
+    let exposure_ns = exposure_ns(run);
+    let judged = requirement.budget_ns.is_some() && totals.accounted() > 0;
+    let hours = exposure_ns as f64 / 3.6e12;
+    Basis {
+        scheduled,
+        sampled: totals.wake.count(),
+        missed: totals.missed,
+        late: totals.late(),
+        late_clusters: totals.late_clusters,
+        n_eff: run.threads.iter().map(|thread| n_eff(run, thread)).sum(),
+        worst: worst(run),
+        late_share_upper: judged.then(|| share_bounds(run, confidence).0),
+        late_rate_upper_per_hour: (judged && hours > 0.0)
+            .then(|| binomial::poisson_upper(totals.late_clusters, confidence) / hours),
+        exposure_ns,
+        further_ns: judged.then(|| further_ns(run, &totals, exposure_ns, confidence)).flatten(),
+    }
+}
+
+/// Time that counts: the loaded phases that were reached, or all of it when no phase had a load.
+fn exposure_ns(run: &Run) -> u64 {
+    let measured_to_ns = run
+        .threads
+        .iter()
+        .map(|thread| thread.seconds.last().map_or(0, |second| second.to_ns))
+        .min()
+        .unwrap_or(0);
+    let loaded = |phase: &&rtproof_record::options::Phase| !phase.loads.is_empty();
+    let any = run.options.phases.iter().any(|phase| loaded(&phase));
+    let in_phase = |phase: &rtproof_record::options::Phase| {
+        phase.to_ns.min(measured_to_ns).saturating_sub(phase.from_ns)
+    };
+    if any { run.options.phases.iter().filter(loaded).map(in_phase).sum() } else { measured_to_ns }
+}
+
+/// Wake-ups of a thread in independent ones.
+pub(crate) fn n_eff(run: &Run, thread: &rtproof_record::run::Thread) -> u64 {
+    let n = thread.totals.accounted();
+    ((n as f64 * extremal_index(run, thread)).floor() as u64).clamp(u64::from(n > 0), n.max(1))
+}
+
+/// Share of independent ones among the tail of a thread.
+pub(crate) fn extremal_index(run: &Run, thread: &rtproof_record::run::Thread) -> f64 {
+    let totals = &thread.totals;
+    if totals.late_sampled > thread.top.len() as u64 {
+        // Missed wake-ups belong to the stall that swallowed them.
+        return totals.late_clusters as f64 / totals.late() as f64;
+    }
+    cluster::extremal_index(&thread.top, run.options.period_ns)
+}
+
+/// Upper and lower bound on the share of late wake-ups, of the CPU that is worst off.
+fn share_bounds(run: &Run, confidence: f64) -> (f64, f64) {
+    let bounds = run.threads.iter().map(|thread| {
+        let n = n_eff(run, thread);
+        let share = extremal_index(run, thread);
+        let k = ((thread.totals.late() as f64 * share).ceil() as u64).min(n);
+        (binomial::upper_bound(k, n, confidence), binomial::lower_bound(k, n, confidence))
+    });
+    bounds.fold((0.0, 0.0), |(u, l), (upper, lower)| (f64::max(u, upper), f64::max(l, lower)))
+}
+
+/// How much longer to measure; 0 when it is enough, `None` when more of the same does not help.
+fn further_ns(run: &Run, totals: &Totals, exposure_ns: u64, confidence: f64) -> Option<u64> {
+    let requirement = &run.options.requirement;
+    match requirement.class {
+        Class::Soft | Class::Safe => None,
+        Class::Hundred => {
+            if totals.late() > 0 {
+                return None;
+            }
+            let rate = requirement.rate_per_1000h as f64 / 1000.0;
+            let wanted_ns = -(1.0 - confidence).ln() / rate * 3.6e12;
+            Some((wanted_ns - exposure_ns as f64).max(0.0).ceil() as u64)
+        }
+        Class::NinetyFive => {
+            let enough = |times: f64| {
+                run.threads.iter().all(|thread| {
+                    let n = n_eff(run, thread) as f64 * times;
+                    let share = extremal_index(run, thread);
+                    let k = (thread.totals.late() as f64 * share * times).ceil();
+                    n >= 1.0
+                        && binomial::upper_bound(k as u64, n as u64, confidence)
+                            < NINETY_FIVE_ALLOWS
+                })
+            };
+            let times = std::iter::successors(Some(1.0), |times| Some(times * 1.25))
+                .take(60)
+                .find(|&times| enough(times))?;
+            Some((exposure_ns as f64 * (times - 1.0)) as u64)
+        }
+    }
+}
+
+fn worst(run: &Run) -> Option<Worst> {
+    let of = |thread: &rtproof_record::run::Thread| {
+        thread.top.first().map(|&Sample { due_ns, latency_ns }| Worst {
+            latency_ns,
+            cpu: thread.info.cpu,
+            due_ns,
+            phase: phase_text(run, due_ns),
+        })
+    };
+    run.threads.iter().filter_map(of).max_by_key(|worst| worst.latency_ns)
+}
+
+/// The phase at a time, in words: `idle`, `under load cpu+memory`.
+fn phase_text(run: &Run, due_ns: u64) -> String {
+    let phase =
+        run.options.phases.iter().find(|phase| (phase.from_ns..phase.to_ns).contains(&due_ns));
+    match phase {
+        Some(phase) if phase.loads.is_empty() => "while idle".into(),
+        Some(phase) => format!("under load {}", phase.name),
+        None => "outside the load phases".into(),
+    }
+}

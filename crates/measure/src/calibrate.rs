@@ -1,0 +1,117 @@
+//! What measuring costs here: measured before every run and printed with it.
+
+use crate::{
+    slot::Slot,
+    sys,
+    thread::{Policy, pin, raise},
+};
+
+/// Costs of the measuring itself on one CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Median cost of reading the clock, picoseconds.
+    pub clock_read_ps: u64,
+    /// Smallest step between two clock readings, nanoseconds.
+    pub clock_step_ns: u64,
+    /// clock_getres(CLOCK_MONOTONIC), nanoseconds.
+    pub clock_getres_ns: u64,
+    /// Cost of recording one sample, picoseconds.
+    pub record_ps: u64,
+    /// Shortest sleep that the machine turns round: median of sleeps of 1 us, nanoseconds.
+    pub floor_ns: u64,
+}
+
+/// Measures on a CPU, under a policy, in a thread of its own. Takes a few milliseconds.
+///
+/// # Errors
+/// When the thread cannot be made or pinned.
+pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cost> {
+    let thread = std::thread::Builder::new()
+        .name("rtproof/cost".into())
+        .spawn(move || {
+            sys::block_signals();
+            pin(cpu)?;
+            let _ = raise(policy, priority);
+            Ok(measure())
+        })?;
+    thread
+        .join()
+        .unwrap_or_else(|_| Err(std::io::Error::other("calibration panicked")))
+}
+
+fn measure() -> Cost {
+    let getres = rustix::time::clock_getres(rustix::thread::ClockId::Monotonic);
+    Cost {
+        clock_read_ps: per_call_ps(1000, |_| {
+            std::hint::black_box(sys::now_ns());
+        }),
+        clock_step_ns: clock_step(),
+        clock_getres_ns: getres.tv_sec as u64 * 1_000_000_000 + getres.tv_nsec as u64,
+        record_ps: record_cost(),
+        floor_ns: floor(),
+    }
+}
+
+/// Median over 31 batches of the cost of a call, picoseconds.
+fn per_call_ps(calls: u64, mut call: impl FnMut(u64)) -> u64 {
+    let batches = (0..31).map(|_| {
+        let start_ns = sys::now_ns();
+        (0..calls).for_each(&mut call);
+        (sys::now_ns() - start_ns) * 1000 / calls
+    });
+    median(batches.collect())
+}
+
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+fn clock_step() -> u64 {
+    let mut smallest = u64::MAX;
+    let mut last_ns = sys::now_ns();
+    for _ in 0..10_000 {
+        let now_ns = sys::now_ns();
+        if now_ns > last_ns {
+            smallest = smallest.min(now_ns - last_ns);
+            last_ns = now_ns;
+        }
+    }
+    if smallest == u64::MAX { 0 } else { smallest }
+}
+
+fn record_cost() -> u64 {
+    let mut slot = Slot::default();
+    let mut x = 1_u64;
+    let (mut due_ns, calls) = (0, 2000);
+    let cost = per_call_ps(calls, |_| {
+        // Latencies of a few microseconds with some spread, as in life.
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        due_ns += 1_000_000;
+        slot.record_wake(due_ns, due_ns + 3000 + (x >> 52));
+    });
+    std::hint::black_box(&slot);
+    cost
+}
+
+fn floor() -> u64 {
+    let sleep = || {
+        let before_ns = sys::now_ns();
+        let due = sys::timespec(before_ns + 1000);
+        let _ = rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &due);
+        sys::now_ns() - before_ns
+    };
+    median((0..500).map(|_| sleep()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_plausible() {
+        let cost = calibrate(0, Policy::Other, 0).expect("CPU 0");
+        assert!(cost.clock_read_ps > 0 && cost.clock_getres_ns > 0 && cost.floor_ns >= 1000);
+        assert!(cost.clock_step_ns > 0 && cost.record_ps > 0);
+    }
+}

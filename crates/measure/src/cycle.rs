@@ -1,0 +1,343 @@
+//! The hot path: one cycle of a measuring thread, on one screen.
+//!
+//! After arming: integer nanoseconds, absolute deadlines, no allocation, no lock, no system call
+//! but the clock and the sleep. The schedule never slips: wake-ups that were due while the thread
+//! was still late are counted as missed, each with its own lateness, and the next one is the
+//! first that is still to come.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rtproof_stats::cluster::GAP_PERIODS;
+use rtrb::{Consumer, Producer};
+
+use crate::{slot::Slot, thread::EndReason};
+
+/// A second, the length of a slot.
+pub const SLOT_NS: u64 = 1_000_000_000;
+/// Slots per thread: one being written, one being emptied, two for a collector that is late.
+pub const SLOTS: usize = 4;
+/// A thread that finds no empty slot for this long concludes that real-time threads starve the
+/// machine, and ends.
+pub const STARVED_NS: u64 = 5_000_000_000;
+
+/// When wake-ups are due. Times are CLOCK_MONOTONIC nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// First wake-up.
+    pub first_ns: u64,
+    /// Distance of wake-ups.
+    pub period_ns: u64,
+    /// No wake-up is due at or after this.
+    pub end_ns: u64,
+    /// Slots end at this plus whole seconds.
+    pub origin_ns: u64,
+    /// Later than this is late. `u64::MAX`: nothing is.
+    pub budget_ns: u64,
+}
+
+impl Schedule {
+    /// Wake-ups due before `until_ns`, from the schedule alone.
+    #[must_use]
+    pub const fn due_before(&self, until_ns: u64) -> u64 {
+        let until_ns = if until_ns < self.end_ns {
+            until_ns
+        } else {
+            self.end_ns
+        };
+        until_ns
+            .saturating_sub(self.first_ns)
+            .div_ceil(self.period_ns)
+    }
+}
+
+/// The state of a measuring thread.
+#[derive(Debug)]
+pub struct Cycle {
+    schedule: Schedule,
+    slot: Box<Slot>,
+    empty: Consumer<Box<Slot>>,
+    full: Producer<Box<Slot>>,
+    next_due_ns: u64,
+    slot_end_ns: u64,
+    starving_since_ns: u64,
+    last_late_ns: u64,
+    any_late: bool,
+}
+
+impl Cycle {
+    /// A thread that will record into `slot` first and exchange full slots for empty ones.
+    #[must_use]
+    pub fn new(
+        schedule: Schedule,
+        mut slot: Box<Slot>,
+        empty: Consumer<Box<Slot>>,
+        full: Producer<Box<Slot>>,
+    ) -> Self {
+        slot.from_ns = schedule.first_ns;
+        Self {
+            schedule,
+            slot,
+            empty,
+            full,
+            next_due_ns: schedule.first_ns,
+            slot_end_ns: schedule.origin_ns + SLOT_NS,
+            starving_since_ns: 0,
+            last_late_ns: 0,
+            any_late: false,
+        }
+    }
+
+    /// Runs until the schedule ends, `stop` is set, or nobody collects. `wait` returns the time at
+    /// which the thread ran, given the time at which it was to.
+    #[inline(always)]
+    pub fn run(&mut self, stop: &AtomicBool, mut wait: impl FnMut(u64) -> u64) -> EndReason {
+        loop {
+            let due_ns = self.next_due_ns;
+            if due_ns >= self.schedule.end_ns {
+                return EndReason::Complete;
+            }
+            if due_ns >= self.slot_end_ns && self.rotate(due_ns) {
+                return EndReason::Starved;
+            }
+            let now_ns = wait(due_ns);
+            let latency_ns = self.slot.record_wake(due_ns, now_ns);
+            self.next_due_ns = due_ns + self.schedule.period_ns;
+            if latency_ns >= self.schedule.period_ns {
+                self.miss(due_ns, latency_ns);
+            }
+            if latency_ns > self.schedule.budget_ns {
+                self.late(due_ns, latency_ns);
+            }
+            if stop.load(Ordering::Relaxed) {
+                return EndReason::Stopped;
+            }
+        }
+    }
+
+    /// Counts the wake-ups that were due while the thread was late, and skips them.
+    #[cold]
+    #[inline(never)]
+    fn miss(&mut self, due_ns: u64, latency_ns: u64) {
+        let Schedule {
+            period_ns,
+            end_ns,
+            budget_ns,
+            ..
+        } = self.schedule;
+        let left = (end_ns - due_ns - 1) / period_ns;
+        let missed = (latency_ns / period_ns).min(left);
+        self.slot
+            .record_missed(latency_ns, period_ns, missed, budget_ns);
+        self.next_due_ns = due_ns + (missed + 1) * period_ns;
+    }
+
+    /// Counts a late wake-up, and a new cluster when the last one is long ago.
+    #[cold]
+    #[inline(never)]
+    fn late(&mut self, due_ns: u64, latency_ns: u64) {
+        self.slot.totals.late_sampled += 1;
+        let gap_ns = self.schedule.period_ns.saturating_mul(GAP_PERIODS);
+        if !self.any_late || due_ns.saturating_sub(self.last_late_ns) > gap_ns {
+            self.slot.totals.late_clusters += 1;
+        }
+        (self.any_late, self.last_late_ns) = (true, due_ns.saturating_add(latency_ns));
+    }
+
+    /// Hands the slot over, if an empty one is there. True: none has been for too long.
+    #[cold]
+    #[inline(never)]
+    fn rotate(&mut self, due_ns: u64) -> bool {
+        let past = (due_ns - self.schedule.origin_ns) / SLOT_NS;
+        self.slot_end_ns = self.schedule.origin_ns + (past + 1) * SLOT_NS;
+        let Ok(empty) = self.empty.pop() else {
+            if self.starving_since_ns == 0 {
+                self.starving_since_ns = due_ns;
+            }
+            return due_ns - self.starving_since_ns >= STARVED_NS;
+        };
+        self.starving_since_ns = 0;
+        let mut full = std::mem::replace(&mut self.slot, empty);
+        full.to_ns = due_ns;
+        self.slot.from_ns = due_ns;
+        // The ring holds as many slots as there are: there is always room.
+        let pushed = self.full.push(full);
+        debug_assert!(pushed.is_ok(), "more slots than the ring was made for");
+        false
+    }
+
+    /// The schedule.
+    #[must_use]
+    pub const fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// Wake-ups that were due and are accounted for, from the schedule alone.
+    #[must_use]
+    pub const fn scheduled(&self) -> u64 {
+        self.schedule.due_before(self.next_due_ns)
+    }
+
+    /// The slot that was not handed over.
+    #[must_use]
+    pub fn into_last_slot(self) -> Box<Slot> {
+        let mut slot = self.slot;
+        slot.to_ns = self.next_due_ns.min(self.schedule.end_ns);
+        slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rtrb::RingBuffer;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A cycle of `seconds` at 1 ms with all its slots, and the collector's ends of the rings.
+    fn cycle(seconds: u64) -> (Cycle, Consumer<Box<Slot>>, Producer<Box<Slot>>) {
+        let (mut give, empty) = RingBuffer::new(SLOTS);
+        let (full, take) = RingBuffer::new(SLOTS);
+        for _ in 1..SLOTS {
+            give.push(Box::default()).expect("room");
+        }
+        let (first_ns, end_ns) = (SLOT_NS, (1 + seconds) * SLOT_NS);
+        let schedule = Schedule {
+            first_ns,
+            period_ns: MS,
+            end_ns,
+            origin_ns: first_ns,
+            budget_ns: 100_000,
+        };
+        (
+            Cycle::new(schedule, Box::default(), empty, full),
+            take,
+            give,
+        )
+    }
+
+    fn go(seconds: u64, late: impl Fn(u64) -> u64) -> (EndReason, u64, Vec<Slot>) {
+        let (mut cycle, mut take, mut give) = cycle(seconds);
+        let mut slots = Vec::new();
+        let reason = cycle.run(&AtomicBool::new(false), |due_ns| {
+            while let Ok(slot) = take.pop() {
+                slots.push(Slot::clone(&slot));
+                give.push(Box::default()).expect("room");
+            }
+            due_ns + late(due_ns)
+        });
+        while let Ok(slot) = take.pop() {
+            slots.push(*slot);
+        }
+        let scheduled = cycle.scheduled();
+        slots.push(*cycle.into_last_slot());
+        (reason, scheduled, slots)
+    }
+
+    fn totals(slots: &[Slot]) -> rtproof_stats::Totals {
+        let mut sum = rtproof_stats::Totals::default();
+        slots.iter().for_each(|slot| sum.merge(&slot.totals));
+        sum
+    }
+
+    #[test]
+    fn every_wake_up_is_accounted_for() {
+        let (reason, scheduled, slots) = go(3, |_| 5_000);
+        assert_eq!((reason, scheduled), (EndReason::Complete, 3000));
+        assert_eq!(slots.len(), 3);
+        assert!(slots.iter().all(|slot| slot.totals.wake.count() == 1000));
+        assert_eq!(totals(&slots).late(), 0);
+    }
+
+    #[test]
+    fn a_stall_of_100_ms_is_one_sample_and_a_hundred_missed() {
+        let at = SLOT_NS + 500 * MS;
+        let (_, scheduled, slots) = go(2, |due| if due == at { 100 * MS + 1000 } else { 1000 });
+        let sum = totals(&slots);
+        assert_eq!((scheduled, sum.accounted()), (2000, 2000));
+        assert_eq!((sum.missed, sum.wake.count()), (100, 1900));
+        assert_eq!(
+            (sum.late_sampled, sum.late_missed, sum.late_clusters),
+            (1, 99, 1)
+        );
+        // 1899 samples of 1 us, one of 100.001 ms, and 0.001, 1.001, .. 99.001 ms.
+        let mean = (sum.wake.sum() + sum.missed_sum_ns) as f64 / 2000.0;
+        assert!((mean - 2_526_000.0).abs() < 1.0, "{mean}");
+        let deadline: u64 = slots
+            .iter()
+            .map(|s| s.wake.total() + s.missed.total())
+            .sum();
+        assert_eq!(deadline, 2000);
+    }
+
+    #[test]
+    fn a_stall_past_the_end_misses_only_what_was_due() {
+        let (reason, scheduled, slots) = go(2, |due| {
+            if due == SLOT_NS + 1990 * MS {
+                3600 * SLOT_NS
+            } else {
+                0
+            }
+        });
+        let sum = totals(&slots);
+        assert_eq!((reason, scheduled), (EndReason::Complete, 2000));
+        assert_eq!((sum.accounted(), sum.missed), (2000, 9));
+        assert_eq!(sum.wake.max(), Some(3600 * SLOT_NS));
+    }
+
+    #[test]
+    fn a_collector_that_is_late_loses_nothing() {
+        let (mut cycle, mut take, mut give) = cycle(20);
+        let mut waits = 0;
+        let reason = cycle.run(&AtomicBool::new(false), |due_ns| {
+            waits += 1;
+            if waits == 7500 {
+                while let Ok(mut slot) = take.pop() {
+                    assert_eq!(slot.totals.accounted(), 1000);
+                    slot.clear();
+                    give.push(slot).expect("room");
+                }
+            }
+            due_ns
+        });
+        // Slots 1 to 3 went out; the fourth grew from second 3 until one was free at 7.5 s. It goes
+        // out at 8 s; then three are used up, and from second 11 nobody collects for 5 s.
+        assert_eq!(reason, EndReason::Starved);
+        assert_eq!(waits, 16_000);
+        let mut counts = Vec::new();
+        while let Ok(slot) = take.pop() {
+            counts.push(slot.totals.accounted());
+        }
+        counts.push(cycle.into_last_slot().totals.accounted());
+        assert_eq!(counts, [5000, 1000, 1000, 6000]);
+    }
+
+    #[test]
+    fn stopping_keeps_the_account() {
+        let (mut cycle, _take, _give) = cycle(5);
+        let stop = AtomicBool::new(false);
+        let mut waits = 0;
+        let reason = cycle.run(&stop, |due_ns| {
+            waits += 1;
+            stop.store(waits == 700, Ordering::Relaxed);
+            due_ns + if waits == 700 { 2500 * 1000 } else { 0 }
+        });
+        assert_eq!((reason, cycle.scheduled()), (EndReason::Stopped, 702));
+        assert_eq!(cycle.into_last_slot().totals.accounted(), 702);
+    }
+
+    #[test]
+    fn a_period_that_does_not_divide_the_duration() {
+        let schedule = Schedule {
+            first_ns: 10,
+            period_ns: 7,
+            end_ns: 31,
+            origin_ns: 10,
+            budget_ns: u64::MAX,
+        };
+        assert_eq!(schedule.due_before(u64::MAX), 3, "10, 17, 24");
+        assert_eq!(schedule.due_before(17), 1);
+        assert_eq!(schedule.due_before(18), 2);
+        assert_eq!(schedule.due_before(0), 0);
+    }
+}

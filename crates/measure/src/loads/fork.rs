@@ -1,0 +1,54 @@
+//! Starts and reaps processes as fast as it can. Brings out what process creation does to others:
+//! page-table work, RCU callbacks, run-queue locks, wake-ups on other CPUs, inter-processor
+//! interrupts for text that is mapped and unmapped, exit work.
+//!
+//! Bounded: one process at a time on each load CPU, each of them this binary's own no-op.
+
+use std::process::Command;
+
+use super::{Context, Load};
+
+/// One process at a time on each load CPU.
+pub(super) struct Fork;
+
+impl Load for Fork {
+    fn name(&self) -> &'static str {
+        "fork"
+    }
+
+    fn about(&self) -> &'static str {
+        "Starts and reaps short processes, one at a time on each load CPU"
+    }
+
+    fn unit(&self) -> &'static str {
+        "processes"
+    }
+
+    fn work(&self, ctx: &Context) -> Result<(), String> {
+        (ctx.detail)(&format!(
+            "1 process at a time on each of {} CPUs",
+            ctx.cpus.len()
+        ));
+        ctx.on_each_cpu(|_| {
+            let mut command = (ctx.no_op)();
+            while !ctx.stopped() {
+                start_and_reap(&mut command)?;
+                ctx.counter.add(1);
+            }
+            Ok(())
+        })
+    }
+}
+
+fn start_and_reap(command: &mut Command) -> Result<(), String> {
+    let status = command.status().map_err(|error| {
+        format!("cannot start a process: {error}; raise `ulimit -u` or the cgroup's pids.max")
+    })?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!(
+            "its no-op process ended with {status}, exit status 0 was expected"
+        ))
+    }
+}

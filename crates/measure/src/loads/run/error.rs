@@ -1,0 +1,51 @@
+//! Why a load is not running, in words that name the next step.
+
+use std::path::PathBuf;
+
+/// Why a load is not running.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// No CPU to run on.
+    #[error("{load}: no load CPUs are given: name at least one, e.g. 0")]
+    NoCpus {
+        /// The load.
+        load: String,
+    },
+    /// stress-ng is wanted and not there.
+    #[error(
+        "{load}: stress-ng is not in PATH ({path}): install it (`apt install stress-ng`, `dnf \
+         install stress-ng`), or use the loads that are built in: cpu+memory+net+disk+fork"
+    )]
+    NoStressNg {
+        /// The load.
+        load: String,
+        /// PATH as it is.
+        path: String,
+    },
+    /// The directory cannot be handed to a worker.
+    #[error("{load}: the directory {} is not UTF-8: name another", dir.display())]
+    Directory {
+        /// The load.
+        load: String,
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The worker could not be started.
+    #[error("{load}: cannot start {}: {source}", program.display())]
+    Start {
+        /// The load.
+        load: String,
+        /// What was started.
+        program: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// It could not work, or ended without being asked to.
+    #[error("{load}: {what}")]
+    Failed {
+        /// The load.
+        load: String,
+        /// What went wrong, and the next step.
+        what: String,
+    },
+}

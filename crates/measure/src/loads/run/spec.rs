@@ -1,0 +1,282 @@
+//! Loads as the user names them: `cpu+memory`, `idle`, `stress-ng:--vm 2`, `cpu,cmd:make -j4`.
+//! What is parsed here is also what the record holds and what a worker is started with.
+
+use std::fmt::{Display, Formatter};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{LOADS, Load, find, idle};
+use super::text::{distance, unquoted, words};
+
+const STRESS_NG: &str = "stress-ng:";
+const COMMAND: &str = "cmd:";
+
+/// One load, written `cpu`, `stress-ng:ARGS` or `cmd:COMMAND`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LoadSpec(Kind);
+
+/// What a load is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// Name of one of [`LOADS`].
+    BuiltIn(&'static str),
+    /// Arguments of stress-ng, as written.
+    StressNg(String),
+    /// A command for `sh -c`.
+    Command(String),
+}
+
+/// Loads that run together, written `cpu+memory`; never empty, no load twice.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LoadSet(Vec<LoadSpec>);
+
+/// What is wrong with the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Not a load.
+    #[error("\"{name}\" is not a load{}; known are {}", hint(name), known())]
+    Unknown {
+        /// As written.
+        name: String,
+    },
+    /// A name is missing, e.g. between two commas.
+    #[error("\"{text}\" lacks the name of a load; known are {}", known())]
+    Empty {
+        /// As written.
+        text: String,
+    },
+    /// `stress-ng:` or `cmd:` with nothing behind it.
+    #[error("\"{prefix}\" lacks what to run, e.g. {example}")]
+    NothingToRun {
+        /// The prefix.
+        prefix: &'static str,
+        /// How it is written.
+        example: &'static str,
+    },
+    /// The arguments of stress-ng cannot be split.
+    #[error("a {quote} quote is not closed in the arguments \"{args}\"")]
+    Quote {
+        /// The quote.
+        quote: char,
+        /// The arguments.
+        args: String,
+    },
+    /// A character that no argument can hold.
+    #[error("\"{text}\" holds a zero byte, which no argument can: remove it")]
+    ZeroByte {
+        /// As written.
+        text: String,
+    },
+    /// `idle` beside another load.
+    #[error("\"{text}\": idle means no load, so it stands alone; remove it or the others")]
+    IdleNotAlone {
+        /// As written.
+        text: String,
+    },
+    /// The same load twice.
+    #[error("\"{text}\": {name} is named twice; a load already uses every load CPU")]
+    Twice {
+        /// As written.
+        text: String,
+        /// The load.
+        name: String,
+    },
+}
+
+impl LoadSpec {
+    /// Whether it is the absence of a load.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        matches!(self.0, Kind::BuiltIn(idle::NAME))
+    }
+
+    /// Name of its kind: `cpu`, `stress-ng`, `cmd`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self.0 {
+            Kind::BuiltIn(name) => name,
+            Kind::StressNg(_) => STRESS_NG.trim_end_matches(':'),
+            Kind::Command(_) => COMMAND.trim_end_matches(':'),
+        }
+    }
+
+    pub(super) fn kind(&self) -> &Kind {
+        &self.0
+    }
+
+    /// The load of ours that it names.
+    pub(super) fn built_in(&self) -> Option<&'static dyn Load> {
+        match self.0 {
+            Kind::BuiltIn(name) => find(name),
+            Kind::StressNg(_) | Kind::Command(_) => None,
+        }
+    }
+}
+
+impl FromStr for LoadSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let text = text.trim();
+        if text.contains('\0') {
+            return Err(SpecError::ZeroByte {
+                text: text.replace('\0', "\\0"),
+            });
+        }
+        if let Some(args) = text.strip_prefix(STRESS_NG) {
+            let args = unquoted(args);
+            let example = "stress-ng:--cpu 2 --vm 1";
+            let split = words(args);
+            if split
+                .map_err(|quote| SpecError::Quote {
+                    quote,
+                    args: args.into(),
+                })?
+                .is_empty()
+            {
+                return Err(SpecError::NothingToRun {
+                    prefix: STRESS_NG,
+                    example,
+                });
+            }
+            return Ok(Self(Kind::StressNg(args.into())));
+        }
+        if let Some(command) = text.strip_prefix(COMMAND) {
+            let command = unquoted(command);
+            let example = "cmd:make -j4";
+            if command.is_empty() {
+                return Err(SpecError::NothingToRun {
+                    prefix: COMMAND,
+                    example,
+                });
+            }
+            return Ok(Self(Kind::Command(command.into())));
+        }
+        match text {
+            "" => Err(SpecError::Empty { text: text.into() }),
+            "none" => Ok(Self(Kind::BuiltIn(idle::NAME))),
+            name => match find(name) {
+                Some(load) => Ok(Self(Kind::BuiltIn(load.name()))),
+                None => Err(SpecError::Unknown { name: name.into() }),
+            },
+        }
+    }
+}
+
+impl Display for LoadSpec {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Kind::BuiltIn(name) => f.write_str(name),
+            Kind::StressNg(args) => write!(f, "{STRESS_NG}{args}"),
+            Kind::Command(command) => write!(f, "{COMMAND}{command}"),
+        }
+    }
+}
+
+impl LoadSet {
+    /// The loads, in the order named.
+    #[must_use]
+    pub fn as_slice(&self) -> &[LoadSpec] {
+        &self.0
+    }
+
+    /// Whether nothing runs.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.0.iter().all(LoadSpec::is_idle)
+    }
+}
+
+impl FromStr for LoadSet {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let mut specs: Vec<LoadSpec> = Vec::new();
+        let mut rest = Some(text.trim());
+        while let Some(part) = rest {
+            let takes_all = [STRESS_NG, COMMAND]
+                .iter()
+                .any(|prefix| part.starts_with(prefix));
+            let split = if takes_all {
+                None
+            } else {
+                part.split_once([',', '+'])
+            };
+            let (name, more) = split.map_or((part, None), |(name, more)| (name, Some(more)));
+            let spec: LoadSpec = name.parse().map_err(|error| match error {
+                SpecError::Empty { .. } => SpecError::Empty { text: text.into() },
+                error => error,
+            })?;
+            if specs.contains(&spec) {
+                return Err(SpecError::Twice {
+                    text: text.into(),
+                    name: spec.to_string(),
+                });
+            }
+            specs.push(spec);
+            rest = more.map(str::trim_start);
+        }
+        if specs.len() > 1 && specs.iter().any(LoadSpec::is_idle) {
+            return Err(SpecError::IdleNotAlone { text: text.into() });
+        }
+        Ok(Self(specs))
+    }
+}
+
+impl Display for LoadSet {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        for (index, spec) in self.0.iter().enumerate() {
+            let plus = if index > 0 { "+" } else { "" };
+            write!(f, "{plus}{spec}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Both are strings in files.
+macro_rules! string_form {
+    ($type:ty) => {
+        impl TryFrom<String> for $type {
+            type Error = SpecError;
+
+            fn try_from(text: String) -> Result<Self, SpecError> {
+                text.parse()
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(value: $type) -> Self {
+                value.to_string()
+            }
+        }
+    };
+}
+string_form!(LoadSpec);
+string_form!(LoadSet);
+
+fn known() -> String {
+    let names: Vec<_> = LOADS.iter().map(|load| load.name()).collect();
+    format!("{}, stress-ng:\"ARGS\", cmd:\"COMMAND\"", names.join(", "))
+}
+
+/// ` (did you mean X?)` where a known name is close.
+fn hint(name: &str) -> String {
+    let lower = name.to_lowercase();
+    let prefixes = [STRESS_NG, COMMAND];
+    let close = |known: &&str| {
+        let (known, lower) = (known.trim_end_matches(':'), lower.trim_end_matches(':'));
+        let is_cut = lower.len() >= 2 && known.starts_with(lower);
+        is_cut || lower.starts_with(known) || distance(known, lower) <= known.len().min(6) / 3
+    };
+    let mut names = LOADS.iter().map(|load| load.name()).chain(prefixes);
+    names
+        .find(close)
+        .map(|known| format!(" (did you mean {known}?)"))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

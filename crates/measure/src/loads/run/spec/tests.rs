@@ -1,0 +1,81 @@
+//! Cases of the specification: what is taken, what comes back, what is refused and with which
+//! words.
+
+use super::*;
+
+fn set(text: &str) -> Result<Vec<String>, String> {
+    let set: LoadSet = text.parse().map_err(|error: SpecError| error.to_string())?;
+    let again: LoadSet = set
+        .to_string()
+        .parse()
+        .map_err(|error: SpecError| error.to_string())?;
+    assert_eq!(again, set, "{text:?} does not come back");
+    Ok(set.as_slice().iter().map(ToString::to_string).collect())
+}
+
+fn error(text: &str) -> String {
+    set(text).unwrap_err()
+}
+
+#[test]
+fn names_are_split_and_commands_take_the_rest() {
+    let taken = |text| set(text).unwrap();
+    assert_eq!(taken("cpu"), ["cpu"]);
+    assert_eq!(taken("cpu,memory"), ["cpu", "memory"]);
+    assert_eq!(taken(" cpu + memory,net "), ["cpu", "memory", "net"]);
+    assert_eq!(taken("none"), ["idle"]);
+    assert_eq!(
+        taken("cpu,cmd:make -j4, then+more"),
+        ["cpu", "cmd:make -j4, then+more"]
+    );
+    assert_eq!(taken("stress-ng:--cpu 2,cpu"), ["stress-ng:--cpu 2,cpu"]);
+    assert_eq!(taken("stress-ng:\"--cpu 2\""), ["stress-ng:--cpu 2"]);
+    assert_eq!(taken("cmd:'sleep 1'"), ["cmd:sleep 1"]);
+    assert_eq!(taken("cmd:'a' 'b'"), ["cmd:'a' 'b'"]);
+    assert_eq!(taken("cmd: sh -c \"x, y\""), ["cmd:sh -c \"x, y\""]);
+}
+
+#[test]
+fn every_load_is_taken_by_its_name() {
+    for load in LOADS {
+        let spec: LoadSpec = load.name().parse().unwrap();
+        assert_eq!(spec.name(), load.name());
+        assert_eq!(spec.is_idle(), load.name() == "idle");
+        assert!(spec.built_in().is_some());
+    }
+    let spec: LoadSpec = "cmd:make -j4".parse().unwrap();
+    assert_eq!((spec.name(), spec.built_in().is_none()), ("cmd", true));
+}
+
+#[test]
+fn errors_name_the_close_one_and_all() {
+    assert_eq!(
+        error("cpu,memroy"),
+        "\"memroy\" is not a load (did you mean memory?); known are cpu, memory, net, disk, fork, \
+         idle, stress-ng:\"ARGS\", cmd:\"COMMAND\""
+    );
+    for (text, close) in [
+        ("dsik", "disk"),
+        ("network", "net"),
+        ("CPU", "cpu"),
+        ("mem", "memory"),
+        ("stress-ng", "stress-ng:"),
+    ] {
+        let hint = format!("(did you mean {close}?)");
+        assert!(error(text).contains(&hint), "{}", error(text));
+    }
+    assert!(!error("xyzzy").contains("mean"));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    assert!(error("").contains("lacks the name"));
+    assert!(error("cpu,,net").starts_with("\"cpu,,net\" lacks"));
+    assert!(error("cpu,").starts_with("\"cpu,\" lacks"));
+    assert!(error("idle+cpu").contains("stands alone"));
+    assert!(error("cpu+net+cpu").contains("cpu is named twice"));
+    assert!(error("cmd:").contains("e.g. cmd:make -j4"));
+    assert!(error("stress-ng: \"\"").contains("e.g. stress-ng:"));
+    assert!(error("stress-ng:--job 'a").contains("a ' quote is not closed"));
+    assert!(error("cmd:a\0b").contains("zero byte"));
+}

@@ -1,0 +1,255 @@
+//! A measuring session: starts the threads together, collects their slots, ends them.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    time::Duration,
+};
+
+use crate::{
+    slot::Slot,
+    sys,
+    thread::{self, Handle, Order, Policy, Report, Started},
+    workloads::Workload,
+};
+
+/// Time from the moment the last thread is ready to the first wake-up.
+const LEAD_NS: u64 = 20_000_000;
+/// Longest wait for the threads to get ready.
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Shortest period: below it the kernel's own timer path takes longer than the period everywhere.
+pub const PERIOD_MIN_NS: u64 = 5_000;
+/// Longest period.
+pub const PERIOD_MAX_NS: u64 = 10_000_000_000;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// CPUs, one thread each.
+    pub cpus: Vec<u32>,
+    /// Policy.
+    pub policy: Policy,
+    /// Priority, 1 to 99; 0 for [`Policy::Other`].
+    pub priority: u32,
+    /// Period in nanoseconds.
+    pub period_ns: u64,
+    /// Duration in nanoseconds.
+    pub duration_ns: u64,
+    /// Thread i of n starts at i/n of the period; otherwise all at once.
+    pub staggered: bool,
+    /// Later than this is late; `None`: nothing is.
+    pub budget_ns: Option<u64>,
+    /// What each thread does.
+    pub workload: &'static dyn Workload,
+}
+
+/// Why a session could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// No CPU to measure.
+    #[error("no CPU to measure; name some with --cpus")]
+    NoCpus,
+    /// A thread could not be made.
+    #[error("cannot start a measuring thread for CPU {cpu}: {error}; check `ulimit -u`")]
+    Spawn {
+        /// CPU.
+        cpu: u32,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A thread could not be put on its CPU.
+    #[error(
+        "cannot run on CPU {cpu}: {error}; is it online, and does this process's cpuset allow it?"
+    )]
+    Pin {
+        /// CPU.
+        cpu: u32,
+        /// Why.
+        error: String,
+    },
+    /// A thread did not get ready: something outranks it on its CPU and never yields.
+    #[error(
+        "no word from the measuring thread of CPU {cpu} after {seconds} s: a task of higher \
+         real-time priority keeps that CPU for itself; see `rtproof check`"
+    )]
+    NotReady {
+        /// CPU.
+        cpu: u32,
+        /// How long was waited.
+        seconds: u64,
+    },
+}
+
+/// Threads that measure.
+#[derive(Debug)]
+pub struct Session {
+    handles: Vec<Handle>,
+    started: Vec<Started>,
+    origin_ns: u64,
+}
+
+impl Session {
+    /// Starts a thread on every CPU and releases them together.
+    ///
+    /// # Errors
+    /// When a thread cannot be made, pinned, or does not get to run; none is left behind.
+    pub fn start(plan: &Plan) -> Result<Self, SessionError> {
+        if plan.cpus.is_empty() {
+            return Err(SessionError::NoCpus);
+        }
+        let origin = Arc::new(AtomicU64::new(0));
+        let (ready, readies) = mpsc::channel();
+        let mut session = Self {
+            handles: Vec::new(),
+            started: Vec::new(),
+            origin_ns: 0,
+        };
+        for order in plan.orders() {
+            let cpu = order.cpu;
+            match thread::spawn(order, Arc::clone(&origin), ready.clone()) {
+                Ok(handle) => session.handles.push(handle),
+                Err(error) => return Err(session.abandon(SessionError::Spawn { cpu, error })),
+            }
+        }
+        drop(ready);
+        if let Err(error) = session.await_ready(plan, &readies) {
+            return Err(session.abandon(error));
+        }
+        session.origin_ns = sys::now_ns() + LEAD_NS;
+        origin.store(session.origin_ns, Ordering::Release);
+        session
+            .handles
+            .iter()
+            .for_each(|handle| handle.join.thread().unpark());
+        Ok(session)
+    }
+
+    fn await_ready(
+        &mut self,
+        plan: &Plan,
+        readies: &mpsc::Receiver<Started>,
+    ) -> Result<(), SessionError> {
+        while self.started.len() < plan.cpus.len() {
+            let Ok(started) = readies.recv_timeout(READY_TIMEOUT) else {
+                let heard = |cpu: &&u32| self.started.iter().all(|s| s.cpu != **cpu);
+                let cpu = plan
+                    .cpus
+                    .iter()
+                    .find(heard)
+                    .copied()
+                    .unwrap_or(plan.cpus[0]);
+                let seconds = READY_TIMEOUT.as_secs();
+                return Err(SessionError::NotReady { cpu, seconds });
+            };
+            if let Some(error) = started.pin_error.clone() {
+                return Err(SessionError::Pin {
+                    cpu: started.cpu,
+                    error,
+                });
+            }
+            self.started.push(started);
+        }
+        self.started.sort_by_key(|started| started.number);
+        Ok(())
+    }
+
+    /// Ends threads that have not begun. One that cannot run at all is left to the exit of the
+    /// process: waiting for it would be waiting for ever.
+    fn abandon(self, error: SessionError) -> SessionError {
+        self.stop();
+        let stuck = matches!(error, SessionError::NotReady { .. });
+        for handle in self.handles {
+            if !stuck {
+                // It only waits for the origin and has nothing to tell.
+                let _ = handle.join.join();
+            }
+        }
+        error
+    }
+
+    /// What each thread got, by number.
+    #[must_use]
+    pub fn started(&self) -> &[Started] {
+        &self.started
+    }
+
+    /// First wake-up of thread 0, CLOCK_MONOTONIC nanoseconds.
+    #[must_use]
+    pub const fn origin_ns(&self) -> u64 {
+        self.origin_ns
+    }
+
+    /// Hands every full slot to `take`, oldest first, and gives it back empty.
+    pub fn collect(&mut self, mut take: impl FnMut(u32, &Slot)) {
+        for (number, handle) in (0..).zip(&mut self.handles) {
+            while let Ok(mut slot) = handle.full.pop() {
+                take(number, &slot);
+                slot.clear();
+                // The ring holds all slots there are.
+                let _ = handle.empty.push(slot);
+            }
+        }
+    }
+
+    /// Whether every thread has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.handles.iter().all(|handle| handle.join.is_finished())
+    }
+
+    /// Asks every thread to end with its next wake-up.
+    pub fn stop(&self) {
+        self.handles
+            .iter()
+            .for_each(|handle| handle.stop.store(true, Ordering::Relaxed));
+    }
+
+    /// Asks one thread to end with its next wake-up.
+    pub fn stop_one(&self, number: u32) {
+        if let Some(handle) = self.handles.get(number as usize) {
+            handle.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits for the threads and hands out what they had not handed over. Slots in flight go to
+    /// `take` first.
+    pub fn finish(self, mut take: impl FnMut(u32, &Slot)) -> Vec<Report> {
+        let mut reports = Vec::new();
+        for (number, mut handle) in (0..).zip(self.handles) {
+            let report = handle.join.join();
+            while let Ok(slot) = handle.full.pop() {
+                take(number, &slot);
+            }
+            // A thread catches its own panics; were it lost all the same, there is no report.
+            if let Ok(report) = report {
+                take(number, &report.last);
+                reports.push(report);
+            }
+        }
+        reports
+    }
+}
+
+impl Plan {
+    fn orders(&self) -> impl Iterator<Item = Order> + '_ {
+        let n = self.cpus.len() as u64;
+        (0..).zip(&self.cpus).map(move |(number, &cpu)| Order {
+            number,
+            cpu,
+            policy: self.policy,
+            priority: self.priority,
+            period_ns: self.period_ns,
+            duration_ns: self.duration_ns,
+            offset_ns: if self.staggered {
+                u64::from(number) * self.period_ns / n
+            } else {
+                0
+            },
+            budget_ns: self.budget_ns.unwrap_or(u64::MAX),
+            workload: self.workload,
+        })
+    }
+}

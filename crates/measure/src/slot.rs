@@ -1,0 +1,135 @@
+//! Where a measuring thread records: one slot a second, all of it preallocated.
+//!
+//! Slots go round between the measuring thread and the collector. When the collector is late the
+//! thread goes on in the slot it has: it then covers more than a second and nothing is lost.
+
+use rtproof_stats::{Histogram, Layout, Sample, TopSamples, Totals};
+
+/// Largest samples kept per slot, and so per thread of a run, exactly.
+pub const TOP: usize = 64;
+
+/// What one thread measured in one second.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// Due time of the first wake-up it covers, CLOCK_MONOTONIC nanoseconds.
+    pub from_ns: u64,
+    /// Due time of the first wake-up it no longer covers.
+    pub to_ns: u64,
+    /// Exact sums.
+    pub totals: Totals,
+    /// Due time of the largest sample.
+    pub max_at_ns: u64,
+    /// Wake-up view.
+    pub wake: Histogram,
+    /// Lateness of missed wake-ups.
+    pub missed: Histogram,
+    /// Largest samples.
+    pub top: TopSamples,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self {
+            from_ns: 0,
+            to_ns: 0,
+            totals: Totals::default(),
+            max_at_ns: 0,
+            wake: Histogram::new(Layout::FINE),
+            missed: Histogram::new(Layout::FINE),
+            top: TopSamples::new(TOP),
+        }
+    }
+}
+
+impl Slot {
+    /// Empties the slot; the memory stays.
+    pub fn clear(&mut self) {
+        (self.from_ns, self.to_ns, self.max_at_ns) = (0, 0, 0);
+        self.totals = Totals::default();
+        self.wake.clear();
+        self.missed.clear();
+        self.top.clear();
+    }
+
+    /// The memory to lock into RAM, as (address, bytes).
+    pub(crate) fn memory(&self) -> [(usize, usize); 4] {
+        let of = |start: usize, bytes: usize| (start, bytes);
+        let counts =
+            |h: &Histogram| of(h.as_counts().as_ptr() as usize, size_of_val(h.as_counts()));
+        [
+            of(std::ptr::from_ref(self) as usize, size_of::<Self>()),
+            counts(&self.wake),
+            counts(&self.missed),
+            self.top.memory(),
+        ]
+    }
+
+    /// Records the wake-up that was due at `due_ns` and came at `now_ns`. Returns how late it was.
+    #[inline(always)]
+    pub fn record_wake(&mut self, due_ns: u64, now_ns: u64) -> u64 {
+        let latency_ns = now_ns.saturating_sub(due_ns);
+        self.totals.early += u64::from(now_ns < due_ns);
+        self.max_at_ns = if self.totals.wake.is_new_max(latency_ns) {
+            due_ns
+        } else {
+            self.max_at_ns
+        };
+        self.totals.wake.push(latency_ns);
+        self.wake.record(latency_ns);
+        self.top.push(Sample { due_ns, latency_ns });
+        latency_ns
+    }
+
+    /// Records `count` wake-ups that were due `period_ns`, 2 `period_ns`, ... after one that came
+    /// `latency_ns` late: each was late by what was left.
+    pub fn record_missed(&mut self, latency_ns: u64, period_ns: u64, count: u64, budget_ns: u64) {
+        if count == 0 {
+            return;
+        }
+        self.missed
+            .record_progression(latency_ns - period_ns, period_ns, count);
+        self.totals.missed += count;
+        let (n, period) = (u128::from(count), u128::from(period_ns));
+        self.totals.missed_sum_ns += n * u128::from(latency_ns) - period * (n * (n + 1) / 2);
+        // Of i = 1..=count, those with latency - i period > budget.
+        let late = latency_ns.saturating_sub(budget_ns).saturating_sub(1) / period_ns;
+        self.totals.late_missed += late.min(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missed_wake_ups_count_with_their_own_lateness() {
+        // Due every 100, one wake-up 1050 late: those due at 100, 200, .. 1000 were missed, late by
+        // 950, 850, .. 50.
+        let mut slot = Slot::default();
+        slot.record_missed(1050, 100, 10, 450);
+        assert_eq!(slot.totals.missed, 10);
+        assert_eq!(
+            slot.totals.missed_sum_ns,
+            (0..10).map(|i| 50 + 100 * i).sum()
+        );
+        assert_eq!(slot.missed.total(), 10);
+        assert_eq!(
+            slot.totals.late_missed, 5,
+            "550, 650, .. 950; 450 itself is on time"
+        );
+        slot.record_missed(99, 100, 0, 0);
+        assert_eq!(slot.totals.missed, 10);
+    }
+
+    #[test]
+    fn a_wake_up_before_its_time_is_counted_as_such() {
+        let mut slot = Slot::default();
+        assert_eq!(slot.record_wake(1000, 900), 0);
+        assert_eq!(slot.record_wake(2000, 2700), 700);
+        assert_eq!(slot.record_wake(3000, 3100), 100);
+        assert_eq!((slot.totals.early, slot.max_at_ns), (1, 2000));
+        assert_eq!((slot.totals.wake.count(), slot.wake.total()), (3, 3));
+        slot.clear();
+        assert_eq!((slot.totals.accounted(), slot.top.as_slice().len()), (0, 0));
+    }
+}

@@ -1,0 +1,156 @@
+//! The calls that no safe crate wraps. The only unsafe code of the house.
+
+use std::{io, mem::MaybeUninit};
+
+use rustix::{thread::ClockId, time::Timespec};
+
+use crate::thread::Policy;
+
+/// SCHED_RESET_ON_FORK (include/uapi/linux/sched.h): children of a measuring thread are ordinary.
+const RESET_ON_FORK: i32 = 0x4000_0000;
+const PAGE: usize = 4096;
+
+/// CLOCK_MONOTONIC in nanoseconds.
+#[inline(always)]
+pub(crate) fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(ClockId::Monotonic);
+    // Monotonic time is not negative, and 2^64 ns are 584 years.
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Nanoseconds as the kernel takes them.
+#[inline(always)]
+pub(crate) fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: (ns / 1_000_000_000).cast_signed(),
+        tv_nsec: (ns % 1_000_000_000).cast_signed(),
+    }
+}
+
+/// Gives the calling thread a policy and a priority.
+///
+/// # Errors
+/// EPERM without the right to it, EINVAL for a priority outside 1 to 99.
+pub(crate) fn set_policy(policy: Policy, priority: u32) -> io::Result<()> {
+    let number = match policy {
+        Policy::Fifo => libc::SCHED_FIFO | RESET_ON_FORK,
+        Policy::Other => libc::SCHED_OTHER,
+    };
+    let priority = i32::try_from(priority).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let param = libc::sched_param {
+        sched_priority: priority,
+    };
+    // SAFETY: `param` is a valid sched_param that outlives the call; 0 is the calling thread.
+    let result = unsafe { libc::sched_setscheduler(0, number, &raw const param) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Policy and priority in force for the calling thread.
+pub(crate) fn policy() -> io::Result<(Policy, u32)> {
+    let mut param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: both calls ask about the calling thread; `param` is valid for the write.
+    let (number, result) = unsafe {
+        (
+            libc::sched_getscheduler(0),
+            libc::sched_getparam(0, &raw mut param),
+        )
+    };
+    if number < 0 || result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let policy = match number & !RESET_ON_FORK {
+        libc::SCHED_FIFO => Policy::Fifo,
+        _ => Policy::Other,
+    };
+    Ok((policy, u32::try_from(param.sched_priority).unwrap_or(0)))
+}
+
+/// Locks the pages that hold `bytes` bytes from `address` into memory and faults them in.
+///
+/// # Errors
+/// ENOMEM above RLIMIT_MEMLOCK or where nothing is mapped, EPERM without any right to lock.
+pub(crate) fn lock(address: usize, bytes: usize) -> io::Result<()> {
+    let start = address & !(PAGE - 1);
+    let length = (address + bytes).next_multiple_of(PAGE) - start;
+    // SAFETY: mlock neither reads nor writes through the pointer; an unmapped range is ENOMEM.
+    let result = unsafe { libc::mlock(start as *const libc::c_void, length) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Stack of the calling thread: lowest address and size in bytes, without the guard page.
+///
+/// # Errors
+/// When the C library cannot tell.
+pub(crate) fn stack() -> io::Result<(usize, usize)> {
+    let mut attr = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut address, mut size, mut guard) = (std::ptr::null_mut(), 0, 0);
+    // SAFETY: `attr` is initialised by pthread_getattr_np before it is read and destroyed after;
+    // the out-pointers are valid for the writes.
+    let result = unsafe {
+        let error = libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr());
+        if error == 0 {
+            libc::pthread_attr_getguardsize(attr.as_ptr(), &raw mut guard);
+            let error = libc::pthread_attr_getstack(attr.as_ptr(), &raw mut address, &raw mut size);
+            libc::pthread_attr_destroy(attr.as_mut_ptr());
+            error
+        } else {
+            error
+        }
+    };
+    if result == 0 {
+        // glibc before 2.27 counted the guard into the size; skipping it does no harm later.
+        Ok((address as usize + guard, size.saturating_sub(guard)))
+    } else {
+        Err(io::Error::from_raw_os_error(result))
+    }
+}
+
+/// Blocks every signal in the calling thread: they go to the threads that wait for them.
+pub(crate) fn block_signals() {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigfillset initialises the set that pthread_sigmask reads; no old set is asked for.
+    unsafe {
+        libc::sigfillset(set.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// What a thread has used up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    pub(crate) faults_minor: u64,
+    pub(crate) faults_major: u64,
+    pub(crate) cpu_time_ns: u64,
+    pub(crate) preemptions: u64,
+}
+
+/// Usage of the calling thread so far.
+pub(crate) fn usage() -> Usage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage fills `usage`; all-zero bytes are a valid rusage should it fail.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    Usage {
+        faults_minor: usage.ru_minflt.unsigned_abs(),
+        faults_major: usage.ru_majflt.unsigned_abs(),
+        cpu_time_ns: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
+        preemptions: usage.ru_nivcsw.unsigned_abs(),
+    }
+}
+
+/// Soft limit of RLIMIT_RTPRIO: the highest priority without CAP_SYS_NICE.
+pub(crate) fn rtprio_limit() -> u32 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Rtprio).current;
+    limit.map_or(99, |soft| u32::try_from(soft).unwrap_or(99))
+}

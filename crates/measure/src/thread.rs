@@ -1,0 +1,304 @@
+//! A measuring thread from birth to report: pinned, prioritised, locked, warmed, armed, run.
+
+use std::{
+    cell::Cell,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::Sender,
+    },
+    time::Duration,
+};
+
+use rtrb::{Consumer, Producer};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::{
+    cycle::{Cycle, SLOTS, Schedule},
+    slot::Slot,
+    sys,
+    workloads::Workload,
+};
+
+/// Stack of a measuring thread. Small, because all of it is locked: glibc's default is 8 MiB.
+const STACK_BYTES: usize = 64 * 1024;
+/// Code of the hot path that is locked.
+const CODE_BYTES: usize = 16 * 1024;
+/// Wake-ups before the run that warm caches and timers and are not recorded.
+const WARM_UP: u64 = 20;
+
+/// Policies of measuring threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// SCHED_FIFO.
+    Fifo,
+    /// SCHED_OTHER.
+    Other,
+}
+
+/// Why a thread stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// Its last wake-up was measured.
+    Complete,
+    /// It was told to.
+    Stopped,
+    /// Nobody collected for too long: real-time threads starve the machine.
+    Starved,
+    /// It panicked.
+    Panicked,
+}
+
+/// What a thread got of what it asked for, before its first wake-up.
+#[derive(Clone, Debug)]
+pub struct Started {
+    /// Index among the threads of the session.
+    pub number: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// CPU.
+    pub cpu: u32,
+    /// Policy in force.
+    pub policy: Policy,
+    /// Priority in force.
+    pub priority: u32,
+    /// Why the policy or the priority is not the one asked for.
+    pub policy_error: Option<String>,
+    /// Why memory is not locked; `None` when it is.
+    pub lock_error: Option<String>,
+    /// Why the thread cannot run where it was to; it ends at once.
+    pub pin_error: Option<String>,
+}
+
+/// How a thread ended and what it had not handed over.
+#[derive(Debug)]
+pub struct Report {
+    /// Index among the threads of the session.
+    pub number: u32,
+    /// Why it ended.
+    pub reason: EndReason,
+    /// Wake-ups that were due, from the schedule alone.
+    pub scheduled: u64,
+    /// The last slot.
+    pub last: Box<Slot>,
+    /// Minor page faults while armed.
+    pub faults_minor: u64,
+    /// Major page faults while armed.
+    pub faults_major: u64,
+    /// CPU time while armed, nanoseconds.
+    pub cpu_time_ns: u64,
+    /// Involuntary context switches while armed.
+    pub preemptions: u64,
+}
+
+thread_local! {
+    static ARMED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is measuring: it may not allocate, lock or call the system beyond
+/// clock and sleep. Tests hang their counting allocators on this.
+#[must_use]
+pub fn is_armed() -> bool {
+    ARMED.get()
+}
+
+/// What a thread is to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) number: u32,
+    pub(crate) cpu: u32,
+    pub(crate) policy: Policy,
+    pub(crate) priority: u32,
+    pub(crate) period_ns: u64,
+    pub(crate) duration_ns: u64,
+    /// First wake-up after the origin.
+    pub(crate) offset_ns: u64,
+    pub(crate) budget_ns: u64,
+    pub(crate) workload: &'static dyn Workload,
+}
+
+/// The collector's ends.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) full: Consumer<Box<Slot>>,
+    pub(crate) empty: Producer<Box<Slot>>,
+    pub(crate) join: std::thread::JoinHandle<Report>,
+}
+
+/// Starts a thread. It prepares itself, says so on `ready`, and waits until `origin` is set.
+pub(crate) fn spawn(
+    order: Order,
+    origin: Arc<AtomicU64>,
+    ready: Sender<Started>,
+) -> std::io::Result<Handle> {
+    let (mut give, empty) = rtrb::RingBuffer::new(SLOTS);
+    let (full, take) = rtrb::RingBuffer::new(SLOTS);
+    let mut slots: Vec<Box<Slot>> = (0..SLOTS).map(|_| Box::default()).collect();
+    let lock_error = slots
+        .iter()
+        .flat_map(|slot| slot.memory())
+        .find_map(|(address, bytes)| sys::lock(address, bytes).err())
+        .map(|error| error.to_string());
+    let first = slots.pop().unwrap_or_default();
+    for slot in slots {
+        // The ring holds SLOTS and SLOTS - 1 go in.
+        let _ = give.push(slot);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let life = Life {
+        order,
+        origin,
+        ready,
+        stop: Arc::clone(&stop),
+        lock_error,
+    };
+    let join = std::thread::Builder::new()
+        .name(format!("rtproof/{}", life.order.cpu))
+        .stack_size(STACK_BYTES)
+        .spawn(move || life.run(first, empty, full))?;
+    Ok(Handle {
+        stop,
+        full: take,
+        empty: give,
+        join,
+    })
+}
+
+struct Life {
+    order: Order,
+    origin: Arc<AtomicU64>,
+    ready: Sender<Started>,
+    stop: Arc<AtomicBool>,
+    lock_error: Option<String>,
+}
+
+impl Life {
+    fn run(self, slot: Box<Slot>, empty: Consumer<Box<Slot>>, full: Producer<Box<Slot>>) -> Report {
+        sys::block_signals();
+        let started = self.prepare();
+        let pinned = started.pin_error.is_none();
+        let schedule = |origin_ns| Schedule {
+            first_ns: origin_ns + self.order.offset_ns,
+            period_ns: self.order.period_ns,
+            end_ns: origin_ns + if pinned { self.order.duration_ns } else { 0 },
+            origin_ns,
+            budget_ns: self.order.budget_ns,
+        };
+        if pinned {
+            self.warm_up();
+        }
+        // The receiver is gone when the session gave up: then the stop flag is set too.
+        let _ = self.ready.send(started);
+        let origin_ns = self.wait_for_origin();
+        let mut cycle = Cycle::new(schedule(origin_ns), slot, empty, full);
+        let before = sys::usage();
+        ARMED.set(true);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            self.order.workload.run(&mut cycle, &self.stop)
+        }));
+        ARMED.set(false);
+        let after = sys::usage();
+        let _ = sys::set_policy(Policy::Other, 0);
+        Report {
+            number: self.order.number,
+            reason: outcome.unwrap_or(EndReason::Panicked),
+            scheduled: cycle.scheduled(),
+            last: cycle.into_last_slot(),
+            faults_minor: after.faults_minor - before.faults_minor,
+            faults_major: after.faults_major - before.faults_major,
+            cpu_time_ns: after.cpu_time_ns - before.cpu_time_ns,
+            preemptions: after.preemptions - before.preemptions,
+        }
+    }
+
+    /// Pins, locks, raises: everything that may be refused is tried, and what was refused is said.
+    fn prepare(&self) -> Started {
+        let pin_error = pin(self.order.cpu).err().map(|error| error.to_string());
+        let lock_error = self.lock_error.clone().or_else(|| {
+            let stack = sys::stack().and_then(|(address, bytes)| sys::lock(address, bytes));
+            let code = lock_code(self.order.workload.code());
+            stack.and(code).err().map(|error| error.to_string())
+        });
+        let policy_error = raise(self.order.policy, self.order.priority);
+        let (policy, priority) = sys::policy().unwrap_or((Policy::Other, 0));
+        Started {
+            number: self.order.number,
+            tid: u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0),
+            cpu: self.order.cpu,
+            policy,
+            priority,
+            policy_error,
+            lock_error,
+            pin_error,
+        }
+    }
+
+    fn warm_up(&self) {
+        let period_ns = self.order.period_ns.clamp(100_000, 1_000_000);
+        let mut scratch = Slot::default();
+        let mut due_ns = sys::now_ns() + period_ns;
+        for _ in 0..WARM_UP {
+            let due = sys::timespec(due_ns);
+            let _ =
+                rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &due);
+            let now_ns = sys::now_ns();
+            scratch.record_wake(due_ns, now_ns);
+            due_ns = now_ns + period_ns;
+        }
+    }
+
+    /// Sleeps until the session has chosen the origin; 0 when it gave up.
+    fn wait_for_origin(&self) -> u64 {
+        loop {
+            let origin_ns = self.origin.load(Ordering::Acquire);
+            if origin_ns != 0 || self.stop.load(Ordering::Relaxed) {
+                return origin_ns;
+            }
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Restricts the calling thread to one CPU.
+pub(crate) fn pin(cpu: u32) -> std::io::Result<()> {
+    pin_all(&[cpu])
+}
+
+/// Restricts the calling thread to some CPUs.
+///
+/// # Errors
+/// EINVAL when none of them is online and allowed.
+pub fn pin_all(cpus: &[u32]) -> std::io::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if cpu as usize >= CpuSet::MAX_CPU {
+            let text = format!(
+                "CPU {cpu}: numbers up to {} are handled",
+                CpuSet::MAX_CPU - 1
+            );
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, text));
+        }
+        set.set(cpu as usize);
+    }
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Locks the first pages of a function; fewer where the program ends before.
+fn lock_code(address: usize) -> std::io::Result<()> {
+    let whole = sys::lock(address, CODE_BYTES);
+    whole.or_else(|_| sys::lock(address, 1))
+}
+
+/// Raises the calling thread as far as it may: the priority asked for, else the highest allowed.
+/// Returns why it is not as asked.
+pub(crate) fn raise(policy: Policy, priority: u32) -> Option<String> {
+    let error = sys::set_policy(policy, priority).err()?;
+    let limit = sys::rtprio_limit().min(priority);
+    if policy == Policy::Fifo && limit > 0 {
+        // What is in force is read back by the caller; failing again changes nothing.
+        let _ = sys::set_policy(policy, limit);
+    }
+    Some(error.to_string())
+}

@@ -1,0 +1,183 @@
+//! Real measuring threads on this machine: everything accounted for, nothing allocated while armed.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use rtproof_measure::{
+    EndReason, Plan, Policy, Session, Slot, is_armed, session::PERIOD_MIN_NS, workloads::WORKLOADS,
+};
+use rtproof_stats::{Histogram, Totals};
+
+/// Counts what an armed thread allocates or frees.
+struct Counting;
+
+static WHILE_ARMED: AtomicU64 = AtomicU64::new(0);
+static EVER: AtomicU64 = AtomicU64::new(0);
+/// Real-time threads of two tests at once would measure each other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+impl Counting {
+    fn count() {
+        EVER.fetch_add(1, Ordering::Relaxed);
+        if is_armed() {
+            WHILE_ARMED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+// SAFETY: every call is passed on to the system allocator unchanged.
+#[expect(unsafe_code, reason = "GlobalAlloc is an unsafe trait")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Self::count();
+        // SAFETY: the caller's layout, unchanged.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        Self::count();
+        // SAFETY: a pointer that `alloc` returned, with its layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn plan(period_ns: u64, duration_ns: u64) -> Plan {
+    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get().min(2) as u32);
+    Plan {
+        cpus: (0..cpus).collect(),
+        policy: Policy::Fifo,
+        priority: 80,
+        period_ns,
+        duration_ns,
+        staggered: true,
+        budget_ns: Some(100_000),
+        workload: WORKLOADS[0],
+    }
+}
+
+/// Runs a plan, collecting twice a second; returns per thread (totals, both histograms' totals).
+fn run(plan: &Plan) -> Vec<(Totals, u64, u64, rtproof_measure::Report)> {
+    let mut session = Session::start(plan).expect("a session");
+    let n = plan.cpus.len();
+    let mut totals = vec![Totals::default(); n];
+    let empty = || Histogram::new(rtproof_stats::Layout::FINE);
+    let mut wake: Vec<_> = (0..n).map(|_| empty()).collect();
+    let mut missed: Vec<_> = (0..n).map(|_| empty()).collect();
+    let mut edges = vec![None; n];
+    let mut take = |number: u32, slot: &Slot| {
+        let i = number as usize;
+        totals[i].merge(&slot.totals);
+        wake[i].merge(&slot.wake);
+        missed[i].merge(&slot.missed);
+        assert!(slot.from_ns <= slot.to_ns);
+        assert_eq!(
+            edges[i].unwrap_or(slot.from_ns),
+            slot.from_ns,
+            "slots join without a gap"
+        );
+        edges[i] = Some(slot.to_ns);
+    };
+    while !session.is_finished() {
+        std::thread::sleep(Duration::from_millis(500));
+        session.collect(&mut take);
+    }
+    let reports = session.finish(&mut take);
+    assert_eq!(reports.len(), n);
+    let views = wake
+        .iter()
+        .zip(&missed)
+        .map(|(w, m)| (w.total(), m.total()));
+    let joined = totals.into_iter().zip(views).zip(reports);
+    joined
+        .map(|((t, (w, m)), report)| (t, w, m, report))
+        .collect()
+}
+
+#[test]
+fn scheduled_is_sampled_plus_missed_at_every_period() {
+    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    for period_ns in [PERIOD_MIN_NS, 100_000, 1_000_000] {
+        let plan = plan(period_ns, 1_500_000_000);
+        for (totals, wake, missed, report) in run(&plan) {
+            let due = plan.duration_ns / period_ns;
+            assert_eq!(report.reason, EndReason::Complete);
+            // A staggered thread starts within the first period and ends with the others.
+            assert!(
+                report.scheduled == due,
+                "{} of {due} at {period_ns} ns",
+                report.scheduled
+            );
+            assert_eq!(totals.accounted(), report.scheduled, "at {period_ns} ns");
+            assert_eq!((wake, missed), (totals.wake.count(), totals.missed));
+            assert_eq!(totals.early, 0);
+        }
+    }
+}
+
+#[test]
+fn an_armed_thread_allocates_nothing_and_faults_nothing_major() {
+    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let before = EVER.load(Ordering::Relaxed);
+    let reports = run(&plan(100_000, 3_200_000_000));
+    assert!(
+        EVER.load(Ordering::Relaxed) > before,
+        "the counting allocator is in use"
+    );
+    assert_eq!(WHILE_ARMED.load(Ordering::Relaxed), 0);
+    for (_, _, _, report) in reports {
+        assert_eq!(report.faults_major, 0);
+        assert!(report.cpu_time_ns > 0);
+    }
+}
+
+#[test]
+fn stopping_ends_within_a_period_and_keeps_the_account() {
+    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let plan = plan(10_000_000, 60_000_000_000);
+    let session = Session::start(&plan).expect("a session");
+    assert!(
+        session
+            .started()
+            .iter()
+            .all(|started| started.pin_error.is_none())
+    );
+    std::thread::sleep(Duration::from_millis(300));
+    session.stop();
+    let mut accounted = 0;
+    let reports = session.finish(|_, slot| accounted += slot.totals.accounted());
+    assert!(
+        reports
+            .iter()
+            .all(|report| report.reason == EndReason::Stopped)
+    );
+    assert_eq!(
+        accounted,
+        reports.iter().map(|report| report.scheduled).sum::<u64>()
+    );
+    assert!(
+        accounted > 10 && accounted < 1000 * plan.cpus.len() as u64,
+        "{accounted}"
+    );
+}
+
+#[test]
+fn a_cpu_that_is_not_there_is_named() {
+    let mut plan = plan(1_000_000, 1_000_000_000);
+    plan.cpus = vec![0, 1000];
+    let error = Session::start(&plan).expect_err("no CPU 1000");
+    assert!(error.to_string().contains("CPU 1000"), "{error}");
+    plan.cpus = vec![0, 5000];
+    let error = Session::start(&plan).expect_err("no CPU 5000");
+    assert!(error.to_string().contains("CPU 5000"), "{error}");
+    plan.cpus.clear();
+    assert!(Session::start(&plan).is_err());
+}
