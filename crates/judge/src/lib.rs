@@ -6,6 +6,8 @@ pub mod checks;
 pub mod finding;
 pub mod intent;
 pub mod report;
+#[doc(hidden)]
+pub mod testing;
 pub mod units;
 pub mod verdict;
 

@@ -441,3 +441,169 @@ fn phase_text(run: &Run, due_ns: u64) -> String {
         None => "outside the load phases".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rtproof_record::run::Note;
+
+    use super::*;
+    use crate::testing::run;
+
+    fn says(verdict: &Verdict, part: &str) -> bool {
+        let plain = |text: &str| text.replace('\u{202f}', " ");
+        plain(&verdict.sentence).contains(part)
+            || verdict.reasons.iter().any(|reason| plain(reason).contains(part))
+    }
+
+    #[test]
+    fn one_late_wake_up_refuses_class_100() {
+        let verdict = judge(&run(Class::Hundred, 2, 10, &[(1, 4321, 279_300)]), false);
+        assert_eq!(verdict.answer, Answer::Refused);
+        assert!(says(
+            &verdict,
+            "1 of 20 000 wake-ups were later (worst 279 µs, CPU 1, under load cpu)"
+        ));
+        let worst = verdict.basis.worst.expect("a worst one");
+        assert_eq!((worst.latency_ns, worst.due_ns), (279_300, 4_321_000_000));
+    }
+
+    #[test]
+    fn a_short_clean_run_proves_little_and_says_how_much() {
+        let verdict = judge(&run(Class::Hundred, 1, 20, &[]), false);
+        assert_eq!(verdict.answer, Answer::NotProven);
+        // -ln(0.05) / 20 s = 539.2 per hour.
+        assert!(says(&verdict, "fewer than 540/h at 95 % confidence"), "{verdict:?}");
+        // 2.996 / 0.125 per hour = 23.97 hours, less the 20 s.
+        assert_eq!(verdict.basis.further_ns.map(|ns| ns / 60_000_000_000), Some(1437));
+        assert!(says(&verdict, "longer without a late one"));
+    }
+
+    #[test]
+    fn a_clean_run_that_is_long_enough_is_accepted() {
+        let mut long = run(Class::Hundred, 1, 20, &[]);
+        long.options.requirement.rate_per_1000h = 540_000;
+        let verdict = judge(&long, false);
+        assert_eq!(verdict.answer, Answer::Accepted);
+        assert_eq!(verdict.basis.further_ns, Some(0));
+        long.options.requirement.confidence_ppm = 999_000;
+        assert_eq!(judge(&long, false).answer, Answer::NotProven, "more confidence takes longer");
+    }
+
+    #[test]
+    fn only_loaded_time_counts_when_there_is_a_load() {
+        let mut third = run(Class::Hundred, 1, 30, &[]);
+        third.options.phases[0].from_ns = 10_000_000_000;
+        assert_eq!(judge(&third, false).basis.exposure_ns, 20_000_000_000);
+        third.options.phases[0].loads.clear();
+        assert_eq!(judge(&third, false).basis.exposure_ns, 30_000_000_000);
+    }
+
+    #[test]
+    fn what_takes_force_leaves_it_not_proven() {
+        let accepted = {
+            let mut run = run(Class::Hundred, 2, 20, &[]);
+            run.options.requirement.rate_per_1000h = 1_000_000;
+            run
+        };
+        assert_eq!(judge(&accepted, false).answer, Answer::Accepted);
+        let weakened = |weaken: &dyn Fn(&mut Run), part: &str| {
+            let mut run = accepted.clone();
+            weaken(&mut run);
+            let verdict = judge(&run, false);
+            assert_eq!(verdict.answer, Answer::NotProven, "{part}");
+            assert!(says(&verdict, part), "{verdict:?}");
+        };
+        weakened(&|run| run.meta.ended = None, "torn");
+        weakened(
+            &|run| run.meta.ended = Some(RunEnd::Interrupted { signal: "SIGINT".into() }),
+            "SIGINT",
+        );
+        weakened(
+            &|run| run.meta.ended = Some(RunEnd::Aborted { why: "disk full".into() }),
+            "disk full",
+        );
+        for (reason, part) in [
+            (EndReason::Starved, "starved the machine"),
+            (EndReason::CpuLost, "CPU 1 lost its CPU"),
+            (EndReason::Panicked, "report it"),
+        ] {
+            let end = |run: &mut Run| {
+                run.threads[1].end.as_mut().expect("an end").reason = reason;
+            };
+            weakened(&end, part);
+        }
+        let miscount = |run: &mut Run| run.threads[0].end.as_mut().expect("an end").scheduled += 1;
+        weakened(&miscount, "does not add up");
+        let note = Note {
+            at_ns: 0,
+            id: "no-rt-right".into(),
+            text: "The right is missing.".into(),
+            weakens: true,
+        };
+        weakened(&|run| run.notes.push(note.clone()), "The right is missing.");
+        let moved = judge(&accepted, true);
+        assert_eq!(moved.answer, Answer::NotProven);
+        assert!(says(&moved, "marked moved"));
+    }
+
+    #[test]
+    fn class_95_allows_one_in_twenty_and_no_more() {
+        // Late ones far apart: each is a cluster of its own.
+        let spaced = |n: u64| -> Vec<_> { (0..n).map(|i| (0, i * 20 + 7, 200_000)).collect() };
+        let accepted = judge(&run(Class::NinetyFive, 1, 10, &spaced(100)), false);
+        assert_eq!(accepted.answer, Answer::Accepted, "{accepted:?}");
+        let doubtful = judge(&run(Class::NinetyFive, 1, 10, &spaced(490)), false);
+        assert_eq!(doubtful.answer, Answer::NotProven, "{doubtful:?}");
+        let burst: Vec<_> = (0..2000).map(|i| (0, i * 5, 200_000)).collect();
+        let refused = judge(&run(Class::NinetyFive, 1, 10, &burst), false);
+        assert_ne!(refused.answer, Answer::Accepted);
+        let all_late: Vec<_> =
+            (0..10_000).filter(|i| i % 20 < 4).map(|i| (0, i, 200_000)).collect();
+        let refused = judge(&run(Class::NinetyFive, 1, 10, &all_late), false);
+        assert_eq!(refused.answer, Answer::Refused, "{refused:?}");
+    }
+
+    #[test]
+    fn one_bad_cpu_is_not_hidden_by_good_ones() {
+        let late: Vec<_> = (0..600).map(|i| (3, i * 15, 200_000)).collect();
+        let verdict = judge(&run(Class::NinetyFive, 4, 10, &late), false);
+        assert_ne!(verdict.answer, Answer::Accepted, "6 % late on CPU 3, 1.5 % in all");
+    }
+
+    #[test]
+    fn a_stall_is_one_event_however_many_wake_ups_it_delays() {
+        let scattered: Vec<_> = (0..60).map(|i| (0, i * 100, 200_000)).collect();
+        let burst: Vec<_> = (0..60).map(|i| (0, 3000 + i, 200_000)).collect();
+        let n_eff = |late: &[_]| judge(&run(Class::NinetyFive, 1, 10, late), false).basis;
+        assert_eq!((n_eff(&scattered).late_clusters, n_eff(&burst).late_clusters), (60, 1));
+        assert!(n_eff(&burst).n_eff < n_eff(&scattered).n_eff / 5);
+    }
+
+    #[test]
+    fn soft_and_no_budget_are_not_judged_and_safe_is_never_accepted() {
+        assert_eq!(judge(&run(Class::Soft, 1, 5, &[]), false).answer, Answer::NotJudged);
+        let mut no_budget = run(Class::Hundred, 1, 5, &[]);
+        no_budget.options.requirement.budget_ns = None;
+        let verdict = judge(&no_budget, false);
+        assert_eq!(verdict.answer, Answer::NotJudged);
+        assert!(says(&verdict, "--budget"));
+        let mut safe = run(Class::Safe, 1, 20, &[]);
+        safe.options.requirement.rate_per_1000h = u64::MAX;
+        let verdict = judge(&safe, false);
+        assert_eq!(verdict.answer, Answer::NotProven);
+        assert!(says(&verdict, "cannot certify"));
+        assert_eq!(
+            judge(&run(Class::Safe, 1, 5, &[(0, 9, 200_000)]), false).answer,
+            Answer::Refused
+        );
+    }
+
+    #[test]
+    fn an_empty_run_is_not_proven() {
+        let mut empty = run(Class::Hundred, 1, 1, &[]);
+        empty.threads.clear();
+        assert_eq!(judge(&empty, false).answer, Answer::NotProven);
+        empty.options.requirement.class = Class::NinetyFive;
+        assert_eq!(judge(&empty, false).answer, Answer::NotProven);
+    }
+}

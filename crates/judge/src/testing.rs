@@ -1,0 +1,135 @@
+//! Runs made for tests: what a run of some seconds with some late wake-ups looks like.
+//!
+//! Public so that the tests of other crates can use it; not part of the interface.
+
+use rtproof_host::{CpuList, facts::tasks::Policy};
+use rtproof_record::{
+    Class, Options, Requirement, Run, Start,
+    options::Phase,
+    run::{Cost, EndReason, Meta, RunEnd, Second, Thread, ThreadEnd, ThreadInfo},
+};
+use rtproof_stats::{Histogram, Layout, TopSamples, Totals};
+
+const SECOND_NS: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
+
+/// A run at 1 ms under load `cpu`, all of it at 5 µs but for `late`: (CPU, millisecond, latency).
+/// The budget is 100 µs.
+#[must_use]
+pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> Run {
+    let facts = crate::checks::testing::good();
+    let options = options(class, cpus, seconds);
+    let threads = (0..cpus).map(|cpu| {
+        let mine = |&&(c, ms, ns): &&(u32, u64, u64)| (c == cpu).then_some((ms, ns));
+        thread(cpu, seconds, &late.iter().filter_map(|l| mine(&l)).collect::<Vec<_>>())
+    });
+    Run {
+        meta: Meta {
+            run_id: "0123456789abcdef0123456789abcdef".into(),
+            tool_version: "0.1.0".into(),
+            command: vec!["rtproof".into(), "prove".into()],
+            started_realtime_ns: 1_795_000_000 * SECOND_NS,
+            started_monotonic_ns: 1000 * SECOND_NS,
+            ended: Some(RunEnd::Complete),
+        },
+        threads: threads.collect(),
+        options,
+        facts_end: Some(facts.clone()),
+        facts_start: facts,
+        cost: Cost {
+            clock_read_ps: 25_000,
+            clock_step_ns: 10,
+            clock_getres_ns: 1,
+            record_ps: 5000,
+            floor_ns: 4000,
+        },
+        host: Vec::new(),
+        loads: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn options(class: Class, cpus: u32, seconds: u64) -> Options {
+    let all = CpuList::new(0..cpus);
+    Options {
+        cpus: all.clone(),
+        housekeeping: CpuList::new([cpus]),
+        load_cpus: all,
+        policy: Policy::Fifo,
+        priority: 80,
+        period_ns: MS,
+        duration_ns: seconds * SECOND_NS,
+        start: Start::Staggered,
+        dma_latency_us: None,
+        phases: vec![Phase {
+            name: "cpu".into(),
+            loads: vec!["cpu".into()],
+            from_ns: 0,
+            to_ns: seconds * SECOND_NS,
+        }],
+        requirement: Requirement {
+            budget_ns: Some(100_000),
+            class,
+            confidence_ppm: 950_000,
+            rate_per_1000h: 125,
+        },
+    }
+}
+
+fn thread(cpu: u32, seconds: u64, late: &[(u64, u64)]) -> Thread {
+    let (mut totals, mut wake) = (Totals::default(), Histogram::new(Layout::FINE));
+    let mut top = TopSamples::new(64);
+    let mut rows = Vec::new();
+    let mut last_late_ms = None;
+    for s in 0..seconds {
+        let (mut second, mut coarse) = (Totals::default(), Histogram::new(Layout::COARSE));
+        for ms in s * 1000..(s + 1) * 1000 {
+            let found = late.iter().find(|&&(at, _)| at == ms);
+            let latency_ns = found.map_or(5000 + ms % 7, |&(_, ns)| ns);
+            second.wake.push(latency_ns);
+            wake.record(latency_ns);
+            coarse.record(latency_ns);
+            top.push(rtproof_stats::Sample { due_ns: ms * MS, latency_ns });
+            if latency_ns > 100_000 {
+                second.late_sampled += 1;
+                second.late_clusters += u64::from(last_late_ms.is_none_or(|last| ms > last + 10));
+                last_late_ms = Some(ms);
+            }
+        }
+        rows.push(Second {
+            from_ns: s * SECOND_NS,
+            to_ns: (s + 1) * SECOND_NS,
+            max_at_ns: s * SECOND_NS,
+            wake: coarse.buckets().map(|(b, n)| (b as u16, n)).collect(),
+            missed: Vec::new(),
+            totals: second.clone(),
+        });
+        totals.merge(&second);
+    }
+    Thread {
+        info: ThreadInfo {
+            number: cpu,
+            cpu,
+            tid: 1000 + cpu,
+            workload: "timer-wakeup".into(),
+            policy: Policy::Fifo,
+            priority: 80,
+            locked: true,
+            period_ns: MS,
+            first_due_ns: 0,
+        },
+        end: Some(ThreadEnd {
+            reason: EndReason::Complete,
+            scheduled: totals.accounted(),
+            faults_minor: 0,
+            faults_major: 0,
+            cpu_time_ns: seconds * MS,
+            preemptions: 0,
+        }),
+        totals,
+        wake,
+        missed: Histogram::new(Layout::FINE),
+        top: top.sorted(),
+        seconds: rows,
+    }
+}
