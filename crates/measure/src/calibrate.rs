@@ -26,17 +26,13 @@ pub struct Cost {
 /// # Errors
 /// When the thread cannot be made or pinned.
 pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cost> {
-    let thread = std::thread::Builder::new()
-        .name("rtproof/cost".into())
-        .spawn(move || {
-            sys::block_signals();
-            pin(cpu)?;
-            let _ = raise(policy, priority);
-            Ok(measure())
-        })?;
-    thread
-        .join()
-        .unwrap_or_else(|_| Err(std::io::Error::other("calibration panicked")))
+    let thread = std::thread::Builder::new().name("rtproof/cost".into()).spawn(move || {
+        sys::block_signals();
+        pin(cpu)?;
+        let _ = raise(policy, priority);
+        Ok(measure())
+    })?;
+    thread.join().unwrap_or_else(|_| Err(std::io::Error::other("calibration panicked")))
 }
 
 fn measure() -> Cost {

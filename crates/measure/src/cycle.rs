@@ -39,14 +39,8 @@ impl Schedule {
     /// Wake-ups due before `until_ns`, from the schedule alone.
     #[must_use]
     pub const fn due_before(&self, until_ns: u64) -> u64 {
-        let until_ns = if until_ns < self.end_ns {
-            until_ns
-        } else {
-            self.end_ns
-        };
-        until_ns
-            .saturating_sub(self.first_ns)
-            .div_ceil(self.period_ns)
+        let until_ns = if until_ns < self.end_ns { until_ns } else { self.end_ns };
+        until_ns.saturating_sub(self.first_ns).div_ceil(self.period_ns)
     }
 }
 
@@ -118,16 +112,10 @@ impl Cycle {
     #[cold]
     #[inline(never)]
     fn miss(&mut self, due_ns: u64, latency_ns: u64) {
-        let Schedule {
-            period_ns,
-            end_ns,
-            budget_ns,
-            ..
-        } = self.schedule;
+        let Schedule { period_ns, end_ns, budget_ns, .. } = self.schedule;
         let left = (end_ns - due_ns - 1) / period_ns;
         let missed = (latency_ns / period_ns).min(left);
-        self.slot
-            .record_missed(latency_ns, period_ns, missed, budget_ns);
+        self.slot.record_missed(latency_ns, period_ns, missed, budget_ns);
         self.next_due_ns = due_ns + (missed + 1) * period_ns;
     }
 
@@ -202,18 +190,9 @@ mod tests {
             give.push(Box::default()).expect("room");
         }
         let (first_ns, end_ns) = (SLOT_NS, (1 + seconds) * SLOT_NS);
-        let schedule = Schedule {
-            first_ns,
-            period_ns: MS,
-            end_ns,
-            origin_ns: first_ns,
-            budget_ns: 100_000,
-        };
-        (
-            Cycle::new(schedule, Box::default(), empty, full),
-            take,
-            give,
-        )
+        let schedule =
+            Schedule { first_ns, period_ns: MS, end_ns, origin_ns: first_ns, budget_ns: 100_000 };
+        (Cycle::new(schedule, Box::default(), empty, full), take, give)
     }
 
     fn go(seconds: u64, late: impl Fn(u64) -> u64) -> (EndReason, u64, Vec<Slot>) {
@@ -256,29 +235,18 @@ mod tests {
         let sum = totals(&slots);
         assert_eq!((scheduled, sum.accounted()), (2000, 2000));
         assert_eq!((sum.missed, sum.wake.count()), (100, 1900));
-        assert_eq!(
-            (sum.late_sampled, sum.late_missed, sum.late_clusters),
-            (1, 99, 1)
-        );
+        assert_eq!((sum.late_sampled, sum.late_missed, sum.late_clusters), (1, 99, 1));
         // 1899 samples of 1 us, one of 100.001 ms, and 0.001, 1.001, .. 99.001 ms.
         let mean = (sum.wake.sum() + sum.missed_sum_ns) as f64 / 2000.0;
         assert!((mean - 2_526_000.0).abs() < 1.0, "{mean}");
-        let deadline: u64 = slots
-            .iter()
-            .map(|s| s.wake.total() + s.missed.total())
-            .sum();
+        let deadline: u64 = slots.iter().map(|s| s.wake.total() + s.missed.total()).sum();
         assert_eq!(deadline, 2000);
     }
 
     #[test]
     fn a_stall_past_the_end_misses_only_what_was_due() {
-        let (reason, scheduled, slots) = go(2, |due| {
-            if due == SLOT_NS + 1990 * MS {
-                3600 * SLOT_NS
-            } else {
-                0
-            }
-        });
+        let (reason, scheduled, slots) =
+            go(2, |due| if due == SLOT_NS + 1990 * MS { 3600 * SLOT_NS } else { 0 });
         let sum = totals(&slots);
         assert_eq!((reason, scheduled), (EndReason::Complete, 2000));
         assert_eq!((sum.accounted(), sum.missed), (2000, 9));
@@ -328,13 +296,8 @@ mod tests {
 
     #[test]
     fn a_period_that_does_not_divide_the_duration() {
-        let schedule = Schedule {
-            first_ns: 10,
-            period_ns: 7,
-            end_ns: 31,
-            origin_ns: 10,
-            budget_ns: u64::MAX,
-        };
+        let schedule =
+            Schedule { first_ns: 10, period_ns: 7, end_ns: 31, origin_ns: 10, budget_ns: u64::MAX };
         assert_eq!(schedule.due_before(u64::MAX), 3, "10, 17, 24");
         assert_eq!(schedule.due_before(17), 1);
         assert_eq!(schedule.due_before(18), 2);

@@ -7,10 +7,7 @@ pub mod cycle;
 pub mod loads;
 pub mod session;
 pub mod slot;
-#[expect(
-    unsafe_code,
-    reason = "the one file for calls that no safe crate wraps"
-)]
+#[expect(unsafe_code, reason = "the one file for calls that no safe crate wraps")]
 mod sys;
 pub mod thread;
 pub mod workloads;

@@ -102,11 +102,7 @@ impl Session {
         }
         let origin = Arc::new(AtomicU64::new(0));
         let (ready, readies) = mpsc::channel();
-        let mut session = Self {
-            handles: Vec::new(),
-            started: Vec::new(),
-            origin_ns: 0,
-        };
+        let mut session = Self { handles: Vec::new(), started: Vec::new(), origin_ns: 0 };
         for order in plan.orders() {
             let cpu = order.cpu;
             match thread::spawn(order, Arc::clone(&origin), ready.clone()) {
@@ -120,10 +116,7 @@ impl Session {
         }
         session.origin_ns = sys::now_ns() + LEAD_NS;
         origin.store(session.origin_ns, Ordering::Release);
-        session
-            .handles
-            .iter()
-            .for_each(|handle| handle.join.thread().unpark());
+        session.handles.iter().for_each(|handle| handle.join.thread().unpark());
         Ok(session)
     }
 
@@ -135,20 +128,12 @@ impl Session {
         while self.started.len() < plan.cpus.len() {
             let Ok(started) = readies.recv_timeout(READY_TIMEOUT) else {
                 let heard = |cpu: &&u32| self.started.iter().all(|s| s.cpu != **cpu);
-                let cpu = plan
-                    .cpus
-                    .iter()
-                    .find(heard)
-                    .copied()
-                    .unwrap_or(plan.cpus[0]);
+                let cpu = plan.cpus.iter().find(heard).copied().unwrap_or(plan.cpus[0]);
                 let seconds = READY_TIMEOUT.as_secs();
                 return Err(SessionError::NotReady { cpu, seconds });
             };
             if let Some(error) = started.pin_error.clone() {
-                return Err(SessionError::Pin {
-                    cpu: started.cpu,
-                    error,
-                });
+                return Err(SessionError::Pin { cpu: started.cpu, error });
             }
             self.started.push(started);
         }
@@ -202,9 +187,7 @@ impl Session {
 
     /// Asks every thread to end with its next wake-up.
     pub fn stop(&self) {
-        self.handles
-            .iter()
-            .for_each(|handle| handle.stop.store(true, Ordering::Relaxed));
+        self.handles.iter().for_each(|handle| handle.stop.store(true, Ordering::Relaxed));
     }
 
     /// Asks one thread to end with its next wake-up.
@@ -243,11 +226,7 @@ impl Plan {
             priority: self.priority,
             period_ns: self.period_ns,
             duration_ns: self.duration_ns,
-            offset_ns: if self.staggered {
-                u64::from(number) * self.period_ns / n
-            } else {
-                0
-            },
+            offset_ns: if self.staggered { u64::from(number) * self.period_ns / n } else { 0 },
             budget_ns: self.budget_ns.unwrap_or(u64::MAX),
             workload: self.workload,
         })

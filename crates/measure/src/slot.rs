@@ -68,13 +68,12 @@ impl Slot {
     #[inline(always)]
     pub fn record_wake(&mut self, due_ns: u64, now_ns: u64) -> u64 {
         let latency_ns = now_ns.saturating_sub(due_ns);
-        self.totals.early += u64::from(now_ns < due_ns);
-        self.max_at_ns = if self.totals.wake.is_new_max(latency_ns) {
-            due_ns
-        } else {
-            self.max_at_ns
-        };
-        self.totals.wake.push(latency_ns);
+        if now_ns < due_ns {
+            self.totals.early += 1;
+        }
+        if self.totals.wake.push(latency_ns) {
+            self.max_at_ns = due_ns;
+        }
         self.wake.record(latency_ns);
         self.top.push(Sample { due_ns, latency_ns });
         latency_ns
@@ -86,8 +85,7 @@ impl Slot {
         if count == 0 {
             return;
         }
-        self.missed
-            .record_progression(latency_ns - period_ns, period_ns, count);
+        self.missed.record_progression(latency_ns - period_ns, period_ns, count);
         self.totals.missed += count;
         let (n, period) = (u128::from(count), u128::from(period_ns));
         self.totals.missed_sum_ns += n * u128::from(latency_ns) - period * (n * (n + 1) / 2);
@@ -108,15 +106,9 @@ mod tests {
         let mut slot = Slot::default();
         slot.record_missed(1050, 100, 10, 450);
         assert_eq!(slot.totals.missed, 10);
-        assert_eq!(
-            slot.totals.missed_sum_ns,
-            (0..10).map(|i| 50 + 100 * i).sum()
-        );
+        assert_eq!(slot.totals.missed_sum_ns, (0..10).map(|i| 50 + 100 * i).sum());
         assert_eq!(slot.missed.total(), 10);
-        assert_eq!(
-            slot.totals.late_missed, 5,
-            "550, 650, .. 950; 450 itself is on time"
-        );
+        assert_eq!(slot.totals.late_missed, 5, "550, 650, .. 950; 450 itself is on time");
         slot.record_missed(99, 100, 0, 0);
         assert_eq!(slot.totals.missed, 10);
     }

@@ -37,28 +37,18 @@ pub(crate) fn set_policy(policy: Policy, priority: u32) -> io::Result<()> {
         Policy::Other => libc::SCHED_OTHER,
     };
     let priority = i32::try_from(priority).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let param = libc::sched_param {
-        sched_priority: priority,
-    };
+    let param = libc::sched_param { sched_priority: priority };
     // SAFETY: `param` is a valid sched_param that outlives the call; 0 is the calling thread.
     let result = unsafe { libc::sched_setscheduler(0, number, &raw const param) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Policy and priority in force for the calling thread.
 pub(crate) fn policy() -> io::Result<(Policy, u32)> {
     let mut param = libc::sched_param { sched_priority: 0 };
     // SAFETY: both calls ask about the calling thread; `param` is valid for the write.
-    let (number, result) = unsafe {
-        (
-            libc::sched_getscheduler(0),
-            libc::sched_getparam(0, &raw mut param),
-        )
-    };
+    let (number, result) =
+        unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &raw mut param)) };
     if number < 0 || result < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -78,11 +68,7 @@ pub(crate) fn lock(address: usize, bytes: usize) -> io::Result<()> {
     let length = (address + bytes).next_multiple_of(PAGE) - start;
     // SAFETY: mlock neither reads nor writes through the pointer; an unmapped range is ENOMEM.
     let result = unsafe { libc::mlock(start as *const libc::c_void, length) };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Stack of the calling thread: lowest address and size in bytes, without the guard page.

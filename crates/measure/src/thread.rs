@@ -147,23 +147,12 @@ pub(crate) fn spawn(
         let _ = give.push(slot);
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let life = Life {
-        order,
-        origin,
-        ready,
-        stop: Arc::clone(&stop),
-        lock_error,
-    };
+    let life = Life { order, origin, ready, stop: Arc::clone(&stop), lock_error };
     let join = std::thread::Builder::new()
         .name(format!("rtproof/{}", life.order.cpu))
         .stack_size(STACK_BYTES)
         .spawn(move || life.run(first, empty, full))?;
-    Ok(Handle {
-        stop,
-        full: take,
-        empty: give,
-        join,
-    })
+    Ok(Handle { stop, full: take, empty: give, join })
 }
 
 struct Life {
@@ -195,9 +184,8 @@ impl Life {
         let mut cycle = Cycle::new(schedule(origin_ns), slot, empty, full);
         let before = sys::usage();
         ARMED.set(true);
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            self.order.workload.run(&mut cycle, &self.stop)
-        }));
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| self.order.workload.run(&mut cycle, &self.stop)));
         ARMED.set(false);
         let after = sys::usage();
         let _ = sys::set_policy(Policy::Other, 0);
@@ -274,10 +262,7 @@ pub fn pin_all(cpus: &[u32]) -> std::io::Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
         if cpu as usize >= CpuSet::MAX_CPU {
-            let text = format!(
-                "CPU {cpu}: numbers up to {} are handled",
-                CpuSet::MAX_CPU - 1
-            );
+            let text = format!("CPU {cpu}: numbers up to {} are handled", CpuSet::MAX_CPU - 1);
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, text));
         }
         set.set(cpu as usize);

@@ -79,11 +79,7 @@ fn run(plan: &Plan) -> Vec<(Totals, u64, u64, rtproof_measure::Report)> {
         wake[i].merge(&slot.wake);
         missed[i].merge(&slot.missed);
         assert!(slot.from_ns <= slot.to_ns);
-        assert_eq!(
-            edges[i].unwrap_or(slot.from_ns),
-            slot.from_ns,
-            "slots join without a gap"
-        );
+        assert_eq!(edges[i].unwrap_or(slot.from_ns), slot.from_ns, "slots join without a gap");
         edges[i] = Some(slot.to_ns);
     };
     while !session.is_finished() {
@@ -92,14 +88,9 @@ fn run(plan: &Plan) -> Vec<(Totals, u64, u64, rtproof_measure::Report)> {
     }
     let reports = session.finish(&mut take);
     assert_eq!(reports.len(), n);
-    let views = wake
-        .iter()
-        .zip(&missed)
-        .map(|(w, m)| (w.total(), m.total()));
+    let views = wake.iter().zip(&missed).map(|(w, m)| (w.total(), m.total()));
     let joined = totals.into_iter().zip(views).zip(reports);
-    joined
-        .map(|((t, (w, m)), report)| (t, w, m, report))
-        .collect()
+    joined.map(|((t, (w, m)), report)| (t, w, m, report)).collect()
 }
 
 #[test]
@@ -111,11 +102,7 @@ fn scheduled_is_sampled_plus_missed_at_every_period() {
             let due = plan.duration_ns / period_ns;
             assert_eq!(report.reason, EndReason::Complete);
             // A staggered thread starts within the first period and ends with the others.
-            assert!(
-                report.scheduled == due,
-                "{} of {due} at {period_ns} ns",
-                report.scheduled
-            );
+            assert!(report.scheduled == due, "{} of {due} at {period_ns} ns", report.scheduled);
             assert_eq!(totals.accounted(), report.scheduled, "at {period_ns} ns");
             assert_eq!((wake, missed), (totals.wake.count(), totals.missed));
             assert_eq!(totals.early, 0);
@@ -128,10 +115,7 @@ fn an_armed_thread_allocates_nothing_and_faults_nothing_major() {
     let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
     let before = EVER.load(Ordering::Relaxed);
     let reports = run(&plan(100_000, 3_200_000_000));
-    assert!(
-        EVER.load(Ordering::Relaxed) > before,
-        "the counting allocator is in use"
-    );
+    assert!(EVER.load(Ordering::Relaxed) > before, "the counting allocator is in use");
     assert_eq!(WHILE_ARMED.load(Ordering::Relaxed), 0);
     for (_, _, _, report) in reports {
         assert_eq!(report.faults_major, 0);
@@ -144,29 +128,14 @@ fn stopping_ends_within_a_period_and_keeps_the_account() {
     let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
     let plan = plan(10_000_000, 60_000_000_000);
     let session = Session::start(&plan).expect("a session");
-    assert!(
-        session
-            .started()
-            .iter()
-            .all(|started| started.pin_error.is_none())
-    );
+    assert!(session.started().iter().all(|started| started.pin_error.is_none()));
     std::thread::sleep(Duration::from_millis(300));
     session.stop();
     let mut accounted = 0;
     let reports = session.finish(|_, slot| accounted += slot.totals.accounted());
-    assert!(
-        reports
-            .iter()
-            .all(|report| report.reason == EndReason::Stopped)
-    );
-    assert_eq!(
-        accounted,
-        reports.iter().map(|report| report.scheduled).sum::<u64>()
-    );
-    assert!(
-        accounted > 10 && accounted < 1000 * plan.cpus.len() as u64,
-        "{accounted}"
-    );
+    assert!(reports.iter().all(|report| report.reason == EndReason::Stopped));
+    assert_eq!(accounted, reports.iter().map(|report| report.scheduled).sum::<u64>());
+    assert!(accounted > 10 && accounted < 1000 * plan.cpus.len() as u64, "{accounted}");
 }
 
 #[test]

@@ -2,9 +2,32 @@
 //!
 //! Floor 2. A record is an SQLite file that is written once a second and sealed at the end. All
 //! that is shown of a run is computed from [`run::Run`], so a report made next year says the same.
+//!
+//! The way of a record: [`Writer::create`] before the first wake-up, [`Writer::append`] once a
+//! second, [`Writer::finish`], then [`read()`] it back, judge it, [`Finished::store_judgement`],
+//! [`Finished::seal`]. A record that stops anywhere on this way can be read, and says so.
 
+#[cfg(test)]
+extern crate self as rtproof_record; // tests/common serves unit tests as well
+
+mod error;
+pub mod export;
+mod file;
+mod finished;
 pub mod options;
+mod pairs;
+mod read;
 pub mod run;
+pub mod schema;
+mod seal;
+pub mod tick;
+mod write;
 
+pub use error::{ReadError, WriteError};
+pub use finished::{Finished, Judgement};
 pub use options::{Class, Options, Requirement, Start};
+pub use read::{Opened, read};
 pub use run::Run;
+pub use seal::SealState;
+pub use tick::{FactRow, Head, Origin, Snapshot, TOP_MAX, Tail, ThreadTick, Tick};
+pub use write::Writer;

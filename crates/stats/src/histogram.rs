@@ -85,14 +85,13 @@ impl Layout {
 pub struct Histogram {
     layout: Layout,
     counts: Box<[u64]>,
-    total: u64,
 }
 
 impl Histogram {
     /// An empty histogram. Allocates all it will ever need.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
-        Self { layout, counts: vec![0; layout.len()].into_boxed_slice(), total: 0 }
+        Self { layout, counts: vec![0; layout.len()].into_boxed_slice() }
     }
 
     /// The grid.
@@ -101,16 +100,16 @@ impl Histogram {
         self.layout
     }
 
-    /// Number of values counted.
+    /// Number of values counted. Summed up when asked: recording stays as short as it can be.
     #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.total
+    pub fn total(&self) -> u64 {
+        self.counts.iter().fold(0, |sum, &n| sum.saturating_add(n))
     }
 
     /// Whether nothing was counted.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.total == 0
+    pub fn is_empty(&self) -> bool {
+        self.counts.iter().all(|&n| n == 0)
     }
 
     /// Counts one value.
@@ -123,7 +122,6 @@ impl Histogram {
     #[inline(always)]
     pub fn record_n(&mut self, value_ns: u64, n: u64) {
         self.counts[self.layout.index(value_ns)] += n;
-        self.total += n;
     }
 
     /// Counts `first, first - step, first - 2 step, ...`, `count` values in all, in time bounded by
@@ -151,7 +149,6 @@ impl Histogram {
             below = up_to;
             index += 1;
         }
-        self.total += count;
     }
 
     /// Adds `n` to a bucket by number, as read back from a record.
@@ -162,7 +159,6 @@ impl Histogram {
         let len = self.counts.len();
         let count = self.counts.get_mut(index).ok_or(NoSuchBucket { index, len })?;
         *count = count.saturating_add(n);
-        self.total = self.total.saturating_add(n);
         Ok(())
     }
 
@@ -174,7 +170,6 @@ impl Histogram {
         for (index, n) in other.buckets() {
             self.counts[other.layout.coarsen(index, self.layout)] += n;
         }
-        self.total += other.total;
     }
 
     /// The same counts on a coarser grid. Exact.
@@ -193,14 +188,13 @@ impl Histogram {
     /// Empties the histogram; the memory stays.
     pub fn clear(&mut self) {
         self.counts.fill(0);
-        self.total = 0;
     }
 
     /// Upper edge of the bucket that holds the value of rank `rank` (1 = smallest).
     /// `None` when there is no such rank.
     #[must_use]
     pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
-        if rank == 0 || rank > self.total {
+        if rank == 0 {
             return None;
         }
         let mut seen = 0;

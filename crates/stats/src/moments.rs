@@ -32,27 +32,36 @@ impl Default for Moments {
 const UNCHECKED_MAX: u64 = 1 << 20;
 
 impl Moments {
-    /// Adds one value in nanoseconds.
+    /// Adds one value in nanoseconds. Returns whether it is the largest so far.
     #[inline(always)]
-    pub fn push(&mut self, value_ns: u64) {
+    pub fn push(&mut self, value_ns: u64) -> bool {
         self.n += 1;
-        self.min = self.min.min(value_ns);
-        self.max = self.max.max(value_ns);
-        let x2 = u128::from(value_ns) * u128::from(value_ns);
-        self.s1 += u128::from(value_ns);
-        self.s2 += x2;
-        if value_ns <= UNCHECKED_MAX {
-            self.s3 = self.s3.wrapping_add(x2 * u128::from(value_ns));
-            self.s4 = self.s4.wrapping_add(x2 * x2);
-        } else {
-            self.push_higher(value_ns);
+        // Branches, because new extremes are rare and a store that does not happen costs nothing.
+        if value_ns < self.min {
+            self.min = value_ns;
         }
+        let is_max = value_ns > self.max || self.n == 1;
+        if is_max {
+            self.max = value_ns;
+        }
+        self.s1 += u128::from(value_ns);
+        if value_ns <= UNCHECKED_MAX {
+            // Up to x^3 the powers of such a value fit into 64 bits.
+            let x2 = value_ns * value_ns;
+            self.s2 += u128::from(x2);
+            self.s3 = self.s3.wrapping_add(u128::from(x2 * value_ns));
+            self.s4 = self.s4.wrapping_add(u128::from(x2) * u128::from(x2));
+        } else {
+            self.push_large(value_ns);
+        }
+        is_max
     }
 
     #[cold]
     #[inline(never)]
-    fn push_higher(&mut self, value_ns: u64) {
+    fn push_large(&mut self, value_ns: u64) {
         let x = u128::from(value_ns);
+        self.s2 = self.s2.saturating_add(x * x);
         let x3 = (x * x).checked_mul(x);
         let x4 = x3.and_then(|x3| x3.checked_mul(x));
         self.add_higher(x3, x4);
@@ -67,13 +76,6 @@ impl Moments {
             (Some(s3), Some(s4)) if !self.higher_lost => (self.s3, self.s4) = (s3, s4),
             _ => (self.s3, self.s4, self.higher_lost) = (0, 0, true),
         }
-    }
-
-    /// Whether a value would be the largest so far.
-    #[must_use]
-    #[inline(always)]
-    pub const fn is_new_max(&self, value_ns: u64) -> bool {
-        value_ns > self.max || self.n == 0
     }
 
     /// Adds the sums of other values.
@@ -170,7 +172,9 @@ mod tests {
 
     fn of(values: impl IntoIterator<Item = u64>) -> Moments {
         let mut moments = Moments::default();
-        values.into_iter().for_each(|value| moments.push(value));
+        values.into_iter().for_each(|value| {
+            moments.push(value);
+        });
         moments
     }
 

@@ -42,9 +42,7 @@ impl Load for Cpu {
 /// chains depend on themselves only, so that a CPU overlaps them. `real` tends to 2.
 fn spin(mut integer: u64, mut real: f64) -> (u64, f64) {
     for _ in 0..BATCH {
-        integer = (integer ^ 0x9e37_79b9)
-            .wrapping_mul(0x2545_f491_4f6c_dd1d)
-            .rotate_left(23);
+        integer = (integer ^ 0x9e37_79b9).wrapping_mul(0x2545_f491_4f6c_dd1d).rotate_left(23);
         real = (real * 1.5 + 1.0).sqrt();
     }
     (integer, real)

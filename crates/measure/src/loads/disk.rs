@@ -57,11 +57,7 @@ impl Load for Disk {
         (ctx.detail)(&scratch.describe(ctx.dir));
         scratch.churn(space.aligned(), ctx).map_err(|error| {
             let size = scratch.bytes >> 20;
-            format!(
-                "{size} MiB file in {}: {error}; {}",
-                ctx.dir.display(),
-                next_step(&error)
-            )
+            format!("{size} MiB file in {}: {error}; {}", ctx.dir.display(), next_step(&error))
         })
     }
 }
@@ -95,11 +91,7 @@ impl Scratch {
     /// A full file: direct where it works, smaller where there is no room.
     fn make(dir: &Path, buffer: &[u8]) -> Result<Self, String> {
         let unusable = |error: &std::io::Error| {
-            format!(
-                "cannot make a file in {}: {error}; {}",
-                dir.display(),
-                next_step(error)
-            )
+            format!("cannot make a file in {}: {error}; {}", dir.display(), next_step(error))
         };
         let mut is_direct = true;
         let mut file = match open(dir, OFlags::DIRECT) {
@@ -114,11 +106,7 @@ impl Scratch {
         loop {
             match fill(&file, bytes, buffer) {
                 Ok(()) => {
-                    return Ok(Self {
-                        file,
-                        bytes,
-                        is_direct,
-                    });
+                    return Ok(Self { file, bytes, is_direct });
                 }
                 Err(error) if is_full(&error) && bytes > FILE_BYTES_MIN => bytes /= 2,
                 // Some file systems take the flag and refuse the write.
@@ -132,17 +120,9 @@ impl Scratch {
     }
 
     fn describe(&self, dir: &Path) -> String {
-        let how = if self.is_direct {
-            "O_DIRECT"
-        } else {
-            "through the page cache"
-        };
+        let how = if self.is_direct { "O_DIRECT" } else { "through the page cache" };
         let kind = file_system(&self.file);
-        format!(
-            "{how}, {} MiB file in {} ({kind})",
-            self.bytes >> 20,
-            dir.display()
-        )
+        format!("{how}, {} MiB file in {} ({kind})", self.bytes >> 20, dir.display())
     }
 
     /// Writes, reads and flushes until stopped.
@@ -173,31 +153,18 @@ impl Scratch {
 }
 
 /// A file without a name.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the user's directory for this load's own file"
-)]
+#[expect(clippy::disallowed_methods, reason = "the user's directory for this load's own file")]
 fn open(dir: &Path, more: OFlags) -> std::io::Result<File> {
     let flags = |flags: OFlags| i32::try_from(flags.bits()).unwrap_or(0);
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
-    match options
-        .clone()
-        .custom_flags(flags(OFlags::TMPFILE | more))
-        .open(dir)
-    {
+    match options.clone().custom_flags(flags(OFlags::TMPFILE | more)).open(dir) {
         // File systems without nameless files: EOPNOTSUPP; before Linux 3.11: EISDIR.
         Err(error)
-            if matches!(
-                Errno::from_io_error(&error),
-                Some(Errno::OPNOTSUPP | Errno::ISDIR)
-            ) =>
+            if matches!(Errno::from_io_error(&error), Some(Errno::OPNOTSUPP | Errno::ISDIR)) =>
         {
             let path = dir.join(format!(".rtproof-disk-{}", std::process::id()));
-            let file = options
-                .create_new(true)
-                .custom_flags(flags(more))
-                .open(&path)?;
+            let file = options.create_new(true).custom_flags(flags(more)).open(&path)?;
             std::fs::remove_file(&path)?;
             Ok(file)
         }
@@ -278,18 +245,12 @@ mod tests {
         let scratch = Scratch::make(dir.path(), Buffer::new().aligned()).unwrap();
         assert_eq!(scratch.file.metadata().unwrap().len(), scratch.bytes);
         assert!(scratch.bytes.is_power_of_two() && scratch.bytes <= FILE_BYTES_MAX);
-        assert!(
-            dir.path().read_dir().unwrap().next().is_none(),
-            "a file is left"
-        );
+        assert!(dir.path().read_dir().unwrap().next().is_none(), "a file is left");
     }
 
     #[test]
     fn a_directory_that_is_not_there_is_named() {
         let error = Scratch::make(Path::new("/nowhere"), &[]).err().unwrap();
-        assert!(
-            error.contains("/nowhere") && error.contains("name a directory"),
-            "{error}"
-        );
+        assert!(error.contains("/nowhere") && error.contains("name a directory"), "{error}");
     }
 }

@@ -25,10 +25,7 @@ impl Load for Fork {
     }
 
     fn work(&self, ctx: &Context) -> Result<(), String> {
-        (ctx.detail)(&format!(
-            "1 process at a time on each of {} CPUs",
-            ctx.cpus.len()
-        ));
+        (ctx.detail)(&format!("1 process at a time on each of {} CPUs", ctx.cpus.len()));
         ctx.on_each_cpu(|_| {
             let mut command = (ctx.no_op)();
             while !ctx.stopped() {
@@ -47,8 +44,6 @@ fn start_and_reap(command: &mut Command) -> Result<(), String> {
     if status.success() {
         Ok(())
     } else {
-        Err(format!(
-            "its no-op process ended with {status}, exit status 0 was expected"
-        ))
+        Err(format!("its no-op process ended with {status}, exit status 0 was expected"))
     }
 }

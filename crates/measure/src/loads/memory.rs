@@ -31,9 +31,7 @@ pub(super) struct Memory;
 /// Block for each of `cpus` CPUs, in bytes: four times the last-level cache but at least 64 MiB and
 /// at most 256 MiB, and all of them together at most a quarter of the available memory.
 pub(super) fn bytes_per_cpu(llc_bytes: u64, available_bytes: u64, cpus: usize) -> u64 {
-    let aim = llc_bytes
-        .saturating_mul(4)
-        .clamp(AIM_BYTES_MIN, BLOCK_BYTES_MAX);
+    let aim = llc_bytes.saturating_mul(4).clamp(AIM_BYTES_MIN, BLOCK_BYTES_MAX);
     aim.min(available_bytes / AVAILABLE_SHARE / cpus.max(1) as u64)
 }
 
@@ -103,8 +101,7 @@ fn thrash(block: &mut [u64], rng: &mut XorShift, ctx: &Context) {
         let from = index(rng.below(words - copy as u64));
         let to = index(rng.below(words - copy as u64));
         block.copy_within(from..from + copy, to);
-        ctx.counter
-            .add(ACCESSES * LINE_BYTES + 2 * (copy * WORD_BYTES) as u64);
+        ctx.counter.add(ACCESSES * LINE_BYTES + 2 * (copy * WORD_BYTES) as u64);
         black_box(sum);
     }
 }
@@ -122,9 +119,6 @@ mod tests {
         assert_eq!(bytes_per_cpu(32 << 20, GIB, 4), 64 << 20);
         assert_eq!(bytes_per_cpu(u64::MAX, 256 << 20, 64), 1 << 20);
         assert_eq!(bytes_per_cpu(32 << 20, 0, 4), 0);
-        assert!(
-            BLOCK_BYTES_MAX / WORD_BYTES as u64 <= 1 << 32,
-            "what the generator reaches"
-        );
+        assert!(BLOCK_BYTES_MAX / WORD_BYTES as u64 <= 1 << 32, "what the generator reaches");
     }
 }

@@ -32,6 +32,7 @@ pub use run::worker::worker_main;
 
 /// Every load, in the order of the reference page.
 pub const LOADS: &[&dyn Load] = &[
+    // One line each.
     &cpu::Cpu,
     &memory::Memory,
     &net::Net,
@@ -154,20 +155,13 @@ impl Context<'_> {
                 self.stop.store(true, Ordering::Relaxed);
             }
             let join = |thread: std::io::Result<std::thread::ScopedJoinHandle<_>>| match thread {
-                Ok(thread) => thread
-                    .join()
-                    .unwrap_or_else(|_| Err("a thread panicked".into())),
+                Ok(thread) => thread.join().unwrap_or_else(|_| Err("a thread panicked".into())),
                 Err(error) => Err(format!(
                     "cannot start a thread: {error}; raise `ulimit -u` or the cgroup's pids.max"
                 )),
             };
             // All are joined before the first error is taken.
-            threads
-                .into_iter()
-                .map(join)
-                .collect::<Vec<_>>()
-                .into_iter()
-                .collect()
+            threads.into_iter().map(join).collect::<Vec<_>>().into_iter().collect()
         })
     }
 }
@@ -180,24 +174,10 @@ mod tests {
     fn names_are_found_and_differ() {
         for load in LOADS {
             assert_eq!(find(load.name()).map(Load::name), Some(load.name()));
-            assert!(
-                load.name().chars().all(|c| c.is_ascii_lowercase()),
-                "{}",
-                load.name()
-            );
-            assert!(
-                !load.about().is_empty() && !load.about().contains('\n'),
-                "{}",
-                load.name()
-            );
+            assert!(load.name().chars().all(|c| c.is_ascii_lowercase()), "{}", load.name());
+            assert!(!load.about().is_empty() && !load.about().contains('\n'), "{}", load.name());
             assert!(!load.unit().is_empty(), "{}", load.name());
-            assert_eq!(
-                LOADS
-                    .iter()
-                    .filter(|other| other.name() == load.name())
-                    .count(),
-                1
-            );
+            assert_eq!(LOADS.iter().filter(|other| other.name() == load.name()).count(), 1);
         }
         assert!(find("nothing").is_none());
     }
@@ -241,9 +221,6 @@ mod tests {
                 if fails { Err("no".into()) } else { Ok(()) }
             }
         };
-        assert_eq!(
-            ctx.together(vec![task(false), task(true), task(false)]),
-            Err("no".into())
-        );
+        assert_eq!(ctx.together(vec![task(false), task(true), task(false)]), Err("no".into()));
     }
 }

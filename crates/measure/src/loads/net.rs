@@ -58,11 +58,7 @@ impl Load for Net {
         let (writer, reader) = stream(address(pairs)).map_err(|error| trouble(&error))?;
         tasks.push(Box::new(move || write(writer, ctx)));
         tasks.push(Box::new(move || read(reader, ctx)));
-        let over = if has_v6 && pairs > 1 {
-            "127.0.0.1 and ::1"
-        } else {
-            "127.0.0.1"
-        };
+        let over = if has_v6 && pairs > 1 { "127.0.0.1 and ::1" } else { "127.0.0.1" };
         (ctx.detail)(&format!("{pairs} UDP pairs and 1 TCP stream over {over}"));
         ctx.together(tasks)
     }

@@ -45,9 +45,5 @@ fn names_are_unique_and_described() {
     let unique: std::collections::BTreeSet<_> = all.iter().collect();
     assert_eq!(unique.len(), all.len());
     assert!(!all.contains(&Template.name()));
-    assert!(
-        super::WORKLOADS
-            .iter()
-            .all(|w| !w.about().is_empty() && w.code() != 0)
-    );
+    assert!(super::WORKLOADS.iter().all(|w| !w.about().is_empty() && w.code() != 0));
 }

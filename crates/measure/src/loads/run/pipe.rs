@@ -21,10 +21,7 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn new(pipe: ChildStdout) -> std::io::Result<Self> {
         no_wait(&pipe)?;
-        Ok(Self {
-            pipe,
-            partial: Vec::new(),
-        })
+        Ok(Self { pipe, partial: Vec::new() })
     }
 
     /// The lines that have come in since the last call, without their ends.
@@ -38,18 +35,12 @@ impl Lines {
 }
 
 fn take_lines(partial: &mut Vec<u8>) -> Vec<String> {
-    let end = partial
-        .iter()
-        .rposition(|&byte| byte == b'\n')
-        .map_or(0, |last| last + 1);
+    let end = partial.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
     let whole: Vec<u8> = partial.drain(..end).collect();
     if partial.len() > LINE_BYTES_MAX {
         partial.clear();
     }
-    String::from_utf8_lossy(&whole)
-        .lines()
-        .map(Into::into)
-        .collect()
+    String::from_utf8_lossy(&whole).lines().map(Into::into).collect()
 }
 
 /// The end of a worker's stderr.
@@ -61,10 +52,7 @@ pub(super) struct Tail {
 impl Tail {
     pub(super) fn new(pipe: ChildStderr) -> std::io::Result<Self> {
         no_wait(&pipe)?;
-        Ok(Self {
-            pipe,
-            kept: VecDeque::new(),
-        })
+        Ok(Self { pipe, kept: VecDeque::new() })
     }
 
     pub(super) fn read(&mut self) {

@@ -22,10 +22,7 @@ pub(super) fn pin(cpus: &CpuList) -> Result<(), String> {
     let mut wanted = CpuSet::new();
     for cpu in cpus.iter() {
         if cpu as usize >= CpuSet::MAX_CPU {
-            return Err(format!(
-                "load CPU {cpu}: at most CPU {} can be used",
-                CpuSet::MAX_CPU - 1
-            ));
+            return Err(format!("load CPU {cpu}: at most CPU {} can be used", CpuSet::MAX_CPU - 1));
         }
         wanted.set(cpu as usize);
     }
@@ -35,13 +32,9 @@ pub(super) fn pin(cpus: &CpuList) -> Result<(), String> {
         .map_err(|error| format!("cannot run on the load CPUs {cpus}: {error}; {advice}"))?;
     let given = sched_getaffinity(None).map_err(|error| format!("affinity: {error}"))?;
     if given != wanted {
-        let given = (0u32..)
-            .take(CpuSet::MAX_CPU)
-            .filter(|&cpu| given.is_set(cpu as usize));
+        let given = (0u32..).take(CpuSet::MAX_CPU).filter(|&cpu| given.is_set(cpu as usize));
         let given = CpuList::new(given);
-        return Err(format!(
-            "load CPUs {cpus} wanted, the kernel gives {given}; {advice}"
-        ));
+        return Err(format!("load CPUs {cpus} wanted, the kernel gives {given}; {advice}"));
     }
     Ok(())
 }
@@ -61,10 +54,7 @@ pub(in super::super) fn pin_thread(cpu: u32) -> Result<(), String> {
 pub(super) fn settle(name: &str, cpus: &CpuList) -> Result<(), String> {
     // Traces and ps show who disturbed: `rtproof-memory`, not the `exe` of /proc/self/exe.
     set_name(name);
-    if let Some(policy) = tree::own()
-        .map(|own| own.policy)
-        .filter(|p| REAL_TIME.contains(p))
-    {
+    if let Some(policy) = tree::own().map(|own| own.policy).filter(|p| REAL_TIME.contains(p)) {
         return Err(format!(
             "a load must not be real-time and inherited policy {policy} (SCHED_OTHER is 0): start \
              it from a SCHED_OTHER thread, or with reset-on-fork"
@@ -85,10 +75,7 @@ pub(super) fn set_name(name: &str) {
 }
 
 /// Where memory runs out, the kernel shall end the load and not the user's processes.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this process's own setting, not the machine's"
-)]
+#[expect(clippy::disallowed_methods, reason = "this process's own setting, not the machine's")]
 fn sacrifice() {
     // Raising one's own score needs no privilege; without /proc it stays as it is.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
@@ -100,18 +87,11 @@ mod tests {
 
     #[test]
     fn impossible_cpus_are_named() {
-        assert!(
-            pin(&CpuList::default())
-                .unwrap_err()
-                .contains("at least one")
-        );
+        assert!(pin(&CpuList::default()).unwrap_err().contains("at least one"));
         let error = pin(&CpuList::new([8191])).unwrap_err();
         assert!(error.contains("8191") && error.contains("1023"), "{error}");
         let error = pin(&CpuList::new([0, 1022])).unwrap_err();
-        assert!(
-            error.contains("0,1022") && error.contains("gives 0;"),
-            "{error}"
-        );
+        assert!(error.contains("0,1022") && error.contains("gives 0;"), "{error}");
         let error = pin_thread(1022).unwrap_err();
         assert!(error.contains("online"), "{error}");
     }

@@ -40,10 +40,7 @@ impl Process {
         let cpus = settings.cpus.len();
         let bytes = memory::bytes_per_cpu(settings.llc_bytes, settings.memory_available, cpus);
         let Some(dir) = settings.dir.to_str() else {
-            return Err(LoadError::Directory {
-                load,
-                dir: settings.dir.clone(),
-            });
+            return Err(LoadError::Directory { load, dir: settings.dir.clone() });
         };
         // What `Path::parent` makes of a bare file name.
         let dir = if dir.is_empty() { "." } else { dir };
@@ -58,11 +55,7 @@ impl Process {
             .spawn();
         child.and_then(Self::new).map_err(|source| {
             let program = program.clone();
-            LoadError::Start {
-                load,
-                program,
-                source,
-            }
+            LoadError::Start { load, program, source }
         })
     }
 
@@ -71,14 +64,7 @@ impl Process {
         let missing = || std::io::Error::other("a pipe is missing");
         let lines = Lines::new(child.stdout.take().ok_or_else(missing)?)?;
         let stderr = Tail::new(child.stderr.take().ok_or_else(missing)?)?;
-        Ok(Self {
-            child,
-            pid,
-            lines,
-            stderr,
-            is_asked: false,
-            is_killed: false,
-        })
+        Ok(Self { child, pid, lines, stderr, is_asked: false, is_killed: false })
     }
 
     pub(super) fn pid(&self) -> i32 {
@@ -104,10 +90,7 @@ impl Process {
     /// Whether it has ended. It is not reaped yet, so that its number still names its group.
     pub(super) fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        !matches!(
-            rustix::process::waitid(WaitId::Pid(self.pid), options),
-            Ok(None)
-        )
+        !matches!(rustix::process::waitid(WaitId::Pid(self.pid), options), Ok(None))
     }
 
     /// Asks, then demands, then kills; false: it has not ended.
@@ -127,9 +110,7 @@ impl Process {
     /// Reaps it when it has ended, after what is left of its group is killed; how it ended.
     pub(super) fn reap(&mut self) -> String {
         self.signal_group(Signal::KILL);
-        self.child
-            .wait()
-            .map_or_else(|error| error.to_string(), |status| status.to_string())
+        self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
     }
 
     fn wait(&self, at_most: Duration) -> bool {

@@ -65,10 +65,7 @@ impl Runner {
             process: None,
             started: Instant::now(),
             detail: String::new(),
-            unit: spec
-                .built_in()
-                .map_or(wrap::UNIT, |load| load.unit())
-                .into(),
+            unit: spec.built_in().map_or(wrap::UNIT, |load| load.unit()).into(),
             work: 0,
             is_done: false,
             failure: None,
@@ -151,10 +148,7 @@ impl Running {
         }
         let what = self.failure.clone().filter(|_| !self.is_told)?;
         self.is_told = true;
-        Some(LoadError::Failed {
-            load: self.spec.to_string(),
-            what,
-        })
+        Some(LoadError::Failed { load: self.spec.to_string(), what })
     }
 
     /// Asks the load to end, without waiting for it.
@@ -220,9 +214,7 @@ impl Running {
             ));
         }
         let said = process.stderr.text();
-        self.fail(format!(
-            "its process ended by itself ({status}); stderr: {said}"
-        ));
+        self.fail(format!("its process ended by itself ({status}); stderr: {said}"));
     }
 
     fn fail(&mut self, what: String) {
@@ -235,12 +227,8 @@ impl Running {
             return;
         };
         process.stderr.read();
-        let messages: Vec<_> = process
-            .lines
-            .read()
-            .iter()
-            .filter_map(|l| Message::parse(l))
-            .collect();
+        let messages: Vec<_> =
+            process.lines.read().iter().filter_map(|l| Message::parse(l)).collect();
         for message in messages {
             match message {
                 Message::Detail(text) => self.detail = text,

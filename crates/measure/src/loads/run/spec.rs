@@ -122,25 +122,14 @@ impl FromStr for LoadSpec {
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let text = text.trim();
         if text.contains('\0') {
-            return Err(SpecError::ZeroByte {
-                text: text.replace('\0', "\\0"),
-            });
+            return Err(SpecError::ZeroByte { text: text.replace('\0', "\\0") });
         }
         if let Some(args) = text.strip_prefix(STRESS_NG) {
             let args = unquoted(args);
             let example = "stress-ng:--cpu 2 --vm 1";
             let split = words(args);
-            if split
-                .map_err(|quote| SpecError::Quote {
-                    quote,
-                    args: args.into(),
-                })?
-                .is_empty()
-            {
-                return Err(SpecError::NothingToRun {
-                    prefix: STRESS_NG,
-                    example,
-                });
+            if split.map_err(|quote| SpecError::Quote { quote, args: args.into() })?.is_empty() {
+                return Err(SpecError::NothingToRun { prefix: STRESS_NG, example });
             }
             return Ok(Self(Kind::StressNg(args.into())));
         }
@@ -148,10 +137,7 @@ impl FromStr for LoadSpec {
             let command = unquoted(command);
             let example = "cmd:make -j4";
             if command.is_empty() {
-                return Err(SpecError::NothingToRun {
-                    prefix: COMMAND,
-                    example,
-                });
+                return Err(SpecError::NothingToRun { prefix: COMMAND, example });
             }
             return Ok(Self(Kind::Command(command.into())));
         }
@@ -197,24 +183,15 @@ impl FromStr for LoadSet {
         let mut specs: Vec<LoadSpec> = Vec::new();
         let mut rest = Some(text.trim());
         while let Some(part) = rest {
-            let takes_all = [STRESS_NG, COMMAND]
-                .iter()
-                .any(|prefix| part.starts_with(prefix));
-            let split = if takes_all {
-                None
-            } else {
-                part.split_once([',', '+'])
-            };
+            let takes_all = [STRESS_NG, COMMAND].iter().any(|prefix| part.starts_with(prefix));
+            let split = if takes_all { None } else { part.split_once([',', '+']) };
             let (name, more) = split.map_or((part, None), |(name, more)| (name, Some(more)));
             let spec: LoadSpec = name.parse().map_err(|error| match error {
                 SpecError::Empty { .. } => SpecError::Empty { text: text.into() },
                 error => error,
             })?;
             if specs.contains(&spec) {
-                return Err(SpecError::Twice {
-                    text: text.into(),
-                    name: spec.to_string(),
-                });
+                return Err(SpecError::Twice { text: text.into(), name: spec.to_string() });
             }
             specs.push(spec);
             rest = more.map(str::trim_start);
@@ -272,10 +249,7 @@ fn hint(name: &str) -> String {
         is_cut || lower.starts_with(known) || distance(known, lower) <= known.len().min(6) / 3
     };
     let mut names = LOADS.iter().map(|load| load.name()).chain(prefixes);
-    names
-        .find(close)
-        .map(|known| format!(" (did you mean {known}?)"))
-        .unwrap_or_default()
+    names.find(close).map(|known| format!(" (did you mean {known}?)")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -13,22 +13,16 @@ const METRICS: &str = "--metrics-brief";
 /// Where it is in a PATH.
 pub(super) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
-        path.metadata()
-            .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+        path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
     };
-    std::env::split_paths(path?)
-        .map(|dir| dir.join(NAME))
-        .find(is_program)
+    std::env::split_paths(path?).map(|dir| dir.join(NAME)).find(is_program)
 }
 
 /// Program and arguments. Nothing is added but that it shall say how much it did.
 pub(super) fn program(args: Vec<String>) -> Vec<String> {
     let says = args.iter().any(|arg| arg == "--metrics" || arg == METRICS);
     let metrics = (!says).then(|| METRICS.into());
-    std::iter::once(NAME.into())
-        .chain(args)
-        .chain(metrics)
-        .collect()
+    std::iter::once(NAME.into()).chain(args).chain(metrics).collect()
 }
 
 /// Sum over all stressors; `None` where it reported none.
@@ -40,15 +34,10 @@ pub(super) fn bogo_ops(output: &str) -> Option<u64> {
         let (_, rest) = line.split_once("] ")?;
         let mut fields = rest.split_ascii_whitespace().skip(1);
         let operations = fields.next()?.parse().ok()?;
-        let numbers = fields
-            .map(|field| field.parse::<f64>().ok())
-            .collect::<Option<Vec<_>>>()?;
+        let numbers = fields.map(|field| field.parse::<f64>().ok()).collect::<Option<Vec<_>>>()?;
         (numbers.len() >= 5).then_some(operations)
     };
-    output
-        .lines()
-        .filter_map(of_line)
-        .reduce(u64::saturating_add)
+    output.lines().filter_map(of_line).reduce(u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -68,19 +57,13 @@ stress-ng: info:  [11190] successful run completed in 1.00s
 ";
         assert_eq!(bogo_ops(output), Some(1548));
         assert_eq!(bogo_ops(&output.replace("metrc:", "info: ")), Some(1548));
-        assert_eq!(
-            bogo_ops("stress-ng: info:  [1] successful run completed in 1.00s\n"),
-            None
-        );
+        assert_eq!(bogo_ops("stress-ng: info:  [1] successful run completed in 1.00s\n"), None);
     }
 
     #[test]
     fn metrics_are_asked_for_once() {
         let program = |args: &[&str]| program(args.iter().map(ToString::to_string).collect());
-        assert_eq!(
-            program(&["--cpu", "1"]),
-            ["stress-ng", "--cpu", "1", "--metrics-brief"]
-        );
+        assert_eq!(program(&["--cpu", "1"]), ["stress-ng", "--cpu", "1", "--metrics-brief"]);
         assert_eq!(program(&["--metrics"]), ["stress-ng", "--metrics"]);
     }
 

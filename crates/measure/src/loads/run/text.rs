@@ -5,9 +5,7 @@
 pub(super) fn unquoted(text: &str) -> &str {
     let text = text.trim();
     for quote in ['"', '\''] {
-        let inner = text
-            .strip_prefix(quote)
-            .and_then(|text| text.strip_suffix(quote));
+        let inner = text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
         if let Some(inner) = inner.filter(|inner| !inner.contains(quote)) {
             return inner.trim();
         }
@@ -71,10 +69,7 @@ mod tests {
     fn words_are_split_as_a_shell_does() {
         let split = |text| words(text).unwrap();
         assert_eq!(split("--cpu 2  --vm\t1"), ["--cpu", "2", "--vm", "1"]);
-        assert_eq!(
-            split("--job 'a b' \"c 'd\"e \\'"),
-            ["--job", "a b", "c 'de", "'"]
-        );
+        assert_eq!(split("--job 'a b' \"c 'd\"e \\'"), ["--job", "a b", "c 'de", "'"]);
         assert_eq!(split("'' \"\\\"\""), ["", "\""]);
         assert_eq!(split(" \n"), Vec::<String>::new());
         assert_eq!(split("$HOME;ls"), ["$HOME;ls"]);

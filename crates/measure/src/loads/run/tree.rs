@@ -31,27 +31,18 @@ pub(super) fn descendants() -> Vec<Process> {
 /// CPU time used by everything below the calling process so far, ended or not, in milliseconds.
 pub(super) fn cpu_time_ms() -> u64 {
     let ended = own().map_or(0, |own| own.waited_ticks);
-    let live: u64 = descendants()
-        .iter()
-        .map(|p| p.used_ticks + p.waited_ticks)
-        .sum();
+    let live: u64 = descendants().iter().map(|p| p.used_ticks + p.waited_ticks).sum();
     (ended + live) * 1000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this tool's own children, not the machine"
-)]
+#[expect(clippy::disallowed_methods, reason = "this tool's own children, not the machine")]
 fn text(pid: &str) -> Option<String> {
     // A command name need not be UTF-8.
     let bytes = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this tool's own children, not the machine"
-)]
+#[expect(clippy::disallowed_methods, reason = "this tool's own children, not the machine")]
 fn all() -> Vec<Process> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -101,25 +92,14 @@ mod tests {
     use super::*;
 
     fn process(pid: i32, parent: i32) -> Process {
-        Process {
-            pid,
-            parent,
-            policy: 0,
-            used_ticks: 0,
-            waited_ticks: 0,
-        }
+        Process { pid, parent, policy: 0, used_ticks: 0, waited_ticks: 0 }
     }
 
     #[test]
     fn reads_a_line_whatever_the_name_holds() {
         let line = "42 (a ) S 7 (b) R 7 42 42 0 -1 4194304 1 2 3 4 5 6 70 8 20 0 1 0 99 1 2 3 4 5 \
                     6 7 8 9 10 11 12 13 14 15 17 1 0 6 0 0 0\n";
-        let expected = Process {
-            used_ticks: 11,
-            waited_ticks: 78,
-            policy: 6,
-            ..process(42, 7)
-        };
+        let expected = Process { used_ticks: 11, waited_ticks: 78, policy: 6, ..process(42, 7) };
         assert_eq!(parse(line), Some(expected));
         assert_eq!(parse("42 (short) R 7\n"), None);
         assert_eq!(parse(""), None);
@@ -127,13 +107,7 @@ mod tests {
 
     #[test]
     fn finds_all_below_and_survives_a_circle() {
-        let all = [
-            process(2, 1),
-            process(3, 2),
-            process(4, 3),
-            process(5, 1),
-            process(6, 5),
-        ];
+        let all = [process(2, 1), process(3, 2), process(4, 3), process(5, 1), process(6, 5)];
         let pids: Vec<_> = below(2, &all).iter().map(|p| p.pid).collect();
         assert_eq!(pids, [3, 4]);
         assert_eq!(below(7, &[process(7, 8), process(8, 7)]).len(), 2);

@@ -22,9 +22,7 @@ impl Message {
     /// Writes the line to stdout. That nobody reads it any more is no error: then the pipe at stdin
     /// is closed too, and ends the worker.
     pub(super) fn send(&self) {
-        let _ = std::io::stdout()
-            .lock()
-            .write_all(self.to_string().as_bytes());
+        let _ = std::io::stdout().lock().write_all(self.to_string().as_bytes());
     }
 
     /// Reads a line without its end; `None`: not one of ours.

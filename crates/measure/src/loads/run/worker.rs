@@ -85,10 +85,7 @@ impl Own {
     fn find(worker_args: usize) -> Self {
         let all: Vec<_> = std::env::args_os().skip(1).collect();
         let prefix = all.len().saturating_sub(worker_args);
-        let prefix = all[..prefix]
-            .iter()
-            .map(|arg| arg.to_string_lossy().into_owned())
-            .collect();
+        let prefix = all[..prefix].iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
         Self { prefix }
     }
 
@@ -96,11 +93,7 @@ impl Own {
     pub(super) fn command(&self, args: &[&str]) -> Command {
         // The link and not the path: an upgrade may replace the file during a run.
         let mut command = Command::new("/proc/self/exe");
-        command
-            .args(&self.prefix)
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
+        command.args(&self.prefix).args(args).stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
 }
@@ -114,9 +107,7 @@ impl<'a> Job<'a> {
         worker_args: usize,
     ) -> Result<Self, String> {
         Ok(Self {
-            spec: spec
-                .parse()
-                .map_err(|error| format!("load worker: {error}"))?,
+            spec: spec.parse().map_err(|error| format!("load worker: {error}"))?,
             cpus: CpuList::parse(cpus, None).map_err(|error| format!("load worker: {error}"))?,
             memory_bytes_per_cpu: memory
                 .parse()
@@ -147,10 +138,7 @@ impl<'a> Job<'a> {
         if shared.stop.load(Ordering::Relaxed) || self.spec.is_idle() {
             return Ok(());
         }
-        Err(format!(
-            "{} ended without being asked to: report this as a bug",
-            self.spec
-        ))
+        Err(format!("{} ended without being asked to: report this as a bug", self.spec))
     }
 }
 
@@ -161,11 +149,7 @@ fn end_with_parent(shared: &Arc<Shared>) -> Result<(), String> {
     spawn("stdin", move || {
         let mut ignored = [0; 64];
         // Whatever is sent is no order; end and error both mean that the parent is gone.
-        while std::io::stdin()
-            .lock()
-            .read(&mut ignored)
-            .is_ok_and(|count| count > 0)
-        {}
+        while std::io::stdin().lock().read(&mut ignored).is_ok_and(|count| count > 0) {}
         shared.stop.store(true, Ordering::Relaxed);
         main.unpark();
         std::thread::sleep(END_MAX);
@@ -194,12 +178,8 @@ fn report_each_second(shared: &Arc<Shared>) -> Result<(), String> {
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
-    let thread = std::thread::Builder::new()
-        .name(format!("rtproof-{name}"))
-        .spawn(work);
-    thread
-        .map(drop)
-        .map_err(|error| format!("cannot start a thread: {error}; raise `ulimit -u`"))
+    let thread = std::thread::Builder::new().name(format!("rtproof-{name}")).spawn(work);
+    thread.map(drop).map_err(|error| format!("cannot start a thread: {error}; raise `ulimit -u`"))
 }
 
 #[cfg(test)]

@@ -45,22 +45,16 @@ pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), Str
     let (reader, writer) =
         std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
     let parent = std::process::id().to_string();
-    let args: Vec<&str> = [LAUNCH, &parent]
-        .into_iter()
-        .chain(program.iter().map(|s| &**s))
-        .collect();
+    let args: Vec<&str> =
+        [LAUNCH, &parent].into_iter().chain(program.iter().map(|s| &**s)).collect();
     let mut command = own.command(&args);
     if is_stress_ng {
-        let clone = writer
-            .try_clone()
-            .map_err(|error| format!("cannot copy a pipe: {error}"))?;
+        let clone = writer.try_clone().map_err(|error| format!("cannot copy a pipe: {error}"))?;
         command.stdout(Stdio::from(clone));
     }
     command.stderr(Stdio::from(writer));
     let start = Instant::now();
-    let child = command
-        .spawn()
-        .map_err(|error| format!("cannot start {spec}: {error}"))?;
+    let child = command.spawn().map_err(|error| format!("cannot start {spec}: {error}"))?;
     let main = Pid::from_child(&child);
     // The pipe's own writing ends go with the command, so that the reader sees the end.
     drop(command);
@@ -73,14 +67,9 @@ pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), Str
     shared.counter.raise_to(tree::cpu_time_ms());
     let text = output.end();
     if !is_asked {
-        let status = family
-            .status
-            .map_or("an unknown status".into(), |status| status.to_string());
+        let status = family.status.map_or("an unknown status".into(), |status| status.to_string());
         let after = start.elapsed().as_secs_f64();
-        return Err(format!(
-            "ended by itself after {after:.1} s ({status}){}",
-            quote(&text)
-        ));
+        return Err(format!("ended by itself after {after:.1} s ({status}){}", quote(&text)));
     }
     if let Some(operations) = stress_ng::bogo_ops(&text).filter(|_| is_stress_ng) {
         Message::Unit(stress_ng::UNIT.into()).send();
@@ -116,10 +105,7 @@ pub(super) fn launch(parent: &str, program: &str, args: &[String]) -> Result<(),
     if now.as_deref() != Some(parent) {
         return Err(format!("the load worker {parent} is gone"));
     }
-    Err(format!(
-        "cannot run {program}: {}",
-        Command::new(program).args(args).exec()
-    ))
+    Err(format!("cannot run {program}: {}", Command::new(program).args(args).exec()))
 }
 
 /// The program and all that it started.
@@ -171,9 +157,7 @@ impl Family {
         while self.reap() && start.elapsed() < END_HARD {
             if start.elapsed() > END_SOFT {
                 // Again and again: they may start others meanwhile.
-                tree::descendants()
-                    .iter()
-                    .for_each(|process| signal(process.pid, Signal::KILL));
+                tree::descendants().iter().for_each(|process| signal(process.pid, Signal::KILL));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -200,17 +184,13 @@ impl Output {
         let work = move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
-                let mut kept = into
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut kept = into.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 kept.extend(&buffer[..count]);
                 let excess = kept.len().saturating_sub(OUTPUT_BYTES_MAX);
                 kept.drain(..excess);
             }
         };
-        let thread = std::thread::Builder::new()
-            .name("rtproof-output".into())
-            .spawn(work);
+        let thread = std::thread::Builder::new().name("rtproof-output".into()).spawn(work);
         let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
         Ok(Self { kept, thread })
     }
@@ -221,10 +201,7 @@ impl Output {
         while !self.thread.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let mut kept = self
-            .kept
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 }
@@ -236,8 +213,6 @@ fn quote(text: &str) -> String {
         return "; it wrote nothing to stderr".into();
     }
     let least = text.len().saturating_sub(QUOTE_BYTES_MAX);
-    let from = (least..)
-        .find(|&byte| text.is_char_boundary(byte))
-        .unwrap_or(text.len());
+    let from = (least..).find(|&byte| text.is_char_boundary(byte)).unwrap_or(text.len());
     format!("; it wrote at the end: {}", &text[from..])
 }

@@ -5,10 +5,7 @@ use super::*;
 
 fn set(text: &str) -> Result<Vec<String>, String> {
     let set: LoadSet = text.parse().map_err(|error: SpecError| error.to_string())?;
-    let again: LoadSet = set
-        .to_string()
-        .parse()
-        .map_err(|error: SpecError| error.to_string())?;
+    let again: LoadSet = set.to_string().parse().map_err(|error: SpecError| error.to_string())?;
     assert_eq!(again, set, "{text:?} does not come back");
     Ok(set.as_slice().iter().map(ToString::to_string).collect())
 }
@@ -24,10 +21,7 @@ fn names_are_split_and_commands_take_the_rest() {
     assert_eq!(taken("cpu,memory"), ["cpu", "memory"]);
     assert_eq!(taken(" cpu + memory,net "), ["cpu", "memory", "net"]);
     assert_eq!(taken("none"), ["idle"]);
-    assert_eq!(
-        taken("cpu,cmd:make -j4, then+more"),
-        ["cpu", "cmd:make -j4, then+more"]
-    );
+    assert_eq!(taken("cpu,cmd:make -j4, then+more"), ["cpu", "cmd:make -j4, then+more"]);
     assert_eq!(taken("stress-ng:--cpu 2,cpu"), ["stress-ng:--cpu 2,cpu"]);
     assert_eq!(taken("stress-ng:\"--cpu 2\""), ["stress-ng:--cpu 2"]);
     assert_eq!(taken("cmd:'sleep 1'"), ["cmd:sleep 1"]);

@@ -1,0 +1,259 @@
+//! What can go wrong with a record, each with the path, what was expected and the next step.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::ErrorCode;
+use thiserror::Error;
+
+/// A record could not be written.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// There is a file already.
+    #[error(
+        "{}: a file is already there, and a record never overwrites one; name another file or \
+         move this one away",
+        path.display()
+    )]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be made.
+    #[error(
+        "{}: the record cannot be made there ({source}); name a file in a folder that exists and \
+         that you may write to",
+        path.display()
+    )]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The disk is full.
+    #[error(
+        "{}: no space left while {doing}; all that was written before is kept and can be read; \
+         free space or name a file on another disk",
+        path.display()
+    )]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What was being written.
+        doing: &'static str,
+    },
+    /// Another program holds the file.
+    #[error(
+        "{}: another program kept the record locked for {seconds} seconds while {doing}; close it \
+         (fuser -v FILE names it)",
+        path.display()
+    )]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// What was being written.
+        doing: &'static str,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The measurement contradicts itself.
+    #[error(
+        "{}: {subject}: {what}; this second is not written; it is a defect of rtproof: please \
+         report it with the record",
+        path.display()
+    )]
+    Inconsistent {
+        /// The file.
+        path: PathBuf,
+        /// Thread or field.
+        subject: String,
+        /// What was found and what was expected.
+        what: String,
+    },
+    /// The record is not in the state that the step needs.
+    #[error("{}: {what}, expected a record that is not sealed; {next}", path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: String,
+        /// The next step to take.
+        next: &'static str,
+    },
+    /// SQLite failed.
+    #[error(
+        "{}: {doing} failed ({source}); all that was written before is kept; check the disk and \
+         the kernel log",
+        path.display()
+    )]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What was being written.
+        doing: &'static str,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// The operating system failed.
+    #[error(
+        "{}: {doing} failed ({source}); all that was written before is kept; check the disk and \
+         the kernel log",
+        path.display()
+    )]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was being done.
+        doing: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// The record cannot be read back.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// How long a commit waits for a reader to let go.
+pub(crate) const BUSY_SECONDS: u64 = 5;
+
+impl WriteError {
+    /// Sorts an SQLite error by what the user can do about it.
+    pub(crate) fn sqlite(path: &Path, doing: &'static str, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full { path, doing },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::Busy { path, doing, seconds: BUSY_SECONDS }
+            }
+            _ => Self::Sqlite { path, doing, source },
+        }
+    }
+
+    /// Sorts an operating-system error by what the user can do about it.
+    pub(crate) fn io(path: &Path, doing: &'static str, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path, doing },
+            _ => Self::Io { path, doing, source },
+        }
+    }
+}
+
+/// A record could not be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The file cannot be opened or read.
+    #[error("{}: cannot be read ({source}); check the name and your rights", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file holds nothing yet.
+    #[error(
+        "{}: the record is empty: the run ended before its first wake-up; nothing can be \
+         recovered, run again",
+        path.display()
+    )]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error(
+        "{}: not an rtproof record: found {found}, expected an SQLite file with application id \
+         0x52545046 (RTPF); name a *.rtproof file, or use `rtproof import` for other tools' files",
+        path.display()
+    )]
+    NotARecord {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: String,
+    },
+    /// The file was written by a newer rtproof.
+    #[error(
+        "{}: schema version {found}, expected {} or lower; update rtproof",
+        path.display(),
+        crate::schema::VERSION
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i32,
+    },
+    /// The file is damaged.
+    #[error(
+        "{}: the record is damaged: {what}{}; use an undamaged copy; `sqlite3 FILE .recover` may \
+         save parts",
+        path.display(),
+        if *sealed { ", and it was changed after it was sealed" } else { "" }
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found and what was expected.
+        what: String,
+        /// Whether the file carries a seal that it no longer matches.
+        sealed: bool,
+    },
+    /// A write was cut off and cannot be rolled back.
+    #[error(
+        "{}: its last write was cut off, and the part in `{}-journal` cannot be rolled back \
+         ({why}); copy both files to a folder that you may write to and read them there",
+        path.display(),
+        path.display()
+    )]
+    Recover {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// Another program is writing the file.
+    #[error(
+        "{}: another program kept the record locked for {BUSY_SECONDS} seconds; close it or wait \
+         for the run to end",
+        path.display()
+    )]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// A fault of the content, before the path is known to it.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// SQLite says so.
+    Sqlite(rusqlite::Error),
+    /// A value is not what it can be.
+    Content(String),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(source: rusqlite::Error) -> Self {
+        Self::Sqlite(source)
+    }
+}
+
+impl Fault {
+    /// The error for `path`; `sealed`: it carries a seal that it does not match.
+    pub(crate) fn at(self, path: &Path, sealed: bool) -> ReadError {
+        let path = path.to_owned();
+        match self {
+            Self::Sqlite(source) => match source.sqlite_error_code() {
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                    ReadError::Busy { path }
+                }
+                _ => ReadError::Damaged { path, what: source.to_string(), sealed },
+            },
+            Self::Content(what) => ReadError::Damaged { path, what, sealed },
+        }
+    }
+}

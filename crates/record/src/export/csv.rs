@@ -1,0 +1,238 @@
+//! CSV (RFC 4180, but lines end in LF): one table at a time, first line names the columns.
+
+use std::{
+    fmt::Display,
+    io::{self, Write},
+};
+
+use rtproof_stats::{Histogram, Layout};
+
+use super::{ExportError, Format};
+use crate::{Opened, Run};
+
+pub(super) struct Csv;
+
+impl Format for Csv {
+    fn id(&self) -> &'static str {
+        "csv"
+    }
+
+    fn about(&self) -> &'static str {
+        "One table as comma-separated values, for spreadsheets, pandas, gnuplot."
+    }
+
+    fn extension(&self) -> &'static str {
+        "csv"
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &["seconds", "hist", "top", "host", "loads", "threads", "notes"]
+    }
+
+    fn write(&self, opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+        let run = &opened.run;
+        let mut lines = Lines { out };
+        match table {
+            "seconds" => seconds(run, &mut lines),
+            "hist" => hist(run, &mut lines),
+            "top" => top(run, &mut lines),
+            "host" => host(run, &mut lines),
+            "loads" => loads(run, &mut lines),
+            "threads" => threads(run, &mut lines),
+            _ => notes(run, &mut lines),
+        }?;
+        Ok(())
+    }
+}
+
+struct Lines<'a> {
+    out: &'a mut dyn Write,
+}
+
+impl Lines<'_> {
+    fn head(&mut self, names: &str) -> io::Result<()> {
+        writeln!(self.out, "{names}")
+    }
+
+    fn row(&mut self, cells: &[&dyn Display]) -> io::Result<()> {
+        for (at, cell) in cells.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(self.out, "{comma}{cell}")?;
+        }
+        writeln!(self.out)
+    }
+}
+
+/// Text as a cell, in quotes where it needs them.
+struct Text<'a>(&'a str);
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.contains([',', '"', '\n', '\r']) {
+            write!(f, "\"{}\"", self.0.replace('"', "\"\""))
+        } else {
+            f.write_str(self.0)
+        }
+    }
+}
+
+/// A cell that is empty when there is no value.
+struct Maybe<T>(Option<T>);
+
+impl<T: Display> Display for Maybe<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |value| value.fmt(f))
+    }
+}
+
+/// A unit variant as serde names it.
+fn word(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default().trim_matches('"').to_owned()
+}
+
+fn seconds(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head(
+        "thread,cpu,second,from_ns,to_ns,sampled,min_ns,max_ns,max_at_ns,sum_ns,missed,\
+         missed_sum_ns,late_sampled,late_missed,late_clusters,early",
+    )?;
+    for thread in &run.threads {
+        for (number, second) in thread.seconds.iter().enumerate() {
+            let totals = &second.totals;
+            lines.row(&[
+                &thread.info.number,
+                &thread.info.cpu,
+                &number,
+                &second.from_ns,
+                &second.to_ns,
+                &totals.wake.count(),
+                &Maybe(totals.wake.min()),
+                &Maybe(totals.wake.max()),
+                &second.max_at_ns,
+                &totals.wake.sum(),
+                &totals.missed,
+                &totals.missed_sum_ns,
+                &totals.late_sampled,
+                &totals.late_missed,
+                &totals.late_clusters,
+                &totals.early,
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+fn hist(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head("thread,cpu,view,lower_ns,upper_ns,n")?;
+    for thread in &run.threads {
+        let views: [(&str, &Histogram); 2] = [("wake", &thread.wake), ("missed", &thread.missed)];
+        for (view, histogram) in views {
+            for (bucket, n) in histogram.buckets() {
+                lines.row(&[
+                    &thread.info.number,
+                    &thread.info.cpu,
+                    &view,
+                    &Layout::FINE.lower(bucket),
+                    &Layout::FINE.upper(bucket),
+                    &n,
+                ])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn top(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head("thread,cpu,due_ns,latency_ns")?;
+    for thread in &run.threads {
+        for sample in &thread.top {
+            let info = &thread.info;
+            lines.row(&[&info.number, &info.cpu, &sample.due_ns, &sample.latency_ns])?;
+        }
+    }
+    Ok(())
+}
+
+/// One row per reading and CPU; the machine's values come with each.
+fn host(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head("at_ns,interrupts,context_switches,temp_max_mc,cpu,busy_ms,steal_ms,freq_hz")?;
+    for host in &run.host {
+        let cells: [&dyn Display; 4] = [
+            &host.at_ns,
+            &Maybe(host.interrupts),
+            &Maybe(host.context_switches),
+            &Maybe(host.temp_max_mc),
+        ];
+        let [at, interrupts, switches, temp] = cells;
+        if host.cpus.is_empty() {
+            lines.row(&[at, interrupts, switches, temp, &"", &"", &"", &""])?;
+        }
+        for cpu in &host.cpus {
+            let (freq, steal) = (Maybe(cpu.freq_hz), cpu.steal_ms);
+            lines.row(&[at, interrupts, switches, temp, &cpu.cpu, &cpu.busy_ms, &steal, &freq])?;
+        }
+    }
+    Ok(())
+}
+
+fn loads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head("name,detail,unit,work,from_ns,to_ns,error")?;
+    for load in &run.loads {
+        lines.row(&[
+            &Text(&load.name),
+            &Text(&load.detail),
+            &Text(&load.unit),
+            &load.work,
+            &load.from_ns,
+            &load.to_ns,
+            &Maybe(load.error.as_deref().map(Text)),
+        ])?;
+    }
+    Ok(())
+}
+
+fn threads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head(
+        "thread,cpu,tid,workload,policy,priority,locked,period_ns,first_due_ns,sampled,missed,\
+         min_ns,max_ns,sum_ns,missed_sum_ns,late_sampled,late_missed,late_clusters,early,\
+         end_reason,scheduled,faults_minor,faults_major,cpu_time_ns,preemptions",
+    )?;
+    for thread in &run.threads {
+        let (info, totals, end) = (&thread.info, &thread.totals, thread.end.as_ref());
+        lines.row(&[
+            &info.number,
+            &info.cpu,
+            &info.tid,
+            &Text(&info.workload),
+            &word(&info.policy),
+            &info.priority,
+            &info.locked,
+            &info.period_ns,
+            &info.first_due_ns,
+            &totals.wake.count(),
+            &totals.missed,
+            &Maybe(totals.wake.min()),
+            &Maybe(totals.wake.max()),
+            &totals.wake.sum(),
+            &totals.missed_sum_ns,
+            &totals.late_sampled,
+            &totals.late_missed,
+            &totals.late_clusters,
+            &totals.early,
+            &Maybe(end.map(|end| word(&end.reason))),
+            &Maybe(end.map(|end| end.scheduled)),
+            &Maybe(end.map(|end| end.faults_minor)),
+            &Maybe(end.map(|end| end.faults_major)),
+            &Maybe(end.map(|end| end.cpu_time_ns)),
+            &Maybe(end.map(|end| end.preemptions)),
+        ])?;
+    }
+    Ok(())
+}
+
+fn notes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head("at_ns,id,weakens,text")?;
+    for note in &run.notes {
+        lines.row(&[&note.at_ns, &Text(&note.id), &note.weakens, &Text(&note.text)])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,276 @@
+//! JSON: the whole record in one document with a versioned schema.
+//!
+//! Sums go beyond 2^53, where JavaScript and others round, so they are decimal strings; all other
+//! numbers are integers well below it.
+
+use std::io::Write;
+
+use rtproof_host::Facts;
+use rtproof_stats::{Layout, Sample};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{ExportError, Format};
+use crate::{
+    Judgement, Opened, Options, SealState,
+    run::{Cost, HostSecond, Load, Meta, Note, Run, Second, Thread, ThreadEnd, ThreadInfo, Totals},
+};
+
+/// Version of the document.
+pub const SCHEMA: &str = "rtproof/record/1";
+
+pub(super) struct Json;
+
+impl Format for Json {
+    fn id(&self) -> &'static str {
+        "json"
+    }
+
+    fn about(&self) -> &'static str {
+        "The whole record as one JSON document with a versioned schema."
+    }
+
+    fn extension(&self) -> &'static str {
+        "json"
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn write(&self, opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+        let document = Document::new(opened)?;
+        serde_json::to_writer(&mut *out, &document).map_err(std::io::Error::from)?;
+        Ok(writeln!(out)?)
+    }
+}
+
+/// A record as JSON.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    /// `rtproof/record/1`.
+    schema: &'static str,
+    /// Whether the record is as it was when its run ended.
+    seal: Seal<'a>,
+    /// Identity, times, how it ended.
+    meta: &'a Meta,
+    /// What was asked.
+    options: &'a Options,
+    /// What measuring costs.
+    cost: &'a Cost,
+    /// The machine before the first wake-up.
+    facts_start: &'a Facts,
+    /// The machine after the last one; null in a torn record.
+    facts_end: Option<&'a Facts>,
+    /// Threads.
+    threads: Vec<ThreadJson<'a>>,
+    /// Host counters, one a second.
+    host: &'a [HostSecond],
+    /// Loads that ran.
+    loads: &'a [Load],
+    /// Notes in order of time.
+    notes: &'a [Note],
+    /// Findings as judged when the run ended; null: not judged.
+    findings: Option<Value>,
+    /// Verdict as judged when the run ended; null: not judged.
+    verdict: Option<Value>,
+    /// The verdict in one line; null: not judged.
+    summary: Option<&'a str>,
+}
+
+/// State of the seal.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+enum Seal<'a> {
+    /// Every byte is as it was sealed.
+    Sealed {
+        /// SHA-256, 64 hex digits.
+        digest: &'a str,
+    },
+    /// Never sealed.
+    Torn,
+    /// Changed after it was sealed.
+    Altered {
+        /// What does not match.
+        why: &'a str,
+    },
+}
+
+/// A thread.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ThreadJson<'a> {
+    /// Fixed properties.
+    info: &'a ThreadInfo,
+    /// How it ended; null in a torn record.
+    end: Option<&'a ThreadEnd>,
+    /// Exact sums of the run.
+    totals: TotalsJson,
+    /// Wake-up view, whole run.
+    wake: HistogramJson,
+    /// Lateness of missed wake-ups, whole run.
+    missed: HistogramJson,
+    /// The largest samples, largest first.
+    top: &'a [Sample],
+    /// Second by second.
+    seconds: Vec<SecondJson<'a>>,
+}
+
+/// A histogram. Bucket b of k sub-bucket bits: e = max((b >> k) - 1, 0), m = b - (e << k), holds
+/// m 2^e to (m + 1) 2^e - 1 ns.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct HistogramJson {
+    /// Sub-bucket bits k.
+    sub_bits: u8,
+    /// (bucket, count), ascending.
+    buckets: Vec<(usize, u64)>,
+}
+
+/// One second of one thread; its histograms have 5 sub-bucket bits.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct SecondJson<'a> {
+    /// Due time of the first wake-up covered, after the origin.
+    from_ns: u64,
+    /// Due time of the first wake-up no longer covered.
+    to_ns: u64,
+    /// Due time of the largest sample.
+    max_at_ns: u64,
+    /// Exact sums.
+    totals: TotalsJson,
+    /// Wake-up view: (bucket, count), ascending.
+    wake: &'a [(u16, u64)],
+    /// Lateness of missed wake-ups, likewise.
+    missed: &'a [(u16, u64)],
+}
+
+/// Exact sums.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct TotalsJson {
+    /// Sampled wake-ups.
+    sampled: u64,
+    /// Smallest latency; null: no sample.
+    min_ns: Option<u64>,
+    /// Largest latency; null: no sample.
+    max_ns: Option<u64>,
+    /// Sum of the latencies, decimal.
+    sum_ns: String,
+    /// Sum of their squares, decimal.
+    sum2_ns2: String,
+    /// Sum of their cubes, decimal; null: did not fit.
+    sum3_ns3: Option<String>,
+    /// Sum of their fourth powers, decimal; null: did not fit.
+    sum4_ns4: Option<String>,
+    /// Wake-ups due while the thread was still late.
+    missed: u64,
+    /// Sum of their lateness, decimal.
+    missed_sum_ns: String,
+    /// Sampled wake-ups later than the budget.
+    late_sampled: u64,
+    /// Missed wake-ups later than the budget.
+    late_missed: u64,
+    /// Groups of late wake-ups.
+    late_clusters: u64,
+    /// Wake-ups before their time, counted as 0 ns.
+    early: u64,
+}
+
+impl<'a> Document<'a> {
+    /// The document of a record.
+    ///
+    /// # Errors
+    /// If findings or verdict in the record are not JSON.
+    pub fn new(opened: &'a Opened) -> Result<Self, ExportError> {
+        let Opened { run, state, judgement } = opened;
+        let Run { meta, options, cost, facts_start, facts_end, threads, host, loads, notes } = run;
+        let judged = |of: fn(&Judgement) -> &String| {
+            let value = judgement.as_ref().map(|judgement| serde_json::from_str(of(judgement)));
+            value.transpose().map_err(|error| ExportError::Content {
+                format: "json",
+                what: format!("a judgement that is not JSON ({error})"),
+            })
+        };
+        Ok(Self {
+            schema: SCHEMA,
+            seal: Seal::new(state),
+            meta,
+            options,
+            cost,
+            facts_start,
+            facts_end: facts_end.as_ref(),
+            threads: threads.iter().map(ThreadJson::new).collect(),
+            host,
+            loads,
+            notes,
+            findings: judged(|judgement| &judgement.findings_json)?,
+            verdict: judged(|judgement| &judgement.verdict_json)?,
+            summary: judgement.as_ref().map(|judgement| judgement.summary.as_str()),
+        })
+    }
+}
+
+impl<'a> Seal<'a> {
+    fn new(state: &'a SealState) -> Self {
+        match state {
+            SealState::Sealed { digest } => Self::Sealed { digest },
+            SealState::Torn => Self::Torn,
+            SealState::Altered { why } => Self::Altered { why },
+        }
+    }
+}
+
+impl<'a> ThreadJson<'a> {
+    fn new(thread: &'a Thread) -> Self {
+        let histogram = |h: &rtproof_stats::Histogram| HistogramJson {
+            sub_bits: Layout::FINE.sub_bits(),
+            buckets: h.buckets().collect(),
+        };
+        Self {
+            info: &thread.info,
+            end: thread.end.as_ref(),
+            totals: TotalsJson::new(&thread.totals),
+            wake: histogram(&thread.wake),
+            missed: histogram(&thread.missed),
+            top: &thread.top,
+            seconds: thread.seconds.iter().map(SecondJson::new).collect(),
+        }
+    }
+}
+
+impl<'a> SecondJson<'a> {
+    fn new(second: &'a Second) -> Self {
+        Self {
+            from_ns: second.from_ns,
+            to_ns: second.to_ns,
+            max_at_ns: second.max_at_ns,
+            totals: TotalsJson::new(&second.totals),
+            wake: &second.wake,
+            missed: &second.missed,
+        }
+    }
+}
+
+impl TotalsJson {
+    fn new(totals: &Totals) -> Self {
+        let (sum, sum2, higher) = totals.wake.power_sums();
+        Self {
+            sampled: totals.wake.count(),
+            min_ns: totals.wake.min(),
+            max_ns: totals.wake.max(),
+            sum_ns: sum.to_string(),
+            sum2_ns2: sum2.to_string(),
+            sum3_ns3: higher.map(|(sum3, _)| sum3.to_string()),
+            sum4_ns4: higher.map(|(_, sum4)| sum4.to_string()),
+            missed: totals.missed,
+            missed_sum_ns: totals.missed_sum_ns.to_string(),
+            late_sampled: totals.late_sampled,
+            late_missed: totals.late_missed,
+            late_clusters: totals.late_clusters,
+            early: totals.early,
+        }
+    }
+}

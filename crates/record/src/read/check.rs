@@ -1,0 +1,122 @@
+//! What must hold between the parts of a run that was read back: the promises of the writer.
+//!
+//! Totals are summed here as well, so that they are by construction the sum of the seconds, within
+//! bounds that no later sum over threads, runs or machines can overflow.
+
+use rtproof_stats::{Histogram, Layout};
+
+use crate::{
+    run::{Run, Second, Thread, Totals},
+    tick::TOP_MAX,
+};
+
+/// Most wake-ups of one thread in one run: 5 us for 44 years. Sums over 2^15 threads fit 64 bits.
+pub(super) const COUNT_MAX: u64 = 1 << 48;
+
+/// Most seconds of one thread: 34 years.
+pub(super) const SECONDS_MAX: u64 = 1 << 30;
+
+/// Checks all threads.
+pub(super) fn run(run: &Run) -> Result<(), String> {
+    for thread in &run.threads {
+        check(thread).map_err(|what| format!("thread {}: {what}", thread.info.number))?;
+    }
+    Ok(())
+}
+
+/// The exact sums of a thread.
+pub(super) fn totals(seconds: &[Second]) -> Result<Totals, String> {
+    let mut totals = Totals::default();
+    for second in seconds {
+        check_second(second)?;
+        totals.merge(&second.totals);
+        // Each term is below COUNT_MAX, so none of these sums has wrapped.
+        let counts = [
+            totals.wake.count(),
+            totals.missed,
+            totals.late_sampled,
+            totals.late_missed,
+            totals.late_clusters,
+            totals.early,
+        ];
+        if counts.iter().any(|&n| n > COUNT_MAX) {
+            return Err(format!("more than {COUNT_MAX} wake-ups"));
+        }
+    }
+    Ok(totals)
+}
+
+fn check_second(second: &Second) -> Result<(), String> {
+    let totals = &second.totals;
+    let n = u128::from(totals.wake.count());
+    let (min, max) = (totals.wake.min().unwrap_or(0), totals.wake.max().unwrap_or(0));
+    let sum = totals.wake.sum();
+    if min > max || sum < n * u128::from(min) || sum > n * u128::from(max) {
+        return Err(format!("{n} samples from {min} to {max} ns cannot sum to {sum} ns"));
+    }
+    if totals.missed_sum_ns > u128::from(totals.missed) * (i64::MAX as u128) {
+        return Err(format!("{} missed cannot sum to {}", totals.missed, totals.missed_sum_ns));
+    }
+    if second.from_ns > second.to_ns {
+        return Err(format!("a second from {} to {} ns", second.from_ns, second.to_ns));
+    }
+    Ok(())
+}
+
+fn check(thread: &Thread) -> Result<(), String> {
+    let Thread { totals, wake, missed, seconds, top, .. } = thread;
+    if let Some(pair) = seconds.windows(2).find(|pair| pair[0].to_ns > pair[1].from_ns) {
+        return Err(format!("two seconds lap at {} ns", pair[1].from_ns));
+    }
+    same("sampled", totals.wake.count(), wake, seconds, |second| &second.wake)?;
+    same("missed", totals.missed, missed, seconds, |second| &second.missed)?;
+    if let Some(second) = seconds.iter().find(|second| !extremes_fit(second)) {
+        return Err(format!("the extremes at {} ns are not the histogram's", second.from_ns));
+    }
+    if top.len() > TOP_MAX {
+        return Err(format!("{} largest samples, expected {TOP_MAX} at most", top.len()));
+    }
+    if top.first().is_some_and(|sample| Some(sample.latency_ns) != totals.wake.max()) {
+        return Err(format!(
+            "the largest sample is {} ns, but the maximum is {:?} ns",
+            top[0].latency_ns,
+            totals.wake.max()
+        ));
+    }
+    Ok(())
+}
+
+/// The exact extremes lie in the outermost buckets.
+fn extremes_fit(second: &Second) -> bool {
+    let wake = &second.totals.wake;
+    let expected = [wake.min(), wake.max()].map(|ns| ns.map(|ns| Layout::COARSE.index(ns)));
+    [second.wake.first(), second.wake.last()].map(|edge| edge.map(|&(b, _)| usize::from(b)))
+        == expected
+}
+
+/// Sums, seconds and whole-run histogram hold the same wake-ups.
+fn same(
+    view: &str,
+    count: u64,
+    whole: &Histogram,
+    seconds: &[Second],
+    of: impl Fn(&Second) -> &Vec<(u16, u64)>,
+) -> Result<(), String> {
+    let mut merged = Histogram::new(Layout::COARSE);
+    for second in seconds {
+        for &(bucket, n) in of(second) {
+            merged.add_bucket(usize::from(bucket), n).map_err(|error| error.to_string())?;
+        }
+    }
+    if whole.total() != count || merged.total() != count {
+        return Err(format!(
+            "{count} wake-ups {view}, but its histograms hold {} (whole run) and {} (seconds)",
+            whole.total(),
+            merged.total()
+        ));
+    }
+    if whole.coarsened(Layout::COARSE) != merged {
+        return Err(format!("the seconds' histograms of the {view} do not sum to the whole run's"));
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Reading a record: sealed ones without touching them, torn ones after rolling back what was cut
+//! off, damaged ones never further than a clear error.
+//!
+//! A sealed file is opened `immutable`: no lock, no journal, no side file, so it may lie on a
+//! read-only medium. Anything that is not proven whole by its seal goes through SQLite's own
+//! `quick_check` first, which visits each page once: after it, no walk over the file can run in
+//! circles or be longer than the file.
+
+mod check;
+mod recover;
+mod rows;
+
+use std::{
+    io::{self, Read},
+    path::Path,
+};
+
+use rusqlite::{Connection, limits::Limit};
+
+use crate::{
+    Judgement, Run,
+    error::{Fault, ReadError},
+    file,
+    schema::{APPLICATION_ID, TABLES, VERSION},
+    seal::{self, SealState},
+};
+
+/// A record that was read.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// What it holds.
+    pub run: Run,
+    /// Whether it is as it was when its run ended.
+    pub state: SealState,
+    /// What was judged when the run ended; `None` if the run was torn before that.
+    pub judgement: Option<Judgement>,
+}
+
+/// Longest text or blob taken from a file, in bytes.
+const LENGTH_MAX: i32 = 256 << 20;
+
+/// Reads a record, of a run that goes on as well: what is committed is read.
+///
+/// # Errors
+/// If the file is no record, is of a newer version, is damaged, or cannot be read. Every error says
+/// what was found, what was expected and the next step.
+pub fn read(path: &Path) -> Result<Opened, ReadError> {
+    check_header(path)?;
+    let open = |source| ReadError::Open { path: path.into(), source };
+    let marks = seal::find(path).map_err(open)?;
+    let sealed = marks.iter().any(seal::Mark::is_closed);
+    let source = if sealed { recover::immutable(path) } else { recover::unsealed(path) }?;
+    let fault = |fault: Fault| fault.at(path, sealed);
+
+    let conn = &source.conn;
+    conn.execute_batch("BEGIN").map_err(|error| fault(error.into()))?; // one moment of the file
+    if is_empty(conn).map_err(|error| fault(error.into()))? {
+        return Err(ReadError::Empty { path: path.into() });
+    }
+    check_schema(conn).map_err(fault)?;
+    let (run_id, row) = rows::claim(conn).map_err(fault)?;
+    let state = seal::state(path, row.as_deref(), &run_id, &marks).map_err(open)?;
+    if !matches!(state, SealState::Sealed { .. }) {
+        quick_check(conn).map_err(fault)?;
+    }
+    let run = rows::run(conn).map_err(fault)?;
+    check::run(&run).map_err(|what| fault(Fault::Content(what)))?;
+    let judgement = rows::judgement(conn).map_err(fault)?;
+    Ok(Opened { run, state, judgement })
+}
+
+/// What the first hundred bytes say (<https://www.sqlite.org/fileformat.html>, section 1.3).
+fn check_header(path: &Path) -> Result<(), ReadError> {
+    let path = path.to_owned();
+    let mut header = Vec::with_capacity(100);
+    match file::open(&path).and_then(|file| file.take(100).read_to_end(&mut header)) {
+        Ok(_) => {}
+        Err(source) if source.kind() == io::ErrorKind::IsADirectory => {
+            return Err(ReadError::NotARecord { path, found: "a folder".into() });
+        }
+        Err(source) => return Err(ReadError::Open { path, source }),
+    }
+    if header.is_empty() {
+        return Err(ReadError::Empty { path });
+    }
+    if !header.starts_with(b"SQLite format 3\0") || header.len() < 100 {
+        return Err(ReadError::NotARecord { path, found: "no SQLite header".into() });
+    }
+    let number = |at: usize| {
+        i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    let (application, version) = (number(68), number(60));
+    if application != APPLICATION_ID {
+        let found = format!("an SQLite file with application id {application:#010x}");
+        return Err(ReadError::NotARecord { path, found });
+    }
+    if version > VERSION {
+        return Err(ReadError::Newer { path, found: version });
+    }
+    // A record is never in WAL mode; SQLite would make files beside one that says so.
+    if version < 1 || header[18] != 1 || header[19] != 1 {
+        let what = format!(
+            "its header says schema version {version} and journal versions {}, {}, expected 1 \
+             to {VERSION} and 1, 1",
+            header[18], header[19]
+        );
+        return Err(ReadError::Damaged { path, what, sealed: false });
+    }
+    Ok(())
+}
+
+/// Whether the very first write was cut off and rolled back.
+fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {
+    conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
+}
+
+/// Options for files that may be damaged or made to harm.
+fn harden(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
+    conn.execute_batch(
+        "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;",
+    )
+}
+
+/// The tables must be the ones this version knows, to the letter; others may stand beside them.
+fn check_schema(conn: &Connection) -> Result<(), Fault> {
+    let mut found =
+        conn.prepare("SELECT sql FROM sqlite_schema WHERE name = ?1 AND type = 'table'")?;
+    for table in TABLES {
+        let sql: Option<String> = match found.query_row([table.name], |row| row.get(0)) {
+            Err(rusqlite::Error::QueryReturnedNoRows) => None,
+            other => other?,
+        };
+        if sql.as_deref() != Some(&table.create_sql()) {
+            let what = if sql.is_some() { "has other columns" } else { "is missing" };
+            return Err(Fault::Content(format!(
+                "table {} {what}, expected the tables of schema version {VERSION}",
+                table.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn quick_check(conn: &Connection) -> Result<(), Fault> {
+    let answer: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    match answer.as_str() {
+        "ok" => Ok(()),
+        _ => Err(Fault::Content(answer)),
+    }
+}

@@ -1,0 +1,156 @@
+//! The writer: one transaction a second, so that a kill or a power cut loses at most one second.
+//!
+//! The journal is SQLite's rollback journal in DELETE mode: between two commits the record is one
+//! complete file, which may be copied or read at any time. A write-ahead log would save one fsync
+//! but would leave the last seconds in a second file that a copy forgets. `synchronous = EXTRA` is
+//! FULL plus an fsync of the folder after the journal is gone; without it a power cut could bring
+//! the journal back and take the last committed second away.
+//!
+//! A failed append leaves file and writer as they were: the same tick may be given again.
+
+mod plan;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+pub(crate) use plan::is_run_id;
+
+use crate::{
+    error::{BUSY_SECONDS, WriteError},
+    file,
+    finished::Finished,
+    schema::{APPLICATION_ID, TABLES, VERSION},
+    tick::{Head, Tail, Tick},
+};
+
+/// Writes one record. Use it from one thread on a housekeeping CPU.
+#[derive(Debug)]
+pub struct Writer {
+    conn: Connection,
+    path: PathBuf,
+    threads: BTreeMap<u32, plan::ThreadState>,
+}
+
+impl Writer {
+    /// Makes the record with all that is known before the first wake-up; it is on disk when this
+    /// returns.
+    ///
+    /// # Errors
+    /// If a file of that name exists, the folder cannot be written to, or the disk is full. A file
+    /// that was begun is removed again.
+    pub fn create(path: &Path, head: &Head) -> Result<Self, WriteError> {
+        plan::check_head(path, head)?;
+        match file::create_new(path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(WriteError::Exists { path: path.into() });
+            }
+            Err(source) => {
+                return Err(WriteError::Create { path: path.into(), source });
+            }
+        }
+        Self::begin(path, head).inspect_err(|_| {
+            // Nothing in it is worth keeping, and the name is wanted for the next try.
+            let _ = fs::remove_file(path);
+        })
+    }
+
+    fn begin(path: &Path, head: &Head) -> Result<Self, WriteError> {
+        const DOING: &str = "making the record";
+        let absolute = file::absolute(path).map_err(|error| WriteError::io(path, DOING, error))?;
+        let mut conn = open(&absolute).map_err(|error| WriteError::sqlite(path, DOING, error))?;
+        transact(&mut conn, |tx| {
+            tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+            tx.pragma_update(None, "user_version", VERSION)?;
+            for table in TABLES {
+                tx.execute_batch(&table.create_sql())?;
+            }
+            rows::head(tx, head)
+        })
+        .map_err(|error| WriteError::sqlite(path, DOING, error))?;
+        file::sync_folder(&absolute).map_err(|error| WriteError::io(path, DOING, error))?;
+        Ok(Self { conn, path: absolute, threads: BTreeMap::new() })
+    }
+
+    /// Where the record is, absolute.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes one second; it is on disk when this returns. One transaction: all of it or nothing.
+    ///
+    /// # Errors
+    /// If the disk is full or fails, a reader holds the file locked, or the tick contradicts itself
+    /// or the seconds before it. The record then stands as before the call.
+    pub fn append(&mut self, tick: &Tick) -> Result<(), WriteError> {
+        let planned = plan::plan(&self.path, &self.threads, tick)?;
+        transact(&mut self.conn, |tx| {
+            for info in &tick.started {
+                rows::thread(tx, info)?;
+            }
+            for (thread, step) in tick.threads.iter().zip(&planned.steps) {
+                rows::second(tx, thread, step)?;
+            }
+            rows::thread_ends(tx, &tick.ended)?;
+            rows::rest(tx, tick)
+        })
+        .map_err(|error| WriteError::sqlite(&self.path, "writing a second", error))?;
+        self.threads.extend(planned.threads);
+        Ok(())
+    }
+
+    /// Writes the end of the run and closes the file, ready to be read back, judged and sealed.
+    ///
+    /// # Errors
+    /// As [`Writer::append`]. The record stays a torn one then.
+    pub fn finish(mut self, tail: &Tail) -> Result<Finished, WriteError> {
+        const DOING: &str = "writing the end of the run";
+        plan::check_ends(&self.path, &self.threads, &tail.threads)?;
+        transact(&mut self.conn, |tx| rows::tail(tx, tail))
+            .map_err(|error| WriteError::sqlite(&self.path, DOING, error))?;
+        close(self.conn, &self.path, DOING)?;
+        Ok(Finished::new(self.path))
+    }
+}
+
+/// Opens an existing record for writing.
+pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
+    conn.set_prepared_statement_cache_capacity(32);
+    // 4 MiB hold the pages that one second of 64 threads touches, so that no transaction spills.
+    conn.execute_batch(
+        "PRAGMA journal_mode = DELETE;
+         PRAGMA synchronous = EXTRA;
+         PRAGMA foreign_keys = ON;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA cache_size = -4096;",
+    )?;
+    Ok(conn)
+}
+
+/// Runs `body` in one transaction; an error leaves nothing of it behind.
+pub(crate) fn transact(
+    conn: &mut Connection,
+    body: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    body(&tx)?;
+    tx.commit()
+}
+
+/// Closes the file.
+pub(crate) fn close(conn: Connection, path: &Path, doing: &'static str) -> Result<(), WriteError> {
+    conn.close().map_err(|(_, error)| WriteError::sqlite(path, doing, error))
+}

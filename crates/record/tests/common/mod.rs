@@ -1,0 +1,365 @@
+//! A made-up run with every field in use, and the record that must come of it.
+
+#![allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::disallowed_methods,
+    reason = "each test uses its part"
+)]
+
+use std::path::Path;
+
+use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy};
+use rtproof_record::{
+    Class, FactRow, Head, Judgement, Options, Requirement, Run, Snapshot, Start, TOP_MAX, Tail,
+    ThreadTick, Tick, Writer,
+    options::Phase,
+    run::{
+        Cost, EndReason, HostCpuSecond, HostSecond, Load, Meta, Note, RunEnd, Second, Thread,
+        ThreadEnd, ThreadInfo, Totals,
+    },
+};
+use rtproof_stats::{Histogram, Layout, Sample};
+
+pub const RUN_ID: &str = "0123456789abcdef0123456789abcdef";
+pub const SECOND_NS: u64 = 1_000_000_000;
+
+/// SplitMix64: the same run every time.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    /// Latencies as machines have them: a hump at some microseconds and a long thin tail.
+    pub fn latency_ns(&mut self) -> u64 {
+        let hump = 2_000 + (0..4).map(|_| self.below(1_500)).sum::<u64>();
+        let tail = if self.below(400) == 0 { 1 << self.below(24) } else { 0 };
+        hump + tail
+    }
+}
+
+/// Largest first, ties by time: all of them sorted, no heap.
+fn largest(mut samples: Vec<Sample>) -> Vec<Sample> {
+    samples.sort_by_key(|sample| (std::cmp::Reverse(sample.latency_ns), sample.due_ns));
+    samples.truncate(TOP_MAX);
+    samples
+}
+
+pub fn facts(hostname: &str) -> Facts {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("proc/sys/kernel/hostname", &format!("{hostname}\n"));
+    write("proc/sys/kernel/random/boot_id", "1b4e28ba-2fa1-11d2-883f-0016d3cca427\n");
+    write("proc/meminfo", "MemTotal:        8048944 kB\nMemAvailable:    5048944 kB\n");
+    write("proc/swaps", "rubbish\n");
+    Facts::read(&Root::dir(folder.path()).unwrap())
+}
+
+pub fn snapshot(hostname: &str) -> Snapshot {
+    let row = FactRow {
+        key: "identity.hostname".into(),
+        state: "known".into(),
+        value: Some(hostname.into()),
+        path: "/proc/sys/kernel/hostname".into(),
+        class: "identity".into(),
+    };
+    let rows = vec![row];
+    Snapshot { facts: facts(hostname), rows, condition_id: Some("feed".into()) }
+}
+
+pub fn head() -> Head {
+    let phase = |name: &str, loads: &[&str], from_ns, to_ns| Phase {
+        name: name.into(),
+        loads: loads.iter().map(|load| (*load).into()).collect(),
+        from_ns,
+        to_ns,
+    };
+    Head {
+        meta: Meta {
+            run_id: RUN_ID.into(),
+            tool_version: "0.1.0".into(),
+            command: vec!["rtproof".into(), "prove".into(), "--name=\"ä, \n\"".into()],
+            started_realtime_ns: 1_790_000_000_123_456_789,
+            started_monotonic_ns: 987_654_321,
+            ended: None,
+        },
+        options: Options {
+            cpus: CpuList::new([1, 2, 3]),
+            housekeeping: CpuList::new([0]),
+            load_cpus: CpuList::new([0, 1]),
+            policy: Policy::Fifo,
+            priority: 90,
+            period_ns: 1_000_000,
+            duration_ns: 60 * SECOND_NS,
+            start: Start::Staggered,
+            dma_latency_us: Some(0),
+            phases: vec![
+                phase("idle", &[], 0, 5 * SECOND_NS),
+                phase("all", &["cpu", "cmd:make -j4"], 5 * SECOND_NS, 60 * SECOND_NS),
+            ],
+            requirement: Requirement {
+                budget_ns: Some(100_000),
+                class: Class::Hundred,
+                confidence_ppm: 950_000,
+                rate_per_1000h: 3,
+            },
+        },
+        facts: snapshot("robot-7"),
+        cost: Cost {
+            clock_read_ps: 23_456,
+            clock_step_ns: 12,
+            clock_getres_ns: 1,
+            record_ps: 4_100,
+            floor_ns: 2_345,
+        },
+    }
+}
+
+pub fn info(number: u32, period_ns: u64) -> ThreadInfo {
+    ThreadInfo {
+        number,
+        cpu: number + 1,
+        tid: 4_000 + number,
+        workload: "timer-wakeup".into(),
+        policy: if number == 1 { Policy::Other } else { Policy::Fifo },
+        priority: 90,
+        locked: number != 1,
+        period_ns,
+        first_due_ns: u64::from(number) * 333_333,
+    }
+}
+
+pub fn end(thread: &Thread) -> ThreadEnd {
+    ThreadEnd {
+        reason: if thread.info.number == 2 { EndReason::CpuLost } else { EndReason::Complete },
+        scheduled: thread.totals.accounted(),
+        faults_minor: 3,
+        faults_major: 1,
+        cpu_time_ns: 55_555_555,
+        preemptions: 7,
+    }
+}
+
+/// Makes ticks and keeps, by other means than the crate, the threads that must come of them.
+pub struct Maker {
+    pub random: Random,
+    pub threads: Vec<Thread>,
+    pub host: Vec<HostSecond>,
+    per_second: u64,
+}
+
+impl Maker {
+    /// `per_second`: samples of each thread in a second.
+    pub fn new(seed: u64, threads: u32, per_second: u64) -> Self {
+        let thread = |number| Thread {
+            info: info(number, SECOND_NS / per_second.max(1)),
+            totals: Totals::default(),
+            end: None,
+            wake: Histogram::new(Layout::FINE),
+            missed: Histogram::new(Layout::FINE),
+            top: Vec::new(),
+            seconds: Vec::new(),
+        };
+        Self {
+            random: Random(seed),
+            threads: (0..threads).map(thread).collect(),
+            host: Vec::new(),
+            per_second,
+        }
+    }
+
+    /// The tick of second `at`.
+    pub fn tick(&mut self, at: u64) -> Tick {
+        let started =
+            if at == 0 { self.threads.iter().map(|t| t.info.clone()).collect() } else { vec![] };
+        let threads = (0..self.threads.len()).map(|i| self.thread_tick(i, at)).collect();
+        let host = self.host_second(at);
+        self.host.push(host.clone());
+        Tick { started, threads, host: Some(host), ..Tick::default() }
+    }
+
+    fn thread_tick(&mut self, i: usize, at: u64) -> ThreadTick {
+        let (mut wake, mut missed) = (Histogram::new(Layout::FINE), Histogram::new(Layout::FINE));
+        let mut top = Vec::new();
+        let mut totals = Totals::default();
+        let mut max_at_ns = 0;
+        let period_ns = SECOND_NS / self.per_second.max(1);
+        for sample in 0..self.per_second {
+            let due_ns = at * SECOND_NS + sample * period_ns;
+            let latency_ns = self.random.latency_ns();
+            if totals.wake.max().is_none_or(|max| latency_ns > max) {
+                max_at_ns = due_ns;
+            }
+            totals.wake.push(latency_ns);
+            wake.record(latency_ns);
+            top.push(Sample { due_ns, latency_ns });
+            totals.late_sampled += u64::from(latency_ns > 100_000);
+            if latency_ns > period_ns {
+                let count = latency_ns / period_ns;
+                missed.record_progression(latency_ns - period_ns, period_ns, count);
+                totals.missed += count;
+                totals.missed_sum_ns +=
+                    (1..=count).map(|k| u128::from(latency_ns - k * period_ns)).sum::<u128>();
+            }
+        }
+        let thread = &mut self.threads[i];
+        thread.totals.merge(&totals);
+        thread.wake.merge(&wake);
+        thread.missed.merge(&missed);
+        top = largest(top);
+        thread.top = largest(thread.top.iter().chain(&top).copied().collect());
+        let second = Second {
+            from_ns: at * SECOND_NS,
+            to_ns: (at + 1) * SECOND_NS,
+            totals,
+            max_at_ns,
+            wake: Vec::new(),
+            missed: Vec::new(),
+        };
+        let tick = ThreadTick::new(thread.info.number, second, &wake, &missed, top);
+        thread.seconds.push(tick.second.clone());
+        tick
+    }
+
+    fn host_second(&mut self, at: u64) -> HostSecond {
+        let known = at.is_multiple_of(2);
+        let cpu = |cpu| HostCpuSecond {
+            cpu,
+            busy_ms: 17 * at,
+            steal_ms: u64::from(cpu),
+            freq_hz: known.then_some(3_600_000_000),
+        };
+        HostSecond {
+            at_ns: (at + 1) * SECOND_NS,
+            interrupts: known.then_some(1_000 + at),
+            context_switches: known.then_some(2_000 + at),
+            temp_max_mc: known.then_some(-1_500),
+            cpus: (0..=self.threads.len() as u32).map(cpu).collect(),
+        }
+    }
+}
+
+pub fn notes() -> Vec<Note> {
+    let note = |at_ns, id: &str, weakens| Note {
+        at_ns,
+        id: id.into(),
+        text: format!("{id}: \"so it is\", and\nthat is the next step"),
+        weakens,
+    };
+    vec![note(0, "no-rt-right", true), note(SECOND_NS, "load-ended", false)]
+}
+
+pub fn load(name: &str, work: u64) -> Load {
+    Load {
+        name: name.into(),
+        detail: "64 MiB, 2 threads".into(),
+        unit: "bytes".into(),
+        work,
+        from_ns: 5,
+        to_ns: 5 + work,
+        error: (name == "disk").then(|| "no space, it said".into()),
+    }
+}
+
+pub fn tail(threads: &mut [Thread]) -> Tail {
+    for thread in threads.iter_mut() {
+        thread.end = Some(end(thread));
+    }
+    Tail {
+        ended: RunEnd::Interrupted { signal: "SIGINT".into() },
+        facts: Some(snapshot("robot-7-moved")),
+        threads: threads.iter().map(|t| (t.info.number, t.end.clone().unwrap())).collect(),
+    }
+}
+
+pub fn judgement() -> Judgement {
+    Judgement {
+        findings_json: "[ {\"check\": \"rt-throttling\"} ]".into(),
+        verdict_json: "{\"verdict\":\"accepted\"}".into(),
+        summary: "accepted: 100 us".into(),
+    }
+}
+
+/// Writes a run of `seconds`, not finished; the writer and what must be read back.
+pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
+    let head = head();
+    let mut writer = Writer::create(path, &head).unwrap();
+    let mut maker = Maker::new(7, 3, 1_000);
+    for at in 0..seconds {
+        let mut tick = maker.tick(at);
+        if at == 0 {
+            tick.notes = notes();
+            tick.loads = vec![load("memory", 10), load("disk", 3)];
+        }
+        if at == 1 {
+            tick.loads = vec![load("memory", 20)];
+        }
+        writer.append(&tick).unwrap();
+    }
+    let run = Run {
+        meta: head.meta,
+        options: head.options,
+        facts_start: head.facts.facts,
+        facts_end: None,
+        cost: head.cost,
+        threads: maker.threads,
+        host: maker.host,
+        loads: vec![load("memory", if seconds > 1 { 20 } else { 10 }), load("disk", 3)],
+        notes: notes(),
+    };
+    (writer, run)
+}
+
+/// Writes a whole sealed run.
+pub fn sealed(path: &Path, seconds: u64) -> Run {
+    let (writer, mut run) = begin(path, seconds);
+    let tail = tail(&mut run.threads);
+    let finished = writer.finish(&tail).unwrap();
+    finished.store_judgement(&judgement()).unwrap();
+    finished.seal().unwrap();
+    run.meta.ended = Some(tail.ended);
+    run.facts_end = tail.facts.map(|snapshot| snapshot.facts);
+    run
+}
+
+/// Every field.
+pub fn assert_same(got: &Run, expected: &Run) {
+    assert_eq!(got.meta, expected.meta);
+    assert_eq!(got.options, expected.options);
+    assert_eq!(got.facts_start, expected.facts_start);
+    assert_eq!(got.facts_end, expected.facts_end);
+    assert_eq!(got.cost, expected.cost);
+    assert_eq!(got.threads.len(), expected.threads.len());
+    for (got, expected) in got.threads.iter().zip(&expected.threads) {
+        assert_same_thread(got, expected);
+    }
+    assert_eq!(got.host, expected.host);
+    assert_eq!(got.loads, expected.loads);
+    assert_eq!(got.notes, expected.notes);
+}
+
+/// Every field; says which one differs, not what all the others are.
+pub fn assert_same_thread(got: &Thread, expected: &Thread) {
+    assert_eq!(got.info, expected.info);
+    assert_eq!(got.totals, expected.totals);
+    assert_eq!(got.end, expected.end);
+    assert_eq!(got.top, expected.top);
+    assert_eq!(got.seconds.len(), expected.seconds.len());
+    assert!(got.seconds == expected.seconds, "seconds of thread {}", got.info.number);
+    assert!(got == expected, "histograms of thread {}", got.info.number);
+}

@@ -1,0 +1,183 @@
+//! Every format holds every sample.
+
+mod common;
+
+use std::io::{self, Write};
+
+use common::sealed;
+use hdrhistogram::serialization::{
+    Deserializer,
+    interval_log::{IntervalLogIterator, LogEntry},
+};
+use rtproof_record::{
+    Opened,
+    export::{self, ExportError, FORMATS},
+    read,
+};
+use serde_json::Value;
+
+fn record() -> Opened {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.rtproof");
+    sealed(&path, 3);
+    read(&path).unwrap()
+}
+
+fn exported(opened: &Opened, format: &str, table: Option<&str>) -> String {
+    let mut out = Vec::new();
+    export::export(opened, format, table, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn json_holds_the_whole_record() {
+    let opened = record();
+    let json: Value = serde_json::from_str(&exported(&opened, "json", None)).unwrap();
+    assert_eq!(json["schema"], "rtproof/record/1");
+    assert_eq!(json["seal"]["state"], "sealed");
+    assert_eq!(json["meta"]["ended"]["how"], "interrupted");
+    assert_eq!(json["summary"], "accepted: 100 us");
+    assert_eq!(json["verdict"]["verdict"], "accepted");
+    assert_eq!(json["facts_start"]["identity"]["hostname"]["value"], "robot-7");
+    let threads = json["threads"].as_array().unwrap();
+    assert_eq!(threads.len(), opened.run.threads.len());
+    for (json, thread) in threads.iter().zip(&opened.run.threads) {
+        let sum = |buckets: &Value| -> u64 {
+            buckets.as_array().unwrap().iter().map(|pair| pair[1].as_u64().unwrap()).sum()
+        };
+        let n = thread.totals.wake.count();
+        assert_eq!(sum(&json["wake"]["buckets"]), n);
+        assert_eq!(json["totals"]["sampled"], n);
+        assert_eq!(json["totals"]["sum_ns"], thread.totals.wake.sum().to_string());
+        assert_eq!(json["top"].as_array().unwrap().len(), 64);
+        let seconds = json["seconds"].as_array().unwrap();
+        assert_eq!(seconds.iter().map(|second| sum(&second["wake"])).sum::<u64>(), n);
+        assert_eq!(
+            seconds.iter().map(|second| sum(&second["missed"])).sum::<u64>(),
+            thread.totals.missed
+        );
+    }
+}
+
+#[test]
+fn csv_tables_hold_all_rows_in_all_columns() {
+    let opened = record();
+    let run = &opened.run;
+    let lines = |table: &str| -> Vec<Vec<String>> {
+        let text = exported(&opened, "csv", Some(table));
+        text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect()
+    };
+    for table in ["seconds", "hist", "top", "host", "threads"] {
+        let lines = lines(table);
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{table}");
+    }
+    assert_eq!(lines("seconds"), {
+        let text = exported(&opened, "csv", None);
+        text.lines().map(|l| l.split(',').map(str::to_owned).collect()).collect::<Vec<Vec<_>>>()
+    });
+    assert_eq!(lines("seconds").len(), 1 + 3 * run.threads.len());
+    assert_eq!(lines("top").len(), 1 + 64 * run.threads.len());
+    let cpus: usize = run.host.iter().map(|host| host.cpus.len()).sum();
+    assert_eq!(lines("host").len(), 1 + cpus);
+    let hist: u64 = lines("hist")[1..].iter().map(|line| line[5].parse::<u64>().unwrap()).sum();
+    let expected: u64 = run.threads.iter().map(|thread| thread.totals.accounted()).sum();
+    assert_eq!(hist, expected);
+    // Texts with commas, quotes and line ends.
+    let notes = exported(&opened, "csv", Some("notes"));
+    assert!(notes.contains("0,no-rt-right,true,\"no-rt-right: \"\"so it is\"\", and\nthat is"));
+    let loads = exported(&opened, "csv", Some("loads"));
+    assert!(loads.contains("\"64 MiB, 2 threads\",bytes,20,5,25,\n"), "{loads}");
+}
+
+/// RFC 4648, section 4.
+fn base64(text: &str) -> Vec<u8> {
+    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let text = text.trim_end_matches('=');
+    let digits: Vec<u32> = text.chars().map(|c| DIGITS.find(c).unwrap() as u32).collect();
+    let group = |group: &[u32]| {
+        let bits = (0..4).fold(0, |bits, at| bits << 6 | group.get(at).unwrap_or(&0));
+        bits.to_be_bytes()[1..group.len()].to_vec()
+    };
+    digits.chunks(4).flat_map(group).collect()
+}
+
+#[test]
+fn hdr_log_keeps_every_count_and_the_exact_maximum() {
+    let opened = record();
+    let log = exported(&opened, "hdr", None);
+    let mut counts = std::collections::BTreeMap::new();
+    let mut intervals = 0;
+    let mut last = std::time::Duration::ZERO;
+    for entry in IntervalLogIterator::new(log.as_bytes()) {
+        let LogEntry::Interval(interval) = entry.unwrap() else {
+            continue;
+        };
+        let bytes = base64(interval.encoded_histogram());
+        let histogram: hdrhistogram::Histogram<u64> =
+            Deserializer::new().deserialize(&mut &bytes[..]).unwrap();
+        let tag = interval.tag().unwrap().as_str().to_owned();
+        let (n, max) = counts.entry(tag).or_insert((0, 0));
+        *n += histogram.len();
+        *max = (*max).max(histogram.max());
+        assert!(interval.start_timestamp() >= last, "in order of time");
+        last = interval.start_timestamp();
+        intervals += 1;
+    }
+    assert!(intervals >= 9);
+    for thread in &opened.run.threads {
+        let name = format!("t{}.cpu{}", thread.info.number, thread.info.cpu);
+        let (n, max) = counts[&name];
+        assert_eq!(n, thread.totals.wake.count());
+        let exact = thread.totals.wake.max().unwrap();
+        assert!(max >= exact && max - exact <= exact / 1_000, "{max} for {exact}");
+        let missed = counts.get(&format!("{name}.missed")).map_or(0, |(n, _)| *n);
+        assert_eq!(missed, thread.totals.missed);
+    }
+}
+
+#[test]
+fn every_format_is_listed_once_and_writes_every_table() {
+    let opened = record();
+    let mut ids: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), FORMATS.len());
+    for format in FORMATS {
+        assert!(format.about().ends_with('.') && !format.extension().is_empty());
+        assert!(!exported(&opened, format.id(), None).is_empty());
+        for table in format.tables() {
+            assert!(exported(&opened, format.id(), Some(table)).lines().count() > 1, "{table}");
+        }
+    }
+}
+
+#[test]
+fn what_there_is_not_is_refused_with_what_there_is() {
+    let opened = record();
+    let refused = |format: &str, table: Option<&str>, expected: &str| {
+        let error = export::export(&opened, format, table, &mut io::sink()).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    };
+    refused("xml", None, "json, csv, hdr");
+    refused("csv", Some("secs"), "seconds, hist");
+    refused("json", Some("seconds"), "whole record");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_an_io_error() {
+    struct Gone;
+    impl Write for Gone {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let opened = record();
+    for format in FORMATS {
+        let error = export::export(&opened, format.id(), None, &mut Gone).unwrap_err();
+        let ExportError::Io(error) = error else { panic!("{error:?}") };
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+}
