@@ -1,5 +1,5 @@
-//! The yardstick: sleep to an absolute time, read the clock, keep the largest. Nothing less measures
-//! a wake-up.
+//! The yardstick: sleep to an absolute time, read the clock, keep the largest. Nothing less
+//! measures a wake-up.
 
 use rustix::{
     thread::{ClockId, clock_nanosleep_absolute},

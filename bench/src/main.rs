@@ -1,5 +1,5 @@
-//! Benchmarks of the measuring itself: rtproof beside cyclictest, jitterdebugger and a bare loop, in
-//! interleaved rounds of one run, on one CPU. Prints ratios with their spread; asserts nothing.
+//! Benchmarks of the measuring itself: rtproof beside cyclictest, jitterdebugger and a bare loop,
+//! in interleaved rounds of one run, on one CPU. Prints ratios with their spread; asserts nothing.
 
 mod bare;
 mod memory;
@@ -46,9 +46,6 @@ enum Command {
         /// Duration in seconds
         seconds: u64,
     },
-    /// `cargo bench` passes this
-    #[command(hide = true, name = "--bench")]
-    Bench,
 }
 
 fn main() -> anyhow::Result<()> {

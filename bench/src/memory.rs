@@ -12,7 +12,7 @@ use anyhow::Context;
 /// Runs each tool on two CPUs for some seconds and prints what it locks and holds.
 pub(crate) fn run(out: &mut impl Write, rtproof: &Path) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let own = std::fs::canonicalize(rtproof)?;
+    let own = std::path::absolute(rtproof)?;
     let own = own.to_str().context("path of rtproof is not UTF-8")?;
     let output = folder.path().join("run");
     let output = output.to_str().context("temporary folder is not UTF-8")?;

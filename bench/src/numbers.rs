@@ -29,7 +29,8 @@ impl Spread {
     pub(crate) fn text(&self, decimals: usize) -> String {
         let Self { median, low, high, min, max } = self;
         format!(
-            "{median:.decimals$} ({low:.decimals$}-{high:.decimals$}; {min:.decimals$}-{max:.decimals$})"
+            "{median:.decimals$} ({low:.decimals$}-{high:.decimals$}; \
+             {min:.decimals$}-{max:.decimals$})"
         )
     }
 }

@@ -95,7 +95,7 @@ fn command(tool: Tool, order: &Order<'_>, folder: &Path) -> anyhow::Result<(Path
                 "prove --cpus {cpu} --period {period_us}us --for {seconds}s --load idle -o {}/run",
                 folder.display()
             );
-            (std::fs::canonicalize(order.rtproof)?, words(args))
+            (std::path::absolute(order.rtproof)?, words(args))
         }
         Tool::Cyclictest => {
             let args = format!(
@@ -130,8 +130,8 @@ fn result(tool: Tool, stdout: &str, folder: &Path) -> anyhow::Result<Ran> {
     }
 }
 
-/// Count and median from the histogram of whole microseconds that both peers write. Their values are
-/// cut off, so half a microsecond is added.
+/// Count and median from the histogram of whole microseconds that both peers write. Their values
+/// are cut off, so half a microsecond is added.
 fn from_histogram(path: &Path, threads: &str, count: &str) -> anyhow::Result<Ran> {
     #[expect(clippy::disallowed_methods, reason = "a file that the peer just wrote for us")]
     let text = std::fs::read_to_string(path)?;

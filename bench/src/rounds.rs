@@ -1,6 +1,7 @@
 //! CPU time per wake-up and median latency: every tool once a round, a short and a long run each.
 //! The difference of the two, over the difference of their wake-ups, leaves out what starting up,
-//! reading the machine and writing a report cost, and keeps everything that goes on while measuring.
+//! reading the machine and writing a report cost, and keeps everything that goes on while
+//! measuring.
 
 use std::io::Write;
 

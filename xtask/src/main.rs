@@ -1,1 +1,62 @@
-fn main() {}
+//! Housekeeping of the source tree, as a program: `cargo xtask <job>`.
+//!
+//! Style is a test here, not a wish. Each job is one file or one folder; each prints what is wrong,
+//! where and what to do, and ends with 1 when something is.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+mod deny;
+mod metadata;
+mod notices;
+#[cfg(feature = "reference")]
+mod reference;
+mod source;
+mod spdx;
+mod tidy;
+mod tree;
+
+/// Housekeeping of the source tree.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    job: Job,
+}
+
+#[derive(Subcommand)]
+enum Job {
+    /// Check the house rules: lists, floors, headers, sizes, links, changelog, reference pages.
+    Tidy,
+    /// Check dependencies: licences, sources, duplicates, wildcards, oldest Rust.
+    Deny,
+    /// Write the reference pages of docs/ from the crates themselves.
+    #[cfg(feature = "reference")]
+    Reference {
+        /// Only tell which pages are out of date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write man pages and shell completions.
+    #[cfg(feature = "reference")]
+    DistFiles {
+        /// Folder to write to.
+        folder: std::path::PathBuf,
+    },
+    /// Print the licences of every crate that is in the binary.
+    Notices,
+}
+
+fn main() -> Result<ExitCode> {
+    match Cli::parse().job {
+        Job::Tidy => tidy::run(),
+        Job::Deny => deny::run(),
+        #[cfg(feature = "reference")]
+        Job::Reference { check } => reference::run(check),
+        #[cfg(feature = "reference")]
+        Job::DistFiles { folder } => reference::dist_files(&folder),
+        Job::Notices => notices::run(),
+    }
+}

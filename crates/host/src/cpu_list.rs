@@ -39,8 +39,8 @@ impl CpuList {
     }
 
     /// Parses the kernel's format (lib/bitmap-str.c): numbers, ranges, `N` for the last CPU,
-    /// groups `0-31:used/of`, `all`. `last` is the CPU that `N` and `all` mean, where the caller knows one.
-    /// Empty text is the empty list.
+    /// groups `0-31:used/of`, `all`. `last` is the CPU that `N` and `all` mean, where the caller
+    /// knows one. Empty text is the empty list.
     ///
     /// # Errors
     /// What is wrong, naming the part.

@@ -43,7 +43,8 @@ pub struct Root {
 pub enum RootError {
     /// The folder cannot be opened.
     #[error(
-        "{path}: {source}; give the top folder of a captured machine, the one that holds proc and sys"
+        "{path}: {source}; give the top folder of a captured machine, the one that holds proc \
+         and sys"
     )]
     Open {
         /// The path given.
@@ -53,7 +54,8 @@ pub enum RootError {
     },
     /// Not a folder.
     #[error(
-        "{0}: is not a folder; give the top folder of a captured machine, the one that holds proc and sys"
+        "{0}: is not a folder; give the top folder of a captured machine, the one that holds \
+         proc and sys"
     )]
     NotAFolder(PathBuf),
 }
@@ -239,8 +241,8 @@ impl Root {
     }
 
     /// The path to open. Inside a captured machine links are followed here and not by the kernel,
-    /// so that neither `/etc/x -> /usr/y` nor `..` leaves its folder (openat2(RESOLVE_IN_ROOT) would
-    /// do, but needs Linux 5.6).
+    /// so that neither `/etc/x -> /usr/y` nor `..` leaves its folder (openat2(RESOLVE_IN_ROOT)
+    /// would do, but needs Linux 5.6).
     fn resolve(&self, path: &str, follow_last: bool) -> io::Result<PathBuf> {
         let Some(dir) = &self.dir else {
             return Ok(Path::new("/").join(path));

@@ -4,13 +4,13 @@
 //! and what would make the kernel interrupt a measured CPU, or call firmware, is left out and said
 //! so in [`HostSampler::skipped`]:
 //!
-//! - `scaling_cur_freq` on x86 from 4.13 to 5.18 sends an IPI to the CPU to read APERF and MPERF and may
-//!   sleep 10 ms (arch/x86/kernel/cpu/aperfmperf.c, `arch_freq_get_on_cpu`). From 5.19 it takes the
-//!   sample of the last tick (f3eca381bd49), and elsewhere a number that cpufreq has or the
-//!   counters of the last tick.
+//! - `scaling_cur_freq` on x86 from 4.13 to 5.18 sends an IPI to the CPU to read APERF and MPERF
+//!   and may sleep 10 ms (arch/x86/kernel/cpu/aperfmperf.c, `arch_freq_get_on_cpu`). From 5.19 it
+//!   takes the sample of the last tick (f3eca381bd49), and elsewhere a number that cpufreq has or
+//!   the counters of the last tick.
 //! - The `x86_pkg_temp` thermal zone reads an MSR on one CPU of the package by IPI
-//!   (drivers/thermal/intel/x86_pkg_temp_thermal.c): left out where that CPU is measured. ACPI zones
-//!   run firmware code, which may enter SMM and stop all CPUs: left out on x86.
+//!   (drivers/thermal/intel/x86_pkg_temp_thermal.c): left out where that CPU is measured. ACPI
+//!   zones run firmware code, which may enter SMM and stop all CPUs: left out on x86.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 

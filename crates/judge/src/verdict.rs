@@ -182,10 +182,15 @@ impl Case<'_> {
     }
 
     fn hundred(&self) -> Judged {
-        if self.basis.late > 0 {
+        let b = self.basis;
+        if b.late > 0 {
             return self.refused();
         }
-        let b = self.basis;
+        if b.scheduled == 0 || b.exposure_ns == 0 {
+            let budget = units::ns(self.budget_ns);
+            let sentence = format!("for a budget of {budget}: nothing was measured under the load");
+            return (Answer::NotProven, sentence, Vec::new());
+        }
         let claim = format!(
             "no wake-up of {} was later than {} in {} {}",
             units::grouped(b.scheduled),
@@ -204,7 +209,8 @@ impl Case<'_> {
             Some(further_ns) if further_ns > 0 => {
                 let asked = self.run.options.requirement.rate_per_1000h as f64 / 1000.0;
                 let step = format!(
-                    "To bound them below {} measure {} longer without a late one (--for), or ask for \
+                    "To bound them below {} measure {} longer without a late one (--for), or ask \
+                     for \
                      less (--max-rate).",
                     units::per_hour(asked),
                     units::duration(further_ns),
@@ -305,7 +311,8 @@ fn scope(run: &Run) -> Vec<String> {
         let stolen: u64 =
             run.host.iter().flat_map(|second| &second.cpus).map(|cpu| cpu.steal_ms).sum();
         scope.push(format!(
-            "Measured inside a virtual machine ({name}), which took {stolen} ms of CPU time away: it \
+            "Measured inside a virtual machine ({name}), which took {stolen} ms of CPU time \
+             away: it \
              holds as seen in this guest, on this host, as loaded as it was."
         ));
     }
@@ -602,7 +609,9 @@ mod tests {
     fn an_empty_run_is_not_proven() {
         let mut empty = run(Class::Hundred, 1, 1, &[]);
         empty.threads.clear();
-        assert_eq!(judge(&empty, false).answer, Answer::NotProven);
+        let verdict = judge(&empty, false);
+        assert_eq!(verdict.answer, Answer::NotProven);
+        assert!(says(&verdict, "nothing was measured"), "{verdict:?}");
         empty.options.requirement.class = Class::NinetyFive;
         assert_eq!(judge(&empty, false).answer, Answer::NotProven);
     }

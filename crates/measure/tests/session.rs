@@ -150,3 +150,19 @@ fn a_cpu_that_is_not_there_is_named() {
     plan.cpus.clear();
     assert!(Session::start(&plan).is_err());
 }
+
+#[test]
+fn threads_that_nobody_collects_end_by_themselves() {
+    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let plan = plan(1_000_000, 60_000_000_000);
+    let session = Session::start(&plan).expect("a session");
+    let start = std::time::Instant::now();
+    while !session.is_finished() {
+        assert!(start.elapsed() < Duration::from_secs(20), "still running");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let mut accounted = 0;
+    let reports = session.finish(|_, slot| accounted += slot.totals.accounted());
+    assert!(reports.iter().all(|report| report.reason == EndReason::Starved), "{reports:?}");
+    assert_eq!(accounted, reports.iter().map(|report| report.scheduled).sum::<u64>());
+}

@@ -52,7 +52,8 @@ fn measure(folder: &std::path::Path, threads: u32, per_second: u64, seconds: u64
     let reading = start.elapsed();
     times.sort_unstable();
     println!(
-        "{threads} threads, {per_second} samples/s each, {seconds} s: commit median {:?}, max {:?}; \
+        "{threads} threads, {per_second} samples/s each, {seconds} s: commit median {:?}, max \
+         {:?}; \
          file {} B/s while open, {} B sealed ({} B/s); written {} B/s; seal {sealing:?}; \
          read {reading:?}",
         times[times.len() / 2],

@@ -66,7 +66,8 @@ pub struct Requirement {
     pub class: Class,
     /// Confidence in parts per million: 950 000 is 95 %.
     pub confidence_ppm: u32,
-    /// For class 100: late wake-ups are to be fewer than this many per 1000 hours, at the confidence.
+    /// For class 100: late wake-ups are to be fewer than this many per 1000 hours, at the
+    /// confidence.
     pub rate_per_1000h: u64,
 }
 

@@ -112,7 +112,8 @@ pub const TABLES: &[Table] = &[
             c(
                 "class",
                 "TEXT NOT NULL",
-                "Who sets it: identity, hardware, firmware, kernel, boot, runtime, load, process, volatile.",
+                "Who sets it: identity, hardware, firmware, kernel, boot, runtime, load, \
+                 process, volatile.",
             ),
         ],
         constraints: "",

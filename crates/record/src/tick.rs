@@ -1,4 +1,5 @@
-//! What a session hands to the writer: the head before the first wake-up, a tick a second, the tail.
+//! What a session hands to the writer: the head before the first wake-up, a tick a second, the
+//! tail.
 
 use rtproof_host::Facts;
 use rtproof_stats::{Histogram, Layout, Sample};

@@ -1,1 +1,11 @@
-//! bin
+//! rtproof: takes a Linux machine from unknown to proven real-time.
+//!
+//! Floor 4: commands, rendering. The library part exists so that the reference pages and the tests
+//! see the same definitions as the program.
+
+pub mod cli;
+pub mod commands;
+pub mod exit;
+pub mod parse;
+pub mod prove;
+pub mod render;

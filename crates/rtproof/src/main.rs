@@ -1,1 +1,50 @@
-fn main() {}
+//! Entry: parse, run the command, turn the outcome into an exit code.
+
+use std::{io::Write, process::ExitCode};
+
+use clap::Parser;
+use rtproof::{
+    cli::{Cli, Command},
+    commands::{check, export, load_worker, prove, report},
+    exit,
+};
+
+fn main() -> ExitCode {
+    if let Some(code) = load_worker::dispatch(std::env::args()) {
+        return code;
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { exit::USAGE } else { exit::ACCEPTED };
+            // Nowhere left to report a failure to print the usage.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let outcome = match cli.command {
+        Command::Prove(args) => prove::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Export(args) => export::run(&args),
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => ExitCode::from(fail(&error)),
+    }
+}
+
+/// Prints an error with its causes; a reader that went away is not an error.
+fn fail(error: &anyhow::Error) -> u8 {
+    let broken_pipe = error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    });
+    if broken_pipe {
+        return exit::ACCEPTED;
+    }
+    // Nowhere left to report a failure to print the error.
+    let _ = writeln!(anstream::stderr().lock(), "rtproof: {error:#}");
+    if error.is::<exit::Usage>() { exit::USAGE } else { exit::FAILED }
+}

@@ -1,6 +1,7 @@
 //! Exact statements on rates from counts: Clopper-Pearson bounds and Poisson bounds.
 //!
-//! Clopper and Pearson, Biometrika 26 (1934): never below the stated confidence, at any sample size.
+//! Clopper and Pearson, Biometrika 26 (1934): never below the stated confidence, at any sample
+//! size.
 
 use crate::beta::regularised;
 

@@ -1,8 +1,8 @@
 //! Log-linear histogram: constant relative error from 1 ns to more than an hour, nothing falls off.
 //!
-//! A value `v` lands in bucket `(e << k) + (v >> e)` with `e = max(floor(log2 v) - k, 0)`, where `k`
-//! is the number of sub-bucket bits. Values below `2^(k+1)` are exact; above, a bucket is at most
-//! `2^-k` of its lower edge wide (0.78 % at k = 7). Buckets of a coarser layout are unions of
+//! A value `v` lands in bucket `(e << k) + (v >> e)` with `e = max(floor(log2 v) - k, 0)`, where
+//! `k` is the number of sub-bucket bits. Values below `2^(k+1)` are exact; above, a bucket is at
+//! most `2^-k` of its lower edge wide (0.78 % at k = 7). Buckets of a coarser layout are unions of
 //! buckets of a finer one, so coarsening and merging are exact (DDSketch and HdrHistogram share
 //! the idea; the nesting is that of OpenTelemetry's exponential histograms).
 

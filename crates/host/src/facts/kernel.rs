@@ -24,7 +24,8 @@ pub struct Kernel {
     pub arch: Reading<String>,
     /// Preemption model now in force.
     pub preemption: Reading<Preemption>,
-    /// Build configuration: `CONFIG_` names without the prefix. Options that are not set are absent.
+    /// Build configuration: `CONFIG_` names without the prefix. Options that are not set are
+    /// absent.
     pub config: Reading<BTreeMap<String, String>>,
     /// Boot command line, in order.
     pub cmdline: Reading<CommandLine>,

@@ -1,8 +1,8 @@
 //! What a machine is: one serialisable snapshot, every value a [`crate::Reading`].
 //!
 //! `Facts` is what checks judge and what a record keeps from the start and the end of a run. Adding
-//! a fact: a field here, a reader in the file of its subject, a line in `class_of` (`flatten.rs`) if
-//! its subject is new.
+//! a fact: a field here, a reader in the file of its subject, a line in `class_of` (`flatten.rs`)
+//! if its subject is new.
 
 pub mod clock;
 pub mod cpu;

@@ -13,7 +13,8 @@ pub(super) fn read(root: &Root, release: &Reading<String>) -> Reading<BTreeMap<S
     let Some(release) = release.value() else {
         return config.and_then(parse);
     };
-    // Distributions differ: Debian and Fedora, Fedora since 2021, the same merged, OSTree, openSUSE.
+    // Distributions differ: Debian and Fedora, Fedora since 2021, the same merged, OSTree,
+    // openSUSE.
     for place in [
         format!("/boot/config-{release}"),
         format!("/lib/modules/{release}/config"),

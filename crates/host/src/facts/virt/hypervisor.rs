@@ -1,7 +1,7 @@
 //! Which hypervisor is below, if any.
 //!
-//! "Bare metal" is only said on evidence: an x86 CPU without the `hypervisor` bit, firmware tables or
-//! a device tree of a real board. A file that is missing is no evidence.
+//! "Bare metal" is only said on evidence: an x86 CPU without the `hypervisor` bit, firmware
+//! tables or a device tree of a real board. A file that is missing is no evidence.
 
 use crate::{Reading, Root};
 

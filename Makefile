@@ -1,0 +1,30 @@
+# Everything that a developer or CI runs. `make` says what there is.
+
+CARGO ?= cargo
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help test deps bench dist reference clean
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: ## Install what the tests need, then run every check and test
+	@scripts/test.sh
+
+deps: ## Install what the tests need (apt, as root), or say what is missing
+	@scripts/deps.sh
+
+bench: ## Measure rtproof beside cyclictest, jitterdebugger and hdrhistogram; prints ratios
+	@scripts/deps.sh
+	@$(CARGO) build --locked --release --package rtproof
+	@$(CARGO) run --locked --release --package rtproof-bench
+
+dist: ## Build the static binary with man pages, completions and licences into dist/
+	@scripts/dist.sh
+
+reference: ## Rewrite docs/reference from the crates
+	@$(CARGO) xtask reference
+
+clean: ## Remove what was built
+	@$(CARGO) clean
+	@rm -rf dist

@@ -1,0 +1,46 @@
+//! The command line: what can be said, one place for `--help`, man pages and completions.
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::commands::{check, export, prove, report};
+
+/// Takes a Linux machine from unknown to proven real-time.
+///
+/// Checks the configuration, measures latency under load without leaving out a missed wake-up, and
+/// accepts or refuses the machine with the evidence attached.
+#[derive(Debug, Parser)]
+#[command(name = "rtproof", version, max_term_width = 100, propagate_version = true)]
+#[command(after_help = "Exit codes: 0 accepted or done, 1 rtproof failed, 2 the machine failed, \
+                        3 cannot tell, 64 usage.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check the machine, measure it under load, judge it: the main job
+    Prove(Box<prove::Args>),
+    /// Check the configuration; changes nothing
+    Check(check::Args),
+    /// Show a record again, judged anew
+    Report(report::Args),
+    /// Write a record in another format: JSON, CSV, HdrHistogram log
+    Export(export::Args),
+}
+
+/// The definition, for reference pages, man pages and completions.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_is_consistent() {
+        super::command().debug_assert();
+    }
+}

@@ -1,0 +1,101 @@
+//! `rtproof check`: the configuration against the checks. Changes nothing, needs no rights.
+
+use std::path::PathBuf;
+
+use rtproof_host::{CpuList, Facts, Root};
+use rtproof_judge::{Finding, Intent, checks, report::Machine};
+use serde::Serialize;
+
+use super::prove::online_cpus;
+use crate::{
+    exit, parse,
+    render::{self, text::Text},
+};
+
+/// Version of the JSON form.
+const SCHEMA: &str = "rtproof/check/1";
+
+/// Arguments of `check`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof check
+  rtproof check --cpus 2-3 --budget 100us
+  rtproof check --root /srv/captured-machine --json")]
+pub struct Args {
+    /// Read the machine from a folder that holds its /proc, /sys, /etc and /boot
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+
+    /// Real-time CPUs; default: the isolated CPUs if there are any, else all
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+
+    /// Real-time priority of the application (SCHED_FIFO)
+    #[arg(long, value_name = "N", default_value = "80", value_parser = parse::priority)]
+    pub priority: u32,
+
+    /// Period of its loop
+    #[arg(
+        long = "period",
+        value_name = "TIME",
+        default_value = "1ms",
+        value_parser = parse::period
+    )]
+    pub period_ns: u64,
+
+    /// Latency that it can bear
+    #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
+    pub budget_ns: Option<u64>,
+
+    /// Show what is good and what does not apply as well
+    #[arg(short, long)]
+    pub all: bool,
+
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The JSON form of an audit.
+#[derive(Debug, Serialize)]
+struct Audit<'a> {
+    schema: &'static str,
+    machine: &'a Machine,
+    findings: &'a [Finding],
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A root that is not a folder, CPUs that are not there.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let root = match &args.root {
+        Some(dir) => Root::dir(dir).map_err(|error| exit::usage(error.to_string()))?,
+        None => Root::live(),
+    };
+    let facts = Facts::read(&root);
+    let intent = intent(args, &facts)?;
+    let findings = checks::judge_all(&facts, &intent);
+    let machine = Machine::of(&facts);
+    let text = Text::new(args.json);
+    text.print(|to| render::text::audit(to, &machine, &findings, args.all))?;
+    text.print_json(&Audit { schema: SCHEMA, machine: &machine, findings: &findings })?;
+    Ok(exit::of_findings(&findings))
+}
+
+fn intent(args: &Args, facts: &Facts) -> anyhow::Result<Intent> {
+    let online = facts.cpus.online.value().cloned().unwrap_or_default();
+    let isolated = facts.cpus.isolated.value().filter(|list| !list.is_empty());
+    let rt_cpus: CpuList = match &args.cpus {
+        Some(list) => online_cpus(list, "--cpus", facts)?,
+        None => isolated.cloned().unwrap_or_else(|| online.clone()),
+    };
+    Ok(Intent {
+        housekeeping: online.difference(&rt_cpus),
+        rt_cpus,
+        priority: args.priority,
+        period_ns: args.period_ns,
+        budget_ns: args.budget_ns,
+    })
+}

@@ -1,0 +1,24 @@
+//! Not for users: a load in a process of its own, started by rtproof. See `rtproof_measure::loads`.
+//!
+//! Looked for before the command line is parsed: the fork load starts a thousand of them a second.
+
+use std::{io::Write, process::ExitCode};
+
+use crate::exit;
+
+/// First argument of a worker.
+pub const NAME: &str = "load-worker";
+
+/// Runs a load if the arguments ask for one.
+pub fn dispatch(mut args: impl Iterator<Item = String>) -> Option<ExitCode> {
+    args.nth(1).filter(|name| name == NAME)?;
+    let code = match rtproof_measure::loads::worker_main(&args.collect::<Vec<_>>()) {
+        Ok(()) => exit::ACCEPTED,
+        Err(error) => {
+            // The parent reads it; when it is gone there is nobody to tell.
+            let _ = writeln!(anstream::stderr().lock(), "{error}");
+            exit::FAILED
+        }
+    };
+    Some(ExitCode::from(code))
+}

@@ -1,0 +1,7 @@
+//! The commands, one file each: arguments, what they do, how they end.
+
+pub mod check;
+pub mod export;
+pub mod load_worker;
+pub mod prove;
+pub mod report;

@@ -1,0 +1,206 @@
+//! `rtproof prove`: check, measure under load, judge, record, report.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use rtproof_host::{CpuList, Facts, Root};
+use rtproof_judge::{Intent, Report, checks};
+use rtproof_measure::loads::LoadSet;
+use rtproof_record::Class;
+
+use crate::{
+    exit, parse,
+    prove::{self, output::Output, resolve},
+    render::{self, text::Text},
+};
+
+/// Arguments of `prove`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof prove --for 20s --budget 100us
+  rtproof prove --for 24h --budget 50us --cpus 2-3 --load cpu+memory+net
+  rtproof prove --budget 250us --period 250us --load 'stress-ng:--vm 2 --hdd 1'
+
+Without real-time rights it measures all the same and says so; nothing is tuned. The record \
+(*.rtproof) holds everything that was measured; the report (*.html) opens in any browser.")]
+pub struct Args {
+    /// Duration of the measurement, e.g. 20s, 10m, 24h
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        default_value = "60s",
+        value_parser = parse::run_duration
+    )]
+    pub duration_ns: u64,
+
+    /// Latency that a wake-up may have, e.g. 100us; without it nothing is judged
+    #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
+    pub budget_ns: Option<u64>,
+
+    /// How late wake-ups count: soft, 95 (at most 5 % late), 100 (none), safe (life-critical)
+    #[arg(long, value_enum, default_value_t = ClassArg::Hundred)]
+    pub class: ClassArg,
+
+    /// Confidence of the verdict, percent
+    #[arg(
+        long = "confidence",
+        value_name = "PERCENT",
+        default_value = "95",
+        value_parser = parse::confidence
+    )]
+    pub confidence_ppm: u32,
+
+    /// Class 100: rate below which late wake-ups are to be shown, e.g. 1/h; 3/day takes a clean day
+    #[arg(
+        long = "max-rate",
+        value_name = "RATE",
+        default_value = "3/day",
+        value_parser = parse::rate
+    )]
+    pub rate_per_1000h: u64,
+
+    /// CPUs to measure, e.g. 2-3,6; default: the isolated CPUs if there are any, else all
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+
+    /// Real-time priority of the measured threads (SCHED_FIFO), 1 to 99
+    #[arg(long, value_name = "N", default_value = "80", value_parser = parse::priority)]
+    pub priority: u32,
+
+    /// Policy of the measured threads
+    #[arg(long, value_enum, default_value_t = PolicyArg::Fifo)]
+    pub policy: PolicyArg,
+
+    /// Period of the wake-ups, 5us to 10s
+    #[arg(
+        long = "period",
+        value_name = "TIME",
+        default_value = "1ms",
+        value_parser = parse::period
+    )]
+    pub period_ns: u64,
+
+    /// Wake the CPUs one after the other over the period, or all at once
+    #[arg(long, value_enum, default_value_t = StartArg::Staggered)]
+    pub start: StartArg,
+
+    /// Load while measuring: idle, or cpu, memory, net, disk, fork joined by +, or stress-ng:ARGS,
+    /// or cmd:COMMAND. Default: a third idle, then cpu+memory+net+disk
+    #[arg(long, value_name = "LOAD")]
+    pub load: Option<LoadSet>,
+
+    /// CPUs the load runs on; default: all that are not isolated
+    #[arg(long, value_name = "LIST")]
+    pub load_cpus: Option<String>,
+
+    /// Folder for the files of the disk load (removed again); default: where the record is
+    #[arg(long, value_name = "DIR")]
+    pub load_dir: Option<PathBuf>,
+
+    /// Hold /dev/cpu_dma_latency at so many microseconds; default: it is not touched
+    #[arg(long = "dma-latency", value_name = "US")]
+    pub dma_latency_us: Option<u32>,
+
+    /// Where record and report go: a folder, or a file name without extension
+    #[arg(short, long, value_name = "PATH", default_value = ".")]
+    pub output: PathBuf,
+
+    /// Print the report as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `--class`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ClassArg {
+    /// Quantiles only.
+    Soft,
+    /// At most 5 % late.
+    #[value(name = "95")]
+    NinetyFive,
+    /// None late.
+    #[value(name = "100")]
+    Hundred,
+    /// Life-critical.
+    Safe,
+}
+
+impl From<ClassArg> for Class {
+    fn from(class: ClassArg) -> Self {
+        match class {
+            ClassArg::Soft => Self::Soft,
+            ClassArg::NinetyFive => Self::NinetyFive,
+            ClassArg::Hundred => Self::Hundred,
+            ClassArg::Safe => Self::Safe,
+        }
+    }
+}
+
+/// `--policy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PolicyArg {
+    /// SCHED_FIFO.
+    Fifo,
+    /// SCHED_OTHER.
+    Other,
+}
+
+/// `--start`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StartArg {
+    /// One after the other over the period.
+    Staggered,
+    /// All at once.
+    Aligned,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong arguments (usage), an output that cannot be written, threads that cannot run.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let root = Root::live();
+    let facts = Facts::read(&root);
+    let options = resolve::options(args, &facts)?;
+    let output = Output::choose(&args.output, &facts)?;
+    let text = Text::new(args.json);
+    let findings = checks::judge_all(&facts, &Intent::of(&options, &facts));
+    text.print(|to| {
+        render::text::head(to, &rtproof_judge::report::Machine::of(&facts), &findings)
+    })?;
+
+    let finished = prove::measure(&root, facts, &options, args, &output)?;
+    let report = Report::new(&finished.run);
+    let sealed = finished.seal(&report)?;
+    let html = render::file::write_html(&output.html, &sealed.run, &report, None);
+    text.print(|to| {
+        render::text::measured(to, &report)?;
+        render::text::verdict(to, &report)?;
+        render::text::files(to, &output)
+    })?;
+    text.print_json(&report)?;
+    // What was measured is told; now what went wrong with the evidence.
+    if let Some(failure) = sealed.failure {
+        return Err(failure);
+    }
+    html?;
+    Ok(exit::of_answer(report.verdict.answer))
+}
+
+/// CPUs of a list, all of them online.
+pub(crate) fn online_cpus(text: &str, option: &str, facts: &Facts) -> anyhow::Result<CpuList> {
+    let online = facts.cpus.online.value();
+    let last = online.and_then(|online| online.as_slice().last().copied());
+    let list = CpuList::parse(text, last)
+        .map_err(|error| exit::usage(format!("{option} {text}: {error}")))?;
+    if list.is_empty() {
+        return Err(exit::usage(format!("{option}: the list is empty; write e.g. {option} 2-3")));
+    }
+    let Some(online) = online else { return Ok(list) };
+    let missing = list.difference(online);
+    if missing.is_empty() {
+        return Ok(list);
+    }
+    Err(exit::usage(format!("{option} {text}: not online: CPU {missing}; online are {online}")))
+}

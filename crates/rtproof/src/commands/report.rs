@@ -1,0 +1,98 @@
+//! `rtproof report`: a record shown again, judged anew from the file alone.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use rtproof_judge::Report;
+use rtproof_record::{Opened, SealState};
+
+use crate::{
+    exit,
+    render::{self, text::Text},
+};
+
+/// Arguments of `report`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof report prove-pi5-20261121T020304.rtproof
+  rtproof report prove-pi5-20261121T020304.rtproof --html again.html")]
+pub struct Args {
+    /// The record
+    pub record: PathBuf,
+
+    /// Write the HTML report there
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Show a record that was changed after it was sealed; it is marked as such
+    #[arg(long)]
+    pub accept_altered: bool,
+
+    /// Print the report as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A file that is not a record, or was changed after it was sealed.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let opened = rtproof_record::read(&args.record)?;
+    let banner = banner(&args.record, &opened, args.accept_altered)?;
+    let report = Report::new(&opened.run);
+    let text = Text::new(args.json);
+    text.print(|to| {
+        render::text::banner(to, banner.as_deref())?;
+        render::text::head(to, &report.machine, &report.findings)?;
+        render::text::measured(to, &report)?;
+        render::text::verdict(to, &report)
+    })?;
+    text.print_json(&report)?;
+    if let Some(path) = &args.html {
+        render::file::write_html(path, &opened.run, &report, banner)?;
+    }
+    Ok(exit::of_answer(report.verdict.answer))
+}
+
+/// What must stand above a report of this record; an altered one is refused unless accepted.
+fn banner(path: &Path, opened: &Opened, accept_altered: bool) -> anyhow::Result<Option<String>> {
+    match &opened.state {
+        SealState::Torn => Ok(Some(
+            "This record is torn: its run was cut off, and it was never sealed. What follows is \
+             what was written by then."
+                .into(),
+        )),
+        SealState::Altered { why } if accept_altered => {
+            Ok(Some(format!("This record was altered after it was sealed: {why}.")))
+        }
+        SealState::Altered { why } => anyhow::bail!(
+            "{}: altered after it was sealed: {why}. It proves nothing; to look at it all the same \
+             add --accept-altered",
+            path.display()
+        ),
+        SealState::Sealed { .. } => rejudged(opened),
+    }
+}
+
+/// Says so when this version judges otherwise than the run did.
+fn rejudged(opened: &Opened) -> anyhow::Result<Option<String>> {
+    let Some(stored) = &opened.judgement else { return Ok(None) };
+    let report = Report::new(&opened.run);
+    let same = serde_json::to_string(&report.verdict)? == stored.verdict_json;
+    let version = &opened.run.meta.tool_version;
+    let banner = format!(
+        "rtproof {} judges this record otherwise than rtproof {version} did at its end: {}",
+        env!("CARGO_PKG_VERSION"),
+        stored.summary
+    );
+    Ok((!same).then_some(banner))
+}
+
+/// Opens a record that must be whole.
+pub(crate) fn open_whole(path: &Path) -> anyhow::Result<Opened> {
+    let opened = rtproof_record::read(path)?;
+    banner(path, &opened, false).context("not exported")?;
+    Ok(opened)
+}

@@ -1,0 +1,76 @@
+//! Exit codes: what a script may rely on.
+
+use rtproof_judge::{Answer, Finding, Status};
+
+/// Accepted, or done where nothing was to be judged.
+pub const ACCEPTED: u8 = 0;
+/// The tool failed.
+pub const FAILED: u8 = 1;
+/// The machine failed: refused, or bad findings.
+pub const REFUSED: u8 = 2;
+/// Cannot tell: not proven, or unknown.
+pub const NOT_PROVEN: u8 = 3;
+/// The command line is wrong (`EX_USAGE` of sysexits.h), so that 2 stays the verdict's.
+pub const USAGE: u8 = 64;
+
+/// Every exit code: number, name, meaning.
+pub const CODES: &[(u8, &str, &str)] = &[
+    (
+        ACCEPTED,
+        "accepted",
+        "`prove`: accepted, or measured with no budget to judge; `check`: no bad finding; else \
+         done",
+    ),
+    (
+        FAILED,
+        "failed",
+        "rtproof itself failed: an unwritable record, a full disk, an unreadable file",
+    ),
+    (REFUSED, "refused", "the machine failed: `prove` refused it, `check` has bad findings"),
+    (
+        NOT_PROVEN,
+        "not proven",
+        "cannot tell: `prove` measured too little or without the rights, `check` could not read \
+         what it needs",
+    ),
+    (USAGE, "usage", "the command line is wrong; nothing was done"),
+];
+
+/// Exit code of a verdict.
+#[must_use]
+pub const fn of_answer(answer: Answer) -> u8 {
+    match answer {
+        Answer::Accepted | Answer::NotJudged => ACCEPTED,
+        Answer::Refused => REFUSED,
+        Answer::NotProven => NOT_PROVEN,
+    }
+}
+
+/// Exit code of an audit.
+#[must_use]
+pub fn of_findings(findings: &[Finding]) -> u8 {
+    let any = |status| findings.iter().any(|finding| finding.status == status);
+    match () {
+        () if any(Status::Bad) => REFUSED,
+        () if any(Status::Unknown) => NOT_PROVEN,
+        () => ACCEPTED,
+    }
+}
+
+/// The command line is wrong; printed plainly, with exit code [`USAGE`].
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// A usage error as the error of a command.
+#[must_use]
+pub fn usage(text: impl Into<String>) -> anyhow::Error {
+    Usage(text.into()).into()
+}

@@ -1,0 +1,284 @@
+//! What the housekeeping thread does once a second: slots, host counters, loads, placement.
+
+use std::path::PathBuf;
+
+use rtproof_host::{HostSample, HostSampler, facts::tasks::Policy};
+use rtproof_measure::{
+    Session, Started,
+    loads::{Outcome, Runner, Running, Settings},
+};
+use rtproof_record::{
+    Options, Origin, Start, Tick, WriteError,
+    run::{HostCpuSecond, HostSecond, Load, Note, ThreadEnd, ThreadInfo},
+};
+
+use super::{convert, notes, output::Output, progress};
+use crate::commands::{load_worker, prove::Args};
+
+/// A measured thread as it is watched.
+#[derive(Clone, Debug)]
+struct Watched {
+    info: ThreadInfo,
+    lost: bool,
+    policy_noted: bool,
+}
+
+/// A load that runs.
+struct Live {
+    running: Running,
+    from_ns: u64,
+}
+
+/// The collector of a run.
+pub(crate) struct Collector {
+    options: Options,
+    sampler: HostSampler,
+    settings: Settings,
+    watched: Vec<Watched>,
+    loads: Vec<Live>,
+    phase: Option<usize>,
+    pending: Tick,
+    worst: Option<(u64, u32)>,
+    missed: u64,
+    late: u64,
+    failure: Option<WriteError>,
+}
+
+/// What is left when the threads have ended.
+pub(crate) struct Collected {
+    pub(crate) tick: Tick,
+    pub(crate) ends: Vec<(u32, ThreadEnd)>,
+    pub(crate) failure: Option<WriteError>,
+}
+
+impl Collector {
+    pub(crate) fn new(
+        options: &Options,
+        args: &Args,
+        output: &Output,
+        sampler: HostSampler,
+        facts: &rtproof_host::Facts,
+        early: Vec<Note>,
+    ) -> Self {
+        let cache =
+            |cpu: &rtproof_host::facts::cpu::Cpu| cpu.last_level_cache_bytes.value().copied();
+        let settings = Settings {
+            cpus: options.load_cpus.clone(),
+            dir: args.load_dir.clone().unwrap_or_else(|| output.folder().to_owned()),
+            memory_available: facts.memory.available_bytes.value().copied().unwrap_or(256 << 20),
+            llc_bytes: facts.cpus.cpus.iter().filter_map(cache).max().unwrap_or(0),
+            worker_command: (PathBuf::from("/proc/self/exe"), vec![load_worker::NAME.into()]),
+        };
+        Self {
+            options: options.clone(),
+            sampler,
+            settings,
+            watched: Vec::new(),
+            loads: Vec::new(),
+            phase: None,
+            pending: Tick { notes: early, ..Tick::default() },
+            worst: None,
+            missed: 0,
+            late: 0,
+            failure: None,
+        }
+    }
+
+    /// Puts the threads into the record.
+    pub(crate) fn announce(&mut self, started: &[Started], workload: &str, origin: Origin) {
+        self.pending.origin = Some(origin);
+        let (n, period_ns) = (started.len() as u64, self.options.period_ns);
+        for started in started {
+            let first_due_ns = match self.options.start {
+                Start::Staggered => u64::from(started.number) * period_ns / n,
+                Start::Aligned => 0,
+            };
+            let info = convert::info(started, period_ns, first_due_ns, workload);
+            self.pending.started.push(info.clone());
+            self.watched.push(Watched { info, lost: false, policy_noted: false });
+        }
+    }
+
+    /// Remembers that nothing can be written any more.
+    pub(crate) fn record_failed(&mut self, error: WriteError) {
+        self.failure = Some(error);
+    }
+
+    /// What the last second brought.
+    pub(crate) fn tick(&mut self, session: &mut Session, now_ns: u64) -> Tick {
+        self.take_slots(session);
+        self.pending.host = Some(host_second(self.sampler.sample(now_ns)));
+        self.watch_threads(session, now_ns);
+        self.watch_loads(now_ns);
+        std::mem::take(&mut self.pending)
+    }
+
+    fn take_slots(&mut self, session: &mut Session) {
+        let origin_ns = session.origin_ns();
+        let mut taken = Vec::new();
+        session.collect(|number, slot| taken.push(convert::second(number, slot, origin_ns)));
+        taken.into_iter().for_each(|tick| self.take(tick));
+    }
+
+    fn take(&mut self, tick: rtproof_record::ThreadTick) {
+        let totals = &tick.second.totals;
+        self.missed += totals.missed;
+        self.late += totals.late();
+        let cpu = self.watched.get(tick.number as usize).map_or(0, |watched| watched.info.cpu);
+        if let Some(max_ns) =
+            totals.wake.max().filter(|&max| self.worst.is_none_or(|(w, _)| max > w))
+        {
+            self.worst = Some((max_ns, cpu));
+        }
+        self.pending.threads.push(tick);
+    }
+
+    /// Ends threads that are no longer where they were put, and notes changes made from outside.
+    fn watch_threads(&mut self, session: &Session, now_ns: u64) {
+        let online = self.sampler.online();
+        for watched in self.watched.iter_mut().filter(|watched| !watched.lost) {
+            let placement = self.sampler.thread_placement(watched.info.tid);
+            // A thread that has ended has no placement.
+            let Some(placement) = placement.value() else { continue };
+            let cpu = watched.info.cpu;
+            let is_online = online.value().is_none_or(|online| online.contains(cpu));
+            if placement.cpu != cpu || !is_online {
+                watched.lost = true;
+                session.stop_one(watched.info.number);
+                self.pending.notes.push(notes::cpu_lost(now_ns, cpu, placement.cpu, is_online));
+            }
+            let as_started = placement.priority == watched.info.priority
+                && placement.policy.is_none_or(|policy| policy == watched.info.policy);
+            if !as_started && !watched.policy_noted {
+                watched.policy_noted = true;
+                let to = policy_text(placement.policy, placement.priority);
+                self.pending.notes.push(notes::policy_changed(now_ns, cpu, &to));
+            }
+        }
+    }
+
+    /// Starts and stops loads when a phase begins.
+    pub(crate) fn enter_phase(&mut self, now_ns: u64) {
+        let at = self.options.phases.iter().position(|p| (p.from_ns..p.to_ns).contains(&now_ns));
+        if at.is_none() || at == self.phase {
+            return;
+        }
+        self.stop_loads(now_ns);
+        self.phase = at;
+        let specs = at.map(|i| self.options.phases[i].loads.clone()).unwrap_or_default();
+        for text in specs {
+            // The text was made from a parsed load.
+            let Ok(spec) = text.parse() else { continue };
+            match Runner::start(&spec, &self.settings) {
+                Ok(running) => self.loads.push(Live { running, from_ns: now_ns }),
+                Err(error) => {
+                    self.pending.notes.push(notes::load(now_ns, &text, &error.to_string()));
+                }
+            }
+        }
+    }
+
+    /// The next time at which a phase begins.
+    pub(crate) fn next_edge_ns(&self, now_ns: u64) -> Option<u64> {
+        self.options.phases.iter().map(|phase| phase.from_ns).filter(|&from| from > now_ns).min()
+    }
+
+    fn watch_loads(&mut self, now_ns: u64) {
+        for live in &mut self.loads {
+            if let Some(error) = live.running.poll() {
+                let name = live.running.spec().to_string();
+                self.pending.notes.push(notes::load(now_ns, &name, &error.to_string()));
+            }
+            self.pending.loads.push(load_so_far(live, now_ns));
+        }
+    }
+
+    fn stop_loads(&mut self, now_ns: u64) {
+        let (running, starts): (Vec<_>, Vec<_>) =
+            self.loads.drain(..).map(|live| (live.running, live.from_ns)).unzip();
+        for (outcome, from_ns) in Runner::stop_all(running).into_iter().zip(starts) {
+            if let Some(error) = &outcome.error {
+                let noted =
+                    |note: &Note| note.id == "load-failed" && note.text.contains(&outcome.name);
+                if !self.pending.notes.iter().any(noted) {
+                    self.pending.notes.push(notes::load(now_ns, &outcome.name, error));
+                }
+            }
+            self.pending.loads.push(load_at_end(outcome, from_ns, now_ns));
+        }
+    }
+
+    /// The state that the progress line shows.
+    pub(crate) fn progress(&self, now_ns: u64) -> progress::State<'_> {
+        progress::State {
+            at_ns: now_ns,
+            phase: self.phase.map_or("", |i| &self.options.phases[i].name),
+            worst: self.worst,
+            missed: self.missed,
+            late: self.options.requirement.budget_ns.map(|_| self.late),
+        }
+    }
+
+    /// Ends the threads if they still run, then the loads, and hands out what is left.
+    pub(crate) fn finish(mut self, mut session: Session, now_ns: impl Fn() -> u64) -> Collected {
+        session.stop();
+        let origin_ns = session.origin_ns();
+        self.take_slots(&mut session);
+        let mut last = Vec::new();
+        let reports =
+            session.finish(|number, slot| last.push(convert::second(number, slot, origin_ns)));
+        last.into_iter()
+            .filter(|tick| tick.second.totals.accounted() > 0)
+            .for_each(|tick| self.take(tick));
+        let at_ns = now_ns();
+        self.stop_loads(at_ns);
+        self.pending.host = Some(host_second(self.sampler.sample(at_ns)));
+        let lost = |number: u32| self.watched.get(number as usize).is_some_and(|w| w.lost);
+        let ends = reports.iter().map(|r| (r.number, convert::end(r, lost(r.number)))).collect();
+        Collected { tick: self.pending, ends, failure: self.failure }
+    }
+}
+
+fn policy_text(policy: Option<Policy>, priority: u32) -> String {
+    match policy {
+        Some(Policy::Fifo) => format!("SCHED_FIFO {priority}"),
+        Some(Policy::Rr) => format!("SCHED_RR {priority}"),
+        Some(Policy::Deadline) => "SCHED_DEADLINE".into(),
+        Some(Policy::Other) => "SCHED_OTHER".into(),
+        _ => format!("another policy (priority {priority})"),
+    }
+}
+
+fn load_so_far(live: &Live, now_ns: u64) -> Load {
+    let (work, unit) = live.running.work();
+    Load {
+        name: live.running.spec().to_string(),
+        detail: live.running.detail().into(),
+        unit: unit.into(),
+        work,
+        from_ns: live.from_ns,
+        to_ns: now_ns,
+        error: None,
+    }
+}
+
+fn load_at_end(outcome: Outcome, from_ns: u64, to_ns: u64) -> Load {
+    let Outcome { name, detail, unit, work, error } = outcome;
+    Load { name, detail, unit, work, from_ns, to_ns, error }
+}
+
+fn host_second(sample: HostSample) -> HostSecond {
+    let cpu = |cpu: rtproof_host::sample::HostCpuSample| HostCpuSecond {
+        cpu: cpu.cpu,
+        busy_ms: cpu.busy_ms,
+        steal_ms: cpu.steal_ms,
+        freq_hz: cpu.freq_hz,
+    };
+    HostSecond {
+        at_ns: sample.at_ns,
+        interrupts: sample.interrupts,
+        context_switches: sample.context_switches,
+        temp_max_mc: sample.temp_max_mc,
+        cpus: sample.cpus.into_iter().map(cpu).collect(),
+    }
+}

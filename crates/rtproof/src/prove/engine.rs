@@ -1,0 +1,206 @@
+//! The run itself, from the first calibration to the last wake-up, on the housekeeping side.
+//!
+//! One thread, awake once a second and at the edges of load phases: it empties the slots of the
+//! measuring threads, reads the host's counters, looks after the loads, and hands a tick to the
+//! thread that writes the record.
+
+use anyhow::Context;
+use rtproof_host::{Facts, HostSampler, Root, facts::tasks::Policy, pm_qos};
+use rtproof_measure::{Plan, Session, calibrate, thread::pin_all, workloads};
+use rtproof_record::{Head, Options, Origin, Snapshot, Start, Writer, run::Meta, run::RunEnd};
+use rustix::thread::ClockId;
+
+use super::{
+    collect::Collector,
+    convert,
+    finish::{self, Finishing},
+    notes,
+    output::Output,
+    progress::Progress,
+    signals::Signals,
+    writer::WriterThread,
+};
+use crate::commands::prove::Args;
+
+/// How long after each whole second the collector wakes: the slots of that second are full then.
+const AFTER_NS: u64 = 50_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Measures. What it returns is complete on disk but not judged.
+///
+/// # Errors
+/// When the record cannot be written or the threads cannot run. Nothing is left behind but, once it
+/// was begun, the record.
+pub fn measure(
+    root: &Root,
+    facts: Facts,
+    options: &Options,
+    args: &Args,
+    output: &Output,
+) -> anyhow::Result<Finishing> {
+    let signals = Signals::catch().context("cannot catch signals")?;
+    let workload = workloads::WORKLOADS[0];
+    let plan = Plan {
+        cpus: options.cpus.as_slice().to_vec(),
+        policy: if options.policy == Policy::Fifo {
+            rtproof_measure::Policy::Fifo
+        } else {
+            rtproof_measure::Policy::Other
+        },
+        priority: options.priority,
+        period_ns: options.period_ns,
+        duration_ns: options.duration_ns,
+        staggered: options.start == Start::Staggered,
+        budget_ns: options.requirement.budget_ns,
+        workload,
+    };
+    let first_cpu = plan.cpus[0];
+    let cost = calibrate::calibrate(first_cpu, plan.policy, plan.priority)
+        .with_context(|| format!("cannot run on CPU {first_cpu}"))?;
+    let cost = convert::cost(&cost);
+    let mut early_notes = notes::of_cost(options, &cost);
+    if !options.housekeeping.intersection(&options.cpus).is_empty() {
+        early_notes.push(notes::no_housekeeping());
+    }
+    let sampler = HostSampler::new(root, &facts, &options.cpus);
+    early_notes.extend(sampler.skipped().iter().map(|what| notes::not_sampled(what)));
+    // Kept until the end of the run: the kernel forgets the limit when the file is closed.
+    let dma_latency = options.dma_latency_us.map(|us| pm_qos::hold(root, us));
+    if let Some(Err(error)) = &dma_latency {
+        early_notes.push(notes::no_dma_latency(&error.to_string()));
+    }
+    let meta = Meta {
+        run_id: run_id()?,
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        command: std::env::args().collect(),
+        started_realtime_ns: clock_ns(ClockId::Realtime),
+        started_monotonic_ns: 0,
+        ended: None,
+    };
+    let head = Head { meta, options: options.clone(), facts: snapshot(&facts), cost };
+    // From here on this thread and what it starts stay off the measured CPUs. A refusal changes
+    // where the tool's own work runs, not what is measured.
+    let _ = pin_all(options.housekeeping.as_slice());
+    let writer = Writer::create(&output.record, &head)?;
+    let session = match Session::start(&plan) {
+        Ok(session) => session,
+        Err(error) => return Err(discard(output, error.into())),
+    };
+    let origin_ns = session.origin_ns();
+    let realtime_ns = clock_ns(ClockId::Realtime) + origin_ns - clock_ns(ClockId::Monotonic);
+    early_notes.extend(notes::of_start(options, session.started()));
+    let mut collector = Collector::new(options, args, output, sampler, &facts, early_notes);
+    collector.announce(
+        session.started(),
+        workload.name(),
+        Origin { realtime_ns, monotonic_ns: origin_ns },
+    );
+    let writer = WriterThread::start(writer).context("cannot start the writing thread")?;
+    let mut rig = Rig { session, collector, writer };
+    let ended = rig.run(&signals, options);
+    let finishing = rig.finish(root, ended, output);
+    drop(dma_latency);
+    finishing
+}
+
+/// What runs during a measurement.
+struct Rig {
+    session: Session,
+    collector: Collector,
+    writer: WriterThread,
+}
+
+impl Rig {
+    /// Ticks until the threads have ended or must end.
+    fn run(&mut self, signals: &Signals, options: &Options) -> RunEnd {
+        let origin_ns = self.session.origin_ns();
+        let mut progress = Progress::new(options.duration_ns);
+        let mut next_tick_ns = SECOND_NS + AFTER_NS;
+        let ended = loop {
+            let now_ns = clock_ns(ClockId::Monotonic).saturating_sub(origin_ns);
+            if now_ns >= next_tick_ns {
+                self.writer.tick(self.collector.tick(&mut self.session, now_ns));
+                progress.show(&self.collector.progress(now_ns));
+                next_tick_ns = (now_ns - AFTER_NS) / SECOND_NS * SECOND_NS + SECOND_NS + AFTER_NS;
+            }
+            self.collector.enter_phase(now_ns);
+            if self.session.is_finished() {
+                break RunEnd::Complete;
+            }
+            if let Some(signal) = signals.came() {
+                break RunEnd::Interrupted { signal: signal.into() };
+            }
+            if let Some(error) = self.writer.failure() {
+                let why = format!("the record could not be written: {error}");
+                self.collector.record_failed(error);
+                break RunEnd::Aborted { why };
+            }
+            let edge_ns = self.collector.next_edge_ns(now_ns).unwrap_or(u64::MAX);
+            let end_ns = now_ns.max(options.duration_ns) + AFTER_NS;
+            sleep_until(origin_ns + next_tick_ns.min(edge_ns).min(end_ns));
+        };
+        progress.done();
+        ended
+    }
+
+    /// Ends everything and closes the record.
+    fn finish(self, root: &Root, ended: RunEnd, output: &Output) -> anyhow::Result<Finishing> {
+        let origin_ns = self.session.origin_ns();
+        let now_ns = || clock_ns(ClockId::Monotonic).saturating_sub(origin_ns);
+        let collected = self.collector.finish(self.session, now_ns);
+        finish::close(root, collected, self.writer, ended, output)
+    }
+}
+
+/// Sleeps; returns early when a signal comes.
+fn sleep_until(at_ns: u64) {
+    let at = rustix::time::Timespec {
+        tv_sec: (at_ns / SECOND_NS).cast_signed(),
+        tv_nsec: (at_ns % SECOND_NS).cast_signed(),
+    };
+    let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &at);
+}
+
+pub(super) fn clock_ns(clock: ClockId) -> u64 {
+    let now = rustix::time::clock_gettime(clock);
+    now.tv_sec.unsigned_abs() * SECOND_NS + now.tv_nsec.unsigned_abs()
+}
+
+/// The machine now, as document and as rows.
+pub(super) fn snapshot(facts: &Facts) -> Snapshot {
+    let rows = facts.rows();
+    let condition_id = Some(rtproof_host::flatten::condition_id(&rows));
+    let rows = rows.into_iter().map(|row| rtproof_record::FactRow {
+        key: row.key,
+        state: word(&row.state),
+        value: Some(row.value),
+        path: row.path,
+        class: word(&row.class),
+    });
+    Snapshot { facts: facts.clone(), rows: rows.collect(), condition_id }
+}
+
+/// A name as records spell it.
+fn word(name: &impl serde::Serialize) -> String {
+    serde_json::to_value(name).ok().and_then(|v| v.as_str().map(Into::into)).unwrap_or_default()
+}
+
+/// 128 random bits as hex.
+fn run_id() -> anyhow::Result<String> {
+    let mut bytes = [0_u8; 16];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .context("no random bits for the identity of the run")?;
+    anyhow::ensure!(got == bytes.len(), "too few random bits for the identity of the run");
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Removes a record that holds no run.
+fn discard(output: &Output, error: anyhow::Error) -> anyhow::Error {
+    match std::fs::remove_file(&output.record) {
+        Ok(()) => error,
+        Err(left) => error.context(format!(
+            "{}: this empty record could not be removed ({left})",
+            output.record.display()
+        )),
+    }
+}

@@ -1,0 +1,14 @@
+//! The measurement behind `prove`: options, threads, loads, record, one file each.
+
+mod collect;
+mod convert;
+mod engine;
+pub mod finish;
+mod notes;
+pub mod output;
+mod progress;
+pub mod resolve;
+mod signals;
+mod writer;
+
+pub use engine::measure;

@@ -1,0 +1,122 @@
+//! What a user must know of a run, each with the next step to take.
+
+use rtproof_judge::units;
+use rtproof_measure::{Policy, Started};
+use rtproof_record::{Options, run::Cost, run::Note};
+
+fn note(at_ns: u64, id: &str, weakens: bool, text: String) -> Note {
+    Note { at_ns, id: id.into(), text, weakens }
+}
+
+/// Before the start: what the costs say of the options.
+pub(crate) fn of_cost(options: &Options, cost: &Cost) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if options.period_ns < cost.floor_ns {
+        let text = format!(
+            "The period of {} is below what this machine turns round ({}): wake-ups are missed \
+             because \
+             of the measuring itself. Choose a longer --period.",
+            units::ns(options.period_ns),
+            units::ns(cost.floor_ns)
+        );
+        notes.push(note(0, "period-below-floor", true, text));
+    }
+    if cost.clock_getres_ns > 1000 {
+        let text = format!(
+            "Timers have a resolution of {}: high-resolution timers are off, and every wake-up \
+             waits for \
+             the tick.",
+            units::ns(cost.clock_getres_ns)
+        );
+        notes.push(note(0, "low-resolution-timers", false, text));
+    }
+    notes
+}
+
+/// After the threads have started: what they asked for and did not get.
+pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let cpus = |those: Vec<&Started>| {
+        rtproof_host::CpuList::new(those.iter().map(|started| started.cpu)).to_string()
+    };
+    let unpolicied: Vec<_> = started.iter().filter(|s| s.policy_error.is_some()).collect();
+    if let Some(first) = unpolicied.first() {
+        let got = match first.policy {
+            Policy::Fifo => format!("SCHED_FIFO {}", first.priority),
+            Policy::Other => "SCHED_OTHER, without any real-time priority".into(),
+        };
+        let text = format!(
+            "The right to SCHED_FIFO {} is missing ({}): CPUs {} were measured with {got}. Run \
+             as root, \
+             or raise rtprio in /etc/security/limits.d.",
+            options.priority,
+            first.policy_error.clone().unwrap_or_default(),
+            cpus(unpolicied.clone()),
+        );
+        notes.push(note(0, "no-rt-right", true, text));
+    }
+    let unlocked: Vec<_> = started.iter().filter(|s| s.lock_error.is_some()).collect();
+    if let Some(first) = unlocked.first() {
+        let text = format!(
+            "Memory is not locked ({}): page faults may delay the threads of CPUs {}. Raise \
+             memlock in \
+             /etc/security/limits.d.",
+            first.lock_error.clone().unwrap_or_default(),
+            cpus(unlocked.clone()),
+        );
+        notes.push(note(0, "memory-not-locked", false, text));
+    }
+    if options.policy == rtproof_host::facts::tasks::Policy::Other {
+        let text =
+            "Measured with SCHED_OTHER, as asked: timer slack (50 µs by default) is part of \
+                    every latency."
+                .into();
+        notes.push(note(0, "sched-other", false, text));
+    }
+    notes
+}
+
+/// The tool's own work shares a CPU with what it measures.
+pub(crate) fn no_housekeeping() -> Note {
+    let text =
+        "Every usable CPU is measured: rtproof's own work, once a second, shares a CPU with a \
+                measured thread. Leave one out with --cpus to avoid that."
+            .into();
+    note(0, "no-housekeeping-cpu", false, text)
+}
+
+/// Host counters that are left out because reading them would disturb the measured CPUs.
+pub(crate) fn not_sampled(what: &str) -> Note {
+    note(0, "not-sampled", false, what.into())
+}
+
+/// /dev/cpu_dma_latency could not be held.
+pub(crate) fn no_dma_latency(error: &str) -> Note {
+    let text =
+        format!("--dma-latency was not applied: {error}. The run measures the machine as it is.");
+    note(0, "no-dma-latency", true, text)
+}
+
+/// A load failed or did nothing.
+pub(crate) fn load(at_ns: u64, name: &str, error: &str) -> Note {
+    note(at_ns, "load-failed", true, format!("Load {name}: {error}"))
+}
+
+/// A thread is not where it was put.
+pub(crate) fn cpu_lost(at_ns: u64, cpu: u32, now_on: u32, online: bool) -> Note {
+    let what = if online { "was taken off it" } else { "lost it: it went offline" };
+    let text = format!(
+        "The thread of CPU {cpu} {what} {} after the start and ran on CPU {now_on}: it was ended.",
+        units::duration(at_ns)
+    );
+    note(at_ns, "cpu-lost", true, text)
+}
+
+/// A thread was given another policy or priority from outside.
+pub(crate) fn policy_changed(at_ns: u64, cpu: u32, to: &str) -> Note {
+    let text = format!(
+        "Something else gave the measured thread of CPU {cpu} {to}, {} after the start.",
+        units::duration(at_ns)
+    );
+    note(at_ns, "policy-changed", true, text)
+}

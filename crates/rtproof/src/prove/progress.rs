@@ -1,0 +1,90 @@
+//! The line that shows a run under way, on stderr: rewritten on a terminal, now and then elsewhere.
+
+use std::io::{IsTerminal, Write};
+
+use rtproof_judge::units;
+
+/// Lines printed over a run where stderr is not a terminal.
+const LINES: u64 = 10;
+/// Cells of the bar.
+const CELLS: u64 = 20;
+
+/// Progress of a run.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    terminal: bool,
+    duration_ns: u64,
+    lines_done: u64,
+    shown: bool,
+}
+
+/// What is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct State<'a> {
+    pub(crate) at_ns: u64,
+    pub(crate) phase: &'a str,
+    pub(crate) worst: Option<(u64, u32)>,
+    pub(crate) missed: u64,
+    pub(crate) late: Option<u64>,
+}
+
+impl Progress {
+    pub(crate) fn new(duration_ns: u64) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        Self { terminal, duration_ns, lines_done: 0, shown: false }
+    }
+
+    /// Shows a state, if it is time to.
+    pub(crate) fn show(&mut self, state: &State<'_>) {
+        let at_ns = state.at_ns.min(self.duration_ns);
+        let step = u128::from(at_ns) * u128::from(LINES) / u128::from(self.duration_ns);
+        let step = u64::try_from(step).unwrap_or(LINES);
+        if !self.terminal && step <= self.lines_done {
+            return;
+        }
+        self.lines_done = step;
+        let line = self.line(at_ns, state);
+        let mut stderr = anstream::stderr().lock();
+        // Progress is a courtesy: a closed stderr must not end a run.
+        let _ = if self.terminal {
+            let width = rustix::termios::tcgetwinsize(std::io::stderr())
+                .map_or(80, |size| usize::from(size.ws_col).max(20));
+            let cut: String = line.chars().take(width - 1).collect();
+            write!(stderr, "\r\x1b[K{cut}")
+        } else {
+            writeln!(stderr, "{line}")
+        };
+        let _ = stderr.flush();
+        self.shown = true;
+    }
+
+    fn line(&self, at_ns: u64, state: &State<'_>) -> String {
+        let filled = u128::from(at_ns) * u128::from(CELLS) / u128::from(self.duration_ns);
+        let filled = usize::try_from(filled).unwrap_or(0);
+        let bar = format!("{}{}", "█".repeat(filled), "░".repeat(CELLS as usize - filled));
+        let mut line = format!(
+            "measuring [{bar}] {} of {}",
+            units::duration(at_ns / 1_000_000_000 * 1_000_000_000),
+            units::duration(self.duration_ns)
+        );
+        if let Some((latency_ns, cpu)) = state.worst {
+            line += &format!("  max {} (CPU {cpu})", units::ns(latency_ns));
+        }
+        line += &format!("  missed {}", units::grouped(state.missed));
+        if let Some(late) = state.late {
+            line += &format!("  late {}", units::grouped(late));
+        }
+        let left_ns =
+            self.duration_ns.saturating_sub(at_ns).div_ceil(1_000_000_000) * 1_000_000_000;
+        line + &format!("  {}  {} left", state.phase, units::duration(left_ns))
+    }
+
+    /// Clears the line.
+    pub(crate) fn done(&self) {
+        if self.terminal && self.shown {
+            let mut stderr = anstream::stderr().lock();
+            let _ = write!(stderr, "\r\x1b[K");
+            let _ = stderr.flush();
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! From arguments and facts to options: every default decided, every impossible wish refused.
+
+use rtproof_host::{CpuList, Facts, facts::tasks::Policy};
+use rtproof_measure::loads::LoadSet;
+use rtproof_record::{Options, Requirement, Start, options::Phase};
+
+use crate::{
+    commands::prove::{Args, PolicyArg, StartArg, online_cpus},
+    exit,
+};
+
+/// The load of `prove` after the idle third.
+const DEFAULT_LOAD: &str = "cpu+memory+net+disk";
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Decides everything that a run needs to know.
+///
+/// # Errors
+/// Usage errors: CPUs that are not there, a period longer than the run.
+pub fn options(args: &Args, facts: &Facts) -> anyhow::Result<Options> {
+    if args.period_ns > args.duration_ns {
+        return Err(exit::usage("--period is longer than --for: no wake-up would be measured"));
+    }
+    let cpus = match &args.cpus {
+        Some(list) => online_cpus(list, "--cpus", facts)?,
+        None => default_cpus(facts)?,
+    };
+    let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
+    let online = facts.cpus.online.value().cloned().unwrap_or_default();
+    let load_cpus = match &args.load_cpus {
+        Some(list) => online_cpus(list, "--load-cpus", facts)?,
+        None => or_all(allowed(facts, &online).difference(&isolated), &cpus),
+    };
+    let others = online.difference(&cpus).difference(&isolated);
+    let (policy, priority) = match args.policy {
+        PolicyArg::Fifo => (Policy::Fifo, args.priority),
+        PolicyArg::Other => (Policy::Other, 0),
+    };
+    Ok(Options {
+        housekeeping: or_all(allowed(facts, &online).intersection(&others), &others),
+        load_cpus,
+        policy,
+        priority,
+        period_ns: args.period_ns,
+        duration_ns: args.duration_ns,
+        start: match args.start {
+            StartArg::Staggered => Start::Staggered,
+            StartArg::Aligned => Start::Aligned,
+        },
+        dma_latency_us: args.dma_latency_us,
+        phases: phases(args)?,
+        requirement: Requirement {
+            budget_ns: args.budget_ns,
+            class: args.class.into(),
+            confidence_ppm: args.confidence_ppm,
+            rate_per_1000h: args.rate_per_1000h,
+        },
+        cpus,
+    })
+}
+
+fn or_all(list: CpuList, all: &CpuList) -> CpuList {
+    if list.is_empty() { all.clone() } else { list }
+}
+
+fn allowed(facts: &Facts, online: &CpuList) -> CpuList {
+    facts.cpus.allowed.value().map_or_else(|| online.clone(), |a| a.intersection(online))
+}
+
+/// The isolated CPUs if there are any, else those that this process may use.
+fn default_cpus(facts: &Facts) -> anyhow::Result<CpuList> {
+    let Some(online) = facts.cpus.online.value() else {
+        let why = facts.cpus.online.why_unknown().unwrap_or_default();
+        let path = &facts.cpus.online.path;
+        return Err(exit::usage(format!("{path}: {why}; name the CPUs to measure with --cpus")));
+    };
+    let isolated = facts.cpus.isolated.value().map(|list| list.intersection(online));
+    match isolated {
+        Some(isolated) if !isolated.is_empty() => Ok(isolated),
+        _ => Ok(or_all(allowed(facts, online), online)),
+    }
+}
+
+/// The phases of the run. Edges fall on whole seconds, as the seconds of the record do.
+fn phases(args: &Args) -> anyhow::Result<Vec<Phase>> {
+    let end_ns = args.duration_ns;
+    let phase = |set: &LoadSet, from_ns, to_ns| Phase {
+        name: if set.is_idle() { "idle".into() } else { set.to_string() },
+        loads: match set.is_idle() {
+            true => Vec::new(),
+            false => set.as_slice().iter().map(ToString::to_string).collect(),
+        },
+        from_ns,
+        to_ns,
+    };
+    if let Some(set) = &args.load {
+        return Ok(vec![phase(set, 0, end_ns)]);
+    }
+    let third_ns = end_ns / 3;
+    let edge_ns = if third_ns >= SECOND_NS { third_ns / SECOND_NS * SECOND_NS } else { third_ns };
+    let (idle, load): (LoadSet, LoadSet) = ("idle".parse()?, DEFAULT_LOAD.parse()?);
+    Ok(vec![phase(&idle, 0, edge_ns), phase(&load, edge_ns, end_ns)])
+}

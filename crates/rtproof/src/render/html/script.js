@@ -1,0 +1,50 @@
+// Conveniences only: every number and picture is there without this.
+(() => {
+  const units = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
+  const ns = v => { const [f, n] = units.find(u => v >= u[0]) || units[3]; return +(v / f).toPrecision(3) + ' ' + n; };
+  const show = {
+    ns, time: v => (v / 1e9).toFixed(1) + ' s', number: v => +v.toPrecision(3) + '',
+    count: v => Math.max(0, Math.round(v)).toLocaleString('en').replaceAll(',', '\u202f'),
+    nines: v => { const p = 100 - 100 / v; return p.toFixed(Math.max(1, Math.ceil(Math.log10(v)) - 1)) + ' %'; },
+  };
+  const tip = document.createElement('div');
+  tip.className = 'tip'; tip.hidden = true; tip.setAttribute('aria-hidden', 'true');
+  document.body.append(tip);
+  const value = (axis, at) => {
+    const [kind, low, high, from, to, unit] = axis.split(' ');
+    const p = (at - from) / (to - from);
+    if (!unit || p < 0 || p > 1) return null;
+    return show[unit](kind === 'log' ? low * Math.pow(high / low, p) : +low + p * (high - low));
+  };
+  for (const svg of document.querySelectorAll('svg.chart')) {
+    svg.addEventListener('pointermove', event => {
+      const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const texts = [value(svg.dataset.x, point.x), value(svg.dataset.y, point.y)].filter(text => text !== null);
+      const cpu = event.target.closest('[data-cpu]')?.dataset.cpu;
+      if (cpu && !isNaN(cpu)) texts.unshift('CPU ' + cpu);
+      tip.hidden = texts.length < 2 - !svg.dataset.y.trim().match(/[a-z]$/);
+      tip.textContent = texts.join(' · ');
+      tip.style.left = Math.min(event.pageX + 14, document.documentElement.clientWidth - tip.offsetWidth - 8) + 'px';
+      tip.style.top = event.pageY + 14 + 'px';
+    });
+    svg.addEventListener('pointerleave', () => { tip.hidden = true; });
+  }
+  for (const entry of document.querySelectorAll('.legend li[data-cpu]')) {
+    const lines = entry.closest('figure').querySelectorAll(`.series[data-cpu="${entry.dataset.cpu}"]`);
+    entry.addEventListener('pointerenter', () => lines.forEach(line => line.classList.add('lit')));
+    entry.addEventListener('pointerleave', () => lines.forEach(line => line.classList.remove('lit')));
+  }
+  if (navigator.clipboard) for (const pre of document.querySelectorAll('.finding pre.code')) {
+    const button = document.createElement('button');
+    button.type = 'button'; button.textContent = 'copy';
+    button.addEventListener('click', () => navigator.clipboard.writeText(pre.innerText).then(() => {
+      button.textContent = 'copied'; setTimeout(() => { button.textContent = 'copy'; }, 1500);
+    }, () => {}));
+    const box = document.createElement('div');
+    box.className = 'copy'; pre.replaceWith(box); box.append(pre, button);
+  }
+  const closed = () => document.querySelectorAll('details:not([open]):not(.facts, .numbers)');
+  let opened = [];
+  addEventListener('beforeprint', () => { opened = [...closed()]; opened.forEach(d => { d.open = true; }); });
+  addEventListener('afterprint', () => { opened.forEach(d => { d.open = false; }); opened = []; });
+})();

@@ -1,0 +1,173 @@
+//! The verdict strip: the answer, its reasons and the numbers that it rests on, before all else.
+
+use maud::{Markup, html};
+use rtproof_judge::{Answer, Report, units};
+use rtproof_record::Run;
+
+use super::parts;
+
+/// A number of the strip.
+struct Tile {
+    name: String,
+    value: String,
+    note: String,
+    alarm: bool,
+}
+
+impl Tile {
+    fn new(name: &str, value: String, note: impl Into<String>) -> Self {
+        Self { name: name.into(), value, note: note.into(), alarm: false }
+    }
+
+    fn alarm(mut self, alarm: bool) -> Self {
+        self.alarm = alarm;
+        self
+    }
+}
+
+/// The section.
+pub(super) fn section(run: &Run, report: &Report) -> Markup {
+    let verdict = &report.verdict;
+    let (class, icon) = match verdict.answer {
+        Answer::Accepted => ("accepted", "check"),
+        Answer::Refused => ("refused", "cross"),
+        Answer::NotProven => ("not-proven", "question"),
+        Answer::NotJudged => ("not-judged", "dash"),
+    };
+    html! {
+        section #verdict class={ "verdict " (class) } aria-labelledby="answer" data-answer=(class) {
+            h2 #answer { (parts::icon(icon)) (verdict.answer.text()) }
+            p.sentence { (sentence(&verdict.sentence)) }
+            @if !verdict.reasons.is_empty() {
+                ul.reasons { @for reason in &verdict.reasons { li { (reason) } } }
+            }
+            dl.tiles {
+                @for tile in tiles(run, report) {
+                    div.alarm[tile.alarm] {
+                        dt { (tile.name) }
+                        dd { (tile.value) @if !tile.note.is_empty() { small { (tile.note) } } }
+                    }
+                }
+            }
+            (notes(report))
+        }
+    }
+}
+
+/// The sentence follows the answer in lower case; on a line of its own it starts with a capital.
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string());
+    let dot = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{}{}{dot}", first.unwrap_or_default(), characters.as_str())
+}
+
+fn tiles(run: &Run, report: &Report) -> Vec<Tile> {
+    let basis = &report.verdict.basis;
+    let adds_up = basis.scheduled == basis.sampled + basis.missed;
+    let account = if adds_up { "= sampled + missed" } else { "≠ sampled + missed" };
+    let worst = basis.worst.as_ref();
+    let mut tiles = vec![
+        Tile::new("scheduled", units::grouped(basis.scheduled), account).alarm(!adds_up),
+        Tile::new("sampled", units::grouped(basis.sampled), per_cpu(run)),
+        Tile::new("missed", units::grouped(basis.missed), "due while still late")
+            .alarm(basis.missed > 0),
+        late(report),
+        Tile::new(
+            "worst",
+            worst.map_or(parts::NONE.into(), |worst| units::ns(worst.latency_ns)),
+            worst.map_or(String::new(), |worst| {
+                format!("CPU {}, at {}, {}", worst.cpu, parts::at(worst.due_ns), worst.phase)
+            }),
+        )
+        .alarm(basis.late > 0),
+    ];
+    tiles.extend(quantiles(report));
+    tiles.extend(bounds(report));
+    tiles
+}
+
+fn late(report: &Report) -> Tile {
+    let basis = &report.verdict.basis;
+    match report.options.requirement.budget_ns {
+        None => Tile::new("late", parts::NONE.into(), "no budget given"),
+        Some(budget_ns) => {
+            let groups = match basis.late_clusters {
+                0 => String::new(),
+                1 => ", in 1 group".into(),
+                n => format!(", in {} groups", units::grouped(n)),
+            };
+            let note = format!("later than {}{groups}", units::ns(budget_ns));
+            Tile::new("late", units::grouped(basis.late), note).alarm(basis.late > 0)
+        }
+    }
+}
+
+fn per_cpu(run: &Run) -> String {
+    match run.threads.len() {
+        1 => "on 1 CPU".into(),
+        n => format!("on {n} CPUs"),
+    }
+}
+
+/// The highest three quantiles that the samples carry.
+fn quantiles(report: &Report) -> Vec<Tile> {
+    let carried: Vec<_> = report.all.wake.iter().filter(|q| q.value_ns.is_some()).collect();
+    let shown = carried.iter().skip(carried.len().saturating_sub(3));
+    shown
+        .map(|quantile| {
+            let value = quantile.value_ns.map_or(parts::NONE.into(), units::ns);
+            let note = match (quantile.low_ns, quantile.high_ns) {
+                (Some(low), Some(high)) => format!("{} to {}", units::ns(low), units::ns(high)),
+                (Some(low), None) => format!("above {}, no upper end", units::ns(low)),
+                _ => "no interval at this sample size".into(),
+            };
+            Tile::new(&quantile.q.name(), value, note)
+        })
+        .collect()
+}
+
+fn bounds(report: &Report) -> Vec<Tile> {
+    let basis = &report.verdict.basis;
+    let at =
+        format!("at {} confidence", units::confidence(report.options.requirement.confidence_ppm));
+    let mut tiles = Vec::new();
+    if let Some(share) = basis.late_share_upper {
+        tiles.push(Tile::new("share late, below", units::probability(share), at.clone()));
+    }
+    if let Some(rate) = basis.late_rate_upper_per_hour {
+        tiles.push(Tile::new("rate of late groups, below", units::per_hour(rate), at));
+    }
+    let n_eff = format!("worth {} independent wake-ups", units::grouped(basis.n_eff));
+    tiles.push(Tile::new("exposure", units::duration(basis.exposure_ns), n_eff));
+    match basis.further_ns {
+        Some(0) => tiles.push(Tile::new("longer needed", "none".into(), "long enough")),
+        Some(further_ns) => tiles.push(Tile::new(
+            "longer needed",
+            units::duration(further_ns),
+            "at least, without a late one",
+        )),
+        None => {}
+    }
+    tiles
+}
+
+fn notes(report: &Report) -> Markup {
+    html! {
+        @if !report.notes.is_empty() {
+            details.notes {
+                summary { "Notes of the run (" (report.notes.len()) ")" }
+                ul {
+                    @for note in &report.notes {
+                        li {
+                            code { (note.id) } " "
+                            @if note.at_ns > 0 { span.quiet { "at " (parts::at(note.at_ns)) " " } }
+                            (note.text)
+                            @if note.weakens { strong { " Weakens the verdict." } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

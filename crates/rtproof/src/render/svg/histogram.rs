@@ -1,0 +1,175 @@
+//! The latency histogram: one step line per CPU, counts and latencies logarithmic, the maximum of
+//! each CPU named. The picture that OSADL made the field's own.
+
+use maud::{Markup, html};
+use rtproof_judge::units;
+use rtproof_record::Run;
+use rtproof_stats::Histogram;
+
+use super::{
+    Path,
+    bins::LatencyBins,
+    colours,
+    frame::{About, Frame},
+    labels::{self, Mark},
+    scale::Scale,
+};
+
+/// CPUs drawn, at most: those with the largest maxima.
+pub(crate) const DRAWN_MAX: usize = 64;
+/// Maxima named in the plot, at most.
+const NAMED_MAX: usize = 8;
+
+/// One CPU's line.
+struct Line {
+    cpu: u32,
+    max_ns: u64,
+    colour: Option<usize>,
+    wake: Vec<u64>,
+    deadline: Option<Vec<u64>>,
+}
+
+/// Bins for the histogram of a run; `None` when nothing was measured.
+pub(crate) fn bins(run: &Run) -> Option<LatencyBins> {
+    let histograms = run.threads.iter().flat_map(|thread| [&thread.wake, &thread.missed]);
+    LatencyBins::over(histograms, run.threads.len() > 12)
+}
+
+/// Draws the histogram of a run.
+pub(crate) fn draw(run: &Run, bins: &LatencyBins, title: &str, text: &str) -> Markup {
+    let lines = lines(run, bins);
+    let most = lines.iter().flat_map(|l| l.wake.iter().chain(l.deadline.iter().flatten())).max();
+    let frame = frame(run, bins, most.copied().unwrap_or(1));
+    let about =
+        About { id: "chart-histogram", title, text, series: lines.len(), units: ("ns", "count") };
+    let marks = lines.iter().filter_map(|line| {
+        let colour = line.colour?;
+        let text = format!("CPU {}: {}", line.cpu, units::ns(line.max_ns));
+        Some(Mark { value: line.max_ns as f64, text, class: format!("s{colour}") })
+    });
+    let alone = lines.len() == 1;
+    let body = html! {
+        (frame.y_axis(&frame.y.count_ticks(8.0), "wake-ups per bin"))
+        (frame.x_axis(&frame.x.latency_ticks(13.0), "latency"))
+        // Grey lines first: the coloured ones lie on top.
+        @for line in lines.iter().filter(|line| line.colour.is_none()) {
+            (draw_line(&frame, bins, line, alone))
+        }
+        @for line in lines.iter().rev().filter(|line| line.colour.is_some()) {
+            (draw_line(&frame, bins, line, alone))
+        }
+        (frame.budget_upright(run.options.requirement.budget_ns))
+        (labels::marks(&frame, marks.take(NAMED_MAX).collect()))
+    };
+    frame.root(about, &body)
+}
+
+fn frame(run: &Run, bins: &LatencyBins, most: u64) -> Frame {
+    let (mut low, mut high) = (bins.range(0).0, bins.range(bins.len() - 1).1);
+    let exact = run.threads.iter().filter_map(|thread| thread.totals.wake.max()).max().unwrap_or(0);
+    let budget = run.options.requirement.budget_ns.map_or(high, |ns| ns as f64);
+    high = high.max(exact as f64).max(budget);
+    low = low.min(budget);
+    // Some air, so that neither a peak nor the budget lies on the edge.
+    let air = (high / low).powf(0.02).max(1.05);
+    let x = Scale::Log { low: low / air, high: high * air };
+    let y = Scale::Log { low: 0.7, high: (most as f64 * 1.6).max(10.0) };
+    Frame::wide(420.0, 30.0, x, y)
+}
+
+fn lines(run: &Run, bins: &LatencyBins) -> Vec<Line> {
+    let mut threads: Vec<_> =
+        run.threads.iter().filter(|thread| thread.totals.accounted() > 0).collect();
+    if threads.len() > DRAWN_MAX {
+        threads.sort_by_key(|thread| std::cmp::Reverse(thread.totals.wake.max()));
+        threads.truncate(DRAWN_MAX);
+        threads.sort_by_key(|thread| thread.info.cpu);
+    }
+    let maxima: Vec<u64> =
+        threads.iter().map(|thread| thread.totals.wake.max().unwrap_or(0)).collect();
+    let drawn = threads.iter().zip(&maxima).zip(colours(&maxima));
+    drawn
+        .map(|((thread, &max_ns), colour)| {
+            let wake = bins.counts(&thread.wake);
+            Line {
+                cpu: thread.info.cpu,
+                max_ns,
+                colour,
+                deadline: deadline(&wake, bins, &thread.missed),
+                wake,
+            }
+        })
+        .collect()
+}
+
+/// Wake-up view plus the missed; `None` where nothing was missed.
+fn deadline(wake: &[u64], bins: &LatencyBins, missed: &Histogram) -> Option<Vec<u64>> {
+    let missed_counts = (!missed.is_empty()).then(|| bins.counts(missed))?;
+    Some(wake.iter().zip(missed_counts).map(|(wake, missed)| wake + missed).collect())
+}
+
+fn draw_line(frame: &Frame, bins: &LatencyBins, line: &Line, alone: bool) -> Markup {
+    let class = line.colour.map_or("grey".into(), |colour| format!("s{colour}"));
+    let solid = steps(frame, bins, &line.wake);
+    html! {
+        g class={ "series " (class) } data-cpu=(line.cpu) {
+            title { "CPU " (line.cpu) ", largest " (units::ns(line.max_ns)) }
+            @if alone { path.area d=(solid) {} }
+            path.line d=(solid) {}
+            @if let Some(deadline) = &line.deadline {
+                path.line.dashed d=(differing_steps(frame, bins, &line.wake, deadline)) {}
+            }
+        }
+    }
+}
+
+/// A step line down to the axis wherever a bin is empty.
+fn steps(frame: &Frame, bins: &LatencyBins, counts: &[u64]) -> String {
+    let mut path = Path::default();
+    let mut open = false;
+    for (bin, &n) in counts.iter().enumerate() {
+        let (from, to) = bins.range(bin);
+        if n == 0 {
+            if open {
+                path.down(frame.bottom);
+            }
+            open = false;
+            continue;
+        }
+        if !open {
+            path.to(frame.px_x(from), frame.bottom);
+        }
+        path.down(frame.px_y(n as f64)).across(frame.px_x(to));
+        open = true;
+    }
+    if open {
+        path.down(frame.bottom);
+    }
+    path.finish()
+}
+
+/// The steps of `counts` in the bins where they differ from `base`.
+fn differing_steps(frame: &Frame, bins: &LatencyBins, base: &[u64], counts: &[u64]) -> String {
+    let mut path = Path::default();
+    let mut open = false;
+    for (bin, (&was, &is)) in base.iter().zip(counts).enumerate() {
+        let (from, to) = bins.range(bin);
+        if is != was {
+            let y = frame.px_y(is as f64);
+            if open {
+                path.down(y);
+            } else {
+                let before = if was == 0 { frame.bottom } else { frame.px_y(was as f64) };
+                path.to(frame.px_x(from), before).down(y);
+            }
+            path.across(frame.px_x(to));
+        } else if open {
+            path.down(if was == 0 { frame.bottom } else { frame.px_y(was as f64) });
+        }
+        open = is != was;
+    }
+    if open {
+        path.down(frame.bottom);
+    }
+    path.finish()
+}

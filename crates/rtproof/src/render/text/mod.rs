@@ -1,0 +1,137 @@
+//! The answer as text on stdout.
+
+mod findings;
+mod measured;
+mod verdict;
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use rtproof_judge::{Finding, report::Machine};
+use serde::Serialize;
+
+pub use self::{findings::audit, measured::measured, verdict::verdict};
+use crate::prove::output::Output;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+
+/// Where text goes: stdout, unless JSON was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Text {
+    json: bool,
+}
+
+impl Text {
+    /// Text, or nothing when JSON is to be printed.
+    #[must_use]
+    pub const fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Prints text, unless JSON was asked for.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn print(self, show: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        if self.json {
+            return Ok(());
+        }
+        let mut out = Vec::new();
+        show(&mut out)?;
+        // Colours go where they are wanted: a terminal, and NO_COLOR not set.
+        let mut stdout = anstream::stdout().lock();
+        stdout.write_all(&out)?;
+        stdout.flush()
+    }
+
+    /// Prints JSON, if it was asked for.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn print_json(self, value: &impl Serialize) -> io::Result<()> {
+        if !self.json {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut stdout, value)?;
+        writeln!(stdout)?;
+        stdout.flush()
+    }
+}
+
+/// The machine and its checks: what is printed before anything is measured.
+///
+/// # Errors
+/// When writing fails.
+pub fn head(to: &mut dyn Write, machine: &Machine, findings: &[Finding]) -> io::Result<()> {
+    title(to, machine)?;
+    findings::summary(to, findings)?;
+    findings::list(to, findings, false)
+}
+
+/// One line: tool, host, kernel, CPUs, preemption model.
+pub(crate) fn title(to: &mut dyn Write, machine: &Machine) -> io::Result<()> {
+    let or_unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
+    write!(to, "{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION"))?;
+    write!(to, "{}  ", or_unknown(&machine.hostname))?;
+    write!(to, "Linux {} {}  ", or_unknown(&machine.kernel), or_unknown(&machine.arch))?;
+    if let Some(cpus) = machine.cpus_online {
+        write!(to, "{cpus} CPU{}  ", if cpus == 1 { "" } else { "s" })?;
+    }
+    write!(to, "{}", machine.preemption)?;
+    for inside in [&machine.hypervisor, &machine.container].into_iter().flatten() {
+        write!(to, "  in {inside}")?;
+    }
+    writeln!(to)
+}
+
+/// A line above everything, where something is wrong with the record itself.
+///
+/// # Errors
+/// When writing fails.
+pub fn banner(to: &mut dyn Write, banner: Option<&str>) -> io::Result<()> {
+    match banner {
+        Some(text) => wrapped(to, &format!("{BAD}!{BAD:#} "), "  ", text),
+        None => Ok(()),
+    }
+}
+
+/// Where the files are.
+///
+/// # Errors
+/// When writing fails.
+pub fn files(to: &mut dyn Write, output: &Output) -> io::Result<()> {
+    writeln!(to, "         record {}   report {}", output.record.display(), output.html.display())
+}
+
+/// Columns of text.
+const WIDTH: usize = 100;
+
+/// Writes text broken into lines: `first` before the first, `next` before the others. Prefixes may
+/// hold colours, which take no room. Groups of digits stay together.
+pub(crate) fn wrapped(to: &mut dyn Write, first: &str, next: &str, text: &str) -> io::Result<()> {
+    let width = |prefix: &str| anstream::adapter::strip_str(prefix).to_string().chars().count();
+    let (mut prefix, mut room) = (first, WIDTH.saturating_sub(width(first)));
+    let mut line = String::new();
+    let mut used = 0;
+    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
+        let length = width(word);
+        if used > 0 && used + 1 + length > room {
+            writeln!(to, "{prefix}{line}")?;
+            (prefix, room) = (next, WIDTH.saturating_sub(width(next)));
+            line.clear();
+            used = 0;
+        }
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        line.push_str(word);
+        used += length;
+    }
+    writeln!(to, "{prefix}{line}")
+}

@@ -1,0 +1,36 @@
+//! The verdict as text.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use rtproof_judge::{Answer, Report};
+
+use super::{BAD, BOLD, DIM, GOOD, WARN, wrapped};
+
+/// The verdict, its reasons, and what changed in the machine.
+///
+/// # Errors
+/// When writing fails.
+pub fn verdict(to: &mut dyn Write, report: &Report) -> io::Result<()> {
+    let verdict = &report.verdict;
+    let style = style(verdict.answer);
+    let word = verdict.answer.text();
+    let first = format!("{BOLD}Verdict{BOLD:#}  {style}{word}{style:#} ");
+    wrapped(to, &first, "         ", &verdict.sentence)?;
+    for reason in &verdict.reasons {
+        wrapped(to, &format!("         {DIM}-{DIM:#} "), "           ", reason)?;
+    }
+    for change in &report.changes {
+        let text = format!("{} changed from {} to {}", change.key, change.from, change.to);
+        wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", &text)?;
+    }
+    Ok(())
+}
+
+const fn style(answer: Answer) -> Style {
+    match answer {
+        Answer::Accepted => GOOD.bold(),
+        Answer::Refused => BAD,
+        Answer::NotProven | Answer::NotJudged => WARN.bold(),
+    }
+}

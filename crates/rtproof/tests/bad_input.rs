@@ -1,0 +1,163 @@
+//! Every bad input: a clear error, nothing written, the documented exit code.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "tests read and write their own files, and say what they leave out"
+)]
+
+mod support;
+
+use support::{FAILED, USAGE, code, command, expect_code, files, folder, run, stderr};
+
+/// Runs `prove` with arguments that must be refused before anything is measured.
+#[track_caller]
+fn refused(args: &[&str], says: &[&str]) {
+    let folder = folder();
+    let mut all = vec!["prove"];
+    all.extend(args);
+    let output = run(folder.path(), &all);
+    expect_code(&output, USAGE);
+    let text = stderr(&output);
+    for part in says {
+        assert!(text.contains(part), "{args:?}: expected \"{part}\" in:\n{text}");
+    }
+    assert!(output.stdout.is_empty(), "stdout is the answer, not the error");
+    assert!(files(folder.path(), "").is_empty(), "{args:?} left something behind");
+}
+
+#[test]
+fn durations() {
+    refused(&["--for", "0s"], &["--for", "zero"]);
+    refused(&["--for=-5s"], &["negative"]);
+    refused(&["--for", "20"], &["no unit", "20s"]);
+    refused(&["--for", "5 parsecs"], &["no such unit"]);
+    refused(&["--for", "10us"], &["100 ms to"]);
+    refused(&["--for", "1000000h"], &["100 ms to"]);
+    refused(&["--for", "99999999999999999999999h"], &["too large"]);
+    refused(&["--for", ""], &["no number"]);
+    refused(&["--for", "1s", "--period", "2s"], &["--period is longer than --for"]);
+}
+
+#[test]
+fn periods_and_budgets() {
+    refused(&["--period", "0us"], &["zero"]);
+    refused(&["--period", "4us"], &["5 µs to 10 s"]);
+    refused(&["--period", "1h"], &["5 µs to 10 s"]);
+    refused(&["--budget", "100"], &["no unit"]);
+    refused(&["--budget=-1us"], &["negative"]);
+    refused(&["--budget", "3h"], &["a budget must be"]);
+    refused(&["--confidence", "100"], &["percentage"]);
+    refused(&["--confidence", "95us"], &["percentage"]);
+    refused(&["--max-rate", "0/h"], &["zero"]);
+    refused(&["--max-rate", "often"], &["12/h"]);
+    refused(&["--class", "hard"], &["soft", "95", "100", "safe"]);
+    refused(&["--priority", "0"], &["1 to 99"]);
+    refused(&["--priority", "100"], &["1 to 99"]);
+}
+
+#[test]
+fn cpu_lists() {
+    refused(&["--cpus", "4000"], &["not online", "4000"]);
+    refused(&["--cpus", "0,9999"], &["9999", "8191"]);
+    refused(&["--cpus", "3-1"], &["backwards"]);
+    refused(&["--cpus", "0-2n"], &["0-2n"]);
+    refused(&["--cpus", "two"], &["two"]);
+    refused(&["--cpus", ""], &["empty"]);
+    refused(&["--load-cpus", "4000"], &["--load-cpus", "not online"]);
+}
+
+#[test]
+fn loads() {
+    refused(&["--load", "memroy"], &["memroy", "memory"]);
+    refused(&["--load", "cpu+"], &["name of a load"]);
+    refused(&["--load", "cmd:"], &["what to run"]);
+}
+
+#[test]
+fn words() {
+    refused(&["--bugdet", "100us"], &["--budget"]);
+    refused(&["extra"], &["extra"]);
+    let folder = folder();
+    expect_code(&run(folder.path(), &["porve"]), USAGE);
+    expect_code(&run(folder.path(), &[]), USAGE);
+    expect_code(&run(folder.path(), &["--help"]), 0);
+    expect_code(&run(folder.path(), &["--version"]), 0);
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let folder = folder();
+    for (target, says) in [
+        ("no/such/folder/run", "no/such/folder"),
+        ("/proc/run", "/proc/run"),
+        ("/dev/null/run", "/dev/null"),
+    ] {
+        let output = run(folder.path(), &["prove", "--for", "1s", "--load", "idle", "-o", target]);
+        expect_code(&output, FAILED);
+        assert!(stderr(&output).contains(says), "{target}: {}", stderr(&output));
+    }
+    std::fs::write(folder.path().join("taken.rtproof"), "precious").expect("a file");
+    let output = run(folder.path(), &["prove", "--for", "1s", "--load", "idle", "-o", "taken"]);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("taken.rtproof"), "{}", stderr(&output));
+    let kept = std::fs::read(folder.path().join("taken.rtproof")).expect("still there");
+    assert_eq!(kept, b"precious");
+}
+
+#[test]
+fn records_that_are_none() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(path("empty.rtproof"), "").expect("a file");
+    std::fs::write(path("text.rtproof"), "not a record ".repeat(1000)).expect("a file");
+    for name in ["missing.rtproof", "empty.rtproof", "text.rtproof", "."] {
+        for args in [&["report"][..], &["export", "--format", "json"][..]] {
+            let file = path(name);
+            let mut all = args.to_vec();
+            all.push(&file);
+            let output = run(folder.path(), &all);
+            expect_code(&output, FAILED);
+            assert!(stderr(&output).contains(name), "{name}: {}", stderr(&output));
+        }
+    }
+    let output = run(folder.path(), &["export", "--format", "xls", "any.rtproof"]);
+    expect_code(&output, USAGE);
+    assert!(stderr(&output).contains("csv"), "{}", stderr(&output));
+}
+
+#[test]
+fn roots_that_are_none() {
+    let folder = folder();
+    std::fs::write(folder.path().join("file"), "").expect("a file");
+    for root in ["missing", "file"] {
+        let output = run(folder.path(), &["check", "--root", root]);
+        expect_code(&output, USAGE);
+        assert!(stderr(&output).contains(root), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn an_empty_machine_is_unknown_and_never_good() {
+    let root = folder();
+    let output = run(root.path(), &["check", "--root", ".", "--json"]);
+    expect_code(&output, support::NOT_PROVEN);
+    let audit: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for finding in audit["findings"].as_array().expect("findings") {
+        assert_ne!(finding["status"], "good", "{finding}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_not_an_error() {
+    let folder = folder();
+    let script = format!("{} check --all | head -n 1", support::binary());
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", &format!("set -o pipefail; {script}; echo ${{PIPESTATUS[0]}}")]);
+    let output = shell.current_dir(folder.path()).output().expect("bash");
+    let text = support::stdout(&output);
+    assert!(text.starts_with("rtproof "), "{text}");
+    assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+    let status = command(folder.path(), &["check"]).output().expect("it runs");
+    assert!((0..=3).contains(&code(&status)));
+}

@@ -1,0 +1,325 @@
+//! Faults while measuring: signals, kills, a full disk, missing rights, threads moved away. Each
+//! leaves a truthful record and the machine as it was.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "tests read and write their own files, and say what they leave out"
+)]
+
+mod support;
+
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use support::{
+    FAILED, NOT_PROVEN, REFUSED, alone, assert_accounted, binary, code, expect_code, files, folder,
+    kill, load_workers, only, report, run, start, stderr, stdout, wait_for,
+};
+
+const SECONDS: Duration = Duration::from_secs(1);
+
+fn under_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+fn is_root() -> bool {
+    let output = Command::new("id").arg("-u").output().expect("id");
+    output.stdout == b"0\n"
+}
+
+#[test]
+fn signals_end_a_run_in_order() {
+    let _alone = alone();
+    for signal in ["INT", "TERM", "HUP"] {
+        let folder = folder();
+        let child =
+            start(folder.path(), &["prove", "--for", "60s", "--load", "cpu", "--budget", "1h"]);
+        wait_for("the record", 10, || !files(folder.path(), ".rtproof").is_empty());
+        std::thread::sleep(2 * SECONDS);
+        let asked = Instant::now();
+        kill(signal, child.id());
+        let output = child.wait_with_output().expect("it ends");
+        assert!(asked.elapsed() < 8 * SECONDS, "SIG{signal} took {:?}", asked.elapsed());
+        expect_code(&output, NOT_PROVEN);
+        assert!(stdout(&output).contains(&format!("interrupted by SIG{signal}")));
+        let (report, code) = report(&only(folder.path(), ".rtproof"));
+        assert_eq!(
+            (code, &report["run"]["ended"]["signal"]),
+            (NOT_PROVEN, &format!("SIG{signal}").into())
+        );
+        assert_accounted(&report);
+        assert!(load_workers().is_empty(), "loads outlive SIG{signal}");
+    }
+}
+
+#[test]
+fn a_stop_of_100_ms_is_counted_to_the_period() {
+    let _alone = alone();
+    let folder = folder();
+    let args = [
+        "prove", "--for", "4s", "--cpus", "0", "--load", "idle", "--period", "1ms", "--budget",
+        "50ms",
+    ];
+    let child = start(folder.path(), &args);
+    wait_for("the record", 10, || !files(folder.path(), ".rtproof").is_empty());
+    std::thread::sleep(2 * SECONDS);
+    // The shell sleeps more exactly than a loop of ours would on a busy machine.
+    let stop = format!("kill -STOP {0}; sleep 0.1; kill -CONT {0}", child.id());
+    let stopped = Instant::now();
+    let status = Command::new("sh").args(["-c", &stop]).status().expect("sh");
+    let stopped_ms = stopped.elapsed().as_millis() as u64;
+    assert!(status.success());
+    let output = child.wait_with_output().expect("it ends");
+    // 50 to 100 of the missed ones were later than 50 ms.
+    expect_code(&output, REFUSED);
+    let (report, _) = report(&only(folder.path(), ".rtproof"));
+    assert_accounted(&report);
+    let all = &report["all"];
+    let (scheduled, missed) = (all["scheduled"].as_u64(), all["missed"].as_u64());
+    assert_eq!(scheduled, Some(4000));
+    let stall_ns = all["max_ns"].as_u64().expect("a maximum");
+    // The stall that the thread saw, to the period: nothing else stops all of a process for 50 ms.
+    let missed = missed.expect("a count");
+    let other = missed.abs_diff(stall_ns / 1_000_000);
+    assert!((95..=stopped_ms + 20).contains(&(stall_ns / 1_000_000)), "{stall_ns} ns");
+    assert!(other <= 1 + missed / 20, "{missed} missed in a stall of {stall_ns} ns");
+    // Mean of the deadline view: the arithmetic answer is the sum of an arithmetic series.
+    let stall = stall_ns as f64;
+    let steps = (stall / 1e6).floor();
+    let series = (0..=steps as u64).map(|i| stall - i as f64 * 1e6).sum::<f64>();
+    let wake_mean = all["mean_ns"].as_f64().expect("a mean");
+    let sampled = all["sampled"].as_f64().expect("a count");
+    let rest = wake_mean * sampled - stall;
+    let expected = (series + rest) / 4000.0;
+    let got = all["deadline_mean_ns"].as_f64().expect("a mean");
+    assert!((got / expected - 1.0).abs() < 0.02, "mean {got}, arithmetic {expected}");
+}
+
+#[test]
+fn killed_at_ten_moments_every_record_opens_and_renders() {
+    let _alone = alone();
+    // Moments from the very start to the end of the run, not the same in every run of the tests.
+    let seed = std::process::id() as u64;
+    for i in 0..10_u64 {
+        let folder = folder();
+        let mut child = start(folder.path(), &["prove", "--for", "3s", "--budget", "100us"]);
+        let jitter = (seed * 7919 + i * 104_729) % 350;
+        std::thread::sleep(Duration::from_millis(i * 380 + jitter));
+        child.kill().expect("SIGKILL");
+        let killed = Instant::now();
+        let status = child.wait().expect("it is gone");
+        wait_for("the loads to go with it", 5, || load_workers().is_empty());
+        let records = files(folder.path(), ".rtproof");
+        if records.is_empty() {
+            assert!(i < 4, "moment {i}: no record ({status}, {:?})", killed.elapsed());
+            continue;
+        }
+        let record = records[0].to_str().expect("UTF-8");
+        let html = folder.path().join("again.html");
+        let output =
+            run(folder.path(), &["report", record, "--html", html.to_str().expect("UTF-8")]);
+        assert!(
+            [REFUSED, NOT_PROVEN].contains(&code(&output)),
+            "moment {i}: {}\n{}",
+            stdout(&output),
+            stderr(&output)
+        );
+        let text = stdout(&output);
+        let finished = text.contains("Verdict") && !text.contains("torn");
+        assert!(text.contains("torn") || finished, "{text}");
+        assert!(html.metadata().is_ok_and(|meta| meta.len() > 10_000), "the report is written");
+    }
+}
+
+#[test]
+fn a_full_disk_keeps_what_was_written() {
+    if !is_root() {
+        assert!(!under_ci(), "CI needs root for a small tmpfs");
+        eprintln!("not run: a small tmpfs needs root");
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    // A mount namespace of its own: the machine's mounts stay as they are.
+    let script = format!(
+        "mount -t tmpfs -o size=300k none {0} && cd {0} && head -c 60k /dev/zero > ballast && \
+         {1} prove --for 30s --period 100us --load idle --budget 1h -o run; code=$?; rm ballast; \
+         {1} report run.rtproof; echo \"exit $code, report $?\"",
+        folder.path().display(),
+        binary(),
+    );
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", &script])
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("unshare");
+    let text = stdout(&output);
+    assert!(
+        text.contains(&format!("exit {FAILED}, report {NOT_PROVEN}")),
+        "{text}{}",
+        stderr(&output)
+    );
+    assert!(stderr(&output).contains("no space left"), "{}", stderr(&output));
+    assert!(text.contains("torn"), "{text}");
+}
+
+#[test]
+fn without_rights_it_measures_and_says_so() {
+    if !is_root() {
+        assert!(!under_ci(), "CI needs root to drop rights from");
+    }
+    let _alone = alone();
+    let folder = folder();
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--bounding-set=-sys_nice,-ipc_lock", "--inh-caps=-sys_nice,-ipc_lock"])
+        .args(["prlimit", "--rtprio=0", "--memlock=65536"])
+        .args([binary(), "prove", "--for", "1s", "--load", "idle", "--budget", "1h"]);
+    let output = command.current_dir(folder.path()).output().expect("setpriv");
+    expect_code(&output, NOT_PROVEN);
+    let text = stdout(&output);
+    assert!(text.contains("The right to SCHED_FIFO 80 is missing"), "{text}");
+    assert!(text.contains("Memory is not locked"), "{text}");
+    let (report, _) = report(&only(folder.path(), ".rtproof"));
+    assert_eq!(report["cpus"][0]["thread"]["policy"], "other");
+    assert_accounted(&report);
+}
+
+#[test]
+fn a_lower_priority_limit_is_used_and_said() {
+    let may = Command::new("prlimit").args(["--rtprio=30", "true"]).output().expect("prlimit");
+    if !may.status.success() {
+        eprintln!("not run: RLIMIT_RTPRIO cannot be set here ({})", stderr(&may).trim());
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    let mut command = Command::new("prlimit");
+    command
+        .args(["--rtprio=30", "setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"])
+        .args([binary(), "prove", "--for", "1s", "--load", "idle", "--budget", "1h"]);
+    let output = command.current_dir(folder.path()).output().expect("setpriv");
+    expect_code(&output, NOT_PROVEN);
+    assert!(stdout(&output).contains("measured with SCHED_FIFO 30"), "{}", stdout(&output));
+    let (report, _) = report(&only(folder.path(), ".rtproof"));
+    assert_eq!(report["cpus"][0]["thread"]["priority"], 30);
+}
+
+/// The measuring threads of a process: (tid, CPU of its name).
+fn measuring_threads(pid: u32) -> Vec<(u32, u32)> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let Ok(tasks) = tasks else { return Vec::new() };
+    tasks
+        .filter_map(|task| {
+            let tid = task.ok()?.file_name().to_str()?.parse().ok()?;
+            let comm = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+            Some((tid, comm.trim().strip_prefix("rtproof/")?.parse().ok()?))
+        })
+        .collect()
+}
+
+#[test]
+fn a_thread_that_is_moved_away_ends_and_is_reported() {
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if cpus < 2 {
+        eprintln!("not run: it takes two CPUs to move a thread");
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    let args = ["prove", "--for", "20s", "--cpus", "0", "--load", "idle", "--budget", "1h"];
+    let child = start(folder.path(), &args);
+    wait_for("the thread", 10, || !measuring_threads(child.id()).is_empty());
+    std::thread::sleep(SECONDS);
+    let (tid, cpu) = measuring_threads(child.id())[0];
+    assert_eq!(cpu, 0);
+    let moved =
+        Command::new("taskset").args(["-pc", "1", &tid.to_string()]).output().expect("taskset");
+    assert!(moved.status.success(), "{moved:?}");
+    let output = child.wait_with_output().expect("it ends");
+    expect_code(&output, NOT_PROVEN);
+    assert!(stdout(&output).contains("was taken off it"), "{}", stdout(&output));
+    let (report, _) = report(&only(folder.path(), ".rtproof"));
+    assert_eq!(report["cpus"][0]["end"]["reason"], "cpu_lost");
+    assert_accounted(&report);
+}
+
+#[test]
+fn a_priority_changed_from_outside_is_reported() {
+    let _alone = alone();
+    let folder = folder();
+    let args = ["prove", "--for", "4s", "--cpus", "0", "--load", "idle", "--budget", "1h"];
+    let child = start(folder.path(), &args);
+    wait_for("the thread", 10, || !measuring_threads(child.id()).is_empty());
+    std::thread::sleep(SECONDS);
+    let (tid, _) = measuring_threads(child.id())[0];
+    let changed =
+        Command::new("chrt").args(["-f", "-p", "7", &tid.to_string()]).status().expect("chrt");
+    assert!(changed.success());
+    let output = child.wait_with_output().expect("it ends");
+    expect_code(&output, NOT_PROVEN);
+    assert!(stdout(&output).contains("SCHED_FIFO 7"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_load_that_fails_is_reported_and_takes_force() {
+    let _alone = alone();
+    let folder = folder();
+    let args =
+        ["prove", "--for", "2s", "--load", "cmd:echo no such thing >&2; exit 7", "--budget", "1h"];
+    let output = run(folder.path(), &args);
+    expect_code(&output, NOT_PROVEN);
+    assert!(stdout(&output).contains("no such thing"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_period_that_cannot_be_held_is_accounted_for() {
+    let _alone = alone();
+    let folder = folder();
+    let args = [
+        "prove", "--for", "2s", "--cpus", "0", "--period", "5us", "--load", "idle", "--budget",
+        "1h",
+    ];
+    let output = run(folder.path(), &args);
+    assert!([0, NOT_PROVEN].contains(&code(&output)), "{}{}", stdout(&output), stderr(&output));
+    let (report, _) = report(&only(folder.path(), ".rtproof"));
+    assert_accounted(&report);
+    assert_eq!(report["all"]["scheduled"], 400_000);
+    let floor_ns = report["cost"]["floor_ns"].as_u64().expect("a floor");
+    let said = report["notes"]
+        .as_array()
+        .expect("notes")
+        .iter()
+        .any(|note| note["id"] == "period-below-floor");
+    assert_eq!(said, floor_ns > 5000);
+}
+
+#[test]
+fn nothing_is_left_of_a_run_that_could_not_start() {
+    let _alone = alone();
+    let folder = folder();
+    let mut command = Command::new("prlimit");
+    command.args(["--fsize=1000", binary(), "prove", "--for", "1s", "--load", "idle"]);
+    let output = command.current_dir(folder.path()).stdin(Stdio::null()).output().expect("prlimit");
+    assert_ne!(code(&output), 0);
+    assert!(files(folder.path(), ".html").is_empty());
+}
+
+#[test]
+fn an_interrupted_record_is_sealed_and_says_so() {
+    let _alone = alone();
+    let folder = folder();
+    let child = start(folder.path(), &["prove", "--for", "30s", "--load", "idle"]);
+    wait_for("the record", 10, || !files(folder.path(), ".rtproof").is_empty());
+    std::thread::sleep(SECONDS);
+    kill("TERM", child.id());
+    let output = child.wait_with_output().expect("it ends");
+    // No budget: nothing is judged, but the interruption is told.
+    expect_code(&output, 0);
+    let (report, _): (Value, i32) = report(&only(folder.path(), ".rtproof"));
+    assert_eq!(report["run"]["ended"]["how"], "interrupted");
+}

@@ -1,0 +1,127 @@
+//! The HTML report of a real run in headless Chromium: complete, silent, and alone.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "tests read and write their own files, and say what they leave out"
+)]
+
+mod browser;
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use browser::{Browser, DESKTOP, PHONE, Page, View};
+use serde_json::{Value, json};
+use support::{alone, code, files, folder, run, stderr, stdout};
+
+/// Where screenshots stay for people to look at.
+fn pictures() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screenshots");
+    std::fs::create_dir_all(&folder).expect("a folder for pictures");
+    folder
+}
+
+/// A number of each chart: what it says it shows, and what it shows.
+fn series(page: &mut Page<'_>, id: &str) -> (u64, u64) {
+    let script = format!(
+        "(() => {{ const chart = document.querySelector('#{id}');
+           return chart && [Number(chart.dataset.series), chart.querySelectorAll('.series').length];
+         }})()"
+    );
+    let found = page.evaluate(&script);
+    let number = |i: usize| found[i].as_u64().unwrap_or_else(|| panic!("{id}: {found}"));
+    (number(0), number(1))
+}
+
+#[test]
+fn the_report_is_complete_silent_and_alone() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let _alone = alone();
+    let folder = folder();
+    let args = ["prove", "--for", "6s", "--period", "200us", "--budget", "100us", "-o", "run"];
+    let output = run(folder.path(), &args);
+    assert!([2, 3].contains(&code(&output)), "{}{}", stdout(&output), stderr(&output));
+    let path = folder.path().join("run.html");
+    let size = path.metadata().expect("the report").len();
+    assert!(size < 500_000, "{size} bytes");
+
+    let mut page = browser.open_file(&path, DESKTOP);
+    page.heard().assert_clean();
+    let report: Value = page.evaluate("JSON.parse(document.querySelector('#rtproof-report').text)");
+    let cpus = report["cpus"].as_array().expect("CPUs").len() as u64;
+
+    // Verdict first, and in words.
+    let answer = page.evaluate("document.querySelector('main').innerText.slice(0, 2000)");
+    let text = answer.as_str().expect("text").to_uppercase();
+    assert!(text.contains("REFUSED") || text.contains("NOT PROVEN"), "{text}");
+
+    // Every chart is there, shows what it says, and has a text for those who cannot see it.
+    for id in ["chart-histogram", "chart-percentile", "chart-heat", "chart-strip"] {
+        let (said, shown) = series(&mut page, id);
+        assert_eq!(said, shown, "{id}");
+        assert!(shown > 0, "{id}");
+        let label = page.evaluate(&format!(
+            "(() => {{ const c = document.querySelector('#{id}');
+               const svg = c.matches('svg') ? c : c.querySelector('svg');
+               return [svg.getAttribute('role'), svg.querySelector('title')?.textContent.length > 0];
+             }})()"
+        ));
+        assert_eq!(label, json!(["img", true]), "{id}");
+    }
+    let per_cpu = page.evaluate(
+        "new Set([...document.querySelectorAll('#chart-histogram .series[data-cpu]')]
+            .map(series => series.dataset.cpu)).size",
+    );
+    assert_eq!(per_cpu.as_u64(), Some(cpus), "one histogram line per CPU");
+    let strip = page.evaluate("document.querySelectorAll('#chart-strip .series').length");
+    assert_eq!(strip.as_u64(), Some(cpus), "one row per CPU");
+    let broken = page.evaluate(
+        "[...document.querySelectorAll('svg')].map(svg => svg.outerHTML).join('')
+            .match(/NaN|Infinity|undefined/)",
+    );
+    assert_eq!(broken, Value::Null);
+    let ids = page.evaluate(
+        "(() => { const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
+           return ids.length - new Set(ids).size; })()",
+    );
+    assert_eq!(ids, 0, "ids are unique");
+    page.screenshot(&pictures().join("report-desktop.png"));
+    page.print_to_pdf(&folder.path().join("report.pdf"));
+
+    for view in [PHONE, View { dark: true, ..DESKTOP }, View { dark: true, ..PHONE }] {
+        page.show(view);
+        let wide = page.evaluate("document.documentElement.scrollWidth - innerWidth");
+        assert!(wide.as_f64().is_some_and(|wide| wide <= 0.0), "{view:?} scrolls sideways: {wide}");
+        let name =
+            format!("report-{}-{}.png", view.width, if view.dark { "dark" } else { "light" });
+        page.screenshot(&pictures().join(name));
+    }
+    page.heard().assert_clean();
+}
+
+#[test]
+fn an_altered_record_is_marked_in_its_report() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let _alone = alone();
+    let folder = folder();
+    run(folder.path(), &["prove", "--for", "1s", "--load", "idle", "-o", "run"]);
+    let path = folder.path().join("run.rtproof");
+    let mut bytes = std::fs::read(&path).expect("the record");
+    let text = b"timer-wakeup";
+    let at = bytes.windows(text.len()).position(|part| part == text).expect("the workload's name");
+    bytes[at] = b'T';
+    std::fs::write(&path, bytes).expect("an edited record");
+    let args = ["report", "run.rtproof", "--accept-altered", "--html", "altered.html"];
+    let output = run(folder.path(), &args);
+    assert_ne!(code(&output), 1, "{}", stderr(&output));
+    let html = files(folder.path(), "altered.html").remove(0);
+    let mut page = browser.open_file(&html, DESKTOP);
+    page.heard().assert_clean();
+    let alert = page.evaluate("document.querySelector('[role=alert]').innerText");
+    assert!(alert.as_str().is_some_and(|text| text.contains("altered")), "{alert}");
+}

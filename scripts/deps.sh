@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Makes sure that the programs which the tests run are there. As root on Debian it installs what is
+# missing; otherwise it says what to install. Missing programs are a failure under CI=true, and end
+# with 3 elsewhere: the tests that need them are then left out and say so.
+set -euo pipefail
+
+# Program and the Debian package that has it.
+programs=(
+    "cc gcc"
+    "git git"
+    "chromium chromium"
+    "cyclictest rt-tests"
+    "jitterdebugger jitterdebugger"
+    "sqlite3 sqlite3"
+    "stress-ng stress-ng"
+    "tmux tmux"
+)
+
+missing() {
+    local entry
+    for entry in "${programs[@]}"; do
+        command -v "${entry%% *}" >/dev/null || echo "${entry##* }"
+    done
+    # The static binary links with it.
+    if command -v cc >/dev/null && [ "$(cc -print-file-name=libc.a)" = libc.a ]; then
+        echo libc6-dev
+    fi
+    # A page without a font has no text to measure.
+    if [ -z "$(find /usr/share/fonts -name '*.ttf' -print -quit 2>/dev/null)" ]; then
+        echo fonts-dejavu-core
+    fi
+}
+
+if ! command -v cargo >/dev/null; then
+    echo "deps: no cargo: install Rust, see https://rustup.rs" >&2
+    exit 1
+fi
+
+mapfile -t wanted < <(missing)
+if [ "${#wanted[@]}" -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "deps: installing ${wanted[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    apt=(apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -q -y)
+    # A third-party archive that does not answer is not our concern; the install tells.
+    "${apt[@]}" update || true
+    "${apt[@]}" install --no-install-recommends "${wanted[@]}" || true
+    hash -r
+    mapfile -t wanted < <(missing)
+fi
+
+if [ "${#wanted[@]}" -gt 0 ]; then
+    echo "deps: missing; install with: apt-get install ${wanted[*]}" >&2
+    [ "${CI:-}" = true ] && exit 1
+    exit 3
+fi
+echo "deps: all there"

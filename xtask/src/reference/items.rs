@@ -1,0 +1,40 @@
+//! docs/reference/workloads.md and loads.md: every item by name, with what it says of itself.
+
+use std::fmt::Write;
+
+use super::{head, sentence};
+
+/// A page of items.
+pub(crate) struct Kind {
+    title: &'static str,
+    about: &'static str,
+}
+
+/// What a measured thread does.
+pub(crate) const WORKLOADS: Kind =
+    Kind { title: "Workloads", about: "What a measured thread does each cycle." };
+
+/// What disturbs it.
+pub(crate) const LOADS: Kind =
+    Kind { title: "Loads", about: "What disturbs the machine while it is measured." };
+
+/// The page, from names and descriptions.
+pub(crate) fn page<'a>(kind: &Kind, items: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let mut page = head(kind.title, kind.about);
+    for (name, about) in items {
+        write!(page, "\n## {name}\n\n{}\n", sentence(about)).expect("a string takes everything");
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_is_a_section() {
+        let page = page(&LOADS, [("fork", "Forks.")].into_iter());
+        assert!(page.contains("# Loads\n"));
+        assert!(page.ends_with("\n## fork\n\nForks.\n"));
+    }
+}

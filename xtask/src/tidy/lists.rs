@@ -1,0 +1,111 @@
+//! What grows, grows by one file and one line in one list: no item is missing from its list.
+
+use crate::source::Source;
+use crate::tree::{Complaint, Tree};
+
+/// A folder of items and their list, which is in the folder's `mod.rs`.
+struct List {
+    folder: &'static str,
+    name: &'static str,
+    /// Code that makes a file an item; a file without it is a helper.
+    mark: &'static str,
+}
+
+/// Every list.
+const LISTS: &[List] = &[
+    List { folder: "crates/judge/src/checks", name: "CHECKS", mark: "impl Check for" },
+    List { folder: "crates/measure/src/loads", name: "LOADS", mark: "impl Load for" },
+    List { folder: "crates/measure/src/workloads", name: "WORKLOADS", mark: "impl Workload for" },
+    List { folder: "xtask/src/tidy", name: "RULES", mark: "fn check(" },
+];
+/// Files that hold no item even where they look like one.
+const NOT_ITEMS: &[&str] = &["mod.rs", "_template.rs", "testing.rs"];
+
+/// Checks every list.
+pub(crate) fn check(tree: &Tree) -> Vec<Complaint> {
+    LISTS.iter().flat_map(|list| check_list(tree, list)).collect()
+}
+
+fn check_list(tree: &Tree, list: &List) -> Vec<Complaint> {
+    let List { folder, name, mark } = list;
+    let path = format!("{folder}/mod.rs");
+    let Some(text) = tree.text(&path) else {
+        return vec![Complaint::about(&path, "is missing: restore it")];
+    };
+    let code = Source::parse(text).code;
+    let Some(entries) = entries(&code, name) else {
+        return vec![Complaint::about(&path, format!("has no `const {name}: &[…] = &[…];`"))];
+    };
+    let entries = squeeze(entries);
+    let mut complaints = Vec::new();
+    for (path, text) in tree.rust() {
+        let Some(file) = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')) else {
+            continue;
+        };
+        // An item that outgrew a file is a folder with a mod.rs.
+        let item = file.strip_suffix("/mod.rs").or_else(|| file.strip_suffix(".rs"));
+        let Some(item) = item.filter(|item| !item.contains('/')) else {
+            continue;
+        };
+        if NOT_ITEMS.contains(&file) || !Source::parse(text).code.contains(mark) {
+            continue;
+        }
+        if !entries.contains(&squeeze(item)) {
+            let text = format!("is not in {name} of {folder}/mod.rs: add one line there");
+            complaints.push(Complaint::about(path, text));
+        }
+    }
+    complaints
+}
+
+/// A name without its spelling: `timer_wakeup::Workload` and `TimerWakeup` both name
+/// timer_wakeup.rs.
+fn squeeze(name: &str) -> String {
+    name.chars().filter(|&c| c != '_').map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The code between the brackets of a list.
+fn entries<'a>(code: &'a str, name: &str) -> Option<&'a str> {
+    let start = code.find(&format!("const {name}:"))?;
+    let rest = &code[start..];
+    let rest = &rest[rest.find("= &[")?..];
+    Some(&rest[..rest.find("];")?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: List = List { folder: "a/checks", name: "CHECKS", mark: "impl Check for" };
+
+    #[test]
+    fn listed_items_templates_and_helpers_pass() {
+        let tree = Tree::of(&[
+            ("a/checks/mod.rs", "pub const CHECKS: &[&dyn Check] = &[&b::B, &c::C, &CpuIdle];"),
+            ("a/checks/b.rs", "impl Check for B {}"),
+            ("a/checks/cpu_idle.rs", "impl Check for CpuIdle {}"),
+            ("a/checks/c/mod.rs", "impl Check for C {}"),
+            ("a/checks/c/part.rs", "//! Part of C."),
+            ("a/checks/_template.rs", "impl Check for Template {}"),
+            ("a/checks/table.rs", "//! Not: impl Check for Table"),
+        ]);
+        assert_eq!(check_list(&tree, &LIST), []);
+    }
+
+    #[test]
+    fn an_unlisted_item_is_found() {
+        let tree = Tree::of(&[
+            ("a/checks/mod.rs", "mod b;\npub const CHECKS: &[&dyn Check] = &[\n// &b::B\n];"),
+            ("a/checks/b.rs", "impl Check for B {}"),
+        ]);
+        let complaints = check_list(&tree, &LIST);
+        assert_eq!(complaints.len(), 1);
+        assert_eq!(complaints[0].path, "a/checks/b.rs");
+    }
+
+    #[test]
+    fn a_list_that_is_gone_is_found() {
+        assert_eq!(check_list(&Tree::of(&[]), &LIST).len(), 1);
+        assert_eq!(check_list(&Tree::of(&[("a/checks/mod.rs", "")]), &LIST).len(), 1);
+    }
+}

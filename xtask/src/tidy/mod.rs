@@ -1,0 +1,57 @@
+//! The house rules, as a test. Each rule is one file and a pure function over the tree; to add one,
+//! write the file and add one line to [`RULES`].
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::tree::{Complaint, Tree, root};
+
+mod bans;
+mod binaries;
+mod changelog;
+mod floors;
+mod links;
+mod lists;
+mod modules;
+mod text;
+mod unsafe_code;
+mod words;
+
+/// A rule: reads the tree, returns what is wrong.
+type Rule = fn(&Tree) -> Vec<Complaint>;
+
+/// Every rule.
+const RULES: &[Rule] = &[
+    bans::check,
+    binaries::check,
+    changelog::check,
+    floors::check,
+    links::check,
+    lists::check,
+    modules::check,
+    text::check,
+    unsafe_code::check,
+    words::check,
+];
+
+/// Runs every rule over the source tree.
+pub(crate) fn run() -> Result<ExitCode> {
+    let root = root();
+    let tree = Tree::read(&root)?;
+    let mut complaints: Vec<_> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    #[cfg(feature = "reference")]
+    complaints.extend(crate::reference::stale(&root)?);
+    complaints.sort();
+    let mut out = std::io::stdout().lock();
+    for Complaint { path, line, text } in &complaints {
+        match line {
+            0 => writeln!(out, "{path}: {text}")?,
+            _ => writeln!(out, "{path}:{line}: {text}")?,
+        }
+    }
+    let files = tree.paths().count();
+    writeln!(out, "tidy: {files} files, {} rules, {} complaints", RULES.len(), complaints.len())?;
+    Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

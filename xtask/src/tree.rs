@@ -1,0 +1,182 @@
+//! The source tree in memory, so that every rule is a function from texts to complaints and is
+//! tested without touching a disk.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// Every file that is or would be tracked.
+pub(crate) struct Tree {
+    files: BTreeMap<String, Contents>,
+}
+
+/// Contents of one file.
+pub(crate) enum Contents {
+    /// Valid UTF-8 without NUL.
+    Text(String),
+    /// Anything else; only its size matters.
+    Binary {
+        /// Size in bytes.
+        size_bytes: usize,
+    },
+}
+
+/// One thing that is wrong, where, and what to do.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Complaint {
+    /// Path from the root of the tree.
+    pub(crate) path: String,
+    /// Line, from 1; 0 when it is about the file.
+    pub(crate) line: usize,
+    /// What is wrong and what to do.
+    pub(crate) text: String,
+}
+
+impl Complaint {
+    /// A complaint about a line.
+    pub(crate) fn at(path: &str, line: usize, text: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, text: text.into() }
+    }
+
+    /// A complaint about a file.
+    pub(crate) fn about(path: &str, text: impl Into<String>) -> Self {
+        Self::at(path, 0, text)
+    }
+}
+
+impl Tree {
+    /// Reads the tree that git sees: tracked files and new ones that are not ignored.
+    pub(crate) fn read(root: &Path) -> Result<Self> {
+        let output = Command::new("git")
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            .current_dir(root)
+            .output()
+            .context("cannot run git; tidy needs it to know which files are tracked")?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "git ls-files in {}: {}", root.display(), stderr.trim());
+        let mut files = BTreeMap::new();
+        for name in output.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+            let name = std::str::from_utf8(name).context("a file name is not UTF-8: rename it")?;
+            let path = root.join(name);
+            // Deleted but not yet committed, or a symbolic link to a folder.
+            if !path.is_file() {
+                continue;
+            }
+            let bytes = std::fs::read(&path).with_context(|| format!("{}", path.display()))?;
+            files.insert(name.to_owned(), Contents::from(bytes));
+        }
+        Ok(Self { files })
+    }
+
+    /// A tree made of texts.
+    #[cfg(test)]
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+        let files = files
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), Contents::Text((*text).to_owned())))
+            .collect();
+        Self { files }
+    }
+
+    /// A tree of one binary file.
+    #[cfg(test)]
+    pub(crate) fn of_binary(path: &str, size_bytes: usize) -> Self {
+        Self { files: BTreeMap::from([(path.to_owned(), Contents::Binary { size_bytes })]) }
+    }
+
+    /// Every path.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// Every file with its contents.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Contents)> {
+        self.files.iter().map(|(path, contents)| (path.as_str(), contents))
+    }
+
+    /// Every text.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().filter_map(|(path, contents)| match contents {
+            Contents::Text(text) => Some((path.as_str(), text.as_str())),
+            Contents::Binary { .. } => None,
+        })
+    }
+
+    /// Every Rust file of ours; fixtures are data, not source.
+    pub(crate) fn rust(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.texts().filter(|(path, _)| path.ends_with(".rs") && !is_fixture(path))
+    }
+
+    /// Text of one file.
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
+        match self.files.get(path)? {
+            Contents::Text(text) => Some(text),
+            Contents::Binary { .. } => None,
+        }
+    }
+
+    /// Whether a file or a folder of this name exists.
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        let folder = format!("{path}/");
+        path.is_empty()
+            || self.files.contains_key(path)
+            || self
+                .files
+                .range(folder.clone()..)
+                .next()
+                .is_some_and(|(p, _)| p.starts_with(&folder))
+    }
+}
+
+impl From<Vec<u8>> for Contents {
+    fn from(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => Self::Text(text),
+            Ok(text) => Self::Binary { size_bytes: text.len() },
+            Err(error) => Self::Binary { size_bytes: error.as_bytes().len() },
+        }
+    }
+}
+
+/// Whether a path is captured data rather than source.
+pub(crate) fn is_fixture(path: &str) -> bool {
+    path.split('/').any(|part| matches!(part, "fixtures" | "snapshots" | "testdata" | "corpus"))
+        || path.ends_with(".snap")
+}
+
+/// Whether a Rust file is compiled for tests alone, told by where it lies and what it is called.
+pub(crate) fn is_test_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    path.contains("/tests/")
+        || path.contains("/benches/")
+        || matches!(name, "testing.rs" | "tests.rs" | "contract.rs")
+        || name.ends_with("_tests.rs")
+}
+
+/// Root of the source tree.
+pub(crate) fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().expect("xtask lives in a folder of the workspace").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_exist_when_a_file_is_in_them() {
+        let tree = Tree::of(&[("docs/adr/README.md", "")]);
+        assert!(tree.exists("docs/adr"));
+        assert!(tree.exists("docs/adr/README.md"));
+        assert!(!tree.exists("docs/ad"));
+    }
+
+    #[test]
+    fn a_nul_makes_a_file_binary() {
+        assert!(matches!(Contents::from(b"a\0b".to_vec()), Contents::Binary { size_bytes: 3 }));
+        assert!(matches!(Contents::from(vec![0xff]), Contents::Binary { size_bytes: 1 }));
+        assert!(matches!(Contents::from(b"ab".to_vec()), Contents::Text(_)));
+    }
+}
