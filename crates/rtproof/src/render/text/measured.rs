@@ -26,7 +26,8 @@ pub fn measured(to: &mut dyn Write, report: &Report) -> io::Result<()> {
     for load in report.loads.iter().filter(|load| load.error.is_none()) {
         let seconds = (load.to_ns.saturating_sub(load.from_ns)) as f64 / 1e9;
         let rate = if seconds > 0.0 { load.work as f64 / seconds } else { 0.0 };
-        let text = format!("load {}: {} {}", load.name, rate_text(rate, &load.unit), load.detail);
+        let rate = rate_text(rate, &load.unit);
+        let text = format!("load {}: {rate}, {}", load.name, load.detail);
         wrapped(to, &format!("         {DIM}"), "           ", &format!("{text}{DIM:#}"))?;
     }
     Ok(())

@@ -4,7 +4,10 @@ mod findings;
 mod measured;
 mod verdict;
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    sync::OnceLock,
+};
 
 use anstyle::{AnsiColor, Style};
 use rtproof_judge::{Finding, report::Machine};
@@ -108,21 +111,32 @@ pub fn files(to: &mut dyn Write, output: &Output) -> io::Result<()> {
     writeln!(to, "         record {}   report {}", output.record.display(), output.html.display())
 }
 
-/// Columns of text.
-const WIDTH: usize = 100;
+/// Most columns of text: longer lines are hard to read.
+const WIDTH_MAX: usize = 100;
+/// Fewest: prefixes alone take half of it.
+const WIDTH_MIN: usize = 60;
+
+/// Columns of text: those of the terminal, within bounds; elsewhere always the same.
+fn width() -> usize {
+    static WIDTH: OnceLock<usize> = OnceLock::new();
+    *WIDTH.get_or_init(|| {
+        let size = rustix::termios::tcgetwinsize(io::stdout());
+        size.map_or(WIDTH_MAX, |size| usize::from(size.ws_col).clamp(WIDTH_MIN, WIDTH_MAX))
+    })
+}
 
 /// Writes text broken into lines: `first` before the first, `next` before the others. Prefixes may
 /// hold colours, which take no room. Groups of digits stay together.
 pub(crate) fn wrapped(to: &mut dyn Write, first: &str, next: &str, text: &str) -> io::Result<()> {
-    let width = |prefix: &str| anstream::adapter::strip_str(prefix).to_string().chars().count();
-    let (mut prefix, mut room) = (first, WIDTH.saturating_sub(width(first)));
+    let length = |prefix: &str| anstream::adapter::strip_str(prefix).to_string().chars().count();
+    let (mut prefix, mut room) = (first, width().saturating_sub(length(first)));
     let mut line = String::new();
     let mut used = 0;
     for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
-        let length = width(word);
-        if used > 0 && used + 1 + length > room {
+        let word_length = length(word);
+        if used > 0 && used + 1 + word_length > room {
             writeln!(to, "{prefix}{line}")?;
-            (prefix, room) = (next, WIDTH.saturating_sub(width(next)));
+            (prefix, room) = (next, width().saturating_sub(length(next)));
             line.clear();
             used = 0;
         }
@@ -131,7 +145,7 @@ pub(crate) fn wrapped(to: &mut dyn Write, first: &str, next: &str, text: &str) -
             used += 1;
         }
         line.push_str(word);
-        used += length;
+        used += word_length;
     }
     writeln!(to, "{prefix}{line}")
 }
