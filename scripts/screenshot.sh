@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes docs/images/prove.png: the real output of `rtproof prove` on this machine, as a terminal shows
-# it. Needs tmux, aha and chromium (Debian packages of these names).
+# Makes docs/images/prove.png: the real output of `rtproof prove` on this machine, as a terminal
+# shows it. Needs tmux, aha and chromium (Debian packages of these names).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -191,8 +191,13 @@ impl Case<'_> {
             let sentence = format!("for a budget of {budget}: nothing was measured under the load");
             return (Answer::NotProven, sentence, Vec::new());
         }
+        let idle_ns = measured_to_ns(self.run).saturating_sub(b.exposure_ns);
+        let idle = match idle_ns {
+            0 => String::new(),
+            idle_ns => format!(" and {} idle", units::duration(idle_ns)),
+        };
         let claim = format!(
-            "no wake-up of {} was later than {} in {} {}",
+            "no wake-up of {} was later than {} in {} {}{idle}",
             units::grouped(b.scheduled),
             units::ns(self.budget_ns),
             units::duration(b.exposure_ns),
@@ -353,18 +358,19 @@ fn basis(run: &Run) -> Basis {
 
 /// Time that counts: the loaded phases that were reached, or all of it when no phase had a load.
 fn exposure_ns(run: &Run) -> u64 {
-    let measured_to_ns = run
-        .threads
-        .iter()
-        .map(|thread| thread.seconds.last().map_or(0, |second| second.to_ns))
-        .min()
-        .unwrap_or(0);
+    let measured_to_ns = measured_to_ns(run);
     let loaded = |phase: &&rtproof_record::options::Phase| !phase.loads.is_empty();
     let any = run.options.phases.iter().any(|phase| loaded(&phase));
     let in_phase = |phase: &rtproof_record::options::Phase| {
         phase.to_ns.min(measured_to_ns).saturating_sub(phase.from_ns)
     };
     if any { run.options.phases.iter().filter(loaded).map(in_phase).sum() } else { measured_to_ns }
+}
+
+/// Until when every thread measured.
+fn measured_to_ns(run: &Run) -> u64 {
+    let ends = run.threads.iter().map(|thread| thread.seconds.last().map_or(0, |s| s.to_ns));
+    ends.min().unwrap_or(0)
 }
 
 /// Wake-ups of a thread in independent ones.
@@ -500,7 +506,9 @@ mod tests {
     fn only_loaded_time_counts_when_there_is_a_load() {
         let mut third = run(Class::Hundred, 1, 30, &[]);
         third.options.phases[0].from_ns = 10_000_000_000;
-        assert_eq!(judge(&third, false).basis.exposure_ns, 20_000_000_000);
+        let verdict = judge(&third, false);
+        assert_eq!(verdict.basis.exposure_ns, 20_000_000_000);
+        assert!(says(&verdict, "in 20 s under load cpu and 10 s idle"), "{verdict:?}");
         third.options.phases[0].loads.clear();
         assert_eq!(judge(&third, false).basis.exposure_ns, 30_000_000_000);
     }

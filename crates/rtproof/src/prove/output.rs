@@ -21,7 +21,11 @@ impl Output {
     /// # Errors
     /// When the folder is not there.
     pub fn choose(path: &Path, facts: &Facts) -> anyhow::Result<Self> {
-        let stem = if path.is_dir() { path.join(default_stem(facts)) } else { path.to_owned() };
+        let named = || match path.extension().and_then(|extension| extension.to_str()) {
+            Some("rtproof" | "html") => path.with_extension(""),
+            _ => path.to_owned(),
+        };
+        let stem = if path.is_dir() { path.join(default_stem(facts)) } else { named() };
         let folder = match stem.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),

@@ -9,7 +9,7 @@ use rtproof_judge::{
     units::{self, duration, grouped, us_column},
 };
 
-use super::{BAD, BOLD, DIM, WARN, wrapped};
+use super::{BAD, BOLD, DIM, WARN, width, wrapped};
 
 /// What was asked, what was measured, what must be known of it.
 ///
@@ -40,14 +40,14 @@ fn asked(to: &mut dyn Write, report: &Report) -> io::Result<()> {
         _ => "OTHER".into(),
     };
     let load: Vec<&str> = options.phases.iter().map(|phase| phase.name.as_str()).collect();
-    writeln!(
-        to,
-        "{BOLD}Measure{BOLD:#}  CPUs {}  {policy}  period {}  load {}  {}",
+    let text = format!(
+        "CPUs {}  {policy}  period {}  load {}  {}",
         options.cpus,
         units::ns(options.period_ns),
         load.join(", then "),
         duration(options.duration_ns),
-    )
+    );
+    writeln!(to, "{BOLD}Measure{BOLD:#}  {text}")
 }
 
 const HEADS: [&str; 9] = ["", "scheduled", "missed", "late", "min", "p50", "p99", "p99.9", "max"];
@@ -82,6 +82,18 @@ fn table(to: &mut dyn Write, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
+/// Columns that the numbers of a row take.
+const NUMBERS_WIDTH: usize = 72;
+
+/// A name, cut where the terminal has no room for it.
+fn fitting(name: &str) -> String {
+    let room = width().saturating_sub(NUMBERS_WIDTH).max(6);
+    match name.chars().count() <= room {
+        true => name.into(),
+        false => name.chars().take(room - 1).chain(['…']).collect(),
+    }
+}
+
 fn row(name: &str, measured: &Measured) -> [String; 9] {
     let time = |ns: Option<u64>| ns.map_or("-".into(), us_column);
     let quantile = |of: u64| {
@@ -89,7 +101,7 @@ fn row(name: &str, measured: &Measured) -> [String; 9] {
         time(found.and_then(|quantile| quantile.value_ns))
     };
     [
-        name.into(),
+        fitting(name),
         grouped(measured.scheduled),
         grouped(measured.missed),
         grouped(measured.late),
@@ -112,7 +124,7 @@ fn cost(to: &mut dyn Write, report: &Report) -> io::Result<()> {
         cost.record_ps.div_ceil(1000),
         units::ns(cost.floor_ns)
     );
-    writeln!(to, "         {DIM}{text}{DIM:#}")
+    wrapped(to, &format!("         {DIM}"), "           ", &format!("{text}{DIM:#}"))
 }
 
 /// A rate with a prefix: `1.2 G bytes/s`.
