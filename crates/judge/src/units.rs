@@ -76,11 +76,12 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// A probability or rate: percent above a thousandth, else powers of ten.
+/// A probability: percent down to a hundred-thousandth, else powers of ten.
 #[must_use]
 pub fn probability(p: f64) -> String {
     match p {
         p if p >= 0.001 => format!("{} %", trimmed(100.0 * p)),
+        p if p >= 0.000_01 => format!("{:.4} %", 100.0 * p).replace("0 %", " %"),
         p if p > 0.0 => format!("{p:.1e}"),
         _ => "0".into(),
     }

@@ -15,6 +15,9 @@ use rtproof_record::{
 use super::{convert, notes, output::Output, progress};
 use crate::commands::{load_worker, prove::Args};
 
+/// Shortest interval that makes a row of host counters.
+const ROW_MIN_NS: u64 = 500_000_000;
+
 /// A measured thread as it is watched.
 #[derive(Clone, Debug)]
 struct Watched {
@@ -41,6 +44,7 @@ pub(crate) struct Collector {
     worst: Option<(u64, u32)>,
     missed: u64,
     late: u64,
+    sampled_ns: u64,
     failure: Option<WriteError>,
 }
 
@@ -80,6 +84,7 @@ impl Collector {
             worst: None,
             missed: 0,
             late: 0,
+            sampled_ns: 0,
             failure: None,
         }
     }
@@ -107,10 +112,15 @@ impl Collector {
     /// What the last second brought.
     pub(crate) fn tick(&mut self, session: &mut Session, now_ns: u64) -> Tick {
         self.take_slots(session);
-        self.pending.host = Some(host_second(self.sampler.sample(now_ns)));
+        self.sample_host(now_ns);
         self.watch_threads(session, now_ns);
         self.watch_loads(now_ns);
         std::mem::take(&mut self.pending)
+    }
+
+    fn sample_host(&mut self, now_ns: u64) {
+        self.sampled_ns = now_ns;
+        self.pending.host = Some(host_second(self.sampler.sample(now_ns)));
     }
 
     fn take_slots(&mut self, session: &mut Session) {
@@ -232,7 +242,10 @@ impl Collector {
             .for_each(|tick| self.take(tick));
         let at_ns = now_ns();
         self.stop_loads(at_ns);
-        self.pending.host = Some(host_second(self.sampler.sample(at_ns)));
+        // A row stands for a second: what is left of one after the last tick would look like a dip.
+        if at_ns.saturating_sub(self.sampled_ns) >= ROW_MIN_NS {
+            self.sample_host(at_ns);
+        }
         let lost = |number: u32| self.watched.get(number as usize).is_some_and(|w| w.lost);
         let ends = reports.iter().map(|r| (r.number, convert::end(r, lost(r.number)))).collect();
         Collected { tick: self.pending, ends, failure: self.failure }

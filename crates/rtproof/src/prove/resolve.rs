@@ -37,7 +37,7 @@ pub fn options(args: &Args, facts: &Facts) -> anyhow::Result<Options> {
         PolicyArg::Other => (Policy::Other, 0),
     };
     Ok(Options {
-        housekeeping: or_all(allowed(facts, &online).intersection(&others), &others),
+        housekeeping: housekeeping(&allowed(facts, &online), &others),
         load_cpus,
         policy,
         priority,
@@ -61,6 +61,13 @@ pub fn options(args: &Args, facts: &Facts) -> anyhow::Result<Options> {
 
 fn or_all(list: CpuList, all: &CpuList) -> CpuList {
     if list.is_empty() { all.clone() } else { list }
+}
+
+/// CPUs for the tool's own work: not measured, not isolated, and preferably where this process was
+/// put. Where every CPU is measured there is no such CPU, and it goes anywhere.
+fn housekeeping(allowed: &CpuList, others: &CpuList) -> CpuList {
+    let both = allowed.intersection(others);
+    [&both, others, allowed].into_iter().find(|list| !list.is_empty()).cloned().unwrap_or_default()
 }
 
 fn allowed(facts: &Facts, online: &CpuList) -> CpuList {
