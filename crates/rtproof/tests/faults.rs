@@ -79,23 +79,25 @@ fn a_stop_of_100_ms_is_counted_to_the_period() {
     let (report, _) = report(&only(folder.path(), ".rtproof"));
     assert_accounted(&report);
     let all = &report["all"];
-    let (scheduled, missed) = (all["scheduled"].as_u64(), all["missed"].as_u64());
-    assert_eq!(scheduled, Some(4000));
-    let stall_ns = all["max_ns"].as_u64().expect("a maximum");
-    // The stall that the thread saw, to the period: nothing else stops all of a process for 50 ms.
-    let missed = missed.expect("a count");
-    let other = missed.abs_diff(stall_ns / 1_000_000);
-    assert!((95..=stopped_ms + 20).contains(&(stall_ns / 1_000_000)), "{stall_ns} ns");
-    assert!(other <= 1 + missed / 20, "{missed} missed in a stall of {stall_ns} ns");
-    // Mean of the deadline view: the arithmetic answer is the sum of an arithmetic series.
-    let stall = stall_ns as f64;
-    let steps = (stall / 1e6).floor();
-    let series = (0..=steps as u64).map(|i| stall - i as f64 * 1e6).sum::<f64>();
-    let wake_mean = all["mean_ns"].as_f64().expect("a mean");
-    let sampled = all["sampled"].as_f64().expect("a count");
-    let rest = wake_mean * sampled - stall;
-    let expected = (series + rest) / 4000.0;
-    let got = all["deadline_mean_ns"].as_f64().expect("a mean");
+    assert_eq!(all["scheduled"], 4000);
+    let number = |key: &str| all[key].as_f64().expect(key);
+    let stall_ms = number("max_ns") as u64 / 1_000_000;
+    assert!((95..=stopped_ms + 20).contains(&stall_ms), "{stall_ms} ms, stopped {stopped_ms} ms");
+
+    // Every sample of a period or more swallowed the wake-ups that were due meanwhile: one each whole
+    // period, each late by what was left. All of them are among the largest.
+    let top = report["top"].as_array().expect("the largest samples");
+    let latencies: Vec<u64> =
+        top.iter().map(|sample| sample["latency_ns"].as_u64().expect("a latency")).collect();
+    assert!(latencies.last().is_some_and(|&ns| ns < 1_000_000), "more stalls than are listed");
+    let late_for = |ns: u64| (1..=ns / 1_000_000).map(move |i| ns - i * 1_000_000);
+    let swallowed: Vec<u64> = latencies.iter().flat_map(|&ns| late_for(ns)).collect();
+    assert_eq!(all["missed"].as_u64(), Some(swallowed.len() as u64), "{latencies:?}");
+    let missed_by_stall = late_for(latencies[0]).count() as u64;
+    assert!(missed_by_stall.abs_diff(stall_ms) <= 1);
+
+    let sum = number("mean_ns") * number("sampled") + swallowed.iter().sum::<u64>() as f64;
+    let (expected, got) = (sum / 4000.0, number("deadline_mean_ns"));
     assert!((got / expected - 1.0).abs() < 0.02, "mean {got}, arithmetic {expected}");
 }
 
@@ -115,7 +117,7 @@ fn killed_at_ten_moments_every_record_opens_and_renders() {
         wait_for("the loads to go with it", 5, || load_workers().is_empty());
         let records = files(folder.path(), ".rtproof");
         if records.is_empty() {
-            assert!(i < 4, "moment {i}: no record ({status}, {:?})", killed.elapsed());
+            assert!(i < 6, "moment {i}: no record ({status}, {:?})", killed.elapsed());
             continue;
         }
         let record = records[0].to_str().expect("UTF-8");

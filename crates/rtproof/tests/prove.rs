@@ -194,7 +194,7 @@ fn settings_that_change_during_the_run_mark_it_as_moved() {
     );
     support::wait_for("the record", 10, || folder.path().join("run.rtproof").exists());
     // A real-time task that was not there before: it sleeps, and ends by itself.
-    let mut task = Command::new("chrt").args(["-f", "5", "sleep", "6"]).spawn().expect("chrt");
+    let mut task = Command::new("chrt").args(["-f", "5", "sleep", "30"]).spawn().expect("chrt");
     let output = child.wait_with_output().expect("it ends");
     task.kill().expect("the task is ended");
     task.wait().expect("the task is gone");
