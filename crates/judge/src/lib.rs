@@ -3,6 +3,7 @@
 //! Floor 3. Pure: no I/O, no clock. The same facts and the same record give the same answer.
 
 pub mod checks;
+mod dependence;
 pub mod finding;
 pub mod intent;
 pub mod report;
@@ -14,4 +15,4 @@ pub mod verdict;
 pub use finding::{Evidence, Finding, Remedy, Status};
 pub use intent::Intent;
 pub use report::Report;
-pub use verdict::{Answer, Verdict};
+pub use verdict::{Answer, Standing, Verdict};

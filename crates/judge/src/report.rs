@@ -11,7 +11,7 @@ use rtproof_stats::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Intent, Verdict, checks, verdict};
+use crate::{Finding, Intent, Standing, Verdict, checks, dependence::Blocks, verdict};
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/report/1";
@@ -27,6 +27,8 @@ pub struct Report {
     pub schema: String,
     /// Identity of the run and how it ended.
     pub run: Meta,
+    /// Whether the record is what the run left.
+    pub record: Standing,
     /// The verdict.
     pub verdict: Verdict,
     /// The machine in short.
@@ -166,12 +168,13 @@ pub struct Change {
 impl Report {
     /// Judges a run: checks, quantiles, verdict.
     #[must_use]
-    pub fn new(run: &Run) -> Self {
+    pub fn new(run: &Run, standing: &Standing) -> Self {
         let changes = changes(run);
         Self {
             schema: SCHEMA.into(),
             run: run.meta.clone(),
-            verdict: verdict::judge(run, !changes.is_empty()),
+            record: standing.clone(),
+            verdict: verdict::judge(run, !changes.is_empty(), standing),
             machine: Machine::of(&run.facts_start),
             options: run.options.clone(),
             findings: checks::judge_all(
@@ -241,6 +244,10 @@ struct Counted<'a> {
     wake: &'a Histogram,
     missed: &'a Histogram,
     n_eff: u64,
+    /// The seconds, for what the wake-ups are worth at each quantile.
+    blocks: &'a Blocks<'a>,
+    /// Share of independent ones among the largest samples: for runs of a second.
+    tail: f64,
 }
 
 impl Counted<'_> {
@@ -249,10 +256,17 @@ impl Counted<'_> {
         let n = self.totals.accounted();
         let mut deadline = self.wake.clone();
         deadline.merge(self.missed);
-        let quantiles = |histogram: &Histogram| {
+        let quantiles = |histogram: &Histogram, missed: bool| {
             // Every quantile that is asked for is shown up to the first that n cannot carry.
-            let n_eff = self.n_eff.min(histogram.total());
-            let all = Q::REPORT.map(|q| quantile::of(histogram, q, confidence, n_eff));
+            let values = Q::REPORT.map(|q| histogram.value_at_rank(q.rank(histogram.total())));
+            let worth = self.blocks.n_eff(&values, missed);
+            let by_tail = (histogram.total() as f64 * self.tail) as u64;
+            let mut i = 0;
+            let all = Q::REPORT.map(|q| {
+                let n_eff = worth[i].unwrap_or(by_tail);
+                i += 1;
+                quantile::of(histogram, q, confidence, n_eff)
+            });
             let carried = all.iter().take_while(|q| q.value_ns.is_some()).count();
             all[..(carried + 1).min(all.len())].to_vec()
         };
@@ -267,8 +281,8 @@ impl Counted<'_> {
             mean_ns: self.totals.wake.mean(),
             sd_ns: self.totals.wake.sd(),
             deadline_mean_ns: (n > 0).then(|| sum_ns as f64 / n as f64),
-            wake: quantiles(self.wake),
-            deadline: quantiles(&deadline),
+            wake: quantiles(self.wake, false),
+            deadline: quantiles(&deadline, true),
             n_eff: self.n_eff,
         }
     }
@@ -281,6 +295,8 @@ fn cpu(run: &Run, thread: &Thread) -> CpuReport {
         wake: &thread.wake,
         missed: &thread.missed,
         n_eff: verdict::n_eff(run, thread),
+        blocks: &Blocks::of(std::slice::from_ref(thread), 0, u64::MAX),
+        tail: verdict::extremal_index(run, thread),
     };
     CpuReport {
         thread: thread.info.clone(),
@@ -308,8 +324,15 @@ fn all(run: &Run) -> Measured {
         wake: &wake,
         missed: &missed,
         n_eff: run.threads.iter().map(|thread| verdict::n_eff(run, thread)).sum(),
+        blocks: &Blocks::of(&run.threads, 0, u64::MAX),
+        tail: tail(run),
     };
     counted.report(run.options.requirement.confidence_ppm)
+}
+
+/// The extremal index of the CPU whose largest samples are most bunched.
+fn tail(run: &Run) -> f64 {
+    run.threads.iter().map(|thread| verdict::extremal_index(run, thread)).fold(1.0, f64::min)
 }
 
 fn phases(run: &Run) -> Vec<PhaseReport> {
@@ -336,7 +359,15 @@ fn phase_report(run: &Run, phase: &rtproof_record::options::Phase) -> PhaseRepor
         }
     }
     let scheduled = totals.accounted();
-    let counted = Counted { scheduled, totals: &totals, wake: &wake, missed: &missed, n_eff };
+    let counted = Counted {
+        scheduled,
+        totals: &totals,
+        wake: &wake,
+        missed: &missed,
+        n_eff,
+        blocks: &Blocks::of(&run.threads, phase.from_ns, phase.to_ns),
+        tail: tail(run),
+    };
     PhaseReport {
         name: phase.name.clone(),
         from_ns: phase.from_ns,

@@ -6,7 +6,7 @@ use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_record::{
     Class, Options, Requirement, Run, Start,
     options::Phase,
-    run::{Cost, EndReason, Meta, RunEnd, Second, Thread, ThreadEnd, ThreadInfo},
+    run::{Cost, EndReason, Load, Meta, RunEnd, Second, Thread, ThreadEnd, ThreadInfo},
 };
 use rtproof_stats::{Histogram, Layout, TopSamples, Totals};
 
@@ -44,7 +44,15 @@ pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> R
             floor_ns: 4000,
         },
         host: Vec::new(),
-        loads: Vec::new(),
+        loads: vec![Load {
+            name: "cpu".into(),
+            detail: "2 spinning threads".into(),
+            unit: "operations".into(),
+            work: 1_000_000,
+            from_ns: 0,
+            to_ns: seconds * SECOND_NS,
+            error: None,
+        }],
         notes: Vec::new(),
     }
 }

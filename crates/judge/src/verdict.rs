@@ -7,7 +7,11 @@
 //! because measuring cannot certify it. Anything that takes force from the measurement leaves it
 //! not proven. CPUs do not add exposure: what strikes one may strike all.
 
-use rtproof_record::{Class, Run, run::EndReason, run::RunEnd};
+use rtproof_record::{
+    Class, Run,
+    options::Phase,
+    run::{EndReason, RunEnd, Second, Thread},
+};
 use rtproof_stats::{Sample, Totals, binomial, cluster};
 use serde::{Deserialize, Serialize};
 
@@ -100,12 +104,29 @@ pub struct Worst {
     pub phase: String,
 }
 
+/// Whether a record is what its run left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Standing {
+    /// Sealed, or about to be by the run itself.
+    #[default]
+    Sealed,
+    /// Never sealed: the run was cut off.
+    Torn,
+    /// Changed after it was sealed.
+    Altered {
+        /// What does not match.
+        why: String,
+    },
+}
+
 /// Judges a run. The same run gives the same verdict, whenever it is judged.
 #[must_use]
-pub fn judge(run: &Run, moved: bool) -> Verdict {
+pub fn judge(run: &Run, moved: bool, standing: &Standing) -> Verdict {
     let basis = basis(run);
     let requirement = &run.options.requirement;
-    let weak = weaknesses(run, moved);
+    let weak = weaknesses(run, moved, standing);
     let (answer, sentence, mut reasons) = match (requirement.budget_ns, requirement.class) {
         (None, _) => not_judged("no budget was given", "Give one with --budget, e.g. 100us."),
         (Some(_), Class::Soft) => not_judged(
@@ -124,6 +145,14 @@ pub fn judge(run: &Run, moved: bool) -> Verdict {
     reasons.extend(weak);
     reasons.extend(scope(run));
     Verdict { answer, sentence, reasons, basis }
+}
+
+/// Whether every load of a phase ran without an error.
+fn loads_ran(run: &Run, phase: &Phase) -> bool {
+    let ran = |name: &String| {
+        run.loads.iter().any(|load| &load.name == name && load.error.is_none() && load.work > 0)
+    };
+    phase.loads.iter().all(ran)
 }
 
 type Judged = (Answer, String, Vec<String>);
@@ -154,7 +183,11 @@ impl Case<'_> {
         match loaded.as_slice() {
             [] => "with no load".into(),
             phases => {
-                let names: Vec<_> = phases.iter().map(|phase| phase.name.as_str()).collect();
+                let name = |phase: &&&Phase| match loads_ran(self.run, phase) {
+                    true => phase.name.clone(),
+                    false => format!("{} (not all of which ran)", phase.name),
+                };
+                let names: Vec<_> = phases.iter().map(|phase| name(&phase)).collect();
                 format!("under load {}", names.join(", "))
             }
         }
@@ -196,8 +229,12 @@ impl Case<'_> {
             0 => String::new(),
             idle_ns => format!(" and {} idle", units::duration(idle_ns)),
         };
+        let missed = match b.missed {
+            0 => String::new(),
+            missed => format!(" ({} of them missed)", units::grouped(missed)),
+        };
         let claim = format!(
-            "no wake-up of {} was later than {} in {} {}{idle}",
+            "no wake-up of {}{missed} was later than {} in {} {}{idle}",
             units::grouped(b.scheduled),
             units::ns(self.budget_ns),
             units::duration(b.exposure_ns),
@@ -228,10 +265,16 @@ impl Case<'_> {
 
     fn ninety_five(&self) -> Judged {
         let (upper, lower) = share_bounds(self.run, self.confidence());
+        let (late, n) = self
+            .run
+            .threads
+            .iter()
+            .map(|thread| Shares::of(self.run, thread))
+            .fold((0, 0), |(late, n), shares| (late + shares.late, n + shares.n));
         let shares = format!(
             "{} of {} wake-ups were later than {} {}; at {} confidence fewer than {} are",
-            units::grouped(self.basis.late),
-            units::grouped(self.basis.scheduled),
+            units::grouped(late),
+            units::grouped(n),
             units::ns(self.budget_ns),
             self.load_text(),
             self.confidence_text(),
@@ -251,7 +294,13 @@ impl Case<'_> {
                 );
                 (Answer::NotProven, shares, vec![step])
             }
-            _ => (Answer::NotProven, shares, Vec::new()),
+            Some(_) => (Answer::NotProven, shares, Vec::new()),
+            None => {
+                let step = "It is too close to 5 %, or above: more of the same does not prove it. \
+                            See what makes them late, or raise the budget."
+                    .into();
+                (Answer::NotProven, shares, vec![step])
+            }
         }
     }
 
@@ -269,8 +318,15 @@ impl Case<'_> {
 }
 
 /// What takes force from the measurement, a sentence each.
-fn weaknesses(run: &Run, moved: bool) -> Vec<String> {
+fn weaknesses(run: &Run, moved: bool, standing: &Standing) -> Vec<String> {
     let mut weak = Vec::new();
+    match standing {
+        Standing::Sealed => {}
+        Standing::Torn => weak.push("The record was never sealed: its run was cut off.".into()),
+        Standing::Altered { why } => {
+            weak.push(format!("The record was altered after it was sealed: {why}."));
+        }
+    }
     match &run.meta.ended {
         Some(RunEnd::Complete) => {}
         Some(RunEnd::Interrupted { signal }) => {
@@ -281,9 +337,29 @@ fn weaknesses(run: &Run, moved: bool) -> Vec<String> {
             weak.push("The record is torn: the run was cut off, and seconds are missing.".into())
         }
     }
+    let complete = run.meta.ended == Some(RunEnd::Complete);
+    if complete && run.facts_end.is_none() {
+        weak.push(
+            "The machine was not read again at the end: its settings may have changed.".into(),
+        );
+    }
+    for cpu in run.options.cpus.iter() {
+        if run.threads.iter().all(|thread| thread.info.cpu != cpu) {
+            weak.push(format!("CPU {cpu} was to be measured and was not."));
+        }
+    }
+    for phase in run.options.phases.iter().filter(|phase| complete && !loads_ran(run, phase)) {
+        weak.push(format!("Not all of the load {} ran.", phase.name));
+    }
     for thread in &run.threads {
+        weak.extend(contradiction(run, thread));
         let cpu = thread.info.cpu;
-        let Some(end) = &thread.end else { continue };
+        let Some(end) = &thread.end else {
+            weak.push(format!(
+                "The thread of CPU {cpu} has no end: what it did last is not known."
+            ));
+            continue;
+        };
         let how = match end.reason {
             EndReason::Complete | EndReason::Stopped => None,
             EndReason::Starved => Some("ended itself: real-time threads starved the machine"),
@@ -307,6 +383,22 @@ fn weaknesses(run: &Run, moved: bool) -> Vec<String> {
     weak.extend(run.notes.iter().filter(|note| note.weakens).map(|note| note.text.clone()));
     weak.dedup();
     weak
+}
+
+/// Counts of a thread that cannot all be true.
+fn contradiction(run: &Run, thread: &Thread) -> Option<String> {
+    let (cpu, totals) = (thread.info.cpu, &thread.totals);
+    if totals.early > 0 {
+        return Some(format!(
+            "{} wake-ups of CPU {cpu} came before their time: its clock or timer is at fault.",
+            units::grouped(totals.early)
+        ));
+    }
+    let budget_ns = run.options.requirement.budget_ns?;
+    let listed = thread.top.iter().filter(|sample| sample.latency_ns > budget_ns).count() as u64;
+    let counted = thread.wake.count_above(budget_ns).0.max(listed);
+    (counted > totals.late_sampled || totals.wake.max() > Some(budget_ns) && totals.late() == 0)
+        .then(|| format!("The late wake-ups of CPU {cpu} are more than its record counts."))
 }
 
 /// What the verdict does not cover.
@@ -359,11 +451,9 @@ fn basis(run: &Run) -> Basis {
 /// Time that counts: the loaded phases that were reached, or all of it when no phase had a load.
 fn exposure_ns(run: &Run) -> u64 {
     let measured_to_ns = measured_to_ns(run);
-    let loaded = |phase: &&rtproof_record::options::Phase| !phase.loads.is_empty();
+    let loaded = |phase: &&Phase| !phase.loads.is_empty();
     let any = run.options.phases.iter().any(|phase| loaded(&phase));
-    let in_phase = |phase: &rtproof_record::options::Phase| {
-        phase.to_ns.min(measured_to_ns).saturating_sub(phase.from_ns)
-    };
+    let in_phase = |phase: &Phase| phase.to_ns.min(measured_to_ns).saturating_sub(phase.from_ns);
     if any { run.options.phases.iter().filter(loaded).map(in_phase).sum() } else { measured_to_ns }
 }
 
@@ -373,30 +463,55 @@ fn measured_to_ns(run: &Run) -> u64 {
     ends.min().unwrap_or(0)
 }
 
-/// Wake-ups of a thread in independent ones.
-pub(crate) fn n_eff(run: &Run, thread: &rtproof_record::run::Thread) -> u64 {
-    let n = thread.totals.accounted();
-    ((n as f64 * extremal_index(run, thread)).floor() as u64).clamp(u64::from(n > 0), n.max(1))
+/// Wake-ups of a thread in independent ones, as far as being late goes.
+pub(crate) fn n_eff(run: &Run, thread: &Thread) -> u64 {
+    Shares::of(run, thread).n_eff
 }
 
-/// Share of independent ones among the tail of a thread.
-pub(crate) fn extremal_index(run: &Run, thread: &rtproof_record::run::Thread) -> f64 {
-    let totals = &thread.totals;
-    if totals.late_sampled > thread.top.len() as u64 {
-        // Missed wake-ups belong to the stall that swallowed them.
-        return totals.late_clusters as f64 / totals.late() as f64;
-    }
+/// Share of independent ones among the largest samples of a thread.
+pub(crate) fn extremal_index(run: &Run, thread: &Thread) -> f64 {
     cluster::extremal_index(&thread.top, run.options.period_ns)
+}
+
+/// Late wake-ups of a thread in the phases that had a load, or in all when none had one.
+struct Shares {
+    late: u64,
+    n: u64,
+    n_eff: u64,
+}
+
+impl Shares {
+    fn of(run: &Run, thread: &Thread) -> Self {
+        let loaded: Vec<&Phase> =
+            run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
+        let inside = |second: &&Second| {
+            let within =
+                |phase: &&Phase| second.from_ns >= phase.from_ns && second.to_ns <= phase.to_ns;
+            loaded.is_empty() || loaded.iter().any(within)
+        };
+        let blocks = thread
+            .seconds
+            .iter()
+            .filter(inside)
+            .map(|second| (second.totals.late(), second.totals.accounted()));
+        let (late, n) = blocks.clone().fold((0, 0), |(late, n), (k, m)| (late + k, n + m));
+        let n_eff = cluster::design_n_eff(blocks)
+            .unwrap_or_else(|| (n as f64 * extremal_index(run, thread)) as u64);
+        Self { late, n, n_eff: n_eff.clamp(u64::from(n > 0), n.max(1)) }
+    }
+
+    /// Upper and lower bound on the share; nothing measured bounds nothing.
+    fn bounds(&self, confidence: f64, times: f64) -> (f64, f64) {
+        let share = self.late as f64 / self.n.max(1) as f64;
+        let n = (self.n_eff as f64 * times) as u64;
+        let k = ((share * n as f64).ceil() as u64).min(n);
+        (binomial::upper_bound(k, n, confidence), binomial::lower_bound(k, n, confidence))
+    }
 }
 
 /// Upper and lower bound on the share of late wake-ups, of the CPU that is worst off.
 fn share_bounds(run: &Run, confidence: f64) -> (f64, f64) {
-    let bounds = run.threads.iter().map(|thread| {
-        let n = n_eff(run, thread);
-        let share = extremal_index(run, thread);
-        let k = ((thread.totals.late() as f64 * share).ceil() as u64).min(n);
-        (binomial::upper_bound(k, n, confidence), binomial::lower_bound(k, n, confidence))
-    });
+    let bounds = run.threads.iter().map(|thread| Shares::of(run, thread).bounds(confidence, 1.0));
     bounds.fold((0.0, 0.0), |(u, l), (upper, lower)| (f64::max(u, upper), f64::max(l, lower)))
 }
 
@@ -414,15 +529,13 @@ fn further_ns(run: &Run, totals: &Totals, exposure_ns: u64, confidence: f64) -> 
             Some((wanted_ns - exposure_ns as f64).max(0.0).ceil() as u64)
         }
         Class::NinetyFive => {
+            let shares: Vec<Shares> =
+                run.threads.iter().map(|thread| Shares::of(run, thread)).collect();
+            if exposure_ns == 0 || shares.iter().any(|shares| shares.n == 0) {
+                return None;
+            }
             let enough = |times: f64| {
-                run.threads.iter().all(|thread| {
-                    let n = n_eff(run, thread) as f64 * times;
-                    let share = extremal_index(run, thread);
-                    let k = (thread.totals.late() as f64 * share * times).ceil();
-                    n >= 1.0
-                        && binomial::upper_bound(k as u64, n as u64, confidence)
-                            < NINETY_FIVE_ALLOWS
-                })
+                shares.iter().all(|s| s.bounds(confidence, times).0 < NINETY_FIVE_ALLOWS)
             };
             let times = std::iter::successors(Some(1.0), |times| Some(times * 1.25))
                 .take(60)
@@ -433,7 +546,7 @@ fn further_ns(run: &Run, totals: &Totals, exposure_ns: u64, confidence: f64) -> 
 }
 
 fn worst(run: &Run) -> Option<Worst> {
-    let of = |thread: &rtproof_record::run::Thread| {
+    let of = |thread: &Thread| {
         thread.top.first().map(|&Sample { due_ns, latency_ns }| Worst {
             latency_ns,
             cpu: thread.info.cpu,
@@ -458,6 +571,10 @@ fn phase_text(run: &Run, due_ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use rtproof_record::run::Note;
+
+    fn judge(run: &Run, moved: bool) -> Verdict {
+        super::judge(run, moved, &Standing::Sealed)
+    }
 
     use super::*;
     use crate::testing::run;
@@ -611,6 +728,54 @@ mod tests {
             judge(&run(Class::Safe, 1, 5, &[(0, 9, 200_000)]), false).answer,
             Answer::Refused
         );
+    }
+
+    #[test]
+    fn idle_time_does_not_dilute_the_load() {
+        // 10 s idle and clean, then 20 s under load with one late in fifteen: 6.7 % of the load.
+        let late: Vec<_> =
+            (10_000..30_000).filter(|i| i % 15 == 0).map(|i| (0, i, 200_000)).collect();
+        let mut run = run(Class::NinetyFive, 1, 30, &late);
+        let mut idle = run.options.phases[0].clone();
+        (idle.name, idle.to_ns) = ("idle".into(), 10_000_000_000);
+        idle.loads.clear();
+        run.options.phases[0].from_ns = 10_000_000_000;
+        run.options.phases.insert(0, idle);
+        let verdict = judge(&run, false);
+        assert_eq!(verdict.answer, Answer::Refused, "{verdict:?}");
+    }
+
+    #[test]
+    fn a_hopeless_machine_is_refused_however_evenly_it_is_late() {
+        for step in [1, 2, 4, 7] {
+            let late: Vec<_> =
+                (0..10_000).filter(|i| i % step == 0).map(|i| (0, i, 200_000)).collect();
+            let verdict = judge(&run(Class::NinetyFive, 1, 10, &late), false);
+            assert_eq!(verdict.answer, Answer::Refused, "1 in {step}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_contradicts_itself_or_is_not_whole_proves_nothing() {
+        let mut good = run(Class::Hundred, 2, 20, &[]);
+        good.options.requirement.rate_per_1000h = 1_000_000;
+        assert_eq!(judge(&good, false).answer, Answer::Accepted);
+        for standing in [Standing::Torn, Standing::Altered { why: "digest".into() }] {
+            assert_eq!(super::judge(&good, false, &standing).answer, Answer::NotProven);
+        }
+        let weakened = |weaken: &dyn Fn(&mut Run)| {
+            let mut run = good.clone();
+            weaken(&mut run);
+            judge(&run, false).answer
+        };
+        assert_eq!(weakened(&|run| run.threads[0].totals.early = 1), Answer::NotProven);
+        assert_eq!(weakened(&|run| run.threads[0].end = None), Answer::NotProven);
+        assert_eq!(weakened(&|run| run.facts_end = None), Answer::NotProven);
+        assert_eq!(weakened(&|run| drop(run.threads.remove(1))), Answer::NotProven);
+        assert_eq!(weakened(&|run| run.loads.clear()), Answer::NotProven);
+        assert_eq!(weakened(&|run| run.threads[0].wake.record(1_000_000)), Answer::NotProven);
+        let sample = Sample { due_ns: 5, latency_ns: 1_000_000 };
+        assert_eq!(weakened(&|run| run.threads[0].top.insert(0, sample)), Answer::NotProven);
     }
 
     #[test]

@@ -188,7 +188,7 @@ impl Life {
             catch_unwind(AssertUnwindSafe(|| self.order.workload.run(&mut cycle, &self.stop)));
         ARMED.set(false);
         let after = sys::usage();
-        let _ = sys::set_policy(Policy::Other, 0);
+        // It ends with the priority that it has: an ordinary thread would wait for the load.
         Report {
             number: self.order.number,
             reason: outcome.unwrap_or(EndReason::Panicked),

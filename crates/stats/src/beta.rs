@@ -64,6 +64,56 @@ fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
     h
 }
 
+/// P(X <= k) for X ~ Poisson(mean): the regularised upper incomplete gamma function Q(k + 1, mean),
+/// by series or continued fraction (Numerical Recipes section 6.2).
+pub(crate) fn poisson_cdf(k: u64, mean: f64) -> f64 {
+    if mean <= 0.0 {
+        return 1.0;
+    }
+    let a = k as f64 + 1.0;
+    let front = (a * mean.ln() - mean - ln_gamma(a)).exp();
+    if mean < a + 1.0 {
+        1.0 - front * lower_series(a, mean)
+    } else {
+        front * upper_fraction(a, mean)
+    }
+}
+
+fn lower_series(a: f64, x: f64) -> f64 {
+    let (mut term, mut sum, mut n) = (1.0 / a, 1.0 / a, a);
+    // Converges in O(sqrt(a)) steps.
+    for _ in 0..1_000_000 {
+        n += 1.0;
+        term *= x / n;
+        sum += term;
+        if term < sum * 1e-16 {
+            break;
+        }
+    }
+    sum
+}
+
+fn upper_fraction(a: f64, x: f64) -> f64 {
+    const TINY: f64 = 1e-300;
+    let guard = |value: f64| if value.abs() < TINY { TINY } else { value };
+    let mut b = x + 1.0 - a;
+    let (mut c, mut d) = (1.0 / TINY, 1.0 / guard(b));
+    let mut h = d;
+    for i in 1..1_000_000 {
+        let i = f64::from(i);
+        let an = -i * (i - a);
+        b += 2.0;
+        d = 1.0 / guard(an * d + b);
+        c = guard(b + an / c);
+        let step = d * c;
+        h *= step;
+        if (step - 1.0).abs() < 1e-15 {
+            break;
+        }
+    }
+    h
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 //! Clopper and Pearson, Biometrika 26 (1934): never below the stated confidence, at any sample
 //! size.
 
-use crate::beta::regularised;
+use crate::beta::{poisson_cdf, regularised};
 
 /// P(X <= k) for X ~ Binomial(n, p).
 #[must_use]
@@ -51,19 +51,11 @@ pub fn poisson_upper(k: u64, confidence: f64) -> f64 {
     if k == 0 {
         return -(1.0 - confidence).ln();
     }
-    // P(X <= k; m) = 1 - confidence, found by bisection on the exact sum.
-    let tail = |mean: f64| {
-        let (mut term, mut sum) = ((-mean).exp(), (-mean).exp());
-        for i in 1..=k {
-            term *= mean / i as f64;
-            sum += term;
-        }
-        sum
-    };
-    let (mut low, mut high) = (k as f64, 2.0 * k as f64 + 50.0);
-    for _ in 0..200 {
+    // The mean at which P(X <= k) falls to 1 - confidence: not far above k, by ten deviations.
+    let (mut low, mut high) = (k as f64, k as f64 + 10.0 * (k as f64).sqrt() + 50.0);
+    for _ in 0..100 {
         let mid = f64::midpoint(low, high);
-        if tail(mid) > 1.0 - confidence { low = mid } else { high = mid }
+        if poisson_cdf(k, mid) > 1.0 - confidence { low = mid } else { high = mid }
     }
     high
 }
@@ -114,6 +106,17 @@ mod tests {
         for k in 0..6 {
             close(poisson_upper(k as u64, 0.95), at95[k], 1e-5);
             close(poisson_upper(k as u64, 0.99), at99[k], 1e-5);
+        }
+    }
+
+    #[test]
+    fn poisson_bounds_of_many_events() {
+        // Wilson and Hilferty 1931: (k+1) (1 - 1/(9(k+1)) + z/(3 sqrt(k+1)))^3, z(0.95) = 1.644854.
+        for k in [200_u64, 744, 1000, 1_000_000, 1_000_000_000] {
+            let a = k as f64 + 1.0;
+            let approximate =
+                a * (1.0 - 1.0 / (9.0 * a) + 1.644_853_627 / (3.0 * a.sqrt())).powi(3);
+            close(poisson_upper(k, 0.95), approximate, 1e-5);
         }
     }
 

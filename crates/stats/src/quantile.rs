@@ -104,13 +104,20 @@ pub fn of(histogram: &Histogram, q: Q, confidence: f64, n_eff: u64) -> Quantile 
     let value_ns = enough.then(|| histogram.value_at_rank(q.rank(n))).flatten();
     let n_eff = n_eff.clamp(u64::from(n > 0), n.max(1));
     let (r, s) = interval_ranks(n_eff, q.value(), confidence);
-    // Ranks among n_eff independent samples stand for the same fractions of the n recorded ones.
-    let scale = |rank: u64| {
-        let scaled = u128::from(rank) * u128::from(n) / u128::from(n_eff.max(1));
-        u64::try_from(scaled).unwrap_or(n).clamp(1, n.max(1))
+    // Ranks among n_eff independent samples stand for the same fractions of the n recorded ones,
+    // rounded outwards; the interval holds the value itself.
+    let (n_wide, eff) = (u128::from(n), u128::from(n_eff.max(1)));
+    let value_at = |scaled: u128| {
+        histogram.value_at_rank(u64::try_from(scaled).unwrap_or(n).clamp(1, n.max(1)))
     };
-    let at = |rank: Option<u64>| rank.and_then(|rank| histogram.value_at_rank(scale(rank)));
-    Quantile { q, value_ns, low_ns: at(r).filter(|_| enough), high_ns: at(s).filter(|_| enough) }
+    let low = r.and_then(|r| value_at(u128::from(r) * n_wide / eff));
+    let high = s.and_then(|s| value_at((u128::from(s) * n_wide).div_ceil(eff)));
+    Quantile {
+        q,
+        value_ns,
+        low_ns: low.zip(value_ns).map(|(low, value)| low.min(value)),
+        high_ns: high.zip(value_ns).map(|(high, value)| high.max(value)),
+    }
 }
 
 #[cfg(test)]
