@@ -22,8 +22,8 @@ impl<'a> Blocks<'a> {
         Self { seconds: seconds.collect() }
     }
 
-    /// Worth of the wake-ups at each value; `missed`: in the deadline view. `None` where one second,
-    /// or nothing above, leaves nothing to compare.
+    /// Worth of the wake-ups at each value; `missed`: in the deadline view. `None` where one
+    /// second, or nothing above, leaves nothing to compare.
     pub(crate) fn n_eff<const N: usize>(
         &self,
         values_ns: &[Option<u64>; N],

@@ -7,10 +7,12 @@ mod dependence;
 pub mod finding;
 pub mod intent;
 pub mod report;
+mod share;
 #[doc(hidden)]
 pub mod testing;
 pub mod units;
 pub mod verdict;
+mod weakness;
 
 pub use finding::{Evidence, Finding, Remedy, Status};
 pub use intent::Intent;

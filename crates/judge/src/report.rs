@@ -11,7 +11,7 @@ use rtproof_stats::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Intent, Standing, Verdict, checks, dependence::Blocks, verdict};
+use crate::{Finding, Intent, Standing, Verdict, checks, dependence::Blocks, share, verdict};
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/report/1";
@@ -254,6 +254,7 @@ impl Counted<'_> {
     fn report(&self, confidence_ppm: u32) -> Measured {
         let confidence = f64::from(confidence_ppm) / 1e6;
         let n = self.totals.accounted();
+        let max_ns = self.totals.wake.max().unwrap_or(u64::MAX);
         let mut deadline = self.wake.clone();
         deadline.merge(self.missed);
         let quantiles = |histogram: &Histogram, missed: bool| {
@@ -265,7 +266,16 @@ impl Counted<'_> {
             let all = Q::REPORT.map(|q| {
                 let n_eff = worth[i].unwrap_or(by_tail);
                 i += 1;
-                quantile::of(histogram, q, confidence, n_eff)
+                // An edge of a bucket may lie above the largest value, which is exact.
+                let largest = |ns: Option<u64>| ns.map(|ns| ns.min(max_ns));
+                let Quantile { value_ns, low_ns, high_ns, .. } =
+                    quantile::of(histogram, q, confidence, n_eff);
+                Quantile {
+                    q,
+                    value_ns: largest(value_ns),
+                    low_ns: largest(low_ns),
+                    high_ns: largest(high_ns),
+                }
             });
             let carried = all.iter().take_while(|q| q.value_ns.is_some()).count();
             all[..(carried + 1).min(all.len())].to_vec()
@@ -294,9 +304,9 @@ fn cpu(run: &Run, thread: &Thread) -> CpuReport {
         totals: &thread.totals,
         wake: &thread.wake,
         missed: &thread.missed,
-        n_eff: verdict::n_eff(run, thread),
+        n_eff: share::n_eff(run, thread),
         blocks: &Blocks::of(std::slice::from_ref(thread), 0, u64::MAX),
-        tail: verdict::extremal_index(run, thread),
+        tail: share::extremal_index(run, thread),
     };
     CpuReport {
         thread: thread.info.clone(),
@@ -323,7 +333,7 @@ fn all(run: &Run) -> Measured {
         totals: &totals,
         wake: &wake,
         missed: &missed,
-        n_eff: run.threads.iter().map(|thread| verdict::n_eff(run, thread)).sum(),
+        n_eff: run.threads.iter().map(|thread| share::n_eff(run, thread)).sum(),
         blocks: &Blocks::of(&run.threads, 0, u64::MAX),
         tail: tail(run),
     };
@@ -332,7 +342,7 @@ fn all(run: &Run) -> Measured {
 
 /// The extremal index of the CPU whose largest samples are most bunched.
 fn tail(run: &Run) -> f64 {
-    run.threads.iter().map(|thread| verdict::extremal_index(run, thread)).fold(1.0, f64::min)
+    run.threads.iter().map(|thread| share::extremal_index(run, thread)).fold(1.0, f64::min)
 }
 
 fn phases(run: &Run) -> Vec<PhaseReport> {
@@ -345,7 +355,7 @@ fn phase_report(run: &Run, phase: &rtproof_record::options::Phase) -> PhaseRepor
     let mut missed = Histogram::new(Layout::COARSE);
     let mut n_eff = 0;
     for thread in &run.threads {
-        let share = verdict::extremal_index(run, thread);
+        let share = share::extremal_index(run, thread);
         let inside = |at_ns: u64| (phase.from_ns..phase.to_ns).contains(&at_ns);
         for second in thread.seconds.iter().filter(|second| inside(second.from_ns)) {
             totals.merge(&second.totals);

@@ -7,15 +7,15 @@
 //! because measuring cannot certify it. Anything that takes force from the measurement leaves it
 //! not proven. CPUs do not add exposure: what strikes one may strike all.
 
-use rtproof_record::{
-    Class, Run,
-    options::Phase,
-    run::{EndReason, RunEnd, Second, Thread},
-};
-use rtproof_stats::{Sample, Totals, binomial, cluster};
+use rtproof_record::{Class, Run, options::Phase, run::Thread};
+use rtproof_stats::{Sample, Totals, binomial};
 use serde::{Deserialize, Serialize};
 
-use crate::units;
+use crate::{
+    share::{Shares, n_eff, share_bounds},
+    units,
+    weakness::{loads_ran, scope, weaknesses},
+};
 
 /// Share of late wake-ups that class 95 allows.
 const NINETY_FIVE_ALLOWS: f64 = 0.05;
@@ -147,14 +147,6 @@ pub fn judge(run: &Run, moved: bool, standing: &Standing) -> Verdict {
     Verdict { answer, sentence, reasons, basis }
 }
 
-/// Whether every load of a phase ran without an error.
-fn loads_ran(run: &Run, phase: &Phase) -> bool {
-    let ran = |name: &String| {
-        run.loads.iter().any(|load| &load.name == name && load.error.is_none() && load.work > 0)
-    };
-    phase.loads.iter().all(ran)
-}
-
 type Judged = (Answer, String, Vec<String>);
 
 fn not_judged(what: &str, step: &str) -> Judged {
@@ -211,7 +203,25 @@ impl Case<'_> {
             self.confidence_text(),
             b.late_share_upper.map_or("all".into(), units::probability),
         );
+        if let Some(got) = self.lesser_policy() {
+            let sentence =
+                format!("{sentence}, with {got}, which says nothing of the one asked for");
+            return (Answer::NotProven, sentence, vec![groups]);
+        }
         (Answer::Refused, sentence, vec![groups])
+    }
+
+    /// The policy in force, where it is less than what was asked for.
+    fn lesser_policy(&self) -> Option<String> {
+        let options = &self.run.options;
+        let lesser = |thread: &&Thread| {
+            thread.info.policy != options.policy || thread.info.priority < options.priority
+        };
+        let info = &self.run.threads.iter().find(lesser)?.info;
+        Some(match info.priority {
+            0 => "no real-time priority".into(),
+            priority => format!("priority {priority}"),
+        })
     }
 
     fn hundred(&self) -> Judged {
@@ -317,108 +327,6 @@ impl Case<'_> {
     }
 }
 
-/// What takes force from the measurement, a sentence each.
-fn weaknesses(run: &Run, moved: bool, standing: &Standing) -> Vec<String> {
-    let mut weak = Vec::new();
-    match standing {
-        Standing::Sealed => {}
-        Standing::Torn => weak.push("The record was never sealed: its run was cut off.".into()),
-        Standing::Altered { why } => {
-            weak.push(format!("The record was altered after it was sealed: {why}."));
-        }
-    }
-    match &run.meta.ended {
-        Some(RunEnd::Complete) => {}
-        Some(RunEnd::Interrupted { signal }) => {
-            weak.push(format!("The run was interrupted by {signal}."));
-        }
-        Some(RunEnd::Aborted { why }) => weak.push(format!("The run was aborted: {why}.")),
-        None => {
-            weak.push("The record is torn: the run was cut off, and seconds are missing.".into())
-        }
-    }
-    let complete = run.meta.ended == Some(RunEnd::Complete);
-    if complete && run.facts_end.is_none() {
-        weak.push(
-            "The machine was not read again at the end: its settings may have changed.".into(),
-        );
-    }
-    for cpu in run.options.cpus.iter() {
-        if run.threads.iter().all(|thread| thread.info.cpu != cpu) {
-            weak.push(format!("CPU {cpu} was to be measured and was not."));
-        }
-    }
-    for phase in run.options.phases.iter().filter(|phase| complete && !loads_ran(run, phase)) {
-        weak.push(format!("Not all of the load {} ran.", phase.name));
-    }
-    for thread in &run.threads {
-        weak.extend(contradiction(run, thread));
-        let cpu = thread.info.cpu;
-        let Some(end) = &thread.end else {
-            weak.push(format!(
-                "The thread of CPU {cpu} has no end: what it did last is not known."
-            ));
-            continue;
-        };
-        let how = match end.reason {
-            EndReason::Complete | EndReason::Stopped => None,
-            EndReason::Starved => Some("ended itself: real-time threads starved the machine"),
-            EndReason::CpuLost => Some("lost its CPU"),
-            EndReason::Panicked => Some("failed inside rtproof; please report it"),
-        };
-        weak.extend(how.map(|how| format!("The thread of CPU {cpu} {how}.")));
-        if end.scheduled != thread.totals.accounted() {
-            weak.push(format!(
-                "The account of CPU {cpu} does not add up: {} scheduled, {} sampled or missed.",
-                end.scheduled,
-                thread.totals.accounted()
-            ));
-        }
-    }
-    if moved {
-        weak.push(
-            "The machine's settings changed during the run: the record is marked moved.".into(),
-        );
-    }
-    weak.extend(run.notes.iter().filter(|note| note.weakens).map(|note| note.text.clone()));
-    weak.dedup();
-    weak
-}
-
-/// Counts of a thread that cannot all be true.
-fn contradiction(run: &Run, thread: &Thread) -> Option<String> {
-    let (cpu, totals) = (thread.info.cpu, &thread.totals);
-    if totals.early > 0 {
-        return Some(format!(
-            "{} wake-ups of CPU {cpu} came before their time: its clock or timer is at fault.",
-            units::grouped(totals.early)
-        ));
-    }
-    let budget_ns = run.options.requirement.budget_ns?;
-    let listed = thread.top.iter().filter(|sample| sample.latency_ns > budget_ns).count() as u64;
-    let counted = thread.wake.count_above(budget_ns).0.max(listed);
-    (counted > totals.late_sampled || totals.wake.max() > Some(budget_ns) && totals.late() == 0)
-        .then(|| format!("The late wake-ups of CPU {cpu} are more than its record counts."))
-}
-
-/// What the verdict does not cover.
-fn scope(run: &Run) -> Vec<String> {
-    let mut scope = Vec::new();
-    if let Some(Some(name)) = run.facts_start.virt.hypervisor.value() {
-        let stolen: u64 =
-            run.host.iter().flat_map(|second| &second.cpus).map(|cpu| cpu.steal_ms).sum();
-        scope.push(format!(
-            "Measured inside a virtual machine ({name}), which took {stolen} ms of CPU time \
-             away: it \
-             holds as seen in this guest, on this host, as loaded as it was."
-        ));
-    }
-    if let Some(Some(name)) = run.facts_start.virt.container.value() {
-        scope.push(format!("Measured inside a container ({name})."));
-    }
-    scope
-}
-
 fn basis(run: &Run) -> Basis {
     let requirement = &run.options.requirement;
     let confidence = f64::from(requirement.confidence_ppm) / 1e6;
@@ -461,58 +369,6 @@ fn exposure_ns(run: &Run) -> u64 {
 fn measured_to_ns(run: &Run) -> u64 {
     let ends = run.threads.iter().map(|thread| thread.seconds.last().map_or(0, |s| s.to_ns));
     ends.min().unwrap_or(0)
-}
-
-/// Wake-ups of a thread in independent ones, as far as being late goes.
-pub(crate) fn n_eff(run: &Run, thread: &Thread) -> u64 {
-    Shares::of(run, thread).n_eff
-}
-
-/// Share of independent ones among the largest samples of a thread.
-pub(crate) fn extremal_index(run: &Run, thread: &Thread) -> f64 {
-    cluster::extremal_index(&thread.top, run.options.period_ns)
-}
-
-/// Late wake-ups of a thread in the phases that had a load, or in all when none had one.
-struct Shares {
-    late: u64,
-    n: u64,
-    n_eff: u64,
-}
-
-impl Shares {
-    fn of(run: &Run, thread: &Thread) -> Self {
-        let loaded: Vec<&Phase> =
-            run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
-        let inside = |second: &&Second| {
-            let within =
-                |phase: &&Phase| second.from_ns >= phase.from_ns && second.to_ns <= phase.to_ns;
-            loaded.is_empty() || loaded.iter().any(within)
-        };
-        let blocks = thread
-            .seconds
-            .iter()
-            .filter(inside)
-            .map(|second| (second.totals.late(), second.totals.accounted()));
-        let (late, n) = blocks.clone().fold((0, 0), |(late, n), (k, m)| (late + k, n + m));
-        let n_eff = cluster::design_n_eff(blocks)
-            .unwrap_or_else(|| (n as f64 * extremal_index(run, thread)) as u64);
-        Self { late, n, n_eff: n_eff.clamp(u64::from(n > 0), n.max(1)) }
-    }
-
-    /// Upper and lower bound on the share; nothing measured bounds nothing.
-    fn bounds(&self, confidence: f64, times: f64) -> (f64, f64) {
-        let share = self.late as f64 / self.n.max(1) as f64;
-        let n = (self.n_eff as f64 * times) as u64;
-        let k = ((share * n as f64).ceil() as u64).min(n);
-        (binomial::upper_bound(k, n, confidence), binomial::lower_bound(k, n, confidence))
-    }
-}
-
-/// Upper and lower bound on the share of late wake-ups, of the CPU that is worst off.
-fn share_bounds(run: &Run, confidence: f64) -> (f64, f64) {
-    let bounds = run.threads.iter().map(|thread| Shares::of(run, thread).bounds(confidence, 1.0));
-    bounds.fold((0.0, 0.0), |(u, l), (upper, lower)| (f64::max(u, upper), f64::max(l, lower)))
 }
 
 /// How much longer to measure; 0 when it is enough, `None` when more of the same does not help.
@@ -570,7 +426,7 @@ fn phase_text(run: &Run, due_ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_record::run::Note;
+    use rtproof_record::run::{EndReason, Note, RunEnd};
 
     fn judge(run: &Run, moved: bool) -> Verdict {
         super::judge(run, moved, &Standing::Sealed)

@@ -1,9 +1,11 @@
 //! What measuring costs here: measured before every run and printed with it.
 
+use std::{sync::mpsc, time::Duration};
+
 use crate::{
     slot::Slot,
     sys,
-    thread::{Policy, pin, raise},
+    thread::{self, Policy, pin, raise},
 };
 
 /// Costs of the measuring itself on one CPU.
@@ -17,22 +19,38 @@ pub struct Cost {
     pub clock_getres_ns: u64,
     /// Cost of recording one sample, picoseconds.
     pub record_ps: u64,
-    /// Shortest sleep that the machine turns round: median of sleeps of 1 us, nanoseconds.
+    /// Shortest period that the machine turns round: what a sleep of 50 us takes beyond them,
+    /// median, nanoseconds.
     pub floor_ns: u64,
 }
+
+/// Longest wait for the calibration, which takes some milliseconds.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Measures on a CPU, under a policy, in a thread of its own. Takes a few milliseconds.
 ///
 /// # Errors
-/// When the thread cannot be made or pinned.
+/// When the thread cannot be made or pinned, or something outranks it on its CPU and never yields.
 pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cost> {
-    let thread = std::thread::Builder::new().name("rtproof/cost".into()).spawn(move || {
+    let (tell, told) = mpsc::channel();
+    let (born, tid) = mpsc::channel();
+    std::thread::Builder::new().name("rtproof/cost".into()).spawn(move || {
         sys::block_signals();
-        pin(cpu)?;
+        // Nobody listens any more: there is nothing to tell.
+        let _ = born.send(thread::tid());
+        // Raised first, see `thread`; a refusal is told by the measuring threads.
         let _ = raise(policy, priority);
-        Ok(measure())
+        let _ = tell.send(pin(cpu).map(|()| measure()));
     })?;
-    thread.join().unwrap_or_else(|_| Err(std::io::Error::other("calibration panicked")))
+    told.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
+        tid.try_iter().for_each(|tid| sys::release(tid, cpu));
+        let seconds = TIMEOUT.as_secs();
+        let text = format!(
+            "no word from a thread on CPU {cpu} after {seconds} s: a task of higher real-time \
+             priority keeps that CPU for itself; see `rtproof check`"
+        );
+        Err(std::io::Error::new(std::io::ErrorKind::TimedOut, text))
+    })
 }
 
 fn measure() -> Cost {
@@ -91,11 +109,13 @@ fn record_cost() -> u64 {
 }
 
 fn floor() -> u64 {
+    // Long enough that the thread really sleeps: a time that is all but due is not slept for.
+    const SLEEP_NS: u64 = 50_000;
     let sleep = || {
         let before_ns = sys::now_ns();
-        let due = sys::timespec(before_ns + 1000);
+        let due = sys::timespec(before_ns + SLEEP_NS);
         let _ = rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &due);
-        sys::now_ns() - before_ns
+        (sys::now_ns() - before_ns).saturating_sub(SLEEP_NS)
     };
     median((0..500).map(|_| sleep()).collect())
 }
@@ -107,7 +127,7 @@ mod tests {
     #[test]
     fn costs_are_plausible() {
         let cost = calibrate(0, Policy::Other, 0).expect("CPU 0");
-        assert!(cost.clock_read_ps > 0 && cost.clock_getres_ns > 0 && cost.floor_ns >= 1000);
+        assert!(cost.clock_read_ps > 0 && cost.clock_getres_ns > 0 && cost.floor_ns > 0);
         assert!(cost.clock_step_ns > 0 && cost.record_ps > 0);
     }
 }

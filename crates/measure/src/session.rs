@@ -6,7 +6,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
         mpsc,
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -19,7 +19,9 @@ use crate::{
 /// Time from the moment the last thread is ready to the first wake-up.
 const LEAD_NS: u64 = 20_000_000;
 /// Longest wait for the threads to get ready.
-const READY_TIMEOUT: Duration = Duration::from_secs(30);
+const READY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait for a thread that was told to end, beyond its period.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shortest period: below it the kernel's own timer path takes longer than the period everywhere.
 pub const PERIOD_MIN_NS: u64 = 5_000;
 /// Longest period.
@@ -89,6 +91,7 @@ pub struct Session {
     handles: Vec<Handle>,
     started: Vec<Started>,
     origin_ns: u64,
+    period_ns: u64,
 }
 
 impl Session {
@@ -102,7 +105,12 @@ impl Session {
         }
         let origin = Arc::new(AtomicU64::new(0));
         let (ready, readies) = mpsc::channel();
-        let mut session = Self { handles: Vec::new(), started: Vec::new(), origin_ns: 0 };
+        let mut session = Self {
+            handles: Vec::new(),
+            started: Vec::new(),
+            origin_ns: 0,
+            period_ns: plan.period_ns,
+        };
         for order in plan.orders() {
             let cpu = order.cpu;
             match thread::spawn(order, Arc::clone(&origin), ready.clone()) {
@@ -141,18 +149,30 @@ impl Session {
         Ok(())
     }
 
-    /// Ends threads that have not begun. One that cannot run at all is left to the exit of the
-    /// process: waiting for it would be waiting for ever.
+    /// Ends threads that have not begun.
     fn abandon(self, error: SessionError) -> SessionError {
         self.stop();
-        let stuck = matches!(error, SessionError::NotReady { .. });
-        for handle in self.handles {
-            if !stuck {
-                // It only waits for the origin and has nothing to tell.
-                let _ = handle.join.join();
+        self.wait(END_TIMEOUT);
+        error
+    }
+
+    /// Waits for the threads to end. Those that do not, because something outranks them on their
+    /// CPUs, are made ordinary threads that may run elsewhere, and waited for again. Returns
+    /// whether all have ended.
+    fn wait(&self, timeout: Duration) -> bool {
+        for patience in [timeout, END_TIMEOUT] {
+            let start = Instant::now();
+            while start.elapsed() < patience {
+                if self.is_finished() {
+                    return true;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            for handle in self.handles.iter().filter(|handle| !handle.join.is_finished()) {
+                sys::release(handle.tid.load(Ordering::Acquire), handle.cpu);
             }
         }
-        error
+        false
     }
 
     /// What each thread got, by number.
@@ -197,17 +217,20 @@ impl Session {
         }
     }
 
-    /// Waits for the threads and hands out what they had not handed over. Slots in flight go to
-    /// `take` first.
+    /// Ends the threads and hands out what they had not handed over. Slots in flight go to `take`
+    /// first. Takes a period, and not much longer even where a thread is kept from running: of one
+    /// that does not end there is no report.
     pub fn finish(self, mut take: impl FnMut(u32, &Slot)) -> Vec<Report> {
+        self.stop();
+        self.wait(Duration::from_nanos(self.period_ns) + END_TIMEOUT);
         let mut reports = Vec::new();
         for (number, mut handle) in (0..).zip(self.handles) {
-            let report = handle.join.join();
+            // A thread catches its own panics; were it lost all the same, there is no report.
+            let report = if handle.join.is_finished() { handle.join.join().ok() } else { None };
             while let Ok(slot) = handle.full.pop() {
                 take(number, &slot);
             }
-            // A thread catches its own panics; were it lost all the same, there is no report.
-            if let Ok(report) = report {
+            if let Some(report) = report {
                 take(number, &report.last);
                 reports.push(report);
             }

@@ -81,6 +81,7 @@ impl Slot {
 
     /// Records `count` wake-ups that were due `period_ns`, 2 `period_ns`, ... after one that came
     /// `latency_ns` late: each was late by what was left.
+    #[inline(never)]
     pub fn record_missed(&mut self, latency_ns: u64, period_ns: u64, count: u64, budget_ns: u64) {
         if count == 0 {
             return;

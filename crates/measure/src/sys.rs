@@ -43,6 +43,20 @@ pub(crate) fn set_policy(policy: Policy, priority: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Makes another thread of this process an ordinary one that runs on any CPU but `cpu`, where
+/// something outranks it: it gets to run elsewhere, and ends.
+pub(crate) fn release(tid: u32, cpu: u32) {
+    let param = libc::sched_param { sched_priority: 0 };
+    let Ok(tid) = i32::try_from(tid) else { return };
+    // SAFETY: `param` is a valid sched_param that outlives the call; a thread that is gone is
+    // ESRCH.
+    unsafe { libc::sched_setscheduler(tid, libc::SCHED_OTHER, &raw const param) };
+    let mut all = rustix::thread::CpuSet::new();
+    let others = |&other: &usize| other != cpu as usize;
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(others).for_each(|other| all.set(other));
+    let _ = rustix::thread::sched_setaffinity(rustix::process::Pid::from_raw(tid), &all);
+}
+
 /// Policy and priority in force for the calling thread.
 pub(crate) fn policy() -> io::Result<(Policy, u32)> {
     let mut param = libc::sched_param { sched_priority: 0 };

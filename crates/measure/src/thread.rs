@@ -5,7 +5,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
         mpsc::Sender,
     },
     time::Duration,
@@ -124,6 +124,10 @@ pub(crate) struct Handle {
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) full: Consumer<Box<Slot>>,
     pub(crate) empty: Producer<Box<Slot>>,
+    /// Thread id, once the thread lives.
+    pub(crate) tid: Arc<AtomicU32>,
+    /// CPU it is pinned to.
+    pub(crate) cpu: u32,
     pub(crate) join: std::thread::JoinHandle<Report>,
 }
 
@@ -147,12 +151,14 @@ pub(crate) fn spawn(
         let _ = give.push(slot);
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let life = Life { order, origin, ready, stop: Arc::clone(&stop), lock_error };
+    let (tid, cpu) = (Arc::new(AtomicU32::new(0)), order.cpu);
+    let life =
+        Life { order, origin, ready, stop: Arc::clone(&stop), tid: Arc::clone(&tid), lock_error };
     let join = std::thread::Builder::new()
         .name(format!("rtproof/{}", life.order.cpu))
         .stack_size(STACK_BYTES)
         .spawn(move || life.run(first, empty, full))?;
-    Ok(Handle { stop, full: take, empty: give, join })
+    Ok(Handle { stop, full: take, empty: give, tid, cpu, join })
 }
 
 struct Life {
@@ -160,12 +166,14 @@ struct Life {
     origin: Arc<AtomicU64>,
     ready: Sender<Started>,
     stop: Arc<AtomicBool>,
+    tid: Arc<AtomicU32>,
     lock_error: Option<String>,
 }
 
 impl Life {
     fn run(self, slot: Box<Slot>, empty: Consumer<Box<Slot>>, full: Producer<Box<Slot>>) -> Report {
         sys::block_signals();
+        self.tid.store(tid(), Ordering::Release);
         let started = self.prepare();
         let pinned = started.pin_error.is_none();
         let schedule = |origin_ns| Schedule {
@@ -203,17 +211,21 @@ impl Life {
 
     /// Pins, locks, raises: everything that may be refused is tried, and what was refused is said.
     fn prepare(&self) -> Started {
+        // Raised first: as an ordinary thread it would not get to run on a CPU that a task of low
+        // real-time priority keeps for itself.
+        let policy_error = raise(self.order.policy, self.order.priority);
         let pin_error = pin(self.order.cpu).err().map(|error| error.to_string());
         let lock_error = self.lock_error.clone().or_else(|| {
             let stack = sys::stack().and_then(|(address, bytes)| sys::lock(address, bytes));
-            let code = lock_code(self.order.workload.code());
+            let mut cold = crate::cycle::code().into_iter().chain(rtproof_stats::code());
+            let code =
+                lock_code(self.order.workload.code()).and_then(|()| cold.try_for_each(lock_code));
             stack.and(code).err().map(|error| error.to_string())
         });
-        let policy_error = raise(self.order.policy, self.order.priority);
         let (policy, priority) = sys::policy().unwrap_or((Policy::Other, 0));
         Started {
             number: self.order.number,
-            tid: u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0),
+            tid: tid(),
             cpu: self.order.cpu,
             policy,
             priority,
@@ -235,6 +247,7 @@ impl Life {
             scratch.record_wake(due_ns, now_ns);
             due_ns = now_ns + period_ns;
         }
+        crate::cycle::rehearse();
     }
 
     /// Sleeps until the session has chosen the origin; 0 when it gave up.
@@ -247,6 +260,22 @@ impl Life {
             std::thread::park_timeout(Duration::from_millis(20));
         }
     }
+}
+
+/// Id of the calling thread.
+pub(crate) fn tid() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+}
+
+/// Makes the calling thread an ordinary one, and what it starts from now on. Returns whether it was
+/// not: rtproof was started with a real-time policy.
+///
+/// # Errors
+/// When the kernel refuses, which it does to nobody.
+pub fn become_ordinary() -> std::io::Result<bool> {
+    let (policy, _) = sys::policy()?;
+    sys::set_policy(Policy::Other, 0)?;
+    Ok(policy != Policy::Other)
 }
 
 /// Restricts the calling thread to one CPU.

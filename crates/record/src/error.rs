@@ -1,4 +1,7 @@
 //! What can go wrong with a record, each with the path, what was expected and the next step.
+//!
+//! Each text is whole: it holds its cause. So the cause is no `Error::source()` as well, or whoever
+//! prints the chain says it twice. `r#source` is how thiserror is told (it looks for `source`).
 
 use std::{
     io,
@@ -31,7 +34,7 @@ pub enum WriteError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// The disk is full.
     #[error(
@@ -95,7 +98,7 @@ pub enum WriteError {
         /// What was being written.
         doing: &'static str,
         /// Why.
-        source: rusqlite::Error,
+        r#source: rusqlite::Error,
     },
     /// The operating system failed.
     #[error(
@@ -109,7 +112,7 @@ pub enum WriteError {
         /// What was being done.
         doing: &'static str,
         /// Why.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// The record cannot be read back.
     #[error(transparent)]
@@ -151,7 +154,7 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// The file holds nothing yet.
     #[error(
@@ -255,5 +258,30 @@ impl Fault {
             },
             Self::Content(what) => ReadError::Damaged { path, what, sealed },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use super::*;
+
+    #[test]
+    fn the_cause_is_told_once() {
+        let cause = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let sqlite = || rusqlite::Error::InvalidQuery;
+        let path = PathBuf::from("/x");
+        let read = || ReadError::Open { path: path.clone(), source: cause() };
+        for (error, cause) in [
+            (WriteError::Create { path: path.clone(), source: cause() }, cause().to_string()),
+            (WriteError::io(&path, "testing", cause()), cause().to_string()),
+            (WriteError::sqlite(&path, "testing", sqlite()), sqlite().to_string()),
+            (read().into(), cause().to_string()),
+        ] {
+            assert_eq!(error.to_string().matches(&cause).count(), 1, "{error}");
+            assert!(error.source().is_none(), "{error:?}");
+        }
+        assert!(read().source().is_none());
     }
 }

@@ -79,7 +79,7 @@ pub struct Cost {
     pub clock_getres_ns: u64,
     /// Cost of recording one sample, picoseconds.
     pub record_ps: u64,
-    /// Shortest period the machine can turn round: median of sleeps of 1 µs,
+    /// Shortest period the machine can turn round: median excess of sleeps of 50 µs,
     /// nanoseconds.
     pub floor_ns: u64,
 }

@@ -1,6 +1,7 @@
 //! Exit codes: what a script may rely on.
 
-use rtproof_judge::{Answer, Finding, Status};
+use rtproof_judge::{Answer, Finding, Report, Standing, Status};
+use rtproof_record::run::RunEnd;
 
 /// Accepted, or done where nothing was to be judged.
 pub const ACCEPTED: u8 = 0;
@@ -36,13 +37,15 @@ pub const CODES: &[(u8, &str, &str)] = &[
     (USAGE, "usage", "the command line is wrong; nothing was done"),
 ];
 
-/// Exit code of a verdict.
+/// Exit code of a judged run. One that was cut short is not done, even where nothing is judged.
 #[must_use]
-pub const fn of_answer(answer: Answer) -> u8 {
-    match answer {
-        Answer::Accepted | Answer::NotJudged => ACCEPTED,
+pub fn of_report(report: &Report) -> u8 {
+    let whole = report.run.ended == Some(RunEnd::Complete) && report.record == Standing::Sealed;
+    match report.verdict.answer {
+        Answer::Accepted => ACCEPTED,
+        Answer::NotJudged if whole => ACCEPTED,
         Answer::Refused => REFUSED,
-        Answer::NotProven => NOT_PROVEN,
+        Answer::NotProven | Answer::NotJudged => NOT_PROVEN,
     }
 }
 

@@ -10,7 +10,7 @@ use rtproof::{
 };
 
 fn main() -> ExitCode {
-    if let Some(code) = load_worker::dispatch(std::env::args()) {
+    if let Some(code) = load_worker::dispatch(std::env::args_os()) {
         return code;
     }
     let cli = match Cli::try_parse() {
@@ -34,16 +34,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints an error with its causes; a reader that went away is not an error.
+/// Prints an error with its causes.
 fn fail(error: &anyhow::Error) -> u8 {
-    let broken_pipe = error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    });
-    if broken_pipe {
-        return exit::ACCEPTED;
-    }
     // Nowhere left to report a failure to print the error.
     let _ = writeln!(anstream::stderr().lock(), "rtproof: {error:#}");
     if error.is::<exit::Usage>() { exit::USAGE } else { exit::FAILED }

@@ -84,8 +84,8 @@ fn a_stop_of_100_ms_is_counted_to_the_period() {
     let stall_ms = number("max_ns") as u64 / 1_000_000;
     assert!((95..=stopped_ms + 20).contains(&stall_ms), "{stall_ms} ms, stopped {stopped_ms} ms");
 
-    // Every sample of a period or more swallowed the wake-ups that were due meanwhile: one each whole
-    // period, each late by what was left. All of them are among the largest.
+    // Every sample of a period or more swallowed the wake-ups that were due meanwhile: one each
+    // whole period, each late by what was left. All of them are among the largest.
     let top = report["top"].as_array().expect("the largest samples");
     let latencies: Vec<u64> =
         top.iter().map(|sample| sample["latency_ns"].as_u64().expect("a latency")).collect();
@@ -244,7 +244,7 @@ fn a_thread_that_is_moved_away_ends_and_is_reported() {
     assert!(moved.status.success(), "{moved:?}");
     let output = child.wait_with_output().expect("it ends");
     expect_code(&output, NOT_PROVEN);
-    assert!(stdout(&output).contains("was taken off it"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("was moved away from it"), "{}", stdout(&output));
     let (report, _) = report(&only(folder.path(), ".rtproof"));
     assert_eq!(report["cpus"][0]["end"]["reason"], "cpu_lost");
     assert_accounted(&report);
@@ -320,8 +320,103 @@ fn an_interrupted_record_is_sealed_and_says_so() {
     std::thread::sleep(SECONDS);
     kill("TERM", child.id());
     let output = child.wait_with_output().expect("it ends");
-    // No budget: nothing is judged, but the interruption is told.
-    expect_code(&output, 0);
+    // No budget: nothing is judged, but it is not done either.
+    expect_code(&output, NOT_PROVEN);
     let (report, _): (Value, i32) = report(&only(folder.path(), ".rtproof"));
     assert_eq!(report["run"]["ended"]["how"], "interrupted");
+}
+
+#[test]
+fn a_hog_that_outranks_the_threads_is_named_and_nothing_hangs() {
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if cpus < 2 {
+        eprintln!("not run: it takes two CPUs to keep one from the threads");
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    // Bounded in time; the other CPU stays free.
+    let mut hog = Command::new("chrt")
+        .args(["-f", "99", "taskset", "-c", "1", "perl", "-e"])
+        .arg("$end = time + 25; 1 while time < $end")
+        .spawn()
+        .expect("a hog");
+    std::thread::sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    let args = ["prove", "--for", "2s", "--cpus", "1", "--load", "idle", "--budget", "1h"];
+    let output = run(folder.path(), &args);
+    let took = began.elapsed();
+    hog.kill().expect("the hog is ended");
+    hog.wait().expect("the hog is gone");
+    // Throttling may let the threads through now and then: then it is a measurement.
+    assert!(took < 20 * SECONDS, "{took:?}");
+    assert_ne!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+}
+
+#[test]
+fn nohup_is_respected() {
+    let _alone = alone();
+    let folder = folder();
+    let script =
+        format!("trap '' HUP; exec {} prove --for 3s --cpus 0 --load idle -o run", binary());
+    let child = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("sh");
+    wait_for("the record", 10, || folder.path().join("run.rtproof").exists());
+    std::thread::sleep(SECONDS);
+    kill("HUP", child.id());
+    let output = child.wait_with_output().expect("it ends");
+    expect_code(&output, 0);
+    let (report, _) = report(&folder.path().join("run.rtproof"));
+    assert_eq!(report["run"]["ended"]["how"], "complete");
+}
+
+#[test]
+fn loads_are_ordinary_when_rtproof_is_not() {
+    let _alone = alone();
+    let folder = folder();
+    let mut command = Command::new("chrt");
+    command.args(["-f", "50", binary(), "prove", "--for", "2s", "--load", "cpu+memory"]);
+    let output = command.current_dir(folder.path()).output().expect("chrt");
+    expect_code(&output, 0);
+    let (report, _) = report(&only(folder.path(), ".rtproof"));
+    let notes = report["notes"].as_array().expect("notes");
+    assert!(notes.iter().any(|note| note["id"] == "was-real-time"), "{notes:?}");
+    assert!(notes.iter().all(|note| note["id"] != "load-failed"), "{notes:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_does_not_change_the_verdict() {
+    let _alone = alone();
+    let folder = folder();
+    let script = format!(
+        "{} prove --for 1s --load idle --budget 100ns -o run | true; echo ${{PIPESTATUS[0]}}",
+        binary()
+    );
+    let output = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(folder.path())
+        .output()
+        .expect("bash");
+    assert_eq!(stdout(&output).trim(), REFUSED.to_string(), "{}", stderr(&output));
+    assert!(folder.path().join("run.rtproof").exists());
+}
+
+#[test]
+fn names_that_are_not_utf8_are_no_reason_to_panic() {
+    use std::os::unix::ffi::OsStrExt;
+    let _alone = alone();
+    let folder = folder();
+    let odd = std::ffi::OsStr::from_bytes(b"od\xffd");
+    let output = support::command(folder.path(), &["prove", "--for", "1s", "--load", "idle", "-o"])
+        .arg(odd)
+        .output()
+        .expect("the binary runs");
+    expect_code(&output, 0);
+    let output = support::command(folder.path(), &[]).arg(odd).output().expect("the binary runs");
+    expect_code(&output, support::USAGE);
 }

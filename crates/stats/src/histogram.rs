@@ -129,6 +129,7 @@ impl Histogram {
     ///
     /// # Panics
     /// If the progression would fall below zero or `step` is zero with more than one value.
+    #[inline(never)]
     pub fn record_progression(&mut self, first_ns: u64, step_ns: u64, count: u64) {
         if count == 0 {
             return;

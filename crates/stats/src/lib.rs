@@ -16,3 +16,15 @@ pub use histogram::{Histogram, Layout};
 pub use moments::Moments;
 pub use top::{Sample, TopSamples};
 pub use totals::Totals;
+
+/// Addresses of the code that recording a sample may run besides what is inlined, for locking it
+/// into memory.
+#[must_use]
+pub fn code() -> [usize; 4] {
+    [
+        Moments::push_large as fn(&mut Moments, u64) as usize,
+        TopSamples::append as fn(&mut TopSamples, Sample) as usize,
+        TopSamples::replace_smallest as fn(&mut TopSamples, Sample) as usize,
+        Histogram::record_progression as fn(&mut Histogram, u64, u64, u64) as usize,
+    ]
+}

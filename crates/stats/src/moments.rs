@@ -59,7 +59,7 @@ impl Moments {
 
     #[cold]
     #[inline(never)]
-    fn push_large(&mut self, value_ns: u64) {
+    pub(crate) fn push_large(&mut self, value_ns: u64) {
         let x = u128::from(value_ns);
         self.s2 = self.s2.saturating_add(x * x);
         let x3 = (x * x).checked_mul(x);

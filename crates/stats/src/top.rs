@@ -40,7 +40,8 @@ impl TopSamples {
         }
     }
 
-    fn append(&mut self, sample: Sample) {
+    #[inline(never)]
+    pub(crate) fn append(&mut self, sample: Sample) {
         let mut at = self.len;
         self.len += 1;
         self.heap[at] = sample;
@@ -54,7 +55,8 @@ impl TopSamples {
         }
     }
 
-    fn replace_smallest(&mut self, sample: Sample) {
+    #[inline(never)]
+    pub(crate) fn replace_smallest(&mut self, sample: Sample) {
         let mut at = 0;
         self.heap[0] = sample;
         loop {

@@ -66,11 +66,21 @@ impl Check for RogueRtTasks {
                 .unknown("no kernel thread is visible: a PID namespace or hidepid hides tasks");
         }
         if let Some(worst) = kernel.first() {
-            let text = format!(
-                "decide which is more urgent: raise the application above {}, or lower the thread \
-                 with chrt",
-                rank(worst)
-            );
+            let text = if worst.comm.starts_with("sugov") {
+                "set the frequency governor to performance: this thread changes the frequency for \
+                 schedutil"
+                    .into()
+            } else if worst.policy == Policy::Deadline {
+                "nothing can be raised above SCHED_DEADLINE: keep this thread off the real-time \
+                 CPUs"
+                    .into()
+            } else {
+                format!(
+                    "decide which is more urgent: raise the application above {}, or lower the \
+                     thread with chrt",
+                    rank(worst)
+                )
+            };
             return draft
                 .saw(evidence(&kernel))
                 .remedies([Remedy::Manual { text }])

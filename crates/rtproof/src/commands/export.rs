@@ -6,10 +6,10 @@ use std::{
 };
 
 use anyhow::Context;
-use rtproof_record::export;
+use rtproof_record::export::{self, ExportError};
 
 use super::report::open_whole;
-use crate::exit;
+use crate::{exit, render::file};
 
 /// Arguments of `export`.
 #[derive(Clone, Debug, clap::Args)]
@@ -37,19 +37,41 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// A file that is not a sealed record, an unknown format or table, an output that cannot be
-/// written.
+/// Usage: an unknown format or table, the record itself as output. Else a file that is not a sealed
+/// record, or an output that cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     // Wrong words are found before anything is opened.
-    export::format(&args.format).map_err(|error| exit::usage(error.to_string()))?;
+    check_words(args).map_err(|error| exit::usage(error.to_string()))?;
+    let target = args.output.as_deref().unwrap_or("/dev/stdout".as_ref()); // a shell may append
+    file::check_target(&args.record, target)?;
     let opened = open_whole(&args.record)?;
-    let mut to: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(
-            std::fs::File::create(path)
-                .with_context(|| format!("{}: cannot write", path.display()))?,
-        ),
-        None => Box::new(io::stdout().lock()),
+    let write = |to: &mut dyn Write| {
+        let done = export::export(&opened, &args.format, args.table.as_deref(), to);
+        done.map_err(|error| match error {
+            // Without the words round it, which do not know the file.
+            ExportError::Io(error) => error.into(),
+            error => anyhow::Error::from(error),
+        })
     };
-    export::export(&opened, &args.format, args.table.as_deref(), &mut to)?;
+    match &args.output {
+        Some(path) => file::write_whole(path, write)
+            .with_context(|| format!("{}: the export cannot be written", path.display()))?,
+        None => {
+            write(&mut io::stdout().lock()).context("stdout: the export cannot be written")?;
+        }
+    }
     Ok(exit::ACCEPTED)
+}
+
+/// Whether there is such a format, with such a table.
+fn check_words(args: &Args) -> Result<(), ExportError> {
+    let format = export::format(&args.format)?;
+    let (format, tables) = (format.id(), format.tables());
+    match args.table.clone() {
+        Some(asked) if tables.is_empty() => Err(ExportError::NoTables { format, asked }),
+        Some(asked) if !tables.contains(&asked.as_str()) => {
+            Err(ExportError::UnknownTable { format, asked, tables })
+        }
+        _ => Ok(()),
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Looked for before the command line is parsed: the fork load starts a thousand of them a second.
 
-use std::{io::Write, process::ExitCode};
+use std::{ffi::OsString, io::Write, process::ExitCode};
 
 use crate::exit;
 
@@ -10,9 +10,11 @@ use crate::exit;
 pub const NAME: &str = "load-worker";
 
 /// Runs a load if the arguments ask for one.
-pub fn dispatch(mut args: impl Iterator<Item = String>) -> Option<ExitCode> {
+pub fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     args.nth(1).filter(|name| name == NAME)?;
-    let code = match rtproof_measure::loads::worker_main(&args.collect::<Vec<_>>()) {
+    // rtproof passes nothing that is not UTF-8.
+    let args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let code = match rtproof_measure::loads::worker_main(&args) {
         Ok(()) => exit::ACCEPTED,
         Err(error) => {
             // The parent reads it; when it is gone there is nobody to tell.

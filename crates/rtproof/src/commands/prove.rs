@@ -171,7 +171,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     })?;
 
     let finished = prove::measure(&root, facts, &options, args, &output)?;
-    let report = Report::new(&finished.run);
+    let report = Report::new(&finished.run, &finished.standing());
     let sealed = finished.seal(&report)?;
     let html = render::file::write_html(&output.html, &sealed.run, &report, None);
     text.print(|to| {
@@ -185,7 +185,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         return Err(failure);
     }
     html?;
-    Ok(exit::of_answer(report.verdict.answer))
+    Ok(exit::of_report(&report))
 }
 
 /// CPUs of a list, all of them online.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use rtproof_judge::Report;
+use rtproof_judge::{Report, Standing};
 use rtproof_record::{Opened, SealState};
 
 use crate::{
@@ -37,11 +37,14 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// A file that is not a record, or was changed after it was sealed.
+/// A file that is not a record, or was changed after it was sealed; the record as `--html` (usage).
 pub fn run(args: &Args) -> anyhow::Result<u8> {
+    if let Some(path) = &args.html {
+        render::file::check_target(&args.record, path)?;
+    }
     let opened = rtproof_record::read(&args.record)?;
     let banner = banner(&args.record, &opened, args.accept_altered)?;
-    let report = Report::new(&opened.run);
+    let report = Report::new(&opened.run, &standing(&opened.state));
     let text = Text::new(args.json);
     text.print(|to| {
         render::text::banner(to, banner.as_deref())?;
@@ -53,7 +56,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(path) = &args.html {
         render::file::write_html(path, &opened.run, &report, banner)?;
     }
-    Ok(exit::of_answer(report.verdict.answer))
+    Ok(exit::of_report(&report))
 }
 
 /// What must stand above a report of this record; an altered one is refused unless accepted.
@@ -76,10 +79,18 @@ fn banner(path: &Path, opened: &Opened, accept_altered: bool) -> anyhow::Result<
     }
 }
 
+fn standing(state: &SealState) -> Standing {
+    match state {
+        SealState::Sealed { .. } => Standing::Sealed,
+        SealState::Torn => Standing::Torn,
+        SealState::Altered { why } => Standing::Altered { why: why.clone() },
+    }
+}
+
 /// Says so when this version judges otherwise than the run did.
 fn rejudged(opened: &Opened) -> anyhow::Result<Option<String>> {
     let Some(stored) = &opened.judgement else { return Ok(None) };
-    let report = Report::new(&opened.run);
+    let report = Report::new(&opened.run, &standing(&opened.state));
     let same = serde_json::to_string(&report.verdict)? == stored.verdict_json;
     let version = &opened.run.meta.tool_version;
     let banner = format!(

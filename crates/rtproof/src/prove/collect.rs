@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rtproof_host::{HostSample, HostSampler, facts::tasks::Policy};
 use rtproof_measure::{
     Session, Started,
-    loads::{Outcome, Runner, Running, Settings},
+    loads::{LoadSpec, Outcome, Runner, Running, Settings},
 };
 use rtproof_record::{
     Options, Origin, Start, Tick, WriteError,
@@ -30,6 +30,7 @@ struct Watched {
 struct Live {
     running: Running,
     from_ns: u64,
+    failure_noted: bool,
 }
 
 /// The collector of a run.
@@ -145,6 +146,10 @@ impl Collector {
 
     /// Ends threads that are no longer where they were put, and notes changes made from outside.
     fn watch_threads(&mut self, session: &Session, now_ns: u64) {
+        // Threads that have measured all they were to may be anywhere.
+        if now_ns >= self.options.duration_ns {
+            return;
+        }
         let online = self.sampler.online();
         for watched in self.watched.iter_mut().filter(|watched| !watched.lost) {
             let placement = self.sampler.thread_placement(watched.info.tid);
@@ -177,12 +182,16 @@ impl Collector {
         self.phase = at;
         let specs = at.map(|i| self.options.phases[i].loads.clone()).unwrap_or_default();
         for text in specs {
-            // The text was made from a parsed load.
-            let Ok(spec) = text.parse() else { continue };
-            match Runner::start(&spec, &self.settings) {
-                Ok(running) => self.loads.push(Live { running, from_ns: now_ns }),
+            let started =
+                text.parse::<LoadSpec>().map_err(|error| error.to_string()).and_then(|spec| {
+                    Runner::start(&spec, &self.settings).map_err(|error| error.to_string())
+                });
+            match started {
+                Ok(running) => {
+                    self.loads.push(Live { running, from_ns: now_ns, failure_noted: false });
+                }
                 Err(error) => {
-                    self.pending.notes.push(notes::load(now_ns, &text, &error.to_string()));
+                    self.pending.notes.push(notes::load(now_ns, &text, &error));
                 }
             }
         }
@@ -197,6 +206,7 @@ impl Collector {
         for live in &mut self.loads {
             if let Some(error) = live.running.poll() {
                 let name = live.running.spec().to_string();
+                live.failure_noted = true;
                 self.pending.notes.push(notes::load(now_ns, &name, &error.to_string()));
             }
             self.pending.loads.push(load_so_far(live, now_ns));
@@ -204,15 +214,14 @@ impl Collector {
     }
 
     fn stop_loads(&mut self, now_ns: u64) {
-        let (running, starts): (Vec<_>, Vec<_>) =
-            self.loads.drain(..).map(|live| (live.running, live.from_ns)).unzip();
-        for (outcome, from_ns) in Runner::stop_all(running).into_iter().zip(starts) {
-            if let Some(error) = &outcome.error {
-                let noted =
-                    |note: &Note| note.id == "load-failed" && note.text.contains(&outcome.name);
-                if !self.pending.notes.iter().any(noted) {
-                    self.pending.notes.push(notes::load(now_ns, &outcome.name, error));
-                }
+        let (running, rest): (Vec<_>, Vec<_>) = self
+            .loads
+            .drain(..)
+            .map(|live| (live.running, (live.from_ns, live.failure_noted)))
+            .unzip();
+        for (outcome, (from_ns, noted)) in Runner::stop_all(running).into_iter().zip(rest) {
+            if let Some(error) = outcome.error.as_ref().filter(|_| !noted) {
+                self.pending.notes.push(notes::load(now_ns, &outcome.name, error));
             }
             self.pending.loads.push(load_at_end(outcome, from_ns, now_ns));
         }

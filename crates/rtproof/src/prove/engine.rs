@@ -6,7 +6,11 @@
 
 use anyhow::Context;
 use rtproof_host::{Facts, HostSampler, Root, facts::tasks::Policy, pm_qos};
-use rtproof_measure::{Plan, Session, calibrate, thread::pin_all, workloads};
+use rtproof_measure::{
+    Plan, Session, calibrate,
+    thread::{become_ordinary, pin_all},
+    workloads,
+};
 use rtproof_record::{Head, Options, Origin, Snapshot, Start, Writer, run::Meta, run::RunEnd};
 use rustix::thread::ClockId;
 
@@ -25,6 +29,8 @@ use crate::commands::prove::Args;
 /// How long after each whole second the collector wakes: the slots of that second are full then.
 const AFTER_NS: u64 = 50_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
+/// How long after the last wake-up was due the threads may still be running.
+const OVERDUE_NS: u64 = 5 * SECOND_NS;
 
 /// Measures. What it returns is complete on disk but not judged.
 ///
@@ -38,7 +44,9 @@ pub fn measure(
     args: &Args,
     output: &Output,
 ) -> anyhow::Result<Finishing> {
-    let signals = Signals::catch().context("cannot catch signals")?;
+    let signals = Signals::catch(root).context("cannot catch signals")?;
+    // Housekeeping, record and loads are ordinary, however rtproof was started.
+    let was_real_time = become_ordinary().context("cannot become an ordinary thread")?;
     let workload = workloads::WORKLOADS[0];
     let plan = Plan {
         cpus: options.cpus.as_slice().to_vec(),
@@ -59,6 +67,9 @@ pub fn measure(
         .with_context(|| format!("cannot run on CPU {first_cpu}"))?;
     let cost = convert::cost(&cost);
     let mut early_notes = notes::of_cost(options, &cost);
+    if was_real_time {
+        early_notes.push(notes::was_real_time());
+    }
     if !options.housekeeping.intersection(&options.cpus).is_empty() {
         early_notes.push(notes::no_housekeeping());
     }
@@ -72,7 +83,7 @@ pub fn measure(
     let meta = Meta {
         run_id: run_id()?,
         tool_version: env!("CARGO_PKG_VERSION").into(),
-        command: std::env::args().collect(),
+        command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
         started_realtime_ns: clock_ns(ClockId::Realtime),
         started_monotonic_ns: 0,
         ended: None,
@@ -82,6 +93,13 @@ pub fn measure(
     // where the tool's own work runs, not what is measured.
     let _ = pin_all(options.housekeeping.as_slice());
     let writer = Writer::create(&output.record, &head)?;
+    let writer = match WriterThread::start(writer) {
+        Ok(writer) => writer,
+        Err(error) => {
+            let error = anyhow::Error::new(error).context("cannot start the writing thread");
+            return Err(discard(output, error));
+        }
+    };
     let session = match Session::start(&plan) {
         Ok(session) => session,
         Err(error) => return Err(discard(output, error.into())),
@@ -95,7 +113,6 @@ pub fn measure(
         workload.name(),
         Origin { realtime_ns, monotonic_ns: origin_ns },
     );
-    let writer = WriterThread::start(writer).context("cannot start the writing thread")?;
     let mut rig = Rig { session, collector, writer };
     let ended = rig.run(&signals, options);
     let finishing = rig.finish(root, ended, output);
@@ -129,6 +146,11 @@ impl Rig {
             }
             if let Some(signal) = signals.came() {
                 break RunEnd::Interrupted { signal: signal.into() };
+            }
+            if now_ns > options.duration_ns + options.period_ns + OVERDUE_NS {
+                let why = "a measuring thread did not come to its end: something outranks it on \
+                           its CPU; see `rtproof check`";
+                break RunEnd::Aborted { why: why.into() };
             }
             if let Some(error) = self.writer.failure() {
                 let why = format!("the record could not be written: {error}");

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use rtproof_host::{Facts, Root};
-use rtproof_judge::Report;
+use rtproof_judge::{Report, Standing};
 use rtproof_record::{Finished, Judgement, Run, Tail, WriteError, run::RunEnd};
 
 use super::{collect::Collected, engine::snapshot, output::Output, writer::WriterThread};
@@ -51,6 +51,12 @@ pub(super) fn close(
 }
 
 impl Finishing {
+    /// What the record will be when the run is over.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        if self.finished.is_some() { Standing::Sealed } else { Standing::Torn }
+    }
+
     /// Stores what was judged and seals the record.
     ///
     /// # Errors

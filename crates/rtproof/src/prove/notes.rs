@@ -76,6 +76,14 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
     notes
 }
 
+/// rtproof was started with a real-time policy.
+pub(crate) fn was_real_time() -> Note {
+    let text = "rtproof was started with a real-time policy and gave it up: only the measuring \
+                threads have one."
+        .into();
+    note(0, "was-real-time", false, text)
+}
+
 /// The tool's own work shares a CPU with what it measures.
 pub(crate) fn no_housekeeping() -> Note {
     let text =
@@ -99,14 +107,17 @@ pub(crate) fn no_dma_latency(error: &str) -> Note {
 
 /// A load failed or did nothing.
 pub(crate) fn load(at_ns: u64, name: &str, error: &str) -> Note {
-    note(at_ns, "load-failed", true, format!("Load {name}: {error}"))
+    // The error names the load, where it comes from starting it.
+    let rest = error.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(error);
+    note(at_ns, "load-failed", true, format!("Load {name}: {rest}"))
 }
 
 /// A thread is not where it was put.
 pub(crate) fn cpu_lost(at_ns: u64, cpu: u32, now_on: u32, online: bool) -> Note {
-    let what = if online { "was taken off it" } else { "lost it: it went offline" };
+    let what = if online { "was moved away from it" } else { "lost it: the CPU went offline" };
     let text = format!(
-        "The thread of CPU {cpu} {what} {} after the start and ran on CPU {now_on}: it was ended.",
+        "The thread of CPU {cpu} {what}, and ran on CPU {now_on}; noticed {} after the start, and \
+         ended.",
         units::duration(at_ns)
     );
     note(at_ns, "cpu-lost", true, text)

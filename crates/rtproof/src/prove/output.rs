@@ -1,10 +1,15 @@
 //! Where record and report go, decided and tried before anything is measured.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use jiff::{Timestamp, tz::TimeZone};
 use rtproof_host::Facts;
+
+use crate::render::file;
 
 /// The files of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,37 +21,49 @@ pub struct Output {
 }
 
 impl Output {
-    /// `prove-HOST-TIME.*` in a folder, or the name given.
+    /// `prove-HOST-TIME.*` in a folder, or the name given. Both files are tried: that they are not
+    /// there yet, and that they can be made.
     ///
     /// # Errors
-    /// When the folder is not there.
+    /// When the folder is not there, a file is, or none can be made.
     pub fn choose(path: &Path, facts: &Facts) -> anyhow::Result<Self> {
-        let named = || match path.extension().and_then(|extension| extension.to_str()) {
-            Some("rtproof" | "html") => path.with_extension(""),
-            _ => path.to_owned(),
+        let chosen = if path.is_dir() {
+            Self::free(&path.join(default_stem(facts)))
+        } else {
+            anyhow::ensure!(!means_folder(path), no_folder(path));
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some("rtproof" | "html") => Self::of_stem(&path.with_extension("")),
+                _ => Self::of_stem(path),
+            }
         };
-        let stem = if path.is_dir() { path.join(default_stem(facts)) } else { named() };
-        let folder = match stem.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let metadata = folder.metadata().with_context(|| {
-            format!(
-                "{}: cannot write there; make the folder or choose another with --output",
-                folder.display()
-            )
-        })?;
-        anyhow::ensure!(
-            metadata.is_dir(),
-            "{}: not a folder; choose another with --output",
-            folder.display()
-        );
+        let folder = chosen.folder();
+        anyhow::ensure!(folder.is_dir(), no_folder(folder));
+        try_new(&chosen.record, "a record")?;
+        try_new(&chosen.html, "a report")?;
+        Ok(chosen)
+    }
+
+    fn of_stem(stem: &Path) -> Self {
         let with = |extension: &str| {
-            let mut name = stem.clone().into_os_string();
+            let mut name = stem.as_os_str().to_owned();
             name.push(extension);
             PathBuf::from(name)
         };
-        Ok(Self { record: with(".rtproof"), html: with(".html") })
+        Self { record: with(".rtproof"), html: with(".html") }
+    }
+
+    /// With a number where another run of the same second took the name.
+    fn free(stem: &Path) -> Self {
+        let mut output = Self::of_stem(stem);
+        for number in 2..1000_u32 {
+            if !is_taken(&output.record) && !is_taken(&output.html) {
+                break;
+            }
+            let mut name = stem.as_os_str().to_owned();
+            name.push(format!("-{number}"));
+            output = Self::of_stem(Path::new(&name));
+        }
+        output
     }
 
     /// The folder of the record.
@@ -57,6 +74,45 @@ impl Output {
             _ => Path::new("."),
         }
     }
+}
+
+/// Whether a path can only be a folder's.
+fn means_folder(path: &Path) -> bool {
+    let text = path.as_os_str().as_encoded_bytes();
+    text.ends_with(b"/") || text.ends_with(b"/.") || path.file_name().is_none()
+}
+
+/// Why nothing can be put there.
+fn no_folder(path: &Path) -> String {
+    let why = match path.metadata().map_err(|error| (error.kind(), error)) {
+        Ok(_) | Err((ErrorKind::NotADirectory, _)) => "not a folder; choose another".into(),
+        Err((ErrorKind::NotFound, _)) => "no such folder; make the folder or choose another".into(),
+        Err((_, error)) => format!("cannot be looked into ({error}); choose another"),
+    };
+    format!("{}: {why} with --output", path.display())
+}
+
+/// Whether anything has the name, a link to nothing as well.
+fn is_taken(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+fn try_new(path: &Path, what: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !path.is_dir(),
+        "{}: a folder has this name, and {what} must go there; choose another with --output or \
+         move it away",
+        path.display()
+    );
+    anyhow::ensure!(
+        !is_taken(path),
+        "{}: there already, and {what} is evidence that is never overwritten; choose another name \
+         with --output or move it away",
+        path.display()
+    );
+    file::try_new(path).with_context(|| {
+        format!("{}: {what} cannot be made there; choose another with --output", path.display())
+    })
 }
 
 fn default_stem(facts: &Facts) -> String {

@@ -1,11 +1,18 @@
 //! The line that shows a run under way, on stderr: rewritten on a terminal, now and then elsewhere.
 
-use std::io::{IsTerminal, Write};
+use std::{
+    io::{IsTerminal, Write},
+    sync::mpsc::{self, Receiver, SyncSender},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
 
 use rtproof_judge::units;
 
 /// Lines printed over a run where stderr is not a terminal.
 const LINES: u64 = 10;
+/// Longest wait for the last text to be written.
+const DONE_TIMEOUT: Duration = Duration::from_millis(100);
 /// Cells of the bar.
 const CELLS: u64 = 20;
 
@@ -16,6 +23,8 @@ pub(crate) struct Progress {
     duration_ns: u64,
     lines_done: u64,
     shown: bool,
+    to: Option<SyncSender<String>>,
+    writer: Option<JoinHandle<()>>,
 }
 
 /// What is shown.
@@ -31,7 +40,12 @@ pub(crate) struct State<'a> {
 impl Progress {
     pub(crate) fn new(duration_ns: u64) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        Self { terminal, duration_ns, lines_done: 0, shown: false }
+        let (to, texts) = mpsc::sync_channel(1);
+        let writer = std::thread::Builder::new()
+            .name("rtproof/progress".into())
+            .spawn(move || write_all(&texts))
+            .ok();
+        Self { terminal, duration_ns, lines_done: 0, shown: false, to: Some(to), writer }
     }
 
     /// Shows a state, if it is time to.
@@ -44,18 +58,24 @@ impl Progress {
         }
         self.lines_done = step;
         let line = self.line(at_ns, state);
-        let mut stderr = anstream::stderr().lock();
-        // Progress is a courtesy: a closed stderr must not end a run.
-        let _ = if self.terminal {
+        let text = if self.terminal {
             let width = rustix::termios::tcgetwinsize(std::io::stderr())
                 .map_or(80, |size| usize::from(size.ws_col).max(20));
             let cut: String = line.chars().take(width - 1).collect();
-            write!(stderr, "\r\x1b[K{cut}")
+            format!("\r\x1b[K{cut}")
         } else {
-            writeln!(stderr, "{line}")
+            format!("{line}\n")
         };
-        let _ = stderr.flush();
+        self.say(text);
         self.shown = true;
+    }
+
+    /// Hands a text to the thread that writes; dropped while it still writes the one before. A
+    /// paused terminal or a reader that does not read must not stop who empties the slots.
+    fn say(&self, text: String) {
+        if let Some(to) = &self.to {
+            let _ = to.try_send(text);
+        }
     }
 
     fn line(&self, at_ns: u64, state: &State<'_>) -> String {
@@ -80,11 +100,23 @@ impl Progress {
     }
 
     /// Clears the line.
-    pub(crate) fn done(&self) {
+    pub(crate) fn done(mut self) {
         if self.terminal && self.shown {
-            let mut stderr = anstream::stderr().lock();
-            let _ = write!(stderr, "\r\x1b[K");
-            let _ = stderr.flush();
+            self.say("\r\x1b[K".into());
         }
+        drop(self.to.take());
+        let Some(writer) = self.writer.take() else { return };
+        let start = Instant::now();
+        while !writer.is_finished() && start.elapsed() < DONE_TIMEOUT {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Writes what comes. Progress is a courtesy: a closed stderr must not end a run.
+fn write_all(texts: &Receiver<String>) {
+    while let Ok(text) = texts.recv() {
+        let mut stderr = anstream::stderr().lock();
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
 }

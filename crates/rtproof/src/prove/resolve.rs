@@ -103,8 +103,11 @@ fn phases(args: &Args) -> anyhow::Result<Vec<Phase>> {
     if let Some(set) = &args.load {
         return Ok(vec![phase(set, 0, end_ns)]);
     }
-    let third_ns = end_ns / 3;
-    let edge_ns = if third_ns >= SECOND_NS { third_ns / SECOND_NS * SECOND_NS } else { third_ns };
+    // Seconds of the record do not straddle the edge; a run too short for that has no idle part.
+    let third_ns = end_ns / 3 / SECOND_NS * SECOND_NS;
+    let edge_ns = if end_ns < 2 * SECOND_NS { 0 } else { third_ns.max(SECOND_NS) };
     let (idle, load): (LoadSet, LoadSet) = ("idle".parse()?, DEFAULT_LOAD.parse()?);
-    Ok(vec![phase(&idle, 0, edge_ns), phase(&load, edge_ns, end_ns)])
+    let mut phases = vec![phase(&idle, 0, edge_ns), phase(&load, edge_ns, end_ns)];
+    phases.retain(|phase| phase.from_ns < phase.to_ns);
+    Ok(phases)
 }

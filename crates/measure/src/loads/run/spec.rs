@@ -1,5 +1,6 @@
 //! Loads as the user names them: `cpu+memory`, `idle`, `stress-ng:--vm 2`, `cpu,cmd:make -j4`.
-//! What is parsed here is also what the record holds and what a worker is started with.
+//! What is parsed here is also what the record holds and what a worker is started with, so parsing
+//! is literal and undoes printing; only [`LoadSet::from_command_line`] takes quotes away.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
@@ -116,16 +117,15 @@ impl LoadSpec {
     }
 }
 
-impl FromStr for LoadSpec {
-    type Err = SpecError;
-
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        let text = text.trim();
+impl LoadSpec {
+    /// `clean`: what is made of the text behind a prefix.
+    fn parse(text: &str, clean: fn(&str) -> &str) -> Result<Self, SpecError> {
+        let text = text.trim_start();
         if text.contains('\0') {
             return Err(SpecError::ZeroByte { text: text.replace('\0', "\\0") });
         }
         if let Some(args) = text.strip_prefix(STRESS_NG) {
-            let args = unquoted(args);
+            let args = clean(args);
             let example = "stress-ng:--cpu 2 --vm 1";
             let split = words(args);
             if split.map_err(|quote| SpecError::Quote { quote, args: args.into() })?.is_empty() {
@@ -134,14 +134,14 @@ impl FromStr for LoadSpec {
             return Ok(Self(Kind::StressNg(args.into())));
         }
         if let Some(command) = text.strip_prefix(COMMAND) {
-            let command = unquoted(command);
+            let command = clean(command);
             let example = "cmd:make -j4";
-            if command.is_empty() {
+            if command.trim().is_empty() {
                 return Err(SpecError::NothingToRun { prefix: COMMAND, example });
             }
             return Ok(Self(Kind::Command(command.into())));
         }
-        match text {
+        match text.trim_end() {
             "" => Err(SpecError::Empty { text: text.into() }),
             "none" => Ok(Self(Kind::BuiltIn(idle::NAME))),
             name => match find(name) {
@@ -149,6 +149,15 @@ impl FromStr for LoadSpec {
                 None => Err(SpecError::Unknown { name: name.into() }),
             },
         }
+    }
+}
+
+impl FromStr for LoadSpec {
+    type Err = SpecError;
+
+    /// Takes what `Display` prints, to the letter.
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        Self::parse(text, |text| text)
     }
 }
 
@@ -169,24 +178,29 @@ impl LoadSet {
         &self.0
     }
 
+    /// Takes what a user typed: arguments and commands may stand in one more pair of quotes, as in
+    /// `cmd:"make -j4"`. Not for what `Display` printed: there every quote belongs to the command.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn from_command_line(text: &str) -> Result<Self, SpecError> {
+        Self::parse(text, unquoted)
+    }
+
     /// Whether nothing runs.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.0.iter().all(LoadSpec::is_idle)
     }
-}
 
-impl FromStr for LoadSet {
-    type Err = SpecError;
-
-    fn from_str(text: &str) -> Result<Self, SpecError> {
+    fn parse(text: &str, clean: fn(&str) -> &str) -> Result<Self, SpecError> {
         let mut specs: Vec<LoadSpec> = Vec::new();
-        let mut rest = Some(text.trim());
+        let mut rest = Some(text.trim_start());
         while let Some(part) = rest {
             let takes_all = [STRESS_NG, COMMAND].iter().any(|prefix| part.starts_with(prefix));
             let split = if takes_all { None } else { part.split_once([',', '+']) };
             let (name, more) = split.map_or((part, None), |(name, more)| (name, Some(more)));
-            let spec: LoadSpec = name.parse().map_err(|error| match error {
+            let spec = LoadSpec::parse(name, clean).map_err(|error| match error {
                 SpecError::Empty { .. } => SpecError::Empty { text: text.into() },
                 error => error,
             })?;
@@ -200,6 +214,15 @@ impl FromStr for LoadSet {
             return Err(SpecError::IdleNotAlone { text: text.into() });
         }
         Ok(Self(specs))
+    }
+}
+
+impl FromStr for LoadSet {
+    type Err = SpecError;
+
+    /// Takes what `Display` prints, to the letter.
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        Self::parse(text, |text| text)
     }
 }
 

@@ -1,16 +1,17 @@
 //! Texts that users type: quotes and words as a shell takes them, and how far a typing error is
 //! from what was meant.
 
-/// Without the one pair of quotes round the whole that is left where a shell did not take it.
+/// Without the one pair of quotes round the whole that is left where a shell did not take it. Only
+/// for what was typed: done twice, it takes quotes that belong to the command.
 pub(super) fn unquoted(text: &str) -> &str {
-    let text = text.trim();
+    let whole = text.trim();
     for quote in ['"', '\''] {
-        let inner = text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
+        let inner = whole.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
         if let Some(inner) = inner.filter(|inner| !inner.contains(quote)) {
-            return inner.trim();
+            return inner;
         }
     }
-    text
+    text.trim_start() // white space at the end may be escaped
 }
 
 /// Splits arguments at white space, as a shell does with quotes and backslashes and nothing else:
@@ -64,6 +65,21 @@ pub(super) fn distance(from: &str, to: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_pair_of_quotes_is_taken() {
+        for (text, expected) in [
+            (" 'a b' ", "a b"),
+            ("\"a 'b'\"", "a 'b'"),
+            ("\"''\"", "''"),
+            ("'a' 'b'", "'a' 'b'"),
+            ("\"a\\\"b\"", "\"a\\\"b\""),
+            ("'", "'"),
+            (" a\\ ", "a\\ "),
+        ] {
+            assert_eq!(unquoted(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn words_are_split_as_a_shell_does() {

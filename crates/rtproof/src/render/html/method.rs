@@ -82,7 +82,7 @@ fn cost(report: &Report) -> Vec<Row> {
         ("clock step", units::ns(cost.clock_step_ns), "smallest difference of two readings"),
         ("clock resolution", units::ns(cost.clock_getres_ns), "clock_getres(CLOCK_MONOTONIC)"),
         ("recording a sample costs", picoseconds(cost.record_ps), ""),
-        ("floor", units::ns(cost.floor_ns), "median of sleeps of 1 µs"),
+        ("floor", units::ns(cost.floor_ns), "median excess of sleeps of 50 µs"),
     ]
 }
 

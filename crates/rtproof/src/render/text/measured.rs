@@ -27,7 +27,8 @@ pub fn measured(to: &mut dyn Write, report: &Report) -> io::Result<()> {
         let seconds = (load.to_ns.saturating_sub(load.from_ns)) as f64 / 1e9;
         let rate = if seconds > 0.0 { load.work as f64 / seconds } else { 0.0 };
         let rate = rate_text(rate, &load.unit);
-        let text = format!("load {}: {rate}, {}", load.name, load.detail);
+        let comma = if load.detail.is_empty() { "" } else { ", " };
+        let text = format!("load {}: {rate}{comma}{}", load.name, load.detail);
         wrapped(to, &format!("         {DIM}"), "           ", &format!("{text}{DIM:#}"))?;
     }
     Ok(())

@@ -47,8 +47,7 @@ impl Text {
         show(&mut out)?;
         // Colours go where they are wanted: a terminal, and NO_COLOR not set.
         let mut stdout = anstream::stdout().lock();
-        stdout.write_all(&out)?;
-        stdout.flush()
+        unless_gone(stdout.write_all(&out).and_then(|()| stdout.flush()))
     }
 
     /// Prints JSON, if it was asked for.
@@ -59,10 +58,18 @@ impl Text {
         if !self.json {
             return Ok(());
         }
+        let mut text = serde_json::to_vec_pretty(value)?;
+        text.push(b'\n');
         let mut stdout = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut stdout, value)?;
-        writeln!(stdout)?;
-        stdout.flush()
+        unless_gone(stdout.write_all(&text).and_then(|()| stdout.flush()))
+    }
+}
+
+/// A reader that went away is not an error: the work goes on, and the exit code tells the verdict.
+fn unless_gone(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }
 

@@ -4,7 +4,7 @@
 use super::*;
 
 fn set(text: &str) -> Result<Vec<String>, String> {
-    let set: LoadSet = text.parse().map_err(|error: SpecError| error.to_string())?;
+    let set = LoadSet::from_command_line(text).map_err(|error| error.to_string())?;
     let again: LoadSet = set.to_string().parse().map_err(|error: SpecError| error.to_string())?;
     assert_eq!(again, set, "{text:?} does not come back");
     Ok(set.as_slice().iter().map(ToString::to_string).collect())
@@ -27,6 +27,41 @@ fn names_are_split_and_commands_take_the_rest() {
     assert_eq!(taken("cmd:'sleep 1'"), ["cmd:sleep 1"]);
     assert_eq!(taken("cmd:'a' 'b'"), ["cmd:'a' 'b'"]);
     assert_eq!(taken("cmd: sh -c \"x, y\""), ["cmd:sh -c \"x, y\""]);
+}
+
+#[test]
+fn quotes_are_taken_once() {
+    let typed = LoadSet::from_command_line("cpu+cmd:\"''\"").unwrap();
+    assert_eq!(typed.to_string(), "cpu+cmd:''");
+    for literal in ["cmd:''", "cmd:\"a\"", "cmd: 'a b' ", "stress-ng:'--cpu' ", "cpu+cmd:\"'x'\""] {
+        let set: LoadSet = literal.parse().unwrap();
+        assert_eq!(set.to_string(), literal, "parsing what was printed changes nothing");
+    }
+}
+
+#[test]
+fn whatever_is_taken_comes_back() {
+    const NASTY: [char; 9] = ['"', '\'', '\\', ' ', '\n', 'a', ',', '+', ':'];
+    let mut bodies = vec![String::new()];
+    let mut taken = 0;
+    for _ in 0..5 {
+        let longer = |body: &String| NASTY.map(|c| format!("{body}{c}"));
+        bodies = bodies.iter().flat_map(longer).collect();
+        for (prefix, body) in ["cmd:", "stress-ng:", "net,cmd:"]
+            .iter()
+            .flat_map(|prefix| bodies.iter().map(move |body| (prefix, body)))
+        {
+            let text = format!("{prefix}{body}");
+            for set in [LoadSet::from_command_line(&text), text.parse()].into_iter().flatten() {
+                assert_eq!(set.to_string().parse(), Ok(set.clone()), "{text:?}");
+                for spec in set.as_slice() {
+                    assert_eq!(spec.to_string().parse().as_ref(), Ok(spec), "{text:?}");
+                }
+                taken += 1;
+            }
+        }
+    }
+    assert!(taken > 100_000, "{taken}");
 }
 
 #[test]

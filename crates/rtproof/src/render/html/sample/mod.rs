@@ -127,7 +127,7 @@ fn shifted(second: &Second, by_ns: u64) -> Second {
 
 /// The report of a run, with findings of every status and remedy.
 pub(crate) fn report(run: &Run) -> Report {
-    let mut report = Report::new(run);
+    let mut report = Report::new(run, &rtproof_judge::Standing::Sealed);
     let name = run.facts_start.identity.hostname.value();
     report.findings = findings::all(name.map_or("", String::as_str));
     report

@@ -1,0 +1,129 @@
+//! What takes force from a measurement, and what it does not cover: sentences under a verdict.
+
+use rtproof_record::{
+    Run,
+    options::Phase,
+    run::{EndReason, RunEnd, Thread},
+};
+
+use crate::{Standing, units};
+
+/// Whether every load of a phase ran without an error.
+pub(crate) fn loads_ran(run: &Run, phase: &Phase) -> bool {
+    let ran = |name: &String| {
+        run.loads.iter().any(|load| &load.name == name && load.error.is_none() && load.work > 0)
+    };
+    phase.loads.iter().all(ran)
+}
+
+/// What takes force from the measurement, a sentence each.
+pub(crate) fn weaknesses(run: &Run, moved: bool, standing: &Standing) -> Vec<String> {
+    let mut weak = Vec::new();
+    match standing {
+        Standing::Sealed => {}
+        Standing::Torn => weak.push("The record was never sealed: its run was cut off.".into()),
+        Standing::Altered { why } => {
+            weak.push(format!("The record was altered after it was sealed: {why}."));
+        }
+    }
+    match &run.meta.ended {
+        Some(RunEnd::Complete) => {}
+        Some(RunEnd::Interrupted { signal }) => {
+            weak.push(format!("The run was interrupted by {signal}."));
+        }
+        Some(RunEnd::Aborted { why }) => weak.push(format!("The run was aborted: {why}.")),
+        None => {
+            weak.push("The record is torn: the run was cut off, and seconds are missing.".into())
+        }
+    }
+    let complete = run.meta.ended == Some(RunEnd::Complete);
+    if complete && run.facts_end.is_none() {
+        weak.push(
+            "The machine was not read again at the end: its settings may have changed.".into(),
+        );
+    }
+    for cpu in run.options.cpus.iter() {
+        if run.threads.iter().all(|thread| thread.info.cpu != cpu) {
+            weak.push(format!("CPU {cpu} was to be measured and was not."));
+        }
+    }
+    for phase in run.options.phases.iter().filter(|phase| complete && !loads_ran(run, phase)) {
+        weak.push(format!("Not all of the load {} ran.", phase.name));
+    }
+    for thread in &run.threads {
+        weak.extend(contradiction(run, thread));
+        let cpu = thread.info.cpu;
+        let missed = thread.totals.missed as f64 / thread.totals.accounted().max(1) as f64;
+        if missed > MISSED_ALLOWED {
+            weak.push(format!(
+                "{} of the wake-ups of CPU {cpu} were missed: it does not keep this period.",
+                units::probability(missed)
+            ));
+        }
+        let Some(end) = &thread.end else {
+            weak.push(format!(
+                "The thread of CPU {cpu} has no end: what it did last is not known."
+            ));
+            continue;
+        };
+        let how = match end.reason {
+            EndReason::Complete | EndReason::Stopped => None,
+            EndReason::Starved => Some("ended itself: real-time threads starved the machine"),
+            EndReason::CpuLost => Some("lost its CPU"),
+            EndReason::Panicked => Some("failed inside rtproof; please report it"),
+        };
+        weak.extend(how.map(|how| format!("The thread of CPU {cpu} {how}.")));
+        if end.scheduled != thread.totals.accounted() {
+            weak.push(format!(
+                "The account of CPU {cpu} does not add up: {} scheduled, {} sampled or missed.",
+                end.scheduled,
+                thread.totals.accounted()
+            ));
+        }
+    }
+    if moved {
+        weak.push(
+            "The machine's settings changed during the run: the record is marked moved.".into(),
+        );
+    }
+    weak.extend(run.notes.iter().filter(|note| note.weakens).map(|note| note.text.clone()));
+    weak.dedup();
+    weak
+}
+
+/// Share of missed wake-ups above which the loop cannot be said to run at its period.
+const MISSED_ALLOWED: f64 = 0.05;
+
+/// Counts of a thread that cannot all be true.
+fn contradiction(run: &Run, thread: &Thread) -> Option<String> {
+    let (cpu, totals) = (thread.info.cpu, &thread.totals);
+    if totals.early > 0 {
+        return Some(format!(
+            "{} wake-ups of CPU {cpu} came before their time: its clock or timer is at fault.",
+            units::grouped(totals.early)
+        ));
+    }
+    let budget_ns = run.options.requirement.budget_ns?;
+    let listed = thread.top.iter().filter(|sample| sample.latency_ns > budget_ns).count() as u64;
+    let counted = thread.wake.count_above(budget_ns).0.max(listed);
+    (counted > totals.late_sampled || totals.wake.max() > Some(budget_ns) && totals.late() == 0)
+        .then(|| format!("The late wake-ups of CPU {cpu} are more than its record counts."))
+}
+
+/// What the verdict does not cover.
+pub(crate) fn scope(run: &Run) -> Vec<String> {
+    let mut scope = Vec::new();
+    if let Some(Some(name)) = run.facts_start.virt.hypervisor.value() {
+        let stolen: u64 =
+            run.host.iter().flat_map(|second| &second.cpus).map(|cpu| cpu.steal_ms).sum();
+        scope.push(format!(
+            "Measured inside a virtual machine ({name}), which took {stolen} ms of CPU time \
+             away: it \
+             holds as seen in this guest, on this host, as loaded as it was."
+        ));
+    }
+    if let Some(Some(name)) = run.facts_start.virt.container.value() {
+        scope.push(format!("Measured inside a container ({name})."));
+    }
+    scope
+}
