@@ -153,6 +153,10 @@ fn exports_hold_every_wake_up() {
     assert_eq!(sum, 6000, "{csv}");
     let json: Value = serde_json::from_str(&export(&["--format", "json"])).expect("JSON");
     assert!(json["schema"].as_str().is_some_and(|schema| schema.starts_with("rtproof/record/")));
+    let script = format!("{} export run.rtproof --format json | head -c 9", binary());
+    let script = format!("{script}; echo \" ${{PIPESTATUS[0]}}\"");
+    let cut = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output();
+    assert!(stdout(&cut.expect("bash")).ends_with(" 0\n"), "a reader that goes away is no error");
     assert!(export(&["--format", "hdr"]).contains("Tag=t0.cpu0,"));
     let output = run(folder.path(), &["export", "run.rtproof", "--format", "csv", "--table", "x"]);
     assert!(stderr(&output).contains("seconds"), "{}", stderr(&output));

@@ -56,11 +56,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     match &args.output {
         Some(path) => file::write_whole(path, write)
             .with_context(|| format!("{}: the export cannot be written", path.display()))?,
-        None => {
-            write(&mut io::stdout().lock()).context("stdout: the export cannot be written")?;
-        }
+        None => match write(&mut io::stdout().lock()) {
+            // A reader that has seen enough is not an error.
+            Err(error) if is_broken_pipe(&error) => {}
+            written => written.context("stdout: the export cannot be written")?,
+        },
     }
     Ok(exit::ACCEPTED)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<io::Error>();
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Whether there is such a format, with such a table.

@@ -87,7 +87,7 @@ pub struct Args {
 
     /// Load while measuring: idle, or cpu, memory, net, disk, fork joined by +, or stress-ng:ARGS,
     /// or cmd:COMMAND. Default: a third idle, then cpu+memory+net+disk
-    #[arg(long, value_name = "LOAD")]
+    #[arg(long, value_name = "LOAD", value_parser = LoadSet::from_command_line)]
     pub load: Option<LoadSet>,
 
     /// CPUs the load runs on; default: all that are not isolated
