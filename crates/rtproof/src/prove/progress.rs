@@ -101,12 +101,14 @@ impl Progress {
 
     /// Clears the line.
     pub(crate) fn done(mut self) {
-        if self.terminal && self.shown {
-            self.say("\r\x1b[K".into());
-        }
-        drop(self.to.take());
-        let Some(writer) = self.writer.take() else { return };
         let start = Instant::now();
+        if let Some(to) = self.to.take().filter(|_| self.terminal && self.shown) {
+            // The last line may still be under way: the one that clears it must not be dropped.
+            while to.try_send("\r\x1b[K".into()).is_err() && start.elapsed() < DONE_TIMEOUT {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let Some(writer) = self.writer.take() else { return };
         while !writer.is_finished() && start.elapsed() < DONE_TIMEOUT {
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -118,7 +118,7 @@ fn cost(to: &mut dyn Write, report: &Report) -> io::Result<()> {
     let cost = &report.cost;
     let text = format!(
         "clock read {} ns, step {} ns, resolution {} ns; recording {} ns a sample; shortest \
-         sleep {}",
+         period {}",
         cost.clock_read_ps.div_ceil(1000),
         cost.clock_step_ns,
         cost.clock_getres_ns,
