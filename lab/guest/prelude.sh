@@ -1,0 +1,34 @@
+# Comes before every script in a guest. Not sourced by anything else.
+# run NAME COMMAND...: runs it; NAME.out, NAME.err and NAME.rc go to the shared folder.
+# prove NAME OPTIONS...: runs `rtproof prove` so; also NAME.rtproof and NAME.html.
+# cue NAME: tells the host that now is the time.
+export PATH=/tmp/bin:$PATH HOME=/tmp
+mkdir -p /tmp/bin /tmp/o
+chmod 1777 /tmp
+cp /host/bin/* /tmp/bin/
+cp /host/bin/lab-plant /tmp/bin/multipathd
+chmod 755 /tmp/bin/*
+cd /tmp
+hostname lab
+
+uptime_s() { cut -d' ' -f1 /proc/uptime; }
+
+run() {
+    name=$1
+    shift
+    began=$(uptime_s)
+    "$@" >/tmp/o/$name.out 2>/tmp/o/$name.err
+    rc=$?
+    echo $rc >/tmp/o/$name.rc
+    mv /tmp/o/$name.* /host/
+    echo "LAB-RAN $name rc=$rc up=$began..$(uptime_s)"
+    return $rc
+}
+
+prove() {
+    name=$1
+    shift
+    run $name rtproof prove -o /tmp/o/$name "$@"
+}
+
+cue() { echo "LAB-CUE $1"; }

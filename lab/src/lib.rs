@@ -1,0 +1,16 @@
+//! The lab: real Debian kernels, stock and PREEMPT_RT, x86-64 and aarch64, under QEMU without KVM.
+//!
+//! A case boots a kernel on a made-up machine, runs the very rtproof binary inside, brings back its
+//! record, output and exit code, and checks them; each case has mutations that must make it fail.
+//! lab/README.md says how to add one and what emulation cannot show.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test program talks to its caller")]
+
+pub mod binaries;
+pub mod cache;
+pub mod emulator;
+pub mod initramfs;
+pub mod kernels;
+pub mod module;
+pub mod plants;
+pub mod tables;
