@@ -9,6 +9,7 @@
     allow(clippy::disallowed_methods, reason = "tests make the machines that they read")
 )]
 
+pub mod capture;
 pub mod cpu_list;
 pub mod facts;
 pub mod flatten;
@@ -19,6 +20,7 @@ pub mod sample;
 #[cfg(test)]
 mod testing;
 
+pub use capture::Capture;
 pub use cpu_list::CpuList;
 pub use facts::Facts;
 pub use flatten::{FactChange, FactRow, changes, condition_id};

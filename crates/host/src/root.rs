@@ -1,50 +1,61 @@
 //! [`Root`]: the one gate to machine paths.
 //!
 //! Everything read about a machine comes through here, so that a captured machine (a folder with
-//! its /proc, /sys, /etc ...) is read by the same code as the live one, and so that an error
-//! becomes one of the four states of a [`Reading`] in one place. A captured machine never borrows
-//! from the live one: its symbolic links are resolved inside its folder, and nothing here asks the
-//! running kernel by system call.
+//! its /proc, /sys, /etc ..., or one file of `rtproof capture`) is read by the same code as the
+//! live one, and so that an error becomes one of the four states of a [`Reading`] in one place. A
+//! captured machine never borrows from the live one: its symbolic links are resolved inside, and
+//! what only a system call tells is asked of the live machine alone.
 
-#![expect(clippy::disallowed_methods, reason = "this is the gate")]
+mod disk;
+mod refusal;
 
 use std::{
-    ffi::OsString,
-    fs::{self, File, OpenOptions},
-    io::{self, Read},
-    os::unix::fs::OpenOptionsExt,
-    path::{Component, Path, PathBuf},
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
     str::FromStr,
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
-use rustix::{fs::OFlags, io::Errno};
+use self::{disk::Disk, refusal::Surroundings};
+use crate::{
+    Capture, CpuList, Reading,
+    capture::{CaptureError, Origin, Recorder},
+};
 
-use crate::{CpuList, Reading};
+pub(crate) use self::refusal::Refusal;
 
 /// Largest file read whole: /proc/interrupts of 1024 CPUs and 2000 interrupts is about 25 MB, any
 /// other file far smaller.
-const READ_BYTES_MAX: u64 = 32 << 20;
+pub(crate) const READ_BYTES_MAX: u64 = 32 << 20;
 
 /// Symbolic links followed for one path, as in the kernel (MAXSYMLINKS).
-const LINKS_MAX: u32 = 40;
+pub(crate) const LINKS_MAX: u32 = 40;
 
-/// A machine: the live one, or a captured one in a folder.
+/// A machine: the live one, or a captured one in a folder or a file.
 #[derive(Clone, Debug)]
 pub struct Root {
-    /// Folder of a captured machine, `None` for the live one.
-    dir: Option<PathBuf>,
+    source: Source,
     /// What may stand behind a refused read; found out at the first one.
     surroundings: OnceLock<Surroundings>,
+    /// Takes down every question and its answer.
+    recorder: Option<Arc<Recorder>>,
 }
 
-/// Why a folder cannot be a captured machine.
+/// Who answers.
+#[derive(Clone, Debug)]
+enum Source {
+    Disk(Disk),
+    Capture(Arc<Capture>),
+}
+
+/// Why a path cannot be a captured machine.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
-    /// The folder cannot be opened.
+    /// It cannot be opened.
     #[error(
-        "{path}: {source}; give the top folder of a captured machine, the one that holds proc \
-         and sys"
+        "{path}: {source}; give a file of `rtproof capture`, or the top folder of a captured \
+         machine, the one that holds proc and sys"
     )]
     Open {
         /// The path given.
@@ -58,23 +69,25 @@ pub enum RootError {
          proc and sys"
     )]
     NotAFolder(PathBuf),
-}
-
-/// What explains a refused read.
-#[derive(Clone, Debug)]
-struct Surroundings {
-    /// Lockdown mode other than none.
-    lockdown: Option<String>,
-    container: bool,
-    /// Live machine and not root.
-    unprivileged: bool,
+    /// Not the file of a captured machine, or damaged.
+    #[error("{path}:{source}")]
+    Capture {
+        /// The path given.
+        path: PathBuf,
+        /// What is wrong, and in which line.
+        source: CaptureError,
+    },
 }
 
 impl Root {
     /// The live machine.
     #[must_use]
     pub const fn live() -> Self {
-        Self { dir: None, surroundings: OnceLock::new() }
+        Self::of(Source::Disk(Disk::live()))
+    }
+
+    const fn of(source: Source) -> Self {
+        Self { source, surroundings: OnceLock::new(), recorder: None }
     }
 
     /// A captured machine: a folder that holds its proc, sys, etc ... `/` itself is the live
@@ -83,40 +96,70 @@ impl Root {
     /// # Errors
     /// The folder is not there, may not be opened, or is not a folder.
     pub fn dir(path: impl AsRef<Path>) -> Result<Self, RootError> {
+        Ok(Self::of(Source::Disk(Disk::folder(path.as_ref())?)))
+    }
+
+    /// A captured machine: a folder, or a file of `rtproof capture`; the path decides by itself.
+    ///
+    /// # Errors
+    /// As [`Root::dir`]; a file that is not a capture or is damaged, with the line.
+    pub fn open_path(path: impl AsRef<Path>) -> Result<Self, RootError> {
         let path = path.as_ref();
         let open = |source| RootError::Open { path: path.into(), source };
-        let dir = fs::canonicalize(path).map_err(open)?;
-        if !fs::metadata(&dir).map_err(open)?.is_dir() {
-            return Err(RootError::NotAFolder(path.into()));
+        if fs::metadata(path).map_err(open)?.is_dir() {
+            return Self::dir(path);
         }
-        fs::read_dir(&dir).map_err(open)?;
-        if dir == Path::new("/") {
-            return Ok(Self::live());
-        }
-        Ok(Self { dir: Some(dir), surroundings: OnceLock::new() })
+        #[expect(clippy::disallowed_methods, reason = "the user's own file")]
+        let file = File::open(path).map_err(open)?;
+        let capture = Capture::read(file).map_err(open)?;
+        let damaged = |source| RootError::Capture { path: path.into(), source };
+        Ok(Self::captured(capture.map_err(damaged)?))
+    }
+
+    /// A captured machine.
+    #[must_use]
+    pub fn captured(capture: Capture) -> Self {
+        Self::of(Source::Capture(Arc::new(capture)))
+    }
+
+    /// The same machine, with every question and its answer taken down.
+    pub(crate) fn recorded(&self, recorder: Arc<Recorder>) -> Self {
+        Self { recorder: Some(recorder), ..Self::of(self.source.clone()) }
     }
 
     /// Whether this is the machine we run on.
     #[must_use]
     pub const fn is_live(&self) -> bool {
-        self.dir.is_none()
+        matches!(&self.source, Source::Disk(disk) if disk.is_live())
+    }
+
+    /// Where the answers were taken.
+    pub(crate) fn origin(&self) -> Origin {
+        match &self.source {
+            Source::Capture(capture) => capture.origin(),
+            Source::Disk(disk) if disk.is_live() => {
+                Origin::Live { by_root: rustix::process::geteuid().is_root() }
+            }
+            Source::Disk(_) => Origin::Folder,
+        }
+    }
+
+    /// Whether what is absent was not on the machine: the live one, and what was captured of one.
+    /// A folder may hold a part.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self.origin(), Origin::Live { .. })
     }
 
     /// The bytes of a file, at most 32 MiB.
     #[must_use]
     pub fn read_bytes(&self, path: &str) -> Reading<Vec<u8>> {
-        let bytes = self.open_file(path).and_then(|file| {
-            let mut bytes = Vec::new();
-            file.take(READ_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        });
-        match bytes {
+        match self.bytes(path) {
             Ok(bytes) if bytes.len() as u64 > READ_BYTES_MAX => {
                 let start = String::from_utf8_lossy(&bytes[..80]).into_owned();
                 Reading::malformed(path, &start, "at most 32 MiB")
             }
             Ok(bytes) => Reading::known(path, bytes),
-            Err(error) => self.refused(path, &error),
+            Err(refusal) => self.refused(path, &refusal),
         }
     }
 
@@ -170,17 +213,9 @@ impl Root {
     /// Names in a folder, sorted by byte; `.` and `..` left out.
     #[must_use]
     pub fn list_dir(&self, path: &str) -> Reading<Vec<String>> {
-        let names = self.resolve(path, true).and_then(|real| {
-            let mut names = Vec::new();
-            for entry in fs::read_dir(real)? {
-                names.push(entry?.file_name().to_string_lossy().into_owned());
-            }
-            names.sort_unstable();
-            Ok(names)
-        });
-        match names {
+        match self.names(path) {
             Ok(names) => Reading::known(path, names),
-            Err(error) => self.refused(path, &error),
+            Err(refusal) => self.refused(path, &refusal),
         }
     }
 
@@ -199,13 +234,12 @@ impl Root {
     /// Target of a symbolic link as it is written.
     #[must_use]
     pub fn read_link(&self, path: &str) -> Reading<String> {
-        match self.resolve(path, false).and_then(fs::read_link) {
-            Ok(target) => Reading::known(path, target.to_string_lossy().into_owned()),
-            // EINVAL of readlink(2): there is something, and it is no link.
-            Err(error) if errno(&error) == Some(Errno::INVAL) => {
+        match self.link(path) {
+            Ok(target) => Reading::known(path, target),
+            Err(refusal) if refusal.is_no_link() => {
                 Reading::malformed(path, "no symbolic link", "a symbolic link")
             }
-            Err(error) => self.refused(path, &error),
+            Err(refusal) => self.refused(path, &refusal),
         }
     }
 
@@ -213,70 +247,79 @@ impl Root {
     /// where looking is refused: use a read where the difference matters.
     #[must_use]
     pub fn exists(&self, path: &str) -> bool {
-        self.resolve(path, false).and_then(fs::symlink_metadata).is_ok()
+        let answer = match &self.source {
+            Source::Disk(disk) => disk.look(path).map_err(Refusal::from),
+            Source::Capture(capture) => capture.look(path),
+        };
+        self.note(|recorder| recorder.look(path, &answer));
+        answer.is_ok()
+    }
+
+    /// What a system call tells of the live machine, or told when it was captured; `None` for a
+    /// folder, which no call can be asked about.
+    pub(crate) fn call(
+        &self,
+        call: &str,
+        ask: impl FnOnce() -> io::Result<String>,
+    ) -> Option<Reading<String>> {
+        let answer = match &self.source {
+            _ if !self.is_whole() => return None,
+            Source::Capture(capture) => capture.call(call),
+            Source::Disk(_) => ask().map_err(Refusal::from),
+        };
+        self.note(|recorder| recorder.call(call, &answer));
+        Some(match answer {
+            Ok(answer) => Reading::known(call, answer),
+            Err(refusal) => self.refused(call, &refusal),
+        })
     }
 
     /// Opens a file to be read again and again.
     pub(crate) fn open(&self, path: &str) -> Reading<File> {
-        match self.open_file(path) {
-            Ok(file) => Reading::known(path, file),
-            Err(error) => self.refused(path, &error),
+        match &self.source {
+            Source::Disk(disk) => match disk.open(path) {
+                Ok(file) => Reading::known(path, file),
+                Err(error) => self.refused(path, &error.into()),
+            },
+            Source::Capture(_) => Reading::denied(path, "a captured machine does not change"),
         }
     }
 
-    /// Never blocks: a FIFO in a captured tree is opened without waiting for its writer, and then
-    /// turned away.
-    fn open_file(&self, path: &str) -> io::Result<File> {
-        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-        let real = self.resolve(path, true)?;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(real)?;
-        let kind = file.metadata()?.file_type();
-        if kind.is_dir() {
-            return Err(Errno::ISDIR.into());
-        }
-        if !kind.is_file() {
-            return Err(io::Error::other("not a regular file"));
-        }
-        Ok(file)
-    }
-
-    /// The path to open. Inside a captured machine links are followed here and not by the kernel,
-    /// so that neither `/etc/x -> /usr/y` nor `..` leaves its folder (openat2(RESOLVE_IN_ROOT)
-    /// would do, but needs Linux 5.6).
-    fn resolve(&self, path: &str, follow_last: bool) -> io::Result<PathBuf> {
-        let Some(dir) = &self.dir else {
-            return Ok(Path::new("/").join(path));
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, Refusal> {
+        let answer = match &self.source {
+            Source::Disk(disk) => disk.bytes(path).map_err(Refusal::from),
+            Source::Capture(capture) => capture.bytes(path),
         };
-        let mut links = 0;
-        let mut inside = PathBuf::new();
-        let mut todo = parts(Path::new(path));
-        while let Some(part) = todo.pop() {
-            if part == ".." {
-                inside.pop();
-                continue;
-            }
-            let here = dir.join(&inside).join(&part);
-            let is_link = fs::symlink_metadata(&here)?.file_type().is_symlink();
-            if !is_link || (todo.is_empty() && !follow_last) {
-                inside.push(part);
-                continue;
-            }
-            links += 1;
-            if links > LINKS_MAX {
-                return Err(Errno::LOOP.into());
-            }
-            let target = fs::read_link(&here)?;
-            if target.is_absolute() {
-                inside.clear();
-            }
-            todo.extend(parts(&target));
-        }
-        Ok(dir.join(inside))
+        self.note(|recorder| recorder.bytes(path, &answer));
+        answer
     }
 
-    fn refused<T>(&self, path: &str, error: &io::Error) -> Reading<T> {
-        let surroundings = || self.surroundings.get_or_init(|| self.look_around());
-        reading_of_error(path, error, surroundings)
+    fn names(&self, path: &str) -> Result<Vec<String>, Refusal> {
+        let answer = match &self.source {
+            Source::Disk(disk) => disk.names(path).map_err(Refusal::from),
+            Source::Capture(capture) => capture.names(path),
+        };
+        self.note(|recorder| recorder.names(path, &answer));
+        answer
+    }
+
+    fn link(&self, path: &str) -> Result<String, Refusal> {
+        let answer = match &self.source {
+            Source::Disk(disk) => disk.link(path).map_err(Refusal::from),
+            Source::Capture(capture) => capture.link(path),
+        };
+        self.note(|recorder| recorder.link(path, &answer));
+        answer
+    }
+
+    fn note(&self, take_down: impl FnOnce(&Recorder)) {
+        if let Some(recorder) = &self.recorder {
+            take_down(recorder);
+        }
+    }
+
+    fn refused<T>(&self, path: &str, refusal: &Refusal) -> Reading<T> {
+        refusal.reading(path, || self.surroundings.get_or_init(|| self.look_around()))
     }
 
     /// Whether we see the machine's own processes and control groups: then the marks of a container
@@ -284,76 +327,23 @@ impl Root {
     /// kernel's (include/linux/proc_ns.h, `PROC_PID_INIT_INO`, `PROC_CGROUP_INIT_INO`).
     pub(crate) fn in_initial_namespaces(&self) -> bool {
         let is = |name: &str, number: &str| {
-            let link =
-                self.resolve(&format!("/proc/self/ns/{name}"), false).and_then(fs::read_link);
-            link.is_ok_and(|target| target.as_os_str() == format!("{name}:[{number}]").as_str())
+            let link = self.link(&format!("/proc/self/ns/{name}"));
+            link.is_ok_and(|target| target == format!("{name}:[{number}]"))
         };
         is("pid", "4026531836") && is("cgroup", "4026531835")
     }
 
     fn look_around(&self) -> Surroundings {
-        let lockdown = self
-            .open_file("/sys/kernel/security/lockdown")
-            .and_then(io::read_to_string)
-            .ok()
-            .and_then(|text| between(&text, '[', ']').map(str::to_owned))
-            .filter(|mode| mode != "none");
+        let lockdown = self.bytes("/sys/kernel/security/lockdown").ok();
+        let mode = lockdown.as_deref().map(String::from_utf8_lossy);
+        let mode = mode.and_then(|text| between(&text, '[', ']').map(str::to_owned));
         let marks = ["/run/.containerenv", "/.dockerenv", "/run/systemd/container"];
         Surroundings {
-            lockdown,
+            lockdown: mode.filter(|mode| mode != "none"),
             container: marks.iter().any(|mark| self.exists(mark)) && !self.in_initial_namespaces(),
-            unprivileged: self.is_live() && !rustix::process::geteuid().is_root(),
+            unprivileged: self.origin() == Origin::Live { by_root: false },
         }
     }
-}
-
-/// Components in reverse, to be popped; only names and `..`.
-fn parts(path: &Path) -> Vec<OsString> {
-    let part = |component: Component<'_>| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        _ => None,
-    };
-    path.components().rev().filter_map(part).collect()
-}
-
-fn errno(error: &io::Error) -> Option<Errno> {
-    error.raw_os_error().map(Errno::from_raw_os_error)
-}
-
-/// The state that a failed read stands for.
-fn reading_of_error<'a, T>(
-    path: &str,
-    error: &io::Error,
-    surroundings: impl FnOnce() -> &'a Surroundings,
-) -> Reading<T> {
-    match errno(error) {
-        // ESRCH: the task of a /proc/PID file is gone.
-        Some(Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::SRCH) => Reading::absent(path),
-        Some(refusal @ (Errno::ACCESS | Errno::PERM)) => {
-            let why = why_refused(path, refusal, surroundings());
-            Reading::denied(path, format!("{error}{why}"))
-        }
-        _ => Reading::denied(path, error.to_string()),
-    }
-}
-
-/// What stands behind a refusal. Lockdown answers EPERM (security/lockdown/lockdown.c) and hides
-/// debugfs; EACCES elsewhere is file permissions.
-fn why_refused(path: &str, refusal: Errno, around: &Surroundings) -> String {
-    let hidden = ["/sys/kernel/debug", "/sys/kernel/tracing", "/dev/", "/proc/kcore"];
-    let by_lockdown = refusal == Errno::PERM || hidden.iter().any(|dir| path.starts_with(dir));
-    let mut why = String::new();
-    if let (true, Some(mode)) = (by_lockdown, &around.lockdown) {
-        why += &format!("; the kernel is locked down ({mode})");
-    }
-    if around.container {
-        why += "; inside a container";
-    }
-    if around.unprivileged {
-        why += "; run as root to read it";
-    }
-    why
 }
 
 /// The text between the first `open` and the next `close`.

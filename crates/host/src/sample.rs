@@ -325,8 +325,9 @@ fn open_frequencies(
     }
     if !left_out.is_empty() {
         let cpus = CpuList::new(left_out);
+        let plural = if cpus.len() == 1 { "" } else { "s" };
         skipped.push(format!(
-            "frequency of CPUs {cpus}: before Linux 5.19 asking interrupts a measured CPU"
+            "frequency of CPU{plural} {cpus}: before Linux 5.19 asking interrupts a measured CPU"
         ));
     }
     files

@@ -3,7 +3,7 @@
 use rtproof_host::Facts;
 use rtproof_record::{
     Options, Run,
-    run::{Cost, EndReason, Load, Meta, Note, Thread, ThreadEnd, ThreadInfo},
+    run::{Cost, EndReason, Load, Meta, Note, RunEnd, Thread, ThreadEnd, ThreadInfo},
 };
 use rtproof_stats::{
     Histogram, Layout, Totals,
@@ -11,7 +11,9 @@ use rtproof_stats::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Intent, Standing, Verdict, checks, dependence::Blocks, share, verdict};
+use crate::{
+    Finding, Intent, Standing, Verdict, checks, dependence::Blocks, share, units, verdict,
+};
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/report/1";
@@ -35,6 +37,10 @@ pub struct Report {
     pub machine: Machine,
     /// What was asked.
     pub options: Options,
+    /// Until when it was measured: due time of the last wake-up, nanoseconds after the first.
+    /// In a run that was cut short less than the duration asked for.
+    #[serde(default)]
+    pub measured_ns: u64,
     /// The checks.
     pub findings: Vec<Finding>,
     /// What measuring cost.
@@ -165,18 +171,31 @@ pub struct Change {
     pub to: String,
 }
 
+impl Change {
+    /// Whether it is a real-time task that came or went, and no setting.
+    #[must_use]
+    pub fn is_task(&self) -> bool {
+        self.key.starts_with(TASKS)
+    }
+}
+
+/// How keys of tasks begin.
+pub(crate) const TASKS: &str = "rt_tasks.";
+
 impl Report {
     /// Judges a run: checks, quantiles, verdict.
     #[must_use]
     pub fn new(run: &Run, standing: &Standing) -> Self {
         let changes = changes(run);
+        let keys: Vec<String> = changes.iter().map(|change| change.key.clone()).collect();
         Self {
             schema: SCHEMA.into(),
             run: run.meta.clone(),
             record: standing.clone(),
-            verdict: verdict::judge(run, !changes.is_empty(), standing),
+            verdict: verdict::judge(run, &keys, standing),
             machine: Machine::of(&run.facts_start),
             options: run.options.clone(),
+            measured_ns: run.threads.iter().map(|thread| thread.covered().1).max().unwrap_or(0),
             findings: checks::judge_all(
                 &run.facts_start,
                 &Intent::of(&run.options, &run.facts_start),
@@ -407,6 +426,18 @@ fn top(run: &Run) -> Vec<Top> {
     all.sort_by_key(|top| (std::cmp::Reverse(top.latency_ns), top.due_ns, top.cpu));
     all.truncate(TOP_SHOWN);
     all
+}
+
+impl Report {
+    /// How long was measured, and of what where that was to be longer: `20 s`, `7.58 s of 20 s`.
+    #[must_use]
+    pub fn duration_text(&self) -> String {
+        let asked = units::duration(self.options.duration_ns);
+        if self.run.ended == Some(RunEnd::Complete) {
+            return asked;
+        }
+        format!("{} of {asked}", units::duration(self.measured_ns.min(self.options.duration_ns)))
+    }
 }
 
 impl CpuReport {

@@ -1,5 +1,7 @@
 //! Numbers as people read them: times with units, groups of thousands.
 
+use rtproof_host::CpuList;
+
 /// A time with three significant figures and its unit: `88.1 µs`, `3.2 ms`, `12 ns`.
 #[must_use]
 pub fn ns(value_ns: u64) -> String {
@@ -40,13 +42,13 @@ pub fn us_column(value_ns: u64) -> String {
 /// A duration: `20 s`, `1 min 30 s`, `24 h`, `3 d 2 h`.
 #[must_use]
 pub fn duration(value_ns: u64) -> String {
-    let seconds = value_ns / 1_000_000_000;
+    // To the nearest, because what is measured ends with the last wake-up: 19.999 s are 20 s.
+    let seconds = value_ns.saturating_add(500_000_000) / 1_000_000_000;
+    if value_ns < 10_000_000_000 {
+        return format!("{} s", trimmed(value_ns as f64 / 1e9));
+    }
     if seconds < 60 {
-        return if value_ns.is_multiple_of(1_000_000_000) || seconds >= 10 {
-            format!("{seconds} s")
-        } else {
-            format!("{} s", trimmed(value_ns as f64 / 1e9))
-        };
+        return format!("{seconds} s");
     }
     let parts = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
     let mut rest = seconds;
@@ -98,6 +100,22 @@ pub fn per_hour(rate: f64) -> String {
 
 fn trimmed_small(value: f64) -> String {
     if value >= 0.01 { format!("{value:.3}") } else { format!("{value:.1e}") }
+}
+
+/// `CPU 2` or `CPUs 2-3`.
+#[must_use]
+pub fn cpus(cpus: &CpuList) -> String {
+    match cpus.len() {
+        0 => "no CPUs".into(),
+        1 => format!("CPU {cpus}"),
+        _ => format!("CPUs {cpus}"),
+    }
+}
+
+/// `1 CPU`, `2 CPUs`.
+#[must_use]
+pub fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number as u64)) }
 }
 
 /// Confidence as percent: 950 000 ppm is `95 %`.

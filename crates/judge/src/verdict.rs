@@ -121,12 +121,13 @@ pub enum Standing {
     },
 }
 
-/// Judges a run. The same run gives the same verdict, whenever it is judged.
+/// Judges a run. The same run gives the same verdict, whenever it is judged. `changed`: keys of the
+/// facts that changed between its start and its end.
 #[must_use]
-pub fn judge(run: &Run, moved: bool, standing: &Standing) -> Verdict {
+pub fn judge(run: &Run, changed: &[String], standing: &Standing) -> Verdict {
     let basis = basis(run);
     let requirement = &run.options.requirement;
-    let weak = weaknesses(run, moved, standing);
+    let weak = weaknesses(run, changed, standing);
     let (answer, sentence, mut reasons) = match (requirement.budget_ns, requirement.class) {
         (None, _) => not_judged("no budget was given", "Give one with --budget, e.g. 100us."),
         (Some(_), Class::Soft) => not_judged(
@@ -224,17 +225,33 @@ impl Case<'_> {
         })
     }
 
+    /// The answer where the wake-ups cover no time: a single one is a moment.
+    fn nothing_covered(&self) -> Option<Judged> {
+        let (b, budget) = (self.basis, units::ns(self.budget_ns));
+        if b.exposure_ns > 0 && b.scheduled > 0 {
+            return None;
+        }
+        let few = b.scheduled > 0 && covered_ns(self.run) == 0;
+        let (what, steps) = if few {
+            let wake_ups = units::count(b.scheduled as usize, "wake-up");
+            let cover = if b.scheduled == 1 { "covers" } else { "cover" };
+            let step = "Measure for several periods: raise --for or lower --period.".into();
+            (format!("{wake_ups} {cover} no time"), vec![step])
+        } else {
+            ("nothing was measured under the load".into(), Vec::new())
+        };
+        Some((Answer::NotProven, format!("for a budget of {budget}: {what}"), steps))
+    }
+
     fn hundred(&self) -> Judged {
         let b = self.basis;
         if b.late > 0 {
             return self.refused();
         }
-        if b.scheduled == 0 || b.exposure_ns == 0 {
-            let budget = units::ns(self.budget_ns);
-            let sentence = format!("for a budget of {budget}: nothing was measured under the load");
-            return (Answer::NotProven, sentence, Vec::new());
+        if let Some(nothing) = self.nothing_covered() {
+            return nothing;
         }
-        let idle_ns = measured_to_ns(self.run).saturating_sub(b.exposure_ns);
+        let idle_ns = covered_ns(self.run).saturating_sub(b.exposure_ns);
         let idle = match idle_ns {
             0 => String::new(),
             idle_ns => format!(" and {} idle", units::duration(idle_ns)),
@@ -274,6 +291,9 @@ impl Case<'_> {
     }
 
     fn ninety_five(&self) -> Judged {
+        if let Some(nothing) = self.nothing_covered().filter(|_| self.basis.late == 0) {
+            return nothing;
+        }
         let (upper, lower) = share_bounds(self.run, self.confidence());
         let (late, n) = self
             .run
@@ -356,19 +376,30 @@ fn basis(run: &Run) -> Basis {
     }
 }
 
-/// Time that counts: the loaded phases that were reached, or all of it when no phase had a load.
+/// Time that counts: what every thread covered of the loaded phases, or all that it covered when no
+/// phase had a load.
 fn exposure_ns(run: &Run) -> u64 {
-    let measured_to_ns = measured_to_ns(run);
-    let loaded = |phase: &&Phase| !phase.loads.is_empty();
-    let any = run.options.phases.iter().any(|phase| loaded(&phase));
-    let in_phase = |phase: &Phase| phase.to_ns.min(measured_to_ns).saturating_sub(phase.from_ns);
-    if any { run.options.phases.iter().filter(loaded).map(in_phase).sum() } else { measured_to_ns }
+    let loaded: Vec<&Phase> =
+        run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
+    if loaded.is_empty() {
+        return covered_ns(run);
+    }
+    let in_phases = |thread: &Thread| -> u64 {
+        let (from_ns, to_ns) = thread.covered();
+        let in_phase =
+            |phase: &&Phase| phase.to_ns.min(to_ns).saturating_sub(phase.from_ns.max(from_ns));
+        loaded.iter().map(in_phase).sum()
+    };
+    run.threads.iter().map(in_phases).min().unwrap_or(0)
 }
 
-/// Until when every thread measured.
-fn measured_to_ns(run: &Run) -> u64 {
-    let ends = run.threads.iter().map(|thread| thread.seconds.last().map_or(0, |s| s.to_ns));
-    ends.min().unwrap_or(0)
+/// Time that every thread covered.
+fn covered_ns(run: &Run) -> u64 {
+    let covered = |thread: &Thread| {
+        let (from_ns, to_ns) = thread.covered();
+        to_ns - from_ns
+    };
+    run.threads.iter().map(covered).min().unwrap_or(0)
 }
 
 /// How much longer to measure; 0 when it is enough, `None` when more of the same does not help.
@@ -429,7 +460,8 @@ mod tests {
     use rtproof_record::run::{EndReason, Note, RunEnd};
 
     fn judge(run: &Run, moved: bool) -> Verdict {
-        super::judge(run, moved, &Standing::Sealed)
+        let changed = if moved { vec!["cpus.3.freq.governor".into()] } else { Vec::new() };
+        super::judge(run, &changed, &Standing::Sealed)
     }
 
     use super::*;
@@ -480,10 +512,43 @@ mod tests {
         let mut third = run(Class::Hundred, 1, 30, &[]);
         third.options.phases[0].from_ns = 10_000_000_000;
         let verdict = judge(&third, false);
-        assert_eq!(verdict.basis.exposure_ns, 20_000_000_000);
+        assert_eq!(verdict.basis.exposure_ns, 19_999_000_000, "to the last wake-up");
         assert!(says(&verdict, "in 20 s under load cpu and 10 s idle"), "{verdict:?}");
         third.options.phases[0].loads.clear();
-        assert_eq!(judge(&third, false).basis.exposure_ns, 30_000_000_000);
+        assert_eq!(judge(&third, false).basis.exposure_ns, 29_999_000_000);
+    }
+
+    #[test]
+    fn one_wake_up_covers_no_time_and_two_the_time_between() {
+        let slow = |scheduled: u64, class| {
+            let mut run = run(class, 1, 1, &[]);
+            run.options.period_ns = 10_000_000_000;
+            run.options.duration_ns = 10_000_000_000 * scheduled;
+            run.options.phases[0].to_ns = run.options.duration_ns;
+            let thread = &mut run.threads[0];
+            thread.info.period_ns = 10_000_000_000;
+            thread.totals = Totals::default();
+            thread.wake = rtproof_stats::Histogram::new(rtproof_stats::Layout::FINE);
+            thread.top.truncate(1);
+            for _ in 0..scheduled {
+                thread.totals.wake.push(5000);
+                thread.wake.record(5000);
+            }
+            thread.seconds.truncate(1);
+            thread.seconds[0].to_ns = run.options.duration_ns;
+            thread.seconds[0].totals = thread.totals.clone();
+            thread.end.as_mut().expect("an end").scheduled = scheduled;
+            run
+        };
+        for class in [Class::Hundred, Class::NinetyFive] {
+            let verdict = judge(&slow(1, class), false);
+            assert_eq!((verdict.answer, verdict.basis.exposure_ns), (Answer::NotProven, 0));
+            assert!(says(&verdict, "1 wake-up covers no time"), "{verdict:?}");
+            assert_eq!(verdict.basis.late_rate_upper_per_hour, None);
+        }
+        let verdict = judge(&slow(2, Class::Hundred), false);
+        assert_eq!(verdict.basis.exposure_ns, 10_000_000_000);
+        assert!(says(&verdict, "in 10 s under load cpu"), "{verdict:?}");
     }
 
     #[test]
@@ -531,7 +596,16 @@ mod tests {
         weakened(&|run| run.notes.push(note.clone()), "The right is missing.");
         let moved = judge(&accepted, true);
         assert_eq!(moved.answer, Answer::NotProven);
+        assert!(says(&moved, "changed during the run (cpus.3.freq.governor)"), "{moved:?}");
         assert!(says(&moved, "marked moved"));
+        let only_task = ["rt_tasks.rtkit".to_owned()];
+        let verdict = super::judge(&accepted, &only_task, &Standing::Sealed);
+        assert_eq!(verdict.answer, Answer::NotProven);
+        assert!(says(&verdict, "Real-time tasks came or went during the run (rtkit)"));
+        assert!(!says(&verdict, "settings"), "{verdict:?}");
+        let both = ["irqs.24".to_owned(), "rt_tasks.kernel.irq/N-x".to_owned()];
+        let verdict = super::judge(&accepted, &both, &Standing::Sealed);
+        assert!(says(&verdict, "(irqs.24)") && says(&verdict, "(irq/N-x)"), "{verdict:?}");
     }
 
     #[test]
@@ -617,7 +691,7 @@ mod tests {
         good.options.requirement.rate_per_1000h = 1_000_000;
         assert_eq!(judge(&good, false).answer, Answer::Accepted);
         for standing in [Standing::Torn, Standing::Altered { why: "digest".into() }] {
-            assert_eq!(super::judge(&good, false, &standing).answer, Answer::NotProven);
+            assert_eq!(super::judge(&good, &[], &standing).answer, Answer::NotProven);
         }
         let weakened = |weaken: &dyn Fn(&mut Run)| {
             let mut run = good.clone();

@@ -6,7 +6,7 @@ use rtproof_record::{
     run::{EndReason, RunEnd, Thread},
 };
 
-use crate::{Standing, units};
+use crate::{Standing, report::TASKS, units};
 
 /// Whether every load of a phase ran without an error.
 pub(crate) fn loads_ran(run: &Run, phase: &Phase) -> bool {
@@ -17,11 +17,15 @@ pub(crate) fn loads_ran(run: &Run, phase: &Phase) -> bool {
 }
 
 /// What takes force from the measurement, a sentence each.
-pub(crate) fn weaknesses(run: &Run, moved: bool, standing: &Standing) -> Vec<String> {
+pub(crate) fn weaknesses(run: &Run, changed: &[String], standing: &Standing) -> Vec<String> {
     let mut weak = Vec::new();
     match standing {
         Standing::Sealed => {}
-        Standing::Torn => weak.push("The record was never sealed: its run was cut off.".into()),
+        // What is missing of it is said below.
+        Standing::Torn if run.meta.ended.is_none() => {}
+        Standing::Torn => weak.push(
+            "The record is torn: it was never sealed, but it holds the run to its end.".into(),
+        ),
         Standing::Altered { why } => {
             weak.push(format!("The record was altered after it was sealed: {why}."));
         }
@@ -32,10 +36,9 @@ pub(crate) fn weaknesses(run: &Run, moved: bool, standing: &Standing) -> Vec<Str
             weak.push(format!("The run was interrupted by {signal}."));
         }
         Some(RunEnd::Aborted { why }) => weak.push(format!("The run was aborted: {why}.")),
-        None => {
-            weak.push("The record is torn: the run was cut off, and seconds are missing.".into())
-        }
+        None => weak.push(torn(run)),
     }
+    let is_torn = run.meta.ended.is_none();
     let complete = run.meta.ended == Some(RunEnd::Complete);
     if complete && run.facts_end.is_none() {
         weak.push(
@@ -61,6 +64,9 @@ pub(crate) fn weaknesses(run: &Run, moved: bool, standing: &Standing) -> Vec<Str
             ));
         }
         let Some(end) = &thread.end else {
+            if is_torn {
+                continue;
+            }
             weak.push(format!(
                 "The thread of CPU {cpu} has no end: what it did last is not known."
             ));
@@ -81,14 +87,55 @@ pub(crate) fn weaknesses(run: &Run, moved: bool, standing: &Standing) -> Vec<Str
             ));
         }
     }
-    if moved {
-        weak.push(
-            "The machine's settings changed during the run: the record is marked moved.".into(),
-        );
-    }
+    weak.extend(moved(changed));
     weak.extend(run.notes.iter().filter(|note| note.weakens).map(|note| note.text.clone()));
     weak.dedup();
     weak
+}
+
+/// What a record without an end holds.
+fn torn(run: &Run) -> String {
+    let asked = units::duration(run.options.duration_ns);
+    let written_ns = run.threads.iter().map(Thread::written_to_ns).min().unwrap_or(0);
+    let held = match written_ns {
+        0 => format!("no second of {asked}"),
+        all if all >= run.options.duration_ns => {
+            format!("all of {asked}, but not how the threads and the machine were at the end")
+        }
+        part => format!("the first {} of {asked}", units::duration(part)),
+    };
+    format!("The record is torn: its end was not written; it holds {held}.")
+}
+
+/// Most changed facts that are named: all are listed below the verdict.
+const CHANGED_MAX: usize = 3;
+
+/// What changed between start and end: settings of the machine, or tasks that came and went.
+fn moved(changed: &[String]) -> Vec<String> {
+    let task = |key: &String| {
+        let name = key.strip_prefix(TASKS)?;
+        Some(name.strip_prefix("kernel.").unwrap_or(name).to_owned())
+    };
+    let tasks: Vec<String> = changed.iter().filter_map(task).collect();
+    let settings: Vec<String> = changed.iter().filter(|key| task(key).is_none()).cloned().collect();
+    let named = |names: &[String]| {
+        let shown = names[..names.len().min(CHANGED_MAX)].join(", ");
+        let more = names.len().saturating_sub(CHANGED_MAX);
+        if more > 0 { format!("{shown} and {more} more") } else { shown }
+    };
+    let settings = (!settings.is_empty()).then(|| {
+        let names = named(&settings);
+        format!(
+            "The machine's settings changed during the run ({names}): the record is marked moved."
+        )
+    });
+    let tasks = (!tasks.is_empty()).then(|| {
+        let names = named(&tasks);
+        format!(
+            "Real-time tasks came or went during the run ({names}): the record is marked moved."
+        )
+    });
+    settings.into_iter().chain(tasks).collect()
 }
 
 /// Share of missed wake-ups above which the loop cannot be said to run at its period.

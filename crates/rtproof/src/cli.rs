@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::commands::{check, export, prove, report};
+use crate::commands::{capture, check, export, prove, report};
 
 /// Takes a Linux machine from unknown to proven real-time.
 ///
@@ -25,6 +25,8 @@ pub enum Command {
     Prove(Box<prove::Args>),
     /// Check the configuration; changes nothing
     Check(check::Args),
+    /// Write the machine's configuration to one text file, to be checked anywhere
+    Capture(capture::Args),
     /// Show a record again, judged anew
     Report(report::Args),
     /// Write a record in another format: JSON, CSV, HdrHistogram log

@@ -46,6 +46,11 @@ fn signals_end_a_run_in_order() {
         assert!(asked.elapsed() < 8 * SECONDS, "SIG{signal} took {:?}", asked.elapsed());
         expect_code(&output, NOT_PROVEN);
         assert!(stdout(&output).contains(&format!("interrupted by SIG{signal}")));
+        let text = stdout(&output);
+        let head = text.lines().find(|line| line.starts_with("Measure  ")).expect("a head");
+        assert!(head.contains(" s of 1 min"), "measured of asked: {head}");
+        let html = std::fs::read_to_string(only(folder.path(), ".html")).expect("the report");
+        assert!(html.contains(" s of 1 min, budget"), "measured of asked");
         let (report, code) = report(&only(folder.path(), ".rtproof"));
         assert_eq!(
             (code, &report["run"]["ended"]["signal"]),
@@ -149,7 +154,8 @@ fn a_full_disk_keeps_what_was_written() {
     // A mount namespace of its own: the machine's mounts stay as they are.
     let script = format!(
         "mount -t tmpfs -o size=300k none {0} && cd {0} && head -c 60k /dev/zero > ballast && \
-         {1} prove --for 30s --period 100us --load idle --budget 1h -o run; code=$?; rm ballast; \
+         {1} prove --for 30s --period 100us --load idle --budget 1h -o run; code=$?; \
+         [ -e run.html ] && echo run.html is there; rm ballast; \
          {1} report run.rtproof; echo \"exit $code, report $?\"",
         folder.path().display(),
         binary(),
@@ -166,7 +172,14 @@ fn a_full_disk_keeps_what_was_written() {
         stderr(&output)
     );
     assert!(stderr(&output).contains("no space left"), "{}", stderr(&output));
-    assert!(text.contains("torn"), "{text}");
+    // What there is and what is lost, both when it ends and when it is shown again.
+    let has_report = text.contains("run.html is there");
+    assert_eq!(text.contains("no report was written"), !has_report, "{text}");
+    assert_eq!(stderr(&output).contains("the report cannot be written"), !has_report);
+    assert!(text.contains("record run.rtproof (not sealed)"), "{text}");
+    assert_eq!(text.matches("The record is torn: its end was not written; it holds").count(), 2);
+    assert!(text.contains("of 30 s."), "{text}");
+    assert!(!text.contains("seconds are missing"), "{text}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn a_run_and_its_report_say_the_same_byte_for_byte() {
         stderr(&output)
     );
     let text = stdout(&output);
-    for part in ["rtproof ", "Checks   15: ", "Measure  CPUs ", "scheduled", "Verdict  "] {
+    for part in ["rtproof ", "Checks   15: ", "Measure  CPU", "scheduled", "Verdict  "] {
         assert!(text.contains(part), "\"{part}\" is missing in:\n{text}");
     }
     assert!(!text.contains('\u{1b}'), "no colours in a pipe");
@@ -189,7 +189,7 @@ fn an_ordinary_user_gets_a_measurement_and_no_verdict() {
 }
 
 #[test]
-fn settings_that_change_during_the_run_mark_it_as_moved() {
+fn a_task_that_comes_during_the_run_marks_it_as_moved() {
     let _alone = alone();
     let folder = folder();
     let child = support::start(
@@ -211,7 +211,27 @@ fn settings_that_change_during_the_run_mark_it_as_moved() {
         ),
         "{changes:?}"
     );
-    assert!(stdout(&output).contains("marked moved"), "{}", stdout(&output));
+    let text = stdout(&output);
+    assert!(text.contains("Real-time tasks came or went during the run (sleep)"), "{text}");
+    assert!(!text.contains("settings changed"), "no setting did: {text}");
+}
+
+#[test]
+fn a_single_wake_up_covers_no_time() {
+    let _alone = alone();
+    let folder = folder();
+    let args = [
+        "prove", "--for", "1s", "--period", "1s", "--cpus", "0", "--load", "idle", "--budget",
+        "1h", "-o", "run",
+    ];
+    let output = run(folder.path(), &args);
+    expect_code(&output, NOT_PROVEN);
+    let text = stdout(&output);
+    assert!(text.contains("1 wake-up covers no time"), "{text}");
+    assert!(text.contains("Measure  CPU 0  FIFO"), "{text}");
+    let (json, _) = report(&folder.path().join("run.rtproof"));
+    assert_eq!(json["verdict"]["basis"]["exposure_ns"], 0);
+    assert_eq!(json["verdict"]["basis"]["late_rate_upper_per_hour"], Value::Null);
 }
 
 #[test]

@@ -93,8 +93,8 @@ impl CommandLine {
 }
 
 impl Kernel {
-    /// Reads the kernel's facts. The release and build come from files and not from uname(2), so
-    /// that a captured machine tells its own.
+    /// Reads the kernel's facts. The release and build come from files, so that a captured machine
+    /// tells its own; only of the live machine, where /proc is missing, uname(2) tells.
     #[must_use]
     pub fn read(root: &Root) -> Self {
         let proc_version = root.trimmed("/proc/version");
@@ -103,6 +103,9 @@ impl Kernel {
             .or_else(|| proc_version.clone().and_then(release_of));
         let build =
             root.trimmed("/proc/sys/kernel/version").or_else(|| proc_version.and_then(build_of));
+        let uname = rustix::system::uname();
+        let release = or_called(root, release, "uname -r", &uname.release().to_string_lossy());
+        let build = or_called(root, build, "uname -v", &uname.version().to_string_lossy());
         let version = release.clone().and_then(|path, release| match version_of(&release) {
             Some(version) => Reading::known(path, version),
             None => Reading::malformed(path, &release, "a release like 6.12.1"),
@@ -126,14 +129,19 @@ impl Kernel {
 
 /// /proc/sys/kernel/arch came with 6.1; before, only uname(2) tells, and only of the live machine.
 fn arch(root: &Root) -> Reading<String> {
-    let arch = root.trimmed("/proc/sys/kernel/arch");
-    if !root.is_live() {
-        return arch;
+    let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
+    or_called(root, root.trimmed("/proc/sys/kernel/arch"), "uname -m", &machine)
+}
+
+/// What the running kernel answers to a call, where no file of the live machine tells.
+fn or_called(root: &Root, read: Reading<String>, call: &str, answer: &str) -> Reading<String> {
+    if read.value().is_some() {
+        return read;
     }
-    arch.or_else(|| {
-        let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
-        Reading::known("uname -m", machine)
-    })
+    match root.call(call, || Ok(answer.to_owned())) {
+        Some(called) => read.or_else(|| called),
+        None => read,
+    }
 }
 
 /// `6.18.44` of `Linux version 6.18.44 (user@host) (gcc ...) #1 SMP ...`.
@@ -176,6 +184,14 @@ mod tests {
         assert_eq!(kernel.preemption.value(), Some(&Preemption::Rt));
         assert!(kernel.arch.is_absent() && kernel.cmdline.is_absent() && kernel.config.is_absent());
         assert!(kernel.lockdown.is_absent() && kernel.tainted.is_absent());
+    }
+
+    #[test]
+    fn the_call_tells_of_the_live_machine_alone() {
+        let called = or_called(&Root::live(), Reading::absent("p"), "uname -r", "6.1");
+        assert_eq!(called, Reading::known("uname -r", "6.1".into()));
+        let captured = or_called(&Tree::new(&[]).root(), Reading::absent("p"), "uname -r", "6.1");
+        assert_eq!(captured, Reading::absent("p"));
     }
 
     #[test]

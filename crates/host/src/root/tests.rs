@@ -2,7 +2,10 @@
 
 use std::os::unix::fs::symlink;
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::{
+    fs::{CWD, FileType, Mode, mknodat},
+    io::Errno,
+};
 
 use super::*;
 use crate::{reading::State, testing::Tree};
@@ -39,7 +42,7 @@ fn errors_become_states() {
         unprivileged,
     };
     let state = |errno: Errno, around: &Surroundings| {
-        reading_of_error::<()>("/sys/kernel/debug/x", &errno.into(), || around).state
+        Refusal::from(errno).reading::<()>("/sys/kernel/debug/x", || around).state
     };
     let plain = around(None, false, false);
     for errno in [Errno::NOENT, Errno::NOTDIR, Errno::NODEV, Errno::SRCH] {

@@ -47,7 +47,7 @@ impl Check for Template {
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
         let tainted = &facts.kernel.tainted;
         // Say what is wanted, then what was read, before looking at the value. A check about CPUs
-        // adds `.cpus(&intent.rt_cpus)` and answers `no_rt_cpus()` where there are none.
+        // adds `.cpus(&intent.rt_cpus)` and answers `no_rt_cpus(facts)` where there are none.
         let draft = Draft::of(self, "none").read(tainted, u64::to_string);
         // No value is never good: `blind` says unknown, with the path and the reason. Where a
         // missing file means that the kernel does not have the thing, ask the kernel configuration

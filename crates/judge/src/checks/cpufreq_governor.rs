@@ -7,7 +7,9 @@
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
 use super::draft::Draft;
-use super::machine::{built_with, guest, is_bare_metal, option, rt_cpus};
+use super::machine::{
+    built_with, guest, is_bare_metal, option, rt_cpus, why_missing, without_cpu_folder,
+};
 use super::{Check, text};
 use crate::{Evidence, Finding, Intent, Remedy};
 
@@ -36,7 +38,10 @@ impl Check for CpufreqGovernor {
         let draft = Draft::of(self, "performance").cpus(&intent.rt_cpus);
         let (cpus, missing) = rt_cpus(facts, intent);
         if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus();
+            return draft.no_rt_cpus(facts);
+        }
+        if let Some(why) = without_cpu_folder(facts) {
+            return draft.no_cpu_folder(facts, why);
         }
         let governors = cpus.iter().map(|cpu| (cpu.id, &cpu.freq.governor));
         let draft = draft.saw(text::grouped(governors, String::clone));
@@ -49,7 +54,7 @@ impl Check for CpufreqGovernor {
             return if reading.is_absent() { absent(draft, facts) } else { draft.blind(reading) };
         }
         if !missing.is_empty() {
-            return draft.unknown(format!("{}: not online", text::cpus(&missing)));
+            return draft.unknown(why_missing(facts, &missing));
         }
         let pinned: Vec<&Cpu> = cpus.into_iter().filter(|cpu| !is_performance(cpu)).collect();
         if pinned.is_empty() {
@@ -131,7 +136,7 @@ fn absent(draft: Draft, facts: &Facts) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::testing::{cpus, good, intent, set_config, set_guest};
+    use crate::checks::testing::{cpus, good, intent, set_config, set_guest, set_without_sys};
     use rtproof_host::Reading;
 
     fn with(governors: &[(usize, &str)]) -> Facts {
@@ -193,9 +198,28 @@ mod tests {
     }
 
     #[test]
+    fn without_sys_the_folder_is_missing_and_not_the_cpu() {
+        let mut facts = without_cpufreq();
+        set_guest(&mut facts, "kvm");
+        set_without_sys(&mut facts);
+        let finding = CpufreqGovernor.judge(&facts, &intent());
+        assert_eq!(finding.status, Unknown);
+        assert_eq!(finding.summary, "/sys/devices/system/cpu: not there");
+        facts.cpus.online = Reading::absent("/sys/devices/system/cpu/online");
+        let none = Intent { rt_cpus: cpus(&[]), ..intent() };
+        assert_eq!(
+            CpufreqGovernor.judge(&facts, &none).summary,
+            "/sys/devices/system/cpu/online: not there; name the real-time CPUs with --cpus"
+        );
+    }
+
+    #[test]
     fn an_offline_real_time_cpu_is_unknown() {
         let intent = Intent { rt_cpus: cpus(&[3, 7]), ..intent() };
         let finding = CpufreqGovernor.judge(&good(), &intent);
-        assert_eq!((finding.status, finding.summary.as_str()), (Unknown, "CPU 7: not online"));
+        assert_eq!(
+            (finding.status, finding.summary.as_str()),
+            (Unknown, "CPU 7: not in this machine")
+        );
     }
 }

@@ -8,7 +8,9 @@
 use rtproof_host::{Facts, facts::cpu::Cpu, facts::cpu::IdleState};
 
 use super::draft::Draft;
-use super::machine::{built_with, guest, is_bare_metal, option, rt_cpus};
+use super::machine::{
+    built_with, guest, is_bare_metal, option, rt_cpus, why_missing, without_cpu_folder,
+};
 use super::{Check, text};
 use crate::{Evidence, Finding, Intent, Remedy, Status, units};
 
@@ -44,7 +46,7 @@ impl Check for CpuidleStates {
         };
         let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus();
+            return draft.no_rt_cpus(facts);
         }
         if is_polling(facts) {
             return draft
@@ -53,6 +55,9 @@ impl Check for CpuidleStates {
                 .good("idle=poll: an idle CPU spins and never sleeps");
         }
         let (cpus, missing) = rt_cpus(facts, intent);
+        if let Some(why) = without_cpu_folder(facts) {
+            return draft.no_cpu_folder(facts, why);
+        }
         let states = cpus.iter().map(|cpu| (cpu.id, &cpu.idle_states));
         let draft = draft.saw(text::grouped(states, |states| show(states)));
         let mut deep: Vec<Deep<'_>> = cpus.iter().flat_map(|cpu| deep(cpu, intent)).collect();
@@ -70,7 +75,7 @@ impl Check for CpuidleStates {
             };
         }
         if !missing.is_empty() {
-            return draft.unknown(format!("{}: not online", text::cpus(&missing)));
+            return draft.unknown(why_missing(facts, &missing));
         }
         judge_shallow(draft, facts, &cpus, intent)
     }

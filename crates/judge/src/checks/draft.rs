@@ -3,7 +3,7 @@
 //! One builder for all checks, so that none can forget its reason, its source or its own name, and
 //! a good finding never carries a remedy.
 
-use rtproof_host::{CpuList, Reading};
+use rtproof_host::{CpuList, Facts, Reading};
 
 use super::Check;
 use crate::{Evidence, Finding, Remedy, Status};
@@ -80,9 +80,20 @@ impl Draft {
         draft.unknown(summary)
     }
 
-    /// Cannot be told, because nobody said which CPUs are meant.
-    pub(super) fn no_rt_cpus(self) -> Finding {
-        self.unknown("no real-time CPUs are named")
+    /// Cannot be told, because nobody said which CPUs are meant, or which there are.
+    pub(super) fn no_rt_cpus(self, facts: &Facts) -> Finding {
+        let online = &facts.cpus.online;
+        match online.why_unknown() {
+            None => self.unknown("no real-time CPUs are named"),
+            Some(why) => self
+                .read(online, CpuList::to_string)
+                .unknown(format!("{}: {why}; name the real-time CPUs with --cpus", online.path)),
+        }
+    }
+
+    /// Cannot be told, because /sys says nothing of any CPU.
+    pub(super) fn no_cpu_folder(self, facts: &Facts, why: String) -> Finding {
+        self.read(&facts.cpus.possible, CpuList::to_string).unknown(why)
     }
 
     /// Does not concern this machine.

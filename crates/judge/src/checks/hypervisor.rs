@@ -5,8 +5,8 @@
 
 use rtproof_host::Facts;
 
-use super::Check;
 use super::draft::Draft;
+use super::{Check, text};
 use crate::{Finding, Intent, Remedy};
 
 pub(super) struct Hypervisor;
@@ -80,7 +80,7 @@ fn steal(facts: &Facts, intent: &Intent) -> Option<u64> {
 
 fn show(ticks: &[(u32, u64)]) -> String {
     let all = ticks.iter().fold(0_u64, |sum, (_, ticks)| sum.saturating_add(*ticks));
-    format!("{all} ticks stolen on {} CPUs", ticks.len())
+    format!("{all} ticks stolen on {}", text::count(ticks.len(), "CPU"))
 }
 
 fn host() -> Remedy {

@@ -36,7 +36,7 @@ impl Check for IrqAffinity {
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let draft = Draft::of(self, "off the real-time CPUs").cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus();
+            return draft.no_rt_cpus(facts);
         }
         let listed = &facts.irqs.irqs;
         let draft = draft.read(listed, |irqs| {
@@ -190,11 +190,13 @@ fn remedies(facts: &Facts, intent: &Intent, irqs: &[&Irq]) -> Vec<Remedy> {
         remedies.push(Remedy::Write { paths, value: intent.housekeeping.to_string() });
     }
     remedies.extend(irqaffinity(facts, intent));
+    // The list replaces the one of before: CPUs that are isolated now stay in it.
+    let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
     remedies.push(Remedy::Manual {
         text: format!(
             "an interrupt that refuses (managed, of a multi-queue device): boot with \
              isolcpus=managed_irq,domain,{}, or give the device fewer queues",
-            intent.rt_cpus
+            intent.rt_cpus.union(&isolated)
         ),
     });
     remedies

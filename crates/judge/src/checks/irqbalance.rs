@@ -35,7 +35,7 @@ impl Check for Irqbalance {
         let wanted = format!("not running, or banned from {}", intent.rt_cpus);
         let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus();
+            return draft.no_rt_cpus(facts);
         }
         let reading = &facts.irqs.irqbalance;
         let draft = draft.read(reading, show);

@@ -2,7 +2,10 @@
 
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
-use crate::{Evidence, Intent};
+use crate::{Evidence, Intent, units};
+
+/// Where /sys keeps the CPUs.
+const CPU_FOLDER: &str = "/sys/devices/system/cpu";
 
 /// Whether the kernel is of this version or later.
 pub(super) fn since(facts: &Facts, version: (u32, u32)) -> Option<bool> {
@@ -44,6 +47,49 @@ pub(super) fn rt_cpus<'a>(facts: &'a Facts, intent: &Intent) -> (Vec<&'a Cpu>, C
         facts.cpus.cpus.iter().filter(|cpu| intent.rt_cpus.contains(cpu.id)).collect();
     let missing = intent.rt_cpus.difference(&CpuList::new(known.iter().map(|cpu| cpu.id)));
     (known, missing)
+}
+
+/// Why nothing is known of any CPU: the folder of the CPUs in /sys is not there.
+pub(super) fn without_cpu_folder(facts: &Facts) -> Option<String> {
+    let cpus = &facts.cpus;
+    let is_listed = cpus.online.value().is_some() && cpus.online.path.starts_with(CPU_FOLDER);
+    let is_bare = |cpu: &Cpu| {
+        cpu.core.is_absent()
+            && cpu.siblings.is_absent()
+            && cpu.freq.governor.is_absent()
+            && cpu.idle_states.is_absent()
+    };
+    let is_missing = !is_listed
+        && cpus.possible.is_absent()
+        && cpus.isolated.is_absent()
+        && cpus.smt_active.value().is_none()
+        && cpus.cpus.iter().all(is_bare);
+    is_missing.then(|| format!("{CPU_FOLDER}: not there"))
+}
+
+/// Why CPUs without facts have none.
+pub(super) fn why_missing(facts: &Facts, missing: &CpuList) -> String {
+    let online = &facts.cpus.online;
+    if let Some(why) = online.why_unknown() {
+        return format!("{}: {why}", online.path);
+    }
+    let is_there = |possible: &CpuList| missing.difference(possible).is_empty();
+    let what = match facts.cpus.possible.value() {
+        Some(possible) if !is_there(possible) => "not in this machine",
+        _ => "offline",
+    };
+    format!("{}: {what}", units::cpus(missing))
+}
+
+/// CPUs that the machine has and that are offline.
+pub(super) fn offline(facts: &Facts) -> Option<CpuList> {
+    Some(facts.cpus.possible.value()?.difference(facts.cpus.online.value()?))
+}
+
+/// The real-time CPUs that are offline; none where nobody knows.
+pub(super) fn offline_rt(facts: &Facts, intent: &Intent) -> CpuList {
+    let offline = |online| intent.rt_cpus.difference(online);
+    facts.cpus.online.value().map(offline).unwrap_or_default()
 }
 
 /// Whether every online CPU is a real-time CPU, so that nothing can be moved away.

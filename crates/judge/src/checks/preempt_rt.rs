@@ -39,7 +39,12 @@ impl Check for PreemptRt {
 
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let model = &facts.kernel.preemption;
-        let draft = Draft::of(self, "PREEMPT_RT").read(model, |&model| name(model).into());
+        let build = &facts.kernel.build;
+        let draft = Draft::of(self, "PREEMPT_RT").read(model, |&found| match build.value() {
+            // /sys/kernel/realtime went with 7.0 or so: the build string is what tells.
+            Some(text) if build.path == model.path => text.clone(),
+            _ => name(found).into(),
+        });
         let Some(&found) = model.value() else {
             return draft.blind(model);
         };

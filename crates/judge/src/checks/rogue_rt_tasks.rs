@@ -13,7 +13,7 @@ use super::{Check, text};
 use crate::{Evidence, Finding, Intent, Remedy};
 
 /// Most tasks shown as evidence.
-const SHOWN_MAX: usize = 8;
+const SHOWN_MAX: usize = 256;
 /// Threads that outrank everybody by design and run for microseconds: the stopper of each CPU, the
 /// lockup detector before 4.19, and the feeder of the hardware watchdog.
 const ABOVE_BY_DESIGN: &[&str] = &["migration/", "stopper/", "watchdog/", "watchdogd"];
@@ -44,7 +44,7 @@ impl Check for RogueRtTasks {
         let own = own(intent);
         let draft = Draft::of(self, format!("none at or above {own}")).cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus();
+            return draft.no_rt_cpus(facts);
         }
         let draft = draft.read(&facts.rt_tasks, |tasks| count(tasks));
         let Some(tasks) = facts.rt_tasks.value() else {
@@ -142,7 +142,8 @@ fn summary(worst: &RtTask, number: usize, own: &str) -> String {
         more => format!("; {} more", more - 1),
     };
     let (pid, rank, place) = (worst.pid, rank(worst), place(worst));
-    format!("{} (pid {pid}) runs {rank} on {place}, {relation} {own}{more}", worst.comm)
+    let unit = worst.unit.as_ref().map_or_else(String::new, |unit| format!(", {unit}"));
+    format!("{} (pid {pid}{unit}) runs {rank} on {place}, {relation} {own}{more}", worst.comm)
 }
 
 fn evidence(tasks: &[&RtTask]) -> Vec<Evidence> {
@@ -231,7 +232,8 @@ mod tests {
         assert_eq!(finding.status, Bad);
         assert_eq!(
             finding.summary,
-            "multipathd (pid 1456) runs SCHED_RR 99 on CPUs 0-3, above your FIFO 80"
+            "multipathd (pid 1456, multipathd.service) runs SCHED_RR 99 \
+             on CPUs 0-3, above your FIFO 80"
         );
         let unit = "multipathd.service".into();
         assert_eq!(finding.remedies, [Remedy::Unit { unit, action: "disable --now".into() }]);
@@ -281,9 +283,10 @@ mod tests {
 
     #[test]
     fn many_are_counted() {
-        let tasks = (0..30).map(|tid| task(tid, "w", 90, &[2], false)).collect();
-        let finding = judge(tasks);
+        let many = |n| (0..n).map(|tid| task(tid, "w", 90, &[2], false)).collect();
+        let finding = judge(many(30));
         assert!(finding.summary.ends_with("; 29 more"), "{}", finding.summary);
-        assert_eq!(finding.evidence.len(), 2 + SHOWN_MAX);
+        assert_eq!(finding.evidence.len(), 1 + 30);
+        assert_eq!(judge(many(300)).evidence.len(), 2 + SHOWN_MAX);
     }
 }

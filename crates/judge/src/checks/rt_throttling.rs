@@ -11,7 +11,7 @@
 use rtproof_host::{CpuList, Facts, facts::sched::FairServer};
 
 use super::draft::Draft;
-use super::machine::{built_with, option, since};
+use super::machine::{built_with, option, since, without_cpu_folder};
 use super::{Check, text};
 use crate::{Evidence, Finding, Intent, Remedy, Status, units};
 
@@ -39,7 +39,7 @@ impl Check for RtThrottling {
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let draft = Draft::of(self, "no time taken").cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus();
+            return draft.no_rt_cpus(facts);
         }
         let fair_server = &facts.sched.fair_server;
         if let Some(servers) = fair_server.value() {
@@ -121,16 +121,21 @@ fn judge_fair_server(
         units::ns(worst.period_ns),
         text::cpus(&cpus),
     );
-    let runtime = &facts.sched.rt_runtime_us;
-    let is_unlimited = runtime.value() == Some(&-1);
-    if is_unlimited {
-        summary.push_str("; sched_rt_runtime_us=-1 does not stop it");
-    }
+    summary.push_str(&format!("; {}", limit_alone(facts)));
     let paths = cpus.iter().map(|cpu| format!("{}/cpu{cpu}/runtime", fair_server.path)).collect();
     draft
-        .saw(is_unlimited.then(|| Evidence::of(runtime, i64::to_string)))
+        .read(&facts.sched.rt_runtime_us, i64::to_string)
         .remedies([Remedy::Write { paths, value: "0".into() }])
         .status(taken(worst.runtime_ns, worst.period_ns), summary)
+}
+
+/// What the old limit is set to, which from 6.12 says nothing of the fair server.
+fn limit_alone(facts: &Facts) -> String {
+    match facts.sched.rt_runtime_us.value() {
+        Some(-1) => "sched_rt_runtime_us=-1 alone does not stop it".into(),
+        Some(us) => format!("sched_rt_runtime_us is {us}, and -1 alone does not stop it"),
+        None => "sched_rt_runtime_us=-1 alone would not stop it".into(),
+    }
 }
 
 /// The fair server is off: the old limit is left, where the kernel has it.
@@ -139,7 +144,16 @@ fn judge_groups(draft: Draft, facts: &Facts) -> Finding {
     let runtime = &facts.sched.rt_runtime_us;
     let is_unlimited = runtime.value() == Some(&-1);
     match has_groups(facts) {
-        Some(false) => draft.saw([option(facts, "RT_GROUP_SCHED")]).good(summary),
+        Some(false) => {
+            // Without groups this kernel does not throttle: the value decides nothing.
+            let limit = runtime.value().map(|us| format!("; sched_rt_runtime_us is {us}"));
+            let shown = limit.is_some().then(|| Evidence::of(runtime, i64::to_string));
+            let limit = limit.unwrap_or_default();
+            draft
+                .saw([option(facts, "RT_GROUP_SCHED")])
+                .saw(shown)
+                .good(format!("{summary}{limit}"))
+        }
         _ if is_unlimited => {
             draft.read(runtime, i64::to_string).good(format!("{summary}{}", group_caveat(facts)))
         }
@@ -159,6 +173,11 @@ fn fair_server_unknown(draft: Draft, facts: &Facts) -> Finding {
     let why = fair_server.why_unknown().unwrap_or_default();
     let lockdown = facts.kernel.lockdown.value().map(String::as_str);
     let remedy = match lockdown {
+        _ if without_cpu_folder(facts).is_some() => Remedy::Manual {
+            text: "as root, mount both: mount -t sysfs sysfs /sys && mount -t debugfs debugfs \
+                   /sys/kernel/debug"
+                .into(),
+        },
         Some("integrity" | "confidentiality") => Remedy::Manual {
             text: "kernel lockdown keeps debugfs closed: boot without Secure Boot or lockdown="
                 .into(),
@@ -173,8 +192,9 @@ fn fair_server_unknown(draft: Draft, facts: &Facts) -> Finding {
         .read(&facts.sched.rt_runtime_us, i64::to_string)
         .remedies([remedy])
         .unknown(format!(
-            "fair server of this kernel: {} {why}; sched_rt_runtime_us does not stop it",
-            fair_server.path
+            "fair server unknown, {}: {why}; {}",
+            fair_server.path,
+            limit_alone(facts)
         ))
 }
 
@@ -239,6 +259,10 @@ mod tests {
         facts
     }
 
+    fn cites(finding: &Finding, path: &str) -> bool {
+        finding.evidence.iter().any(|evidence| evidence.path == path)
+    }
+
     fn with_runtime(mut facts: Facts, runtime_us: i64) -> Facts {
         let path = "/proc/sys/kernel/sched_rt_runtime_us";
         facts.sched.rt_runtime_us = Reading::known(path, runtime_us);
@@ -262,11 +286,22 @@ mod tests {
     #[test]
     fn from_6_12_only_the_fair_server_counts() {
         assert_eq!(judge(&good()).status, Good);
-        assert_eq!(judge(&with_runtime(good(), 950_000)).status, Good);
+        let finding = judge(&with_runtime(good(), 950_000));
+        assert_eq!(finding.status, Good);
+        assert!(
+            finding.summary.ends_with("off on the real-time CPUs; sched_rt_runtime_us is 950000")
+        );
+        let finding = judge(&with_runtime(with_fair_server(50_000_000), 950_000));
+        assert!(
+            finding.summary.ends_with("is 950000, and -1 alone does not stop it"),
+            "{}",
+            finding.summary
+        );
         let finding = judge(&with_fair_server(50_000_000));
         assert_eq!(finding.status, Doubtful);
         assert!(finding.summary.contains("takes 50 ms of each 1 s"), "{}", finding.summary);
-        assert!(finding.summary.ends_with("sched_rt_runtime_us=-1 does not stop it"));
+        assert!(finding.summary.ends_with("sched_rt_runtime_us=-1 alone does not stop it"));
+        assert!(cites(&finding, "/proc/sys/kernel/sched_rt_runtime_us"), "{finding:?}");
         let path = "/sys/kernel/debug/sched/fair_server/cpu2/runtime".to_owned();
         assert_eq!(finding.remedies, [Remedy::Write { paths: vec![path], value: "0".into() }]);
         assert_eq!(judge(&with_fair_server(500_000_000)).status, Bad);
@@ -282,6 +317,9 @@ mod tests {
         let finding = judge(&facts);
         assert_eq!(finding.status, Unknown);
         assert!(finding.summary.contains("lockdown"), "{}", finding.summary);
+        assert!(finding.summary.starts_with("fair server unknown"), "{}", finding.summary);
+        assert!(finding.summary.contains("-1 alone does not stop it"), "{}", finding.summary);
+        assert!(cites(&finding, "/proc/sys/kernel/sched_rt_runtime_us"), "{finding:?}");
         facts.kernel.version = Reading::absent("/proc/sys/kernel/osrelease");
         assert_eq!(judge(&facts).status, Unknown);
     }

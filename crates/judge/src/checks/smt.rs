@@ -7,7 +7,7 @@
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
 use super::draft::Draft;
-use super::machine::{guest, rt_cpus};
+use super::machine::{guest, offline, rt_cpus, why_missing, without_cpu_folder};
 use super::{Check, text};
 use crate::{Finding, Intent, Remedy};
 
@@ -35,22 +35,24 @@ impl Check for Smt {
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let draft = Draft::of(self, "no sibling online").cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus();
+            return draft.no_rt_cpus(facts);
         }
         let (cpus, missing) = rt_cpus(facts, intent);
-        let shared: Vec<(u32, CpuList)> = cpus.iter().filter_map(|cpu| shared(cpu)).collect();
+        if let Some(why) = without_cpu_folder(facts) {
+            return draft.no_cpu_folder(facts, why);
+        }
+        let mut shared: Vec<CpuList> = cpus.iter().filter_map(|cpu| shared(cpu)).collect();
+        shared.dedup();
         if !shared.is_empty() {
             let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
             let draft = draft.saw(text::grouped(siblings, CpuList::to_string));
             return judge_shared(draft, facts, intent, &shared);
         }
-        if let Some(hypervisor) = guest(facts) {
-            return draft
-                .read(&facts.virt.hypervisor, |_| hypervisor.into())
-                .unknown(format!("this {hypervisor} guest sees no siblings: the host knows"));
-        }
         if !missing.is_empty() {
-            return draft.unknown(format!("{}: not online", text::cpus(&missing)));
+            return draft.unknown(why_missing(facts, &missing));
+        }
+        if let Some(hypervisor) = guest(facts) {
+            return judge_guest(draft, facts, hypervisor);
         }
         let cpus_are_alone = cpus.iter().all(|cpu| cpu.siblings.value().is_some());
         match (facts.cpus.smt_control.value().map(String::as_str), facts.cpus.smt_active.value()) {
@@ -65,43 +67,68 @@ impl Check for Smt {
             }
             _ if cpus_are_alone => {
                 let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
-                draft
-                    .saw(text::grouped(siblings, CpuList::to_string))
-                    .good(format!("each of {} has its core alone", text::cpus(&intent.rt_cpus)))
+                let each = if cpus.len() > 1 { "each of " } else { "" };
+                let offline = offline(facts).filter(|offline| !offline.is_empty());
+                let offline =
+                    offline.map(|cpus| format!(" while {} is offline", text::cpus(&cpus)));
+                draft.saw(text::grouped(siblings, CpuList::to_string)).good(format!(
+                    "{each}{} has its core alone{}",
+                    text::cpus(&intent.rt_cpus),
+                    offline.unwrap_or_default()
+                ))
             }
             _ => draft.blind(&facts.cpus.smt_active),
         }
     }
 }
 
-/// A CPU and those that share its core.
-fn shared(cpu: &Cpu) -> Option<(u32, CpuList)> {
-    let others = cpu.siblings.value()?.difference(&CpuList::new([cpu.id]));
-    (!others.is_empty()).then_some((cpu.id, others))
+/// The threads of a CPU's core, where it has more than one.
+fn shared(cpu: &Cpu) -> Option<CpuList> {
+    let threads = cpu.siblings.value()?.union(&CpuList::new([cpu.id]));
+    (threads.len() > 1).then_some(threads)
 }
 
-fn judge_shared(
-    draft: Draft,
-    facts: &Facts,
-    intent: &Intent,
-    shared: &[(u32, CpuList)],
-) -> Finding {
-    let siblings = CpuList::new(shared.iter().flat_map(|(_, others)| others.iter()));
+/// A guest that sees no sibling: the kernel lists those that are online, and the host may run
+/// CPUs that look alone on one core.
+fn judge_guest(draft: Draft, facts: &Facts, hypervisor: &str) -> Finding {
+    let control = &facts.cpus.smt_control;
+    let has_smt = control.value().is_some_and(|control| control != "notsupported");
+    let is_off = facts.cpus.smt_active.value() == Some(&false)
+        && control.value().is_some_and(|control| control == "off" || control == "forceoff");
+    let draft =
+        draft.read(&facts.virt.hypervisor, |_| hypervisor.into()).read(control, String::clone);
+    let offline = offline(facts).filter(|offline| has_smt && !offline.is_empty());
+    let seen = match offline {
+        _ if is_off => format!("SMT is off in this {hypervisor} guest"),
+        Some(offline) => format!(
+            "no sibling is online in this {hypervisor} guest while {} is offline",
+            text::cpus(&offline)
+        ),
+        None => format!("this {hypervisor} guest sees no siblings"),
+    };
+    draft.unknown(format!("{seen}: what shares a core, the host knows"))
+}
+
+/// `shared`: the threads of each core that a real-time CPU shares, ascending.
+fn judge_shared(draft: Draft, facts: &Facts, intent: &Intent, shared: &[CpuList]) -> Finding {
+    let siblings = shared.iter().fold(CpuList::default(), |all, core| all.union(core));
     let foreign = siblings.difference(&intent.rt_cpus);
     let draft = draft.remedies(remedies(facts, &foreign));
-    let pairs = |is_wanted: &dyn Fn(&CpuList) -> bool| -> Vec<String> {
-        let pairs = shared.iter().filter(|(_, others)| is_wanted(others));
-        pairs.map(|(cpu, others)| format!("{cpu} with {others}")).collect()
+    let with = |core: &CpuList| {
+        let (own, others) = (core.intersection(&intent.rt_cpus), core.difference(&intent.rt_cpus));
+        if others.is_empty() {
+            let first = CpuList::new(own.iter().take(1));
+            return (false, format!("{first} with {}", own.difference(&first)));
+        }
+        (true, format!("{own} with {others}"))
     };
+    let cores = shared.iter().map(with).filter(|(is_foreign, _)| *is_foreign != foreign.is_empty());
+    let cores: Vec<String> = cores.map(|(_, text)| text).collect();
+    let cores = text::first_few(&cores, 4);
     if foreign.is_empty() {
-        let all = pairs(&|_| true);
-        return draft.doubtful(format!(
-            "real-time CPUs share cores with each other: {}",
-            text::first_few(&all, 4)
-        ));
+        return draft.doubtful(format!("real-time CPUs share cores with each other: {cores}"));
     }
-    let bad = pairs(&|others| !others.difference(&intent.rt_cpus).is_empty());
-    draft.bad(format!("real-time CPUs share cores with others: {}", text::first_few(&bad, 4)))
+    draft.bad(format!("real-time CPUs share cores with others: {cores}"))
 }
 
 fn remedies(facts: &Facts, foreign: &CpuList) -> Vec<Remedy> {
@@ -128,7 +155,7 @@ fn remedies(facts: &Facts, foreign: &CpuList) -> Vec<Remedy> {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::testing::{cpus, good, intent, set_guest};
+    use crate::checks::testing::{cpus, good, intent, set_guest, set_without_sys};
     use rtproof_host::Reading;
 
     /// The good machine with SMT on and these siblings.
@@ -156,6 +183,56 @@ mod tests {
     fn a_real_time_sibling_is_doubtful() {
         let finding = Smt.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent());
         assert_eq!(finding.status, Doubtful);
+        assert_eq!(finding.summary, "real-time CPUs share cores with each other: 2 with 3");
+    }
+
+    #[test]
+    fn each_core_is_named_once() {
+        let intent = Intent { rt_cpus: cpus(&[1, 2, 3]), ..intent() };
+        let finding = Smt.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent);
+        assert_eq!(finding.summary, "real-time CPUs share cores with others: 1 with 0");
+        let four: &[u32] = &[0, 1, 2, 3];
+        let finding = Smt.judge(&with([four, four, four, four]), &intent);
+        assert_eq!(finding.summary, "real-time CPUs share cores with others: 1-3 with 0");
+    }
+
+    #[test]
+    fn a_guest_tells_smt_off_and_offline_siblings_from_none() {
+        let judge = |facts: &Facts| {
+            let finding = Smt.judge(facts, &intent());
+            assert_eq!(finding.status, Unknown);
+            finding.summary
+        };
+        let mut facts = good();
+        set_guest(&mut facts, "QEMU");
+        assert_eq!(
+            judge(&facts),
+            "SMT is off in this QEMU guest: what shares a core, the host knows"
+        );
+        facts.cpus.smt_control = Reading::known("/sys/x/smt/control", "on".into());
+        let possible = facts.cpus.possible.path.clone();
+        facts.cpus.possible = Reading::known(possible.clone(), cpus(&[0, 1, 2, 3, 4]));
+        assert_eq!(
+            judge(&facts),
+            "no sibling is online in this QEMU guest while CPU 4 is offline: what shares a core, \
+             the host knows"
+        );
+        facts.cpus.possible = Reading::known(possible, cpus(&[0, 1, 2, 3]));
+        assert_eq!(
+            judge(&facts),
+            "this QEMU guest sees no siblings: what shares a core, the host knows"
+        );
+        set_without_sys(&mut facts);
+        assert_eq!(judge(&facts), "/sys/devices/system/cpu: not there");
+    }
+
+    #[test]
+    fn an_offline_real_time_cpu_is_said_to_be() {
+        let mut facts = good();
+        facts.cpus.online = Reading::known(facts.cpus.online.path.clone(), cpus(&[0, 1, 2]));
+        facts.cpus.cpus.pop();
+        let finding = Smt.judge(&facts, &intent());
+        assert_eq!((finding.status, finding.summary.as_str()), (Unknown, "CPU 3: offline"));
     }
 
     #[test]

@@ -114,6 +114,23 @@ pub fn set_guest(facts: &mut Facts, hypervisor: &str) {
     facts.virt.hypervisor = Reading::known(path, Some(hypervisor.into()));
 }
 
+/// Takes /sys away from what is known of CPUs: /proc/stat tells which are online, nothing more.
+pub fn set_without_sys(facts: &mut Facts) {
+    let found = &mut facts.cpus;
+    found.online = Reading::known("/proc/stat", found.online.value().cloned().unwrap_or_default());
+    for list in [&mut found.possible, &mut found.isolated, &mut found.nohz_full] {
+        *list = Reading::absent(list.path.clone());
+    }
+    found.smt_control = Reading::absent(found.smt_control.path.clone());
+    found.smt_active = Reading::absent(found.smt_active.path.clone());
+    for cpu in &mut found.cpus {
+        cpu.core = Reading::absent(cpu.core.path.clone());
+        cpu.siblings = Reading::absent(cpu.siblings.path.clone());
+        cpu.freq.governor = Reading::absent(cpu.freq.governor.path.clone());
+        cpu.idle_states = Reading::absent(cpu.idle_states.path.clone());
+    }
+}
+
 /// A CPU list.
 #[must_use]
 pub fn cpus(cpus: &[u32]) -> CpuList {

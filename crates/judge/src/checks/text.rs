@@ -3,9 +3,10 @@
 use rtproof_host::{CpuList, Reading};
 
 use crate::Evidence;
+pub(super) use crate::units::{count, cpus};
 
 /// Most lines of evidence for one kind of file.
-const GROUPS_MAX: usize = 6;
+const GROUPS_MAX: usize = 32;
 /// Longest list of numbers in a path.
 const LIST_CHARS_MAX: usize = 48;
 
@@ -67,23 +68,9 @@ pub(super) fn list(numbers: &[u32]) -> String {
     format!("{},… {} in all", &text[..end], numbers.len())
 }
 
-/// `CPU 2` or `CPUs 2-3`.
-pub(super) fn cpus(cpus: &CpuList) -> String {
-    match cpus.len() {
-        0 => "no CPUs".into(),
-        1 => format!("CPU {cpus}"),
-        _ => format!("CPUs {cpus}"),
-    }
-}
-
 /// A CPU list, `empty` where it is.
 pub(super) fn or_empty(cpus: &CpuList) -> String {
     if cpus.is_empty() { "empty".into() } else { cpus.to_string() }
-}
-
-/// `1 interrupt`, `2 interrupts`.
-pub(super) fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// The first `max` items, and how many more there are.
@@ -130,8 +117,8 @@ mod tests {
         let evidence = grouped(readings.iter().map(|(cpu, r)| (*cpu, r)), u32::to_string);
         assert_eq!(evidence.len(), GROUPS_MAX + 1);
         assert_eq!(evidence[1].path, "/sys/cpu1/x");
-        assert_eq!(evidence[6].path, "/sys/cpu{6-39}/x");
-        assert_eq!(evidence[6].value, "34 more values, 6 …");
+        assert_eq!(evidence[32].path, "/sys/cpu{32-39}/x");
+        assert_eq!(evidence[32].value, "8 more values, 32 …");
     }
 
     #[test]

@@ -26,7 +26,8 @@ impl Load for Cpu {
     }
 
     fn work(&self, ctx: &Context) -> Result<(), String> {
-        (ctx.detail)(&format!("{} spinning threads", ctx.cpus.len()));
+        let plural = if ctx.cpus.len() == 1 { "" } else { "s" };
+        (ctx.detail)(&format!("{} spinning thread{plural}", ctx.cpus.len()));
         ctx.on_each_cpu(|cpu| {
             let (mut integer, mut real) = (u64::from(cpu), 1.0);
             while !ctx.stopped() {

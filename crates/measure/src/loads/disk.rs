@@ -5,12 +5,16 @@
 //! Bounded: one file of at most 64 MiB and a quarter of the free space, without a name, so that
 //! nothing stays after a SIGKILL; and a rate of writes, because a flash disk that is written to at
 //! full speed through a run of days is worn out. Between writes the disk is kept busy with reads.
+//!
+//! What a file system refuses is left out and said: O_DIRECT, and flushes (fsync). The file is
+//! never resized or asked about: servers that know files by name alone (9p of QEMU before 10.1)
+//! answer ENOENT then.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -22,6 +26,8 @@ use super::{Context, Load};
 const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Smallest file that is worth the name.
 const FILE_BYTES_MIN: u64 = 1 << 20;
+/// Longest time to fill it.
+const FILL_MAX: Duration = Duration::from_secs(1);
 /// The file takes at most the free space divided by this.
 const FREE_SHARE: u64 = 4;
 /// Offsets, sizes and memory of direct writes are multiples of this: no disk has larger sectors.
@@ -53,11 +59,12 @@ impl Load for Disk {
 
     fn work(&self, ctx: &Context) -> Result<(), String> {
         let mut space = Buffer::new();
-        let scratch = Scratch::make(ctx.dir, space.aligned())?;
+        let scratch = Scratch::make(ctx.dir, space.aligned(), &|bytes| ctx.counter.add(bytes))?;
         (ctx.detail)(&scratch.describe(ctx.dir));
-        scratch.churn(space.aligned(), ctx).map_err(|error| {
+        scratch.churn(space.aligned(), ctx).map_err(|(doing, error)| {
             let size = scratch.bytes >> 20;
-            format!("{size} MiB file in {}: {error}; {}", ctx.dir.display(), next_step(&error))
+            let how = format!("{size} MiB file in {}: cannot {doing}", ctx.dir.display());
+            format!("{how}: {error}; {}", next_step(&error))
         })
     }
 }
@@ -79,54 +86,60 @@ impl Buffer {
     }
 }
 
+/// What was tried, and why it failed.
+type Failure = (&'static str, std::io::Error);
+
 /// The file.
 struct Scratch {
     file: File,
     /// Size, a power of two.
     bytes: u64,
     is_direct: bool,
+    /// Why it is not flushed.
+    no_flush: Option<String>,
 }
 
 impl Scratch {
-    /// A full file: direct where it works, smaller where there is no room.
-    fn make(dir: &Path, buffer: &[u8]) -> Result<Self, String> {
-        let unusable = |error: &std::io::Error| {
-            format!("cannot make a file in {}: {error}; {}", dir.display(), next_step(error))
+    /// A full file: direct where it works, smaller where there is no room. `written` is told what
+    /// filling it takes.
+    fn make(dir: &Path, buffer: &[u8], written: &dyn Fn(u64)) -> Result<Self, String> {
+        let unusable = |(doing, error): &Failure| {
+            let dir = dir.display();
+            format!("cannot {doing} a file in {dir}: {error}; {}", next_step(error))
         };
         let mut is_direct = true;
-        let mut file = match open(dir, OFlags::DIRECT) {
-            Err(error) if error.kind() == ErrorKind::InvalidInput => {
-                is_direct = false;
-                open(dir, OFlags::empty())
-            }
-            opened => opened,
-        }
-        .map_err(|error| unusable(&error))?;
-        let mut bytes = room(&file).unwrap_or(FILE_BYTES_MAX);
+        let mut bytes = room(dir).unwrap_or(FILE_BYTES_MAX);
         loop {
-            match fill(&file, bytes, buffer) {
-                Ok(()) => {
-                    return Ok(Self { file, bytes, is_direct });
+            let flags = if is_direct { OFlags::DIRECT } else { OFlags::empty() };
+            let filled = open(dir, flags)
+                .map_err(|error| ("make", error))
+                .and_then(|file| Ok((fill(&file, bytes, buffer, written)?, file)));
+            match filled {
+                Ok((bytes, file)) => {
+                    let no_flush =
+                        try_flush(file.sync_data()).map_err(|error| unusable(&("flush", error)))?;
+                    return Ok(Self { file, bytes, is_direct, no_flush });
                 }
-                Err(error) if is_full(&error) && bytes > FILE_BYTES_MIN => bytes /= 2,
-                // Some file systems take the flag and refuse the write.
-                Err(error) if error.kind() == ErrorKind::InvalidInput && is_direct => {
-                    is_direct = false;
-                    file = open(dir, OFlags::empty()).map_err(|error| unusable(&error))?;
-                }
-                Err(error) => return Err(unusable(&error)),
+                Err((_, error)) if is_full(&error) && bytes > FILE_BYTES_MIN => bytes /= 2,
+                // Some file systems refuse the flag, others take it and refuse the write.
+                Err((_, error)) if is_direct && is_refused(&error) => is_direct = false,
+                Err(failure) => return Err(unusable(&failure)),
             }
         }
     }
 
     fn describe(&self, dir: &Path) -> String {
         let how = if self.is_direct { "O_DIRECT" } else { "through the page cache" };
-        let kind = file_system(&self.file);
-        format!("{how}, {} MiB file in {} ({kind})", self.bytes >> 20, dir.display())
+        let flush = self
+            .no_flush
+            .as_ref()
+            .map_or(String::new(), |why| format!(", not flushed (fsync is refused here: {why})"));
+        let kind = file_system(dir);
+        format!("{how}{flush}, {} MiB file in {} ({kind})", self.bytes >> 20, dir.display())
     }
 
     /// Writes, reads and flushes until stopped.
-    fn churn(&self, buffer: &mut [u8], ctx: &Context) -> std::io::Result<()> {
+    fn churn(&self, buffer: &mut [u8], ctx: &Context) -> Result<(), Failure> {
         let mut rng = XorShift::new(self.bytes);
         let start = Instant::now();
         let mut written: u64 = 0;
@@ -137,18 +150,33 @@ impl Scratch {
             let part = &mut buffer[..usize::try_from(size).unwrap_or(ALIGN)];
             let allowed = start.elapsed().as_secs_f64() * WRITE_RATE_MAX as f64;
             if written as f64 <= allowed {
-                self.file.write_all_at(part, offset)?;
+                self.file.write_all_at(part, offset).map_err(|error| ("write", error))?;
                 written += size;
                 writes += 1;
-                if writes % WRITES_PER_FLUSH == 0 {
-                    self.file.sync_data()?;
+                if writes % WRITES_PER_FLUSH == 0 && self.no_flush.is_none() {
+                    self.file.sync_data().map_err(|error| ("flush", error))?;
                 }
             } else {
-                self.file.read_exact_at(part, offset)?;
+                self.file.read_exact_at(part, offset).map_err(|error| ("read", error))?;
             }
             ctx.counter.add(size);
         }
         Ok(())
+    }
+}
+
+/// Whether a file system says that it does not do this: EINVAL, EOPNOTSUPP, ENOSYS.
+fn is_refused(error: &std::io::Error) -> bool {
+    let refusals = [Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS];
+    Errno::from_io_error(error).is_some_and(|errno| refusals.contains(&errno))
+}
+
+/// Why flushes are left out, where they are refused; other errors are errors.
+fn try_flush(flushed: std::io::Result<()>) -> std::io::Result<Option<String>> {
+    match flushed {
+        Ok(()) => Ok(None),
+        Err(error) if is_refused(&error) => Ok(Some(error.to_string())),
+        Err(error) => Err(error),
     }
 }
 
@@ -173,20 +201,25 @@ fn open(dir: &Path, more: OFlags) -> std::io::Result<File> {
 }
 
 /// Size for the file: a power of two, at most a share of the free space; `None`: not known.
-fn room(file: &File) -> Option<u64> {
-    let stat = rustix::fs::fstatvfs(file).ok()?;
+fn room(dir: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(dir).ok()?;
     let share = stat.f_bavail.saturating_mul(stat.f_frsize) / FREE_SHARE;
     let power = share.checked_ilog2().map_or(0, |log| 1 << log);
     Some(power.clamp(FILE_BYTES_MIN, FILE_BYTES_MAX))
 }
 
-/// Writes the whole file once, so that every block of it is there.
-fn fill(file: &File, bytes: u64, buffer: &[u8]) -> std::io::Result<()> {
-    file.set_len(0)?;
+/// Writes the file once, so that every block of it is there. On a slow disk it stays smaller, so
+/// that the load is soon what it is to be. Returns its size, a power of two.
+fn fill(file: &File, bytes: u64, buffer: &[u8], written: &dyn Fn(u64)) -> Result<u64, Failure> {
+    let start = Instant::now();
     for offset in (0..bytes).step_by(BUFFER_BYTES) {
-        file.write_all_at(buffer, offset)?;
+        if offset >= FILE_BYTES_MIN && start.elapsed() > FILL_MAX {
+            return Ok(1 << offset.ilog2());
+        }
+        file.write_all_at(buffer, offset).map_err(|error| ("write", error))?;
+        written(buffer.len() as u64);
     }
-    file.sync_data()
+    Ok(bytes)
 }
 
 fn is_full(error: &std::io::Error) -> bool {
@@ -196,15 +229,15 @@ fn is_full(error: &std::io::Error) -> bool {
 
 fn next_step(error: &std::io::Error) -> &'static str {
     if is_full(error) {
-        "free at least 4 MiB there, or name another directory"
+        "free at least 4 MiB there, or name another folder with --load-dir"
     } else {
-        "name a directory on the disk that may be written to"
+        "name a folder on a disk that may be written to with --load-dir"
     }
 }
 
 /// Name of the file system by its magic number (linux/magic.h), with a word where it is no disk.
-fn file_system(file: &File) -> String {
-    let magic = match rustix::fs::fstatfs(file) {
+fn file_system(dir: &Path) -> String {
+    let magic = match rustix::fs::statfs(dir) {
         Ok(stat) => stat.f_type & 0xffff_ffff,
         Err(error) => return format!("file system unknown: {error}"),
     };
@@ -218,6 +251,8 @@ fn file_system(file: &File) -> String {
         0x2405_1905 => "ubifs",
         0x4d44 => "vfat",
         0x6969 => "nfs: the network, not a disk",
+        0x0102_1997 => "9p: another machine's files, not a disk",
+        0x6573_5546 => "fuse: a program's files",
         0x0102_1994 => "tmpfs: memory, not a disk",
         0x8584_58f6 => "ramfs: memory, not a disk",
         _ => return format!("file system {magic:#x}"),
@@ -242,15 +277,40 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "this test's own directory")]
     fn the_file_has_no_name_and_its_size() {
         let dir = tempfile::tempdir().unwrap();
-        let scratch = Scratch::make(dir.path(), Buffer::new().aligned()).unwrap();
-        assert_eq!(scratch.file.metadata().unwrap().len(), scratch.bytes);
+        let scratch = {
+            let written = std::cell::Cell::new(0);
+            let count = |bytes| written.set(written.get() + bytes);
+            let scratch = Scratch::make(dir.path(), Buffer::new().aligned(), &count).unwrap();
+            assert!(written.get() >= scratch.bytes, "filling is work too");
+            scratch
+        };
+        // A disk that is slow was filled further than to a power of two.
+        assert!(scratch.file.metadata().unwrap().len() >= scratch.bytes);
         assert!(scratch.bytes.is_power_of_two() && scratch.bytes <= FILE_BYTES_MAX);
         assert!(dir.path().read_dir().unwrap().next().is_none(), "a file is left");
     }
 
     #[test]
     fn a_directory_that_is_not_there_is_named() {
-        let error = Scratch::make(Path::new("/nowhere"), &[]).err().unwrap();
-        assert!(error.contains("/nowhere") && error.contains("name a directory"), "{error}");
+        let error = Scratch::make(Path::new("/nowhere"), &[], &|_| {}).err().unwrap();
+        for part in ["make a file in /nowhere", "os error 2", "--load-dir"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn refused_flushes_are_left_out_and_said() {
+        let failed = |errno: Errno| try_flush(Err(errno.into()));
+        assert_eq!(try_flush(Ok(())).unwrap(), None);
+        for errno in [Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS] {
+            assert!(failed(errno).unwrap().is_some());
+        }
+        assert!(failed(Errno::IO).is_err() && failed(Errno::NOSPC).is_err());
+        let dir = tempfile::tempdir().unwrap();
+        let mut scratch = Scratch::make(dir.path(), Buffer::new().aligned(), &|_| {}).unwrap();
+        assert!(!scratch.describe(dir.path()).contains("fsync"));
+        scratch.no_flush = failed(Errno::INVAL).unwrap();
+        let text = scratch.describe(dir.path());
+        assert!(text.contains("fsync is refused here: Invalid argument (os error 22)"), "{text}");
     }
 }

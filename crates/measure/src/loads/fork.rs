@@ -25,7 +25,11 @@ impl Load for Fork {
     }
 
     fn work(&self, ctx: &Context) -> Result<(), String> {
-        (ctx.detail)(&format!("1 process at a time on each of {} CPUs", ctx.cpus.len()));
+        let cpus = match ctx.cpus.len() {
+            1 => "1 CPU".into(),
+            several => format!("each of {several} CPUs"),
+        };
+        (ctx.detail)(&format!("1 process at a time on {cpus}"));
         ctx.on_each_cpu(|_| {
             let mut command = (ctx.no_op)();
             while !ctx.stopped() {

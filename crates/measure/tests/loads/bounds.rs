@@ -87,7 +87,7 @@ fn an_unusable_directory_is_said() -> Result<String, String> {
             error.is_some()
         });
         let error = error.ok_or_else(|| format!("{dir}: no error"))?.to_string();
-        check(error.contains(dir) && error.contains("name a directory"), || error.clone())?;
+        check(error.contains(dir) && error.contains("--load-dir"), || error.clone())?;
         let outcome = stop(running)?;
         check(outcome.error.is_some() && outcome.work == 0, || format!("{outcome:?}"))?;
         seen += &format!("\n         {error}");

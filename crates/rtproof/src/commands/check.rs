@@ -1,6 +1,6 @@
 //! `rtproof check`: the configuration against the checks. Changes nothing, needs no rights.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rtproof_host::{CpuList, Facts, Root};
 use rtproof_judge::{Finding, Intent, checks, report::Machine};
@@ -21,10 +21,11 @@ const SCHEMA: &str = "rtproof/check/1";
 Examples:
   rtproof check
   rtproof check --cpus 2-3 --budget 100us
-  rtproof check --root /srv/captured-machine --json")]
+  rtproof capture machine.txt && rtproof check --root machine.txt --json")]
 pub struct Args {
-    /// Read the machine from a folder that holds its /proc, /sys, /etc and /boot
-    #[arg(long, value_name = "DIR")]
+    /// Read a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
+    /// /sys, /etc and /boot
+    #[arg(long, value_name = "PATH")]
     pub root: Option<PathBuf>,
 
     /// Real-time CPUs; default: the isolated CPUs if there are any, else all
@@ -68,12 +69,9 @@ struct Audit<'a> {
 /// Runs the command.
 ///
 /// # Errors
-/// A root that is not a folder, CPUs that are not there.
+/// A root that is no captured machine, CPUs that are not there.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
-    let root = match &args.root {
-        Some(dir) => Root::dir(dir).map_err(|error| exit::usage(error.to_string()))?,
-        None => Root::live(),
-    };
+    let root = open_root(args.root.as_deref())?;
     let facts = Facts::read(&root);
     let intent = intent(args, &facts)?;
     let findings = checks::judge_all(&facts, &intent);
@@ -82,6 +80,17 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     text.print(|to| render::text::audit(to, &machine, &findings, args.all))?;
     text.print_json(&Audit { schema: SCHEMA, machine: &machine, findings: &findings })?;
     Ok(exit::of_findings(&findings))
+}
+
+/// The machine to read: the live one, or the captured one under `--root`.
+///
+/// # Errors
+/// Usage: it is no captured machine.
+pub(super) fn open_root(path: Option<&Path>) -> anyhow::Result<Root> {
+    match path {
+        Some(path) => Root::open_path(path).map_err(|error| exit::usage(error.to_string())),
+        None => Ok(Root::live()),
+    }
 }
 
 fn intent(args: &Args, facts: &Facts) -> anyhow::Result<Intent> {

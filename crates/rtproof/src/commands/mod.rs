@@ -1,5 +1,6 @@
 //! The commands, one file each: arguments, what they do, how they end.
 
+pub mod capture;
 pub mod check;
 pub mod export;
 pub mod load_worker;

@@ -177,14 +177,15 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     text.print(|to| {
         render::text::measured(to, &report)?;
         render::text::verdict(to, &report)?;
-        render::text::files(to, &output)
+        render::text::files(to, &output, sealed.failure.is_none(), html.is_ok())
     })?;
     text.print_json(&report)?;
     // What was measured is told; now what went wrong with the evidence.
-    if let Some(failure) = sealed.failure {
-        return Err(failure);
+    match (sealed.failure, html) {
+        (Some(failure), Err(html)) => anyhow::bail!("{failure:#}; {html:#}"),
+        (Some(failure), Ok(())) => return Err(failure),
+        (None, html) => html?,
     }
-    html?;
     Ok(exit::of_report(&report))
 }
 

@@ -63,8 +63,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 fn banner(path: &Path, opened: &Opened, accept_altered: bool) -> anyhow::Result<Option<String>> {
     match &opened.state {
         SealState::Torn => Ok(Some(
-            "This record is torn: its run was cut off, and it was never sealed. What follows is \
-             what was written by then."
+            "This record is torn: its end was not written, and it was never sealed. What follows \
+             is what was written by then."
                 .into(),
         )),
         SealState::Altered { why } if accept_altered => {

@@ -6,6 +6,7 @@
 
 use anyhow::Context;
 use rtproof_host::{Facts, HostSampler, Root, facts::tasks::Policy, pm_qos};
+use rtproof_judge::units;
 use rtproof_measure::{
     Plan, Session, calibrate,
     thread::{become_ordinary, pin_all},
@@ -64,7 +65,7 @@ pub fn measure(
     };
     let first_cpu = plan.cpus[0];
     let cost = calibrate::calibrate(first_cpu, plan.policy, plan.priority)
-        .with_context(|| format!("cannot run on CPU {first_cpu}"))?;
+        .with_context(|| cannot_run(first_cpu, &facts))?;
     let cost = convert::cost(&cost);
     let mut early_notes = notes::of_cost(options, &cost);
     if was_real_time {
@@ -171,6 +172,18 @@ impl Rig {
         let now_ns = || clock_ns(ClockId::Monotonic).saturating_sub(origin_ns);
         let collected = self.collector.finish(self.session, now_ns);
         finish::close(root, collected, self.writer, ended, output)
+    }
+}
+
+/// What to do where a CPU cannot be had.
+fn cannot_run(cpu: u32, facts: &Facts) -> String {
+    match facts.cpus.allowed.value() {
+        Some(allowed) if !allowed.contains(cpu) => format!(
+            "cannot run on CPU {cpu}; this process may use {} (cpuset, affinity): name other CPUs \
+             with --cpus",
+            units::cpus(allowed)
+        ),
+        _ => format!("cannot run on CPU {cpu}; name other CPUs with --cpus"),
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn of_cost(options: &Options, cost: &Cost) -> Vec<Note> {
 pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
     let mut notes = Vec::new();
     let cpus = |those: Vec<&Started>| {
-        rtproof_host::CpuList::new(those.iter().map(|started| started.cpu)).to_string()
+        units::cpus(&rtproof_host::CpuList::new(those.iter().map(|started| started.cpu)))
     };
     let unpolicied: Vec<_> = started.iter().filter(|s| s.policy_error.is_some()).collect();
     if let Some(first) = unpolicied.first() {
@@ -46,19 +46,22 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
             Policy::Other => "SCHED_OTHER, without any real-time priority".into(),
         };
         let text = format!(
-            "The right to SCHED_FIFO {} is missing ({}): CPUs {} were measured with {got}. Run \
+            "The right to SCHED_FIFO {} is missing ({}): {} measured with {got}. Run \
              as root, \
              or raise rtprio in /etc/security/limits.d.",
             options.priority,
             first.policy_error.clone().unwrap_or_default(),
-            cpus(unpolicied.clone()),
+            match unpolicied.len() {
+                1 => format!("{} was", cpus(unpolicied.clone())),
+                _ => format!("{} were", cpus(unpolicied.clone())),
+            },
         );
         notes.push(note(0, "no-rt-right", true, text));
     }
     let unlocked: Vec<_> = started.iter().filter(|s| s.lock_error.is_some()).collect();
     if let Some(first) = unlocked.first() {
         let text = format!(
-            "Memory is not locked ({}): page faults may delay the threads of CPUs {}. Raise \
+            "Memory is not locked ({}): page faults may delay the threads of {}. Raise \
              memlock in \
              /etc/security/limits.d.",
             first.lock_error.clone().unwrap_or_default(),

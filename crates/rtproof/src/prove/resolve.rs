@@ -79,7 +79,7 @@ fn default_cpus(facts: &Facts) -> anyhow::Result<CpuList> {
     let Some(online) = facts.cpus.online.value() else {
         let why = facts.cpus.online.why_unknown().unwrap_or_default();
         let path = &facts.cpus.online.path;
-        return Err(exit::usage(format!("{path}: {why}; name the CPUs to measure with --cpus")));
+        anyhow::bail!("{path}: {why}; name the CPUs to measure with --cpus");
     };
     let isolated = facts.cpus.isolated.value().map(|list| list.intersection(online));
     match isolated {

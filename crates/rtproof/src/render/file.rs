@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Context;
-use rtproof_judge::Report;
+use rtproof_judge::{Report, Standing};
 use rtproof_record::Run;
 
 use super::html::{self, Extra};
@@ -27,7 +27,11 @@ pub fn write_html(
 ) -> anyhow::Result<()> {
     let page = html::render(run, report, &Extra { banner });
     write_whole(path, |to| Ok(to.write_all(page.as_bytes())?)).with_context(|| {
-        format!("{}: the report cannot be written; the record is complete", path.display())
+        let record = match report.record {
+            Standing::Sealed => "; the record is complete",
+            Standing::Torn | Standing::Altered { .. } => "",
+        };
+        format!("{}: the report cannot be written{record}", path.display())
     })
 }
 

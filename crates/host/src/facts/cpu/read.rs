@@ -11,7 +11,9 @@ impl Cpus {
     #[must_use]
     pub fn read(root: &Root) -> Self {
         let list = |name: &str| root.cpu_list(&format!("{FOLDER}/{name}"));
-        let online = list("online").or_else(|| online_one_by_one(root));
+        let online =
+            list("online").or_else(|| online_one_by_one(root)).or_else(|| online_by_counters(root));
+        let online = or_own_affinity(root, online);
         let numbers = online.value().map(CpuList::as_slice).unwrap_or_default();
         let cpus: Vec<Cpu> = numbers.iter().map(|&id| Cpu::read(root, id)).collect();
         let governor = |name: &str| root.trimmed(&format!("{FOLDER}/cpuidle/{name}"));
@@ -19,7 +21,7 @@ impl Cpus {
             possible: list("possible"),
             isolated: list("isolated"),
             nohz_full: list("nohz_full"),
-            allowed: root.read_text("/proc/self/status").and_then(allowed),
+            allowed: or_own_affinity(root, root.read_text("/proc/self/status").and_then(allowed)),
             smt_control: root.trimmed(&format!("{FOLDER}/smt/control")),
             smt_active: smt_active(root, &online, &cpus),
             idle_driver: governor("current_driver"),
@@ -46,6 +48,41 @@ fn online_one_by_one(root: &Root) -> Reading<CpuList> {
         };
         let cpus = CpuList::new(numbers.into_iter().filter(online));
         if cpus.is_empty() { Reading::absent(path) } else { Reading::known(path, cpus) }
+    })
+}
+
+/// Without /sys: /proc/stat has a line for each online CPU (fs/proc/stat.c).
+fn online_by_counters(root: &Root) -> Reading<CpuList> {
+    root.read_text("/proc/stat").and_then(|path, stat| {
+        let number = |line: &str| line.strip_prefix("cpu")?.split(' ').next()?.parse().ok();
+        let cpus = CpuList::new(stat.lines().filter_map(number));
+        if cpus.is_empty() {
+            Reading::malformed(path, &stat, "lines cpu0 ...")
+        } else {
+            Reading::known(path, cpus)
+        }
+    })
+}
+
+/// Without /proc as well: the CPUs that the running kernel lets this process use, which are online.
+fn or_own_affinity(root: &Root, read: Reading<CpuList>) -> Reading<CpuList> {
+    const CALL: &str = "sched_getaffinity";
+    if read.value().is_some() {
+        return read;
+    }
+    let ask = || {
+        let set = rustix::thread::sched_getaffinity(None)?;
+        let cpus = (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
+        Ok(CpuList::new(cpus.filter_map(|cpu| u32::try_from(cpu).ok())).to_string())
+    };
+    let Some(called) = root.call(CALL, ask) else {
+        return read;
+    };
+    read.or_else(|| {
+        called.and_then(|call, list| match CpuList::parse(&list, None) {
+            Ok(cpus) => Reading::known(call, cpus),
+            Err(_) => Reading::malformed(call, &list, "a list of CPUs like 0-3,8"),
+        })
     })
 }
 
@@ -329,6 +366,26 @@ mod tests {
         ] {
             assert!(why.unwrap().starts_with("holds"));
         }
+    }
+
+    #[test]
+    fn without_sys_the_counters_tell_who_is_online() {
+        let tree = Tree::new(&[("proc/stat", "cpu  9 9\ncpu0 1 2\ncpu2 1 2\nintr 4\n")]);
+        let cpus = Cpus::read(&tree.root());
+        assert_eq!(cpus.online, Reading::known("/proc/stat", CpuList::new([0, 2])));
+        assert_eq!(cpus.cpus.len(), 2);
+        assert!(cpus.possible.is_absent() && cpus.cpus[0].freq.governor.is_absent());
+        let odd = Cpus::read(&Tree::new(&[("proc/stat", "intr 4\n")]).root()).online;
+        assert!(odd.value().is_none() && odd.path.ends_with("/proc/stat"), "{odd:?}");
+    }
+
+    #[test]
+    fn the_running_kernel_tells_where_no_file_does() {
+        let own = or_own_affinity(&Root::live(), Reading::absent("p"));
+        assert_eq!(own.path, "sched_getaffinity");
+        assert!(own.value().is_some_and(|cpus| !cpus.is_empty()));
+        let captured = or_own_affinity(&Tree::new(&[]).root(), Reading::absent("p"));
+        assert!(captured.is_absent());
     }
 
     #[test]

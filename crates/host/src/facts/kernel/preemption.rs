@@ -197,6 +197,48 @@ mod tests {
     }
 
     #[test]
+    fn debian_kernels_as_they_booted_in_the_lab() {
+        // That of 5.10 is written after the others: only its version and flavour were noted.
+        // Release, `uname -v`, whether /sys/kernel/realtime was there.
+        for (release, build, has_file, found) in [
+            ("5.10.0-43-rt-amd64", "#1 SMP PREEMPT_RT Debian 5.10.251-1", true, Preemption::Rt),
+            (
+                "6.1.0-50-rt-amd64",
+                "#1 SMP PREEMPT_RT Debian 6.1.176-1 (2026-07-02)",
+                true,
+                Preemption::Rt,
+            ),
+            (
+                "6.12.95+deb12-rt-amd64",
+                "#1 SMP PREEMPT_RT Debian 6.12.95-1~bpo12+1 (2026-07-05)",
+                true,
+                Preemption::Rt,
+            ),
+            (
+                "7.2.12+deb13-rt-amd64",
+                "#1 SMP PREEMPT_RT Debian 7.2.12-1~bpo13+1 (2026-11-04)",
+                false,
+                Preemption::Rt,
+            ),
+            (
+                "6.1.0-50-amd64",
+                "#1 SMP PREEMPT_DYNAMIC Debian 6.1.176-1 (2026-07-02)",
+                false,
+                Preemption::DynamicUnknown,
+            ),
+        ] {
+            let mut files = vec![("proc/sys/kernel/osrelease", release), (BUILD, build)];
+            if has_file {
+                files.push(("sys/kernel/realtime", "1\n"));
+            }
+            let preemption = reading(&files);
+            assert_eq!(preemption.value(), Some(&found), "{release}");
+            let is_rt = found == Preemption::Rt;
+            assert_eq!(preemption.path == "/proc/sys/kernel/version", is_rt, "{preemption:?}");
+        }
+    }
+
+    #[test]
     fn rt_from_realtime_or_config() {
         assert_eq!(model(&[("sys/kernel/realtime", "1\n")]), Some(Preemption::Rt));
         assert!(reading(&[("sys/kernel/realtime", "0\n")]).is_absent());

@@ -56,9 +56,13 @@ impl Scan {
             // Whoever cannot see process 1 does not see all (mount option hidepid, another PID
             // namespace's /proc, or a capture of a few processes): what is missing may be RT.
             let first = root.read_text("/proc/1/stat");
+            if pids.is_empty() {
+                // No process at all, not even this one: the folder is there and procfs is not.
+                return Reading::absent("/proc/*/stat");
+            }
             match first.value() {
                 Some(_) => Reading::known(path, pids),
-                None if root.is_live() && first.is_absent() => Reading::denied(
+                None if root.is_whole() && first.is_absent() => Reading::denied(
                     path,
                     "process 1 cannot be seen: /proc hides other users' processes (hidepid)",
                 ),
@@ -82,9 +86,9 @@ impl Scan {
     }
 }
 
-/// Our own process id as /proc tells it; a captured machine does not run us.
+/// The id of the process that reads /proc, or read it; a folder of files tells of none.
 fn own_pid(root: &Root) -> Option<u32> {
-    if !root.is_live() {
+    if !root.is_whole() {
         return None;
     }
     root.read_link("/proc/self").value()?.parse().ok()
@@ -140,19 +144,27 @@ fn rt_task(root: &Root, pid: u32, tid: u32, stat: &Stat, policy: Policy) -> RtTa
     }
 }
 
-/// The innermost systemd unit of a cgroup file, else the cgroup itself unless it is the root. The
-/// lines that tell are version 2's (`0::`) and systemd's own of version 1.
+/// The innermost service or scope of a cgroup file, else the innermost slice, else the cgroup
+/// itself unless it is the root. The lines that tell are version 2's (`0::`) and systemd's own of
+/// version 1; where those name none, a controller of version 1 may (no systemd, or a container).
 fn unit_of(cgroup: &str) -> Option<String> {
-    let named = |line: &&str| line.starts_with("0::") || line.contains(":name=systemd:");
-    let paths = || {
-        let path = |line: &'_ str| line.splitn(3, ':').nth(2).map(str::to_owned);
-        cgroup.lines().filter(named).filter_map(path)
+    let is_own = |line: &&str| line.starts_with("0::") || line.contains(":name=systemd:");
+    let path = |line: &'_ str| {
+        let path = line.splitn(3, ':').nth(2)?;
+        Some(path.strip_suffix(" (deleted)").unwrap_or(path).to_owned())
     };
-    let unit = |path: String| {
-        let is_unit = |part: &&str| part.ends_with(".service") || part.ends_with(".scope");
-        path.rsplit('/').find(is_unit).map(str::to_owned)
+    let (own, controllers): (Vec<&str>, Vec<&str>) = cgroup.lines().partition(is_own);
+    let own: Vec<String> = own.into_iter().filter_map(path).collect();
+    let controllers: Vec<String> = controllers.into_iter().filter_map(path).collect();
+    let innermost = |paths: &[String], endings: &[&str]| {
+        let is_unit = |part: &&str| endings.iter().any(|ending| part.ends_with(ending));
+        paths.iter().find_map(|path| path.rsplit('/').find(is_unit).map(str::to_owned))
     };
-    paths().find_map(unit).or_else(|| paths().find(|path| path.len() > 1))
+    let running = [".service", ".scope"];
+    innermost(&own, &running)
+        .or_else(|| innermost(&controllers, &running))
+        .or_else(|| innermost(&own, &[".slice"]))
+        .or_else(|| own.into_iter().find(|path| path.len() > 1))
 }
 
 #[cfg(test)]
@@ -222,6 +234,10 @@ mod tests {
         let scan = Scan::read(&tree.root());
         assert!(scan.rt_tasks.is_absent() && scan.processes.is_absent());
         assert!(Scan::read(&Tree::new(&[]).root()).rt_tasks.is_absent());
+        // The folder without procfs on it hides nobody's processes: there are none to be seen.
+        let bare = Scan::read(&Tree::new(&[("proc/x", "")]).root());
+        assert_eq!(bare.rt_tasks, Reading::absent("/proc/*/task/*/stat"));
+        assert_eq!(bare.processes, Reading::absent("/proc/*/stat"));
         // A folder in place of the file stands for a refused read.
         let refused = Scan::read(&Tree::new(&[("proc/1/stat/x", "")]).root());
         assert!(matches!(refused.rt_tasks.state, State::Denied { .. }));
@@ -235,6 +251,12 @@ mod tests {
         assert_eq!(unit("0::/system.slice/x.service/sub\n").as_deref(), Some("x.service"));
         assert_eq!(unit("0::/docker/abc\n").as_deref(), Some("/docker/abc"));
         assert_eq!(unit("0::/\n"), None);
-        assert_eq!(unit("4:cpu:/a.service\n"), None);
+        assert_eq!(unit("4:cpu:/a.service\n").as_deref(), Some("a.service"));
+        assert_eq!(unit("1:name=systemd:/\n4:cpu:/a.service\n").as_deref(), Some("a.service"));
+        assert_eq!(unit("4:cpu:/docker/abc\n"), None);
+        assert_eq!(unit("0::/user.slice/user-1000.slice\n").as_deref(), Some("user-1000.slice"));
+        assert_eq!(unit("0::/system.slice/x.service (deleted)\n").as_deref(), Some("x.service"));
+        assert_eq!(unit("0::/../../system.slice/x.service\n").as_deref(), Some("x.service"));
+        assert_eq!(unit(""), None);
     }
 }

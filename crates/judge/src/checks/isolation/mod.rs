@@ -10,7 +10,7 @@ use rtproof_host::{Facts, facts::kernel::CommandLine};
 
 use super::draft::Draft;
 use super::{Check, text};
-use crate::{Finding, Intent, Remedy, Status};
+use crate::{Evidence, Finding, Intent, Remedy, Status};
 use scene::{Fault, KEYS, Scene};
 
 mod scene;
@@ -39,11 +39,15 @@ impl Check for Isolation {
          kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, lib/bitmap-str.c"
     }
 
+    fn is_of_offline_cpus(&self) -> bool {
+        true
+    }
+
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let wanted = format!("{} isolated, and all parts agree", text::cpus(&intent.rt_cpus));
         let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus();
+            return draft.no_rt_cpus(facts);
         }
         let (isolated, cmdline) = (&facts.cpus.isolated, &facts.kernel.cmdline);
         let scene = Scene::of(facts, intent);
@@ -57,7 +61,14 @@ impl Check for Isolation {
                 draft.unknown(all.join("; "))
             }
             _ if faults.is_empty() => draft.good(scene.summary()),
-            _ => judge_faults(draft, &faults, intent),
+            _ => {
+                // All of them are evidence: the summary names the first few.
+                let path = format!("{}, {}", cmdline.path, isolated.path);
+                let rest = faults.iter().skip(SHOWN_MAX);
+                let rest =
+                    rest.map(|fault| Evidence { path: path.clone(), value: fault.text.clone() });
+                judge_faults(draft.saw(rest), &faults, intent)
+            }
         }
     }
 }
@@ -249,6 +260,26 @@ mod tests {
     #[test]
     fn many_contradictions_are_counted() {
         let line = "isolcpus=0-1,x nohz_full=9-8 irqaffinity=y rcu_nocbs=z";
-        check(&judge(line, &[1], &[]), Bad, &["; 2 more"]);
+        let finding = judge(line, &[1], &[]);
+        check(&finding, Bad, &["; 2 more"]);
+        let shown = finding
+            .evidence
+            .iter()
+            .filter(|evidence| evidence.path == "/proc/cmdline, /sys/devices/system/cpu/isolated");
+        assert_eq!(shown.count(), 2, "{:?}", finding.evidence);
+    }
+
+    #[test]
+    fn an_isolated_cpu_that_is_offline_is_said_to_be() {
+        let mut facts = good();
+        facts.cpus.online = Reading::known(facts.cpus.online.path.clone(), cpus(&[0, 1, 2]));
+        facts.cpus.cpus.pop();
+        let finding = Isolation.judge(&facts, &intent());
+        check(&finding, Doubtful, &["real-time CPU 3 offline (SMT is off)"]);
+        facts.cpus.smt_control = Reading::known(facts.cpus.smt_control.path.clone(), "on".into());
+        let finding = Isolation.judge(&facts, &intent());
+        check(&finding, Doubtful, &["real-time CPU 3 offline: nothing is known of it"]);
+        let paths = vec!["/sys/devices/system/cpu/cpu3/online".into()];
+        assert_eq!(finding.remedies, [Remedy::Write { paths, value: "1".into() }]);
     }
 }

@@ -3,7 +3,7 @@
 use rtproof_host::{CpuList, Facts, Reading};
 
 use crate::checks::boot_params::{Asked, Given, List};
-use crate::checks::machine::{built_with, is_all_rt, option};
+use crate::checks::machine::{built_with, is_all_rt, offline_rt, option};
 use crate::checks::text;
 use crate::{Evidence, Intent, Remedy, Status};
 
@@ -59,6 +59,7 @@ impl<'a> Scene<'a> {
         faults.extend(self.nohz_full_in_force());
         faults.extend(self.real_time_cpus());
         faults.extend(self.shape());
+        faults.extend(self.offline());
         faults.extend(self.ticks());
         faults.extend(self.callbacks());
         faults.extend(self.interrupts());
@@ -206,6 +207,22 @@ impl<'a> Scene<'a> {
         }
         let text = "CPU 0 is isolated: boot interrupts and time keeping stay on it".into();
         if isolated.contains(0) { doubtful(text, None) } else { None }
+    }
+
+    /// Real-time CPUs that are offline.
+    fn offline(&self) -> Option<Fault> {
+        let cpus = offline_rt(self.facts, self.intent);
+        if cpus.is_empty() {
+            return None;
+        }
+        let control = self.facts.cpus.smt_control.value().map(String::as_str);
+        // With SMT off the kernel refuses to bring a sibling back.
+        let is_smt_off = matches!(control, Some("off" | "forceoff"));
+        let why = if is_smt_off { " (SMT is off)" } else { ": nothing is known of it" };
+        let paths = cpus.iter().map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/online"));
+        let remedy = Remedy::Write { paths: paths.collect(), value: "1".into() };
+        let text = format!("real-time {} offline{why}", text::cpus(&cpus));
+        doubtful(text, (!is_smt_off).then_some(remedy))
     }
 
     /// nohz_full against isolated.

@@ -1,6 +1,16 @@
 //! Why a load is not running, in words that name the next step.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// The next step, where a worker cannot be started because /proc is missing.
+fn without_proc(program: &Path, source: &std::io::Error) -> &'static str {
+    let is_missing = source.kind() == std::io::ErrorKind::NotFound;
+    if is_missing && program.starts_with("/proc") {
+        "; /proc is not mounted, and loads are started through it: mount -t proc proc /proc"
+    } else {
+        ""
+    }
+}
 
 /// Why a load is not running.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +41,11 @@ pub enum LoadError {
         dir: PathBuf,
     },
     /// The worker could not be started.
-    #[error("{load}: cannot start {}: {source}", program.display())]
+    #[error(
+        "{load}: cannot start {}: {source}{}",
+        program.display(),
+        without_proc(program, source)
+    )]
     Start {
         /// The load.
         load: String,

@@ -26,15 +26,16 @@ pub(super) fn pin(cpus: &CpuList) -> Result<(), String> {
         }
         wanted.set(cpu as usize);
     }
+    let plural = if cpus.len() == 1 { "" } else { "s" };
     let advice = "use CPUs that are online (/sys/devices/system/cpu/online) and that this session \
                   may use (Cpus_allowed_list in /proc/self/status)";
     sched_setaffinity(None, &wanted)
-        .map_err(|error| format!("cannot run on the load CPUs {cpus}: {error}; {advice}"))?;
+        .map_err(|error| format!("cannot run on the load CPU{plural} {cpus}: {error}; {advice}"))?;
     let given = sched_getaffinity(None).map_err(|error| format!("affinity: {error}"))?;
     if given != wanted {
         let given = (0u32..).take(CpuSet::MAX_CPU).filter(|&cpu| given.is_set(cpu as usize));
         let given = CpuList::new(given);
-        return Err(format!("load CPUs {cpus} wanted, the kernel gives {given}; {advice}"));
+        return Err(format!("load CPU{plural} {cpus} wanted, the kernel gives {given}; {advice}"));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What stands in the way: the findings, grouped by what the reader has to do about them.
 
 use maud::{Markup, html};
-use rtproof_judge::{Finding, Remedy, Report, Status};
+use rtproof_judge::{Finding, Remedy, Report, Status, units};
 
 use super::parts;
 
@@ -118,7 +118,7 @@ fn card(finding: &Finding) -> Markup {
         article class={ "finding " (class) } id={ "check-" (finding.check) } {
             h4 {
                 (parts::status_mark(finding.status)) " " code { (finding.check) }
-                @if let Some(cpus) = &finding.cpus { span.quiet { " CPUs " (cpus) } }
+                @if let Some(cpus) = &finding.cpus { span.quiet { " " (units::cpus(cpus)) } }
             }
             p.summary { (finding.summary) }
             p { (finding.why) }

@@ -146,8 +146,12 @@ fn changes(run: &Run, report: &Report) -> Markup {
     html! {
         h3 { "Moved during the run " span.count { (report.changes.len()) } }
         p {
-            "Settings that may change latency were not the same at the end: what was measured "
-            "belongs to no one setting."
+            @if report.changes.iter().all(|change| change.is_task()) {
+                "Real-time tasks came or went: not all was measured beside the same ones."
+            } @else {
+                "Settings that may change latency were not the same at the end: what was measured "
+                "belongs to no one setting."
+            }
         }
         (parts::scroll("Moved during the run", &html! {
             table {

@@ -71,7 +71,7 @@ fn ended(report: &Report) -> String {
         Some(RunEnd::Complete) => "complete".into(),
         Some(RunEnd::Interrupted { signal }) => format!("interrupted by {signal}"),
         Some(RunEnd::Aborted { why }) => format!("aborted: {why}"),
-        None => "torn: cut off, seconds are missing".into(),
+        None => format!("torn: its end was not written; {} measured", report.duration_text()),
     }
 }
 
@@ -130,8 +130,8 @@ const DEADLINE_VIEW: &str = "Every wake-up that was due; a missed one counts wit
     lateness, so that a long stall is not one sample but all that it swallowed.";
 const GROUP: &str =
     "Late wake-ups with less than ten on-time periods between them: one cause, counted once.";
-const EXPOSURE: &str =
-    "Time measured under the loads. CPUs do not add to it: what strikes one may strike all.";
+const EXPOSURE: &str = "Time from the first wake-up to the last under the loads. CPUs do not add \
+    to it: what strikes one may strike all.";
 
 fn limits(report: &Report) -> Markup {
     let unseen = format!(

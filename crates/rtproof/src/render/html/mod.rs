@@ -100,7 +100,7 @@ fn head(report: &Report) -> Markup {
 fn header(report: &Report) -> Markup {
     let machine = &report.machine;
     let kernel = machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));
-    let cpus = machine.cpus_online.map(|n| format!("{n} CPUs"));
+    let cpus = machine.cpus_online.map(|n| units::count(n as usize, "CPU"));
     let line: Vec<String> = [machine.model.clone(), machine.cpu_model.clone(), cpus, kernel]
         .into_iter()
         .flatten()
@@ -127,10 +127,10 @@ fn asked(report: &Report) -> String {
         )
     });
     format!(
-        "CPUs {}, every {}, for {}, {budget}",
-        options.cpus,
+        "{}, every {}, for {}, {budget}",
+        units::cpus(&options.cpus),
         units::ns(options.period_ns),
-        units::duration(options.duration_ns),
+        report.duration_text(),
     )
 }
 

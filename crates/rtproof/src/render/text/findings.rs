@@ -41,7 +41,7 @@ pub(super) fn summary(to: &mut dyn Write, findings: &[Finding]) -> io::Result<()
     writeln!(to, "{BOLD}Checks{BOLD:#}   {}: {}", findings.len(), parts.join(", "))
 }
 
-/// The findings that need attention, worst first; all of them with `all`.
+/// The findings that need attention, worst first; with `all` every one, and its evidence.
 pub(super) fn list(to: &mut dyn Write, findings: &[Finding], all: bool) -> io::Result<()> {
     let mut shown: Vec<&Finding> = findings
         .iter()
@@ -50,17 +50,21 @@ pub(super) fn list(to: &mut dyn Write, findings: &[Finding], all: bool) -> io::R
     shown.sort_by_key(|finding| finding.status);
     let width = shown.iter().map(|finding| finding.check.len()).max().unwrap_or(0);
     for finding in shown {
-        one(to, finding, width)?;
+        one(to, finding, width, all)?;
     }
     Ok(())
 }
 
-fn one(to: &mut dyn Write, finding: &Finding, width: usize) -> io::Result<()> {
+fn one(to: &mut dyn Write, finding: &Finding, width: usize, all: bool) -> io::Result<()> {
     let (word, style) = word(finding.status);
     let next = " ".repeat(11 + width + 2);
     let name = &finding.check;
     let first = format!("  {style}{word:<8}{style:#} {name:<width$}  ");
     wrapped(to, &first, &next, &finding.summary)?;
+    for seen in finding.evidence.iter().filter(|_| all) {
+        let text = format!("{}: {}", seen.path, seen.value);
+        wrapped(to, &format!("{next}{DIM}saw:{DIM:#} "), &format!("{next}     "), &text)?;
+    }
     for remedy in &finding.remedies {
         let text = remedy.to_string();
         wrapped(to, &format!("{next}{DIM}fix:{DIM:#} "), &format!("{next}     "), &text)?;

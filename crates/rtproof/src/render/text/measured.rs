@@ -6,7 +6,7 @@ use rtproof_host::facts::tasks::Policy;
 use rtproof_judge::{
     Report,
     report::Measured,
-    units::{self, duration, grouped, us_column},
+    units::{self, grouped, us_column},
 };
 
 use super::{BAD, BOLD, DIM, WARN, width, wrapped};
@@ -42,11 +42,11 @@ fn asked(to: &mut dyn Write, report: &Report) -> io::Result<()> {
     };
     let load: Vec<&str> = options.phases.iter().map(|phase| phase.name.as_str()).collect();
     let text = format!(
-        "CPUs {}  {policy}  period {}  load {}  {}",
-        options.cpus,
+        "{}  {policy}  period {}  load {}  {}",
+        units::cpus(&options.cpus),
         units::ns(options.period_ns),
         load.join(", then "),
-        duration(options.duration_ns),
+        report.duration_text(),
     );
     writeln!(to, "{BOLD}Measure{BOLD:#}  {text}")
 }

@@ -110,12 +110,23 @@ pub fn banner(to: &mut dyn Write, banner: Option<&str>) -> io::Result<()> {
     }
 }
 
-/// Where the files are.
+/// Where the files are, those that are there.
 ///
 /// # Errors
 /// When writing fails.
-pub fn files(to: &mut dyn Write, output: &Output) -> io::Result<()> {
-    writeln!(to, "         record {}   report {}", output.record.display(), output.html.display())
+pub fn files(
+    to: &mut dyn Write,
+    output: &Output,
+    is_sealed: bool,
+    has_report: bool,
+) -> io::Result<()> {
+    let (record, html) = (output.record.display(), output.html.display());
+    let torn = if is_sealed { "" } else { " (not sealed)" };
+    if has_report {
+        return writeln!(to, "         record {record}{torn}   report {html}");
+    }
+    writeln!(to, "         record {record}{torn}   no report was written")?;
+    writeln!(to, "         make one: rtproof report {record} --html {html}")
 }
 
 /// Most columns of text: longer lines are hard to read.

@@ -1,0 +1,154 @@
+//! A whole machine as one text file: what was asked of it and what it answered.
+//!
+//! [`Capture::take`] reads a machine as the checks do and takes down every question with its
+//! answer; a [`Root`] of a capture gives the same answers anywhere. What nobody asked is unknown
+//! and says so: it is not absent. The format is in docs/capture.md, why it is as it is in
+//! docs/adr/0006-captures-are-one-text-file.md.
+
+mod answer;
+mod escape;
+mod parse;
+mod record;
+mod redact;
+mod write;
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read},
+    sync::Arc,
+};
+
+pub(crate) use self::record::Recorder;
+use crate::{Facts, Root};
+
+/// Largest capture that is read: /proc/interrupts of the largest machines, four times.
+pub const CAPTURE_BYTES_MAX: u64 = 128 << 20;
+
+/// First line of every file, with the version of the format.
+const FIRST_LINE: &str = "rtproof capture 1";
+/// Last line: a file without it was cut off.
+const LAST_LINE: &str = "== end";
+
+/// A captured machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    origin: Origin,
+    /// Comments at the head, without their `#`.
+    about: Vec<String>,
+    /// By path, or by the name of a system call.
+    entries: BTreeMap<String, Entry>,
+}
+
+/// Where a capture was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// On the machine itself: what was absent, the machine does not have.
+    Live {
+        /// By root, who may read everything.
+        by_root: bool,
+    },
+    /// From a folder, which may hold a part of the machine.
+    Folder,
+}
+
+/// What there was under a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Entry {
+    /// A file and its bytes.
+    File(Vec<u8>),
+    /// A gzip file and the text inside.
+    Gzip(String),
+    /// The names in a folder, sorted.
+    Folder(Vec<String>),
+    /// A symbolic link and its target.
+    Link(String),
+    /// Something; nobody asked what it holds.
+    There,
+    /// Refused, with the kernel's error number.
+    Denied(i32),
+    /// Refused with an error that has no number.
+    Failed(String),
+    /// Nothing.
+    Absent,
+    /// It names the machine and was left out.
+    Redacted,
+    /// The answer to a system call.
+    Call(String),
+}
+
+/// What is wrong with a capture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {text}")]
+pub struct CaptureError {
+    /// Line, from 1.
+    pub line: usize,
+    /// What is wrong, what was expected, the next step.
+    pub text: String,
+}
+
+impl Capture {
+    /// Reads a machine as the checks do, and keeps what was asked and answered.
+    #[must_use]
+    pub fn take(root: &Root) -> Self {
+        let recorder = Arc::new(Recorder::default());
+        let facts = Facts::read(&root.recorded(Arc::clone(&recorder)));
+        let known = |reading: &crate::Reading<String>| {
+            reading.value().map_or_else(|| "?".into(), |value| escape::escape(value.as_bytes()))
+        };
+        let (kernel, cpus) = (&facts.kernel, facts.cpus.cpus.len());
+        let about = format!(
+            " Linux {} {}, CPUs online: {cpus}, captured by rtproof {}",
+            known(&kernel.release),
+            known(&kernel.arch),
+            env!("CARGO_PKG_VERSION")
+        );
+        Self { origin: root.origin(), about: vec![about], entries: recorder.entries() }
+    }
+
+    /// Reads a file. The outer error is of the reading, the inner one of what was read.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no capture.
+    pub fn read(from: impl Read) -> io::Result<Result<Self, CaptureError>> {
+        let mut bytes = Vec::new();
+        from.take(CAPTURE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        Ok(Self::parse(&bytes))
+    }
+
+    /// Where it was taken.
+    #[must_use]
+    pub const fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Number of paths and calls.
+    #[must_use]
+    pub fn entry_count(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+/// A path with one `/` between names and no dots; `..` takes the name before it away.
+fn clean(path: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    format!("/{}", names.join("/"))
+}
+
+/// Where a link leads.
+fn follow(path: &str, target: &str) -> String {
+    if target.starts_with('/') {
+        return clean(target);
+    }
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    clean(&format!("{folder}/{target}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,283 @@
+//! What names a machine, its people and its network is left out of a capture, or given another
+//! name: the same one for the same thing, so that what belongs together still does.
+//!
+//! Findings must not change by it: names of CPUs, devices, parameters and tasks stay, and of the
+//! boot parameters only values change. Deterministic, and nothing left to do the second time.
+
+mod patterns;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::patterns::Pattern;
+use super::{Capture, Entry};
+
+/// Files that hold what names this machine alone. What is read from them is a hash at most, and a
+/// hash of another text would be a machine that there is not.
+const IDENTITIES: &[&str] = &[
+    "/etc/machine-id",
+    "/proc/device-tree/serial-number",
+    "/proc/sys/kernel/random/boot_id",
+    "/sys/class/dmi/id/board_serial",
+    "/sys/class/dmi/id/chassis_serial",
+    "/sys/class/dmi/id/product_serial",
+    "/sys/class/dmi/id/product_uuid",
+];
+
+/// Files that hold a host name and nothing else.
+const HOST_NAMES: &[&str] =
+    &["/etc/hostname", "/proc/sys/kernel/domainname", "/proc/sys/kernel/hostname"];
+
+/// Host names that name nobody.
+const COMMON_HOST_NAMES: &[&str] = &["", "(none)", "localhost", "localhost.localdomain"];
+
+/// Shortest host name that is looked for elsewhere: a shorter one is part of too many words.
+const HOST_CHARS_MIN: usize = 4;
+
+/// Boot parameters whose value tells of people, places or networks; a trailing `*` is any ending.
+const PARAMETERS: &[&str] = &[
+    "BOOTIF",
+    "bond",
+    "bridge",
+    "coreos.*",
+    "cryptdevice",
+    "cryptkey",
+    "hostname",
+    "ifname",
+    "ignition.*",
+    "init",
+    "inst.*",
+    "ip",
+    "iscsi*",
+    "ks",
+    "ks*",
+    "luks*",
+    "nameserver",
+    "netconsole",
+    "netroot",
+    "nfsaddrs",
+    "nfsroot",
+    "ostree",
+    "proxy",
+    "rd.iscsi*",
+    "rd.luks*",
+    "rd.lvm*",
+    "rd.md*",
+    "rd.route",
+    "rdinit",
+    "systemd.hostname",
+    "systemd.machine_id",
+    "team",
+    "url",
+    "vlan",
+];
+
+/// New names for old ones.
+#[derive(Debug, Default)]
+struct Names {
+    new: BTreeMap<(&'static str, String), usize>,
+    /// The machine's own, where it is worth looking for.
+    hosts: BTreeSet<String>,
+}
+
+impl Capture {
+    /// Leaves out or renames what names the machine, its users and its network. Returns how many
+    /// things that were.
+    pub fn redact(&mut self) -> usize {
+        let mut names = Names::default();
+        for path in HOST_NAMES {
+            if let Some(Entry::File(bytes)) = self.entries.get(*path) {
+                let host = String::from_utf8_lossy(bytes).trim().to_owned();
+                if host.len() >= HOST_CHARS_MIN && !COMMON_HOST_NAMES.contains(&host.as_str()) {
+                    names.hosts.insert(host);
+                }
+            }
+        }
+        let mut left_out = 0;
+        let entries = std::mem::take(&mut self.entries);
+        for (path, entry) in entries {
+            let entry = match entry {
+                Entry::File(_) if IDENTITIES.contains(&path.as_str()) => {
+                    left_out += 1;
+                    Entry::Redacted
+                }
+                entry => names.entry(&path, entry),
+            };
+            self.entries.insert(names.free(&path), entry);
+        }
+        left_out + names.new.len()
+    }
+}
+
+impl Names {
+    fn name(&mut self, kind: &'static str, old: &str) -> String {
+        if is_new_name(old) {
+            return old.to_owned();
+        }
+        let next = 1 + self.new.keys().filter(|(known, _)| *known == kind).count();
+        let number = *self.new.entry((kind, old.to_lowercase())).or_insert(next);
+        format!("{kind}-{number}")
+    }
+
+    fn entry(&mut self, path: &str, entry: Entry) -> Entry {
+        match entry {
+            Entry::File(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => Entry::File(self.file(path, &text).into_bytes()),
+                Err(error) => Entry::File(error.into_bytes()),
+            },
+            Entry::Gzip(text) => Entry::Gzip(self.known(&text)),
+            Entry::Folder(names) => {
+                let names: BTreeSet<String> = names.iter().map(|name| self.free(name)).collect();
+                Entry::Folder(names.into_iter().collect())
+            }
+            Entry::Link(target) => Entry::Link(self.free(&target)),
+            Entry::Call(answer) => Entry::Call(self.known(&answer)),
+            entry => entry,
+        }
+    }
+
+    fn file(&mut self, path: &str, text: &str) -> String {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        match path {
+            _ if HOST_NAMES.contains(&path) => match text.trim() {
+                host if COMMON_HOST_NAMES.contains(&host) => text.to_owned(),
+                host => text.replace(host, &self.name("host", host)),
+            },
+            "/proc/cmdline" => self.parameters(text),
+            "/proc/version" => self.builder(text),
+            "/proc/cpuinfo" => serial_left_out(&self.known(text)),
+            "/proc/stat" | "/proc/interrupts" | "/proc/meminfo" => self.known(text),
+            _ if name == "environ" => container_alone(text),
+            _ if name == "stat" => addresses_left_out(text),
+            _ => self.free(text),
+        }
+    }
+
+    /// Text that the kernel writes: what is recognised by its form.
+    fn known(&mut self, text: &str) -> String {
+        self.replaced(text, false)
+    }
+
+    /// Text that people write, which may hold the host name as well.
+    fn free(&mut self, text: &str) -> String {
+        self.replaced(text, true)
+    }
+
+    fn replaced(&mut self, text: &str, with_hosts: bool) -> String {
+        let hosts = if with_hosts { self.hosts.clone() } else { BTreeSet::new() };
+        let mut new = String::with_capacity(text.len());
+        let mut rest = 0;
+        let mut at = 0;
+        while at < text.len() {
+            match patterns::at(text, at, &hosts) {
+                Some(Pattern { kind, from, to }) => {
+                    new += &text[rest..from];
+                    new += &self.name(kind, &text[from..to]);
+                    (rest, at) = (to, to);
+                }
+                None => at += text[at..].chars().next().map_or(1, char::len_utf8),
+            }
+        }
+        new + &text[rest..]
+    }
+
+    /// The boot line. What follows `--` are arguments of the first process.
+    fn parameters(&mut self, line: &str) -> String {
+        let mut new = Vec::new();
+        for word in split_unquoted(line.trim_end()) {
+            if word == "--" {
+                new.push("-- left-out".to_owned());
+                break;
+            }
+            let sensitive = |key: &str| {
+                PARAMETERS.iter().any(|known| match known.strip_suffix('*') {
+                    Some(start) => key.starts_with(start),
+                    None => key == *known,
+                })
+            };
+            new.push(match word.split_once('=') {
+                Some((key, value)) if sensitive(key) && !value.is_empty() => {
+                    format!("{key}={}", self.name("value", value))
+                }
+                Some((key, value)) if value.contains("://") => {
+                    format!("{key}={}", self.name("value", value))
+                }
+                Some((key, value)) => format!("{key}={}", self.free(value)),
+                None => word.to_owned(),
+            });
+        }
+        new.join(" ") + &line[line.trim_end().len()..]
+    }
+
+    /// `Linux version 6.1.0 (user@host) (gcc ...) #1 ...`.
+    fn builder(&mut self, text: &str) -> String {
+        let parts = text.split_once(" (").and_then(|(before, rest)| {
+            let (who, after) = rest.split_once(')')?;
+            let (user, host) = who.split_once('@')?;
+            Some((before, user, host, after))
+        });
+        match parts {
+            Some((before, user, host, after)) => {
+                let (user, host) = (self.name("user", user), self.name("host", host));
+                format!("{before} ({user}@{host}){}", self.known(after))
+            }
+            None => self.known(text),
+        }
+    }
+}
+
+/// Whether this was given here, so that nothing changes the second time.
+fn is_new_name(text: &str) -> bool {
+    let kinds = ["host", "id", "ip", "label", "mac", "user", "uuid", "value"];
+    text.rsplit_once('-').is_some_and(|(kind, number)| {
+        kinds.contains(&kind) && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Words of a boot line; quotes hold white space together.
+fn split_unquoted(line: &str) -> Vec<&str> {
+    let mut is_quoted = false;
+    let between_words = |c: char| {
+        is_quoted ^= c == '"';
+        c.is_whitespace() && !is_quoted
+    };
+    line.split(between_words).filter(|word| !word.is_empty()).collect()
+}
+
+/// The board's number of a Raspberry Pi and others: `Serial : 10000000abcd`.
+fn serial_left_out(text: &str) -> String {
+    let line = |line: &str| match line.split_once(':') {
+        Some((key, _)) if key.trim() == "Serial" => format!("{key}: left-out"),
+        _ => line.to_owned(),
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Of an environment only the name of the container is read; the rest is nobody's business.
+fn container_alone(text: &str) -> String {
+    let kept = text.split('\0').filter(|variable| variable.starts_with("container="));
+    kept.map(|variable| format!("{variable}\0")).collect()
+}
+
+/// Addresses of memory in /proc/PID/stat (fields 26 to 30, 35 and 45 to 51 of proc(5)): they change
+/// at every start and tell an attacker where things are.
+fn addresses_left_out(text: &str) -> String {
+    let Some((head, tail)) = text.rsplit_once(')') else {
+        return text.to_owned();
+    };
+    let field = |(at, field)| match at + 2 {
+        26..=30 | 35 | 45..=51 if field != "\n" => {
+            if str::ends_with(field, '\n') {
+                "0\n"
+            } else {
+                "0"
+            }
+        }
+        _ => field,
+    };
+    // The text between `)` and field 3 is empty, so that field N is the part N - 2.
+    let fields: Vec<&str> = tail.split(' ').enumerate().map(field).collect();
+    format!("{head}){}", fields.join(" "))
+}
+
+#[cfg(test)]
+mod tests;

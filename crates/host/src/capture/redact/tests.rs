@@ -1,0 +1,98 @@
+//! Tests of what is left out and renamed.
+
+use super::*;
+use crate::capture::Origin;
+
+fn capture(files: &[(&str, &str)]) -> Capture {
+    let entry = |(path, text): &(&str, &str)| ((*path).to_owned(), Entry::File((*text).into()));
+    Capture {
+        origin: Origin::Live { by_root: true },
+        about: Vec::new(),
+        entries: files.iter().map(entry).collect(),
+    }
+}
+
+#[track_caller]
+fn redacted(path: &str, text: &str, expected: &str) {
+    let mut capture = capture(&[("/proc/sys/kernel/hostname", "robot7\n"), (path, text)]);
+    capture.redact();
+    assert_eq!(capture.bytes("/proc/sys/kernel/hostname").unwrap(), b"host-1\n");
+    let found = String::from_utf8(capture.bytes(path).unwrap()).unwrap();
+    assert_eq!(found, expected);
+    let once = capture.clone();
+    assert_eq!(capture.redact(), 0, "nothing left to do");
+    assert_eq!(capture, once);
+}
+
+#[test]
+fn boot_parameters_keep_their_names() {
+    redacted(
+        "/proc/cmdline",
+        "BOOT_IMAGE=/vmlinuz-5.15.0-200.131.27.1.el8uek root=UUID=0a1b2c3d-0001-0002-0003-0123456789ab ro \
+         resume=PARTUUID=ABCD-1234 isolcpus=managed_irq,domain,2-3 nohz_full=2-3 console=ttyS0,115200n8 \
+         ip=10.0.0.2::10.0.0.1:255.255.255.0:robot7:eth0:off rd.luks.uuid=luks-1 foo=robot7 \
+         dyndbg=\"file a.c +p\" log=10.1.2.3:514 z=https://a/b -- --secret 1\n",
+        "BOOT_IMAGE=/vmlinuz-5.15.0-200.131.27.1.el8uek root=UUID=uuid-1 ro \
+         resume=PARTUUID=uuid-2 isolcpus=managed_irq,domain,2-3 nohz_full=2-3 console=ttyS0,115200n8 \
+         ip=value-1 rd.luks.uuid=value-2 foo=host-1 \
+         dyndbg=\"file a.c +p\" log=ip-1:514 z=value-3 -- left-out\n",
+    );
+}
+
+#[test]
+fn addresses_and_ids() {
+    redacted(
+        "/etc/x",
+        "aa:bb:cc:dd:ee:0f AA:BB:CC:DD:EE:0F 01-aa-bb-cc-dd-ee-ff enx001122334455\n\
+         10.0.0.1, 10.0.0.1:80 fe80::1%eth0 [2001:db8::7]:22 /home/alice/swap /dev/vg-robot7/swap\n\
+         /docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef LABEL=DATA\n",
+        "mac-1 mac-1 mac-2 enxmac-3\n\
+         ip-1, ip-1:80 ip-2%eth0 [ip-3]:22 /home/user-1/swap /dev/vg-host-1/swap\n\
+         /docker/id-1 LABEL=label-1\n",
+    );
+}
+
+#[test]
+fn what_only_looks_alike_stays() {
+    for text in [
+        "CONFIG_EVM_ATTR_FSUUID=y\nCONFIG_X_UUID=y\n",
+        "0::/init.scope\n12:34:56 ::1 :: 0000:00:1f.2-edge\n",
+        "Cpus_allowed:\tffffffff,ffffffff\nCapEff:\t000001ffffffffff\n",
+        "6.1.0-40 4.18.0-305.10.2.el8 1.2.3.4.5 256.1.1.1 robot70 vm.robot7\n",
+        "user@1000.service getty@tty1.service dev-disk-by\\x2duuid.swap\n",
+    ] {
+        redacted("/proc/self/status", text, text);
+    }
+}
+
+#[test]
+fn files_with_people_or_the_machine_in_them() {
+    redacted(
+        "/proc/version",
+        "Linux version 6.1.0 (eve@buildhost) (gcc 12) #1 SMP\n",
+        "Linux version 6.1.0 (user-1@host-2) (gcc 12) #1 SMP\n",
+    );
+    redacted("/proc/1/environ", "HOME=/\0container=lxc\0TOKEN=x\0", "container=lxc\0");
+    redacted(
+        "/proc/cpuinfo",
+        "Model\t: Pi\nSerial\t\t: 10000000abcd\n",
+        "Model\t: Pi\nSerial\t\t: left-out\n",
+    );
+    let numbers: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
+    let stat = format!("1 (a) b) {}\n", numbers.join(" "));
+    let mut capture = capture(&[("/proc/1/stat", &stat)]);
+    capture.redact();
+    let found = String::from_utf8(capture.bytes("/proc/1/stat").unwrap()).unwrap();
+    let tail = "24 25 0 0 0 0 0 31 32 33 34 0 36 37 38 39 40 41 42 43 44 0 0 0 0 0 0 0 52\n";
+    assert!(found.starts_with("1 (a) b) 3 4 ") && found.ends_with(tail), "{found}");
+}
+
+#[test]
+fn identities_are_left_out_and_unknown() {
+    let mut capture =
+        capture(&[("/etc/machine-id", "abcdef\n"), ("/proc/sys/kernel/hostname", "vm\n")]);
+    assert_eq!(capture.redact(), 2);
+    let facts = crate::Facts::read(&crate::Root::captured(capture));
+    assert!(facts.identity.machine_id.value().is_none());
+    assert_eq!(facts.identity.hostname.value().map(String::as_str), Some("host-1"));
+}

@@ -1,0 +1,140 @@
+//! `rtproof capture`: the machine as one text file, to be checked elsewhere, compared and kept.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use rtproof_host::{
+    Capture,
+    capture::{CAPTURE_BYTES_MAX, Origin},
+};
+use serde::Serialize;
+
+use super::check::open_root;
+use crate::{
+    exit,
+    render::{file, text::Text},
+};
+
+/// Version of the JSON form.
+const SCHEMA: &str = "rtproof/capture/1";
+
+/// Arguments of `capture`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Host names, users, network addresses, serial numbers and ids are replaced or left out; look at the
+file before you give it away, all the same.
+
+Examples:
+  rtproof capture machine.txt
+  rtproof check --root machine.txt
+  ssh plc7 rtproof capture - > plc7.txt")]
+pub struct Args {
+    /// File to write; `-` for stdout
+    pub file: PathBuf,
+
+    /// Capture a captured machine: a folder with its /proc, /sys ..., or a file
+    #[arg(long, value_name = "PATH")]
+    pub root: Option<PathBuf>,
+
+    /// Replace a file that is there
+    #[arg(long)]
+    pub force: bool,
+
+    /// Keep names, addresses and ids as they are
+    #[arg(long)]
+    pub raw: bool,
+
+    /// Print what was captured as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The JSON form: what was captured.
+#[derive(Debug, Serialize)]
+struct Captured<'a> {
+    schema: &'static str,
+    file: &'a Path,
+    /// On the machine itself, or from a folder.
+    from: &'static str,
+    entries: usize,
+    bytes: usize,
+    /// Names replaced or left out; `null`: kept.
+    redacted: Option<usize>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Usage: a root that is no machine, JSON and the capture both on stdout. Else a file that is there
+/// or cannot be written.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let to_stdout = args.file == Path::new("-");
+    if to_stdout && args.json {
+        return Err(exit::usage(
+            "--json and `-` both write to stdout: name a file, or leave --json",
+        ));
+    }
+    let root = open_root(args.root.as_deref())?;
+    if !to_stdout {
+        check_free(&args.file, args.force)?;
+    }
+    let mut capture = Capture::take(&root);
+    let redacted = (!args.raw).then(|| capture.redact());
+    let text = capture.to_text();
+    anyhow::ensure!(
+        text.len() as u64 <= CAPTURE_BYTES_MAX,
+        "the capture has {} bytes, at most {CAPTURE_BYTES_MAX} could be read again; check this \
+         machine in place",
+        text.len()
+    );
+    if to_stdout {
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            // A reader that has seen enough is not an error.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            written => written.context("stdout: the capture cannot be written")?,
+        }
+    } else {
+        file::write_whole(&args.file, |to| Ok(to.write_all(text.as_bytes())?))
+            .with_context(|| format!("{}: the capture cannot be written", args.file.display()))?;
+    }
+    let captured = Captured {
+        schema: SCHEMA,
+        file: &args.file,
+        from: match capture.origin() {
+            Origin::Live { .. } => "live",
+            Origin::Folder => "folder",
+        },
+        entries: capture.entry_count(),
+        bytes: text.len(),
+        redacted,
+    };
+    // Progress that cannot be shown is no reason to fail.
+    let _ = tell(&captured);
+    Text::new(args.json).print_json(&captured)?;
+    Ok(exit::ACCEPTED)
+}
+
+/// A capture may be evidence: it is not replaced without being asked for. Pipes and terminals are.
+fn check_free(path: &Path, force: bool) -> anyhow::Result<()> {
+    anyhow::ensure!(!path.is_dir(), "{}: a folder; name a file in it", path.display());
+    anyhow::ensure!(
+        force || !path.is_file(),
+        "{}: is there already; name another file, or replace it with --force",
+        path.display()
+    );
+    Ok(())
+}
+
+fn tell(captured: &Captured<'_>) -> io::Result<()> {
+    let Captured { file, entries, bytes, redacted, .. } = captured;
+    let file = if *file == Path::new("-") { "stdout".into() } else { file.display().to_string() };
+    let names = match redacted {
+        Some(number) => format!("{number} names replaced or left out"),
+        None => "names kept".to_owned(),
+    };
+    writeln!(anstream::stderr().lock(), "{file}: {entries} entries, {bytes} bytes; {names}")
+}

@@ -1,0 +1,257 @@
+//! Every reading command on every captured machine, compared with what it said before; and the way
+//! there: capture this machine, check the capture.
+//!
+//! To add a machine, put the file of `rtproof capture` into fixtures/machines; to accept what the
+//! commands say, run with `SNAPSHOTS=overwrite`.
+
+#![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
+
+mod support;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Output, Stdio},
+};
+
+use rtproof_host::Capture;
+use serde_json::Value;
+use snapbox::{Assert, Data};
+use support::{ACCEPTED, FAILED, USAGE, code, expect_code, files, folder, run, stderr, stdout};
+
+/// Largest machine: a repository is cloned in a second. fixtures/machines/README.md says how to
+/// make one small.
+const BYTES_MAX: u64 = 180_000;
+
+/// The captured machines, without the snapshots beside them.
+fn machines() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");
+    let mut all = files(&folder, ".txt");
+    all.retain(|path| !path.to_string_lossy().ends_with(".check.txt"));
+    assert!(!all.is_empty(), "{}: no machines", folder.display());
+    all
+}
+
+fn check(machine: &Path, more: &[&str]) -> Output {
+    let mut args = vec!["check", "--root", machine.to_str().expect("UTF-8")];
+    args.extend(more);
+    run(Path::new("/"), &args)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(output), stderr(output)))
+}
+
+/// Compares text with a snapshot beside the machine, or writes it.
+fn assert_snapshot(machine: &Path, ending: &str, text: &str) {
+    let text = text.replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
+    let snapshot = Data::read_from(&machine.with_extension(ending), None).raw();
+    let assert = Assert::new().action_env("SNAPSHOTS").normalize_paths(false);
+    assert.eq(Data::text(text).raw(), snapshot);
+}
+
+#[test]
+fn every_command_says_what_it_said_before() {
+    for machine in machines() {
+        let mut text = String::new();
+        for more in [&[][..], &["--all"]] {
+            let output = check(&machine, more);
+            assert!([0, 2, 3].contains(&code(&output)), "{}", stderr(&output));
+            assert!(output.stderr.is_empty(), "{}", stderr(&output));
+            let words = ["rtproof check"].iter().chain(more).copied().collect::<Vec<_>>().join(" ");
+            text += &format!("$ {words}\n{}exit code {}\n\n", stdout(&output), code(&output));
+        }
+        assert_snapshot(&machine, "check.txt", text.trim_end());
+        let output = check(&machine, &["--json"]);
+        assert!(text.contains(&format!("exit code {}", code(&output))));
+        let findings = json(&output)["findings"].clone();
+        let all = findings.as_array().map_or(0, Vec::len);
+        assert!(text.contains(&format!("Checks   {all}: ")), "{}", machine.display());
+        assert_snapshot(&machine, "check.json", &stdout(&output));
+    }
+}
+
+#[test]
+fn every_machine_is_in_the_form_that_is_written() {
+    for machine in machines() {
+        let name = machine.display();
+        let text = fs::read_to_string(&machine).expect("UTF-8");
+        let capture = Capture::parse(text.as_bytes());
+        let mut capture = capture.unwrap_or_else(|error| panic!("{name}:{error}"));
+        assert_eq!(capture.to_text(), text, "{name}");
+        assert_eq!(capture.redact(), 0, "{name}: made with --raw?");
+        assert_eq!(capture.to_text(), text, "{name}");
+        assert!(
+            text.len() as u64 <= BYTES_MAX,
+            "{name}: {} bytes; see README.md there",
+            text.len()
+        );
+    }
+}
+
+/// What names a machine, found another way than the redaction finds it.
+fn leaks(text: &str) -> Vec<&str> {
+    let is_hex = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_mac = |word: &str, between: char| {
+        let parts: Vec<&str> = word.split(between).collect();
+        parts.len() >= 6 && parts.iter().all(|part| part.len() == 2 && is_hex(part))
+    };
+    let is_ip = |word: &str| {
+        let parts: Vec<&str> = word.split('.').collect();
+        parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok())
+    };
+    let is_uuid = |word: &str| {
+        let lengths: Vec<usize> = word.split('-').map(str::len).collect();
+        lengths == [8, 4, 4, 4, 12] && word.split('-').all(is_hex)
+    };
+    let is_id = |word: &str| word.len() >= 32 && is_hex(word);
+    let is_home = |word: &str| word.contains("/home/") && !word.contains("/home/user-");
+    let words = |stop: fn(char) -> bool| text.split(stop).filter(|word| !word.is_empty());
+    let mut found: Vec<&str> = words(|c| !c.is_ascii_hexdigit() && c != ':')
+        .filter(|word| is_mac(word.trim_matches(':'), ':'))
+        .collect();
+    found.extend(
+        words(|c| !c.is_ascii_hexdigit() && c != '-')
+            .filter(|word| is_mac(word, '-') || is_uuid(word.trim_matches('-')) || is_id(word)),
+    );
+    found.extend(words(|c| !c.is_ascii_digit() && c != '.').filter(|word| is_ip(word)));
+    found.extend(words(char::is_whitespace).filter(|word| is_home(word)));
+    found
+}
+
+#[test]
+fn no_machine_tells_whose_it_is() {
+    let all = "a=52:54:00:12:34:56 01-52-54-00-12-34-56 10.0.0.1/24 (0a1b2c3d-0001-0002-0003-0123456789ab) \
+               0123456789abcdef0123456789abcdef /home/eve/x 12:34:56 ffffffff,ffffffff 6.1.0-50";
+    assert_eq!(leaks(all).len(), 6, "{:?}", leaks(all));
+    for machine in machines() {
+        let text = fs::read_to_string(&machine).expect("UTF-8");
+        assert_eq!(leaks(&text), [""; 0], "{}", machine.display());
+        for identity in ["machine-id", "product_uuid", "boot_id", "serial-number"] {
+            let heads =
+                text.lines().filter(|line| line.starts_with("== ") && line.contains(identity));
+            for head in heads {
+                let is_empty = ["redacted", "absent", "denied", "there"];
+                assert!(is_empty.iter().any(|kind| head.ends_with(kind)), "{head}");
+            }
+        }
+        let host = text.split_once("== /proc/sys/kernel/hostname file\n|");
+        assert!(
+            host.is_none_or(|(_, name)| name.starts_with("host-") || name.starts_with("(none)"))
+        );
+    }
+}
+
+#[test]
+fn a_capture_of_this_machine_has_its_findings() {
+    let folder = folder();
+    let live = || json(&run(folder.path(), &["check", "--json"]));
+    let before = live();
+    for more in [&[][..], &["--raw"]] {
+        let file = folder.path().join(format!("machine{}.txt", more.len()));
+        let mut args = vec!["capture", file.to_str().expect("UTF-8")];
+        args.extend(more);
+        let output = run(folder.path(), &args);
+        expect_code(&output, ACCEPTED);
+        assert!(output.stdout.is_empty() && stderr(&output).contains(" entries, "));
+        let captured = json(&check(&file, &["--json"]));
+        let after = live();
+        let list = |audit: &Value| audit["findings"].as_array().expect("findings").clone();
+        assert_eq!(list(&captured).len(), list(&before).len());
+        for (index, finding) in list(&captured).iter().enumerate() {
+            // Interrupts fire and tasks come and go between the runs.
+            let same = *finding == list(&before)[index] || *finding == list(&after)[index];
+            assert!(same, "captured {finding:#}\nlive {:#}", list(&after)[index]);
+        }
+        let text = fs::read_to_string(&file).expect("the capture");
+        let capture = Capture::parse(text.as_bytes()).expect("it can be read");
+        assert_eq!(capture.to_text(), text);
+        if more.is_empty() {
+            assert_eq!(leaks(&text), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn captures_are_written_whole_and_never_over_another() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let capture = |args: &[&str]| {
+        let args: Vec<&str> = ["capture"].iter().chain(args).copied().collect();
+        run(folder.path(), &args)
+    };
+    expect_code(&capture(&["a.txt"]), ACCEPTED);
+    let first = fs::read(path("a.txt")).expect("the capture");
+    let again = capture(&["a.txt"]);
+    expect_code(&again, FAILED);
+    assert!(stderr(&again).contains("a.txt") && stderr(&again).contains("--force"));
+    assert_eq!(fs::read(path("a.txt")).expect("still there"), first);
+    // A capture of the capture is the capture.
+    let output = capture(&["a.txt", "--force", "--json", "--root", "a.txt"]);
+    expect_code(&output, ACCEPTED);
+    assert_eq!(fs::read(path("a.txt")).expect("the capture"), first);
+    let summary = json(&output);
+    assert_eq!(summary["bytes"], first.len());
+    assert_eq!(
+        (&summary["from"], &summary["schema"]),
+        (&"live".into(), &"rtproof/capture/1".into())
+    );
+    let output = capture(&["-", "--root", "a.txt"]);
+    expect_code(&output, ACCEPTED);
+    assert_eq!(output.stdout, first);
+    expect_code(&capture(&["-", "--json"]), USAGE);
+    for target in [".", "no/such/folder/file", "/proc/machine.txt"] {
+        let output = capture(&[target]);
+        expect_code(&output, FAILED);
+        assert!(stderr(&output).contains(target), "{}", stderr(&output));
+    }
+    expect_code(&capture(&["/dev/null"]), ACCEPTED);
+    let output = capture(&["b.txt", "--root", "missing"]);
+    expect_code(&output, USAGE);
+    assert!(stderr(&output).contains("missing"));
+    assert_eq!(files(folder.path(), "").len(), 1, "nothing is left behind");
+}
+
+#[test]
+fn files_that_are_no_capture_are_refused_with_the_line() {
+    let folder = folder();
+    for (text, says) in [
+        (&b""[..], ":1: "),
+        (b"\x7fELF\0\xff", "rtproof capture FILE"),
+        (b"rtproof capture 2\n", "another version"),
+        (b"rtproof capture 1\nfrom folder\n== /a file\n|b\n", ":5: cut off"),
+        (b"rtproof capture 1\nfrom folder\n== /a file\nb\n== end\n", ":4: expected"),
+    ] {
+        fs::write(folder.path().join("odd.txt"), text).expect("a file");
+        for args in [&["check", "--root", "odd.txt"][..], &["capture", "-", "--root", "odd.txt"]] {
+            let output = run(folder.path(), args);
+            expect_code(&output, USAGE);
+            let error = stderr(&output);
+            assert!(error.contains("odd.txt:") && error.contains(says), "{says}: {error}");
+            assert!(output.stdout.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_folder_is_captured_and_a_pipe_is_read() {
+    let folder = folder();
+    let machine = folder.path().join("machine");
+    fs::create_dir_all(machine.join("proc/sys/kernel")).expect("a folder");
+    fs::write(machine.join("proc/sys/kernel/sched_rt_runtime_us"), "950000\n").expect("a file");
+    let output = run(folder.path(), &["capture", "-", "--root", "machine"]);
+    expect_code(&output, ACCEPTED);
+    let text = stdout(&output);
+    assert!(
+        text.contains("\nfrom folder\n") && text.contains("sched_rt_runtime_us file\n|950000\n")
+    );
+    let mut check = support::command(folder.path(), &["check", "--json", "--root", "/dev/stdin"]);
+    let mut child = check.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut stdin = child.stdin.take().expect("stdin");
+    std::io::Write::write_all(&mut stdin, text.as_bytes()).expect("it reads");
+    drop(stdin);
+    let piped = child.wait_with_output().expect("it ends");
+    let direct = run(folder.path(), &["check", "--json", "--root", "machine"]);
+    assert_eq!((code(&piped), json(&piped)), (code(&direct), json(&direct)));
+}
