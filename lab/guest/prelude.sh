@@ -8,6 +8,7 @@ chmod 1777 /tmp
 cp /host/bin/* /tmp/bin/
 cp /host/bin/lab-plant /tmp/bin/multipathd
 chmod 755 /tmp/bin/*
+[ -d /host/root ] && cp -R /host/root/. /
 cd /tmp
 hostname lab
 

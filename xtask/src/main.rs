@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 mod deny;
+mod lab;
 mod metadata;
 mod notices;
 #[cfg(feature = "reference")]
@@ -45,6 +46,13 @@ enum Job {
         /// Folder to write to.
         folder: std::path::PathBuf,
     },
+    /// Real kernels under QEMU that run rtproof: run, list, shell, cache.
+    #[command(disable_help_flag = true)]
+    Lab {
+        /// What the lab is told; `cargo xtask lab --help` says what there is.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Print the licences of every crate that is in the binary.
     Notices,
 }
@@ -57,6 +65,7 @@ fn main() -> Result<ExitCode> {
         Job::Reference { check } => reference::run(check),
         #[cfg(feature = "reference")]
         Job::DistFiles { folder } => reference::dist_files(&folder),
+        Job::Lab { arguments } => lab::run(&arguments),
         Job::Notices => notices::run(),
     }
 }

@@ -1,0 +1,36 @@
+//! CLOCK_MONOTONIC in nanoseconds: the clock of all truths, and of the measured threads.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::{
+    thread::{ClockId, clock_nanosleep_absolute},
+    time::{Timespec, clock_gettime},
+};
+
+/// A second.
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+/// A millisecond.
+pub(crate) const MS_NS: u64 = 1_000_000;
+
+/// Now.
+pub(crate) fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * SECOND_NS + now.tv_nsec.unsigned_abs()
+}
+
+/// Sleeps; returns early when it is to stop.
+pub(crate) fn sleep_until(at_ns: u64, stop: &AtomicBool) {
+    let at = Timespec {
+        tv_sec: (at_ns / SECOND_NS).cast_signed(),
+        tv_nsec: (at_ns % SECOND_NS).cast_signed(),
+    };
+    while !stop.load(Ordering::Relaxed) && now_ns() < at_ns {
+        // EINTR: a signal, which may have set `stop`.
+        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &at);
+    }
+}
+
+/// Sleeps, whatever comes.
+pub(crate) fn sleep(ns: u64) {
+    sleep_until(now_ns() + ns, &AtomicBool::new(false));
+}

@@ -1,0 +1,68 @@
+//! Busy for some time in every period: the rogue daemon, a neighbour of equal priority, a hog.
+
+use crate::{
+    Failure,
+    args::Args,
+    clock::now_ns,
+    occurrences::Occurrences,
+    policy,
+    run::{Frame, Run},
+    truth::Truth,
+};
+
+/// Longer between two looks at the clock: something else has run.
+const GAP_NS: u64 = 1_000_000;
+
+/// `--busy` in every `--every`.
+pub(super) fn burst(frame: Frame, args: &Args) -> Result<(), Failure> {
+    let busy_ns = args.needed_ns("busy").map_err(Failure::Usage)?;
+    let every_ns = args.needed_ns("every").map_err(Failure::Usage)?;
+    if every_ns < busy_ns {
+        return Err(Failure::Usage("--every: not shorter than --busy".into()));
+    }
+    frame.run("burst", args, |run, truth| {
+        bursts(run, truth, busy_ns, every_ns);
+        Ok(())
+    })
+}
+
+/// A hog; the gaps in its own time are the throttling.
+pub(super) fn throttle(frame: Frame, args: &Args) -> Result<(), Failure> {
+    frame.run("throttle", args, |run, truth| {
+        let whole_ns = run.end_ns - run.begin_ns;
+        bursts(run, truth, whole_ns, whole_ns);
+        Ok(())
+    })
+}
+
+fn bursts(run: &Run, truth: &mut Truth, busy_ns: u64, every_ns: u64) {
+    let room = (run.end_ns - run.begin_ns).div_ceil(every_ns);
+    let mut all = Occurrences::with_room(room);
+    let mut gaps = Occurrences::with_room(10_000);
+    let mut due_ns = run.begin_ns;
+    while due_ns < run.end_ns && !run.is_over() {
+        run.sleep_until(due_ns);
+        let begin_ns = now_ns();
+        let until_ns = (begin_ns + busy_ns).min(run.end_ns);
+        let end_ns = spin(run, begin_ns, until_ns, &mut gaps);
+        all.add(begin_ns, end_ns);
+        // Periods that have passed meanwhile are left out.
+        due_ns += every_ns * (end_ns.saturating_sub(due_ns) / every_ns).max(1);
+    }
+    policy::lower();
+    all.tell(truth);
+    truth.set("gaps", gaps.list());
+}
+
+/// Burns the CPU; books when it was not its own.
+pub(super) fn spin(run: &Run, begin_ns: u64, until_ns: u64, gaps: &mut Occurrences) -> u64 {
+    let mut last_ns = begin_ns;
+    while last_ns < until_ns && !run.is_stopped() {
+        let now_ns = now_ns();
+        if now_ns - last_ns > GAP_NS {
+            gaps.add(last_ns, now_ns);
+        }
+        last_ns = now_ns;
+    }
+    last_ns
+}

@@ -1,0 +1,41 @@
+//! The plants by name.
+
+use crate::{
+    Failure,
+    args::Args,
+    policy::Policy,
+    run::{self, Frame},
+};
+
+mod burst;
+mod clock_step;
+mod fill_disk;
+mod fork;
+mod irq;
+mod memory;
+mod module;
+mod offline;
+mod quota;
+mod softirq;
+
+/// Runs one.
+pub(crate) fn run(plant: &str, args: &Args) -> Result<(), Failure> {
+    let plain = Frame::PLAIN;
+    match plant {
+        "burst" => burst::burst(plain, args),
+        "throttle" => burst::throttle(Frame { policy: Policy::Fifo(10), ..plain }, args),
+        "softirq" => plain.run(plant, args, softirq::flood),
+        "irq" => irq::irq(plain, args),
+        "memory" => memory::memory(plain, args),
+        "fork" => plain.run(plant, args, fork::fork),
+        "clock-step" => clock_step::clock_step(plain, args),
+        "fill-disk" => fill_disk::fill_disk(plain, args),
+        "offline" => offline::offline(Frame { pins: false, ..plain }, args),
+        "quota" => quota::quota(Frame { joins: false, ..plain }, args),
+        "module" => module::module(Frame { pins: false, ..plain }, args),
+        "wait-for" => run::wait_for(args),
+        // Started by `fork`: the shortest process there is.
+        fork::NOTHING => Ok(()),
+        _ => Err(Failure::Usage("no such plant".into())),
+    }
+}

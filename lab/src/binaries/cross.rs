@@ -1,0 +1,265 @@
+//! A compiler for aarch64 out of Debian's packages, unpacked into the cache: nothing is installed,
+//! and a toolchain of rustup on the same machine is not disturbed.
+//!
+//! Debian builds its standard library for aarch64 with its own rustc, and only that rustc can use
+//! it: the workspace's cargo runs it, unless the workspace's toolchain has the target.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+use sha2::{Digest, Sha256};
+
+use super::{elf, pins};
+use crate::{
+    cache::Cache,
+    deb,
+    fetch::{Newest, Package, fetch_set, hex},
+    kernels::Arch,
+};
+
+/// Cache kind of the unpacked compilers.
+const KIND: &str = "cross";
+
+/// Changes when the folder is laid out differently.
+const LAYOUT: &str = "1";
+
+/// Members of the packages that are needed: no documents, no link-time optimiser.
+const MEMBERS: &[&str] = &[
+    "./lib/x86_64-linux-gnu/*",
+    "./usr/aarch64-linux-gnu/*",
+    "./usr/bin/aarch64-linux-gnu-ar",
+    "./usr/bin/aarch64-linux-gnu-as",
+    "./usr/bin/aarch64-linux-gnu-gcc-12",
+    "./usr/bin/aarch64-linux-gnu-ld*",
+    "./usr/bin/rustc",
+    "./usr/lib/gcc-cross/aarch64-linux-gnu/12/cc1",
+    "./usr/lib/gcc-cross/aarch64-linux-gnu/12/collect2",
+    "./usr/lib/gcc-cross/aarch64-linux-gnu/12/crt*",
+    "./usr/lib/gcc-cross/aarch64-linux-gnu/12/include*",
+    "./usr/lib/gcc-cross/aarch64-linux-gnu/12/libgcc*",
+    "./usr/lib/rustlib/*",
+    "./usr/lib/x86_64-linux-gnu/*",
+];
+
+/// Its wrappers find the rest from where they are, for the folder is made elsewhere and then moved.
+/// The assembler and the linker that gcc starts need the same libraries.
+const GCC: &str = r#"#!/bin/sh
+root=${0%/*}/..
+LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
+export LD_LIBRARY_PATH
+exec "$root/usr/bin/aarch64-linux-gnu-PROGRAM" OPTIONS "$@"
+"#;
+
+/// There is no link-time optimiser, so there is no plugin for it.
+const GCC_OPTIONS: &str = "--sysroot=\"$root\" -fno-use-linker-plugin ";
+
+/// rustc also starts this machine's own linker, which must not see these libraries: they are handed
+/// to the loader, not left in the environment.
+const RUSTC: &str = r#"#!/bin/sh
+root=${0%/*}/..
+libraries=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
+exec /lib64/ld-linux-x86-64.so.2 --library-path "$libraries" \
+    "$root/usr/bin/rustc" --sysroot "$root/usr" "$@"
+"#;
+
+/// An unpacked compiler.
+#[derive(Debug)]
+pub(super) struct Cross {
+    bin: PathBuf,
+    has_rustc: bool,
+}
+
+impl Cross {
+    /// Variables for cargo and for the build script that compiles SQLite.
+    pub(super) fn environment(&self) -> Vec<(String, OsString)> {
+        let tool = |name: &str| self.bin.join(name).into_os_string();
+        let mut all = vec![
+            ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER".to_owned(), tool("gcc")),
+            ("CC_aarch64_unknown_linux_gnu".to_owned(), tool("gcc")),
+            ("AR_aarch64_unknown_linux_gnu".to_owned(), tool("ar")),
+        ];
+        if self.has_rustc {
+            all.push(("RUSTC".to_owned(), tool("rustc")));
+        }
+        all
+    }
+}
+
+/// What tells this compiler from others, without fetching it: its pins. A newer one that had to be
+/// taken because the pins have gone counts as the same until the pins are renewed.
+pub(super) fn identity(with_rustc: bool) -> String {
+    let mut digest = Sha256::new();
+    digest.update(format!("{LAYOUT} {with_rustc} {MEMBERS:?} {GCC} {GCC_OPTIONS} {RUSTC}"));
+    for (pins, _) in sets(with_rustc) {
+        for pin in pins {
+            digest.update(pin.sha256);
+        }
+    }
+    hex(&digest.finalize())
+}
+
+fn sets(with_rustc: bool) -> Vec<(&'static [Package], Newest)> {
+    let mut sets = vec![(pins::GCC, pins::GCC_NEWEST)];
+    if with_rustc {
+        sets.push((pins::RUSTC_LIBRARIES, pins::RUSTC_LIBRARIES_NEWEST));
+        sets.push((pins::LLVM, pins::LLVM_NEWEST));
+        sets.push((pins::RUSTC, pins::RUSTC_NEWEST));
+        sets.push((pins::STD, pins::STD_NEWEST));
+    }
+    sets
+}
+
+/// Fetches and unpacks what is missing.
+pub(super) fn ready(cache: &Cache, with_rustc: bool) -> Result<Cross> {
+    let key = format!("aarch64-{}", &identity(with_rustc)[..32]);
+    let entry = cache
+        .entry(KIND, &key, |place| {
+            let mut debs = gather(cache, with_rustc, true)?;
+            if with_rustc && !is_one_version(&debs) {
+                // Some of the pins are still to be had, or in the cache, and some have gone.
+                debs = gather(cache, with_rustc, false)?;
+                ensure!(is_one_version(&debs), "rustc and its libraries differ in version");
+            }
+            unpack(&debs, place, with_rustc)?;
+            // Unpacked they are not needed again, and they are large.
+            for deb in debs {
+                let _ = fs::remove_file(deb);
+            }
+            Ok(())
+        })
+        .context("the cross compiler for aarch64")?;
+    Ok(Cross { bin: entry.join("bin"), has_rustc: with_rustc })
+}
+
+/// All packages: the pinned ones where they can be had, or the newest.
+fn gather(cache: &Cache, with_rustc: bool, are_pinned: bool) -> Result<Vec<PathBuf>> {
+    let mut debs = Vec::new();
+    for (pins, newest) in sets(with_rustc) {
+        let pinned: &[&[Package]] = if are_pinned { &[pins] } else { &[] };
+        debs.extend(fetch_set(cache, pinned, Some(&newest))?.debs);
+    }
+    Ok(debs)
+}
+
+/// Whether compiler and standard libraries come from one build of Debian.
+fn is_one_version(debs: &[PathBuf]) -> bool {
+    let mut versions: Vec<String> = debs
+        .iter()
+        .filter_map(|deb| Some(deb.file_name()?.to_string_lossy().into_owned()))
+        .filter(|name| name.starts_with("rustc-web_") || name.starts_with("libstd-rust-web"))
+        .filter_map(|name| Some(name.split('_').nth(1)?.to_owned()))
+        .collect();
+    versions.dedup();
+    versions.len() == 1
+}
+
+fn unpack(debs: &[PathBuf], place: &Path, with_rustc: bool) -> Result<()> {
+    let bin = place.join("bin");
+    fs::create_dir_all(&bin).with_context(|| format!("{}: cannot be made", bin.display()))?;
+    for deb in debs {
+        deb::unpack(deb, place, MEMBERS)?;
+    }
+    let gcc =
+        |program: &str, options: &str| GCC.replace("PROGRAM", program).replace("OPTIONS ", options);
+    let mut wrappers = vec![("gcc", gcc("gcc-12", GCC_OPTIONS)), ("ar", gcc("ar", ""))];
+    if with_rustc {
+        wrappers.push(("rustc", RUSTC.to_owned()));
+    }
+    for (name, text) in wrappers {
+        let path = bin.join(name);
+        fs::write(&path, text)
+            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
+            .with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    try_out(place, with_rustc)
+}
+
+/// Compiles and links: a file that is missing shows here, not at the end of a build of minutes.
+fn try_out(place: &Path, with_rustc: bool) -> Result<()> {
+    let dir = tempfile::tempdir().context("no temporary folder for a trial of the compiler")?;
+    let at = |name: &str| dir.path().join(name);
+    fs::write(at("a.c"), "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n")?;
+    fs::write(at("a.rs"), "fn main() { println!(); }\n")?;
+    let gcc = place.join("bin/gcc");
+    let mut trials = vec![("gcc", Command::new(&gcc))];
+    trials[0].1.args(["-O2", "-static", "-o"]).arg(at("gcc")).arg(at("a.c"));
+    if with_rustc {
+        let mut linker = OsString::from("-Clinker=");
+        linker.push(&gcc);
+        let mut rustc = Command::new(place.join("bin/rustc"));
+        rustc
+            .args(["--target", "aarch64-unknown-linux-gnu", "-Ctarget-feature=+crt-static"])
+            .arg(linker)
+            .arg("-o")
+            .arg(at("rustc"))
+            .arg(at("a.rs"));
+        trials.push(("rustc", rustc));
+    }
+    for (name, mut command) in trials {
+        let output = command
+            .env_remove("LD_LIBRARY_PATH")
+            .output()
+            .with_context(|| format!("{name} of the cross compiler cannot be run"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "{name} of the cross compiler makes no program: {}\n{}",
+            output.status,
+            said.trim()
+        );
+        elf::check_static(&fs::read(at(name))?, Arch::Aarch64)
+            .with_context(|| format!("trial program of {name}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_are_complete_and_of_one_version() {
+        let debs: Vec<PathBuf> = sets(true)
+            .iter()
+            .flat_map(|(pins, _)| pins.iter())
+            .map(|pin| PathBuf::from(pin.file_name()))
+            .collect();
+        assert_eq!(debs.len(), 28);
+        assert!(is_one_version(&debs));
+        let other = PathBuf::from("libstd-rust-web-dev_1.97.0_arm64.deb");
+        assert!(!is_one_version(&[debs, vec![other]].concat()));
+        for (pins, newest) in sets(true) {
+            assert_eq!(pins.len(), newest.names.len());
+            for pin in pins {
+                assert!(pin.path.ends_with(".deb") && pin.path.starts_with("pool/"), "{pin:?}");
+                assert_eq!(pin.sha256.len(), 64, "{pin:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_with_rustc_is_another() {
+        assert_ne!(identity(true), identity(false));
+        let has_rustc = |has_rustc| {
+            let cross = Cross { bin: "/c".into(), has_rustc };
+            cross.environment().iter().any(|(name, value)| name == "RUSTC" && value == "/c/rustc")
+        };
+        assert!(has_rustc(true) && !has_rustc(false));
+    }
+
+    #[test]
+    #[ignore = "needs the network: 190 MB"]
+    fn without_pins_the_newest_packages_make_a_compiler_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(&dir.path().join("cache")).unwrap();
+        let debs = gather(&cache, true, false).unwrap();
+        assert!(is_one_version(&debs), "{debs:?}");
+        unpack(&debs, &dir.path().join("cross"), true).unwrap();
+    }
+}

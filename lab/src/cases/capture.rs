@@ -1,0 +1,94 @@
+//! Guests as captured machines: `check` says the same of the capture as inside, and as of the
+//! capture that the tree holds in fixtures/machines.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+
+use super::topology::ISOLATED;
+use crate::{
+    case::{Case, Tier},
+    machine::Machine,
+    seen::Json,
+};
+
+/// Name of the fixture, machine, another kernel.
+fn rows() -> Vec<(&'static str, Machine, &'static str)> {
+    let four = |kernel| Machine::new(kernel).cpus(4).threads(2).nodes(2).memory_mib(1024);
+    vec![
+        ("qemu-rt-6.1", Machine::new("rt-6.1"), "stock-6.1"),
+        ("qemu-stock-6.1", Machine::new("stock-6.1"), "rt-6.1"),
+        ("qemu-rt-6.1-arm64", Machine::new("rt-6.1-arm64"), "stock-6.1"),
+        ("qemu-stock-5.10", Machine::new("stock-5.10"), "rt-5.10"),
+        ("qemu-rt-6.12-power-states", Machine::new("rt-6.12").cpus(2).power_states(), "stock-6.12"),
+        ("qemu-rt-6.1-smt-numa-isolated", four("rt-6.1").command_line(ISOLATED), "stock-6.1"),
+        ("qemu-rt-7.2-smt-numa", four("rt-7.2"), "stock-7.2"),
+    ]
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    rows().into_iter().map(|(name, machine, other)| case(name, machine, other)).collect()
+}
+
+/// Name in the reports' folder, path of the fixture.
+#[must_use]
+pub fn captures() -> Vec<(String, PathBuf)> {
+    rows().into_iter().map(|(name, ..)| (format!("{name}.txt"), fixture(name))).collect()
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/machines").join(format!("{name}.txt"))
+}
+
+fn case(name: &'static str, machine: Machine, other: &'static str) -> Case {
+    Case::new(
+        format!("capture/{name}"),
+        "check says the same of the guest, of its capture, and of the fixture",
+        machine,
+    )
+    .tier(Tier::Two)
+    .script("run capture rtproof capture /host/machine.txt\nrun check rtproof check --json")
+    .expect(move |seen, expect| {
+        expect.equal("capture", seen.rc("capture")?, 0);
+        let small = without_modules(&seen.text("machine.txt")?);
+        seen.keep(&format!("{name}.txt"), &small)?;
+        let of = |path: &Path| -> Result<Json> {
+            Json::parse("check --root", &seen.rtproof(&["check", "--json", "--root"], path)?)
+        };
+        let inside = statuses(&seen.json("check")?);
+        let captured = statuses(&of(&seen.path("machine.txt")?)?);
+        expect.equal("findings of the capture", &captured, &inside);
+        let fixture = fixture(name);
+        fs::metadata(&fixture)
+            .with_context(|| format!("{}: run `cargo xtask lab capture`", fixture.display()))?;
+        expect.equal("findings of the fixture", &statuses(&of(&fixture)?), &inside);
+        Ok(())
+    })
+    .other_kernel(other, "findings of the fixture")
+}
+
+/// Each check with its status and summary.
+fn statuses(check: &Json) -> Vec<String> {
+    let line = |finding: &serde_json::Value| {
+        let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+        // The release and counts of ticks are of the day.
+        match text("check").as_str() {
+            "preempt-rt" | "hypervisor" => format!("{} {}", text("check"), text("status")),
+            check => format!("{check} {} {}", text("status"), text("summary")),
+        }
+    };
+    check.list("/findings").iter().map(line).collect()
+}
+
+/// Options of the kernel that are modules or off: nine lines of ten, and no check asks for them.
+fn without_modules(capture: &str) -> String {
+    let is_kept = |line: &&str| {
+        let is_module = line.starts_with("|CONFIG_") && line.ends_with("=m");
+        let is_off = line.starts_with("|# CONFIG_") && line.ends_with(" is not set");
+        !is_module && !is_off
+    };
+    capture.lines().filter(is_kept).map(|line| format!("{line}\n")).collect()
+}

@@ -1,0 +1,151 @@
+//! Machines that lack something, or work against us.
+
+use super::common;
+use crate::{
+    case::{Case, Tier},
+    machine::Machine,
+    plants::Plant,
+};
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = vec![without_tracefs(), without_sys(), unprivileged()];
+    cases.extend([hog_on_isolated("rt-6.1"), starved()]);
+    cases
+}
+
+fn without_tracefs() -> Case {
+    Case::new(
+        "hostile/no-tracefs/rt-6.1",
+        "without tracefs and debugfs everything else works",
+        Machine::new("rt-6.1"),
+    )
+    .script(
+        "umount /sys/kernel/tracing; umount /sys/kernel/debug
+         run check rtproof check --json
+         prove run --for 1s --budget 2ms --load idle",
+    )
+    .expect(|seen, expect| {
+        expect.equal("check", seen.json("check")?.finding("preempt-rt")?.text("/status"), "good");
+        let report = seen.report("run")?;
+        common::adds_up(expect, "run", &report, 1);
+        common::sealed(expect, "run", &report);
+        Ok(())
+    })
+    .other_word("--for 1s", "--for x", "reading the results")
+}
+
+fn without_sys() -> Case {
+    Case::new(
+        "hostile/no-sys/rt-6.1",
+        "without /sys what cannot be known is unknown, and prove measures",
+        Machine::new("rt-6.1"),
+    )
+    .tier(Tier::One)
+    .script(
+        "umount /sys/kernel/tracing; umount /sys/kernel/debug; umount /sys/fs/cgroup; umount /sys
+         run check rtproof check --json
+         prove run --for 1s --budget 2ms --load idle",
+    )
+    .expect(|seen, expect| {
+        let check = seen.json("check")?;
+        for name in ["cpufreq-governor", "cpuidle-states", "isolation"] {
+            let status = check.finding(name)?.text("/status").to_owned();
+            expect.that(&format!("{name} is not good"), "not good", status != "good", status);
+        }
+        let report = seen.report("run")?;
+        common::adds_up(expect, "run", &report, 1);
+        common::sealed(expect, "run", &report);
+        expect.that("exit code", "2 or 3", [2, 3].contains(&seen.rc("run")?), seen.rc("run")?);
+        Ok(())
+    })
+    .other_word("umount /sys\n", "true\n", "isolation is not good")
+}
+
+fn unprivileged() -> Case {
+    Case::new(
+        "hostile/unprivileged/rt-6.1",
+        "without rights rtproof measures all the same, says so, and accepts nothing",
+        Machine::new("rt-6.1"),
+    )
+    .script(
+        "echo nobody:x:65534:65534::/tmp:/bin/sh >/etc/passwd
+         chmod 777 /tmp/o
+         run check setuidgid nobody rtproof check --json
+         run user setuidgid nobody rtproof prove -o /tmp/o/user --for 1s --budget 10ms --load idle",
+    )
+    .expect(|seen, expect| {
+        let check = seen.json("check")?;
+        let rtprio = check.finding("limits-rtprio")?;
+        expect.equal("finding of limits-rtprio", rtprio.text("/status"), "bad");
+        let report = seen.report("user")?;
+        common::adds_up(expect, "user", &report, 1);
+        expect.equal("policy", report.text("/cpus/0/thread/policy"), "other");
+        expect.equal("verdict", report.text("/verdict/answer"), "not_proven");
+        Ok(())
+    })
+    .other_word("setuidgid nobody ", "", "finding of limits-rtprio")
+}
+
+/// A hog that is already there: a newly started cyclictest hangs on such a CPU for ever.
+fn hog_on_isolated(kernel: &'static str) -> Case {
+    Case::new(
+        format!("hostile/hog-on-isolated/{kernel}"),
+        "a FIFO hog that already has the isolated CPU does not hang rtproof",
+        Machine::new(kernel)
+            .cpus(2)
+            .multi_threaded()
+            .command_line("isolcpus=1 nohz_full=1 rcu_nocbs=1"),
+    )
+    .program("cyclictest")
+    .script(
+        "echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+         lab-plant burst --busy 100ms --every 100ms --policy fifo:10 --cpu 1 --for 90s &
+         sleep 1
+         prove run --for 2s --budget 1s --load idle --cpus 1
+         kill -0 $! && echo yes >/host/hog
+         timeout 5 cyclictest -m -a1 -t1 -p90 -i1000 -q -D 1 >/host/cyclictest.out
+         echo $? >/host/cyclictest.rc
+         kill $!",
+    )
+    .expect(|seen, expect| {
+        let report = seen.report("run")?;
+        common::adds_up(expect, "run", &report, 1);
+        expect.equal("the hog lived", seen.text("hog")?.trim(), "yes");
+        expect.that(
+            "cyclictest does not end",
+            "143 or 124",
+            seen.rc("cyclictest")? > 100,
+            seen.rc("cyclictest")?,
+        );
+        Ok(())
+    })
+    .other_word("--for 90s &", "--for 100ms &", "the hog lived")
+}
+
+/// A hog above ours on the only CPU, throttling off: prove ends by itself and says why.
+fn starved() -> Case {
+    Case::new(
+        "hostile/starved/rt-6.1",
+        "a hog above the measured thread on the only CPU: prove ends and says so",
+        Machine::new("rt-6.1"),
+    )
+    .plant(Plant::fifo_hog(90).cpu(0).lasting_ms(30_000).after_ms(300))
+    .script(
+        "echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+         prove run --for 2s --budget 1ms --load idle",
+    )
+    .limit_s(200)
+    .expect(|seen, expect| {
+        let report = seen.report("run")?;
+        common::adds_up(expect, "run", &report, 1);
+        expect.equal("exit code", seen.rc("run")?, 2);
+        expect.that(
+            "worst",
+            "over a second",
+            report.number("/all/max_ns")? > 1_000_000_000,
+            report.number("/all/max_ns")?,
+        );
+        Ok(())
+    })
+    .unplanted("exit code")
+}

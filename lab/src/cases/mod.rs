@@ -1,0 +1,59 @@
+//! All cases, family by family. A new case is a function call in a file of its family; a new family
+//! is a file and one line here.
+
+use crate::case::Case;
+
+mod article;
+mod capture;
+mod common;
+mod container;
+mod ends;
+mod faults;
+mod hostile;
+mod kernels;
+mod power;
+mod rogue;
+mod stalls;
+mod topology;
+
+pub use capture::captures;
+
+/// Every case.
+#[must_use]
+pub fn all() -> Vec<Case> {
+    [
+        kernels::cases(),
+        stalls::cases(),
+        rogue::cases(),
+        topology::cases(),
+        power::cases(),
+        faults::cases(),
+        ends::cases(),
+        hostile::cases(),
+        container::cases(),
+        capture::cases(),
+        article::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_case_has_a_mutation() {
+        let cases = all();
+        let mut names = HashSet::new();
+        for case in &cases {
+            assert!(names.insert(case.name.clone()), "{} twice", case.name);
+            assert!(!case.mutations.is_empty(), "{} has no mutation", case.name);
+            let runs_nothing = case.boots.iter().any(|boot| boot.script.is_empty());
+            assert!(!runs_nothing, "{} runs nothing", case.name);
+        }
+    }
+}

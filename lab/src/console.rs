@@ -1,0 +1,127 @@
+//! The guest's console: read line by line as it comes, kept on disk with the second of each line,
+//! and searched for the marks that init and the prelude print.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read, Write},
+    path::Path,
+    sync::mpsc::Sender,
+    time::Instant,
+};
+
+use anyhow::{Context, Result};
+
+/// What a line of the console says to the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Init runs: release of the kernel.
+    Init(String),
+    /// Init waits for a line; the state may be saved.
+    Ready,
+    /// The script asks the host to act.
+    Cue(String),
+    /// The script has ended with this code.
+    Ended(i32),
+    /// Init could not do its work.
+    Broken(String),
+    /// A line of the files that come over the console.
+    File(String),
+    /// Standard output is closed: QEMU has ended.
+    Closed,
+}
+
+/// Reads until the guest closes; sends marks.
+///
+/// # Errors
+/// The log cannot be written.
+pub fn follow(output: impl Read, log: &Path, began: Instant, marks: &Sender<Mark>) -> Result<()> {
+    let mut log = File::create(log).with_context(|| format!("{}: create", log.display()))?;
+    let mut reader = BufReader::new(output);
+    let mut line = Vec::new();
+    let mut in_files = false;
+    loop {
+        line.clear();
+        // A guest that is killed ends its console anywhere; an error is an end too.
+        if reader.read_until(b'\n', &mut line).unwrap_or(0) == 0 {
+            break;
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\r', '\n']);
+        match text {
+            "LAB-FILES-BEGIN" => in_files = true,
+            "LAB-FILES-END" => in_files = false,
+            _ if in_files => {
+                let _ = marks.send(Mark::File(text.to_owned()));
+                continue;
+            }
+            _ => {}
+        }
+        writeln!(log, "[{:7.2}] {text}", began.elapsed().as_secs_f64())?;
+        log.flush()?;
+        if let Some(mark) = parse(text) {
+            let _ = marks.send(mark);
+        }
+    }
+    let _ = marks.send(Mark::Closed);
+    Ok(())
+}
+
+/// The mark of a line. Kernel messages may precede it on the same line.
+fn parse(line: &str) -> Option<Mark> {
+    let mark = &line[line.find("LAB-")?..];
+    let (word, rest) = mark.split_once([' ', '=']).unwrap_or((mark, ""));
+    Some(match word {
+        "LAB-INIT" => Mark::Init(rest.trim().to_owned()),
+        "LAB-READY" => Mark::Ready,
+        "LAB-CUE" => Mark::Cue(rest.trim().to_owned()),
+        "LAB-RC" => Mark::Ended(rest.trim().parse().ok()?),
+        "LAB-BROKEN" => Mark::Broken(rest.to_owned()),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks_of(text: &str) -> Vec<Mark> {
+        let folder = tempfile::tempdir().unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        follow(text.as_bytes(), &folder.path().join("log"), Instant::now(), &sender).unwrap();
+        drop(sender);
+        receiver.iter().collect()
+    }
+
+    #[test]
+    fn marks_are_found_among_kernel_messages() {
+        let text = "[    0.1] hello\r\nLAB-INIT 6.1.0\r\n[    2.0] x: LAB-CUE stop now\nLAB-RC=7\n";
+        assert_eq!(
+            marks_of(text),
+            [
+                Mark::Init("6.1.0".into()),
+                Mark::Cue("stop now".into()),
+                Mark::Ended(7),
+                Mark::Closed
+            ]
+        );
+    }
+
+    #[test]
+    fn files_are_not_taken_for_marks() {
+        let text = "LAB-FILES-BEGIN\nTEFCLVJDPTA=\nLAB-RC=1\nLAB-FILES-END\nLAB-RC=0\n";
+        assert_eq!(
+            marks_of(text),
+            [
+                Mark::File("TEFCLVJDPTA=".into()),
+                Mark::File("LAB-RC=1".into()),
+                Mark::Ended(0),
+                Mark::Closed
+            ]
+        );
+    }
+
+    #[test]
+    fn a_cut_or_foreign_line_is_no_mark() {
+        assert_eq!(marks_of("LAB-RC=\nLAB-RCX\nLAB-RC=zero\nLA"), [Mark::Closed]);
+    }
+}

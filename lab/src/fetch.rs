@@ -1,0 +1,274 @@
+//! Debian packages by name, version and digest, without root and without installing anything.
+//!
+//! apt's own downloader is used, so that the machine's proxy settings hold. Debian takes old
+//! versions out of its pool at each point release; then the next pin is tried, and in the end the
+//! newest version of the suite, found by a private apt that checks Debian's signatures.
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::{cache::Cache, fetch::newest::resolve};
+
+mod newest;
+
+pub use newest::{Newest, Suite};
+
+/// Cache kind of the packages.
+pub const DEBS: &str = "debs";
+
+/// Which of Debian's archives has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Archive {
+    /// `debian`: releases and backports.
+    Debian,
+    /// `debian-security`.
+    Security,
+}
+
+impl Archive {
+    /// Address without a slash at its end. `RTPROOF_LAB_MIRROR` takes the place of Debian's server.
+    #[must_use]
+    pub fn url(self) -> String {
+        let server = std::env::var("RTPROOF_LAB_MIRROR")
+            .unwrap_or_else(|_| "http://deb.debian.org".to_owned());
+        let folder = match self {
+            Self::Debian => "debian",
+            Self::Security => "debian-security",
+        };
+        format!("{server}/{folder}")
+    }
+}
+
+/// One pinned package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Package {
+    /// Name.
+    pub name: &'static str,
+    /// Version, for messages and for whoever renews the pin.
+    pub version: &'static str,
+    /// Path in the archive: `pool/main/...deb`.
+    pub path: &'static str,
+    /// SHA-256 in lower-case hexadecimal.
+    pub sha256: &'static str,
+    /// The archive.
+    pub archive: Archive,
+}
+
+impl Package {
+    /// Name of its file in the cache.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        file_name(self.path)
+    }
+
+    fn located(&self) -> Located {
+        Located {
+            url: format!("{}/{}", self.archive.url(), self.path),
+            file_name: self.file_name(),
+            sha256: self.sha256.to_owned(),
+        }
+    }
+}
+
+/// A package file and where it can be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) url: String,
+    pub(crate) file_name: String,
+    pub(crate) sha256: String,
+}
+
+/// Fetches the first of the alternatives that can be had.
+///
+/// # Errors
+/// None can be had; says why, for each.
+pub fn fetch(cache: &Cache, alternatives: &[Package]) -> Result<PathBuf> {
+    let sets: Vec<&[Package]> = alternatives.iter().map(std::slice::from_ref).collect();
+    let mut found = fetch_set(cache, &sets, None)?;
+    ensure!(!found.debs.is_empty(), "no package was asked for");
+    Ok(found.debs.swap_remove(0))
+}
+
+/// Packages that belong together and are all there.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// Files in the order in which they were asked for.
+    pub debs: Vec<PathBuf>,
+    /// Digest over their digests.
+    pub digest: String,
+}
+
+/// Fetches the first set of which every package can be had; failing that, the newest of a suite.
+/// A set that is in the cache is used without asking the network.
+///
+/// # Errors
+/// No set can be had; says why, for each.
+pub fn fetch_set(
+    cache: &Cache,
+    alternatives: &[&[Package]],
+    newest: Option<&Newest>,
+) -> Result<Fetched> {
+    let sets: Vec<Vec<Located>> =
+        alternatives.iter().map(|set| set.iter().map(Package::located).collect()).collect();
+    let is_cached = |set: &Vec<Located>| {
+        set.iter().all(|package| cache.existing(DEBS, &package.file_name).is_some())
+    };
+    if let Some(set) = sets.iter().find(|set| is_cached(set)) {
+        return download_all(cache, set);
+    }
+    let mut failures = Vec::new();
+    for set in &sets {
+        match download_all(cache, set) {
+            Ok(found) => return Ok(found),
+            Err(failure) => failures.push(format!("{failure:#}")),
+        }
+    }
+    if let Some(newest) = newest {
+        match resolve(cache, newest).and_then(|set| Ok((download_all(cache, &set)?, set))) {
+            Ok((found, set)) => {
+                let names: Vec<_> = set.iter().map(|package| package.file_name.as_str()).collect();
+                eprintln!(
+                    "lab: the pinned versions have gone from Debian ({}); using {} instead. \
+                     Renew the pins in lab/src/kernels/.",
+                    failures.join("; "),
+                    names.join(" ")
+                );
+                return Ok(found);
+            }
+            Err(failure) => failures.push(format!("{failure:#}")),
+        }
+    }
+    bail!(
+        "none of the pinned packages can be had: {}. Is the network (or apt's proxy) up? If Debian \
+         has dropped these versions, renew the pins",
+        failures.join("; ")
+    )
+}
+
+fn download_all(cache: &Cache, set: &[Located]) -> Result<Fetched> {
+    let mut digest = Sha256::new();
+    let mut debs = Vec::new();
+    for package in set {
+        digest.update(&package.sha256);
+        debs.push(download(cache, package)?);
+    }
+    Ok(Fetched { debs, digest: hex(&digest.finalize()) })
+}
+
+fn download(cache: &Cache, package: &Located) -> Result<PathBuf> {
+    let Located { url, file_name, sha256 } = package;
+    cache.entry(DEBS, file_name, |place| {
+        eprintln!("lab: fetching {url}");
+        let output = Command::new("/usr/lib/apt/apt-helper")
+            .env("LC_ALL", "C")
+            // As root, apt would switch to a user who cannot write into the cache.
+            .args(["-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=3"])
+            .args(["-o", "Acquire::http::Timeout=60", "download-file", url])
+            .arg(place)
+            .arg(format!("SHA256:{sha256}"))
+            .output()
+            .context("/usr/lib/apt/apt-helper cannot be run: the lab needs Debian's apt")?;
+        // It keeps what it refused under another name.
+        let _ = fs::remove_file(format!("{}.FAILED", place.display()));
+        ensure!(output.status.success(), "{url}: {}", complaint(&output));
+        let found = sha256_of(place)?;
+        ensure!(&found == sha256, "{url}: has SHA-256 {found}, expected {sha256}");
+        Ok(())
+    })
+}
+
+/// The error lines of apt in one line.
+fn complaint(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("E: ")).collect();
+    if lines.is_empty() { format!("{} {}", output.status, text.trim()) } else { lines.join(", ") }
+}
+
+/// SHA-256 of a file, in hexadecimal.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn sha256_of(path: &Path) -> Result<String> {
+    let failed = |error: io::Error| anyhow!("{}: cannot be read: {error}", path.display());
+    let mut digest = Sha256::new();
+    let mut file = fs::File::open(path).map_err(failed)?;
+    let mut block = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut block).map_err(failed)? {
+            0 => return Ok(hex(&digest.finalize())),
+            n => digest.update(&block[..n]),
+        }
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The last part of an address, with `%2b` and the like put back.
+fn file_name(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.replace("%2b", "+").replace("%7e", "~").replace("%3a", ":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Package = Package {
+        name: "one",
+        version: "1",
+        path: "pool/main/o/one/one_1_all.deb",
+        sha256: "00",
+        archive: Archive::Debian,
+    };
+
+    #[test]
+    fn a_cached_alternative_needs_no_network() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path()).unwrap();
+        let two = Package { path: "pool/main/o/one/one_2_all.deb", version: "2", ..ONE };
+        let made = cache.entry(DEBS, "one_2_all.deb", |path| Ok(fs::write(path, "x")?)).unwrap();
+        assert_eq!(fetch(&cache, &[ONE, two]).unwrap(), made);
+    }
+
+    #[test]
+    fn file_names_are_plain() {
+        assert_eq!(
+            file_name("pool/b/busybox_1.37.0-6%2bb9_arm64.deb"),
+            "busybox_1.37.0-6+b9_arm64.deb"
+        );
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        fs::write(&path, "abc").unwrap();
+        assert!(sha256_of(&path).unwrap().starts_with("ba7816bf8f01cfea"));
+    }
+
+    #[test]
+    #[ignore = "asks Debian's servers"]
+    fn a_vanished_pin_gives_way_to_the_newest() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path()).unwrap();
+        let newest = Newest {
+            suite: Suite::Bookworm,
+            architecture: "arm64",
+            names: &["linux-headers-6.1.*-rt-arm64", "linux-kbuild-6.1"],
+        };
+        let error = format!("{:#}", fetch(&cache, &[ONE]).unwrap_err());
+        assert!(error.contains("pool/main/o/one/one_1_all.deb: Failed to fetch"), "{error}");
+        for _ in 0..2 {
+            let found = fetch_set(&cache, &[&[ONE]], Some(&newest)).unwrap();
+            let name = found.debs[0].file_name().unwrap().to_string_lossy().into_owned();
+            assert!(name.starts_with("linux-headers-6.1.0-") && name.ends_with("_arm64.deb"));
+            assert_eq!(found.debs.len(), 2);
+        }
+        assert!(fetch(&cache, &[Package { sha256: "ff", ..ONE }]).is_err());
+    }
+}

@@ -1,0 +1,345 @@
+//! The made-up machine that a case runs on: kernel, command line, processors, memory, devices, and
+//! how QEMU keeps time; and the QEMU arguments that build it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::{
+    cache::Cache,
+    emulator::Emulator,
+    kernels::{self, Arch, Kernel, Ready},
+    tables,
+};
+
+/// How the guest's time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Virtual time counts instructions (`-icount shift=2,sleep=off`): latencies do not depend on
+    /// the host's load, idle time is skipped. Several CPUs take turns on one host thread.
+    Icount,
+    /// One host thread per CPU, time is the host's: functions only, no statement about latency.
+    Threads,
+}
+
+/// How files get in and out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// A folder of the host, mounted.
+    NineP,
+    /// In with the initramfs, out over the serial line: for kernels without 9p.
+    Serial,
+}
+
+/// What the firmware starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boot {
+    /// A kernel of the table with the lab's initramfs.
+    Kernel,
+    /// The Debian disk image through its GRUB.
+    Grub,
+    /// The Debian disk image, its kernel started past GRUB: sooner, and under icount.
+    Disk,
+}
+
+impl Boot {
+    /// Whether the disk image is needed.
+    #[must_use]
+    pub const fn has_disk(self) -> bool {
+        matches!(self, Self::Grub | Self::Disk)
+    }
+}
+
+/// A machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Kernel of the table.
+    pub kernel: &'static str,
+    /// Added to the kernel's command line.
+    pub command_line: String,
+    /// CPUs.
+    pub cpus: u32,
+    /// Hardware threads of a core.
+    pub threads: u32,
+    /// NUMA nodes.
+    pub nodes: u32,
+    /// Memory, MiB.
+    pub memory_mib: u32,
+    /// How time passes.
+    pub mode: Mode,
+    /// How files get in and out.
+    pub share: Share,
+    /// What is started.
+    pub boot: Boot,
+    /// Idle states and frequencies through ACPI or the device tree.
+    pub power_states: bool,
+    /// Whether a state saved after boot may be used instead of booting.
+    pub snapshot: bool,
+}
+
+impl Machine {
+    /// One CPU under icount.
+    #[must_use]
+    pub fn new(kernel: &'static str) -> Self {
+        Self {
+            kernel,
+            command_line: String::new(),
+            cpus: 1,
+            threads: 1,
+            nodes: 1,
+            memory_mib: 512,
+            mode: Mode::Icount,
+            share: Share::NineP,
+            boot: Boot::Kernel,
+            power_states: false,
+            snapshot: true,
+        }
+    }
+
+    /// Several CPUs.
+    #[must_use]
+    pub const fn cpus(mut self, cpus: u32) -> Self {
+        self.cpus = cpus;
+        self
+    }
+
+    /// Hardware threads of a core.
+    #[must_use]
+    pub const fn threads(mut self, threads: u32) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// NUMA nodes.
+    #[must_use]
+    pub const fn nodes(mut self, nodes: u32) -> Self {
+        self.nodes = nodes;
+        self
+    }
+
+    /// Memory in MiB.
+    #[must_use]
+    pub const fn memory_mib(mut self, memory_mib: u32) -> Self {
+        self.memory_mib = memory_mib;
+        self
+    }
+
+    /// Kernel parameters.
+    #[must_use]
+    pub fn command_line(mut self, parameters: &str) -> Self {
+        parameters.clone_into(&mut self.command_line);
+        self
+    }
+
+    /// One host thread per CPU.
+    #[must_use]
+    pub const fn multi_threaded(mut self) -> Self {
+        self.mode = Mode::Threads;
+        self
+    }
+
+    /// With idle states and frequencies.
+    #[must_use]
+    pub const fn power_states(mut self) -> Self {
+        self.power_states = true;
+        self
+    }
+
+    /// Files over the serial line.
+    #[must_use]
+    pub const fn serial_share(mut self) -> Self {
+        self.share = Share::Serial;
+        self.snapshot = false;
+        self
+    }
+
+    /// Booted anew each time.
+    #[must_use]
+    pub const fn without_snapshot(mut self) -> Self {
+        self.snapshot = false;
+        self
+    }
+
+    /// The Debian disk image through its GRUB, on two CPUs in the host's time: for what reboots.
+    #[must_use]
+    pub fn grub() -> Self {
+        let machine = Self::new("rt-6.1").memory_mib(1024).without_snapshot();
+        Self { boot: Boot::Grub, cpus: 2, mode: Mode::Threads, ..machine }
+    }
+
+    /// The Debian disk image on one CPU under icount: for latencies.
+    #[must_use]
+    pub fn disk() -> Self {
+        let machine = Self::new("rt-6.1").memory_mib(1024).without_snapshot();
+        Self { boot: Boot::Disk, ..machine }
+    }
+
+    /// One line: kernel, CPUs, mode, parameters.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let what = match self.boot {
+            Boot::Kernel => self.kernel,
+            Boot::Disk => "the Debian disk image",
+            Boot::Grub => "the Debian disk image through GRUB",
+        };
+        let mode = match self.mode {
+            Mode::Icount => "icount",
+            Mode::Threads => "multi-threaded",
+        };
+        let mut text = format!("{what}, {mode}, {} CPUs", self.cpus);
+        let parts = [
+            (self.threads > 1, format!("{} threads a core", self.threads)),
+            (self.nodes > 1, format!("{} nodes", self.nodes)),
+            (self.power_states, "power states".to_owned()),
+            (self.share == Share::Serial, "files over the console".to_owned()),
+            (!self.command_line.is_empty(), self.command_line.clone()),
+        ];
+        for (_, part) in parts.iter().filter(|(is_so, _)| *is_so) {
+            text.push_str(", ");
+            text.push_str(part);
+        }
+        text
+    }
+
+    /// The kernel's row.
+    ///
+    /// # Errors
+    /// There is no such kernel.
+    pub fn kernel_row(&self) -> Result<&'static Kernel> {
+        kernels::named(self.kernel)
+    }
+
+    /// Host threads that the guest keeps busy.
+    #[must_use]
+    pub const fn host_threads(&self) -> u32 {
+        match self.mode {
+            Mode::Icount => 1,
+            Mode::Threads => self.cpus,
+        }
+    }
+
+    /// The QEMU for it.
+    ///
+    /// # Errors
+    /// None can be had.
+    pub fn emulator(&self, cache: &Cache) -> Result<Emulator> {
+        let arch = self.kernel_row()?.arch;
+        if self.mode == Mode::Icount && self.cpus > 1 {
+            return Emulator::recent(arch, cache);
+        }
+        Emulator::installed(arch)
+    }
+
+    /// Arguments that make the machine, without its kernel: they, the kernel and the command line
+    /// decide whether a saved state fits.
+    ///
+    /// # Errors
+    /// The topology is impossible, or a firmware table cannot be made.
+    pub fn hardware(&self, emulator: &Emulator, cache: &Cache) -> Result<Vec<String>> {
+        let arch = self.kernel_row()?.arch;
+        if !self.cpus.is_multiple_of(self.threads) || !self.cpus.is_multiple_of(self.nodes) {
+            bail!(
+                "{} CPUs cannot have {} threads a core on {} nodes",
+                self.cpus,
+                self.threads,
+                self.nodes
+            );
+        }
+        let mut a: Vec<String> = Vec::new();
+        let mut add = |args: &[&str]| a.extend(args.iter().map(ToString::to_string));
+        match self.mode {
+            Mode::Icount => add(&["-accel", "tcg,thread=single", "-icount", "shift=2,sleep=off"]),
+            Mode::Threads => add(&["-accel", "tcg,thread=multi"]),
+        }
+        match arch {
+            // GenuineIntel: SMT can be switched off and the TSC is trusted.
+            Arch::X86_64 => {
+                add(&["-M", "q35", "-cpu", "max,vendor=GenuineIntel"]);
+                add(&["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+            }
+            Arch::Aarch64 => add(&["-M", "virt", "-cpu", "cortex-a57"]),
+        }
+        let cores = self.cpus / self.threads / self.nodes;
+        let smp =
+            format!("{},sockets={},cores={cores},threads={}", self.cpus, self.nodes, self.threads);
+        add(&["-smp", &smp, "-m", &self.memory_mib.to_string()]);
+        if self.nodes > 1 {
+            let cpus = self.cpus / self.nodes;
+            for node in 0..self.nodes {
+                let size = self.memory_mib / self.nodes;
+                add(&["-object", &format!("memory-backend-ram,size={size}M,id=m{node}")]);
+                let (first, last) = (node * cpus, node * cpus + cpus - 1);
+                add(&["-numa", &format!("node,memdev=m{node},cpus={first}-{last}")]);
+            }
+        }
+        add(&["-nodefaults", "-display", "none", "-no-reboot", "-nic", "none"]);
+        // The same date each time; a disk would be from the future.
+        if !self.boot.has_disk() {
+            add(&["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
+        }
+        if self.power_states {
+            match arch {
+                Arch::X86_64 => {
+                    let table = tables::ssdt(self.cpus, cache)?;
+                    add(&["-acpitable", &format!("file={}", table.display())]);
+                    add(&["-device", "pc-testdev"]);
+                }
+                Arch::Aarch64 => {
+                    let tree = tables::device_tree(emulator, self.cpus, self.memory_mib, cache)?;
+                    add(&["-dtb", &tree.display().to_string()]);
+                }
+            }
+        }
+        Ok(a)
+    }
+
+    /// Arguments that share a folder by 9p.
+    #[must_use]
+    pub fn share_arguments(folder: &Path) -> Vec<String> {
+        // A comma in a value is written twice.
+        let folder = folder.display().to_string().replace(',', ",,");
+        vec![
+            "-fsdev".into(),
+            format!("local,id=h,path={folder},security_model=none"),
+            "-device".into(),
+            "virtio-9p-pci,fsdev=h,mount_tag=host".into(),
+        ]
+    }
+
+    /// The whole command line of the kernel; `extra` is for init.
+    ///
+    /// # Errors
+    /// There is no such kernel.
+    pub fn kernel_command_line(&self, extra: &str) -> Result<String> {
+        let base = match self.kernel_row()?.arch {
+            Arch::X86_64 => {
+                "console=ttyS0 panic=-1 quiet tsc=reliable mitigations=off nokaslr no_timer_check \
+                 cryptomgr.notests audit=0"
+            }
+            Arch::Aarch64 => "console=ttyAMA0 panic=-1 quiet mitigations=off nokaslr audit=0",
+        };
+        let parts = [base, &self.command_line, extra];
+        Ok(parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" "))
+    }
+
+    /// Arguments that start the kernel directly.
+    ///
+    /// # Errors
+    /// There is no such kernel.
+    pub fn kernel_arguments(
+        &self,
+        ready: &Ready,
+        initramfs: &Path,
+        extra: &str,
+    ) -> Result<Vec<String>> {
+        let path = |path: &PathBuf| path.display().to_string();
+        Ok(vec![
+            "-kernel".into(),
+            path(&ready.image),
+            "-initrd".into(),
+            path(&initramfs.to_path_buf()),
+            "-append".into(),
+            self.kernel_command_line(extra)?,
+        ])
+    }
+}

@@ -1,0 +1,186 @@
+//! `rtproof-lab`: runs cases, lists them, opens a shell in a guest. Also as `cargo xtask lab`.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test program talks to its caller")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+use rtproof_lab::{
+    cache::Cache,
+    case::Tier,
+    cases, disk, kernels,
+    run::Bench,
+    schedule::{self, Job},
+    shell,
+};
+
+/// Real kernels under QEMU that run rtproof.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask lab")]
+struct Cli {
+    #[command(subcommand)]
+    job: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Run cases.
+    Run {
+        /// Part of a case's name; default: all of the tiers.
+        names: Vec<String>,
+        /// Tiers to run; default: 1, or all when names are given.
+        #[arg(long, value_enum)]
+        tier: Vec<Tier>,
+        /// Run the mutations as well, which must fail.
+        #[arg(long)]
+        mutations: bool,
+        /// Host threads that guests may use at once; default: the cores.
+        #[arg(long)]
+        jobs: Option<u32>,
+        /// Keep the files of cases that went well.
+        #[arg(long)]
+        keep: bool,
+    },
+    /// List the cases with their tiers, machines and mutations.
+    List,
+    /// Boot a kernel to a shell, with rtproof in its PATH and /host shared.
+    Shell(shell::Args),
+    /// Write the capture of each machine to fixtures/machines.
+    Capture,
+    /// Say what the cache holds and remove what is no longer used.
+    Cache,
+}
+
+fn main() -> Result<ExitCode> {
+    match Cli::parse().job {
+        Task::Run { names, tier, mutations, jobs, keep } => {
+            run(&names, &tier, mutations, jobs, keep)
+        }
+        Task::List => {
+            list();
+            Ok(ExitCode::SUCCESS)
+        }
+        Task::Shell(args) => shell::run(&args, &lab_dir()).map(|()| ExitCode::SUCCESS),
+        Task::Capture => capture(),
+        Task::Cache => {
+            let cache = Cache::open()?;
+            prune(&cache)?;
+            print!("{}", cache_summary(&cache)?);
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Folder of runs, in the target folder.
+fn lab_dir() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| workspace.join("target"));
+    std::path::absolute(target.join("lab")).unwrap_or_else(|_| target.join("lab"))
+}
+
+fn run(
+    names: &[String],
+    tiers: &[Tier],
+    mutations: bool,
+    jobs: Option<u32>,
+    keep: bool,
+) -> Result<ExitCode> {
+    let is_wanted = |case: &rtproof_lab::case::Case| {
+        let tiers = match (tiers, names) {
+            ([], []) => &[Tier::One][..],
+            ([], _) => &[Tier::One, Tier::Two, Tier::Three][..],
+            _ => tiers,
+        };
+        let is_named = names.is_empty() || names.iter().any(|part| case.name.contains(part));
+        tiers.contains(&case.tier) && is_named
+    };
+    let chosen: Vec<_> = cases::all().into_iter().filter(is_wanted).collect();
+    if chosen.is_empty() {
+        bail!("no case matches; `cargo xtask lab list` lists them");
+    }
+    let mut work: Vec<Job> = Vec::new();
+    for case in chosen {
+        if mutations {
+            work.extend(Job::mutations(&case));
+        }
+        work.push(Job::case(case));
+    }
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let slots = jobs.unwrap_or(cores).max(1);
+    let began = Instant::now();
+    let bench = Bench::open(lab_dir())?;
+    println!(
+        "lab: {} runs, programs ready after {:.0} s",
+        work.len(),
+        began.elapsed().as_secs_f64()
+    );
+    let began = Instant::now();
+    let books = schedule::run_all(&bench, work, slots, keep);
+    prune(&bench.cache)?;
+    let results = bench.dir.join("results.json");
+    fs::write(&results, serde_json::to_string_pretty(&books.json())?)
+        .with_context(|| format!("{}: write", results.display()))?;
+    println!(
+        "lab: {} as they must be, {} not, {} guests started twice, {:.0} s; {}",
+        books.passed,
+        books.failed,
+        books.retries,
+        began.elapsed().as_secs_f64(),
+        results.display()
+    );
+    Ok(if books.all_well() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn list() {
+    for case in cases::all() {
+        println!("T{} {}: {}", case.tier as u8 + 1, case.name, case.shows);
+        for boot in &case.boots {
+            println!("     on {}", boot.machine.describe());
+        }
+        for mutation in &case.mutations {
+            println!("     mutation: {}; \"{}...\" must fail", mutation.says, mutation.fails);
+        }
+    }
+}
+
+/// Captures every machine of the family `capture` anew.
+fn capture() -> Result<ExitCode> {
+    let bench = Bench::open(lab_dir())?;
+    let jobs = cases::all().into_iter().filter(|case| case.name.starts_with("capture/"));
+    let books = schedule::run_all(&bench, jobs.map(Job::case).collect(), 2, false);
+    // They compare with what is committed: one that has changed fails, and is written too.
+    for (from, to) in cases::captures() {
+        let from = bench.dir.join("reports").join(from);
+        let text =
+            fs::read_to_string(&from).with_context(|| format!("{}: read", from.display()))?;
+        fs::write(&to, text).with_context(|| format!("{}: write", to.display()))?;
+        println!("{}", to.display());
+    }
+    println!("then: SNAPSHOTS=overwrite cargo test -p rtproof --test machines");
+    Ok(if books.retries > 2 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Removes what is no longer used; the pinned packages and the disk image stay.
+fn prune(cache: &Cache) -> Result<()> {
+    let mut known = kernels::known_packages();
+    known.insert(disk::key());
+    cache.prune(&known)
+}
+
+/// What the cache holds: entries and MiB of each kind.
+fn cache_summary(cache: &Cache) -> Result<String> {
+    let output = std::process::Command::new("du")
+        .args(["--block-size=1M", "--max-depth=1", "--"])
+        .arg(cache.dir())
+        .output()
+        .context("run du")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().map(|line| line.replacen('\t', " MiB  ", 1) + "\n").collect())
+}

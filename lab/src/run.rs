@@ -1,0 +1,302 @@
+//! Runs one case (or one mutation of it): prepares what it needs, boots its guests one after the
+//! other, checks what came back.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Mutex,
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    binaries::Binaries,
+    cache::Cache,
+    case::{Case, Plan},
+    disk,
+    emulator::Emulator,
+    expect::{Expect, Failure},
+    guest::{self, Cue, Ending, Outcome, Spec},
+    initramfs,
+    kernels::{Arch, Kernel},
+    machine::{self, Machine, Share},
+    module,
+    plants::Plant,
+    programs,
+    seen::{Boot, Seen},
+    snapshot,
+};
+
+/// What runs before every script.
+pub(crate) const PRELUDE: &str = include_str!("../guest/prelude.sh");
+
+/// What all cases share.
+#[derive(Debug)]
+pub struct Bench {
+    /// The cache.
+    pub cache: Cache,
+    /// Folder of the runs: `target/lab`.
+    pub dir: PathBuf,
+    /// Programs for x86-64 guests, which also run here.
+    native: Binaries,
+    /// Programs for aarch64 guests, built when the first case asks.
+    aarch64: Mutex<Option<Binaries>>,
+}
+
+/// How a case went.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Seconds of all its guests, and of preparing them.
+    pub seconds: f64,
+    /// Expectations that were asked.
+    pub asked: usize,
+    /// Those that did not hold.
+    pub failures: Vec<Failure>,
+    /// Guests that had to be started a second time because init never spoke.
+    pub retries: u32,
+    /// What was asked to be planted.
+    pub planted: Vec<serde_json::Value>,
+    /// Lines that the plants wrote down.
+    pub truth: Vec<String>,
+    /// The end of the last console.
+    pub console: String,
+}
+
+impl Bench {
+    /// Opens the cache and builds the programs.
+    ///
+    /// # Errors
+    /// A program cannot be built.
+    pub fn open(dir: PathBuf) -> Result<Self> {
+        let cache = Cache::open()?;
+        let native = Binaries::build(Arch::X86_64, &cache)?;
+        fs::create_dir_all(&dir).with_context(|| format!("{}: make", dir.display()))?;
+        Ok(Self { cache, dir, native, aarch64: Mutex::new(None) })
+    }
+
+    /// Static programs for guests of an architecture.
+    ///
+    /// # Errors
+    /// They cannot be built.
+    pub fn binaries(&self, arch: Arch) -> Result<Binaries> {
+        match arch {
+            Arch::X86_64 => Ok(self.native.clone()),
+            Arch::Aarch64 => {
+                let mut built = match self.aarch64.lock() {
+                    Ok(built) => built,
+                    Err(_) => bail!("building for aarch64 failed before"),
+                };
+                if let Some(binaries) = &*built {
+                    return Ok(binaries.clone());
+                }
+                Ok(built.insert(Binaries::build(arch, &self.cache)?).clone())
+            }
+        }
+    }
+
+    /// Runs a case in its own folder, which is removed again when all held and `keep` is not set.
+    ///
+    /// # Errors
+    /// The case cannot be run at all: packages, QEMU, a guest that twice never spoke.
+    pub fn run(&self, case: &Case, folder: &str, keep: bool) -> Result<Report> {
+        let began = Instant::now();
+        let dir = self.dir.join(folder);
+        if dir.exists() {
+            fs::remove_dir_all(&dir).with_context(|| format!("{}: remove", dir.display()))?;
+        }
+        fs::create_dir_all(&dir).with_context(|| format!("{}: make", dir.display()))?;
+        let mut retries = 0;
+        let boots = self.boots(case, &dir, &mut retries)?;
+        let console = boots.last().map(|boot| guest::tail_of(&boot.console)).unwrap_or_default();
+        let mut release = String::new();
+        for plan in case.boots.iter().filter(|plan| !plan.machine.boot.has_disk()) {
+            release = plan.machine.kernel_row()?.ready(&self.cache)?.release;
+        }
+        let reports = self.dir.join("reports");
+        let seen = Seen::new(boots, self.native.rtproof.clone(), release, reports);
+        let mut expect = Expect::default();
+        check_endings(case, &seen, &mut expect);
+        if let Err(error) = (case.check)(&seen, &mut expect) {
+            expect.impossible("reading the results", &error);
+        }
+        let truth = seen.text("truth.jsonl").unwrap_or_default();
+        let result = Report {
+            seconds: began.elapsed().as_secs_f64(),
+            asked: expect.asked(),
+            failures: expect.failures().to_vec(),
+            retries,
+            planted: case.boots.iter().flat_map(|b| &b.plants).map(Plant::asked).collect(),
+            truth: truth.lines().map(str::to_owned).collect(),
+            console,
+        };
+        if result.failures.is_empty() && !keep {
+            fs::remove_dir_all(&dir).with_context(|| format!("{}: remove", dir.display()))?;
+        }
+        Ok(result)
+    }
+
+    fn boots(&self, case: &Case, dir: &Path, retries: &mut u32) -> Result<Vec<Boot>> {
+        let mut disk = None;
+        if case.boots.iter().any(|plan| plan.machine.boot.has_disk()) {
+            let image = disk::image(&self.cache, &Emulator::installed(Arch::X86_64)?)?;
+            let layer = disk::overlay(&image, dir)?;
+            disk = Some((image, layer));
+        }
+        let mut boots = Vec::new();
+        for (number, plan) in case.boots.iter().enumerate() {
+            let dir = dir.join(format!("boot{number}"));
+            loop {
+                let share = guest::share_of(&dir);
+                self.fill_share(case, plan, &share)?;
+                let outcome = self.boot(case, &plan.machine, &dir, &share, disk.as_ref())?;
+                // A disk that does not come up may be what the case wants to see.
+                let has_disk = plan.machine.boot.has_disk();
+                let is_mute = outcome.ending == Ending::NeverSpoke && !has_disk;
+                if is_mute && *retries == 0 {
+                    *retries += 1;
+                    fs::rename(&dir, dir.with_extension("mute"))?;
+                    continue;
+                }
+                let console = dir.join("console.log");
+                if is_mute {
+                    bail!("init never spoke, twice; its console:\n{}", guest::tail_of(&console));
+                }
+                if !outcome.files.is_empty() {
+                    unpack_console_files(&outcome, &share)?;
+                }
+                boots.push(Boot { share, console, outcome });
+                break;
+            }
+        }
+        Ok(boots)
+    }
+
+    /// Puts programs into a shared folder.
+    ///
+    /// # Errors
+    /// One cannot be built or is not installed.
+    pub fn fill(&self, kernel: &Kernel, programs: &[&str], share: &Path) -> Result<()> {
+        let bin = share.join("bin");
+        fs::create_dir_all(&bin).with_context(|| format!("{}: make", bin.display()))?;
+        let binaries = self.binaries(kernel.arch)?;
+        for (from, name) in [(&binaries.rtproof, "rtproof"), (&binaries.plant, "lab-plant")] {
+            let copied = fs::copy(from, bin.join(name));
+            copied.with_context(|| format!("{}: copy to the share", from.display()))?;
+        }
+        for program in programs {
+            programs::bring(program, &share.join("root"))?;
+        }
+        Ok(())
+    }
+
+    /// Puts script, programs and module into the shared folder.
+    fn fill_share(&self, case: &Case, plan: &Plan, share: &Path) -> Result<()> {
+        let kernel = plan.machine.kernel_row()?;
+        self.fill(kernel, &case.programs, share)?;
+        if plan.plants.iter().any(Plant::needs_module) {
+            let built = module::build(kernel, &self.cache)?;
+            fs::copy(built, share.join("module.ko"))?;
+        }
+        let plants: String = plan.plants.iter().map(|plant| plant.shell() + "\n").collect();
+        let script = &plan.script;
+        // What runs in namespaces of its own reads the functions from there.
+        fs::write(share.join("functions.sh"), PRELUDE)?;
+        let text = format!("{PRELUDE}\n# Plants\n{plants}\n# The case\n{script}\nexit 0\n");
+        fs::write(share.join("run.sh"), text)?;
+        Ok(())
+    }
+
+    fn boot(
+        &self,
+        case: &Case,
+        machine: &Machine,
+        dir: &Path,
+        share: &Path,
+        disk: Option<&(disk::Image, PathBuf)>,
+    ) -> Result<Outcome> {
+        let emulator = machine.emulator(&self.cache)?;
+        let mut arguments;
+        let mut resume = None;
+        if machine.boot.has_disk()
+            && let Some((image, layer)) = disk
+        {
+            let boot = match machine.boot {
+                machine::Boot::Grub => disk::Boot::Grub,
+                _ => disk::Boot::Direct(image),
+            };
+            arguments = machine.hardware(&emulator, &self.cache)?;
+            arguments.extend(disk::args(layer, boot));
+            arguments.extend(Machine::share_arguments(share));
+        } else {
+            let ready = machine.kernel_row()?.ready(&self.cache)?;
+            match (machine.share, machine.snapshot) {
+                (Share::NineP, true) => {
+                    let work = dir.join("save");
+                    let saved = snapshot::saved(machine, &emulator, &ready, &self.cache, &work)?;
+                    arguments = saved.arguments;
+                    arguments.extend(Machine::share_arguments(share));
+                    resume = Some(saved.state);
+                }
+                (Share::NineP, false) => {
+                    arguments = machine.hardware(&emulator, &self.cache)?;
+                    arguments.extend(machine.kernel_arguments(&ready, &ready.initramfs, "")?);
+                    arguments.extend(Machine::share_arguments(share));
+                }
+                (Share::Serial, _) => {
+                    let mut archive = fs::read(&ready.initramfs)?;
+                    archive.extend(initramfs::overlay(share)?);
+                    let joined = dir.join("initramfs.cpio");
+                    fs::write(&joined, archive)?;
+                    arguments = machine.hardware(&emulator, &self.cache)?;
+                    arguments.extend(machine.kernel_arguments(&ready, &joined, "")?);
+                }
+            }
+        }
+        let cues: &[(String, Cue)] = &case.cues;
+        let spec = Spec {
+            emulator: &emulator,
+            arguments,
+            dir,
+            speak_limit: match machine.boot.has_disk() {
+                true => guest::SPEAK_LIMIT_DISK,
+                false => guest::SPEAK_LIMIT,
+            },
+            limit: case.limit,
+            resume: resume.as_deref(),
+            cues,
+        };
+        guest::run(&spec)
+    }
+}
+
+/// How each boot must end.
+fn check_endings(case: &Case, seen: &Seen, expect: &mut Expect) {
+    for (number, (plan, boot)) in case.boots.iter().zip(seen.boots()).enumerate() {
+        let came = &boot.outcome.ending;
+        if plan.ends {
+            let what = format!("boot {number}: the script ends");
+            expect.equal(&what, came, &Ending::Script(0));
+        } else {
+            let what = format!("boot {number}: the guest ends by itself");
+            let holds = matches!(came, Ending::Silent | Ending::NeverSpoke);
+            expect.that(&what, "no end of the script, no time limit", holds, came);
+        }
+    }
+}
+
+/// Files of a guest without a shared folder.
+fn unpack_console_files(outcome: &Outcome, share: &Path) -> Result<()> {
+    let encoded = share.join("files.b64");
+    fs::write(&encoded, outcome.files.join("\n"))?;
+    let status = Command::new("sh")
+        .args(["-c", "base64 -d files.b64 | tar -xzf -"])
+        .current_dir(share)
+        .status()
+        .context("unpack what came over the console")?;
+    if !status.success() {
+        bail!("{}: what came over the console is no tar.gz", encoded.display());
+    }
+    Ok(())
+}
