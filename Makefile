@@ -3,13 +3,21 @@
 CARGO ?= cargo
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help test deps bench dist reference clean
+.PHONY: help test lab lab-all deps bench dist reference clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: ## Install what the tests need, then run every check and test
 	@scripts/test.sh
+
+lab: ## Run tier 1 of the lab, real kernels under QEMU; CASE=name runs what has that in its name
+	@scripts/deps.sh $(if $(CASE),lab-all)
+	@$(CARGO) xtask lab run $(CASE)
+
+lab-all: ## Run all tiers of the lab and all mutations
+	@scripts/deps.sh lab-all
+	@$(CARGO) xtask lab run --tier 1 --tier 2 --tier 3 --mutations
 
 deps: ## Install what the tests need (apt, as root), or say what is missing
 	@scripts/deps.sh

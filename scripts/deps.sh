@@ -2,6 +2,9 @@
 # Makes sure that the programs which the tests run are there. As root on Debian it installs what is
 # missing; otherwise it says what to install. Missing programs are a failure under CI=true, and end
 # with 3 elsewhere: the tests that need them are then left out and say so.
+#
+# deps.sh            what `make test` needs
+# deps.sh lab-all    and what tiers 2 and 3 of the lab need
 set -euo pipefail
 
 # Program and the Debian package that has it.
@@ -11,10 +14,26 @@ programs=(
     "chromium chromium"
     "cyclictest rt-tests"
     "jitterdebugger jitterdebugger"
+    "make make"
+    "qemu-system-aarch64 qemu-system-arm"
+    "qemu-system-x86_64 qemu-system-x86"
+    "setpriv util-linux"
     "sqlite3 sqlite3"
     "stress-ng stress-ng"
     "tmux tmux"
+    "xz xz-utils"
+    "zstd zstd"
 )
+if [ "${1:-}" = lab-all ]; then
+    programs+=(
+        "dtc device-tree-compiler"
+        "iasl acpica-tools"
+        "mke2fs e2fsprogs"
+        "mmdebstrap mmdebstrap"
+        "qemu-img qemu-utils"
+        "sfdisk fdisk"
+    )
+fi
 
 missing() {
     local entry
@@ -24,6 +43,10 @@ missing() {
     # The static binary links with it.
     if command -v cc >/dev/null && [ "$(cc -print-file-name=libc.a)" = libc.a ]; then
         echo libc6-dev
+    fi
+    # The lab fetches kernels with apt's own downloader and checks Debian's signatures.
+    if [ ! -e /usr/share/keyrings/debian-archive-keyring.gpg ]; then
+        echo debian-archive-keyring
     fi
     # A page without a font has no text to measure.
     if [ -z "$(find /usr/share/fonts -name '*.ttf' -print -quit 2>/dev/null)" ]; then

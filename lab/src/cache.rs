@@ -21,7 +21,7 @@ use anyhow::{Context, Result, bail, ensure};
 pub const SNAPSHOTS: &str = "snapshots";
 
 /// How many snapshots stay.
-const SNAPSHOTS_KEPT: usize = 12;
+const SNAPSHOTS_KEPT: usize = 32;
 
 /// How long an entry that no table names stays after its last use: a branch with another table may
 /// share the cache.
@@ -299,7 +299,7 @@ mod tests {
             let used = SystemTime::now() - Duration::from_secs(days * 24 * 3600);
             File::open(path).unwrap().set_modified(used).unwrap();
         };
-        for day in 0..15 {
+        for day in 0..35 {
             aged(SNAPSHOTS, &format!("s{day}"), day);
         }
         aged("debs", "known", 100);
@@ -319,7 +319,7 @@ mod tests {
         };
         assert_eq!(names("debs"), [".alive.lock", ".alive.tmp", "fresh", "known"]);
         assert_eq!(names(SNAPSHOTS).len(), SNAPSHOTS_KEPT);
-        assert!(!names(SNAPSHOTS).contains(&"s12".to_owned()));
+        assert!(!names(SNAPSHOTS).contains(&"s32".to_owned()));
         drop(alive);
     }
 }

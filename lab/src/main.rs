@@ -13,12 +13,17 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use rtproof_lab::{
     cache::Cache,
-    case::Tier,
-    cases, disk, kernels,
+    case::{Case, Tier},
+    cases, disk,
+    emulator::Emulator,
+    kernels::{self, Arch},
     run::Bench,
     schedule::{self, Job},
     shell,
 };
+
+/// Exit code of a stage that cannot run on this machine (scripts/test.sh).
+const CANNOT_RUN: u8 = 3;
 
 /// Real kernels under QEMU that run rtproof.
 #[derive(Debug, Parser)]
@@ -37,7 +42,7 @@ enum Task {
         /// Tiers to run; default: 1, or all when names are given.
         #[arg(long, value_enum)]
         tier: Vec<Tier>,
-        /// Run the mutations as well, which must fail.
+        /// Run the mutations as well, which must fail; those of tier 1 with tier 2.
         #[arg(long)]
         mutations: bool,
         /// Host threads that guests may use at once; default: the cores.
@@ -79,9 +84,9 @@ fn main() -> Result<ExitCode> {
 
 /// Folder of runs, in the target folder.
 fn lab_dir() -> PathBuf {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| workspace.join("target"));
+    let target = target.unwrap_or_else(|| lab.with_file_name("target"));
     std::path::absolute(target.join("lab")).unwrap_or_else(|_| target.join("lab"))
 }
 
@@ -92,25 +97,29 @@ fn run(
     jobs: Option<u32>,
     keep: bool,
 ) -> Result<ExitCode> {
-    let is_wanted = |case: &rtproof_lab::case::Case| {
-        let tiers = match (tiers, names) {
-            ([], []) => &[Tier::One][..],
-            ([], _) => &[Tier::One, Tier::Two, Tier::Three][..],
-            _ => tiers,
-        };
-        let is_named = names.is_empty() || names.iter().any(|part| case.name.contains(part));
-        tiers.contains(&case.tier) && is_named
+    let tiers = match (tiers, names) {
+        ([], []) => &[Tier::One][..],
+        ([], _) => &[Tier::One, Tier::Two, Tier::Three][..],
+        _ => tiers,
     };
-    let chosen: Vec<_> = cases::all().into_iter().filter(is_wanted).collect();
-    if chosen.is_empty() {
-        bail!("no case matches; `cargo xtask lab list` lists them");
-    }
+    let is_named =
+        |case: &Case| names.is_empty() || names.iter().any(|part| case.name.contains(part));
     let mut work: Vec<Job> = Vec::new();
-    for case in chosen {
-        if mutations {
+    for case in cases::all().into_iter().filter(is_named) {
+        // Mutations of tier 1 wait for tier 2.
+        if mutations && tiers.contains(&case.tier.max(Tier::Two)) {
             work.extend(Job::mutations(&case));
         }
-        work.push(Job::case(case));
+        if tiers.contains(&case.tier) {
+            work.push(Job::case(case));
+        }
+    }
+    if work.is_empty() {
+        bail!("no case matches; `cargo xtask lab list` lists them");
+    }
+    if let Err(error) = Emulator::installed(Arch::X86_64) {
+        println!("lab: cannot run here: {error:#}");
+        return Ok(ExitCode::from(CANNOT_RUN));
     }
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let slots = jobs.unwrap_or(cores).max(1);

@@ -5,11 +5,11 @@ use std::{fs, path::Path, process::Command};
 
 use anyhow::{Context, Result, bail};
 
-/// Copies a program and its libraries under `root`, at the paths they have here.
+/// Copies a program into `bin` and its libraries below `root`, at the paths they have here.
 ///
 /// # Errors
 /// The program is not installed.
-pub fn bring(program: &str, root: &Path) -> Result<()> {
+pub fn bring(program: &str, bin: &Path, root: &Path) -> Result<()> {
     let found = std::env::var_os("PATH")
         .iter()
         .flat_map(std::env::split_paths)
@@ -24,7 +24,7 @@ pub fn bring(program: &str, root: &Path) -> Result<()> {
         .split_whitespace()
         .filter(|word| word.starts_with('/'))
         .map(|word| word.trim_end_matches(':').to_owned());
-    put(&path, &root.join("usr/bin").join(program))?;
+    put(&path, &bin.join(program))?;
     for library in libraries {
         put(Path::new(&library), &root.join(library.trim_start_matches('/')))?;
     }

@@ -186,7 +186,7 @@ impl Bench {
             copied.with_context(|| format!("{}: copy to the share", from.display()))?;
         }
         for program in programs {
-            programs::bring(program, &share.join("root"))?;
+            programs::bring(program, &bin, &share.join("root"))?;
         }
         Ok(())
     }

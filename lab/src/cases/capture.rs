@@ -40,7 +40,8 @@ pub fn captures() -> Vec<(String, PathBuf)> {
 }
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/machines").join(format!("{name}.txt"))
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR"));
+    lab.with_file_name("fixtures").join("machines").join(format!("{name}.txt"))
 }
 
 fn case(name: &'static str, machine: Machine, other: &'static str) -> Case {

@@ -16,6 +16,7 @@ pub(super) fn cases() -> Vec<Case> {
             Machine::new("rt-6.1"),
         )
         .tier(Tier::Two)
+        .program("unshare")
         .script(
             "prove outside --for 2s --budget 500us --load idle
              mkdir -p /sys/fs/cgroup/lab

@@ -43,19 +43,19 @@ fn killed() -> Case {
         expect.equal("exit code", seen.rc("killed")?, 137);
         torn(seen, expect, 5..=6)
     })
-    .other_word("kill -9", "kill -INT", "record")
+    .other_word("kill -9", "kill -TERM", "exit code")
 }
 
 fn interrupted() -> Case {
     Case::new(
         "ends/interrupted/rt-6.1",
-        "Ctrl-C ends a run at once, with a whole record that says so",
+        "a run that is told to end does so at once, with a whole record that says so",
         Machine::new("rt-6.1"),
     )
     .script(
         "rtproof prove -o /tmp/o/run --for 20s --budget 2ms --load idle >/dev/null 2>&1 &
          lab-plant wait-for --after 3s
-         kill -INT $!
+         kill -TERM $!
          wait $!
          echo $? >/host/interrupted.rc
          cp /tmp/o/run.* /host/",

@@ -68,10 +68,9 @@ fn unprivileged() -> Case {
         Machine::new("rt-6.1"),
     )
     .script(
-        "echo nobody:x:65534:65534::/tmp:/bin/sh >/etc/passwd
-         chmod 777 /tmp/o
-         run check setuidgid nobody rtproof check --json
-         run user setuidgid nobody rtproof prove -o /tmp/o/user --for 1s --budget 10ms --load idle",
+        "chmod 777 /tmp/o
+         run check su lab -c 'rtproof check --json'
+         run user su lab -c 'rtproof prove -o /tmp/o/user --for 1s --budget 10ms --load idle'",
     )
     .expect(|seen, expect| {
         let check = seen.json("check")?;
@@ -83,7 +82,7 @@ fn unprivileged() -> Case {
         expect.equal("verdict", report.text("/verdict/answer"), "not_proven");
         Ok(())
     })
-    .other_word("setuidgid nobody ", "", "finding of limits-rtprio")
+    .other_word("su lab -c", "sh -c", "finding of limits-rtprio")
 }
 
 /// A hog that is already there: a newly started cyclictest hangs on such a CPU for ever.
@@ -99,27 +98,28 @@ fn hog_on_isolated(kernel: &'static str) -> Case {
     .program("cyclictest")
     .script(
         "echo -1 >/proc/sys/kernel/sched_rt_runtime_us
-         lab-plant burst --busy 100ms --every 100ms --policy fifo:10 --cpu 1 --for 90s &
+         lab-plant burst --busy 100ms --every 100ms --policy fifo:10 --cpu 1 --for 60s &
+         hog=$!
          sleep 1
          prove run --for 2s --budget 1s --load idle --cpus 1
-         kill -0 $! && echo yes >/host/hog
-         timeout 5 cyclictest -m -a1 -t1 -p90 -i1000 -q -D 1 >/host/cyclictest.out
-         echo $? >/host/cyclictest.rc
-         kill $!",
+         kill -0 $hog && echo yes >/host/hog
+         cyclictest -m -a1 -t1 -p90 -i1000 -q -D 1 >/host/cyclictest.out &
+         peer=$!
+         sleep 5
+         kill -0 $peer && echo hangs >/host/cyclictest
+         kill $hog
+         wait",
     )
     .expect(|seen, expect| {
         let report = seen.report("run")?;
         common::adds_up(expect, "run", &report, 1);
-        expect.equal("the hog lived", seen.text("hog")?.trim(), "yes");
-        expect.that(
-            "cyclictest does not end",
-            "143 or 124",
-            seen.rc("cyclictest")? > 100,
-            seen.rc("cyclictest")?,
-        );
+        common::sealed(expect, "run", &report);
+        expect.equal("the hog lived", seen.text("hog").unwrap_or_default().trim(), "yes");
+        // The trap that rtproof avoids; should a cyclictest of the future avoid it too, look here.
+        expect.equal("cyclictest", seen.text("cyclictest").unwrap_or_default().trim(), "hangs");
         Ok(())
     })
-    .other_word("--for 90s &", "--for 100ms &", "the hog lived")
+    .other_word("--for 60s &", "--for 100ms &", "the hog lived")
 }
 
 /// A hog above ours on the only CPU, throttling off: prove ends by itself and says why.

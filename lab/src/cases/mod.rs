@@ -7,10 +7,12 @@ mod article;
 mod capture;
 mod common;
 mod container;
+mod disk;
 mod ends;
 mod faults;
 mod hostile;
 mod kernels;
+mod noise;
 mod power;
 mod rogue;
 mod stalls;
@@ -33,6 +35,8 @@ pub fn all() -> Vec<Case> {
         container::cases(),
         capture::cases(),
         article::cases(),
+        disk::cases(),
+        noise::cases(),
     ]
     .into_iter()
     .flatten()

@@ -19,7 +19,14 @@ pub(super) fn lines(plant: &Plant) -> String {
         Cause::FairServer => {
             let servers = "/sys/kernel/debug/sched/fair_server";
             lines.push(format!("grep -r . {servers} >/host/fair_server.txt 2>/dev/null"));
-            let starving = Plant { cause: burst("other"), ..whole(plant) };
+            // It has to be running when the hog comes: on PREEMPT_RT the timer that would wake it
+            // expires in a thread that the hog outranks.
+            let starving = Plant {
+                cause: burst("other"),
+                after_ms: plant.after_ms.saturating_sub(300),
+                for_ms: plant.for_ms + 600,
+                ..whole(plant)
+            };
             lines.push(background(&starving));
         }
         _ => {}
