@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::json;
 
 use crate::{
@@ -103,7 +103,8 @@ impl Process {
     /// # Errors
     /// It has ended.
     pub fn power_cut(&self) -> Result<()> {
-        self.signal(Signal::KILL)
+        kill_process_group(self.pid, Signal::KILL)
+            .with_context(|| format!("end QEMU {:?}", self.pid))
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {
@@ -118,8 +119,8 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // No process, or one that has ended already: both are what is wanted.
-        let _ = self.child.kill();
+        // With all that it started. None there, or ended already: both are what is wanted.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
 }
@@ -346,3 +347,6 @@ pub fn tail_of(log: &Path) -> String {
 pub fn share_of(dir: &Path) -> PathBuf {
     dir.join("host")
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,8 @@ pub(super) fn cases() -> Vec<Case> {
              run check rtproof check --json
 END
              echo $$ >/sys/fs/cgroup/lab/cgroup.procs
-             unshare -m -p -i -u -n -C -f sh /tmp/inside.sh",
+             # The shell would take its own.
+             /tmp/bin/unshare -m -p -i -u -n -C -f sh /tmp/inside.sh",
         )
         .expect(|seen, expect| {
             let mut worst = Vec::new();
@@ -53,6 +54,6 @@ END
             );
             Ok(())
         })
-        .other_word("unshare -m -p -i -u -n -C -f sh", "sh", "container is named"),
+        .other_word("/tmp/bin/unshare -m -p -i -u -n -C -f sh", "sh", "container is named"),
     ]
 }

@@ -62,7 +62,7 @@ END
         expect.equal("prove: exit code", seen.rc("run")?, 2);
         expect.within("prove: worst, ms", report.number("/all/max_ns")? / MS, 4..=5);
         let cured = seen.json("cured")?.finding("rogue-rt-tasks")?;
-        expect.lacks("the remedy works", &cured.whole(), "multipathd");
+        expect.equal("the remedy works", cured.text("/status"), "good");
         Ok(())
     })
     .other_word("Policy=rr", "Policy=other", "check: rogue-rt-tasks")
@@ -121,11 +121,11 @@ fn quota() -> Case {
         let report = seen.report("quota")?;
         common::adds_up(expect, "quota", &report, 1);
         expect.within("worst, ms", report.number("/all/max_ns")? / MS, 60..=110);
-        expect.equal("verdict", report.text("/verdict/answer"), "failed");
+        expect.equal("verdict", report.text("/verdict/answer"), "refused");
         let stat = seen.err("quota")?;
         let throttled = stat.lines().find_map(|line| line.strip_prefix("nr_throttled "));
         let throttled: i64 = throttled.and_then(|count| count.parse().ok()).unwrap_or(-1);
-        expect.within("times throttled", throttled, 40..=80);
+        expect.within("times throttled", throttled, 50..=1_000);
         Ok(())
     })
     .other_word("CPUQuota=20%", "CPUQuota=100%", "worst, ms")

@@ -85,7 +85,7 @@ fn powered_off() -> Case {
     )
     .ends_by_itself()
     .expect(|seen, expect| torn(seen, expect, 3..=5))
-    .other_word("--for 20s", "--for 2s", "record")
+    .other_word("--for 20s", "--for 2s", "seconds in the record")
 }
 
 fn power_cut() -> Case {
@@ -103,5 +103,5 @@ fn power_cut() -> Case {
     .on("cut", |guest| guest.power_cut())
     .ends_by_itself()
     .expect(|seen, expect| torn(seen, expect, 3..=25))
-    .other_word("--for 20s", "--for 2s", "record")
+    .other_word("--for 20s", "--for 2s", "seconds in the record")
 }

@@ -48,7 +48,7 @@ fn without_sys() -> Case {
     )
     .expect(|seen, expect| {
         let check = seen.json("check")?;
-        for name in ["cpufreq-governor", "cpuidle-states", "isolation"] {
+        for name in ["cpufreq-governor", "cpuidle-states", "isolation", "clocksource"] {
             let status = check.finding(name)?.text("/status").to_owned();
             expect.that(&format!("{name} is not good"), "not good", status != "good", status);
         }
@@ -58,7 +58,7 @@ fn without_sys() -> Case {
         expect.that("exit code", "2 or 3", [2, 3].contains(&seen.rc("run")?), seen.rc("run")?);
         Ok(())
     })
-    .other_word("umount /sys\n", "true\n", "isolation is not good")
+    .other_word("umount /sys\n", "true\n", "clocksource is not good")
 }
 
 fn unprivileged() -> Case {

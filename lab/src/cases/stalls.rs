@@ -48,8 +48,9 @@ fn interrupts_off(kernel: &'static str, tier: Tier) -> Case {
         expect.equal("scheduled", report.number("/all/scheduled")?, 2000);
         arithmetic(seen, &report, expect)
     })
-    .unplanted("missed")
-    .mutation("stalls of 2 ms", "missed", |case| {
+    .unplanted("exit code")
+    .other_word("--for 2s", "--for 1s", "scheduled")
+    .mutation("stalls of 2 ms", "length of the stalls", |case| {
         case.boots[0].plants = vec![Plant::irqs_off().cpu(0).us(2000).every_ms(100).times(10)];
     })
 }
@@ -70,6 +71,8 @@ fn arithmetic(seen: &Seen, report: &Json, expect: &mut Expect) -> Result<()> {
     let truth = seen.truth()?;
     let stalls: Vec<(i64, i64)> = truth.iter().flat_map(stalls_of).collect();
     expect.equal("stalls planted", stalls.len(), 10);
+    let length_ns: i64 = stalls.iter().map(|(begin, end)| end - begin).sum();
+    expect.within("length of the stalls, µs", length_ns / 10_000, 3_000..=3_001);
     let (mut least, mut most, mut worst) = (0, 0, 0);
     for (begin, end) in stalls {
         let first_due = origin + ((begin - origin) + MS - 1).div_euclid(MS) * MS;
