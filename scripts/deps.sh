@@ -35,6 +35,9 @@ if [ "${1:-}" = lab-all ]; then
     )
 fi
 
+# mke2fs and sfdisk are where users seldom look.
+PATH=$PATH:/usr/sbin:/sbin
+
 missing() {
     local entry
     for entry in "${programs[@]}"; do

@@ -41,7 +41,8 @@ stage tidy "$target/debug/xtask" tidy
 stage deny "$target/debug/xtask" deny
 stage docs env RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --locked --workspace --no-deps
 stage test cargo test --locked --workspace --no-fail-fast
-stage lab "$target/debug/rtproof-lab" run --tier 1
+# Guests have limits of their own; this one is for what waits for the network.
+stage lab timeout 1500 "$target/debug/rtproof-lab" run --tier 1
 
 echo
 printf '%s' "$table"

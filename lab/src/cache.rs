@@ -54,6 +54,14 @@ impl Cache {
     /// # Errors
     /// The folder cannot be made.
     pub fn at(dir: &Path) -> Result<Self> {
+        // kbuild splits at spaces, QEMU's options at commas, qemu-img at colons.
+        let text = dir.to_string_lossy();
+        let is_odd = |c: char| c.is_whitespace() || c.is_control() || ",:;'\"\\$`&|<>".contains(c);
+        ensure!(
+            !text.contains(is_odd),
+            "{text:?}: compilers and QEMU take no such path; set RTPROOF_LAB_CACHE to a folder \
+             without spaces and punctuation"
+        );
         let make = || fs::canonicalize(dir);
         let dir = fs::create_dir_all(dir).and_then(|()| make()).with_context(|| {
             format!("{}: cannot make the lab's cache; set RTPROOF_LAB_CACHE", dir.display())
@@ -159,13 +167,14 @@ impl Cache {
 
 /// A locked file; unlocked and removed when dropped.
 #[derive(Debug)]
-struct Lock {
+pub(crate) struct Lock {
     file: File,
     path: PathBuf,
 }
 
 impl Lock {
-    fn wait(path: &Path) -> Result<Self> {
+    /// Waits for whoever has it.
+    pub(crate) fn wait(path: &Path) -> Result<Self> {
         loop {
             let file = Self::open(path)?;
             file.lock().with_context(|| format!("{}: cannot be locked", path.display()))?;
@@ -289,6 +298,16 @@ mod tests {
         assert_eq!(made.load(Ordering::Relaxed), 1);
         assert_eq!(list(&cache.dir().join("debs")).unwrap().len(), 1);
         assert!(cache.entry("debs", "../a", |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn a_folder_that_programs_would_split_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a b", "a,b", "a:b", "a'b"] {
+            let error = Cache::at(&dir.path().join(name)).unwrap_err().to_string();
+            assert!(error.contains("RTPROOF_LAB_CACHE"), "{error}");
+        }
+        assert!(Cache::at(&dir.path().join("a-b_c.d+e~")).is_ok());
     }
 
     #[test]

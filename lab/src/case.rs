@@ -177,13 +177,6 @@ impl Case {
         self
     }
 
-    /// The host does nothing at this cue: for mutations.
-    pub fn on_nothing(&mut self, cue: &str) {
-        for (_, act) in self.cues.iter_mut().filter(|(name, _)| name == cue) {
-            *act = Arc::new(|_| Ok(()));
-        }
-    }
-
     /// What must come.
     #[must_use]
     pub fn expect(

@@ -36,8 +36,9 @@ impl Archive {
     /// Address without a slash at its end. `RTPROOF_LAB_MIRROR` takes the place of Debian's server.
     #[must_use]
     pub fn url(self) -> String {
-        let server = std::env::var("RTPROOF_LAB_MIRROR")
-            .unwrap_or_else(|_| "http://deb.debian.org".to_owned());
+        let server = std::env::var("RTPROOF_LAB_MIRROR").ok().filter(|server| !server.is_empty());
+        let server = server.unwrap_or_else(|| "http://deb.debian.org".to_owned());
+        let server = server.trim_end_matches('/');
         let folder = match self {
             Self::Debian => "debian",
             Self::Security => "debian-security",

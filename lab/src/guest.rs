@@ -2,7 +2,7 @@
 //! process id. It never outlives the lab: it dies with the thread that started it.
 
 use std::{
-    fs,
+    fmt, fs,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -10,10 +10,11 @@ use std::{
         Arc,
         mpsc::{self, RecvTimeoutError},
     },
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::json;
 
@@ -66,6 +67,17 @@ pub enum Ending {
     NeverSpoke,
     /// Init could not do its work.
     Broken(String),
+}
+
+/// The guest did not come to where its script begins, which is not the case's fault. Part of an
+/// error's chain.
+#[derive(Debug)]
+pub struct NotReady;
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the guest did not come to its script")
+    }
 }
 
 /// What came of a guest.
@@ -148,8 +160,20 @@ fn start(spec: &Spec<'_>, arguments: &[String]) -> Result<Running> {
         .stdout(Stdio::piped())
         .stderr(errors)
         .spawn()
-        .with_context(|| format!("start {}", spec.emulator.program.display()))?;
+        .with_context(|| not_started(spec.emulator))?;
     Ok(Running { child })
+}
+
+fn not_started(emulator: &Emulator) -> String {
+    format!(
+        "{}: setpriv, which starts it, cannot be run: install util-linux",
+        emulator.program.display()
+    )
+}
+
+/// Waits for the end of the console.
+fn finish(reader: JoinHandle<Result<()>>) -> Result<()> {
+    reader.join().map_err(|_| anyhow!("the console's reader panicked"))?
 }
 
 /// A word as a shell takes it, so that command.txt can be run by hand.
@@ -164,7 +188,7 @@ fn shell_quoted(word: &str) -> String {
 /// Boots (or resumes) a guest and follows it to its end.
 ///
 /// # Errors
-/// QEMU cannot be started, or a cue fails.
+/// QEMU cannot be started, a state cannot be resumed ([`NotReady`]), or a cue fails.
 pub fn run(spec: &Spec<'_>) -> Result<Outcome> {
     let began = Instant::now();
     let mut arguments = spec.arguments.clone();
@@ -185,9 +209,13 @@ pub fn run(spec: &Spec<'_>) -> Result<Outcome> {
 
     let mut init_s = None;
     if spec.resume.is_some() {
-        resume(&socket, &mut input).with_context(|| tail_of(&spec.dir.join("qemu.err")))?;
+        resume(&socket, &mut running.child, &mut input)
+            .with_context(|| tail_of(&spec.dir.join("qemu.err")))
+            .context(NotReady)?;
         init_s = Some(began.elapsed().as_secs_f64());
     }
+    // Not needed any more, and a lab that is killed leaves none behind.
+    drop(sockets);
     let mut files = Vec::new();
     let mut ending = None;
     let mut until = began + if init_s.is_some() { spec.limit } else { spec.speak_limit };
@@ -229,15 +257,13 @@ pub fn run(spec: &Spec<'_>) -> Result<Outcome> {
         }
     }
     drop(running);
-    if reader.join().is_err() {
-        bail!("the console's reader panicked");
-    }
+    finish(reader)?;
     let ending = ending.unwrap_or(Ending::Silent);
     Ok(Outcome { ending, seconds: began.elapsed().as_secs_f64(), init_s, files })
 }
 
-fn resume(socket: &Path, input: &mut impl std::io::Write) -> Result<()> {
-    let mut monitor = Monitor::connect(socket, STATE_LIMIT)?;
+fn resume(socket: &Path, qemu: &mut Child, input: &mut impl std::io::Write) -> Result<()> {
+    let mut monitor = Monitor::connect(socket, qemu, STATE_LIMIT)?;
     let status = monitor.wait("query-status", &["inmigrate"], STATE_LIMIT)?;
     if status != "paused" && status != "postmigrate" && status != "prelaunch" {
         bail!("a resumed state is {status}");
@@ -251,7 +277,7 @@ fn resume(socket: &Path, input: &mut impl std::io::Write) -> Result<()> {
 /// Boots a guest up to where its init waits, and writes its state to a file.
 ///
 /// # Errors
-/// The guest never gets there, or QEMU refuses.
+/// The guest never gets there ([`NotReady`]), or QEMU refuses.
 pub fn save(spec: &Spec<'_>, state: &Path) -> Result<()> {
     let began = Instant::now();
     let sockets = tempfile::tempdir().context("folder for the monitor's socket")?;
@@ -266,6 +292,10 @@ pub fn save(spec: &Spec<'_>, state: &Path) -> Result<()> {
     let (sender, marks) = mpsc::channel();
     let log = spec.dir.join("console.log");
     let reader = std::thread::spawn(move || console::follow(output, &log, began, &sender));
+    let mut monitor = Monitor::connect(&socket, &mut running.child, STATE_LIMIT)
+        .with_context(|| tail_of(&spec.dir.join("qemu.err")))?;
+    // A lab that is killed from here on leaves none behind.
+    drop(sockets);
     let until = began + spec.speak_limit;
     loop {
         match marks.recv_timeout(until.saturating_duration_since(Instant::now())) {
@@ -273,30 +303,36 @@ pub fn save(spec: &Spec<'_>, state: &Path) -> Result<()> {
             Ok(Mark::Broken(why)) => bail!("init: {why}"),
             Ok(Mark::Closed) | Err(_) => {
                 drop(running);
-                let _ = reader.join();
-                bail!(
-                    "the guest never got ready to be saved; its console ends with:\n{}",
-                    tail_of(&spec.dir.join("console.log"))
-                );
+                finish(reader)?;
+                let console = tail_of(&spec.dir.join("console.log"));
+                return Err(anyhow!("it was to be saved; its console ends with:\n{console}"))
+                    .context(NotReady);
             }
             Ok(_) => {}
         }
     }
     // The shell is about to block in read(2).
     std::thread::sleep(Duration::from_millis(200));
-    let mut monitor = Monitor::connect(&socket, STATE_LIMIT)?;
     monitor.call("stop", &json!({}))?;
     monitor.call("migrate-set-parameters", &json!({ "max-bandwidth": 10_000_000_000_u64 }))?;
-    let uri = format!("exec:cat > {}", quoted_path(state)?);
+    // QEMU is done before the last bytes are on the disk, and does not tell when the disk is full.
+    let whole = spec.dir.join("whole");
+    let uri = format!("exec:cat >{} && : >{}", quoted_path(state)?, quoted_path(&whole)?);
     monitor.call("migrate", &json!({ "uri": uri }))?;
     let underway = ["none", "setup", "active", "device", "pre-switchover"];
     let status = monitor.wait("query-migrate", &underway, STATE_LIMIT)?;
     if status != "completed" {
         bail!("saving the guest's state: {status}");
     }
+    let until = Instant::now() + STATE_LIMIT;
+    while !whole.exists() {
+        if Instant::now() > until {
+            bail!("{}: QEMU's state was not written; is the disk full?", state.display());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
     drop(running);
-    let _ = reader.join();
-    Ok(())
+    finish(reader)
 }
 
 /// Runs a guest on this terminal until it ends.
@@ -312,7 +348,7 @@ pub fn interactive(emulator: &Emulator, arguments: &[String]) -> Result<()> {
         .args(arguments)
         .args(["-serial", "mon:stdio"])
         .status()
-        .with_context(|| format!("start {}", emulator.program.display()))?;
+        .with_context(|| not_started(emulator))?;
     if status.signal().is_some() {
         bail!("QEMU ended by {status}");
     }
@@ -323,11 +359,11 @@ fn monitor_argument(socket: &Path) -> String {
     format!("unix:{},server=on,wait=off", socket.display())
 }
 
-/// QEMU hands the command to a shell; a path of ours has no reason to need quoting.
+/// QEMU hands the command to a shell; a path of ours has no reason to need more quoting.
 fn quoted_path(path: &Path) -> Result<String> {
     let text = path.display().to_string();
     if text.contains('\'') {
-        bail!("{text}: choose a cache folder without an apostrophe");
+        bail!("{text}: choose a folder without an apostrophe");
     }
     Ok(format!("'{text}'"))
 }

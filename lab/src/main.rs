@@ -132,7 +132,9 @@ fn run(
     );
     let began = Instant::now();
     let books = schedule::run_all(&bench, work, slots, keep);
-    prune(&bench.cache)?;
+    if let Err(error) = prune(&bench.cache) {
+        eprintln!("lab: {error:#}");
+    }
     let results = bench.dir.join("results.json");
     fs::write(&results, serde_json::to_string_pretty(&books.json())?)
         .with_context(|| format!("{}: write", results.display()))?;

@@ -5,6 +5,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     os::unix::net::UnixStream,
     path::Path,
+    process::Child,
     time::{Duration, Instant},
 };
 
@@ -19,15 +20,16 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Connects; waits until QEMU listens.
+    /// Connects to the monitor of this QEMU; waits until it listens.
     ///
     /// # Errors
-    /// Nobody listens within the time, or does not speak the protocol.
-    pub fn connect(socket: &Path, limit: Duration) -> Result<Self> {
+    /// It has ended, does not listen within the time, or does not speak the protocol.
+    pub fn connect(socket: &Path, qemu: &mut Child, limit: Duration) -> Result<Self> {
         let until = Instant::now() + limit;
         let stream = loop {
             match UnixStream::connect(socket) {
                 Ok(stream) => break stream,
+                Err(_) if qemu.try_wait()?.is_some() => bail!("QEMU has ended"),
                 Err(error) if Instant::now() > until => {
                     return Err(error).with_context(|| format!("{}: connect", socket.display()));
                 }

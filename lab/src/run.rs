@@ -13,12 +13,12 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     binaries::Binaries,
-    cache::Cache,
+    cache::{Cache, Lock},
     case::{Case, Plan},
     disk,
     emulator::Emulator,
     expect::{Expect, Failure},
-    guest::{self, Cue, Ending, Outcome, Spec},
+    guest::{self, Cue, Ending, NotReady, Outcome, Spec},
     initramfs,
     kernels::{Arch, Kernel},
     machine::{self, Machine, Share},
@@ -96,11 +96,13 @@ impl Bench {
         }
     }
 
-    /// Runs a case in its own folder, which is removed again when all held and `keep` is not set.
+    /// Runs a case in its own folder, which stays. Another lab of this tree that runs the same case
+    /// waits.
     ///
     /// # Errors
     /// The case cannot be run at all: packages, QEMU, a guest that twice never spoke.
-    pub fn run(&self, case: &Case, folder: &str, keep: bool) -> Result<Report> {
+    pub fn run(&self, case: &Case, folder: &str) -> Result<Report> {
+        let _lock = Lock::wait(&self.dir.join(format!(".{folder}.lock")))?;
         let began = Instant::now();
         let dir = self.dir.join(folder);
         if dir.exists() {
@@ -118,11 +120,12 @@ impl Bench {
         let seen = Seen::new(boots, self.native.rtproof.clone(), release, reports);
         let mut expect = Expect::default();
         check_endings(case, &seen, &mut expect);
+        check_plants(case, &seen, &mut expect)?;
         if let Err(error) = (case.check)(&seen, &mut expect) {
             expect.impossible("reading the results", &error);
         }
         let truth = seen.text("truth.jsonl").unwrap_or_default();
-        let result = Report {
+        Ok(Report {
             seconds: began.elapsed().as_secs_f64(),
             asked: expect.asked(),
             failures: expect.failures().to_vec(),
@@ -130,11 +133,7 @@ impl Bench {
             planted: case.boots.iter().flat_map(|b| &b.plants).map(Plant::asked).collect(),
             truth: truth.lines().map(str::to_owned).collect(),
             console,
-        };
-        if result.failures.is_empty() && !keep {
-            fs::remove_dir_all(&dir).with_context(|| format!("{}: remove", dir.display()))?;
-        }
-        Ok(result)
+        })
     }
 
     fn boots(&self, case: &Case, dir: &Path, retries: &mut u32) -> Result<Vec<Boot>> {
@@ -150,7 +149,14 @@ impl Bench {
             loop {
                 let share = guest::share_of(&dir);
                 self.fill_share(case, plan, &share)?;
-                let outcome = self.boot(case, &plan.machine, &dir, &share, disk.as_ref())?;
+                let outcome = match self.boot(case, &plan.machine, &dir, &share, disk.as_ref()) {
+                    Err(error) if error.is::<NotReady>() && *retries == 0 => {
+                        *retries += 1;
+                        fs::rename(&dir, dir.with_extension("mute"))?;
+                        continue;
+                    }
+                    outcome => outcome?,
+                };
                 // A disk that does not come up may be what the case wants to see.
                 let has_disk = plan.machine.boot.has_disk();
                 let is_mute = outcome.ending == Ending::NeverSpoke && !has_disk;
@@ -267,7 +273,14 @@ impl Bench {
             resume: resume.as_deref(),
             cues,
         };
-        guest::run(&spec)
+        let outcome = guest::run(&spec);
+        if let (Err(error), Some(state)) = (&outcome, &resume)
+            && error.is::<NotReady>()
+        {
+            // A broken state must not fail every run from now on.
+            let _ = fs::remove_file(state);
+        }
+        outcome
     }
 }
 
@@ -284,6 +297,24 @@ fn check_endings(case: &Case, seen: &Seen, expect: &mut Expect) {
             expect.that(&what, "no end of the script, no time limit", holds, came);
         }
     }
+}
+
+/// What was planted must have been there: without it "nothing was late" says nothing.
+fn check_plants(case: &Case, seen: &Seen, expect: &mut Expect) -> Result<()> {
+    for (number, (plan, boot)) in case.boots.iter().zip(seen.boots()).enumerate() {
+        if plan.plants.is_empty() || !plan.ends {
+            continue;
+        }
+        let truth = boot.truth()?;
+        let what = format!("boot {number}: plants that left their books");
+        // The fair server's leave two.
+        expect.that(&what, "all", truth.len() >= plan.plants.len(), truth.len());
+        for plant in &truth {
+            let what = format!("boot {number}: error of a plant");
+            expect.equal(&what, plant.text("/error"), "");
+        }
+    }
+    Ok(())
 }
 
 /// Files of a guest without a shared folder.

@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn threads_come_back_when_a_case_panics() {
-        let job = Job::case(crate::case::Case::new("a/b", "", crate::machine::Machine::new("x")));
+        let job = Job::case(Case::new("a/b", "", crate::machine::Machine::new("x")));
         let queue = Mutex::new(Queue { waiting: vec![job.clone(), job], free: 1 });
         let changed = Condvar::new();
         let panicked = catch_unwind(AssertUnwindSafe(|| {

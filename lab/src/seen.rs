@@ -41,6 +41,19 @@ pub struct Json {
     value: Value,
 }
 
+impl Boot {
+    /// What the plants wrote down: one JSON document per line of truth.jsonl; nothing when there
+    /// were none.
+    ///
+    /// # Errors
+    /// A line is no JSON.
+    pub fn truth(&self) -> Result<Vec<Json>> {
+        let text = fs::read(self.share.join("truth.jsonl")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.lines().map(|line| Json::parse("truth", line)).collect()
+    }
+}
+
 impl Seen {
     pub(crate) const fn new(
         boots: Vec<Boot>,
@@ -162,13 +175,12 @@ impl Seen {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// What the plants wrote down: one JSON document per line of truth.jsonl.
+    /// What the plants of the last boot wrote down.
     ///
     /// # Errors
     /// A line is no JSON.
     pub fn truth(&self) -> Result<Vec<Json>> {
-        let text = self.text("truth.jsonl")?;
-        text.lines().map(|line| Json::parse("truth", line)).collect()
+        self.boots.last().map_or(Ok(Vec::new()), Boot::truth)
     }
 
     /// Console of the last boot.

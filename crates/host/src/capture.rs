@@ -24,6 +24,9 @@ use crate::{Facts, Root};
 /// Largest capture that is read: /proc/interrupts of the largest machines, four times.
 pub const CAPTURE_BYTES_MAX: u64 = 128 << 20;
 
+/// Longest path and target of a link, as in the kernel (PATH_MAX).
+const PATH_BYTES_MAX: usize = 4096;
+
 /// First line of every file, with the version of the format.
 const FIRST_LINE: &str = "rtproof capture 1";
 /// Last line: a file without it was cut off.

@@ -10,6 +10,7 @@ mod support;
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Output, Stdio},
 };
@@ -169,6 +170,9 @@ fn a_capture_of_this_machine_has_its_findings() {
         assert_eq!(capture.to_text(), text);
         if more.is_empty() {
             assert_eq!(leaks(&text), [""; 0]);
+        } else {
+            let mode = fs::metadata(&file).expect("the capture").permissions().mode();
+            assert_eq!(mode & 0o077, 0, "what only root may read is for the owner alone");
         }
     }
 }

@@ -124,8 +124,11 @@ pub(super) fn build(
     programs: &[(&str, &str)],
     environment: &[(String, OsString)],
 ) -> Result<()> {
-    let mut command = Command::new(cargo());
+    // A lab that is killed takes its build along.
+    let mut command = Command::new("setpriv");
     clean(&mut command, workspace)
+        .args(["--pdeathsig", "TERM", "--"])
+        .arg(cargo())
         .env("RUSTC", rustc())
         // Empty: not even the one of a configuration file.
         .env("RUSTC_WRAPPER", "")

@@ -21,6 +21,8 @@ use super::common;
 const LOAD: &str = "cpu+memory+net+disk";
 /// What the daemon takes each time in the article's trace, microseconds.
 const BURST_US: u32 = 331;
+/// Period of the measured threads, microseconds.
+const PERIOD_US: u32 = 200;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -49,8 +51,8 @@ fn script(kernel: &str) -> String {
         for (load, name) in [("idle", "idle"), (LOAD, "loaded")] {
             let _ = writeln!(
                 script,
-                "{prepare}\nprove {kernel}-{name}{daemon} --for 1s --period 200us --budget 138us \
-                 --load {load} --load-dir /tmp --cpus 0\n[ -n \"$!\" ] && kill $! 2>/dev/null"
+                "{prepare}\nprove {kernel}-{name}{daemon} --for 1s --period {PERIOD_US}us \
+                 --budget 138us --load {load} --load-dir /tmp --cpus 0\n[ -n \"$!\" ] && kill $! 2>/dev/null"
             );
         }
     }
@@ -85,11 +87,16 @@ fn table(seen: &Seen, expect: &mut Expect) -> Result<()> {
     seen.keep("article.md", &text)?;
     let mut later = |what: &str, late: &str, early: &str| {
         let pair = (worst[late], worst[early]);
-        expect.that(what, "the first is the later", pair.0 > pair.1, pair);
+        // Two runs of the same differ too.
+        expect.that(what, "the first is later by a quarter", 4 * pair.0 > 5 * pair.1, pair);
     };
     later("loaded: stock later than PREEMPT_RT", "stock-loaded", "rt-loaded");
     later("loaded, daemon: stock later than PREEMPT_RT", "stock-loaded-daemon", "rt-loaded-daemon");
-    later("loaded: stock later than PREEMPT_RT with daemon", "stock-loaded", "rt-loaded-daemon");
+    later(
+        "loaded: stock without the daemon later than PREEMPT_RT with it",
+        "stock-loaded",
+        "rt-loaded-daemon",
+    );
     later("daemon: later than without, rt loaded", "rt-loaded-daemon", "rt-loaded");
     later("daemon: later than without, rt idle", "rt-idle-daemon", "rt-idle");
     later("stock: loaded later than idle", "stock-loaded", "stock-idle");
@@ -102,7 +109,9 @@ fn table(seen: &Seen, expect: &mut Expect) -> Result<()> {
         (stock, rt),
     );
     let daemon_ns = worst["rt-loaded-daemon"];
-    expect.within("daemon: its burst is seen, µs", daemon_ns / 1000, 250..=450);
+    // At worst a burst begins just after a wake-up: the next one is due a period later.
+    let least_us = i64::from(BURST_US - PERIOD_US);
+    expect.within("daemon: its burst is seen, µs", daemon_ns / 1000, least_us..=450);
     Ok(())
 }
 

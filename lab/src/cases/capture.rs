@@ -22,7 +22,11 @@ fn rows() -> Vec<(&'static str, Machine, &'static str)> {
         ("qemu-rt-6.1", Machine::new("rt-6.1"), "stock-6.1"),
         ("qemu-stock-6.1", Machine::new("stock-6.1"), "rt-6.1"),
         ("qemu-rt-6.1-arm64", Machine::new("rt-6.1-arm64"), "stock-6.1"),
+        ("qemu-rt-5.10", Machine::new("rt-5.10"), "stock-5.10"),
         ("qemu-stock-5.10", Machine::new("stock-5.10"), "rt-5.10"),
+        ("qemu-stock-6.12", Machine::new("stock-6.12"), "rt-6.12"),
+        ("qemu-stock-7.2", Machine::new("stock-7.2"), "rt-7.2"),
+        ("qemu-rt-6.12-arm64", Machine::new("rt-6.12-arm64"), "stock-6.12"),
         ("qemu-rt-6.12-power-states", Machine::new("rt-6.12").cpus(2).power_states(), "stock-6.12"),
         ("qemu-rt-6.1-smt-numa-isolated", four("rt-6.1").command_line(ISOLATED), "stock-6.1"),
         ("qemu-rt-7.2-smt-numa", four("rt-7.2"), "stock-7.2"),
@@ -60,6 +64,7 @@ fn case(name: &'static str, machine: Machine, other: &'static str) -> Case {
             Json::parse("check --root", &seen.rtproof(&["check", "--json", "--root"], path)?)
         };
         let inside = statuses(&seen.json("check")?);
+        expect.equal("checks", inside.len(), 15);
         let captured = statuses(&of(&seen.path("machine.txt")?)?);
         expect.equal("findings of the capture", &captured, &inside);
         let fixture = fixture(name);

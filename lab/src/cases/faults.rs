@@ -29,7 +29,6 @@ fn throttled() -> Case {
         let report = seen.report("run")?;
         common::adds_up(expect, "run", &report, 1);
         expect.within("worst, ms", report.number("/all/max_ns")? / MS, 45..=55);
-        expect.contains("kernel log", &seen.text("dmesg").unwrap_or_default(), "");
         Ok(())
     })
     .unplanted("worst")
@@ -105,7 +104,7 @@ fn clock_stepped() -> Case {
         expect.equal("plants that worked", seen.truth()?.len(), 1);
         Ok(())
     })
-    .unplanted("reading the results")
+    .unplanted("plants that worked")
 }
 
 fn disk_full() -> Case {
@@ -144,12 +143,13 @@ fn loads() -> Case {
     .plant(Plant::forks().lasting_ms(1_000))
     .plant(Plant::network_flood().lasting_ms(1_000))
     .plant(Plant::cpu_quota().lasting_ms(1_000))
+    .plant(Plant::timer_interrupts().lasting_ms(1_000))
     .script("prove run --for 2s --budget 1ms --load idle")
     .expect(|seen, expect| {
         let report = seen.report("run")?;
         common::adds_up(expect, "run", &report, 1);
         expect.equal("late wake-ups", report.number("/all/late")?, 0);
-        expect.equal("plants that worked", seen.truth()?.len(), 5);
+        expect.equal("plants that worked", seen.truth()?.len(), 6);
         Ok(())
     })
     .other_kernel("stock-6.1", "late wake-ups")

@@ -21,17 +21,19 @@ fn without_tracefs() -> Case {
     )
     .script(
         "umount /sys/kernel/tracing; umount /sys/kernel/debug
+         run mounts grep -c -e tracefs -e debugfs /proc/mounts
          run check rtproof check --json
          prove run --for 1s --budget 2ms --load idle",
     )
     .expect(|seen, expect| {
+        expect.equal("mounts of tracefs and debugfs", seen.out("mounts")?.trim(), "0");
         expect.equal("check", seen.json("check")?.finding("preempt-rt")?.text("/status"), "good");
         let report = seen.report("run")?;
         common::adds_up(expect, "run", &report, 1);
         common::sealed(expect, "run", &report);
         Ok(())
     })
-    .other_word("--for 1s", "--for x", "reading the results")
+    .other_word("umount", "true", "mounts of tracefs and debugfs")
 }
 
 fn without_sys() -> Case {

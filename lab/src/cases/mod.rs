@@ -56,6 +56,11 @@ mod tests {
         for case in &cases {
             assert!(names.insert(case.name.clone()), "{} twice", case.name);
             assert!(!case.mutations.is_empty(), "{} has no mutation", case.name);
+            for mutation in &case.mutations {
+                let is_plain =
+                    mutation.fails != "reading the results" && !mutation.fails.is_empty();
+                assert!(is_plain, "{}: any fault at all makes {:?} fail", case.name, mutation.says);
+            }
             let runs_nothing = case.boots.iter().any(|boot| boot.script.is_empty());
             assert!(!runs_nothing, "{} runs nothing", case.name);
         }

@@ -4,6 +4,7 @@ use super::common;
 use crate::{
     case::{Case, Tier},
     machine::Machine,
+    seen::Json,
 };
 
 /// Two of four CPUs isolated in every way.
@@ -31,8 +32,7 @@ fn isolated(kernel: &'static str, tier: Tier, machine: Machine) -> Case {
     .tier(tier)
     .script(
         "run check rtproof check --json
-         prove run --for 1s --budget 100ms --load idle
-         run export rtproof export /host/run.rtproof --format json -o -",
+         prove run --for 1s --budget 100ms --load idle",
     )
     .expect(|seen, expect| {
         let check = seen.json("check")?;
@@ -49,12 +49,18 @@ fn isolated(kernel: &'static str, tier: Tier, machine: Machine) -> Case {
         common::sealed(expect, "run", &report);
         expect.equal("measured CPUs", report.text("/options/cpus"), "2-3");
         expect.equal("housekeeping CPUs", report.text("/options/housekeeping"), "0-1");
+        let record = seen.path("run.rtproof")?;
+        let facts = Json::parse("facts", &seen.rtproof(&["export", "--format", "json"], &record)?)?;
+        let nodes = facts.list("/facts_start/cpus/nodes/value");
+        let cpus: Vec<&str> = nodes.iter().filter_map(|node| node["cpus"].as_str()).collect();
+        expect.equal("CPUs of the nodes", cpus, vec!["0-1", "2-3"]);
         Ok(())
     })
     .other_command_line("", "finding of isolation")
     .mutation("one thread a core", "finding of smt", |case| {
         case.boots[0].machine.threads = 1;
     })
+    .mutation("one node", "CPUs of the nodes", |case| case.boots[0].machine.nodes = 1)
 }
 
 /// As many CPUs as a small server.

@@ -2,8 +2,21 @@
 
 use super::*;
 
-/// Runs a shell script as if it were QEMU; it gets half a second to speak, and one in all.
+/// Long enough for a shell on a busy machine.
+const AMPLE: Duration = Duration::from_secs(20);
+
+/// Runs a shell script as if it were QEMU.
 fn outcome(script: &str, cues: &[(String, Cue)]) -> Result<Outcome> {
+    outcome_within(AMPLE, AMPLE, script, cues, None)
+}
+
+fn outcome_within(
+    speak_limit: Duration,
+    limit: Duration,
+    script: &str,
+    cues: &[(String, Cue)],
+    resume: Option<&Path>,
+) -> Result<Outcome> {
     let dir = tempfile::tempdir()?;
     let emulator = Emulator {
         program: "/bin/sh".into(),
@@ -14,9 +27,9 @@ fn outcome(script: &str, cues: &[(String, Cue)]) -> Result<Outcome> {
         emulator: &emulator,
         arguments: Vec::new(),
         dir: dir.path(),
-        speak_limit: Duration::from_millis(500),
-        limit: Duration::from_secs(1),
-        resume: None,
+        speak_limit,
+        limit,
+        resume,
         cues,
     };
     run(&spec)
@@ -38,12 +51,16 @@ fn a_guest_that_dies_is_silent() {
 
 #[test]
 fn a_guest_that_hangs_is_ended_at_its_limit() {
-    assert_eq!(ending("echo LAB-INIT x; sleep 60"), Ending::TimedOut);
+    let limit = Duration::from_millis(300);
+    let outcome = outcome_within(AMPLE, limit, "echo LAB-INIT x; sleep 60", &[], None).unwrap();
+    assert_eq!(outcome.ending, Ending::TimedOut);
 }
 
 #[test]
 fn init_that_never_speaks_is_told_apart() {
-    assert_eq!(ending("sleep 60"), Ending::NeverSpoke);
+    let limit = Duration::from_millis(300);
+    let outcome = outcome_within(limit, AMPLE, "sleep 60", &[], None).unwrap();
+    assert_eq!(outcome.ending, Ending::NeverSpoke);
     assert_eq!(ending("echo Kernel panic"), Ending::NeverSpoke);
 }
 
@@ -70,6 +87,17 @@ fn a_power_cut_ends_the_guest() {
 }
 
 #[test]
+fn a_state_that_cannot_be_resumed_is_told_at_once() {
+    let began = Instant::now();
+    let state = Some(Path::new("/nowhere/state"));
+    let script = "echo no such state >&2; exit 1";
+    let error = outcome_within(AMPLE, AMPLE, script, &[], state).unwrap_err();
+    assert!(error.is::<NotReady>(), "{error:#}");
+    assert!(format!("{error:#}").contains("no such state"), "{error:#}");
+    assert!(began.elapsed() < STATE_LIMIT / 2, "it waits for a monitor that never comes");
+}
+
+#[test]
 fn an_unknown_cue_is_an_error() {
     let error = outcome("echo LAB-INIT x; echo LAB-CUE what; sleep 60", &[]).unwrap_err();
     assert!(error.to_string().contains("what"), "{error:#}");
@@ -79,8 +107,10 @@ fn an_unknown_cue_is_an_error() {
 fn no_guest_outlives_its_run() {
     let dir = tempfile::tempdir().unwrap();
     let pid = dir.path().join("pid");
-    let script = format!("echo LAB-INIT x; echo $$ >{}; exec sleep 60", pid.display());
-    assert_eq!(ending(&script), Ending::TimedOut);
+    let script = format!("echo $$ >{}; echo LAB-INIT x; exec sleep 60", pid.display());
+    let limit = Duration::from_millis(300);
+    let outcome = outcome_within(AMPLE, limit, &script, &[], None).unwrap();
+    assert_eq!(outcome.ending, Ending::TimedOut);
     let pid = fs::read_to_string(pid).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "{pid} still runs");
 }

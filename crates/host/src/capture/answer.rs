@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::{Compression, write::GzEncoder};
 use rustix::io::Errno;
 
-use super::{Capture, Entry, clean, follow};
+use super::{Capture, Entry, PATH_BYTES_MAX, clean, follow};
 use crate::root::{LINKS_MAX, Refusal};
 
 impl Capture {
@@ -62,6 +62,9 @@ impl Capture {
     fn find(&self, path: &str, follow_last: bool) -> Result<&Entry, Refusal> {
         let mut path = clean(path);
         for _ in 0..=LINKS_MAX {
+            if path.len() > PATH_BYTES_MAX {
+                return Err(Errno::NAMETOOLONG.into());
+            }
             path = match self.entries.get(&path) {
                 Some(Entry::Link(target)) if follow_last => follow(&path, target),
                 Some(entry) => return Ok(entry),

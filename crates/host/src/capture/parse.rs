@@ -3,8 +3,9 @@
 use rustix::io::Errno;
 
 use super::{
-    CAPTURE_BYTES_MAX, Capture, CaptureError, Entry, FIRST_LINE, LAST_LINE, Origin, clean,
-    escape::{is_plain, unescape, unescape_text},
+    CAPTURE_BYTES_MAX, Capture, CaptureError, Entry, FIRST_LINE, LAST_LINE, Origin, PATH_BYTES_MAX,
+    clean,
+    escape::{escape, is_plain, unescape, unescape_text},
 };
 
 /// Errors by name, for people. Others are written as numbers.
@@ -134,12 +135,18 @@ impl Capture {
         let Some(name) = unescape_text(name).filter(|name| !name.is_empty()) else {
             return wrong(number, format!("not a path: {name}; a backslash is written twice"));
         };
+        // What an error shows is escaped again: it goes to a terminal.
+        let shown = escape(name.as_bytes());
+        if name.len() > PATH_BYTES_MAX {
+            return wrong(number, format!("a path of more than {PATH_BYTES_MAX} bytes"));
+        }
         if (kind == "call") == name.starts_with('/') || (kind != "call" && clean(&name) != name) {
             let text = "expected a path from / without `.`, `..` and double or final slashes";
-            return wrong(number, format!("{name}: {text}"));
+            return wrong(number, format!("{shown}: {text}"));
         }
         if let Some((last, _)) = self.entries.last_key_value().filter(|(last, _)| **last >= name) {
-            let text = format!("{name} after {last}: entries are sorted by path, each once");
+            let last = escape(last.as_bytes());
+            let text = format!("{shown} after {last}: entries are sorted by path, each once");
             return wrong(number, text);
         }
         let mut body = Body { lines: Vec::new(), is_open: false, number };
@@ -199,6 +206,9 @@ impl Body<'_> {
             "folder" => self.folder(),
             "link" => match self.one()? {
                 target if target.is_empty() => wrong(self.number + 1, "a link leads somewhere"),
+                target if target.len() > PATH_BYTES_MAX => {
+                    wrong(self.number + 1, format!("a target of more than {PATH_BYTES_MAX} bytes"))
+                }
                 target => Ok(Entry::Link(target)),
             },
             "call" => self.one().map(Entry::Call),
@@ -213,8 +223,9 @@ impl Body<'_> {
             _ => wrong(
                 self.number,
                 format!(
-                    "no such kind: {kind}; there are file, escaped, gzip, folder, link, call, \
-                     there, denied, failed, absent, redacted"
+                    "no such kind: {}; there are file, escaped, gzip, folder, link, call, \
+                     there, denied, failed, absent, redacted",
+                    escape(kind.as_bytes())
                 ),
             ),
         }
@@ -267,6 +278,7 @@ impl Body<'_> {
                 return wrong(number, "expected the name of a file");
             }
             if names.last().is_some_and(|last| *last >= name) {
+                let name = escape(name.as_bytes());
                 return wrong(number, format!("{name}: names are sorted, each once"));
             }
             names.push(name);

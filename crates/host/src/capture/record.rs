@@ -9,7 +9,7 @@ use std::{
 use flate2::read::GzDecoder;
 use rustix::io::Errno;
 
-use super::{Entry, clean, escape::is_plain, follow};
+use super::{Entry, PATH_BYTES_MAX, clean, escape::is_plain, follow};
 use crate::root::{READ_BYTES_MAX, Refusal};
 
 /// Largest text taken out of a gzip file.
@@ -79,8 +79,10 @@ impl Recorder {
             }
             Err(refusal) => entry_of(refusal),
         };
-        if let Some(entry) = entry {
-            insert(&mut self.lock(), clean(path), entry, follows);
+        let path = clean(path);
+        // No machine has a longer one; a damaged capture may lead to it.
+        if let Some(entry) = entry.filter(|_| path.len() <= PATH_BYTES_MAX) {
+            insert(&mut self.lock(), path, entry, follows);
         }
     }
 

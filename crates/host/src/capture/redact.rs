@@ -33,6 +33,41 @@ const COMMON_HOST_NAMES: &[&str] = &["", "(none)", "localhost", "localhost.local
 /// Shortest host name that is looked for elsewhere: a shorter one is part of too many words.
 const HOST_CHARS_MIN: usize = 4;
 
+/// Words that checks look for: a machine of that name keeps it where it is not alone in a file.
+const WORDS: &[&str] = &[
+    "auto",
+    "containerd",
+    "docker",
+    "domain",
+    "full",
+    "init",
+    "irqbalance",
+    "kubepods",
+    "lazy",
+    "libpod",
+    "machine",
+    "managed_irq",
+    "nohz",
+    "none",
+    "poll",
+    "scope",
+    "service",
+    "slice",
+    "system",
+    "systemd",
+    "voluntary",
+];
+
+/// Folders whose paths and texts are the kernel's: a host name in them is a word of the kernel.
+const OF_THE_KERNEL: &[&str] = &["/boot/", "/lib/", "/proc/sys/", "/sys/", "/usr/lib/"];
+
+/// Parts of parameters' names whose value is a secret.
+const SECRETS: &[&str] =
+    &["apikey", "api_key", "credential", "passphrase", "passw", "psk", "secret", "token"];
+
+/// Boot parameters that name a disk: kept where that is a device of the kernel.
+const DISKS: &[&str] = &["resume", "root", "swap"];
+
 /// Boot parameters whose value tells of people, places or networks; a trailing `*` is any ending.
 const PARAMETERS: &[&str] = &[
     "BOOTIF",
@@ -62,10 +97,12 @@ const PARAMETERS: &[&str] = &[
     "rd.luks*",
     "rd.lvm*",
     "rd.md*",
+    "rd.nvmf*",
     "rd.route",
     "rdinit",
     "systemd.hostname",
     "systemd.machine_id",
+    "systemd.setenv",
     "team",
     "url",
     "vlan",
@@ -87,9 +124,8 @@ impl Capture {
         for path in HOST_NAMES {
             if let Some(Entry::File(bytes)) = self.entries.get(*path) {
                 let host = String::from_utf8_lossy(bytes).trim().to_owned();
-                if host.len() >= HOST_CHARS_MIN && !COMMON_HOST_NAMES.contains(&host.as_str()) {
-                    names.hosts.insert(host);
-                }
+                let first = host.split('.').next().unwrap_or_default().to_owned();
+                names.hosts.extend([host, first].into_iter().filter(|host| is_telling(host)));
             }
         }
         let mut left_out = 0;
@@ -102,7 +138,7 @@ impl Capture {
                 }
                 entry => names.entry(&path, entry),
             };
-            self.entries.insert(names.free(&path), entry);
+            self.entries.insert(names.path(&path), entry);
         }
         left_out + names.new.len()
     }
@@ -122,17 +158,46 @@ impl Names {
         match entry {
             Entry::File(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => Entry::File(self.file(path, &text).into_bytes()),
-                Err(error) => Entry::File(error.into_bytes()),
+                Err(error) => Entry::File(self.bytes(path, error.as_bytes())),
             },
             Entry::Gzip(text) => Entry::Gzip(self.known(&text)),
             Entry::Folder(names) => {
-                let names: BTreeSet<String> = names.iter().map(|name| self.free(name)).collect();
+                let is_free = !path.starts_with("/proc") && !of_the_kernel(path);
+                let new = |name: &String| self.replaced(name, is_free);
+                let names: BTreeSet<String> = names.iter().map(new).collect();
                 Entry::Folder(names.into_iter().collect())
             }
             Entry::Link(target) => Entry::Link(self.free(&target)),
-            Entry::Call(answer) => Entry::Call(self.known(&answer)),
+            // Releases and lists of CPUs name nobody.
+            Entry::Call(answer) => Entry::Call(answer),
             entry => entry,
         }
+    }
+
+    /// Paths are those that checks ask for: only below /etc and /run people choose names.
+    fn path(&mut self, path: &str) -> String {
+        match path {
+            _ if ["/boot/", "/lib/", "/usr/lib/"].iter().any(|top| path.starts_with(top)) => {
+                path.to_owned()
+            }
+            _ => self.replaced(path, !path.starts_with("/proc") && !of_the_kernel(path)),
+        }
+    }
+
+    /// What is no text in whole. Tables of the firmware stay: their bytes mean something else.
+    fn bytes(&mut self, path: &str, bytes: &[u8]) -> Vec<u8> {
+        if path.starts_with("/sys/") {
+            return bytes.to_owned();
+        }
+        if path.ends_with("/environ") {
+            return self.file(path, &String::from_utf8_lossy(bytes)).into_bytes();
+        }
+        let mut new = Vec::with_capacity(bytes.len());
+        for chunk in bytes.utf8_chunks() {
+            new.extend(self.file(path, chunk.valid()).into_bytes());
+            new.extend(chunk.invalid());
+        }
+        new
     }
 
     fn file(&mut self, path: &str, text: &str) -> String {
@@ -142,12 +207,15 @@ impl Names {
                 host if COMMON_HOST_NAMES.contains(&host) => text.to_owned(),
                 host => text.replace(host, &self.name("host", host)),
             },
+            // A release may look like an address: 5.15.133.1.
+            "/proc/sys/kernel/osrelease" | "/proc/sys/kernel/version" => text.to_owned(),
             "/proc/cmdline" => self.parameters(text),
             "/proc/version" => self.builder(text),
             "/proc/cpuinfo" => serial_left_out(&self.known(text)),
             "/proc/stat" | "/proc/interrupts" | "/proc/meminfo" => self.known(text),
             _ if name == "environ" => container_alone(text),
             _ if name == "stat" => addresses_left_out(text),
+            _ if of_the_kernel(path) => self.known(text),
             _ => self.free(text),
         }
     }
@@ -189,20 +257,24 @@ impl Names {
                 break;
             }
             let sensitive = |key: &str| {
-                PARAMETERS.iter().any(|known| match known.strip_suffix('*') {
+                let is_known = PARAMETERS.iter().any(|known| match known.strip_suffix('*') {
                     Some(start) => key.starts_with(start),
                     None => key == *known,
-                })
+                });
+                let key = key.to_lowercase();
+                is_known || SECRETS.iter().any(|part| key.contains(part))
             };
             new.push(match word.split_once('=') {
                 Some((key, value)) if sensitive(key) && !value.is_empty() => {
                     format!("{key}={}", self.name("value", value))
                 }
-                Some((key, value)) if value.contains("://") => {
+                Some((key, value))
+                    if value.contains("://") || (DISKS.contains(&key) && is_named_disk(value)) =>
+                {
                     format!("{key}={}", self.name("value", value))
                 }
                 Some((key, value)) => format!("{key}={}", self.free(value)),
-                None => word.to_owned(),
+                None => self.known(word),
             });
         }
         new.join(" ") + &line[line.trim_end().len()..]
@@ -222,6 +294,27 @@ impl Names {
             }
             None => self.known(text),
         }
+    }
+}
+
+/// Whether a host name is worth looking for elsewhere.
+fn is_telling(host: &str) -> bool {
+    host.len() >= HOST_CHARS_MIN
+        && !COMMON_HOST_NAMES.contains(&host)
+        && !WORDS.contains(&host.to_lowercase().as_str())
+        && !host.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn of_the_kernel(path: &str) -> bool {
+    OF_THE_KERNEL.iter().any(|top| path.starts_with(top))
+}
+
+/// A disk under a name that people gave: a volume group, a share on a server.
+fn is_named_disk(value: &str) -> bool {
+    let is_of_the_kernel = |name: &str| !name.contains('/') && !name.starts_with("mapper");
+    match value.strip_prefix("/dev/") {
+        Some(name) => !is_of_the_kernel(name),
+        None => value.contains([':', '/']),
     }
 }
 

@@ -165,6 +165,24 @@ fn mistakes_are_found_where_they_are() {
     }
 }
 
+#[test]
+fn errors_show_no_control_characters() {
+    for body in ["== /a f\x1b[1m\n", "== /a\\x1b//b file\n", "== /b there\n== /a\\x1b there\n"] {
+        let error = parsed(body).unwrap_err();
+        assert!(error.text.contains("\\x1B") && !error.text.contains('\x1b'), "{error}");
+    }
+}
+
+#[test]
+fn long_paths_are_refused_and_not_followed() {
+    let long = "a/".repeat(PATH_BYTES_MAX / 2 + 1);
+    assert_eq!(parsed(&format!("== /b link\n|{long}\n== end\n")).unwrap_err().line, 4);
+    assert_eq!(parsed(&format!("== /{long}a there\n== end\n")).unwrap_err().line, 3);
+    let growing = "a/".repeat(1500);
+    let root = root(&format!("== /b link\n|/b/{growing}c\n"));
+    assert!(root.read_bytes("/b").why_unknown().unwrap().contains("os error 36"));
+}
+
 fn any_entry() -> impl Strategy<Value = Entry> {
     let name = "[^/\0]{1,8}".prop_filter("a name", |name| name != "." && name != "..");
     prop_oneof![

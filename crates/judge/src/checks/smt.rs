@@ -42,6 +42,8 @@ impl Check for Smt {
             return draft.no_cpu_folder(facts, why);
         }
         let mut shared: Vec<CpuList> = cpus.iter().filter_map(|cpu| shared(cpu)).collect();
+        // Siblings are mostly numbered apart: 0 and 2 on one core, 1 and 3 on the next.
+        shared.sort_by(|one, other| one.iter().cmp(other.iter()));
         shared.dedup();
         if !shared.is_empty() {
             let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
@@ -69,8 +71,7 @@ impl Check for Smt {
                 let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
                 let each = if cpus.len() > 1 { "each of " } else { "" };
                 let offline = offline(facts).filter(|offline| !offline.is_empty());
-                let offline =
-                    offline.map(|cpus| format!(" while {} is offline", text::cpus(&cpus)));
+                let offline = offline.map(|cpus| format!(" while {}", are_offline(&cpus)));
                 draft.saw(text::grouped(siblings, CpuList::to_string)).good(format!(
                     "{each}{} has its core alone{}",
                     text::cpus(&intent.rt_cpus),
@@ -88,6 +89,11 @@ fn shared(cpu: &Cpu) -> Option<CpuList> {
     (threads.len() > 1).then_some(threads)
 }
 
+/// `CPU 4 is offline`, `CPUs 4-5 are offline`.
+fn are_offline(cpus: &CpuList) -> String {
+    format!("{} {} offline", text::cpus(cpus), if cpus.len() == 1 { "is" } else { "are" })
+}
+
 /// A guest that sees no sibling: the kernel lists those that are online, and the host may run
 /// CPUs that look alone on one core.
 fn judge_guest(draft: Draft, facts: &Facts, hypervisor: &str) -> Finding {
@@ -101,8 +107,8 @@ fn judge_guest(draft: Draft, facts: &Facts, hypervisor: &str) -> Finding {
     let seen = match offline {
         _ if is_off => format!("SMT is off in this {hypervisor} guest"),
         Some(offline) => format!(
-            "no sibling is online in this {hypervisor} guest while {} is offline",
-            text::cpus(&offline)
+            "no sibling is online in this {hypervisor} guest while {}",
+            are_offline(&offline)
         ),
         None => format!("this {hypervisor} guest sees no siblings"),
     };
@@ -194,6 +200,32 @@ mod tests {
         let four: &[u32] = &[0, 1, 2, 3];
         let finding = Smt.judge(&with([four, four, four, four]), &intent);
         assert_eq!(finding.summary, "real-time CPUs share cores with others: 1-3 with 0");
+    }
+
+    #[test]
+    fn siblings_that_are_numbered_apart_are_named_once() {
+        let intent = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), ..intent() };
+        let finding = Smt.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent);
+        assert_eq!(
+            finding.summary,
+            "real-time CPUs share cores with each other: 0 with 2, 1 with 3"
+        );
+    }
+
+    #[test]
+    fn several_offline_cpus_are_offline() {
+        let mut facts = good();
+        facts.cpus.smt_active = Reading::absent("/sys/x/smt/active");
+        let possible = facts.cpus.possible.path.clone();
+        for (possible_cpus, says) in [
+            (cpus(&[0, 1, 2, 3, 4]), "CPU 4 is offline"),
+            (cpus(&[0, 1, 2, 3, 4, 5]), "CPUs 4-5 are offline"),
+        ] {
+            facts.cpus.possible = Reading::known(possible.clone(), possible_cpus);
+            let finding = Smt.judge(&facts, &intent());
+            assert_eq!(finding.status, Good);
+            assert!(finding.summary.ends_with(says), "{}", finding.summary);
+        }
     }
 
     #[test]

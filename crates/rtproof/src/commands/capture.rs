@@ -10,6 +10,7 @@ use rtproof_host::{
     Capture,
     capture::{CAPTURE_BYTES_MAX, Origin},
 };
+use rustix::fs::Mode;
 use serde::Serialize;
 
 use super::check::open_root;
@@ -80,6 +81,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     if !to_stdout {
         check_free(&args.file, args.force)?;
+    }
+    if args.raw {
+        // It holds what only root may read of the machine.
+        rustix::process::umask(Mode::RWXG | Mode::RWXO);
     }
     let mut capture = Capture::take(&root);
     let redacted = (!args.raw).then(|| capture.redact());

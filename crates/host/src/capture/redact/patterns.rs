@@ -41,7 +41,8 @@ pub(super) fn at(text: &str, at: usize, hosts: &BTreeSet<String>) -> Option<Patt
             return if length > 0 { found(kind, from, length) } else { None };
         }
     }
-    if let Some(host) = hosts.iter().find(|host| is_word(bytes, at, host)) {
+    // The longer of two that begin alike comes later.
+    if let Some(host) = hosts.iter().rev().find(|host| is_word(bytes, at, host)) {
         return found("host", at, host.len());
     }
     // A network card named by its address (systemd.net-naming-scheme).
@@ -82,10 +83,11 @@ fn ends(rest: &[u8]) -> bool {
     rest.first().is_none_or(|byte| !byte.is_ascii_alphanumeric())
 }
 
-/// Whether a word stands here on its own.
+/// Whether a word stands here on its own, or in a name like `rhel_robot7`.
 fn is_word(bytes: &[u8], at: usize, word: &str) -> bool {
-    let joins = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    bytes[at..].starts_with(word.as_bytes())
+    let joins = |byte: &u8| byte.is_ascii_alphanumeric();
+    let here = bytes.get(at..at + word.len());
+    here.is_some_and(|here| here.eq_ignore_ascii_case(word.as_bytes()))
         && !bytes.get(at + word.len()).is_some_and(joins)
         && !at.checked_sub(1).is_some_and(|before| joins(&bytes[before]) || bytes[before] == b'.')
 }
@@ -135,7 +137,7 @@ fn ipv6(text: &str, at: usize) -> Option<usize> {
     (is_address && ends(&rest.as_bytes()[run.len()..])).then_some(run.len())
 }
 
-/// Four numbers, and no more: versions have other forms.
+/// Four numbers, and no more: versions have other forms, and `5.15.133.1-microsoft` is one.
 fn ipv4(rest: &[u8]) -> Option<usize> {
     let mut length = 0;
     for part in 0..4 {
@@ -151,6 +153,11 @@ fn ipv4(rest: &[u8]) -> Option<usize> {
         length += digits;
     }
     let after = &rest[length..];
-    let goes_on = after.first() == Some(&b'.') && !ends(&after[1..]);
+    let goes_on = match after.first() {
+        Some(b'.') => !ends(&after[1..]),
+        Some(b'-') => after.get(1).is_some_and(u8::is_ascii_alphabetic),
+        Some(b'+') => true,
+        _ => false,
+    };
     (ends(after) && !goes_on && after.first() != Some(&b'_')).then_some(length)
 }

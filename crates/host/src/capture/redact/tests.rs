@@ -40,6 +40,83 @@ fn boot_parameters_keep_their_names() {
 }
 
 #[test]
+fn secrets_and_named_disks_of_the_boot_line() {
+    redacted(
+        "/proc/cmdline",
+        "root=/dev/mapper/rhel-root resume=/dev/vg0/swap rd.nvmf.hostnqn=nqn.x wifi.PSK=hunter2 \
+         systemd.set_credential=a:b api_token=x systemd.setenv=A=b vg=rhel_ROBOT7/root \
+         52:54:00:12:34:56 iommu.passthrough=1\n",
+        "root=value-1 resume=value-2 rd.nvmf.hostnqn=value-3 wifi.PSK=value-4 \
+         systemd.set_credential=value-5 api_token=value-6 systemd.setenv=value-7 \
+         vg=rhel_host-1/root mac-1 iommu.passthrough=1\n",
+    );
+    for line in ["root=/dev/sda1 quiet\n", "root=UUID=uuid-1 resume=/dev/nvme0n1p2\n"] {
+        redacted("/proc/cmdline", line, line);
+    }
+}
+
+#[test]
+fn what_is_no_text_in_whole_is_redacted_too() {
+    let files = [("/proc/1/environ", "x"), ("/proc/cmdline", "x")];
+    let mut capture = capture(&files);
+    let put = |capture: &mut Capture, path: &str, bytes: &[u8]| {
+        capture.entries.insert(path.into(), Entry::File(bytes.into()));
+    };
+    put(&mut capture, "/proc/1/environ", b"TOKEN=secret\0A=\xff\0container=lxc\0");
+    put(&mut capture, "/proc/cmdline", b"a=caf\xe9 password=secret ip=10.0.0.1 -- -k secret\n");
+    capture.redact();
+    assert_eq!(capture.bytes("/proc/1/environ").unwrap(), b"container=lxc\0");
+    let line = capture.bytes("/proc/cmdline").unwrap();
+    assert!(!line.windows(6).any(|part| part == b"secret"), "{line:?}");
+    assert!(line.contains(&0xe9), "{line:?}");
+}
+
+#[test]
+fn releases_of_four_numbers_stay() {
+    let release = "5.15.133.1-microsoft-standard-WSL2\n";
+    redacted("/proc/sys/kernel/osrelease", release, release);
+    redacted("/proc/sys/kernel/osrelease", "6.6.87.2\n", "6.6.87.2\n");
+    let path = "/lib/modules/6.6.87.2/config";
+    redacted(path, "CONFIG_HZ=250\n", "CONFIG_HZ=250\n");
+    let image = "BOOT_IMAGE=/kernel/5.15.133.1-microsoft a=10.0.0.1-10.0.0.9\n";
+    redacted("/proc/cmdline", image, "BOOT_IMAGE=/kernel/5.15.133.1-microsoft a=ip-1-10.0.0.9\n");
+}
+
+/// Machines may be called what the kernel calls its own things.
+#[test]
+fn words_of_the_kernel_are_no_host_names() {
+    for host in ["kernel", "node", "docker", "performance", "1000", "amd64", "domain"] {
+        let files = [
+            ("/boot/config-6.1.0-amd64", "CONFIG_HZ=1000\n"),
+            ("/proc/1/cgroup", "0::/docker/abc\n"),
+            ("/proc/cmdline", "isolcpus=domain,2-3\n"),
+            ("/sys/devices/system/node/node0/cpulist", "0-3\n"),
+            ("/sys/kernel/x", "performance 1000\n"),
+        ];
+        let mut named = capture(&files);
+        let before = named.entries.clone();
+        named
+            .entries
+            .insert("/proc/sys/kernel/hostname".into(), Entry::File(format!("{host}\n").into()));
+        named.redact();
+        let hostname = named.entries.remove("/proc/sys/kernel/hostname");
+        assert_eq!(hostname, Some(Entry::File(b"host-1\n".to_vec())));
+        assert_eq!(named.entries, before, "{host}");
+    }
+}
+
+#[test]
+fn the_first_part_of_a_long_host_name_is_found_too() {
+    let mut capture = capture(&[
+        ("/etc/x", "plc7 plc7.factory.example.com Plc7\n"),
+        ("/proc/sys/kernel/hostname", "plc7.factory.example.com\n"),
+    ]);
+    capture.redact();
+    let found = String::from_utf8(capture.bytes("/etc/x").unwrap()).unwrap();
+    assert!(!found.to_lowercase().contains("plc7") && !found.contains("factory"), "{found}");
+}
+
+#[test]
 fn addresses_and_ids() {
     redacted(
         "/etc/x",

@@ -1,5 +1,6 @@
 //! The answer as text on stdout.
 
+mod controls;
 mod findings;
 mod measured;
 mod verdict;
@@ -45,9 +46,10 @@ impl Text {
         }
         let mut out = Vec::new();
         show(&mut out)?;
+        let out = controls::shown(&String::from_utf8_lossy(&out));
         // Colours go where they are wanted: a terminal, and NO_COLOR not set.
         let mut stdout = anstream::stdout().lock();
-        unless_gone(stdout.write_all(&out).and_then(|()| stdout.flush()))
+        unless_gone(stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush()))
     }
 
     /// Prints JSON, if it was asked for.
