@@ -11,8 +11,9 @@ use anyhow::{Context, Result};
 use super::topology::ISOLATED;
 use crate::{
     case::{Case, Tier},
+    expect::Expect,
     machine::Machine,
-    seen::Json,
+    seen::{Json, Seen},
 };
 
 /// Name of the fixture, machine, another kernel.
@@ -56,24 +57,26 @@ fn case(name: &'static str, machine: Machine, other: &'static str) -> Case {
     )
     .tier(Tier::Two)
     .script("run capture rtproof capture /host/machine.txt\nrun check rtproof check --json")
-    .expect(move |seen, expect| {
-        expect.equal("capture", seen.rc("capture")?, 0);
-        let small = without_modules(&seen.text("machine.txt")?);
-        seen.keep(&format!("{name}.txt"), &small)?;
-        let of = |path: &Path| -> Result<Json> {
-            Json::parse("check --root", &seen.rtproof(&["check", "--json", "--root"], path)?)
-        };
-        let inside = statuses(&seen.json("check")?);
-        expect.equal("checks", inside.len(), 15);
-        let captured = statuses(&of(&seen.path("machine.txt")?)?);
-        expect.equal("findings of the capture", &captured, &inside);
-        let fixture = fixture(name);
-        fs::metadata(&fixture)
-            .with_context(|| format!("{}: run `cargo xtask lab capture`", fixture.display()))?;
-        expect.equal("findings of the fixture", &statuses(&of(&fixture)?), &inside);
-        Ok(())
-    })
+    .expect(move |seen, expect| says_the_same(seen, expect, name))
     .other_kernel(other, "findings of the fixture")
+}
+
+fn says_the_same(seen: &Seen, expect: &mut Expect, name: &str) -> Result<()> {
+    expect.equal("capture", seen.rc("capture")?, 0);
+    let small = without_modules(&seen.text("machine.txt")?);
+    seen.keep(&format!("{name}.txt"), &small)?;
+    let of = |path: &Path| -> Result<Json> {
+        Json::parse("check --root", &seen.rtproof(&["check", "--json", "--root"], path)?)
+    };
+    let inside = statuses(&seen.json("check")?);
+    expect.equal("checks", inside.len(), 15);
+    let captured = statuses(&of(&seen.path("machine.txt")?)?);
+    expect.equal("findings of the capture", &captured, &inside);
+    let fixture = fixture(name);
+    fs::metadata(&fixture)
+        .with_context(|| format!("{}: run `cargo xtask lab capture`", fixture.display()))?;
+    expect.equal("findings of the fixture", &statuses(&of(&fixture)?), &inside);
+    Ok(())
 }
 
 /// Each check with its status and summary.

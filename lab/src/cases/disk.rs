@@ -21,6 +21,16 @@ pub(super) fn cases() -> Vec<Case> {
     cases.into_iter().map(|case| case.tier(Tier::Three).limit_s(300)).collect()
 }
 
+/// The daemon of the article as a service.
+const UNIT: &str = "cat >/etc/systemd/system/multipathd.service <<'END'
+[Service]
+ExecStart=/usr/local/bin/multipathd burst --busy 5ms --every 200ms --for 60s
+CPUSchedulingPolicy=rr
+CPUSchedulingPriority=99
+[Install]
+WantedBy=multi-user.target
+END";
+
 /// The daemon of the article as a real unit; its remedy is carried out.
 fn service() -> Case {
     Case::new(
@@ -29,43 +39,38 @@ fn service() -> Case {
          is one",
         Machine::disk(),
     )
-    .script(
+    .script(format!(
         "cp /tmp/bin/multipathd /usr/local/bin/
-         cat >/etc/systemd/system/multipathd.service <<'END'
-[Service]
-ExecStart=/usr/local/bin/multipathd burst --busy 5ms --every 200ms --for 60s
-CPUSchedulingPolicy=rr
-CPUSchedulingPriority=99
-[Install]
-WantedBy=multi-user.target
-END
-         systemctl enable --now multipathd.service
-         run check rtproof check --json
-         prove run --for 2s --budget 2ms --load idle
-         systemctl disable --now multipathd.service
-         run cured rtproof check --json",
-    )
-    .expect(|seen, expect| {
-        let report = seen.report("run")?;
-        for (name, findings) in [("check", &seen.json("check")?), ("prove", &report)] {
-            let finding = findings.finding("rogue-rt-tasks")?;
-            expect.equal(&format!("{name}: rogue-rt-tasks"), finding.text("/status"), "bad");
-            for word in ["multipathd", "SCHED_RR 99", "multipathd.service"] {
-                expect.contains(&format!("{name}: names {word}"), &finding.whole(), word);
-            }
-            let remedy = finding.list("/remedies").iter().find(|remedy| remedy["kind"] == "unit");
-            let remedy = remedy.map(|r| format!("{} {}", r["action"], r["unit"]));
-            let wanted = r#""disable --now" "multipathd.service""#.to_owned();
-            expect.equal(&format!("{name}: remedy"), remedy, Some(wanted));
-        }
-        common::adds_up(expect, "prove", &report, 1);
-        expect.equal("prove: exit code", seen.rc("run")?, 2);
-        expect.within("prove: worst, ms", report.number("/all/max_ns")? / MS, 4..=5);
-        let cured = seen.json("cured")?.finding("rogue-rt-tasks")?;
-        expect.equal("the remedy works", cured.text("/status"), "good");
-        Ok(())
-    })
+             {UNIT}
+             systemctl enable --now multipathd.service
+             run check rtproof check --json
+             prove run --for 2s --budget 2ms --load idle
+             systemctl disable --now multipathd.service
+             run cured rtproof check --json"
+    ))
+    .expect(service_is_named)
     .other_word("Policy=rr", "Policy=other", "check: rogue-rt-tasks")
+}
+
+fn service_is_named(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let report = seen.report("run")?;
+    for (name, findings) in [("check", &seen.json("check")?), ("prove", &report)] {
+        let finding = findings.finding("rogue-rt-tasks")?;
+        expect.equal(&format!("{name}: rogue-rt-tasks"), finding.text("/status"), "bad");
+        for word in ["multipathd", "SCHED_RR 99", "multipathd.service"] {
+            expect.contains(&format!("{name}: names {word}"), &finding.whole(), word);
+        }
+        let remedy = finding.list("/remedies").iter().find(|remedy| remedy["kind"] == "unit");
+        let remedy = remedy.map(|r| format!("{} {}", r["action"], r["unit"]));
+        let wanted = r#""disable --now" "multipathd.service""#.to_owned();
+        expect.equal(&format!("{name}: remedy"), remedy, Some(wanted));
+    }
+    common::adds_up(expect, "prove", &report, 1);
+    expect.equal("prove: exit code", seen.rc("run")?, 2);
+    expect.within("prove: worst, ms", report.number("/all/max_ns")? / MS, 4..=5);
+    let cured = seen.json("cured")?.finding("rogue-rt-tasks")?;
+    expect.equal("the remedy works", cured.text("/status"), "good");
+    Ok(())
 }
 
 /// A container of systemd's is named; latencies are those outside; rights that it lacks are told.
@@ -84,20 +89,22 @@ fn container() -> Case {
          run unlocked {nspawn} --capability=CAP_SYS_NICE --pipe {prove} -o /mnt/unlocked
          cp /tmp/*.rtproof /host/",
     ))
-    .expect(|seen, expect| {
-        let (outside, inside) = (seen.report("outside")?, seen.report("inside")?);
-        expect.equal("outside: container", outside.text("/machine/container"), "");
-        expect.equal("inside: container", inside.text("/machine/container"), "systemd-nspawn");
-        common::adds_up(expect, "inside", &inside, 1);
-        expect.equal("inside: exit code", seen.rc("inside")?, seen.rc("outside")?);
-        let worst = (outside.number("/all/max_ns")?, inside.number("/all/max_ns")?);
-        expect.that("latencies alike", "in 50 µs", (worst.0 - worst.1).abs() < 50_000, worst);
-        expect.equal("inside: locked", has_note(&inside, "memory-not-locked"), false);
-        let unlocked = seen.report("unlocked")?;
-        expect.equal("without the right: locked", has_note(&unlocked, "memory-not-locked"), true);
-        Ok(())
-    })
+    .expect(container_is_named)
     .other_word("CAP_SYS_NICE ", "CAP_SYS_NICE,CAP_IPC_LOCK ", "without the right: locked")
+}
+
+fn container_is_named(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let (outside, inside) = (seen.report("outside")?, seen.report("inside")?);
+    expect.equal("outside: container", outside.text("/machine/container"), "");
+    expect.equal("inside: container", inside.text("/machine/container"), "systemd-nspawn");
+    common::adds_up(expect, "inside", &inside, 1);
+    expect.equal("inside: exit code", seen.rc("inside")?, seen.rc("outside")?);
+    let worst = (outside.number("/all/max_ns")?, inside.number("/all/max_ns")?);
+    expect.that("latencies alike", "in 50 µs", (worst.0 - worst.1).abs() < 50_000, worst);
+    expect.equal("inside: locked", has_note(&inside, "memory-not-locked"), false);
+    let unlocked = seen.report("unlocked")?;
+    expect.equal("without the right: locked", has_note(&unlocked, "memory-not-locked"), true);
+    Ok(())
 }
 
 fn has_note(report: &Json, id: &str) -> bool {
@@ -131,32 +138,32 @@ fn quota() -> Case {
     .other_word("CPUQuota=20%", "CPUQuota=100%", "worst, ms")
 }
 
+/// Begin of the line that adds parameters to every entry of GRUB's menu.
+const GRUB: &str = "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX";
+const MAKE_MENU: &str = ">/etc/default/grub.d/90-rtproof.cfg
+    run menu update-grub
+    echo reboot >/host/then";
+/// Looks at what came of it, and chooses an entry without initramfs for the next boot alone.
+const TRY: &str = r#"cat /proc/cmdline >/host/isolated
+    run check rtproof check --json
+    sed -n '/^menuentry.*-rt-amd64-advanced/,/^}/p' /boot/grub/grub.cfg |
+        sed "1s/.*/menuentry 'trial' --id trial {/; /^\tinitrd/d" >/boot/grub/custom.cfg
+    grub-reboot trial
+    grub-editenv list >/host/chosen
+    echo reboot >/host/then"#;
+
 /// New parameters, a reboot, then a trial entry that panics and the way back: four boots.
 fn boot_parameters() -> Case {
     Case::new(
         "disk/boot-parameters",
-        "parameters written for GRUB isolate the CPU after the reboot; a trial entry that panics \
-         is left by itself",
+        "GRUB's new parameters isolate the CPU; a trial entry that panics is left by itself",
         Machine::grub(),
     )
-    .script(format!(
-        "echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX {ISOLATED}\"' \
-           >/etc/default/grub.d/90-rtproof.cfg
-         run menu update-grub
-         echo reboot >/host/then"
-    ))
+    .script(format!("echo '{GRUB} {ISOLATED}\"' {MAKE_MENU}"))
     .then_again()
-    .script(
-        "cat /proc/cmdline >/host/isolated
-         run check rtproof check --json
-         sed -n '/^menuentry.*-rt-amd64-advanced/,/^}/p' /boot/grub/grub.cfg |
-           sed \"1s/.*/menuentry 'trial' --id trial {/; /^\\tinitrd/d\" >/boot/grub/custom.cfg
-         grub-reboot trial
-         grub-editenv list >/host/chosen
-         echo reboot >/host/then",
-    )
+    .script(TRY)
     .then_again()
-    .script("echo 'this entry must not come up'")
+    .script("echo up")
     .ends_by_itself()
     .then_again()
     .script("cat /proc/cmdline >/host/back; grub-editenv list >/host/after")
@@ -208,18 +215,20 @@ fn power_cut() -> Case {
         "run report rtproof report /var/lib/x/cut.rtproof --json
          cp /var/lib/x/* /host/",
     )
-    .expect(|seen, expect| {
-        let report = seen.json("report")?;
-        expect.equal("exit code", seen.rc("report")?, 3);
-        expect.equal("record", report.text("/record/state"), "torn");
-        expect.that("no end", "null", report.at("/run/ended").is_null(), report.at("/run/ended"));
-        let uptime: f64 = seen.text("uptime")?.trim().parse()?;
-        // Uptime counts from the start as CLOCK_MONOTONIC does; the period is 1 ms.
-        let last_ms =
-            report.number("/run/started_monotonic_ns")? / MS + report.number("/all/scheduled")?;
-        // One second by promise; the rest passes while two emulated CPUs share the host's.
-        expect.within("lost, s", uptime - last_ms as f64 / 1e3, -5.0..=2.0);
-        Ok(())
-    })
+    .expect(second_is_lost)
     .other_word("--for 60s", "--for 5s", "record")
+}
+
+fn second_is_lost(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let report = seen.json("report")?;
+    expect.equal("exit code", seen.rc("report")?, 3);
+    expect.equal("record", report.text("/record/state"), "torn");
+    expect.that("no end", "null", report.at("/run/ended").is_null(), report.at("/run/ended"));
+    let uptime: f64 = seen.text("uptime")?.trim().parse()?;
+    // Uptime counts from the start as CLOCK_MONOTONIC does; the period is 1 ms.
+    let last_ms =
+        report.number("/run/started_monotonic_ns")? / MS + report.number("/all/scheduled")?;
+    // One second by promise; the rest passes while two emulated CPUs share the host's.
+    expect.within("lost, s", uptime - last_ms as f64 / 1e3, -5.0..=2.0);
+    Ok(())
 }

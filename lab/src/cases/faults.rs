@@ -1,7 +1,9 @@
 //! What happens to a machine in the middle of a run.
 
+use anyhow::Result;
+
 use super::common;
-use crate::{case::Case, machine::Machine, plants::Plant};
+use crate::{case::Case, expect::Expect, machine::Machine, plants::Plant, seen::Seen};
 
 const MS: i64 = 1_000_000;
 
@@ -52,21 +54,23 @@ fn fair_server(kernel: &'static str) -> Case {
          run check rtproof check --json
          prove run --for 4s --budget 1ms --load idle --cpus 0",
     )
-    .expect(|seen, expect| {
-        let finding = seen.json("check")?.finding("rt-throttling")?;
-        expect.that("finding", "not good", finding.text("/status") != "good", &finding);
-        expect.contains("finding names the fair server", &finding.whole(), "fair server");
-        let report = seen.report("run")?;
-        common::adds_up(expect, "run", &report, 1);
-        expect.within("worst, ms", report.number("/all/max_ns")? / MS, 40..=60);
-        Ok(())
-    })
+    .expect(server_is_seen)
     .unplanted("worst")
     .mutation("the server is off", "worst", |case| {
         let off =
             "for f in /sys/kernel/debug/sched/fair_server/cpu*/runtime; do echo 0 >$f; done\n";
         case.boots[0].script.insert_str(0, off);
     })
+}
+
+fn server_is_seen(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let finding = seen.json("check")?.finding("rt-throttling")?;
+    expect.that("finding", "not good", finding.text("/status") != "good", &finding);
+    expect.contains("finding names the fair server", &finding.whole(), "fair server");
+    let report = seen.report("run")?;
+    common::adds_up(expect, "run", &report, 1);
+    expect.within("worst, ms", report.number("/all/max_ns")? / MS, 40..=60);
+    Ok(())
 }
 
 fn hot_unplugged(kernel: &'static str) -> Case {

@@ -1,10 +1,14 @@
 //! Machines that lack something, or work against us.
 
+use anyhow::Result;
+
 use super::common;
 use crate::{
     case::{Case, Tier},
+    expect::Expect,
     machine::Machine,
     plants::Plant,
+    seen::Seen,
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -48,19 +52,21 @@ fn without_sys() -> Case {
          run check rtproof check --json
          prove run --for 1s --budget 2ms --load idle",
     )
-    .expect(|seen, expect| {
-        let check = seen.json("check")?;
-        for name in ["cpufreq-governor", "cpuidle-states", "isolation", "clocksource"] {
-            let status = check.finding(name)?.text("/status").to_owned();
-            expect.that(&format!("{name} is not good"), "not good", status != "good", status);
-        }
-        let report = seen.report("run")?;
-        common::adds_up(expect, "run", &report, 1);
-        common::sealed(expect, "run", &report);
-        expect.that("exit code", "2 or 3", [2, 3].contains(&seen.rc("run")?), seen.rc("run")?);
-        Ok(())
-    })
+    .expect(unknown_is_not_good)
     .other_word("umount /sys\n", "true\n", "clocksource is not good")
+}
+
+fn unknown_is_not_good(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let check = seen.json("check")?;
+    for name in ["cpufreq-governor", "cpuidle-states", "isolation", "clocksource"] {
+        let status = check.finding(name)?.text("/status").to_owned();
+        expect.that(&format!("{name} is not good"), "not good", status != "good", status);
+    }
+    let report = seen.report("run")?;
+    common::adds_up(expect, "run", &report, 1);
+    common::sealed(expect, "run", &report);
+    expect.that("exit code", "2 or 3", [2, 3].contains(&seen.rc("run")?), seen.rc("run")?);
+    Ok(())
 }
 
 fn unprivileged() -> Case {
@@ -87,6 +93,20 @@ fn unprivileged() -> Case {
     .other_word("su lab -c", "sh -c", "finding of limits-rtprio")
 }
 
+/// rtproof, then cyclictest, on a CPU that a hog has had for a second.
+const HOG_FIRST: &str = "echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+    lab-plant burst --busy 100ms --every 100ms --policy fifo:10 --cpu 1 --for 60s &
+    hog=$!
+    sleep 1
+    prove run --for 2s --budget 1s --load idle --cpus 1
+    kill -0 $hog && echo yes >/host/hog
+    cyclictest -m -a1 -t1 -p90 -i1000 -q -D 1 >/host/cyclictest.out &
+    peer=$!
+    sleep 5
+    kill -0 $peer && echo hangs >/host/cyclictest
+    kill $hog
+    wait";
+
 /// A hog that is already there: a newly started cyclictest hangs on such a CPU for ever.
 fn hog_on_isolated(kernel: &'static str) -> Case {
     Case::new(
@@ -98,30 +118,19 @@ fn hog_on_isolated(kernel: &'static str) -> Case {
             .command_line("isolcpus=1 nohz_full=1 rcu_nocbs=1"),
     )
     .program("cyclictest")
-    .script(
-        "echo -1 >/proc/sys/kernel/sched_rt_runtime_us
-         lab-plant burst --busy 100ms --every 100ms --policy fifo:10 --cpu 1 --for 60s &
-         hog=$!
-         sleep 1
-         prove run --for 2s --budget 1s --load idle --cpus 1
-         kill -0 $hog && echo yes >/host/hog
-         cyclictest -m -a1 -t1 -p90 -i1000 -q -D 1 >/host/cyclictest.out &
-         peer=$!
-         sleep 5
-         kill -0 $peer && echo hangs >/host/cyclictest
-         kill $hog
-         wait",
-    )
-    .expect(|seen, expect| {
-        let report = seen.report("run")?;
-        common::adds_up(expect, "run", &report, 1);
-        common::sealed(expect, "run", &report);
-        expect.equal("the hog lived", seen.text("hog").unwrap_or_default().trim(), "yes");
-        // The trap that rtproof avoids; should a cyclictest of the future avoid it too, look here.
-        expect.equal("cyclictest", seen.text("cyclictest").unwrap_or_default().trim(), "hangs");
-        Ok(())
-    })
+    .script(HOG_FIRST)
+    .expect(hog_is_survived)
     .other_word("--for 60s &", "--for 100ms &", "the hog lived")
+}
+
+fn hog_is_survived(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let report = seen.report("run")?;
+    common::adds_up(expect, "run", &report, 1);
+    common::sealed(expect, "run", &report);
+    expect.equal("the hog lived", seen.text("hog").unwrap_or_default().trim(), "yes");
+    // The trap that rtproof avoids; should a cyclictest of the future avoid it too, look here.
+    expect.equal("cyclictest", seen.text("cyclictest").unwrap_or_default().trim(), "hangs");
+    Ok(())
 }
 
 /// A hog above ours on the only CPU, throttling off: prove ends by itself and says why.
@@ -137,17 +146,19 @@ fn starved() -> Case {
          prove run --for 2s --budget 1ms --load idle",
     )
     .limit_s(200)
-    .expect(|seen, expect| {
-        let report = seen.report("run")?;
-        common::adds_up(expect, "run", &report, 1);
-        expect.equal("exit code", seen.rc("run")?, 2);
-        expect.that(
-            "worst",
-            "over a second",
-            report.number("/all/max_ns")? > 1_000_000_000,
-            report.number("/all/max_ns")?,
-        );
-        Ok(())
-    })
+    .expect(starved_and_ended)
     .unplanted("exit code")
+}
+
+fn starved_and_ended(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let report = seen.report("run")?;
+    common::adds_up(expect, "run", &report, 1);
+    expect.equal("exit code", seen.rc("run")?, 2);
+    expect.that(
+        "worst",
+        "over a second",
+        report.number("/all/max_ns")? > 1_000_000_000,
+        report.number("/all/max_ns")?,
+    );
+    Ok(())
 }

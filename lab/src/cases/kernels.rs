@@ -1,9 +1,13 @@
 //! Every kernel: what `check` says of it, and that `prove` measures on it, idle and loaded.
 
+use anyhow::Result;
+
 use super::common;
 use crate::{
     case::{Case, Tier},
+    expect::Expect,
     machine::Machine,
+    seen::Seen,
 };
 
 /// Kernel, tier, another kernel that must not be taken for it.
@@ -25,7 +29,6 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn proves(kernel: &'static str, tier: Tier, other: &'static str) -> Case {
-    let is_rt = kernel.starts_with("rt-");
     Case::new(
         format!("kernel/prove/{kernel}"),
         "the kernel is recognised; prove measures idle and loaded, and its record says the same \
@@ -40,27 +43,30 @@ fn proves(kernel: &'static str, tier: Tier, other: &'static str) -> Case {
          run again rtproof report /host/idle.rtproof
          prove loaded --for 1s --budget 100ms --load cpu+memory+net+disk --load-dir /tmp",
     )
-    .expect(move |seen, expect| {
-        let check = seen.json("check")?;
-        let finding = check.finding("preempt-rt")?;
-        let wanted = if is_rt { "good" } else { "bad" };
-        expect.equal("finding of preempt-rt", finding.text("/status"), wanted);
-        expect.equal("release", check.text("/machine/kernel"), seen.release());
-        // The file is gone from 7.x; recognition must not hang on it.
-        let has_file = is_rt && !kernel.contains("-7.");
-        expect.equal("/sys/kernel/realtime is there", seen.rc("realtime")? == 0, has_file);
-        for name in ["idle", "loaded"] {
-            let report = seen.report(name)?;
-            common::adds_up(expect, name, &report, 1);
-            common::sealed(expect, name, &report);
-            expect.equal(&format!("{name}: exit code"), seen.rc(name)?, 3);
-            expect.equal(&format!("{name}: verdict"), report.text("/verdict/answer"), "not_proven");
-        }
-        let outside = seen.rtproof(&["report"], &seen.path("idle.rtproof")?)?;
-        expect.equal("report outside", outside, seen.out("again")?);
-        Ok(())
-    })
+    .expect(move |seen, expect| kernel_is_proven(seen, expect, kernel))
     .other_kernel(other, "finding of preempt-rt")
+}
+
+fn kernel_is_proven(seen: &Seen, expect: &mut Expect, kernel: &str) -> Result<()> {
+    let is_rt = kernel.starts_with("rt-");
+    let check = seen.json("check")?;
+    let finding = check.finding("preempt-rt")?;
+    let wanted = if is_rt { "good" } else { "bad" };
+    expect.equal("finding of preempt-rt", finding.text("/status"), wanted);
+    expect.equal("release", check.text("/machine/kernel"), seen.release());
+    // The file is gone from 7.x; recognition must not hang on it.
+    let has_file = is_rt && !kernel.contains("-7.");
+    expect.equal("/sys/kernel/realtime is there", seen.rc("realtime")? == 0, has_file);
+    for name in ["idle", "loaded"] {
+        let report = seen.report(name)?;
+        common::adds_up(expect, name, &report, 1);
+        common::sealed(expect, name, &report);
+        expect.equal(&format!("{name}: exit code"), seen.rc(name)?, 3);
+        expect.equal(&format!("{name}: verdict"), report.text("/verdict/answer"), "not_proven");
+    }
+    let outside = seen.rtproof(&["report"], &seen.path("idle.rtproof")?)?;
+    expect.equal("report outside", outside, seen.out("again")?);
+    Ok(())
 }
 
 /// A kernel without 9p: files go in with the initramfs and come out over the console.

@@ -88,14 +88,16 @@ fn loaded_host() -> Case {
         }
         Ok(())
     })
-    .expect(|seen, expect| {
-        let (inside, outside) = (seen.json("run")?, seen.report("run")?);
-        common::adds_up(expect, "run", &outside, 4);
-        common::sealed(expect, "run", &outside);
-        expect.equal("report outside", outside.whole(), inside.whole());
-        let loads = outside.list("/loads").len();
-        expect.equal("loads", loads, 4);
-        Ok(())
-    })
+    .expect(nothing_is_lost)
     .other_word("--for 3s", "--for 3s --load idle", "loads")
+}
+
+fn nothing_is_lost(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let (inside, outside) = (seen.json("run")?, seen.report("run")?);
+    common::adds_up(expect, "run", &outside, 4);
+    common::sealed(expect, "run", &outside);
+    expect.equal("report outside", outside.whole(), inside.whole());
+    let loads = outside.list("/loads").len();
+    expect.equal("loads", loads, 4);
+    Ok(())
 }

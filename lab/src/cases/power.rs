@@ -1,6 +1,8 @@
 //! Idle states and frequencies, from firmware tables.
 
-use crate::{case::Case, machine::Machine};
+use anyhow::Result;
+
+use crate::{case::Case, expect::Expect, machine::Machine, seen::Seen};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![governors("rt-6.1"), governors("stock-6.12"), idle_states("rt-6.1"), psci()]
@@ -25,18 +27,20 @@ fn governors(kernel: &'static str) -> Case {
          set_governor performance; run fast rtproof check --json
          set_governor powersave; run slow rtproof check --json",
     )
-    .expect(|seen, expect| {
-        let fast = seen.json("fast")?.finding("cpufreq-governor")?;
-        expect.equal("finding with performance", fast.text("/status"), "good");
-        let slow = seen.json("slow")?.finding("cpufreq-governor")?;
-        expect.equal("finding with powersave", slow.text("/status"), "bad");
-        expect.contains("slow governor", &slow.whole(), "powersave");
-        Ok(())
-    })
+    .expect(governor_is_seen)
     .other_word("set_governor performance", "set_governor powersave", "finding with performance")
     .mutation("no tables", "finding with performance", |case| {
         case.boots[0].machine.power_states = false;
     })
+}
+
+fn governor_is_seen(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let fast = seen.json("fast")?.finding("cpufreq-governor")?;
+    expect.equal("finding with performance", fast.text("/status"), "good");
+    let slow = seen.json("slow")?.finding("cpufreq-governor")?;
+    expect.equal("finding with powersave", slow.text("/status"), "bad");
+    expect.contains("slow governor", &slow.whole(), "powersave");
+    Ok(())
 }
 
 fn idle_states(kernel: &'static str) -> Case {

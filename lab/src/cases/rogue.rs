@@ -1,10 +1,14 @@
 //! Tasks that outrank the measured ones.
 
+use anyhow::Result;
+
 use super::common;
 use crate::{
     case::{Case, Tier},
+    expect::Expect,
     machine::Machine,
     plants::Plant,
+    seen::Seen,
 };
 
 const MS: i64 = 1_000_000;
@@ -31,19 +35,21 @@ fn daemon(kernel: &'static str, tier: Tier) -> Case {
          prove run --for 2s --budget 1ms --load idle --cpus 0
          killall multipathd",
     )
-    .expect(|seen, expect| {
-        let finding = seen.json("check")?.finding("rogue-rt-tasks")?;
-        expect.equal("finding of rogue-rt-tasks", finding.text("/status"), "bad");
-        for word in ["multipathd", "SCHED_RR 99", "multipathd.service"] {
-            expect.contains(&format!("finding names {word}"), &finding.whole(), word);
-        }
-        let report = seen.report("run")?;
-        common::adds_up(expect, "run", &report, 1);
-        expect.equal("exit code", seen.rc("run")?, 2);
-        expect.within("worst, ms", report.number("/all/max_ns")? / MS, 3..=5);
-        Ok(())
-    })
+    .expect(daemon_is_named)
     .unplanted("finding of rogue-rt-tasks")
+}
+
+fn daemon_is_named(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let finding = seen.json("check")?.finding("rogue-rt-tasks")?;
+    expect.equal("finding of rogue-rt-tasks", finding.text("/status"), "bad");
+    for word in ["multipathd", "SCHED_RR 99", "multipathd.service"] {
+        expect.contains(&format!("finding names {word}"), &finding.whole(), word);
+    }
+    let report = seen.report("run")?;
+    common::adds_up(expect, "run", &report, 1);
+    expect.equal("exit code", seen.rc("run")?, 2);
+    expect.within("worst, ms", report.number("/all/max_ns")? / MS, 3..=5);
+    Ok(())
 }
 
 /// A task of the same priority: first come, first served.

@@ -1,10 +1,13 @@
 //! Several CPUs: hardware threads, nodes, isolation.
 
+use anyhow::Result;
+
 use super::common;
 use crate::{
     case::{Case, Tier},
+    expect::Expect,
     machine::Machine,
-    seen::Json,
+    seen::{Json, Seen},
 };
 
 /// Two of four CPUs isolated in every way.
@@ -34,33 +37,35 @@ fn isolated(kernel: &'static str, tier: Tier, machine: Machine) -> Case {
         "run check rtproof check --json
          prove run --for 1s --budget 100ms --load idle",
     )
-    .expect(|seen, expect| {
-        let check = seen.json("check")?;
-        let isolation = check.finding("isolation")?;
-        expect.equal("finding of isolation", isolation.text("/status"), "good");
-        for part in ["isolated 2-3", "nohz_full 2-3", "rcu_nocbs 2-3", "irqaffinity 0-1"] {
-            expect.contains(&format!("isolation: {part}"), isolation.text("/summary"), part);
-        }
-        let smt = check.finding("smt")?;
-        expect.equal("finding of smt", smt.text("/status"), "doubtful");
-        expect.contains("siblings", smt.text("/summary"), "2 with 3");
-        let report = seen.report("run")?;
-        common::adds_up(expect, "run", &report, 2);
-        common::sealed(expect, "run", &report);
-        expect.equal("measured CPUs", report.text("/options/cpus"), "2-3");
-        expect.equal("housekeeping CPUs", report.text("/options/housekeeping"), "0-1");
-        let record = seen.path("run.rtproof")?;
-        let facts = Json::parse("facts", &seen.rtproof(&["export", "--format", "json"], &record)?)?;
-        let nodes = facts.list("/facts_start/cpus/nodes/value");
-        let cpus: Vec<&str> = nodes.iter().filter_map(|node| node["cpus"].as_str()).collect();
-        expect.equal("CPUs of the nodes", cpus, vec!["0-1", "2-3"]);
-        Ok(())
-    })
+    .expect(sets_are_seen)
     .other_command_line("", "finding of isolation")
     .mutation("one thread a core", "finding of smt", |case| {
         case.boots[0].machine.threads = 1;
     })
     .mutation("one node", "CPUs of the nodes", |case| case.boots[0].machine.nodes = 1)
+}
+
+fn sets_are_seen(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    let check = seen.json("check")?;
+    let isolation = check.finding("isolation")?;
+    expect.equal("finding of isolation", isolation.text("/status"), "good");
+    for part in ["isolated 2-3", "nohz_full 2-3", "rcu_nocbs 2-3", "irqaffinity 0-1"] {
+        expect.contains(&format!("isolation: {part}"), isolation.text("/summary"), part);
+    }
+    let smt = check.finding("smt")?;
+    expect.equal("finding of smt", smt.text("/status"), "doubtful");
+    expect.contains("siblings", smt.text("/summary"), "2 with 3");
+    let report = seen.report("run")?;
+    common::adds_up(expect, "run", &report, 2);
+    common::sealed(expect, "run", &report);
+    expect.equal("measured CPUs", report.text("/options/cpus"), "2-3");
+    expect.equal("housekeeping CPUs", report.text("/options/housekeeping"), "0-1");
+    let record = seen.path("run.rtproof")?;
+    let facts = Json::parse("facts", &seen.rtproof(&["export", "--format", "json"], &record)?)?;
+    let nodes = facts.list("/facts_start/cpus/nodes/value");
+    let cpus: Vec<&str> = nodes.iter().filter_map(|node| node["cpus"].as_str()).collect();
+    expect.equal("CPUs of the nodes", cpus, vec!["0-1", "2-3"]);
+    Ok(())
 }
 
 /// As many CPUs as a small server.
