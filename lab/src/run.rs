@@ -6,7 +6,6 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::Mutex,
-    time::Instant,
 };
 
 use anyhow::{Context, Result, bail};
@@ -48,8 +47,6 @@ pub struct Bench {
 /// How a case went.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Seconds of all its guests, and of preparing them.
-    pub seconds: f64,
     /// Expectations that were asked.
     pub asked: usize,
     /// Those that did not hold.
@@ -103,7 +100,6 @@ impl Bench {
     /// The case cannot be run at all: packages, QEMU, a guest that twice never spoke.
     pub fn run(&self, case: &Case, folder: &str) -> Result<Report> {
         let _lock = Lock::wait(&self.dir.join(format!(".{folder}.lock")))?;
-        let began = Instant::now();
         let dir = self.dir.join(folder);
         if dir.exists() {
             fs::remove_dir_all(&dir).with_context(|| format!("{}: remove", dir.display()))?;
@@ -126,7 +122,6 @@ impl Bench {
         }
         let truth = seen.text("truth.jsonl").unwrap_or_default();
         Ok(Report {
-            seconds: began.elapsed().as_secs_f64(),
             asked: expect.asked(),
             failures: expect.failures().to_vec(),
             retries,

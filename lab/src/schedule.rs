@@ -255,7 +255,6 @@ mod tests {
             came: "2".to_owned(),
         };
         Report {
-            seconds: 1.0,
             asked: 5,
             failures: failures.iter().map(failure).collect(),
             retries: 0,
