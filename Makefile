@@ -17,6 +17,7 @@ lab: ## Run tier 1 of the lab, real kernels under QEMU; CASE=name runs what has 
 
 lab-all: ## Run all tiers of the lab and all mutations
 	@scripts/deps.sh lab-all
+	@$(CARGO) test --locked --package rtproof-lab --lib -- --ignored
 	@$(CARGO) xtask lab run --tier 1 --tier 2 --tier 3 --mutations
 
 deps: ## Install what the tests need (apt, as root), or say what is missing

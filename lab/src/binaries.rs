@@ -215,19 +215,4 @@ mod tests {
         assert_eq!(left, ["aarch64-a", "aarch64-b", "aarch64-d"]);
         assert!(folder.join("x86-64-a").exists());
     }
-
-    /// Fetches, compiles for minutes: by hand, `LAB_ARCH=aarch64 cargo test -p rtproof-lab --lib
-    /// builds_for_real -- --ignored --nocapture`.
-    #[test]
-    #[ignore = "needs the network and minutes"]
-    fn builds_for_real() {
-        let arch = match std::env::var("LAB_ARCH").as_deref() {
-            Ok("aarch64") => Arch::Aarch64,
-            _ => Arch::X86_64,
-        };
-        let built = Binaries::build(arch, &Cache::open().unwrap()).unwrap();
-        for path in [built.rtproof, built.plant] {
-            elf::check_static(&fs::read(path).unwrap(), arch).unwrap();
-        }
-    }
 }

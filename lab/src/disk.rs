@@ -126,19 +126,6 @@ mod tests {
         assert_eq!(got, ["-drive", drive]);
     }
 
-    /// Minutes, root and a mirror the first time; then it only looks into the cache.
-    #[test]
-    #[ignore = "makes the Debian image in the lab's cache"]
-    fn image_can_be_made_and_layered() {
-        let cache = Cache::open().unwrap();
-        let emulator = Emulator::installed(crate::kernels::Arch::X86_64).unwrap();
-        let image = super::image(&cache, &emulator).unwrap();
-        assert!(image.release.ends_with("-rt-amd64"), "{image:?}");
-        assert!(image.disk.is_file() && image.kernel.is_file() && image.initrd.is_file());
-        let dir = tempfile::tempdir().unwrap();
-        assert!(overlay(&image, dir.path()).unwrap().is_file());
-    }
-
     #[test]
     fn a_direct_boot_names_kernel_and_root() {
         let image = image();

@@ -86,17 +86,6 @@ pub(crate) struct Located {
     pub(crate) sha256: String,
 }
 
-/// Fetches the first of the alternatives that can be had.
-///
-/// # Errors
-/// None can be had; says why, for each.
-pub fn fetch(cache: &Cache, alternatives: &[Package]) -> Result<PathBuf> {
-    let sets: Vec<&[Package]> = alternatives.iter().map(std::slice::from_ref).collect();
-    let mut found = fetch_set(cache, &sets, None)?;
-    ensure!(!found.debs.is_empty(), "no package was asked for");
-    Ok(found.debs.swap_remove(0))
-}
-
 /// Packages that belong together and are all there.
 #[derive(Clone, Debug)]
 pub struct Fetched {
@@ -137,7 +126,7 @@ pub fn fetch_set(
                 let names: Vec<_> = set.iter().map(|package| package.file_name.as_str()).collect();
                 eprintln!(
                     "lab: the pinned versions have gone from Debian ({}); using {} instead. \
-                     Renew the pins in lab/src/kernels/.",
+                     Renew lab/src/kernels/pins.txt or lab/src/binaries/pins.rs.",
                     failures.join("; "),
                     names.join(" ")
                 );
@@ -237,7 +226,7 @@ mod tests {
         let cache = Cache::at(dir.path()).unwrap();
         let two = Package { path: "pool/main/o/one/one_2_all.deb", version: "2", ..ONE };
         let made = cache.entry(DEBS, "one_2_all.deb", |path| Ok(fs::write(path, "x")?)).unwrap();
-        assert_eq!(fetch(&cache, &[ONE, two]).unwrap(), made);
+        assert_eq!(fetch_set(&cache, &[&[ONE], &[two]], None).unwrap().debs, [made]);
     }
 
     #[test]
@@ -253,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "asks Debian's servers"]
+    #[ignore = "asks Debian's servers: `make lab-all` and CI run it"]
     fn a_vanished_pin_gives_way_to_the_newest() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path()).unwrap();
@@ -262,7 +251,7 @@ mod tests {
             architecture: "arm64",
             names: &["linux-headers-6.1.*-rt-arm64", "linux-kbuild-6.1"],
         };
-        let error = format!("{:#}", fetch(&cache, &[ONE]).unwrap_err());
+        let error = format!("{:#}", fetch_set(&cache, &[&[ONE]], None).unwrap_err());
         assert!(error.contains("pool/main/o/one/one_1_all.deb: Failed to fetch"), "{error}");
         for _ in 0..2 {
             let found = fetch_set(&cache, &[&[ONE]], Some(&newest)).unwrap();
@@ -270,6 +259,6 @@ mod tests {
             assert!(name.starts_with("linux-headers-6.1.0-") && name.ends_with("_arm64.deb"));
             assert_eq!(found.debs.len(), 2);
         }
-        assert!(fetch(&cache, &[Package { sha256: "ff", ..ONE }]).is_err());
+        assert!(fetch_set(&cache, &[&[Package { sha256: "ff", ..ONE }]], None).is_err());
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-use crate::guest::{Ending, Outcome};
+use crate::guest::Outcome;
 
 /// What one boot left.
 #[derive(Clone, Debug)]
@@ -78,12 +78,6 @@ impl Seen {
     #[must_use]
     pub fn release(&self) -> &str {
         &self.release
-    }
-
-    /// How the last boot ended.
-    #[must_use]
-    pub fn ending(&self) -> Option<&Ending> {
-        self.boots.last().map(|boot| &boot.outcome.ending)
     }
 
     /// Boots, in order.
@@ -181,13 +175,6 @@ impl Seen {
     /// A line is no JSON.
     pub fn truth(&self) -> Result<Vec<Json>> {
         self.boots.last().map_or(Ok(Vec::new()), Boot::truth)
-    }
-
-    /// Console of the last boot.
-    #[must_use]
-    pub fn console(&self) -> String {
-        let text = self.boots.last().map(|boot| fs::read(&boot.console).unwrap_or_default());
-        String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
     }
 }
 

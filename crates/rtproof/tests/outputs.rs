@@ -112,9 +112,11 @@ fn exports_are_whole_or_not_there() {
     };
     expect_code(&export("a.json"), 0);
     let whole = fs::read(folder.path().join("a.json")).expect("the export");
-    let output = export("/dev/stdout");
-    expect_code(&output, 0);
-    assert_eq!(output.stdout, whole, "a file that is none is written to as it is");
+    for stdout in ["/dev/stdout", "-"] {
+        let output = export(stdout);
+        expect_code(&output, 0);
+        assert_eq!(output.stdout, whole, "{stdout}: written to as it is");
+    }
     fs::create_dir(folder.path().join("taken")).expect("a folder");
     for (target, says) in
         [("missing/a.json", "No such file"), ("taken", "a folder"), ("/dev/full", "No space left")]

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "needs the network: 190 MB"]
+    #[ignore = "190 MB from Debian's servers: `make lab-all` and CI run it"]
     fn without_pins_the_newest_packages_make_a_compiler_too() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(&dir.path().join("cache")).unwrap();

@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long)]
     pub table: Option<String>,
 
-    /// File to write; default: stdout
+    /// File to write, - for stdout; default: stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -42,7 +42,8 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     // Wrong words are found before anything is opened.
     check_words(args).map_err(|error| exit::usage(error.to_string()))?;
-    let target = args.output.as_deref().unwrap_or("/dev/stdout".as_ref()); // a shell may append
+    let output = args.output.as_deref().filter(|path| path.as_os_str() != "-");
+    let target = output.unwrap_or("/dev/stdout".as_ref()); // a shell may append
     file::check_target(&args.record, target)?;
     let opened = open_whole(&args.record)?;
     let write = |to: &mut dyn Write| {
@@ -53,7 +54,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             error => anyhow::Error::from(error),
         })
     };
-    match &args.output {
+    match output {
         Some(path) => file::write_whole(path, write)
             .with_context(|| format!("{}: the export cannot be written", path.display()))?,
         None => match write(&mut io::stdout().lock()) {

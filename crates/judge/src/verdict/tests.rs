@@ -1,0 +1,257 @@
+//! Verdicts of made runs.
+
+use rtproof_record::run::{EndReason, Note, RunEnd};
+
+use super::*;
+use crate::testing::run;
+
+fn judge(run: &Run, moved: bool) -> Verdict {
+    let changed = if moved { vec!["cpus.3.freq.governor".into()] } else { Vec::new() };
+    super::judge(run, &changed, &Standing::Sealed)
+}
+
+fn says(verdict: &Verdict, part: &str) -> bool {
+    let plain = |text: &str| text.replace('\u{202f}', " ");
+    plain(&verdict.sentence).contains(part)
+        || verdict.reasons.iter().any(|reason| plain(reason).contains(part))
+}
+
+#[test]
+fn one_late_wake_up_refuses_class_100() {
+    let verdict = judge(&run(Class::Hundred, 2, 10, &[(1, 4321, 279_300)]), false);
+    assert_eq!(verdict.answer, Answer::Refused);
+    assert!(says(
+        &verdict,
+        "1 of 20 000 wake-ups were later (worst 279 µs, CPU 1, under load cpu)"
+    ));
+    let worst = verdict.basis.worst.expect("a worst one");
+    assert_eq!((worst.latency_ns, worst.due_ns), (279_300, 4_321_000_000));
+}
+
+#[test]
+fn a_short_clean_run_proves_little_and_says_how_much() {
+    let verdict = judge(&run(Class::Hundred, 1, 20, &[]), false);
+    assert_eq!(verdict.answer, Answer::NotProven);
+    // -ln(0.05) / 20 s = 539.2 per hour.
+    assert!(says(&verdict, "fewer than 540/h at 95 % confidence"), "{verdict:?}");
+    // 2.996 / 0.125 per hour = 23.97 hours, less the 20 s.
+    assert_eq!(verdict.basis.further_ns.map(|ns| ns / 60_000_000_000), Some(1437));
+    assert!(says(&verdict, "longer without a late one"));
+}
+
+#[test]
+fn a_clean_run_that_is_long_enough_is_accepted() {
+    let mut long = run(Class::Hundred, 1, 20, &[]);
+    long.options.requirement.rate_per_1000h = 540_000;
+    let verdict = judge(&long, false);
+    assert_eq!(verdict.answer, Answer::Accepted);
+    assert_eq!(verdict.basis.further_ns, Some(0));
+    long.options.requirement.confidence_ppm = 999_000;
+    assert_eq!(judge(&long, false).answer, Answer::NotProven, "more confidence takes longer");
+}
+
+#[test]
+fn only_loaded_time_counts_when_there_is_a_load() {
+    let mut third = run(Class::Hundred, 1, 30, &[]);
+    third.options.phases[0].from_ns = 10_000_000_000;
+    let verdict = judge(&third, false);
+    assert_eq!(verdict.basis.exposure_ns, 19_999_000_000, "to the last wake-up");
+    assert!(says(&verdict, "in 20 s under load cpu and 10 s idle"), "{verdict:?}");
+    third.options.phases[0].loads.clear();
+    assert_eq!(judge(&third, false).basis.exposure_ns, 29_999_000_000);
+}
+
+#[test]
+fn one_wake_up_covers_no_time_and_two_the_time_between() {
+    let slow = |scheduled: u64, class| {
+        let mut run = run(class, 1, 1, &[]);
+        run.options.period_ns = 10_000_000_000;
+        run.options.duration_ns = 10_000_000_000 * scheduled;
+        run.options.phases[0].to_ns = run.options.duration_ns;
+        let thread = &mut run.threads[0];
+        thread.info.period_ns = 10_000_000_000;
+        thread.totals = Totals::default();
+        thread.wake = rtproof_stats::Histogram::new(rtproof_stats::Layout::FINE);
+        thread.top.truncate(1);
+        for _ in 0..scheduled {
+            thread.totals.wake.push(5000);
+            thread.wake.record(5000);
+        }
+        thread.seconds.truncate(1);
+        thread.seconds[0].to_ns = run.options.duration_ns;
+        thread.seconds[0].totals = thread.totals.clone();
+        thread.end.as_mut().expect("an end").scheduled = scheduled;
+        run
+    };
+    for class in [Class::Hundred, Class::NinetyFive] {
+        let verdict = judge(&slow(1, class), false);
+        assert_eq!((verdict.answer, verdict.basis.exposure_ns), (Answer::NotProven, 0));
+        assert!(says(&verdict, "1 wake-up covers no time"), "{verdict:?}");
+        assert_eq!(verdict.basis.late_rate_upper_per_hour, None);
+    }
+    let verdict = judge(&slow(2, Class::Hundred), false);
+    assert_eq!(verdict.basis.exposure_ns, 10_000_000_000);
+    assert!(says(&verdict, "in 10 s under load cpu"), "{verdict:?}");
+}
+
+#[test]
+fn what_takes_force_leaves_it_not_proven() {
+    let accepted = {
+        let mut run = run(Class::Hundred, 2, 20, &[]);
+        run.options.requirement.rate_per_1000h = 1_000_000;
+        run
+    };
+    assert_eq!(judge(&accepted, false).answer, Answer::Accepted);
+    let weakened = |weaken: &dyn Fn(&mut Run), part: &str| {
+        let mut run = accepted.clone();
+        weaken(&mut run);
+        let verdict = judge(&run, false);
+        assert_eq!(verdict.answer, Answer::NotProven, "{part}");
+        assert!(says(&verdict, part), "{verdict:?}");
+    };
+    weakened(&|run| run.meta.ended = None, "torn");
+    weakened(
+        &|run| run.meta.ended = Some(RunEnd::Interrupted { signal: "SIGINT".into() }),
+        "SIGINT",
+    );
+    weakened(
+        &|run| run.meta.ended = Some(RunEnd::Aborted { why: "disk full".into() }),
+        "disk full",
+    );
+    for (reason, part) in [
+        (EndReason::Starved, "starved the machine"),
+        (EndReason::CpuLost, "CPU 1 lost its CPU"),
+        (EndReason::Panicked, "report it"),
+    ] {
+        let end = |run: &mut Run| {
+            run.threads[1].end.as_mut().expect("an end").reason = reason;
+        };
+        weakened(&end, part);
+    }
+    let miscount = |run: &mut Run| run.threads[0].end.as_mut().expect("an end").scheduled += 1;
+    weakened(&miscount, "does not add up");
+    let note = Note {
+        at_ns: 0,
+        id: "no-rt-right".into(),
+        text: "The right is missing.".into(),
+        weakens: true,
+    };
+    weakened(&|run| run.notes.push(note.clone()), "The right is missing.");
+    let moved = judge(&accepted, true);
+    assert_eq!(moved.answer, Answer::NotProven);
+    assert!(says(&moved, "changed during the run (cpus.3.freq.governor)"), "{moved:?}");
+    assert!(says(&moved, "marked moved"));
+    let only_task = ["rt_tasks.rtkit".to_owned()];
+    let verdict = super::judge(&accepted, &only_task, &Standing::Sealed);
+    assert_eq!(verdict.answer, Answer::NotProven);
+    assert!(says(&verdict, "Real-time tasks came or went during the run (rtkit)"));
+    assert!(!says(&verdict, "settings"), "{verdict:?}");
+    let both = ["irqs.24".to_owned(), "rt_tasks.kernel.irq/N-x".to_owned()];
+    let verdict = super::judge(&accepted, &both, &Standing::Sealed);
+    assert!(says(&verdict, "(irqs.24)") && says(&verdict, "(irq/N-x)"), "{verdict:?}");
+}
+
+#[test]
+fn class_95_allows_one_in_twenty_and_no_more() {
+    // Late ones far apart: each is a cluster of its own.
+    let spaced = |n: u64| -> Vec<_> { (0..n).map(|i| (0, i * 20 + 7, 200_000)).collect() };
+    let accepted = judge(&run(Class::NinetyFive, 1, 10, &spaced(100)), false);
+    assert_eq!(accepted.answer, Answer::Accepted, "{accepted:?}");
+    let doubtful = judge(&run(Class::NinetyFive, 1, 10, &spaced(490)), false);
+    assert_eq!(doubtful.answer, Answer::NotProven, "{doubtful:?}");
+    let burst: Vec<_> = (0..2000).map(|i| (0, i * 5, 200_000)).collect();
+    let refused = judge(&run(Class::NinetyFive, 1, 10, &burst), false);
+    assert_ne!(refused.answer, Answer::Accepted);
+    let all_late: Vec<_> = (0..10_000).filter(|i| i % 20 < 4).map(|i| (0, i, 200_000)).collect();
+    let refused = judge(&run(Class::NinetyFive, 1, 10, &all_late), false);
+    assert_eq!(refused.answer, Answer::Refused, "{refused:?}");
+}
+
+#[test]
+fn one_bad_cpu_is_not_hidden_by_good_ones() {
+    let late: Vec<_> = (0..600).map(|i| (3, i * 15, 200_000)).collect();
+    let verdict = judge(&run(Class::NinetyFive, 4, 10, &late), false);
+    assert_ne!(verdict.answer, Answer::Accepted, "6 % late on CPU 3, 1.5 % in all");
+}
+
+#[test]
+fn a_stall_is_one_event_however_many_wake_ups_it_delays() {
+    let scattered: Vec<_> = (0..60).map(|i| (0, i * 100, 200_000)).collect();
+    let burst: Vec<_> = (0..60).map(|i| (0, 3000 + i, 200_000)).collect();
+    let n_eff = |late: &[_]| judge(&run(Class::NinetyFive, 1, 10, late), false).basis;
+    assert_eq!((n_eff(&scattered).late_clusters, n_eff(&burst).late_clusters), (60, 1));
+    assert!(n_eff(&burst).n_eff < n_eff(&scattered).n_eff / 5);
+}
+
+#[test]
+fn soft_and_no_budget_are_not_judged_and_safe_is_never_accepted() {
+    assert_eq!(judge(&run(Class::Soft, 1, 5, &[]), false).answer, Answer::NotJudged);
+    let mut no_budget = run(Class::Hundred, 1, 5, &[]);
+    no_budget.options.requirement.budget_ns = None;
+    let verdict = judge(&no_budget, false);
+    assert_eq!(verdict.answer, Answer::NotJudged);
+    assert!(says(&verdict, "--budget"));
+    let mut safe = run(Class::Safe, 1, 20, &[]);
+    safe.options.requirement.rate_per_1000h = u64::MAX;
+    let verdict = judge(&safe, false);
+    assert_eq!(verdict.answer, Answer::NotProven);
+    assert!(says(&verdict, "cannot certify"));
+    assert_eq!(judge(&run(Class::Safe, 1, 5, &[(0, 9, 200_000)]), false).answer, Answer::Refused);
+}
+
+#[test]
+fn idle_time_does_not_dilute_the_load() {
+    // 10 s idle and clean, then 20 s under load with one late in fifteen: 6.7 % of the load.
+    let late: Vec<_> = (10_000..30_000).filter(|i| i % 15 == 0).map(|i| (0, i, 200_000)).collect();
+    let mut run = run(Class::NinetyFive, 1, 30, &late);
+    let mut idle = run.options.phases[0].clone();
+    (idle.name, idle.to_ns) = ("idle".into(), 10_000_000_000);
+    idle.loads.clear();
+    run.options.phases[0].from_ns = 10_000_000_000;
+    run.options.phases.insert(0, idle);
+    let verdict = judge(&run, false);
+    assert_eq!(verdict.answer, Answer::Refused, "{verdict:?}");
+}
+
+#[test]
+fn a_hopeless_machine_is_refused_however_evenly_it_is_late() {
+    for step in [1, 2, 4, 7] {
+        let late: Vec<_> = (0..10_000).filter(|i| i % step == 0).map(|i| (0, i, 200_000)).collect();
+        let verdict = judge(&run(Class::NinetyFive, 1, 10, &late), false);
+        assert_eq!(verdict.answer, Answer::Refused, "1 in {step}: {verdict:?}");
+    }
+}
+
+#[test]
+fn a_record_that_contradicts_itself_or_is_not_whole_proves_nothing() {
+    let mut good = run(Class::Hundred, 2, 20, &[]);
+    good.options.requirement.rate_per_1000h = 1_000_000;
+    assert_eq!(judge(&good, false).answer, Answer::Accepted);
+    for standing in [Standing::Torn, Standing::Altered { why: "digest".into() }] {
+        assert_eq!(super::judge(&good, &[], &standing).answer, Answer::NotProven);
+    }
+    let weakened = |weaken: &dyn Fn(&mut Run)| {
+        let mut run = good.clone();
+        weaken(&mut run);
+        judge(&run, false).answer
+    };
+    assert_eq!(weakened(&|run| run.threads[0].totals.early = 1), Answer::NotProven);
+    assert_eq!(weakened(&|run| run.threads[0].end = None), Answer::NotProven);
+    assert_eq!(weakened(&|run| run.facts_end = None), Answer::NotProven);
+    assert_eq!(weakened(&|run| drop(run.threads.remove(1))), Answer::NotProven);
+    assert_eq!(weakened(&|run| run.loads.clear()), Answer::NotProven);
+    assert_eq!(weakened(&|run| run.threads[0].wake.record(1_000_000)), Answer::NotProven);
+    let sample = Sample { due_ns: 5, latency_ns: 1_000_000 };
+    assert_eq!(weakened(&|run| run.threads[0].top.insert(0, sample)), Answer::NotProven);
+}
+
+#[test]
+fn an_empty_run_is_not_proven() {
+    let mut empty = run(Class::Hundred, 1, 1, &[]);
+    empty.threads.clear();
+    let verdict = judge(&empty, false);
+    assert_eq!(verdict.answer, Answer::NotProven);
+    assert!(says(&verdict, "nothing was measured"), "{verdict:?}");
+    empty.options.requirement.class = Class::NinetyFive;
+    assert_eq!(judge(&empty, false).answer, Answer::NotProven);
+}
