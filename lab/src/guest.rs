@@ -63,8 +63,10 @@ pub enum Ending {
     Silent,
     /// The time limit; killed.
     TimedOut,
-    /// Init was never heard: not the case's fault.
+    /// Init was not heard within its time limit; killed: not the case's fault.
     NeverSpoke,
+    /// QEMU ended before init was heard: a panic, or a disk that does not come up.
+    DiedEarly,
     /// Init could not do its work.
     Broken(String),
 }
@@ -91,6 +93,19 @@ pub struct Outcome {
     pub init_s: Option<f64>,
     /// Base64 lines of a tar.gz that came over the console.
     pub files: Vec<String>,
+}
+
+impl Outcome {
+    /// Whether the guest did not come up and that is not what the case is about: with a disk of its
+    /// own (`may_die`) a panic may be, silence up to the time limit never is.
+    #[must_use]
+    pub fn is_mute(&self, may_die: bool) -> bool {
+        match self.ending {
+            Ending::NeverSpoke => true,
+            Ending::DiedEarly => !may_die,
+            _ => false,
+        }
+    }
 }
 
 /// A running QEMU.
@@ -243,7 +258,7 @@ pub fn run(spec: &Spec<'_>) -> Result<Outcome> {
             Ok(Mark::Closed) | Err(RecvTimeoutError::Disconnected) => {
                 ending.get_or_insert(match init_s {
                     Some(_) => Ending::Silent,
-                    None => Ending::NeverSpoke,
+                    None => Ending::DiedEarly,
                 });
                 break;
             }

@@ -202,7 +202,7 @@ fn power_cut() -> Case {
     )
     .script(
         "mkdir -p /var/lib/x
-         rtproof prove -o /var/lib/x/cut --for 60s --cpus 1 --load idle >/dev/null 2>&1 &
+         rtproof prove -o /var/lib/x/cut --for 60s --cpus 1 --load idle >/dev/null 2>/host/prove &
          lab-plant wait-for --after 10s
          uptime_s >/host/uptime
          cue cut

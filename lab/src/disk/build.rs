@@ -224,7 +224,7 @@ fn first_boot(place: &Path, cache: &Cache, emulator: &Emulator) -> Result<()> {
         cues: &[],
     };
     let mut outcome = guest::run(&spec)?;
-    if outcome.ending == Ending::NeverSpoke {
+    if outcome.is_mute(false) {
         outcome = guest::run(&spec)?;
     }
     ensure!(

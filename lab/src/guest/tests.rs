@@ -61,7 +61,10 @@ fn init_that_never_speaks_is_told_apart() {
     let limit = Duration::from_millis(300);
     let outcome = outcome_within(limit, AMPLE, "sleep 60", &[], None).unwrap();
     assert_eq!(outcome.ending, Ending::NeverSpoke);
-    assert_eq!(ending("echo Kernel panic"), Ending::NeverSpoke);
+    assert!(outcome.is_mute(true) && outcome.is_mute(false));
+    let died = Outcome { ending: ending("echo Kernel panic"), ..outcome };
+    assert_eq!(died.ending, Ending::DiedEarly);
+    assert!(!died.is_mute(true) && died.is_mute(false));
 }
 
 #[test]
