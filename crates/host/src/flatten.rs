@@ -5,8 +5,8 @@
 //! sets the fact and whether it belongs to the condition under which latencies may be compared.
 //!
 //! The walk is generic over the serialised facts, so that a new fact is a new row without a line
-//! here. Four subjects are written by hand, because their natural form makes no stable or useful
-//! rows: build configuration, command line, real-time tasks, irqbalance.
+//! here. Some subjects are written by hand, because their natural form makes no stable or useful
+//! rows: build configuration, command line, real-time tasks, irqbalance, settings, units.
 
 mod change;
 mod special;
@@ -153,11 +153,15 @@ impl Facts {
         special::cmdline(&self.kernel.cmdline, &mut rows);
         special::rt_tasks(&self.rt_tasks, &mut rows);
         special::irqbalance(&self.irqs.irqbalance, &mut rows);
+        special::settings(&self.settings, &mut rows);
+        special::units(&self.units, &mut rows);
         let Ok(Value::Object(mut facts)) = serde_json::to_value(self) else {
             // Facts are plain structs with text keys: serialising them cannot fail.
             return rows;
         };
-        facts.remove("rt_tasks");
+        for subject in ["rt_tasks", "settings", "units"] {
+            facts.remove(subject);
+        }
         for (subject, field) in
             [("kernel", "config"), ("kernel", "cmdline"), ("irqs", "irqbalance")]
         {

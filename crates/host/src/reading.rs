@@ -54,6 +54,12 @@ impl<T> Reading<T> {
         Self { path: path.into(), state: State::Absent }
     }
 
+    /// What a record of an earlier rtproof does not hold.
+    #[must_use]
+    pub fn not_recorded() -> Self {
+        Self::denied("record", "the rtproof that wrote the record did not ask")
+    }
+
     /// Refused.
     pub fn denied(path: impl Into<String>, why: impl Into<String>) -> Self {
         Self { path: path.into(), state: State::Denied { why: why.into() } }

@@ -1,6 +1,6 @@
 //! What a check answers.
 
-use rtproof_host::{CpuList, Reading};
+use rtproof_host::{CpuList, Reading, knob::Effect};
 use serde::{Deserialize, Serialize};
 
 /// The answer of one check.
@@ -25,6 +25,96 @@ pub struct Finding {
     pub source: String,
     /// What would change it; empty when nothing needs to.
     pub remedies: Vec<Remedy>,
+    /// What has to be done for a change to take effect.
+    #[serde(default)]
+    pub when: When,
+    /// How much latency a bad answer costs, as a rule.
+    #[serde(default)]
+    pub impact: Impact,
+    /// What the wanted value costs, or where the sources disagree and why this is wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trade_off: Option<String>,
+}
+
+/// What has to be done for a change to take effect, in the order in which a user would.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum When {
+    /// Nothing more: at once, on the running machine.
+    #[default]
+    Now,
+    /// The application or its login has to start again.
+    Login,
+    /// The machine has to boot.
+    Boot,
+    /// Another kernel is needed.
+    Kernel,
+    /// The firmware, the hardware or the hypervisor has to change.
+    Firmware,
+}
+
+impl When {
+    /// As the head of a group of findings.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Now => "Now",
+            Self::Login => "At the next start of the application",
+            Self::Boot => "At the next boot",
+            Self::Kernel => "With another kernel",
+            Self::Firmware => "In the firmware, the hardware or the hypervisor",
+        }
+    }
+}
+
+impl From<Effect> for When {
+    fn from(effect: Effect) -> Self {
+        match effect {
+            Effect::Runtime => Self::Now,
+            Effect::Login => Self::Login,
+            Effect::Boot => Self::Boot,
+            Effect::Build => Self::Kernel,
+            Effect::Firmware => Self::Firmware,
+        }
+    }
+}
+
+/// How much latency a bad answer costs, as a rule: what the sources tell, by order of magnitude.
+/// The first is the worst.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Impact {
+    /// Milliseconds, or real-time operation fails as a whole.
+    Milliseconds,
+    /// Hundreds of microseconds.
+    Hundreds,
+    /// Tens of microseconds.
+    #[default]
+    Tens,
+    /// Single microseconds.
+    Microseconds,
+    /// None by itself: good to know.
+    Information,
+}
+
+impl Impact {
+    /// In words.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "milliseconds",
+            Self::Hundreds => "hundreds of µs",
+            Self::Tens => "tens of µs",
+            Self::Microseconds => "µs",
+            Self::Information => "none by itself",
+        }
+    }
 }
 
 /// Status of a finding.

@@ -3,6 +3,8 @@
 use rtproof_host::{CpuList, Facts};
 use rtproof_record::Options;
 
+use crate::Profile;
+
 /// What the machine is meant for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
@@ -16,6 +18,8 @@ pub struct Intent {
     pub period_ns: u64,
     /// Latency it can bear.
     pub budget_ns: Option<u64>,
+    /// Kind of work, which decides where the sources disagree.
+    pub profile: Profile,
 }
 
 impl Intent {
@@ -29,6 +33,7 @@ impl Intent {
             priority: options.priority,
             period_ns: options.period_ns,
             budget_ns: options.requirement.budget_ns,
+            profile: Profile::default(),
         }
     }
 }

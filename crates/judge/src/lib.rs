@@ -6,6 +6,7 @@ pub mod checks;
 mod dependence;
 pub mod finding;
 pub mod intent;
+pub mod profile;
 pub mod report;
 mod share;
 #[doc(hidden)]
@@ -14,7 +15,8 @@ pub mod units;
 pub mod verdict;
 mod weakness;
 
-pub use finding::{Evidence, Finding, Remedy, Status};
+pub use finding::{Evidence, Finding, Impact, Remedy, Status, When};
 pub use intent::Intent;
+pub use profile::Profile;
 pub use report::Report;
 pub use verdict::{Answer, Standing, Verdict};

@@ -11,9 +11,19 @@ struct List {
     mark: &'static str,
 }
 
+/// What makes a file a check.
+const CHECK: &str = "impl Check for";
+
 /// Every list.
 const LISTS: &[List] = &[
-    List { folder: "crates/judge/src/checks", name: "CHECKS", mark: "impl Check for" },
+    List { folder: "crates/judge/src/checks/kernel", name: "CHECKS", mark: CHECK },
+    List { folder: "crates/judge/src/checks/power", name: "CHECKS", mark: CHECK },
+    List { folder: "crates/judge/src/checks/sched", name: "CHECKS", mark: CHECK },
+    List { folder: "crates/judge/src/checks/isolation", name: "CHECKS", mark: CHECK },
+    List { folder: "crates/judge/src/checks/time", name: "CHECKS", mark: CHECK },
+    List { folder: "crates/judge/src/checks/memory", name: "CHECKS", mark: CHECK },
+    List { folder: "crates/judge/src/checks/device", name: "CHECKS", mark: CHECK },
+    List { folder: "crates/judge/src/checks/platform", name: "CHECKS", mark: CHECK },
     List { folder: "crates/measure/src/loads", name: "LOADS", mark: "impl Load for" },
     List { folder: "crates/measure/src/workloads", name: "WORKLOADS", mark: "impl Workload for" },
     List { folder: "xtask/src/tidy", name: "RULES", mark: "fn check(" },

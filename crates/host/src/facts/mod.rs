@@ -12,7 +12,9 @@ pub mod kernel;
 pub mod limits;
 pub mod memory;
 pub mod sched;
+pub mod settings;
 pub mod tasks;
+pub mod units;
 pub mod virt;
 
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,12 @@ pub struct Facts {
     pub memory: memory::Memory,
     /// Hypervisor, container, steal time.
     pub virt: virt::Virt,
+    /// Values of the knobs that are plain files, by the knob's id.
+    #[serde(default)]
+    pub settings: settings::Settings,
+    /// systemd units that knobs name.
+    #[serde(default = "crate::Reading::<units::Units>::not_recorded")]
+    pub units: crate::Reading<units::Units>,
 }
 
 impl Facts {
@@ -74,6 +82,8 @@ impl Facts {
             limits: limits::Limits::read(root),
             memory: memory::Memory::read(root, &meminfo),
             virt: virt::Virt::read(root, &cpuinfo),
+            settings: settings::read(root),
+            units: units::read(root),
         }
     }
 }

@@ -7,7 +7,10 @@ use sha2::{Digest, Sha256};
 use super::{Class, FactRow, RowState, hex, known, row};
 use crate::{
     Reading,
-    facts::{irq::Irqbalance, kernel::CommandLine, tasks::RtTask},
+    facts::{
+        irq::Irqbalance, kernel::CommandLine, settings::Settings, tasks::RtTask, units::Units,
+    },
+    knobs,
     reading::State,
 };
 
@@ -184,5 +187,41 @@ pub(super) fn irqbalance(irqbalance: &Reading<Irqbalance>, rows: &mut Vec<FactRo
         ("banned", banned),
     ] {
         rows.push(known(&format!("irqs.irqbalance.{name}"), value, &irqbalance.path));
+    }
+}
+
+/// `settings.KNOB`, or `settings.KNOB.eth0/0` where the knob has a value per CPU or device.
+pub(super) fn settings(settings: &Settings, rows: &mut Vec<FactRow>) {
+    for (id, setting) in settings {
+        let is_counter = knobs::all().any(|knob| knob.id == id && knob.is_counter);
+        for value in &setting.values {
+            let key = match value.of.as_str() {
+                "" => format!("settings.{id}"),
+                of => format!("settings.{id}.{of}"),
+            };
+            let mut row = match unknown(&key, &value.reading) {
+                Some(row) => row,
+                None => {
+                    let text = value.reading.value().cloned().unwrap_or_default();
+                    known(&key, text, &value.reading.path)
+                }
+            };
+            if is_counter {
+                row.class = Class::Volatile;
+            }
+            rows.push(row);
+        }
+    }
+}
+
+/// `units.NAME`: enabled, masked, running.
+pub(super) fn units(units: &Reading<Units>, rows: &mut Vec<FactRow>) {
+    rows.extend(unknown("units", units));
+    for (name, unit) in units.value().into_iter().flatten() {
+        let mut words = Vec::new();
+        words.push(if unit.enabled { "enabled" } else { "disabled" });
+        words.extend(unit.masked.then_some("masked"));
+        words.extend(unit.running.map(|running| if running { "running" } else { "not running" }));
+        rows.push(known(&format!("units.{name}"), words.join(", "), &unit.file));
     }
 }

@@ -1,19 +1,22 @@
 //! Copy this file to start a check. It is compiled and tested, so it cannot rot; it is in no list,
 //! so it judges no machine.
 //!
-//! 1. Copy it to `your_check.rs`; rename the type; set the id to the file's name with `-` for `_`.
+//! 1. Copy it to `SECTION/your_check.rs`; rename the type; set the id to the file's name with `-`
+//!    for `_`.
 //! 2. Say here, in the header, what the check decides and where others get it wrong.
-//! 3. Add `mod your_check;` and one line in `CHECKS` of `mod.rs`.
+//! 3. Add `mod your_check;` and one line in `CHECKS` of the section's `mod.rs`.
 //! 4. `cargo test -p rtproof-judge checks`: `contract.rs` blanks every reading in turn and refuses
 //!    a check that stays good without what it cites, or that cites too little. It starts from
 //!    `testing::good()`: give that machine a good value for what you read.
 //!
-//! If the fact is not read yet, it comes first: a field and a reader in `crates/host/src/facts`.
+//! If the fact is not read yet, it comes first: a plain file is a knob in `crates/host/src/knobs`
+//! (then look at `rules.rs`: it may be a row), anything else a field and a reader in
+//! `crates/host/src/facts`.
 
 use rtproof_host::Facts;
 
-use super::Check;
-use super::draft::Draft;
+use crate::checks::Check;
+use crate::checks::draft::Draft;
 use crate::{Finding, Intent, Remedy};
 
 /// Taint of a module from outside the tree (Documentation/admin-guide/tainted-kernels.rst).

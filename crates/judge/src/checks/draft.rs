@@ -24,6 +24,9 @@ impl Draft {
             why: check.why().into(),
             source: check.source().into(),
             remedies: Vec::new(),
+            when: check.when(),
+            impact: check.impact(),
+            trade_off: check.trade_off().map(Into::into),
         })
     }
 

@@ -1,39 +1,35 @@
-//! The checks: one file each, one list.
+//! The checks: one folder for each subsystem, with its files and its tables.
 //!
-//! A check is a pure function from facts and intent to a [`Finding`]. To add one: copy
-//! `_template.rs`, fill it in, add one line to [`CHECKS`], run the tests. `contract.rs` then holds
-//! it to what every check promises: it is never good without what it read, and says what that was.
+//! A check is a pure function from facts and intent to a [`Finding`]. What needs thought is a file
+//! of its own: copy `_template.rs`, fill it in, add one line to the subsystem's list. "This file
+//! holds this value" is a row: a knob in `rtproof_host::knobs` and a [`rule::Rule`] in the
+//! subsystem's `rules.rs`. `contract.rs` and `rule/tests.rs` then hold both to what every check
+//! promises: it is never good without what it read, and says what that was.
 
-use rtproof_host::{CpuList, Facts};
+use rtproof_host::{CpuList, Facts, Knob};
 
-use crate::{Finding, Intent};
+use crate::{Finding, Impact, Intent, When};
 use draft::Draft;
 
 #[cfg(test)]
 mod _template;
 mod boot_params;
-mod clocksource;
 #[cfg(test)]
 mod contract;
-mod cpufreq_governor;
-mod cpuidle_states;
+mod device;
 mod draft;
-mod hypervisor;
-mod irq_affinity;
-mod irqbalance;
 mod isolation;
-mod limits_memlock;
-mod limits_rtprio;
+mod kernel;
 mod machine;
-mod preempt_rt;
-mod rogue_rt_tasks;
-mod rt_throttling;
-mod smt;
-mod swap;
+mod memory;
+mod platform;
+mod power;
+pub mod rule;
+mod sched;
 #[doc(hidden)]
 pub mod testing;
 mod text;
-mod thp;
+mod time;
 
 /// One check.
 pub trait Check: Sync {
@@ -45,6 +41,22 @@ pub trait Check: Sync {
     fn why(&self) -> &'static str;
     /// Where that is known from: documents, kernel files, measurements.
     fn source(&self) -> &'static str;
+    /// What the wanted value costs, or where the sources disagree.
+    fn trade_off(&self) -> Option<&'static str> {
+        None
+    }
+    /// How much latency a bad answer costs, as a rule.
+    fn impact(&self) -> Impact {
+        Impact::Tens
+    }
+    /// What has to be done for a change to take effect.
+    fn when(&self) -> When {
+        When::Now
+    }
+    /// What can be set about it.
+    fn knobs(&self) -> Vec<&'static Knob> {
+        Vec::new()
+    }
     /// Whether it judges real-time CPUs that are offline, too; others are asked about online ones.
     fn is_of_offline_cpus(&self) -> bool {
         false
@@ -53,24 +65,52 @@ pub trait Check: Sync {
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding;
 }
 
-/// Every check, in the order of the report.
-pub const CHECKS: &[&dyn Check] = &[
-    &preempt_rt::PreemptRt,
-    &cpufreq_governor::CpufreqGovernor,
-    &cpuidle_states::CpuidleStates,
-    &smt::Smt,
-    &rt_throttling::RtThrottling,
-    &rogue_rt_tasks::RogueRtTasks,
-    &irq_affinity::IrqAffinity,
-    &irqbalance::Irqbalance,
-    &clocksource::Clocksource,
-    &isolation::Isolation,
-    &limits_rtprio::LimitsRtprio,
-    &limits_memlock::LimitsMemlock,
-    &thp::Thp,
-    &swap::Swap,
-    &hypervisor::Hypervisor,
+/// The checks of one subsystem.
+pub struct Section {
+    /// Name of its folder.
+    pub name: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// Checks with a file of their own.
+    pub checks: &'static [&'static dyn Check],
+    /// Checks that are a row.
+    pub rules: &'static [rule::Rule],
+    /// Gives the good machine of the tests what the section's own checks read.
+    #[doc(hidden)]
+    pub fill: fn(&mut Facts),
+}
+
+/// The sections, in the order of the report.
+const SECTIONS: &[Section] = &[
+    kernel::SECTION,
+    power::SECTION,
+    sched::SECTION,
+    isolation::SECTION,
+    time::SECTION,
+    memory::SECTION,
+    device::SECTION,
+    platform::SECTION,
 ];
+
+/// Every section, in the order of the report.
+#[must_use]
+pub const fn sections() -> &'static [Section] {
+    SECTIONS
+}
+
+/// Every check, in the order of the report.
+pub fn all() -> impl Iterator<Item = &'static dyn Check> {
+    SECTIONS.iter().flat_map(|section| {
+        let rules = section.rules.iter().map(|rule| rule as &dyn Check);
+        section.checks.iter().copied().chain(rules)
+    })
+}
+
+/// The check with an id.
+#[must_use]
+pub fn by_id(id: &str) -> Option<&'static dyn Check> {
+    all().find(|check| check.id() == id)
+}
 
 /// Runs every check. Of real-time CPUs that are offline nothing can be told but that they are.
 #[must_use]
@@ -93,7 +133,7 @@ pub fn judge_all(facts: &Facts, intent: &Intent) -> Vec<Finding> {
             .read(&facts.cpus.online, CpuList::to_string)
             .unknown(machine::why_missing(facts, &offline))
     };
-    CHECKS.iter().map(|&check| judge(check)).collect()
+    all().map(judge).collect()
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use rtproof_host::facts::settings::{Setting, Value};
 use rtproof_host::facts::{Facts, Identity, clock, cpu, irq, kernel, limits, memory, sched, virt};
 use rtproof_host::facts::{tasks::Policy, tasks::RtTask};
-use rtproof_host::{CpuList, Reading};
+use rtproof_host::{CpuList, Knob, Reading};
 
-use crate::Intent;
+use crate::{Intent, Profile};
 
 /// Command line of the good machine.
 const CMDLINE: &str =
@@ -24,12 +25,50 @@ pub fn intent() -> Intent {
         priority: 80,
         period_ns: 1_000_000,
         budget_ns: Some(100_000),
+        profile: Profile::default(),
     }
 }
 
 /// Bare metal, four CPUs, PREEMPT_RT 6.12, CPUs 2-3 isolated, everything as wanted.
 #[must_use]
 pub fn good() -> Facts {
+    let mut facts = bare();
+    for section in super::sections() {
+        for rule in section.rules {
+            fill_setting(&mut facts, rule.knob, rule.good);
+        }
+        (section.fill)(&mut facts);
+    }
+    facts
+}
+
+/// Gives a knob one value: on each CPU, or for one device `x`.
+pub fn fill_setting(facts: &mut Facts, knob: &Knob, value: &str) {
+    let pattern = knob.patterns().next().unwrap_or_default();
+    let instances: Vec<String> = match pattern.contains("{cpu}") {
+        true => (0..4).map(|cpu| cpu.to_string()).collect(),
+        false => vec![String::new()],
+    };
+    let mut values = Vec::new();
+    for cpu in instances {
+        let path = pattern.replacen("{cpu}", &cpu, 1).replace('*', "x");
+        let stars = pattern.matches('*').map(|_| "x".to_owned());
+        let of: Vec<String> =
+            Some(cpu).filter(|cpu| !cpu.is_empty()).into_iter().chain(stars).collect();
+        values.push(Value { of: of.join("/"), reading: Reading::known(path, value.to_owned()) });
+    }
+    facts.settings.insert(knob.id.into(), Setting { values, lacking: None });
+}
+
+/// Replaces all values of a knob by one reading, whose path is made that of each.
+pub fn set_setting(facts: &mut Facts, knob: &Knob, reading: Reading<String>) {
+    fill_setting(facts, knob, "");
+    for value in &mut facts.settings.get_mut(knob.id).into_iter().flat_map(|s| &mut s.values) {
+        value.reading = reading.clone().with_path(value.reading.path.clone());
+    }
+}
+
+fn bare() -> Facts {
     Facts {
         identity: identity(),
         kernel: rt_kernel(),
@@ -59,6 +98,8 @@ pub fn good() -> Facts {
             container: Reading::known("/run/.containerenv, /proc/1/environ", None),
             steal_ticks: Reading::known("/proc/stat", (0..4).map(|cpu| (cpu, 0)).collect()),
         },
+        settings: BTreeMap::new(),
+        units: Reading::known("/etc/systemd/system, /usr/lib/systemd/system", BTreeMap::new()),
     }
 }
 

@@ -7,6 +7,8 @@ pub(super) use crate::units::{count, cpus};
 
 /// Most lines of evidence for one kind of file.
 const GROUPS_MAX: usize = 32;
+/// Most paths of one value.
+const PATHS_MAX: usize = 6;
 /// Longest list of numbers in a path.
 const LIST_CHARS_MAX: usize = 48;
 
@@ -34,6 +36,34 @@ pub(super) fn grouped<'a, T: 'a>(
         let path = spread(path, &[first.as_slice(), &numbers[first.len()..]].concat());
         evidence
             .push(Evidence { path, value: format!("{} more values, {example} …", rest.len()) });
+    }
+    evidence
+}
+
+/// Readings of files with names, not numbers, as evidence: the first few paths of each value, and
+/// how many more there are.
+pub(super) fn by_path<'a>(readings: impl Iterator<Item = &'a Reading<String>>) -> Vec<Evidence> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for reading in readings {
+        let value = Evidence::of(reading, |text| match text.as_str() {
+            "" => "empty".into(),
+            text => text.into(),
+        });
+        match groups.iter_mut().find(|(known, _)| *known == value.value) {
+            Some((_, paths)) => paths.push(&reading.path),
+            None => groups.push((value.value, vec![&reading.path])),
+        }
+    }
+    let mut evidence = Vec::new();
+    for (value, paths) in groups {
+        let shown = paths.iter().take(PATHS_MAX);
+        evidence.extend(shown.map(|&path| Evidence { path: path.into(), value: value.clone() }));
+        if let (Some(more), Some(last)) = (paths.len().checked_sub(PATHS_MAX), paths.last())
+            && more > 0
+        {
+            let value = format!("{value} ({more} of this value are not shown)");
+            evidence.push(Evidence { path: (*last).into(), value });
+        }
     }
     evidence
 }

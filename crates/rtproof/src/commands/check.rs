@@ -106,5 +106,6 @@ fn intent(args: &Args, facts: &Facts) -> anyhow::Result<Intent> {
         priority: args.priority,
         period_ns: args.period_ns,
         budget_ns: args.budget_ns,
+        profile: rtproof_judge::Profile::default(),
     })
 }

@@ -21,6 +21,9 @@ pub(super) fn all(name: &str) -> Vec<Finding> {
                 .into(),
         source: "Documentation/admin-guide/pm/cpufreq.rst; measured in facts/knobs.md 2.3".into(),
         remedies,
+        when: rtproof_judge::When::Now,
+        impact: rtproof_judge::Impact::Tens,
+        trade_off: None,
     };
     let write = |n: u32| Remedy::Write {
         paths: (2..2 + n)

@@ -6,9 +6,9 @@
 
 use rtproof_host::{Facts, facts::kernel::Preemption};
 
-use super::Check;
-use super::draft::Draft;
-use super::machine::built_with;
+use crate::checks::Check;
+use crate::checks::draft::Draft;
+use crate::checks::machine::built_with;
 use crate::{Finding, Intent, Remedy, units};
 
 /// Budget from which a preemptible stock kernel may do: measured maxima under stress lie below.

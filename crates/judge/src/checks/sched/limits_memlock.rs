@@ -5,8 +5,8 @@
 
 use rtproof_host::{Facts, facts::limits::Limit};
 
-use super::draft::Draft;
-use super::{Check, text};
+use crate::checks::draft::Draft;
+use crate::checks::{Check, text};
 use crate::{Finding, Intent, Remedy};
 
 /// What rtproof locks at most.

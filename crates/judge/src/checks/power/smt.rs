@@ -6,9 +6,9 @@
 
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
-use super::draft::Draft;
-use super::machine::{guest, offline, rt_cpus, why_missing, without_cpu_folder};
-use super::{Check, text};
+use crate::checks::draft::Draft;
+use crate::checks::machine::{guest, offline, rt_cpus, why_missing, without_cpu_folder};
+use crate::checks::{Check, text};
 use crate::{Finding, Intent, Remedy};
 
 pub(super) struct Smt;

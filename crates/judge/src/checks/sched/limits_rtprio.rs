@@ -5,8 +5,8 @@
 
 use rtproof_host::{Facts, facts::limits::Limit};
 
-use super::Check;
-use super::draft::Draft;
+use crate::checks::Check;
+use crate::checks::draft::Draft;
 use crate::{Finding, Intent, Remedy, units};
 
 pub(super) struct LimitsRtprio;

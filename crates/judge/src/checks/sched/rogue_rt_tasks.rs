@@ -8,8 +8,8 @@
 
 use rtproof_host::{Facts, facts::tasks::Policy, facts::tasks::RtTask};
 
-use super::draft::Draft;
-use super::{Check, text};
+use crate::checks::draft::Draft;
+use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Intent, Remedy};
 
 /// Most tasks shown as evidence.

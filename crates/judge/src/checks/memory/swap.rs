@@ -5,9 +5,9 @@
 
 use rtproof_host::{Facts, facts::memory};
 
-use super::draft::Draft;
-use super::machine::{built_with, option};
-use super::{Check, text};
+use crate::checks::draft::Draft;
+use crate::checks::machine::{built_with, option};
+use crate::checks::{Check, text};
 use crate::{Finding, Intent, Remedy};
 
 pub(super) struct Swap;

@@ -7,11 +7,11 @@
 
 use rtproof_host::{Facts, facts::cpu::Cpu, facts::cpu::IdleState};
 
-use super::draft::Draft;
-use super::machine::{
+use crate::checks::draft::Draft;
+use crate::checks::machine::{
     built_with, guest, is_bare_metal, option, rt_cpus, why_missing, without_cpu_folder,
 };
-use super::{Check, text};
+use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Intent, Remedy, Status, units};
 
 /// Exit latency that is good without a budget: deeper than C1E, shallower than C6 of x86.

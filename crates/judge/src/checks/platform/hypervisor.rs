@@ -5,8 +5,8 @@
 
 use rtproof_host::Facts;
 
-use super::draft::Draft;
-use super::{Check, text};
+use crate::checks::draft::Draft;
+use crate::checks::{Check, text};
 use crate::{Finding, Intent, Remedy};
 
 pub(super) struct Hypervisor;

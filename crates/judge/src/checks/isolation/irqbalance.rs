@@ -6,9 +6,9 @@
 
 use rtproof_host::{CpuList, Facts, facts::irq};
 
-use super::draft::Draft;
-use super::machine::container;
-use super::{Check, text};
+use crate::checks::draft::Draft;
+use crate::checks::machine::container;
+use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Intent, Remedy};
 
 pub(super) struct Irqbalance;

@@ -6,11 +6,11 @@
 
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
-use super::draft::Draft;
-use super::machine::{
+use crate::checks::draft::Draft;
+use crate::checks::machine::{
     built_with, guest, is_bare_metal, option, rt_cpus, why_missing, without_cpu_folder,
 };
-use super::{Check, text};
+use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Intent, Remedy};
 
 pub(super) struct CpufreqGovernor;

@@ -8,9 +8,9 @@
 
 use rtproof_host::{CpuList, Facts, facts::irq::Irq};
 
-use super::draft::Draft;
-use super::machine::is_all_rt;
-use super::{Check, text};
+use crate::checks::draft::Draft;
+use crate::checks::machine::is_all_rt;
+use crate::checks::{Check, text};
 use crate::{Finding, Intent, Remedy};
 
 pub(super) struct IrqAffinity;

@@ -10,9 +10,9 @@
 
 use rtproof_host::{CpuList, Facts, facts::sched::FairServer};
 
-use super::draft::Draft;
-use super::machine::{built_with, option, since, without_cpu_folder};
-use super::{Check, text};
+use crate::checks::draft::Draft;
+use crate::checks::machine::{built_with, option, since, without_cpu_folder};
+use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Intent, Remedy, Status, units};
 
 pub(super) struct RtThrottling;

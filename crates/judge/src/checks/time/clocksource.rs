@@ -5,9 +5,9 @@
 
 use rtproof_host::Facts;
 
-use super::Check;
-use super::draft::Draft;
-use super::machine::guest;
+use crate::checks::Check;
+use crate::checks::draft::Draft;
+use crate::checks::machine::guest;
 use crate::{Finding, Intent, Remedy};
 
 /// Read from a register of the CPU or a shared page, without a system call.

@@ -5,9 +5,9 @@
 
 use rtproof_host::Facts;
 
-use super::Check;
-use super::draft::Draft;
-use super::machine::{built_with, option};
+use crate::checks::Check;
+use crate::checks::draft::Draft;
+use crate::checks::machine::{built_with, option};
 use crate::{Finding, Intent, Remedy};
 
 pub(super) struct Thp;

@@ -1,0 +1,238 @@
+//! Values of the knobs that are plain files, read by one rule for all of them.
+//!
+//! What is not there is told apart: a setting without values says which folder lacks it
+//! ([`Setting::lacking`]), so that "this kernel has no such file" is known and not guessed. Of a
+//! folder that holds a part of a machine nothing is known to be lacking.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Reading, Root,
+    knob::{Knob, Place},
+    knobs,
+};
+
+/// Longest value that is kept.
+const VALUE_CHARS_MAX: usize = 400;
+
+/// Settings by the id of their knob.
+pub type Settings = BTreeMap<String, Setting>;
+
+/// The values of one knob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Setting {
+    /// One for each file, in the order of their names (numbers by their value). A knob without
+    /// wildcards has exactly one, be it absent; one with wildcards has none where no file matches.
+    pub values: Vec<Value>,
+    /// Where no file is there: the nearest folder above that can be listed, and what it lacks.
+    pub lacking: Option<Reading<String>>,
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Value {
+    /// What the wildcards stood for, joined by `/`: the CPU's number, a device, `eth0/rx-0`. Empty
+    /// without wildcards.
+    pub of: String,
+    /// The file and its trimmed text, or the choice in brackets.
+    pub reading: Reading<String>,
+}
+
+/// Reads every knob that is a file.
+#[must_use]
+pub fn read(root: &Root) -> Settings {
+    let is_file = |knob: &&Knob| matches!(knob.place, Place::File(_) | Place::Choice(_));
+    knobs::all().filter(is_file).map(|knob| (knob.id.to_owned(), setting(root, knob))).collect()
+}
+
+/// Reads one knob.
+#[must_use]
+pub fn setting(root: &Root, knob: &Knob) -> Setting {
+    let is_choice = matches!(knob.place, Place::Choice(_));
+    let mut first = None;
+    for pattern in knob.patterns() {
+        let found = of_pattern(root, pattern, is_choice);
+        if found.values.iter().any(|value| !value.reading.is_absent()) {
+            return found;
+        }
+        first.get_or_insert(found);
+    }
+    first.unwrap_or(Setting { values: Vec::new(), lacking: None })
+}
+
+fn of_pattern(root: &Root, pattern: &str, is_choice: bool) -> Setting {
+    let mut found = vec![(String::new(), String::new())];
+    let mut refused = None;
+    let mut missing = None;
+    for part in pattern.split('/').skip(1) {
+        let Some((before, after, is_number)) = wildcard(part) else {
+            for (path, _) in &mut found {
+                path.push('/');
+                path.push_str(part);
+            }
+            continue;
+        };
+        let mut next = Vec::new();
+        for (folder, of) in &found {
+            let names = root.list_dir(folder);
+            let Some(names) = names.value() else {
+                match names.is_absent() {
+                    true => missing = Some(folder.clone()),
+                    false => refused = Some(names.map(|_| String::new())),
+                }
+                continue;
+            };
+            let mut matches: Vec<(u64, &str, String)> = names
+                .iter()
+                .filter_map(|name| {
+                    let what = name.strip_prefix(before)?.strip_suffix(after)?;
+                    let number = what.parse::<u64>();
+                    let is_match = if is_number { number.is_ok() } else { !what.is_empty() };
+                    let order = number.unwrap_or(u64::MAX);
+                    is_match.then(|| (order, what, format!("{folder}/{name}")))
+                })
+                .collect();
+            matches.sort_unstable();
+            let join = |what: &str| match of.is_empty() {
+                true => what.to_owned(),
+                false => format!("{of}/{what}"),
+            };
+            next.extend(matches.into_iter().map(|(_, what, path)| (path, join(what))));
+            if next.is_empty() {
+                missing.get_or_insert_with(|| format!("{folder}/{part}"));
+            }
+        }
+        found = next;
+    }
+    let read = |(path, of): (String, String)| Value { of, reading: value(root, &path, is_choice) };
+    let mut values: Vec<Value> = found.into_iter().map(read).collect();
+    if wildcard(pattern).is_some() {
+        // A device that has no such file is not a value; one that refuses is.
+        if let Some(absent) = values.iter().find(|value| value.reading.is_absent()) {
+            missing.get_or_insert_with(|| absent.reading.path.clone());
+        }
+        values.retain(|value| !value.reading.is_absent());
+        values.extend(refused.map(|reading| Value { of: String::new(), reading }));
+    } else if let Some(absent) = values.first().filter(|value| value.reading.is_absent()) {
+        missing = Some(absent.reading.path.clone());
+    }
+    let is_there = values.iter().any(|value| !value.reading.is_absent());
+    let lacking = missing.filter(|_| !is_there).and_then(|path| lacking(root, &path));
+    Setting { values, lacking }
+}
+
+/// Text before and after the wildcard of one name, and whether it stands for a number.
+fn wildcard(part: &str) -> Option<(&str, &str, bool)> {
+    let number = part.split_once("{cpu}").map(|(before, after)| (before, after, true));
+    number.or_else(|| part.split_once('*').map(|(before, after)| (before, after, false)))
+}
+
+fn value(root: &Root, path: &str, is_choice: bool) -> Reading<String> {
+    let text = root.trimmed(path);
+    let text = text.map(|text| text.chars().take(VALUE_CHARS_MAX).collect::<String>());
+    if !is_choice {
+        return text;
+    }
+    text.and_then(|path, text| {
+        let between = |open, close| text.split_once(open)?.1.split_once(close).map(|(v, _)| v);
+        match between('[', ']').or_else(|| between('(', ')')) {
+            Some(choice) => Reading::known(path, choice.to_owned()),
+            None => Reading::malformed(path, &text, "one choice in [] or ()"),
+        }
+    })
+}
+
+/// The nearest folder above an absent path that can be listed and really lacks the next name.
+/// `None` where that cannot be told: a folder that holds a part of a machine, or no /proc, no /sys.
+pub(crate) fn lacking(root: &Root, path: &str) -> Option<Reading<String>> {
+    if !root.is_whole() {
+        return None;
+    }
+    let mut below = path;
+    while let Some((folder, name)) = below.rsplit_once('/') {
+        // The folder itself must be a mounted /proc or /sys, or in one.
+        if folder.is_empty() {
+            return None;
+        }
+        let names = root.list_dir(folder);
+        if let Some(names) = names.value() {
+            let pattern = wildcard(name);
+            let is_there = names.iter().any(|found| match pattern {
+                None => found == name,
+                Some((before, after, _)) => {
+                    found.len() > before.len() + after.len()
+                        && found.starts_with(before)
+                        && found.ends_with(after)
+                }
+            });
+            let is_empty_mount = names.is_empty() && matches!(folder, "/sys" | "/proc");
+            return (!is_there && !is_empty_mount)
+                .then(|| Reading::known(folder, format!("holds no {name}")));
+        }
+        if !names.is_absent() {
+            return None;
+        }
+        below = folder;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{knob::Scope, testing::Tree};
+
+    const GOVERNOR: Knob =
+        Knob::file("g", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor").of(Scope::Cpu);
+    const QUEUES: Knob = Knob::file("q", "/sys/class/net/*/queues/rx-*/rps_cpus").of(Scope::Device);
+
+    fn values(setting: &Setting) -> Vec<(&str, &str)> {
+        fn pair(value: &Value) -> (&str, &str) {
+            (&value.of, value.reading.value().map_or("?", String::as_str))
+        }
+        setting.values.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn one_value_for_each_match_in_the_order_of_numbers() {
+        let tree = Tree::new(&[
+            ("sys/devices/system/cpu/cpu10/cpufreq/scaling_governor", "performance\n"),
+            ("sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "powersave\n"),
+            ("sys/devices/system/cpu/cpu3/online", "1\n"),
+            ("sys/devices/system/cpu/cpufreq/policy0/x", "1\n"),
+            ("sys/class/net/eth0/queues/rx-0/rps_cpus", "00000000,00000003\n"),
+            ("sys/class/net/eth0/queues/rx-1/rps_cpus", "0\n"),
+        ]);
+        let found = setting(&tree.root(), &GOVERNOR);
+        assert_eq!(values(&found), [("2", "powersave"), ("10", "performance")]);
+        let found = setting(&tree.root(), &QUEUES);
+        assert_eq!(values(&found), [("eth0/0", "00000000,00000003"), ("eth0/1", "0")]);
+    }
+
+    #[test]
+    fn a_choice_alternatives_and_what_is_not_there() {
+        let tree = Tree::new(&[("sys/b/mode", "none (full) lazy\n")]);
+        const KNOB: Knob = Knob::choice("k", "/sys/a/mode | /sys/b/mode");
+        let found = setting(&tree.root(), &KNOB);
+        assert_eq!(values(&found), [("", "full")]);
+        const OTHER: Knob = Knob::file("o", "/sys/c/x");
+        let found = setting(&tree.root(), &OTHER);
+        assert!(found.values[0].reading.is_absent());
+        // A folder is a part of a machine: it proves nothing.
+        assert_eq!(found.lacking, None);
+        assert_eq!(setting(&tree.root(), &GOVERNOR), Setting { values: vec![], lacking: None });
+    }
+
+    #[test]
+    fn the_live_machine_says_which_folder_lacks_it() {
+        const NONE: Knob = Knob::file("n", "/proc/sys/kernel/no_such_knob");
+        let found = setting(&Root::live(), &NONE);
+        let lacking = found.lacking.unwrap();
+        assert_eq!(lacking.path, "/proc/sys/kernel");
+        assert_eq!(lacking.value().unwrap(), "holds no no_such_knob");
+    }
+}

@@ -1,0 +1,119 @@
+//! systemd units that matter to latency, read from their files: no bus, no systemctl, so that a
+//! captured machine tells the same.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Reading, Root, knob::Place, knobs};
+
+/// Folders of unit files, the first that has a unit wins (systemd.unit(5), "Unit File Load Path").
+const FOLDERS: &[&str] = &[
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+];
+
+/// Groups of running system services, cgroup version 2 and 1.
+const SLICES: &[&str] = &["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"];
+
+/// Units by name; what the knobs name and the machine has.
+pub type Units = BTreeMap<String, Unit>;
+
+/// One unit that is installed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Unit {
+    /// Its file.
+    pub file: String,
+    /// Whether it starts by itself: a link in a `*.wants` or `*.requires` folder, or an alias of a
+    /// bus name.
+    pub enabled: bool,
+    /// Whether its file is a link to /dev/null.
+    pub masked: bool,
+    /// Whether it runs: a service has a control group as long as it does. `None`: cannot be told.
+    pub running: Option<bool>,
+}
+
+/// Reads the units that knobs name. Absent where the machine has no systemd.
+#[must_use]
+pub fn read(root: &Root) -> Reading<Units> {
+    let mut names: Vec<&str> = Vec::new();
+    for knob in knobs::all() {
+        if let Place::Units(units) = knob.place {
+            names.extend(units);
+        }
+    }
+    let mut folders = Vec::new();
+    let mut state = Reading::absent(FOLDERS.join(", "));
+    for folder in FOLDERS {
+        let listed = root.list_dir(folder);
+        match listed.value() {
+            Some(entries) => folders.push((*folder, entries.clone())),
+            None if !listed.is_absent() && folders.is_empty() => {
+                state = listed.map(|_| Units::new());
+            }
+            None => {}
+        }
+    }
+    if folders.is_empty() {
+        return state;
+    }
+    let wanted = wanted(root, &folders);
+    let running: Option<Vec<String>> =
+        SLICES.iter().find_map(|slice| root.list_dir(slice).value().cloned());
+    let unit = |name: &str| {
+        let folder =
+            folders.iter().find(|(_, entries)| entries.iter().any(|entry| entry == name))?;
+        let file = format!("{}/{name}", folder.0);
+        let masked = root.read_link(&file).value().is_some_and(|target| target == "/dev/null");
+        let is_service = name.ends_with(".service");
+        let running = running.as_ref().filter(|_| is_service);
+        let unit = Unit {
+            enabled: wanted.iter().any(|wanted| wanted == name),
+            masked,
+            running: running.map(|names| names.iter().any(|running| running == name)),
+            file,
+        };
+        Some((name.to_owned(), unit))
+    };
+    let path: Vec<&str> = folders.iter().map(|(folder, _)| *folder).collect();
+    Reading::known(path.join(", "), names.into_iter().filter_map(unit).collect())
+}
+
+/// Names in all `*.wants` and `*.requires` folders.
+fn wanted(root: &Root, folders: &[(&str, Vec<String>)]) -> Vec<String> {
+    let mut names = Vec::new();
+    for (folder, entries) in folders {
+        let is_list = |entry: &&String| entry.ends_with(".wants") || entry.ends_with(".requires");
+        for list in entries.iter().filter(is_list) {
+            let listed = root.list_dir(&format!("{folder}/{list}"));
+            names.extend(listed.value().into_iter().flatten().cloned());
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    #[test]
+    fn a_machine_without_systemd_is_absent() {
+        assert!(read(&Tree::new(&[("proc/stat", "")]).root()).is_absent());
+    }
+
+    #[test]
+    fn wants_folders_enable() {
+        let tree = Tree::new(&[
+            ("usr/lib/systemd/system/a.service", ""),
+            ("usr/lib/systemd/system/x.target.wants/a.service", ""),
+        ]);
+        let entries = vec!["a.service".to_owned(), "x.target.wants".to_owned()];
+        let found = wanted(&tree.root(), &[("/usr/lib/systemd/system", entries)]);
+        assert_eq!(found, ["a.service"]);
+    }
+}

@@ -1,0 +1,6 @@
+//! Knobs: device.
+
+use crate::knob::Knob;
+
+/// The table.
+pub const KNOBS: &[&Knob] = &[];

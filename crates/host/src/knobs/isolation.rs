@@ -1,0 +1,6 @@
+//! Knobs: isolation.
+
+use crate::knob::Knob;
+
+/// The table.
+pub const KNOBS: &[&Knob] = &[];

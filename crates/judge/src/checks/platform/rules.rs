@@ -1,0 +1,6 @@
+//! Rows: firmware, virtualization, security.
+
+use crate::checks::rule::Rule;
+
+/// The table.
+pub(super) const RULES: &[Rule] = &[];

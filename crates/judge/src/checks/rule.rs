@@ -1,0 +1,426 @@
+//! Checks that are a row of a table: "this file holds this value", for one knob.
+//!
+//! A row says what is wanted of a knob and why; reading, unknown values, CPUs that are offline,
+//! kernels that do not have the file, evidence and remedies are the same for all of them and stand
+//! here once. What needs thought is a file of its own instead.
+
+use rtproof_host::{
+    CpuList, Facts, Reading,
+    facts::settings::Value,
+    knob::{Knob, Place, Scope},
+};
+
+use super::{Check, draft::Draft, machine, text};
+use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When};
+
+/// Most values named in a summary.
+const NAMED_MAX: usize = 4;
+
+/// One row.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// What it is about; its id is the check's.
+    pub knob: &'static Knob,
+    /// What it looks at, in one line.
+    pub title: &'static str,
+    /// Why a bad answer adds latency.
+    pub why: &'static str,
+    /// Where that is known from.
+    pub source: &'static str,
+    /// What the wanted value costs.
+    pub trade_off: Option<&'static str>,
+    /// How much latency a bad answer costs.
+    pub impact: Impact,
+    /// What is wanted.
+    pub want: fn(&Intent) -> Want,
+    /// What it means that no such file is there.
+    pub absent: Absent,
+    /// What else decides whether it concerns the machine; `None`: it always does.
+    pub applies: Option<fn(&Facts, &Intent) -> Applies>,
+    /// A value that is good for `testing::intent()`: the tests try it.
+    pub good: &'static str,
+    /// One that is bad or doubtful.
+    pub bad: &'static str,
+}
+
+/// What a missing file means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// Nothing that is known.
+    Unknown,
+    /// The machine has no such thing, for this reason: where the folder above it is there and
+    /// lacks it.
+    NoSuchThing(&'static str),
+    /// The kernel is built without this option: where its configuration is known.
+    WithoutOption(&'static str),
+}
+
+/// Whether a rule concerns the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applies {
+    /// It does.
+    Yes,
+    /// It does not: what shows it, and the reason.
+    No(Evidence, String),
+    /// Cannot be told: what was asked, and why there is no answer.
+    Unknown(Evidence, String),
+}
+
+/// What is wanted of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Want {
+    accept: Accept,
+    otherwise: Status,
+    set: Option<String>,
+    text: Option<String>,
+}
+
+/// Values that are as wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Accept {
+    Any,
+    OneOf(Vec<String>),
+    NoneOf(Vec<String>),
+    AtMost(i64),
+    AtLeast(i64),
+    MaskWithin(CpuList),
+    ListWithin(CpuList),
+}
+
+impl Want {
+    const fn new(accept: Accept) -> Self {
+        Self { accept, otherwise: Status::Bad, set: None, text: None }
+    }
+
+    /// This value; another is bad. It is also what to write.
+    pub fn is(value: impl Into<String>) -> Self {
+        let value = value.into();
+        Self { set: Some(value.clone()), ..Self::new(Accept::OneOf(vec![value])) }
+    }
+
+    /// One of these; the first is what to write.
+    pub fn one_of(values: &[&str]) -> Self {
+        let values: Vec<String> = values.iter().map(|&value| value.to_owned()).collect();
+        Self { set: values.first().cloned(), ..Self::new(Accept::OneOf(values)) }
+    }
+
+    /// None of these.
+    pub fn none_of(values: &[&str]) -> Self {
+        Self::new(Accept::NoneOf(values.iter().map(|&value| value.to_owned()).collect()))
+    }
+
+    /// A number that is at most this.
+    pub fn at_most(most: i64) -> Self {
+        Self { set: Some(most.to_string()), ..Self::new(Accept::AtMost(most)) }
+    }
+
+    /// A number that is at least this.
+    pub fn at_least(least: i64) -> Self {
+        Self { set: Some(least.to_string()), ..Self::new(Accept::AtLeast(least)) }
+    }
+
+    /// A mask in hexadecimal that holds none but these CPUs.
+    pub fn mask_within(cpus: &CpuList) -> Self {
+        Self { set: Some(mask(cpus)), ..Self::new(Accept::MaskWithin(cpus.clone())) }
+    }
+
+    /// A list of CPUs that holds none but these.
+    pub fn list_within(cpus: &CpuList) -> Self {
+        Self { set: Some(cpus.to_string()), ..Self::new(Accept::ListWithin(cpus.clone())) }
+    }
+
+    /// Any value: the finding tells which it is.
+    pub const fn any() -> Self {
+        Self::new(Accept::Any)
+    }
+
+    /// What is not wanted is only doubtful.
+    #[must_use]
+    pub fn or_doubtful(self) -> Self {
+        Self { otherwise: Status::Doubtful, ..self }
+    }
+
+    /// What to write instead of the value itself.
+    #[must_use]
+    pub fn set(self, value: impl Into<String>) -> Self {
+        Self { set: Some(value.into()), ..self }
+    }
+
+    /// Nothing to write.
+    #[must_use]
+    pub fn not_set(self) -> Self {
+        Self { set: None, ..self }
+    }
+
+    /// The wish in words.
+    #[must_use]
+    pub fn text(self, text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..self }
+    }
+
+    fn wanted(&self) -> String {
+        if let Some(text) = &self.text {
+            return text.clone();
+        }
+        match &self.accept {
+            Accept::Any => "known".into(),
+            Accept::OneOf(values) => values.join(" or "),
+            Accept::NoneOf(values) => format!("not {}", values.join(", not ")),
+            Accept::AtMost(most) => format!("at most {most}"),
+            Accept::AtLeast(least) => format!("at least {least}"),
+            Accept::MaskWithin(cpus) | Accept::ListWithin(cpus) => {
+                format!("none but {}", text::cpus(cpus))
+            }
+        }
+    }
+
+    /// Whether a value is as wanted; `Err`: what it should have been.
+    fn holds(&self, value: &str) -> Result<bool, &'static str> {
+        let number = || {
+            let word = value.split_whitespace().next().unwrap_or("");
+            word.parse::<i64>().map_err(|_| "a number")
+        };
+        match &self.accept {
+            Accept::Any => Ok(true),
+            Accept::OneOf(values) => Ok(values.iter().any(|wanted| wanted == value)),
+            Accept::NoneOf(values) => Ok(values.iter().all(|wanted| wanted != value)),
+            Accept::AtMost(most) => Ok(number()? <= *most),
+            Accept::AtLeast(least) => Ok(number()? >= *least),
+            Accept::MaskWithin(cpus) => {
+                let mask = CpuList::parse_mask(value).map_err(|_| "a mask of CPUs")?;
+                Ok(mask.difference(cpus).is_empty())
+            }
+            Accept::ListWithin(cpus) => {
+                let list = CpuList::parse(value, None).map_err(|_| "a list of CPUs")?;
+                Ok(list.difference(cpus).is_empty())
+            }
+        }
+    }
+}
+
+/// CPUs as the kernel's mask, 32 bits a word, the highest first.
+pub(super) fn mask(cpus: &CpuList) -> String {
+    let words = cpus.iter().max().map_or(1, |highest| highest / 32 + 1);
+    let word = |index: u32| {
+        let bits = cpus.iter().filter(|cpu| cpu / 32 == index).map(|cpu| 1u32 << (cpu % 32));
+        bits.fold(0, |all, bit| all | bit)
+    };
+    let words: Vec<String> =
+        (0..words)
+            .rev()
+            .enumerate()
+            .map(|(at, index)| {
+                if at == 0 { format!("{:x}", word(index)) } else { format!("{:08x}", word(index)) }
+            })
+            .collect();
+    words.join(",")
+}
+
+impl Check for Rule {
+    fn id(&self) -> &'static str {
+        self.knob.id
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn why(&self) -> &'static str {
+        self.why
+    }
+
+    fn source(&self) -> &'static str {
+        self.source
+    }
+
+    fn trade_off(&self) -> Option<&'static str> {
+        self.trade_off
+    }
+
+    fn impact(&self) -> Impact {
+        self.impact
+    }
+
+    fn when(&self) -> When {
+        self.knob.effect.into()
+    }
+
+    fn knobs(&self) -> Vec<&'static Knob> {
+        vec![self.knob]
+    }
+
+    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
+        let want = (self.want)(intent);
+        let is_of_cpus = self.knob.scope == Scope::Cpu;
+        let mut draft = Draft::of(self, want.wanted());
+        if is_of_cpus {
+            draft = draft.cpus(&intent.rt_cpus);
+            if intent.rt_cpus.is_empty() {
+                return draft.no_rt_cpus(facts);
+            }
+        }
+        if let Some(other) = self.other_machine(facts) {
+            return draft.saw([other.0]).not_applicable(other.1);
+        }
+        match self.applies.map_or(Applies::Yes, |applies| applies(facts, intent)) {
+            Applies::Yes => {}
+            Applies::No(evidence, why) => return draft.saw([evidence]).not_applicable(why),
+            Applies::Unknown(evidence, why) => return draft.saw([evidence]).unknown(why),
+        }
+        let pattern = self.knob.patterns().next().unwrap_or(self.knob.id);
+        let Some(setting) = facts.settings.get(self.knob.id) else {
+            return draft.blind(&Reading::<String>::denied(pattern, "not asked"));
+        };
+        let of_rt = |value: &&Value| {
+            let cpu = value.of.split('/').next().unwrap_or("").parse::<u32>();
+            !is_of_cpus || value.of.is_empty() || cpu.is_ok_and(|cpu| intent.rt_cpus.contains(cpu))
+        };
+        let values: Vec<&Value> = setting.values.iter().filter(of_rt).collect();
+        if values.iter().all(|value| value.reading.is_absent()) {
+            return self.absent(draft, facts, &values, setting.lacking.as_ref(), pattern);
+        }
+        let missing = if is_of_cpus { missing(&values, intent) } else { CpuList::default() };
+        judge_values(draft.saw(grouped(&values)), facts, &want, &values, &missing, self.knob)
+    }
+}
+
+impl Rule {
+    /// Why the machine cannot have the knob: another architecture, an older kernel.
+    fn other_machine(&self, facts: &Facts) -> Option<(Evidence, String)> {
+        let arch = &facts.kernel.arch;
+        if let Some(name) = arch.value().filter(|name| !self.knob.arch.has(name)) {
+            return Some((Evidence::of(arch, String::clone), format!("not on {name}")));
+        }
+        let (major, minor) = self.knob.since?;
+        (machine::since(facts, (major, minor)) == Some(false)).then(|| {
+            let release = Evidence::of(&facts.kernel.release, String::clone);
+            (release, format!("kernels before {major}.{minor} do not have it"))
+        })
+    }
+
+    fn absent(
+        &self,
+        draft: Draft,
+        facts: &Facts,
+        values: &[&Value],
+        lacking: Option<&Reading<String>>,
+        pattern: &str,
+    ) -> Finding {
+        let draft = draft.saw(grouped(values));
+        match self.absent {
+            Absent::WithoutOption(option) if machine::built_with(facts, option) == Some(false) => {
+                let why = format!("this kernel is built without CONFIG_{option}");
+                return draft.saw([machine::option(facts, option)]).not_applicable(why);
+            }
+            Absent::NoSuchThing(why) => {
+                if let Some(reading) = lacking.filter(|reading| reading.value().is_some()) {
+                    return draft.read(reading, String::clone).not_applicable(why);
+                }
+            }
+            _ => {}
+        }
+        match values.first() {
+            Some(value) => draft.blind(&value.reading),
+            None => draft.blind(&Reading::<String>::absent(pattern)),
+        }
+    }
+}
+
+/// Real-time CPUs that have no value.
+fn missing(values: &[&Value], intent: &Intent) -> CpuList {
+    let cpu = |value: &&Value| value.of.split('/').next().unwrap_or("").parse::<u32>().ok();
+    intent.rt_cpus.difference(&CpuList::new(values.iter().filter_map(cpu)))
+}
+
+fn judge_values(
+    draft: Draft,
+    facts: &Facts,
+    want: &Want,
+    values: &[&Value],
+    missing: &CpuList,
+    knob: &Knob,
+) -> Finding {
+    let mut wrong: Vec<&Value> = Vec::new();
+    let mut blind = None;
+    for &value in values {
+        match value.reading.value().map(|text| (text, want.holds(text))) {
+            Some((_, Ok(true))) => {}
+            Some((_, Ok(false))) => wrong.push(value),
+            Some((text, Err(expected))) => {
+                let path = value.reading.path.as_str();
+                blind.get_or_insert_with(|| Reading::malformed(path, text, expected));
+            }
+            None => {
+                blind.get_or_insert_with(|| value.reading.clone());
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        let paths = wrong.iter().map(|value| value.reading.path.clone()).collect();
+        let set = want.set.as_ref();
+        let remedies = set.map_or_else(Vec::new, |value| remedies(knob, paths, value));
+        let wanted = want.wanted();
+        let summary = format!("{}; wanted: {wanted}", summary(&wrong));
+        return draft.remedies(remedies).status(want.otherwise, summary);
+    }
+    if let Some(reading) = blind {
+        return draft.blind(&reading);
+    }
+    if !missing.is_empty() {
+        return draft.unknown(machine::why_missing(facts, missing));
+    }
+    draft.good(summary(values))
+}
+
+/// Writing the value, and the boot parameter that does the same.
+fn remedies(knob: &Knob, paths: Vec<String>, value: &str) -> Vec<Remedy> {
+    let parameter = knob.boot.map(|boot| boot.replace("{}", value));
+    let boot = parameter.map(|parameter| Remedy::Boot { parameter });
+    let is_file = matches!(knob.place, Place::File(_) | Place::Choice(_));
+    let write = (is_file && When::from(knob.effect) == When::Now && !knob.is_counter)
+        .then(|| Remedy::Write { paths, value: value.into() });
+    write.into_iter().chain(boot).collect()
+}
+
+/// Values in a line: `60`, or `eth0, eth1: on`.
+fn summary(values: &[&Value]) -> String {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for value in values {
+        let text = value.reading.value().map_or("", String::as_str);
+        match groups.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, of)) => of.push(&value.of),
+            None => groups.push((text, vec![&value.of])),
+        }
+    }
+    let shown = |text: &str| if text.is_empty() { "empty".to_owned() } else { text.to_owned() };
+    let groups: Vec<String> = groups
+        .iter()
+        .map(|(text, of)| match of.as_slice() {
+            [""] => shown(text),
+            of => format!("{}: {}", names(of), shown(text)),
+        })
+        .collect();
+    text::first_few(&groups, NAMED_MAX)
+}
+
+/// Names, numbers as the ranges of CPUs that they are.
+fn names(of: &[&str]) -> String {
+    let numbers: Option<Vec<u32>> = of.iter().map(|name| name.parse().ok()).collect();
+    match numbers {
+        Some(numbers) => text::cpus(&CpuList::new(numbers)),
+        None => text::first_few(of, NAMED_MAX),
+    }
+}
+
+/// Values as evidence; equal ones share a line.
+pub(super) fn grouped(values: &[&Value]) -> Vec<Evidence> {
+    let numbers: Option<Vec<u32>> = values.iter().map(|value| value.of.parse().ok()).collect();
+    if let Some(numbers) = numbers.filter(|numbers| numbers.len() > 1) {
+        let readings = values.iter().map(|value| &value.reading);
+        return text::grouped(numbers.into_iter().zip(readings), String::clone);
+    }
+    text::by_path(values.iter().map(|value| &value.reading))
+}
+
+#[cfg(test)]
+mod tests;
