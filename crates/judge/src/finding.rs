@@ -34,6 +34,17 @@ pub struct Finding {
     /// What the wanted value costs, or where the sources disagree and why this is wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trade_off: Option<String>,
+    /// Why the user wants it left out of the count; the answer is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+impl Finding {
+    /// Whether it stands in the way: bad or doubtful, and not left out by the user.
+    #[must_use]
+    pub fn stands(&self) -> bool {
+        self.skipped.is_none() && matches!(self.status, Status::Bad | Status::Doubtful)
+    }
 }
 
 /// What has to be done for a change to take effect, in the order in which a user would.

@@ -1,5 +1,7 @@
 //! What the machine is meant for: the part of the user's wishes that checks need.
 
+use std::collections::BTreeMap;
+
 use rtproof_host::{CpuList, Facts};
 use rtproof_record::Options;
 
@@ -20,9 +22,19 @@ pub struct Intent {
     pub budget_ns: Option<u64>,
     /// Kind of work, which decides where the sources disagree.
     pub profile: Profile,
+    /// Checks that the user leaves out, with the reason.
+    pub skip: BTreeMap<String, String>,
 }
 
 impl Intent {
+    /// The CPUs that the machine keeps free for real-time work, where nobody names them: the
+    /// isolated ones, else all that are online.
+    #[must_use]
+    pub fn default_rt_cpus(facts: &Facts) -> CpuList {
+        let isolated = facts.cpus.isolated.value().filter(|list| !list.is_empty());
+        isolated.or_else(|| facts.cpus.online.value()).cloned().unwrap_or_default()
+    }
+
     /// The intent behind a run.
     #[must_use]
     pub fn of(options: &Options, facts: &Facts) -> Self {
@@ -33,7 +45,8 @@ impl Intent {
             priority: options.priority,
             period_ns: options.period_ns,
             budget_ns: options.requirement.budget_ns,
-            profile: Profile::default(),
+            profile: Profile::from_json(&options.profile),
+            skip: options.skipped.clone(),
         }
     }
 }

@@ -191,6 +191,19 @@ impl Profile {
         Self { name: kind.name().into(), kind, choices }
     }
 
+    /// As it is kept in the options of a run.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // A struct of names: serialising it cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The profile of a run; the default where the run has none, or one of a later rtproof.
+    #[must_use]
+    pub fn from_json(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
     /// The built-in profile with a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -205,8 +218,11 @@ mod tests {
     #[test]
     fn names_lead_back() {
         for kind in Kind::ALL {
-            assert_eq!(Profile::named(kind.name()), Some(Profile::of(kind)));
+            let profile = Profile::of(kind);
+            assert_eq!(Profile::named(kind.name()), Some(profile.clone()));
+            assert_eq!(Profile::from_json(&profile.to_json()), profile);
         }
         assert_eq!(Profile::named("fast"), None);
+        assert_eq!(Profile::from_json(""), Profile::default());
     }
 }

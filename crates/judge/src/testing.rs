@@ -60,6 +60,8 @@ pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> R
 fn options(class: Class, cpus: u32, seconds: u64) -> Options {
     let all = CpuList::new(0..cpus);
     Options {
+        profile: String::new(),
+        skipped: std::collections::BTreeMap::new(),
         cpus: all.clone(),
         housekeeping: CpuList::new([cpus]),
         load_cpus: all,

@@ -1,5 +1,7 @@
 //! What the user asked for.
 
+use std::collections::BTreeMap;
+
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,12 @@ pub struct Options {
     pub phases: Vec<Phase>,
     /// What the machine has to meet.
     pub requirement: Requirement,
+    /// Profile that the checks were made with, as the judge's JSON; empty: the default one.
+    #[serde(default)]
+    pub profile: String,
+    /// Checks left out, with the reason.
+    #[serde(default)]
+    pub skipped: BTreeMap<String, String>,
 }
 
 /// One phase of the run: the loads that run from `from_ns` to `to_ns` after the start.

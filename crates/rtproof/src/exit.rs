@@ -52,11 +52,46 @@ pub fn of_report(report: &Report) -> u8 {
 /// Exit code of an audit.
 #[must_use]
 pub fn of_findings(findings: &[Finding]) -> u8 {
-    let any = |status| findings.iter().any(|finding| finding.status == status);
+    let counts = |finding: &&Finding| finding.skipped.is_none();
+    let any = |status| findings.iter().filter(counts).any(|finding| finding.status == status);
     match () {
         () if any(Status::Bad) => REFUSED,
         () if any(Status::Unknown) => NOT_PROVEN,
         () => ACCEPTED,
+    }
+}
+
+/// From which status on an audit fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum FailOn {
+    /// Bad findings.
+    Bad,
+    /// Bad and doubtful ones.
+    Doubtful,
+    /// Bad, doubtful and unknown ones.
+    Unknown,
+    /// Never.
+    Never,
+}
+
+impl FailOn {
+    /// Whether a finding fails the audit.
+    #[must_use]
+    pub fn fails(self, finding: &Finding) -> bool {
+        let worst = match self {
+            Self::Bad => Status::Bad,
+            Self::Doubtful => Status::Doubtful,
+            Self::Unknown => Status::Unknown,
+            Self::Never => return false,
+        };
+        // Worse is less.
+        finding.skipped.is_none() && finding.status <= worst
+    }
+
+    /// Exit code of an audit.
+    #[must_use]
+    pub fn exit(self, findings: &[Finding]) -> u8 {
+        if findings.iter().any(|finding| self.fails(finding)) { REFUSED } else { ACCEPTED }
     }
 }
 

@@ -9,3 +9,4 @@ pub mod exit;
 pub mod parse;
 pub mod prove;
 pub mod render;
+pub mod wishes;

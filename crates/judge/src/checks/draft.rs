@@ -27,6 +27,7 @@ impl Draft {
             when: check.when(),
             impact: check.impact(),
             trade_off: check.trade_off().map(Into::into),
+            skipped: None,
         })
     }
 

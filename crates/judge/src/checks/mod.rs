@@ -80,6 +80,14 @@ pub struct Section {
     pub fill: fn(&mut Facts),
 }
 
+impl Section {
+    /// Every check of it, in the order of the report.
+    pub fn all(&'static self) -> impl Iterator<Item = &'static dyn Check> {
+        let rules = self.rules.iter().map(|rule| rule as &dyn Check);
+        self.checks.iter().copied().chain(rules)
+    }
+}
+
 /// The sections, in the order of the report.
 const SECTIONS: &[Section] = &[
     kernel::SECTION,
@@ -100,10 +108,7 @@ pub const fn sections() -> &'static [Section] {
 
 /// Every check, in the order of the report.
 pub fn all() -> impl Iterator<Item = &'static dyn Check> {
-    SECTIONS.iter().flat_map(|section| {
-        let rules = section.rules.iter().map(|rule| rule as &dyn Check);
-        section.checks.iter().copied().chain(rules)
-    })
+    SECTIONS.iter().flat_map(Section::all)
 }
 
 /// The check with an id.
@@ -115,25 +120,34 @@ pub fn by_id(id: &str) -> Option<&'static dyn Check> {
 /// Runs every check. Of real-time CPUs that are offline nothing can be told but that they are.
 #[must_use]
 pub fn judge_all(facts: &Facts, intent: &Intent) -> Vec<Finding> {
+    all().map(|check| judge_one(check, facts, intent)).collect()
+}
+
+/// Runs one check; see [`judge_all`].
+#[must_use]
+pub fn judge_one(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
+    let mut finding = judge_online(check, facts, intent);
+    finding.skipped = intent.skip.get(&finding.check).cloned();
+    finding
+}
+
+fn judge_online(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
     let offline = machine::offline_rt(facts, intent);
+    if offline.is_empty() || check.is_of_offline_cpus() {
+        return check.judge(facts, intent);
+    }
     let online = Intent { rt_cpus: intent.rt_cpus.difference(&offline), ..intent.clone() };
-    let judge = |check: &dyn Check| {
-        if offline.is_empty() || check.is_of_offline_cpus() {
-            return check.judge(facts, intent);
-        }
-        if !online.rt_cpus.is_empty() {
-            return check.judge(facts, &online);
-        }
-        let found = check.judge(facts, intent);
-        if found.cpus.is_none() {
-            return found;
-        }
-        Draft::of(check, found.wanted)
-            .cpus(&offline)
-            .read(&facts.cpus.online, CpuList::to_string)
-            .unknown(machine::why_missing(facts, &offline))
-    };
-    all().map(judge).collect()
+    if !online.rt_cpus.is_empty() {
+        return check.judge(facts, &online);
+    }
+    let found = check.judge(facts, intent);
+    if found.cpus.is_none() {
+        return found;
+    }
+    Draft::of(check, found.wanted)
+        .cpus(&offline)
+        .read(&facts.cpus.online, CpuList::to_string)
+        .unknown(machine::why_missing(facts, &offline))
 }
 
 #[cfg(test)]

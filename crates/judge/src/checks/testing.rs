@@ -26,6 +26,7 @@ pub fn intent() -> Intent {
         period_ns: 1_000_000,
         budget_ns: Some(100_000),
         profile: Profile::default(),
+        skip: BTreeMap::new(),
     }
 }
 

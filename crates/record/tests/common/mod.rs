@@ -99,6 +99,8 @@ pub fn head() -> Head {
             ended: None,
         },
         options: Options {
+            profile: String::new(),
+            skipped: std::collections::BTreeMap::new(),
             cpus: CpuList::new([1, 2, 3]),
             housekeeping: CpuList::new([0]),
             load_cpus: CpuList::new([0, 1]),

@@ -12,6 +12,7 @@ use crate::{
     exit, parse,
     prove::{self, output::Output, resolve},
     render::{self, text::Text},
+    wishes,
 };
 
 /// Arguments of `prove`.
@@ -64,22 +65,21 @@ pub struct Args {
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
 
-    /// Real-time priority of the measured threads (SCHED_FIFO), 1 to 99
-    #[arg(long, value_name = "N", default_value = "80", value_parser = parse::priority)]
-    pub priority: u32,
+    /// Profile and checks left out.
+    #[command(flatten)]
+    pub wishes: wishes::Args,
+
+    /// Real-time priority of the measured threads (SCHED_FIFO), 1 to 99; default: 80
+    #[arg(long, value_name = "N", value_parser = parse::priority)]
+    pub priority: Option<u32>,
 
     /// Policy of the measured threads
     #[arg(long, value_enum, default_value_t = PolicyArg::Fifo)]
     pub policy: PolicyArg,
 
-    /// Period of the wake-ups, 5us to 10s
-    #[arg(
-        long = "period",
-        value_name = "TIME",
-        default_value = "1ms",
-        value_parser = parse::period
-    )]
-    pub period_ns: u64,
+    /// Period of the wake-ups, 5us to 10s; default: 1ms
+    #[arg(long = "period", value_name = "TIME", value_parser = parse::period)]
+    pub period_ns: Option<u64>,
 
     /// Wake the CPUs one after the other over the period, or all at once
     #[arg(long, value_enum, default_value_t = StartArg::Staggered)]

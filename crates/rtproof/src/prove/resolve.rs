@@ -7,6 +7,7 @@ use rtproof_record::{Options, Requirement, Start, options::Phase};
 use crate::{
     commands::prove::{Args, PolicyArg, StartArg, online_cpus},
     exit,
+    wishes::{PERIOD_NS, PRIORITY},
 };
 
 /// The load of `prove` after the idle third.
@@ -18,12 +19,15 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// # Errors
 /// Usage errors: CPUs that are not there, a period longer than the run.
 pub fn options(args: &Args, facts: &Facts) -> anyhow::Result<Options> {
-    if args.period_ns > args.duration_ns {
+    let wishes = args.wishes.resolve()?;
+    let period_ns = args.period_ns.or(wishes.period_ns).unwrap_or(PERIOD_NS);
+    if period_ns > args.duration_ns {
         return Err(exit::usage("--period is longer than --for: no wake-up would be measured"));
     }
-    let cpus = match &args.cpus {
-        Some(list) => online_cpus(list, "--cpus", facts)?,
-        None => default_cpus(facts)?,
+    let cpus = match (&args.cpus, &wishes.cpus) {
+        (Some(list), _) => online_cpus(list, "--cpus", facts)?,
+        (None, Some(list)) => online_cpus(list, "cpus of the profile", facts)?,
+        (None, None) => default_cpus(facts)?,
     };
     let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
@@ -33,15 +37,17 @@ pub fn options(args: &Args, facts: &Facts) -> anyhow::Result<Options> {
     };
     let others = online.difference(&cpus).difference(&isolated);
     let (policy, priority) = match args.policy {
-        PolicyArg::Fifo => (Policy::Fifo, args.priority),
+        PolicyArg::Fifo => (Policy::Fifo, args.priority.or(wishes.priority).unwrap_or(PRIORITY)),
         PolicyArg::Other => (Policy::Other, 0),
     };
     Ok(Options {
+        profile: wishes.profile.to_json(),
+        skipped: wishes.skip.clone(),
         housekeeping: housekeeping(&allowed(facts, &online), &others),
         load_cpus,
         policy,
         priority,
-        period_ns: args.period_ns,
+        period_ns,
         duration_ns: args.duration_ns,
         start: match args.start {
             StartArg::Staggered => Start::Staggered,
@@ -50,7 +56,7 @@ pub fn options(args: &Args, facts: &Facts) -> anyhow::Result<Options> {
         dma_latency_us: args.dma_latency_us,
         phases: phases(args)?,
         requirement: Requirement {
-            budget_ns: args.budget_ns,
+            budget_ns: args.budget_ns.or(wishes.budget_ns),
             class: args.class.into(),
             confidence_ppm: args.confidence_ppm,
             rate_per_1000h: args.rate_per_1000h,

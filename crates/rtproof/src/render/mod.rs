@@ -2,5 +2,10 @@
 
 pub mod file;
 pub mod html;
+mod intent;
+pub mod junit;
+pub mod sarif;
 pub mod svg;
 pub mod text;
+
+pub use intent::IntentShown;

@@ -1,66 +1,66 @@
 //! What stands in the way: the findings, grouped by what the reader has to do about them.
 
 use maud::{Markup, html};
-use rtproof_judge::{Finding, Remedy, Report, Status, units};
+use rtproof_judge::{Finding, Remedy, Report, Status, When, units};
 
 use super::parts;
 
-/// What a finding asks of the reader, in the order shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What a finding asks of the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
-    /// Set something now.
-    Now,
-    /// Set something and reboot.
-    Reboot,
-    /// Firmware, kernel build, hypervisor.
-    Human,
-    /// Think.
-    LookInto,
+    /// A change, which takes effect then.
+    Change(When),
     /// Find out.
     Unknown,
+    /// Nothing: the user leaves it out.
+    Skipped,
     /// Nothing.
     Fine,
 }
 
 impl Group {
-    const SHOWN: [Self; 5] = [Self::Now, Self::Reboot, Self::Human, Self::LookInto, Self::Unknown];
+    const SHOWN: [Self; 6] = [
+        Self::Change(When::Now),
+        Self::Change(When::Login),
+        Self::Change(When::Boot),
+        Self::Change(When::Kernel),
+        Self::Change(When::Firmware),
+        Self::Unknown,
+    ];
 
-    /// Group of a finding: the least effort among its remedies decides.
+    /// Group of a finding.
     pub(super) fn of(finding: &Finding) -> Self {
-        match finding.status {
-            Status::Good | Status::NotApplicable => return Self::Fine,
-            Status::Unknown => return Self::Unknown,
-            Status::Bad | Status::Doubtful => {}
+        if finding.skipped.is_some() {
+            return Self::Skipped;
         }
-        let effort = |remedy: &Remedy| match remedy {
-            Remedy::Write { .. } | Remedy::Unit { .. } | Remedy::Command { .. } => Self::Now,
-            Remedy::Boot { .. } | Remedy::File { .. } => Self::Reboot,
-            Remedy::Manual { .. } => Self::Human,
-        };
-        finding.remedies.iter().map(effort).min().unwrap_or(Self::LookInto)
+        match finding.status {
+            Status::Good | Status::NotApplicable => Self::Fine,
+            Status::Unknown => Self::Unknown,
+            Status::Bad | Status::Doubtful => Self::Change(finding.when),
+        }
     }
 
     const fn title(self) -> &'static str {
         match self {
-            Self::Now => "Change now, at run time",
-            Self::Reboot => "Change and reboot",
-            Self::Human => "Firmware, kernel build or hypervisor",
-            Self::LookInto => "Look into",
+            Self::Change(when) => when.title(),
             Self::Unknown => "Could not be told",
+            Self::Skipped => "Left out by the user",
             Self::Fine => "Good or not applicable",
         }
     }
 
     const fn text(self) -> &'static str {
         match self {
-            Self::Now => "Takes effect at once; lost at the next boot unless made permanent.",
-            Self::Reboot => "Takes effect at the next boot.",
-            Self::Human => "Only a human can do this.",
-            Self::LookInto => "May add latency; it depends on what only you know.",
+            Self::Change(When::Now) => {
+                "Takes effect at once; lost at the next boot unless made permanent."
+            }
+            Self::Change(When::Login) => "Takes effect when the application starts again.",
+            Self::Change(When::Boot) => "Takes effect at the next boot.",
+            Self::Change(When::Kernel | When::Firmware) => "Only a human can do this.",
             Self::Unknown => {
                 "Unknown is not a pass: each says what was asked and why it stayed open."
             }
-            Self::Fine => "",
+            Self::Skipped | Self::Fine => "",
         }
     }
 }
@@ -69,7 +69,7 @@ impl Group {
 pub(super) fn section(report: &Report) -> Markup {
     let of = |group: Group| -> Vec<&Finding> {
         let mut of: Vec<_> = report.findings.iter().filter(|f| Group::of(f) == group).collect();
-        of.sort_by_key(|finding| finding.status);
+        of.sort_by_key(|finding| (finding.status, finding.impact));
         of
     };
     html! {
@@ -81,14 +81,23 @@ pub(super) fn section(report: &Report) -> Markup {
                 @if !findings.is_empty() {
                     h3 { (group.title()) " " span.count { (findings.len()) } }
                     p.quiet { (group.text()) }
-                    @for finding in findings { (card(finding)) }
+                    @if group == Group::Unknown {
+                        details {
+                            summary { "Show them" }
+                            @for finding in findings { (card(finding)) }
+                        }
+                    } @else {
+                        @for finding in findings { (card(finding)) }
+                    }
                 }
             }
-            @let fine = of(Group::Fine);
-            @if !fine.is_empty() {
-                details.fine {
-                    summary { (Group::Fine.title()) " (" (fine.len()) ")" }
-                    (parts::scroll(Group::Fine.title(), &fine_table(&fine)))
+            @for group in [Group::Skipped, Group::Fine] {
+                @let fine = of(group);
+                @if !fine.is_empty() {
+                    details.fine {
+                        summary { (group.title()) " (" (fine.len()) ")" }
+                        (parts::scroll(group.title(), &fine_table(&fine)))
+                    }
                 }
             }
         }
@@ -122,6 +131,7 @@ fn card(finding: &Finding) -> Markup {
             }
             p.summary { (finding.summary) }
             p { (finding.why) }
+            @if let Some(trade_off) = &finding.trade_off { p.quiet { "But: " (trade_off) } }
             @for remedy in &finding.remedies { (remedy_shown(remedy)) }
             details {
                 summary { "Found, wanted, source" }
@@ -163,7 +173,10 @@ fn fine_table(findings: &[&Finding]) -> Markup {
                     tr {
                         td { (parts::status_mark(finding.status)) }
                         th scope="row" { code { (finding.check) } }
-                        td.wrap { (finding.summary) }
+                        td.wrap {
+                            (finding.summary)
+                            @if let Some(reason) = &finding.skipped { " (left out: " (reason) ")" }
+                        }
                         td.wrap {
                             @if let Some(evidence) = finding.evidence.first() {
                                 code { (evidence.path) }

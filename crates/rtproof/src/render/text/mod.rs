@@ -14,7 +14,12 @@ use anstyle::{AnsiColor, Style};
 use rtproof_judge::{Finding, report::Machine};
 use serde::Serialize;
 
-pub use self::{findings::audit, measured::measured, verdict::verdict};
+pub(crate) use self::findings::word;
+pub use self::{
+    findings::{Detail, audit},
+    measured::measured,
+    verdict::verdict,
+};
 use crate::prove::output::Output;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -82,7 +87,7 @@ fn unless_gone(written: io::Result<()>) -> io::Result<()> {
 pub fn head(to: &mut dyn Write, machine: &Machine, findings: &[Finding]) -> io::Result<()> {
     title(to, machine)?;
     findings::summary(to, findings)?;
-    findings::list(to, findings, false)
+    findings::head(to, findings)
 }
 
 /// One line: tool, host, kernel, CPUs, preemption model.

@@ -1,7 +1,7 @@
 //! Findings for tests.
 
 use rtproof_host::CpuList;
-use rtproof_judge::{Evidence, Finding, Remedy, Status};
+use rtproof_judge::{Evidence, Finding, Impact, Remedy, Status, When};
 
 /// Findings of every status and every kind of remedy.
 pub(super) fn all(name: &str) -> Vec<Finding> {
@@ -20,10 +20,15 @@ pub(super) fn all(name: &str) -> Vec<Finding> {
               for tens of microseconds."
                 .into(),
         source: "Documentation/admin-guide/pm/cpufreq.rst; measured in facts/knobs.md 2.3".into(),
+        when: match remedies.first() {
+            Some(Remedy::Boot { .. }) => When::Boot,
+            Some(Remedy::Manual { .. }) => When::Firmware,
+            _ => When::Now,
+        },
         remedies,
-        when: rtproof_judge::When::Now,
-        impact: rtproof_judge::Impact::Tens,
+        impact: Impact::Tens,
         trade_off: None,
+        skipped: None,
     };
     let write = |n: u32| Remedy::Write {
         paths: (2..2 + n)

@@ -39,6 +39,8 @@ pub(super) fn options(shape: &Shape) -> Options {
     };
     let third = idle_ns(shape);
     Options {
+        profile: String::new(),
+        skipped: std::collections::BTreeMap::new(),
         cpus: CpuList::new(2..2 + shape.cpus),
         housekeeping: CpuList::new([0]),
         load_cpus: CpuList::new(0..2 + shape.cpus),
