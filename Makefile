@@ -23,10 +23,12 @@ lab-all: ## Run all tiers of the lab and all mutations
 deps: ## Install what the tests need (apt, as root), or say what is missing
 	@scripts/deps.sh
 
-bench: ## Measure rtproof beside cyclictest, jitterdebugger and hdrhistogram; prints ratios
+bench: ## Measure rtproof beside cyclictest, jitterdebugger, hdrhistogram, rtcqs, tuned; prints ratios
 	@scripts/deps.sh
 	@$(CARGO) build --locked --release --package rtproof
-	@$(CARGO) run --locked --release --package rtproof-bench
+	@$(CARGO) build --locked --release --package rtproof-bench
+	@target/release/rtproof-bench
+	@scripts/bench-audit.sh target/release/rtproof-bench audit
 
 dist: ## Build the static binary with man pages, completions and licences into dist/
 	@scripts/dist.sh

@@ -1,6 +1,7 @@
 //! Benchmarks of the measuring itself: rtproof beside cyclictest, jitterdebugger and a bare loop,
 //! in interleaved rounds of one run, on one CPU. Prints ratios with their spread; asserts nothing.
 
+mod audit;
 mod bare;
 mod memory;
 mod numbers;
@@ -38,6 +39,8 @@ struct Args {
 /// Internal commands.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// `rtproof check` beside rtcqs and tuned-adm verify
+    Audit,
     /// The bare loop, run by the benchmark as a process of its own
     #[command(hide = true)]
     Bare {
@@ -55,6 +58,9 @@ fn main() -> anyhow::Result<()> {
         let n = bare::run(period_us * 1000, seconds * 1_000_000_000);
         writeln!(out, "{n}")?;
         return Ok(());
+    }
+    if args.command.is_some() {
+        return audit::run(&mut out, &args.rtproof, args.rounds);
     }
     anyhow::ensure!(
         args.rtproof.exists(),

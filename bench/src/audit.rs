@@ -1,0 +1,119 @@
+//! Auditing: `rtproof check` beside rtcqs and `tuned-adm verify`, in turn. What each of them looks
+//! at differs by an order of magnitude, so the number of checks stands beside the times.
+
+use std::{
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anyhow::Context;
+
+use crate::numbers::spread;
+
+/// One tool.
+struct Tool {
+    name: &'static str,
+    checks: String,
+    command: Vec<String>,
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug)]
+struct Ran {
+    wall_ms: f64,
+    cpu_ms: f64,
+}
+
+/// Runs the rounds and prints the table.
+pub(crate) fn run(out: &mut impl Write, rtproof: &Path, rounds: u32) -> anyhow::Result<()> {
+    let tools = tools(rtproof)?;
+    let mut runs: Vec<Vec<Ran>> = vec![Vec::new(); tools.len()];
+    // The first of each fills the caches.
+    for tool in &tools {
+        time(tool)?;
+    }
+    for round in 0..rounds as usize {
+        for place in 0..tools.len() {
+            let which = (place + round) % tools.len();
+            runs[which].push(time(&tools[which])?);
+        }
+    }
+    writeln!(out, "Auditing this machine, {rounds} rounds; median (quartiles; range)\n")?;
+    writeln!(out, "| tool | checks | wall, ms | CPU, ms | ratio of CPU | largest resident, KiB |")?;
+    writeln!(out, "|---|---|---|---|---|---|")?;
+    for (at, tool) in tools.iter().enumerate() {
+        let column = |of: &dyn Fn(usize) -> f64, decimals: usize| {
+            let values = (0..runs[at].len()).map(of).collect();
+            spread(values).map_or("-".into(), |spread| spread.text(decimals))
+        };
+        let wall = column(&|round| runs[at][round].wall_ms, 1);
+        let cpu = column(&|round| runs[at][round].cpu_ms, 1);
+        let ratio = column(&|round| runs[at][round].cpu_ms / runs[0][round].cpu_ms, 2);
+        let memory = resident(tool).unwrap_or_else(|| "?".into());
+        let (name, checks) = (tool.name, &tool.checks);
+        writeln!(out, "| {name} | {checks} | {wall} | {cpu} | {ratio} | {memory} |")?;
+    }
+    let client = "The row of tuned-adm is the client alone: its daemon works and stays besides.";
+    writeln!(out, "\n{client}\n")?;
+    Ok(())
+}
+
+/// The tools that are there.
+fn tools(rtproof: &Path) -> anyhow::Result<Vec<Tool>> {
+    let own = std::path::absolute(rtproof)?;
+    let own = own.to_str().context("path of rtproof is not UTF-8")?;
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    let list = Command::new(own).args(["check", "explain", "--json"]).output()?;
+    let list: Vec<serde_json::Value> = serde_json::from_slice(&list.stdout)?;
+    let mut tools = vec![Tool {
+        name: "rtproof check",
+        checks: list.len().to_string(),
+        command: words(&[own, "check"]),
+    }];
+    if let Some(path) = there("RTPROOF_BENCH_RTCQS", "") {
+        tools.push(Tool { name: "rtcqs", checks: "14".into(), command: words(&[&path]) });
+    }
+    if let Some(root) = there("RTPROOF_BENCH_TUNED", "usr/sbin/tuned-adm") {
+        let command = words(&["chroot", &root, "tuned-adm", "verify"]);
+        let checks = "9 settings".into();
+        tools.push(Tool { name: "tuned-adm verify (latency-performance)", checks, command });
+    }
+    Ok(tools)
+}
+
+/// The path in an environment variable, where it is there.
+fn there(variable: &str, below: &str) -> Option<String> {
+    let path = std::env::var(variable).ok()?;
+    let file = if below.is_empty() { path.clone() } else { format!("{path}/{below}") };
+    Path::new(&file).exists().then_some(path)
+}
+
+fn time(tool: &Tool) -> anyhow::Result<Ran> {
+    let script = "TIMEFORMAT='%R %U %S'; time \"$@\" >/dev/null 2>&1";
+    let output = Command::new("bash")
+        .args(["-c", script, "bash"])
+        .args(&tool.command)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("{}: cannot run", tool.name))?;
+    let times = String::from_utf8_lossy(&output.stderr);
+    let words: Vec<f64> = times.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [wall, user, system] = words[..] else {
+        anyhow::bail!("{}: no times in \"{times}\"", tool.name);
+    };
+    Ok(Ran { wall_ms: wall * 1e3, cpu_ms: (user + system) * 1e3 })
+}
+
+/// Largest resident set in KiB, as GNU time tells it; `None` where that is not installed.
+fn resident(tool: &Tool) -> Option<String> {
+    let output = Command::new("/usr/bin/time")
+        .args(["-q", "-f", "KIB %M"])
+        .args(&tool.command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some(text.lines().rev().find_map(|line| line.strip_prefix("KIB "))?.to_owned())
+}
