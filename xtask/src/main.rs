@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 mod deny;
+mod fuzz;
 mod lab;
 mod metadata;
 mod notices;
@@ -53,6 +54,15 @@ enum Job {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Run the fuzz targets, each for a minute.
+    Fuzz {
+        /// Seconds for each target.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Only targets with this in their name.
+        #[arg(default_value = "")]
+        only: String,
+    },
     /// Print the licences of every crate that is in the binary.
     Notices,
 }
@@ -66,6 +76,7 @@ fn main() -> Result<ExitCode> {
         #[cfg(feature = "reference")]
         Job::DistFiles { folder } => reference::dist_files(&folder),
         Job::Lab { arguments } => lab::run(&arguments),
+        Job::Fuzz { seconds, only } => fuzz::run(seconds, &only),
         Job::Notices => notices::run(),
     }
 }

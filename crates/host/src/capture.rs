@@ -118,6 +118,33 @@ impl Capture {
         Ok(Self::parse(&bytes))
     }
 
+    /// A machine of these files and no others: for tests, and for questions of what would be.
+    #[must_use]
+    pub fn of_files<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+        let mut capture =
+            Self { origin: Origin::Folder, about: Vec::new(), entries: BTreeMap::new() };
+        for (path, bytes) in files {
+            capture.set_file(path, bytes);
+        }
+        capture
+    }
+
+    /// Puts a file in the place of whatever was there.
+    pub fn set_file(&mut self, path: &str, bytes: &[u8]) {
+        self.entries.insert(clean(path), Entry::File(bytes.to_vec()));
+    }
+
+    /// Makes a path absent.
+    pub fn set_absent(&mut self, path: &str) {
+        self.entries.insert(clean(path), Entry::Absent);
+    }
+
+    /// Makes a path refused, for want of rights.
+    pub fn set_denied(&mut self, path: &str) {
+        let error = rustix::io::Errno::ACCESS.raw_os_error();
+        self.entries.insert(clean(path), Entry::Denied(error));
+    }
+
     /// Where it was taken.
     #[must_use]
     pub const fn origin(&self) -> Origin {
