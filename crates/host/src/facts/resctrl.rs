@@ -8,6 +8,9 @@ use crate::{CpuList, Reading, Root};
 
 const FOLDER: &str = "/sys/fs/resctrl";
 
+/// Name of the default group, which no folder has.
+pub const DEFAULT: &str = "/";
+
 /// Names in the folder that are no group.
 const NOT_GROUPS: &[&str] = &[
     "cpus",
@@ -29,7 +32,7 @@ const NOT_GROUPS: &[&str] = &[
 pub struct Resctrl {
     /// Whether processor and kernel can split a cache.
     pub supported: bool,
-    /// Groups, the default one first, whose name is empty; none where it is not mounted.
+    /// Groups, the default one first; none where it is not mounted.
     pub groups: Vec<Group>,
     /// The third-level cache of each CPU of a group: (CPU, cache id), the id that schemata name.
     /// Empty where there is only the default group.
@@ -40,7 +43,7 @@ pub struct Resctrl {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
-    /// Its folder's name; empty: the default group.
+    /// Its folder's name; `/`: the default group.
     pub name: String,
     /// CPUs that use it, whatever runs on them.
     pub cpus: CpuList,
@@ -73,7 +76,7 @@ pub fn read(root: &Root, cpuinfo: &Reading<String>) -> Reading<Resctrl> {
     let is_mounted = found.iter().any(|name| name == "schemata");
     let mut groups = Vec::new();
     let others = found.iter().map(String::as_str).filter(|name| !NOT_GROUPS.contains(name));
-    for name in [""].into_iter().chain(others).filter(|_| is_mounted) {
+    for name in [DEFAULT].into_iter().chain(others).filter(|_| is_mounted) {
         let group = group(root, name);
         match group.value() {
             Some(group) => groups.push(group.clone()),
@@ -93,7 +96,7 @@ fn is_cache_allocation(flag: &str) -> bool {
 
 fn group(root: &Root, name: &str) -> Reading<Group> {
     let folder = match name {
-        "" => FOLDER.to_owned(),
+        DEFAULT => FOLDER.to_owned(),
         name => format!("{FOLDER}/{name}"),
     };
     let cpus = root.cpu_list(&format!("{folder}/cpus_list"));

@@ -71,6 +71,9 @@ pub static MIN_FREE: Knob = Knob::file("min-free", "/proc/sys/vm/min_free_kbytes
 /// Reclaim on a node before memory of another is used.
 pub static ZONE_RECLAIM: Knob = Knob::file("zone-reclaim", "/proc/sys/vm/zone_reclaim_mode");
 
+/// Parts of the multi-gen LRU that are on, as bits.
+pub static LRU_GEN: Knob = Knob::file("lru-gen", "/sys/kernel/mm/lru_gen/enabled").since(6, 1);
+
 /// Objects on each CPU's list of partial slabs: of the caches behind kmalloc alone, since a machine
 /// has hundreds of caches and each is a file.
 pub static SLUB_PARTIALS: Knob =
@@ -113,6 +116,7 @@ pub const KNOBS: &[&Knob] = &[
     &DIRTY_BACKGROUND_BYTES,
     &MIN_FREE,
     &ZONE_RECLAIM,
+    &LRU_GEN,
     &SLUB_PARTIALS,
     &HUGEPAGES,
     &HUGEPAGES_OVERCOMMIT,

@@ -4,7 +4,7 @@ use rtproof_host::{
     CpuList, Facts, Reading,
     facts::{
         mounts::Mount,
-        resctrl::{Group, Resctrl},
+        resctrl::{DEFAULT, Group, Resctrl},
     },
     knobs::memory as knobs,
 };
@@ -34,7 +34,7 @@ pub(super) fn fill(facts: &mut Facts) {
         cpus: CpuList::new(cpus),
         schemata: vec!["MB:0=100".into(), format!("L3:0={mask}")],
     };
-    let groups = vec![group("", [0, 1], "00f"), group("rt", [2, 3], "ff0")];
+    let groups = vec![group(DEFAULT, [0, 1], "00f"), group("rt", [2, 3], "ff0")];
     let caches = (0..4).map(|cpu| (cpu, 0)).collect();
     facts.resctrl = Reading::known("/sys/fs/resctrl", Resctrl { supported: true, groups, caches });
     let options = vec!["rw".into(), "relatime".into()];

@@ -4,13 +4,11 @@ use rtproof_host::{Facts, Knob, Reading};
 
 /// Its text. What a record of an earlier rtproof does not hold is refused, not absent.
 pub(in crate::checks) fn text(facts: &Facts, knob: &Knob) -> Reading<String> {
-    let value = facts.settings.get(knob.id).and_then(|setting| setting.values.first());
-    match value {
-        Some(value) => value.reading.clone(),
-        None => {
-            let path = knob.patterns().next().unwrap_or(knob.id);
-            Reading::denied(path, "not asked")
-        }
+    let path = knob.patterns().next().unwrap_or(knob.id);
+    match facts.settings.get(knob.id).map(|setting| setting.values.first()) {
+        Some(Some(value)) => value.reading.clone(),
+        Some(None) => Reading::absent(path),
+        None => Reading::denied(path, "not asked"),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use rtproof_host::{
     CpuList, Facts, Knob,
-    facts::resctrl::{Group, Resctrl},
+    facts::resctrl::{DEFAULT, Group, Resctrl},
     knobs::memory as knobs,
 };
 
@@ -121,7 +121,7 @@ fn show(found: &Resctrl) -> String {
         return "no cache allocation".into();
     }
     let group = |group: &Group| {
-        let name = if group.name.is_empty() { "default" } else { &group.name };
+        let name = if group.name == DEFAULT { "default" } else { &group.name };
         let l3: Vec<&str> =
             group.schemata.iter().filter(|l| l.starts_with("L3")).map(String::as_str).collect();
         format!("{name}: CPUs {} {}", text::or_empty(&group.cpus), l3.join(" "))
@@ -151,20 +151,20 @@ mod tests {
     #[test]
     fn only_the_own_cache_counts() {
         let split =
-            vec![group("", &[0, 1], "L3:0=00f;1=fff"), group("rt", &[2, 3], "L3:0=ff0;1=fff")];
+            vec![group(DEFAULT, &[0, 1], "L3:0=00f;1=fff"), group("rt", &[2, 3], "L3:0=ff0;1=fff")];
         assert_eq!(status(split.clone(), &[(2, 0), (3, 0)]), Good);
         assert_eq!(status(split.clone(), &[(2, 0), (3, 1)]), Doubtful);
         assert_eq!(status(split, &[(2, 0)]), Unknown);
-        let overlap = vec![group("", &[0, 1], "L3:0=fff"), group("rt", &[2, 3], "L3:0=ff0")];
+        let overlap = vec![group(DEFAULT, &[0, 1], "L3:0=fff"), group("rt", &[2, 3], "L3:0=ff0")];
         assert_eq!(status(overlap, &[(2, 0), (3, 0)]), Doubtful);
-        let elsewhere = vec![group("", &[2, 3], "L3:0=fff"), group("vm", &[0], "L3:0=00f")];
+        let elsewhere = vec![group(DEFAULT, &[2, 3], "L3:0=fff"), group("vm", &[0], "L3:0=00f")];
         assert_eq!(status(elsewhere, &[(2, 0), (3, 0)]), Doubtful);
     }
 
     #[test]
     fn unused_and_unsupported() {
         assert_eq!(status(vec![], &[]), Doubtful);
-        assert_eq!(status(vec![group("", &[0, 1, 2, 3], "L3:0=fff")], &[]), Doubtful);
+        assert_eq!(status(vec![group(DEFAULT, &[0, 1, 2, 3], "L3:0=fff")], &[]), Doubtful);
         let mut facts = good();
         let none = Resctrl { supported: false, groups: vec![], caches: vec![] };
         facts.resctrl = Reading::known("/proc/cpuinfo", none);

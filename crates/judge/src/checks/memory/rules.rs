@@ -121,7 +121,7 @@ pub(super) const RULES: &[Rule] = &[
         source: "Documentation/admin-guide/sysctl/vm.rst (min_free_kbytes: at least 1024)",
         trade_off: Some("what is kept free nobody can use"),
         impact: Impact::Milliseconds,
-        want: |_| Want::at_least(1024).not_set().text("at least 1024 KiB"),
+        want: |_| Want::at_least(1024).or_doubtful().not_set().text("at least 1024 KiB"),
         absent: Absent::Unknown,
         applies: None,
         good: "67584",
@@ -142,6 +142,25 @@ pub(super) const RULES: &[Rule] = &[
         applies: None,
         good: "0",
         bad: "1",
+    },
+    Rule {
+        knob: &knobs::LRU_GEN,
+        title: "page-table walks of the multi-gen LRU",
+        why: "under memory pressure the kernel walks the page tables of whole processes, and their \
+              threads wait for the memory lock meanwhile",
+        source: "Documentation/admin-guide/mm/multigen_lru.rst (0x0002: \"can theoretically worsen \
+                 lock contention\")",
+        trade_off: Some("reclaim finds pages that are in use a little less well"),
+        impact: Impact::Tens,
+        want: |_| {
+            // Every value without bit 0x0002.
+            let without = ["0x0005", "0x0004", "0x0001", "0x0000"];
+            Want::one_of(&without).or_doubtful().set("5").text("without 0x0002: 0x0005")
+        },
+        absent: Absent::WithoutOption("LRU_GEN"),
+        applies: None,
+        good: "0x0005",
+        bad: "0x0007",
     },
     Rule {
         knob: &knobs::SLUB_PARTIALS,

@@ -3,6 +3,8 @@
 //! Both are beside the point where no transparent huge page is made at all. Since 6.8 each size has
 //! a switch of its own, so `never` on top alone does not say that.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
 use rtproof_host::{Facts, Knob, Reading, knobs::memory as knobs};
 
 use super::knob;
@@ -37,8 +39,8 @@ impl Check for Defrag {
 
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
         let draft = match without_thp(self, "never", facts) {
-            Ok(finding) => return finding,
-            Err(draft) => draft,
+            Break(finding) => return finding,
+            Continue(draft) => draft,
         };
         let defrag = &facts.memory.thp_defrag;
         let draft = draft.read(defrag, String::clone);
@@ -83,8 +85,8 @@ impl Check for Khugepaged {
 
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
         let draft = match without_thp(self, "0", facts) {
-            Ok(finding) => return finding,
-            Err(draft) => draft,
+            Break(finding) => return finding,
+            Continue(draft) => draft,
         };
         let defrag = knob::number(facts, &knobs::KHUGEPAGED);
         let draft = draft.read(&defrag, i64::to_string);
@@ -102,21 +104,23 @@ impl Check for Khugepaged {
 }
 
 /// The answer where no transparent huge page is made, or where that cannot be told.
-fn without_thp(check: &dyn Check, wanted: &str, facts: &Facts) -> Result<Finding, Draft> {
+fn without_thp(check: &dyn Check, wanted: &str, facts: &Facts) -> ControlFlow<Finding, Draft> {
     let enabled = &facts.memory.thp_enabled;
     let draft = Draft::of(check, wanted).read(enabled, String::clone);
     if enabled.is_absent() && built_with(facts, "TRANSPARENT_HUGEPAGE") == Some(false) {
-        return Ok(draft
-            .saw([option(facts, "TRANSPARENT_HUGEPAGE")])
-            .not_applicable("this kernel has no transparent huge pages"));
+        return Break(
+            draft
+                .saw([option(facts, "TRANSPARENT_HUGEPAGE")])
+                .not_applicable("this kernel has no transparent huge pages"),
+        );
     }
     let Some(mode) = enabled.value() else {
-        return Ok(draft.blind(enabled));
+        return Break(draft.blind(enabled));
     };
     match of_one_size(facts) {
-        Some(size) => Err(draft.saw([Evidence::of(size, String::clone)])),
-        None if mode == "never" => Ok(draft.good("no transparent huge pages are made")),
-        None => Err(draft),
+        Some(size) => Continue(draft.saw([Evidence::of(size, String::clone)])),
+        None if mode == "never" => Break(draft.good("no transparent huge pages are made")),
+        None => Continue(draft),
     }
 }
 
