@@ -69,8 +69,8 @@ impl Check for FsMounts {
         let mut parts = Vec::new();
         if !slow.is_empty() {
             parts.push(format!("{}: keep the application's files away", text::first_few(&slow, 3)));
-            let text = "move the application, its libraries and its data to a local file system, or \
-                        lock them in memory (mlockall) before real-time work starts";
+            let text = "move the application, its libraries and its data to a local file system, \
+                        or lock them in memory (mlockall) before real-time work starts";
             remedies.push(Remedy::Manual { text: text.into() });
         }
         if !written.is_empty() {

@@ -23,8 +23,8 @@ impl Check for Hugepages {
     }
 
     fn why(&self) -> &'static str {
-        "an application that finds no reserved huge page on its node gets one that is farther away, \
-         or none"
+        "an application that finds no reserved huge page on its node gets one that is farther \
+         away, or none"
     }
 
     fn source(&self) -> &'static str {

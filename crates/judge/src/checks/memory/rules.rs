@@ -24,8 +24,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         knob: &knobs::THP_SHMEM,
         title: "transparent huge pages of shared memory and tmpfs",
-        why: "khugepaged collapses pages of shared memory that a real-time thread has mapped, and its \
-              next access is a page fault",
+        why: "khugepaged collapses pages of shared memory that a real-time thread has mapped, and \
+              its next access is a page fault",
         source: "Documentation/admin-guide/mm/transhuge.rst (Hugepages in tmpfs/shmem); \
                  mm/khugepaged.c (collapse_file)",
         trade_off: None,
@@ -39,8 +39,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         knob: &knobs::THP_SIZES,
         title: "transparent huge pages of each size",
-        why: "a size that is switched on by itself is made and collapsed whatever the switch on top \
-              says",
+        why: "a size that is switched on by itself is made and collapsed whatever the switch on \
+              top says",
         source: "Documentation/admin-guide/mm/transhuge.rst (hugepages-<size>kB/enabled)",
         trade_off: None,
         impact: Impact::Hundreds,
@@ -71,8 +71,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         knob: &knobs::NUMA_BALANCING,
         title: "balancing of memory between nodes",
-        why: "the kernel takes pages out of the page table to see who uses them, and each next access \
-              is a page fault that may move the page",
+        why: "the kernel takes pages out of the page table to see who uses them, and each next \
+              access is a page fault that may move the page",
         source: "Documentation/admin-guide/sysctl/kernel.rst (numa_balancing); init/Kconfig \
                  (NUMA_BALANCING depends on !PREEMPT_RT); rigtorp.se/low-latency-guide",
         trade_off: Some("programs that are bound to no node may stay far from their memory"),
@@ -86,8 +86,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         knob: &knobs::COMPACTION_PROACTIVE,
         title: "compaction before anybody asks (vm.compaction_proactiveness)",
-        why: "kcompactd moves pages of every process in the background, and a thread that touches one \
-              waits until it has moved",
+        why: "kcompactd moves pages of every process in the background, and a thread that touches \
+              one waits until it has moved",
         source: "Documentation/admin-guide/sysctl/vm.rst (compaction_proactiveness: \"latency \
                  spikes\")",
         trade_off: Some("huge pages are less often free"),
@@ -130,8 +130,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         knob: &knobs::ZONE_RECLAIM,
         title: "reclaim before memory of another node is used (vm.zone_reclaim_mode)",
-        why: "an allocation reclaims pages of its own node, and may wait for the disk, while another \
-              node has memory free",
+        why: "an allocation reclaims pages of its own node, and may wait for the disk, while \
+              another node has memory free",
         source: "Documentation/admin-guide/sysctl/vm.rst (zone_reclaim_mode)",
         trade_off: Some(
             "memory may come from another node: bind the application where that matters",
@@ -184,7 +184,8 @@ pub(super) const RULES: &[Rule] = &[
         knob: &knobs::HUGEPAGES_OVERCOMMIT,
         title: "huge pages made on demand (nr_overcommit_hugepages)",
         why: "a page fault that finds no reserved huge page makes one, and compacts memory for it",
-        source: "Documentation/admin-guide/mm/hugetlbpage.rst (nr_overcommit_hugepages); mm/hugetlb.c",
+        source: "Documentation/admin-guide/mm/hugetlbpage.rst (nr_overcommit_hugepages); \
+                 mm/hugetlb.c",
         trade_off: None,
         impact: Impact::Hundreds,
         want: |_| Want::is("0").or_doubtful(),

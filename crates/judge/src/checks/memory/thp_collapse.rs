@@ -70,8 +70,8 @@ impl Check for Khugepaged {
     }
 
     fn why(&self) -> &'static str {
-        "khugepaged compacts memory to collapse pages, under the memory lock of the process and with \
-         interrupts of its CPUs"
+        "khugepaged compacts memory to collapse pages, under the memory lock of the process and \
+         with interrupts of its CPUs"
     }
 
     fn source(&self) -> &'static str {

@@ -24,8 +24,8 @@ impl Check for HungTask {
     }
 
     fn why(&self) -> &'static str {
-        "khungtaskd walks over every task in one go, and what a busy real-time thread keeps waiting \
-         is reported on the console"
+        "khungtaskd walks over every task in one go, and what a busy real-time thread keeps \
+         waiting is reported on the console"
     }
 
     fn source(&self) -> &'static str {
@@ -67,7 +67,7 @@ impl Check for HungTask {
         }
         let interval = knob::number(facts, &knobs::HUNG_TASK_INTERVAL);
         if interval.is_absent() {
-            // Before 4.20 the timeout alone counts.
+            // Older kernels have the timeout alone.
             return draft.good(format!("every {timeout_s} s"));
         }
         let draft = draft.read(&interval, show);

@@ -23,8 +23,8 @@ impl Check for MceCe {
     }
 
     fn why(&self) -> &'static str {
-        "a timer on each CPU reads its banks of machine checks, every five minutes and oftener once \
-         it found an error, and an interrupt comes with each corrected error"
+        "a timer on each CPU reads its banks of machine checks, every five minutes and oftener \
+         once it found an error, and an interrupt comes with each corrected error"
     }
 
     fn source(&self) -> &'static str {

@@ -17,10 +17,10 @@ const OWN_TIMERS: &[&str] = &[
     "Hyper-V clockevent",
 ];
 
-const BACKTRACE_WHY: &str = "the report interrupts every CPU, which no masking holds back, and each \
-                             writes its stack to the console";
-const BACKTRACE_SOURCE: &str = "Documentation/admin-guide/sysctl/kernel.rst; kernel/watchdog.c, kernel/hung_task.c \
-     (trigger_allbutcpu_cpu_backtrace, trigger_all_cpu_backtrace)";
+const BACKTRACE_WHY: &str = "the report interrupts every CPU, which no masking holds back, and \
+                             each writes its stack to the console";
+const BACKTRACE_SOURCE: &str = "Documentation/admin-guide/sysctl/kernel.rst; kernel/watchdog.c, \
+     kernel/hung_task.c (trigger_allbutcpu_cpu_backtrace, trigger_all_cpu_backtrace)";
 
 /// The table.
 pub(super) const RULES: &[Rule] = &[
@@ -102,8 +102,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         knob: &knobs::CLOCKEVENT,
         title: "timer of each CPU",
-        why: "a timer that CPUs share, or that is set over a bus, is late by the time that takes and \
-              needs an interrupt of another CPU",
+        why: "a timer that CPUs share, or that is set over a bus, is late by the time that takes \
+              and needs an interrupt of another CPU",
         source: "Documentation/timers/highres.rst, Documentation/timers/hrtimers.rst; \
                  arch/x86/kernel/apic/apic.c (lapic-deadline)",
         trade_off: None,
@@ -126,8 +126,8 @@ pub(super) const RULES: &[Rule] = &[
         source: "Documentation/admin-guide/sysctl/kernel.rst (split_lock_mitigate); \
                  arch/x86/kernel/cpu/intel.c (split_lock_warn)",
         trade_off: Some(
-            "0 frees a real-time application that does so itself of the 10 ms, and lets every other \
-             program disturb it: mend the application (dmesg: \"split lock detection\")",
+            "0 frees a real-time application that does so itself of the 10 ms, and lets every \
+             other program disturb it: mend the application (dmesg: \"split lock detection\")",
         ),
         impact: Impact::Tens,
         want: |_| Want::is("1").or_doubtful(),

@@ -2,7 +2,7 @@
 //!
 //! Two timers do that, on one CPU after the other. `tsc=nowatchdog` ends the one that compares
 //! clocks twice a second; the one that looks for a changed TSC_ADJUST register every ten minutes
-//! ends with `tsc=reliable` alone, a difference that cost OpenShift its worst latencies. Since 5.17
+//! ends with `tsc=reliable` alone, a difference that gave OpenShift latency spikes. Since 5.17
 //! the first is off by itself on most machines, which no file tells.
 
 use rtproof_host::{Facts, Knob, knob::Arch, knobs::time as knobs};
@@ -28,8 +28,8 @@ impl Check for TscWatchdog {
 
     fn source(&self) -> &'static str {
         "kernel/time/clocksource.c (clocksource_watchdog), arch/x86/kernel/tsc_sync.c \
-         (start_sync_check_timer), arch/x86/kernel/tsc.c (check_system_tsc_reliable); OpenShift \
-         issue OCPBUGS-16348"
+         (start_sync_check_timer), arch/x86/kernel/tsc.c (check_system_tsc_reliable); \
+         github.com/openshift/cluster-node-tuning-operator pull request 756 (OCPBUGS-16348)"
     }
 
     fn trade_off(&self) -> Option<&'static str> {
