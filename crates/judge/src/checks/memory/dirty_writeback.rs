@@ -37,9 +37,7 @@ impl Check for DirtyWriteback {
     }
 
     fn trade_off(&self) -> Option<&'static str> {
-        Some(
-            "bulk writers are slowed down earlier; a real-time thread should not write files at all",
-        )
+        Some("bulk writers wait earlier; a real-time thread should not write files at all")
     }
 
     fn impact(&self) -> Impact {

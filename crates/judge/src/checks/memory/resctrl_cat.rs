@@ -11,6 +11,7 @@ use rtproof_host::{
 };
 
 use crate::checks::draft::Draft;
+use crate::checks::machine::is_all_rt;
 use crate::checks::{Check, text};
 use crate::{Finding, Intent, Remedy};
 
@@ -54,6 +55,11 @@ impl Check for ResctrlCat {
         };
         if !found.supported {
             return draft.not_applicable("this processor or kernel cannot split its caches");
+        }
+        if is_all_rt(facts, intent) {
+            return draft
+                .read(&facts.cpus.online, CpuList::to_string)
+                .not_applicable("every CPU is a real-time CPU: there is no other to keep out");
         }
         let text = "make a group for the real-time CPUs and take its part of the mask from the \
                     others: Documentation/filesystems/resctrl.rst";
@@ -165,6 +171,8 @@ mod tests {
     fn unused_and_unsupported() {
         assert_eq!(status(vec![], &[]), Doubtful);
         assert_eq!(status(vec![group(DEFAULT, &[0, 1, 2, 3], "L3:0=fff")], &[]), Doubtful);
+        let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), ..intent() };
+        assert_eq!(ResctrlCat.judge(&good(), &all).status, NotApplicable);
         let mut facts = good();
         let none = Resctrl { supported: false, groups: vec![], caches: vec![] };
         facts.resctrl = Reading::known("/proc/cpuinfo", none);
