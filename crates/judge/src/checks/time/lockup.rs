@@ -123,7 +123,8 @@ impl Check for Mask {
 
     fn source(&self) -> &'static str {
         "Documentation/admin-guide/lockup-watchdogs.rst, \
-         Documentation/admin-guide/sysctl/kernel.rst (watchdog_cpumask); kernel/watchdog.c (lockup_detector_init)"
+         Documentation/admin-guide/sysctl/kernel.rst (watchdog_cpumask); kernel/watchdog.c \
+         (lockup_detector_init)"
     }
 
     fn impact(&self) -> Impact {
