@@ -130,6 +130,8 @@ const CLASSES: &[(&str, Class)] = &[
     ("limits", Class::Process),
     ("memory.swaps.*.used_bytes", Class::Volatile),
     ("memory.available_bytes", Class::Volatile),
+    ("resctrl.supported", Class::Hardware),
+    ("resctrl.caches", Class::Hardware),
     ("virt.steal_ticks", Class::Volatile),
     ("virt.hypervisor", Class::Hardware),
 ];

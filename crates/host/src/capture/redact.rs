@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::patterns::Pattern;
 use super::{Capture, Entry};
+use crate::facts::mounts::OPTIONS;
 
 /// Files that hold what names this machine alone. What is read from them is a hash at most, and a
 /// hash of another text would be a machine that there is not.
@@ -107,6 +108,32 @@ const PARAMETERS: &[&str] = &[
     "url",
     "vlan",
 ];
+
+/// Mount points that name nobody.
+const COMMON_POINTS: &[&str] = &[
+    "/",
+    "/boot",
+    "/boot/efi",
+    "/data",
+    "/efi",
+    "/home",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/root",
+    "/run",
+    "/srv",
+    "/tmp",
+    "/usr",
+    "/usr/local",
+    "/var",
+    "/var/lib",
+    "/var/log",
+    "/var/tmp",
+];
+
+/// Folders of the kernel, whose mount points it names.
+const COMMON_TREES: &[&str] = &["/dev", "/proc", "/sys"];
 
 /// New names for old ones.
 #[derive(Debug, Default)]
@@ -212,6 +239,7 @@ impl Names {
             "/proc/cmdline" => self.parameters(text),
             "/proc/version" => self.builder(text),
             "/proc/cpuinfo" => serial_left_out(&self.known(text)),
+            "/proc/self/mounts" => self.mounts(text),
             "/proc/stat" | "/proc/interrupts" | "/proc/meminfo" => self.known(text),
             _ if name == "environ" => container_alone(text),
             _ if name == "stat" => addresses_left_out(text),
@@ -278,6 +306,47 @@ impl Names {
             });
         }
         new.join(" ") + &line[line.trim_end().len()..]
+    }
+
+    /// Mounts: what is mounted and where names disks, servers and people; kind and options stay.
+    fn mounts(&mut self, text: &str) -> String {
+        let mut new = String::with_capacity(text.len());
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [what, point, kind, options, rest @ ..] = &words[..] else {
+                continue;
+            };
+            let what = if what == kind { (*what).to_owned() } else { "left-out".to_owned() };
+            let kept: Vec<&str> =
+                options.split(',').filter(|option| OPTIONS.contains(option)).collect();
+            let words = [&what, &self.mount_point(point), *kind, &kept.join(",")];
+            new += &words.join(" ");
+            for word in rest {
+                new.push(' ');
+                new += word;
+            }
+            new.push('\n');
+        }
+        new
+    }
+
+    /// A folder that many machines have stays; below it, and elsewhere, people choose the names.
+    fn mount_point(&mut self, point: &str) -> String {
+        let is_common = COMMON_POINTS.contains(&point)
+            || COMMON_TREES.iter().any(|top| {
+                point.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            });
+        if is_common {
+            return self.free(point);
+        }
+        // What is left out of the facts by its folder stays in it.
+        let parents =
+            ["/run/", "/snap/", "/var/lib/containers/", "/var/lib/docker/", "/var/lib/kubelet/"];
+        let parent = parents.into_iter().find(|parent| point.starts_with(parent)).unwrap_or("/");
+        match point.strip_prefix(parent) {
+            Some(name) => format!("{parent}{}", self.name("value", name)),
+            None => self.free(point),
+        }
     }
 
     /// `Linux version 6.1.0 (user@host) (gcc ...) #1 ...`.

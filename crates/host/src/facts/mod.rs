@@ -11,6 +11,8 @@ pub mod irq;
 pub mod kernel;
 pub mod limits;
 pub mod memory;
+pub mod mounts;
+pub mod resctrl;
 pub mod sched;
 pub mod settings;
 pub mod tasks;
@@ -45,6 +47,12 @@ pub struct Facts {
     pub limits: limits::Limits,
     /// Swap and transparent huge pages.
     pub memory: memory::Memory,
+    /// Mounted file systems that hold files of programs.
+    #[serde(default = "crate::Reading::<Vec<mounts::Mount>>::not_recorded")]
+    pub mounts: crate::Reading<Vec<mounts::Mount>>,
+    /// Parts of the cache for groups of CPUs.
+    #[serde(default = "crate::Reading::<resctrl::Resctrl>::not_recorded")]
+    pub resctrl: crate::Reading<resctrl::Resctrl>,
     /// Hypervisor, container, steal time.
     pub virt: virt::Virt,
     /// Values of the knobs that are plain files, by the knob's id.
@@ -81,6 +89,8 @@ impl Facts {
             irqs,
             limits: limits::Limits::read(root),
             memory: memory::Memory::read(root, &meminfo),
+            mounts: mounts::read(root),
+            resctrl: resctrl::read(root, &cpuinfo),
             virt: virt::Virt::read(root, &cpuinfo),
             settings: settings::read(root),
             units: units::read(root),

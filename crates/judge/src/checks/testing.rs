@@ -94,6 +94,8 @@ fn bare() -> Facts {
             thp_defrag: Reading::absent("/sys/kernel/mm/transparent_hugepage/defrag"),
             available_bytes: Reading::known("/proc/meminfo", 15 << 30),
         },
+        mounts: Reading::not_recorded(),
+        resctrl: Reading::not_recorded(),
         virt: virt::Virt {
             hypervisor: Reading::known("cpuid, /sys/hypervisor/type", None),
             container: Reading::known("/run/.containerenv, /proc/1/environ", None),

@@ -173,3 +173,20 @@ fn identities_are_left_out_and_unknown() {
     assert!(facts.identity.machine_id.value().is_none());
     assert_eq!(facts.identity.hostname.value().map(String::as_str), Some("host-1"));
 }
+
+#[test]
+fn mounts_keep_kind_and_options_alone() {
+    redacted(
+        "/proc/self/mounts",
+        "proc /proc proc rw,relatime 0 0\n\
+         /dev/mapper/robot7-root / ext4 rw,relatime,errors=remount-ro 0 0\n\
+         nas.example.org:/export /home/anna/cell9 nfs4 rw,sync,addr=192.0.2.7 0 0\n\
+         //nas/x /mnt/customer cifs rw,username=anna 0 0\n\
+         /dev/sdb1 /run/media/anna/disk vfat rw 0 0\n",
+        "proc /proc proc rw,relatime 0 0\n\
+         left-out / ext4 rw,relatime 0 0\n\
+         left-out /value-1 nfs4 rw,sync 0 0\n\
+         left-out /value-2 cifs rw 0 0\n\
+         left-out /run/value-3 vfat rw 0 0\n",
+    );
+}

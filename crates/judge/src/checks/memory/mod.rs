@@ -2,10 +2,18 @@
 
 use super::Section;
 
+mod dirty_writeback;
+mod fs_mounts;
 mod good;
+mod hugepages;
+pub(super) mod knob;
+mod numa_nodes;
+mod resctrl_cat;
 mod rules;
+mod stat_interval;
 mod swap;
 mod thp;
+mod thp_collapse;
 
 /// The section.
 pub(super) const SECTION: Section = Section {
@@ -17,4 +25,15 @@ pub(super) const SECTION: Section = Section {
 };
 
 /// Checks with a file of their own.
-const CHECKS: &[&dyn super::Check] = &[&thp::Thp, &swap::Swap];
+const CHECKS: &[&dyn super::Check] = &[
+    &thp::Thp,
+    &thp_collapse::Defrag,
+    &thp_collapse::Khugepaged,
+    &swap::Swap,
+    &stat_interval::StatInterval,
+    &dirty_writeback::DirtyWriteback,
+    &hugepages::Hugepages,
+    &numa_nodes::NumaNodes,
+    &resctrl_cat::ResctrlCat,
+    &fs_mounts::FsMounts,
+];

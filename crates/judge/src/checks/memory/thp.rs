@@ -3,7 +3,7 @@
 //! PREEMPT_RT kernels have no transparent huge pages, so there the file is missing rightly. Writing
 //! the knob moves `vm.min_free_kbytes` with it: whoever applies the remedy saves both.
 
-use rtproof_host::Facts;
+use rtproof_host::{Facts, Knob, knobs::memory as knobs};
 
 use crate::checks::Check;
 use crate::checks::draft::Draft;
@@ -29,6 +29,10 @@ impl Check for Thp {
     fn source(&self) -> &'static str {
         "Documentation/admin-guide/mm/transhuge.rst; mm/Kconfig (TRANSPARENT_HUGEPAGE depends on \
          !PREEMPT_RT); rigtorp.se/low-latency-guide"
+    }
+
+    fn knobs(&self) -> Vec<&'static Knob> {
+        vec![&knobs::THP]
     }
 
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {

@@ -1,6 +1,33 @@
 //! What the good machine of the tests has, as far as the rows of this section do not say it.
 
-use rtproof_host::Facts;
+use rtproof_host::{
+    Facts, Reading,
+    facts::kernel::{CommandLine, Parameter},
+    knobs::time as knobs,
+};
+
+use crate::checks::testing::fill_setting;
 
 /// Fills it in.
-pub(super) const fn fill(_: &mut Facts) {}
+pub(super) fn fill(facts: &mut Facts) {
+    for (knob, value) in [
+        (&knobs::WATCHDOG, "1"),
+        (&knobs::NMI_WATCHDOG, "0"),
+        (&knobs::SOFT_WATCHDOG, "1"),
+        (&knobs::WATCHDOG_CPUMASK, "0-1"),
+        (&knobs::HUNG_TASK, "600"),
+        (&knobs::HUNG_TASK_INTERVAL, "0"),
+        (&knobs::MCE_IGNORE_CE, "1"),
+        (&knobs::MCE_CMCI_DISABLED, "0"),
+        (&knobs::MCE_CHECK_INTERVAL, "300"),
+    ] {
+        fill_setting(facts, knob, value);
+    }
+    let path = facts.kernel.cmdline.path.clone();
+    if let Some(line) = facts.kernel.cmdline.value() {
+        let mut parameters = line.parameters.clone();
+        parameters.push(Parameter { key: "tsc".into(), value: Some("reliable".into()) });
+        let text = format!("{} tsc=reliable", line.text);
+        facts.kernel.cmdline = Reading::known(path, CommandLine { text, parameters });
+    }
+}

@@ -4,7 +4,12 @@ use super::Section;
 
 mod clocksource;
 mod good;
+mod hung_task;
+mod lockup;
+mod mce_ce;
+mod ntp_steps;
 mod rules;
+mod tsc_watchdog;
 
 /// The section.
 pub(super) const SECTION: Section = Section {
@@ -16,4 +21,13 @@ pub(super) const SECTION: Section = Section {
 };
 
 /// Checks with a file of their own.
-const CHECKS: &[&dyn super::Check] = &[&clocksource::Clocksource];
+const CHECKS: &[&dyn super::Check] = &[
+    &lockup::NMI,
+    &lockup::SOFT,
+    &lockup::Mask,
+    &hung_task::HungTask,
+    &mce_ce::MceCe,
+    &clocksource::Clocksource,
+    &tsc_watchdog::TscWatchdog,
+    &ntp_steps::NtpSteps,
+];

@@ -1,0 +1,27 @@
+//! The value of a knob that is one file, for checks that weigh several of them.
+
+use rtproof_host::{Facts, Knob, Reading};
+
+/// Its text. What a record of an earlier rtproof does not hold is refused, not absent.
+pub(in crate::checks) fn text(facts: &Facts, knob: &Knob) -> Reading<String> {
+    let path = knob.patterns().next().unwrap_or(knob.id);
+    match facts.settings.get(knob.id).map(|setting| setting.values.first()) {
+        Some(Some(value)) => value.reading.clone(),
+        Some(None) => Reading::absent(path),
+        None => Reading::denied(path, "not asked"),
+    }
+}
+
+/// The number that it holds.
+pub(in crate::checks) fn number(facts: &Facts, knob: &Knob) -> Reading<i64> {
+    text(facts, knob).and_then(|path, text| match text.parse() {
+        Ok(number) => Reading::known(path, number),
+        Err(_) => Reading::malformed(path, &text, "a number"),
+    })
+}
+
+/// What is known to lack the file, where it is not there.
+pub(in crate::checks) fn lacking<'a>(facts: &'a Facts, knob: &Knob) -> Option<&'a Reading<String>> {
+    let lacking = facts.settings.get(knob.id)?.lacking.as_ref()?;
+    lacking.value().is_some().then_some(lacking)
+}
