@@ -106,7 +106,8 @@ fn every_mistake_is_caught() {
             }
             let said = finding.to_string();
             for word in expect.says.iter().filter(|word| !said.contains(word.as_str())) {
-                wrong.push(format!("{name}: {} does not say \"{word}\": {finding:#}", expect.check));
+                wrong
+                    .push(format!("{name}: {} does not say \"{word}\": {finding:#}", expect.check));
             }
         }
     }
