@@ -209,12 +209,43 @@ pub enum Remedy {
     },
 }
 
+/// Most paths that are written out.
+const PATHS_MAX: usize = 8;
+
+/// Paths as the shell takes them: what differs in braces. Of many the first few are shown, and how
+/// many there are; all of them are in the data.
+fn spread(paths: &[String]) -> String {
+    let Some(first) = paths.first() else { return String::new() };
+    let parts: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
+    let length = parts[0].len();
+    let differ = |at: usize| parts.iter().any(|path| path[at] != parts[0][at]);
+    let is_even = parts.iter().all(|path| path.len() == length);
+    let places: Vec<usize> =
+        if is_even { (0..length).filter(|&at| differ(at)).collect() } else { Vec::new() };
+    let [place] = places[..] else {
+        let shown = paths.iter().take(PATHS_MAX).cloned().collect::<Vec<_>>().join(" ");
+        return match paths.len().checked_sub(PATHS_MAX) {
+            Some(more) if more > 0 => format!("{shown} … ({more} more)"),
+            _ => shown,
+        };
+    };
+    let names: Vec<&str> = parts.iter().map(|path| path[place]).collect();
+    let shown = names.iter().take(PATHS_MAX).copied().collect::<Vec<_>>().join(",");
+    let inner = match names.len().checked_sub(PATHS_MAX) {
+        Some(more) if more > 0 => format!("{{{shown},… {more} more}}"),
+        _ => format!("{{{shown}}}"),
+    };
+    let mut parts: Vec<&str> = first.split('/').collect();
+    parts[place] = &inner;
+    parts.join("/")
+}
+
 impl std::fmt::Display for Remedy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Write { paths, value } => match paths.as_slice() {
                 [path] => write!(f, "echo {value} > {path}"),
-                paths => write!(f, "echo {value} | tee {}", paths.join(" ")),
+                paths => write!(f, "echo {value} | tee {}", spread(paths)),
             },
             Self::Boot { parameter } => write!(f, "boot with {parameter}"),
             Self::Unit { unit, action } => write!(f, "systemctl {action} {unit}"),
@@ -222,5 +253,26 @@ impl std::fmt::Display for Remedy {
             Self::Command { command } => write!(f, "{command}"),
             Self::Manual { text } => write!(f, "{text}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tee(paths: &[&str]) -> String {
+        let paths = paths.iter().map(|&path| path.to_owned()).collect();
+        Remedy::Write { paths, value: "0".into() }.to_string()
+    }
+
+    #[test]
+    fn many_paths_are_one_line() {
+        assert_eq!(tee(&["/sys/a"]), "echo 0 > /sys/a");
+        assert_eq!(tee(&["/sys/a1/x", "/sys/a2/x"]), "echo 0 | tee /sys/{a1,a2}/x");
+        assert_eq!(tee(&["/sys/a/x", "/sys/b/y"]), "echo 0 | tee /sys/a/x /sys/b/y");
+        let many: Vec<String> = (0..39).map(|n| format!("/sys/k{n}/x")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let shown = tee(&many);
+        assert!(shown.ends_with("k7,… 31 more}/x"), "{shown}");
     }
 }
