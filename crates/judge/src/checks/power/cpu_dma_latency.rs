@@ -64,9 +64,6 @@ impl Check for CpuDmaLatency {
                 .good("idle=poll: an idle CPU spins and never sleeps");
         }
         let (cpus, missing) = rt_cpus(facts, intent);
-        if let Some(why) = without_cpu_folder(facts) {
-            return draft.no_cpu_folder(facts, why);
-        }
         let states = cpus.iter().map(|cpu| (cpu.id, &cpu.idle_states));
         let states = text::grouped(states, |states| show(states));
         let is_open = |cpu: &&&Cpu| {
@@ -109,6 +106,9 @@ impl Check for CpuDmaLatency {
                 .doubtful(format!("{}: {} ({exit}) may be entered", held_text(facts), worst.name));
         }
         if let Some(blind) = blind(&cpus) {
+            if let Some(why) = without_cpu_folder(facts) {
+                return draft.no_cpu_folder(facts, why);
+            }
             let driver = &facts.cpus.idle_driver;
             let draft = draft.saw(states).read(driver, String::clone);
             if blind.value().is_none() && !blind.is_absent() {

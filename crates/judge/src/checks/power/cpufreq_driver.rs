@@ -8,7 +8,7 @@ use rtproof_host::{Facts, Knob, knobs::power as knobs};
 use super::frequency::absent;
 use super::values;
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing, without_cpu_folder};
+use crate::checks::machine::{rt_cpus, why_missing};
 use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Impact, Intent, When};
 
@@ -58,9 +58,6 @@ impl Check for CpufreqDriver {
             return draft.no_rt_cpus(facts);
         }
         let (cpus, missing) = rt_cpus(facts, intent);
-        if let Some(why) = without_cpu_folder(facts) {
-            return draft.no_cpu_folder(facts, why);
-        }
         let drivers = cpus.iter().map(|cpu| (cpu.id, &cpu.freq.driver));
         let draft = draft.saw(text::grouped(drivers, String::clone));
         if let Some(blind) = cpus.iter().find(|cpu| cpu.freq.driver.value().is_none()) {

@@ -9,7 +9,7 @@ use rtproof_host::{Facts, facts::cpu::Cpu};
 use super::frequency::{absent, holding, is_performance, limits, numbers, pinned_hz};
 use super::values;
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing, without_cpu_folder};
+use crate::checks::machine::{rt_cpus, why_missing};
 use crate::checks::{Check, text};
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy};
@@ -57,9 +57,6 @@ impl Check for CpufreqMinmax {
             return draft.no_rt_cpus(facts);
         }
         let (cpus, missing) = rt_cpus(facts, intent);
-        if let Some(why) = without_cpu_folder(facts) {
-            return draft.no_cpu_folder(facts, why);
-        }
         let draft = draft.saw(limits(&cpus));
         let is_moving = |cpu: &&Cpu| {
             let limits = (cpu.freq.min_hz.value(), cpu.freq.max_hz.value());

@@ -9,7 +9,7 @@ use rtproof_host::{Facts, Knob, knobs::power as knobs};
 use super::frequency::{holding, is_held};
 use super::values;
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing, without_cpu_folder};
+use crate::checks::machine::{rt_cpus, why_missing};
 use crate::checks::{Check, text};
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -47,9 +47,6 @@ impl Check for Epp {
         if intent.rt_cpus.is_empty() {
             return draft.no_rt_cpus(facts);
         }
-        if let Some(why) = without_cpu_folder(facts) {
-            return draft.no_cpu_folder(facts, why);
-        }
         let found = values::of_cpus(facts, intent, &knobs::EPP);
         let draft = draft.saw(text::grouped(found.iter().copied(), String::clone));
         if found.is_empty() {
@@ -67,7 +64,7 @@ impl Check for Epp {
         let is_other = |hint: &&str| !matches!(*hint, "performance" | "0");
         let mut others: Vec<&str> =
             found.iter().filter_map(|(_, hint)| hint.value().map(String::as_str)).collect();
-        others.retain(|hint| is_other(&hint));
+        others.retain(|hint| is_other(hint));
         others.sort_unstable();
         others.dedup();
         if others.is_empty() {

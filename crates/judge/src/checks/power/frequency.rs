@@ -4,7 +4,7 @@
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
 use crate::checks::draft::Draft;
-use crate::checks::machine::{built_with, guest, is_bare_metal, option};
+use crate::checks::machine::{built_with, guest, is_bare_metal, option, without_cpu_folder};
 use crate::checks::text;
 use crate::{Evidence, Finding, Remedy};
 
@@ -53,6 +53,9 @@ pub(super) fn numbers(cpus: &[&Cpu]) -> CpuList {
 
 /// No cpufreq: the trap of other audits, which read no file and print OK.
 pub(super) fn absent(draft: Draft, facts: &Facts) -> Finding {
+    if let Some(why) = without_cpu_folder(facts) {
+        return draft.no_cpu_folder(facts, why);
+    }
     if let Some(hypervisor) = guest(facts) {
         return draft
             .saw([Evidence::of(&facts.virt.hypervisor, |_| hypervisor.into())])

@@ -54,14 +54,16 @@ impl Check for PmQosResume {
                 .good("idle=poll: an idle CPU spins and never sleeps");
         }
         let (cpus, missing) = rt_cpus(facts, intent);
-        if let Some(why) = without_cpu_folder(facts) {
-            return draft.no_cpu_folder(facts, why);
-        }
         let limits = cpus.iter().map(|cpu| (cpu.id, &cpu.pm_qos_resume_latency_us));
         let draft = draft.saw(text::grouped(limits, String::clone));
         for cpu in &cpus {
             let limit = &cpu.pm_qos_resume_latency_us;
-            let Some(text) = limit.value() else { return draft.blind(limit) };
+            let Some(text) = limit.value() else {
+                return match without_cpu_folder(facts).filter(|_| limit.is_absent()) {
+                    Some(why) => draft.no_cpu_folder(facts, why),
+                    None => draft.blind(limit),
+                };
+            };
             if text != "n/a" && text.parse::<u64>().is_err() {
                 let odd = Reading::<u64>::malformed(&limit.path, text, "microseconds or n/a");
                 return draft.blind(&odd);

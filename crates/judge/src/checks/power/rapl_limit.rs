@@ -54,7 +54,7 @@ impl Check for RaplLimit {
         let mut below = Vec::new();
         let mut off = Vec::new();
         for zone in zones {
-            draft = draft.read(&zone.reading, watts);
+            draft = draft.read(&zone.reading, |text| watts(text));
             let Some(limit_uw) = number(&zone.reading) else {
                 return draft.blind(&odd(&zone.reading));
             };
@@ -64,7 +64,7 @@ impl Check for RaplLimit {
             else {
                 continue;
             };
-            draft = draft.read(design, watts);
+            draft = draft.read(design, |text| watts(text));
             let design_uw = number(design).unwrap_or_default();
             let text =
                 format!("intel-rapl{} {} of {}", zone.of, as_watts(limit_uw), as_watts(design_uw));
@@ -109,8 +109,8 @@ fn odd(reading: &Reading<String>) -> Reading<String> {
     reading.clone().and_then(|path, text| Reading::malformed(path, &text, "microwatts"))
 }
 
-fn watts(text: &String) -> String {
-    text.parse().map_or_else(|_| text.clone(), as_watts)
+fn watts(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), as_watts)
 }
 
 /// To a tenth of a watt.

@@ -2,8 +2,8 @@
 //!
 //! Judged by the siblings of the real-time CPUs, not by the machine's switch alone: SMT may be on
 //! where it does no harm. Whether the siblings are real-time CPUs too, or run ordinary work, is the
-//! question of `smt-sibling-isolation`; the profile says whether two threads a core are wanted. A guest cannot see which of its CPUs share a core, so that it sees none
-//! proves nothing.
+//! question of `smt-sibling-isolation`; the profile says whether two threads a core are wanted.
+//! A guest cannot see which of its CPUs share a core, so that it sees none proves nothing.
 
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 

@@ -61,9 +61,6 @@ impl Check for ThermalThrottle {
         if intent.rt_cpus.is_empty() {
             return draft.no_rt_cpus(facts);
         }
-        if let Some(why) = without_cpu_folder(facts) {
-            return draft.no_cpu_folder(facts, why);
-        }
         let draft = draft.remedies([Remedy::Manual {
             text: "better cooling, a lower power limit, or a lower fixed frequency".into(),
         }]);
@@ -130,7 +127,10 @@ fn judge_other(draft: Draft, facts: &Facts) -> Finding {
     }
     match lacking {
         Some(folder) => draft.read(folder, String::clone).unknown("this machine counts none of it"),
-        None => draft.blind(&values::not_asked(facts, &knobs::CORE_THROTTLE_COUNT)),
+        None => match without_cpu_folder(facts) {
+            Some(why) => draft.no_cpu_folder(facts, why),
+            None => draft.blind(&values::not_asked(facts, &knobs::CORE_THROTTLE_COUNT)),
+        },
     }
 }
 

@@ -57,9 +57,6 @@ impl Check for TurboBoost {
             Choice::Either => "known",
         };
         let draft = Draft::of(self, wanted);
-        if let Some(why) = without_cpu_folder(facts) {
-            return draft.no_cpu_folder(facts, why);
-        }
         let (no_turbo, boost) =
             (values::one(facts, &knobs::NO_TURBO), values::one(facts, &knobs::BOOST));
         if !no_turbo.is_absent() && facts.settings.contains_key(knobs::NO_TURBO.id) {
@@ -74,7 +71,10 @@ impl Check for TurboBoost {
             let (Some(intel), Some(other)) =
                 (values::lacking(facts, &knobs::NO_TURBO), values::lacking(facts, &knobs::BOOST))
             else {
-                return draft.blind(&no_turbo.or_else(|| boost));
+                return match without_cpu_folder(facts) {
+                    Some(why) => draft.no_cpu_folder(facts, why),
+                    None => draft.blind(&no_turbo.or_else(|| boost)),
+                };
             };
             let draft = draft.read(intel, String::clone).read(other, String::clone);
             return match guest(facts) {

@@ -4,6 +4,7 @@ use rtproof_host::{CpuList, Facts, Knob, Reading, facts::settings::Value};
 
 use crate::Intent;
 use crate::checks::draft::Draft;
+use crate::checks::machine::without_cpu_folder;
 
 /// The value of a knob that has one.
 pub(super) fn one(facts: &Facts, knob: &Knob) -> Reading<String> {
@@ -58,9 +59,17 @@ pub(super) fn lacking<'a>(facts: &'a Facts, knob: &Knob) -> Option<&'a Reading<S
     facts.settings.get(knob.id)?.lacking.as_ref().filter(|reading| reading.value().is_some())
 }
 
+/// Whether it is in the folder of the CPUs.
+fn is_of_cpus(knob: &Knob) -> bool {
+    knob.patterns().any(|pattern| pattern.starts_with("/sys/devices/system/cpu/"))
+}
+
 /// A value that cannot be read as it should: not applicable where a folder is known to lack it,
 /// for the reason `without`; else unknown.
 pub(super) fn lack(draft: Draft, facts: &Facts, knob: &Knob, without: &str) -> crate::Finding {
+    if let Some(why) = without_cpu_folder(facts).filter(|_| is_of_cpus(knob)) {
+        return draft.no_cpu_folder(facts, why);
+    }
     match lacking(facts, knob) {
         Some(folder) => draft.read(folder, String::clone).not_applicable(without),
         None => draft.blind(&not_asked(facts, knob)),
