@@ -7,7 +7,8 @@
 use rtproof_host::{Facts, Knob, facts::cpu::Cpu, knobs::power as knobs};
 
 use super::idle::{
-    blind, forbids, good_ns, held_limit_ns, is_polling, own_limit_ns, show, too_deep, wanted,
+    blind, forbids, good_ns, held_limit_ns, is_haltpoll, is_polling, own_limit_ns, show, too_deep,
+    wanted,
 };
 use crate::checks::draft::Draft;
 use crate::checks::machine::{rt_cpus, why_missing, without_cpu_folder};
@@ -76,6 +77,17 @@ impl Check for CpuDmaLatency {
             });
         if !missing.is_empty() {
             return draft.read(held, limit).unknown(why_missing(facts, &missing));
+        }
+        if is_haltpoll(facts) && held_limit_ns(facts) != Some(0) {
+            let draft = draft.read(&facts.cpus.idle_driver, String::clone).read(held, limit);
+            return match held.value() {
+                None => draft.blind(held),
+                Some(_) => draft.doubtful(format!(
+                    "{}: a guest's CPU may halt, and the host decides when it wakes up; 0 keeps \
+                     it spinning",
+                    held_text(facts)
+                )),
+            };
         }
         if is_held && held_limit_ns(facts).is_some_and(|ns| ns <= good_ns(intent)) {
             return draft
@@ -177,6 +189,20 @@ mod tests {
         assert_eq!(judge(&facts).status, Good);
         set_cmdline(&mut facts, "idle=poll");
         assert_eq!(judge(&facts).status, Good);
+    }
+
+    #[test]
+    fn a_guest_that_polls_before_it_halts_spins_only_for_a_limit_of_0() {
+        let mut facts = good();
+        let path = "/dev/cpu_dma_latency";
+        facts.cpus.idle_driver = Reading::known("/sys/x/current_driver", "haltpoll".into());
+        assert_eq!(judge(&facts).status, Doubtful);
+        facts.cpu_dma_latency_us = Reading::known(path, Some(2));
+        assert_eq!(judge(&facts).status, Doubtful);
+        facts.cpu_dma_latency_us = Reading::known(path, Some(0));
+        assert_eq!(judge(&facts).status, Good);
+        facts.cpu_dma_latency_us = Reading::denied(path, "EACCES");
+        assert_eq!(judge(&facts).status, Unknown);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use rtproof_host::{Facts, Knob, knobs::power as knobs};
 use super::frequency::absent;
 use super::values;
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing};
+use crate::checks::machine::{guest, rt_cpus, why_missing};
 use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Impact, Intent, When};
 
@@ -62,7 +62,13 @@ impl Check for CpufreqDriver {
         let draft = draft.saw(text::grouped(drivers, String::clone));
         if let Some(blind) = cpus.iter().find(|cpu| cpu.freq.driver.value().is_none()) {
             let reading = &blind.freq.driver;
-            return if reading.is_absent() { absent(draft, facts) } else { draft.blind(reading) };
+            return match (guest(facts), reading.is_absent()) {
+                (Some(hypervisor), true) => draft
+                    .read(&facts.virt.hypervisor, |_| hypervisor.into())
+                    .not_applicable(format!("none in this {hypervisor} guest: the host has it")),
+                (None, true) => absent(draft, facts),
+                (_, false) => draft.blind(reading),
+            };
         }
         if !missing.is_empty() {
             return draft.unknown(why_missing(facts, &missing));
@@ -88,8 +94,8 @@ impl Check for CpufreqDriver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status::{Good, Unknown};
-    use crate::checks::testing::{fill_setting, good, intent};
+    use crate::Status::{Good, NotApplicable, Unknown};
+    use crate::checks::testing::{fill_setting, good, intent, set_guest};
     use rtproof_host::Reading;
 
     #[test]
@@ -109,6 +115,8 @@ mod tests {
             cpu.freq.driver = Reading::absent(cpu.freq.driver.path.clone());
         }
         assert_eq!(CpufreqDriver.judge(&facts, &intent()).status, Unknown);
+        set_guest(&mut facts, "kvm");
+        assert_eq!(CpufreqDriver.judge(&facts, &intent()).status, NotApplicable);
         let path = "/sys/devices/system/cpu/cpu2/cpufreq/scaling_driver";
         facts.cpus.cpus[2].freq.driver = Reading::denied(path, "EACCES");
         assert_eq!(CpufreqDriver.judge(&facts, &intent()).status, Unknown);

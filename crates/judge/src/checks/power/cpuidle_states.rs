@@ -8,7 +8,9 @@
 
 use rtproof_host::{Facts, facts::cpu::Cpu, facts::cpu::IdleState};
 
-use super::idle::{enabled, forbids, good_ns, is_polling, limit_ns, own_limit_ns, show, wanted};
+use super::idle::{
+    enabled, forbids, good_ns, is_haltpoll, is_polling, limit_ns, own_limit_ns, show, wanted,
+};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{
     built_with, guest, is_bare_metal, option, rt_cpus, why_missing, without_cpu_folder,
@@ -145,7 +147,7 @@ fn judge_shallow(draft: Draft, facts: &Facts, cpus: &[&Cpu], intent: &Intent) ->
         is_held.then(|| Evidence::of(held, |us| us.map_or("none".into(), |us| format!("{us} µs")))),
     );
     let driver = &facts.cpus.idle_driver;
-    if driver.value().is_some_and(|driver| driver == "haltpoll") {
+    if is_haltpoll(facts) {
         return draft
             .read(driver, String::clone)
             .doubtful("haltpoll: a guest's CPU may halt, and the host decides when it wakes up");

@@ -50,8 +50,7 @@ impl Check for Epp {
         let found = values::of_cpus(facts, intent, &knobs::EPP);
         let draft = draft.saw(text::grouped(found.iter().copied(), String::clone));
         if found.is_empty() {
-            let why = "no such hint: the hardware does not choose the frequency by itself, or the \
-                       driver's mode leaves it to the governor";
+            let why = "no such hint: no hardware that is seen here chooses the frequency by itself";
             return values::lack(draft, facts, &knobs::EPP, why);
         }
         if let Some((_, blind)) = found.iter().find(|(_, hint)| hint.value().is_none()) {

@@ -69,6 +69,12 @@ pub(super) fn blind<'a>(cpus: &[&'a Cpu]) -> Option<&'a Reading<Vec<IdleState>>>
     cpus.iter().map(|cpu| &cpu.idle_states).find(is_empty)
 }
 
+/// Whether idle CPUs of a guest spin for a moment and then halt, as long as no limit is 0
+/// (drivers/cpuidle/governors/haltpoll.c).
+pub(super) fn is_haltpoll(facts: &Facts) -> bool {
+    facts.cpus.idle_driver.value().is_some_and(|driver| driver == "haltpoll")
+}
+
 /// `idle=poll` is a parameter of x86 alone.
 pub(super) fn is_polling(facts: &Facts) -> bool {
     let is_x86 = matches!(facts.kernel.arch.value().map(String::as_str), Some("x86_64" | "i686"));

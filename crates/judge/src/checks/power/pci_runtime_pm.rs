@@ -69,7 +69,7 @@ impl Check for PciRuntimePm {
         if auto.is_empty() {
             return draft
                 .saw(text::by_path(devices.iter().map(|device| &device.reading)))
-                .good("none");
+                .good("no device may be suspended");
         }
         let mut draft = draft;
         let mut named: Vec<(String, &Value)> = Vec::new();

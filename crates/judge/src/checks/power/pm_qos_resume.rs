@@ -6,7 +6,8 @@
 use rtproof_host::{CpuList, Facts, Reading, facts::cpu::Cpu};
 
 use super::idle::{
-    blind, forbids, good_ns, held_limit_ns, is_polling, own_limit_ns, show, too_deep, wanted,
+    blind, forbids, good_ns, held_limit_ns, is_haltpoll, is_polling, own_limit_ns, show, too_deep,
+    wanted,
 };
 use crate::checks::draft::Draft;
 use crate::checks::machine::{rt_cpus, why_missing, without_cpu_folder};
@@ -72,6 +73,16 @@ impl Check for PmQosResume {
         let is_low = |cpu: &Cpu| own_limit_ns(cpu).is_some_and(|ns| ns <= good_ns(intent));
         if !missing.is_empty() {
             return draft.unknown(why_missing(facts, &missing));
+        }
+        if is_haltpoll(facts) && held_limit_ns(facts) != Some(0) {
+            let draft = draft.read(&facts.cpus.idle_driver, String::clone);
+            return match cpus.iter().all(|cpu| own_limit_ns(cpu) == Some(0)) {
+                true => draft.good("n/a: idle CPUs of this guest spin and never halt"),
+                false => draft.doubtful(
+                    "a guest's CPU may halt, and the host decides when it wakes up; n/a keeps it \
+                     spinning",
+                ),
+            };
         }
         let rest: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| !is_low(cpu)).collect();
         if rest.is_empty() {
@@ -167,6 +178,18 @@ mod tests {
         assert_eq!(judge(&with_c6("soon")).status, Unknown);
         let mut facts = with_c6("0");
         facts.cpu_dma_latency_us = Reading::known("/dev/cpu_dma_latency", Some(2));
+        assert_eq!(judge(&facts).status, Good);
+    }
+
+    #[test]
+    fn a_guest_that_polls_before_it_halts_spins_only_for_n_a() {
+        let mut facts = good();
+        facts.cpus.idle_driver = Reading::known("/sys/x/current_driver", "haltpoll".into());
+        assert_eq!(judge(&facts).status, Doubtful);
+        for cpu in &mut facts.cpus.cpus {
+            let path = cpu.pm_qos_resume_latency_us.path.clone();
+            cpu.pm_qos_resume_latency_us = Reading::known(path, "n/a".into());
+        }
         assert_eq!(judge(&facts).status, Good);
     }
 

@@ -112,7 +112,7 @@ impl Check for PowerDaemons {
                 .doubtful(format!("not running now, but enabled: {}", text::first_few(&later, 4)));
         }
         draft.good(match active.is_empty() {
-            true => "none",
+            true => "none runs or starts by itself",
             false => "tuned alone: it does what its profile says",
         })
     }

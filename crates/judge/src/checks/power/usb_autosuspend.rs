@@ -74,7 +74,7 @@ impl Check for UsbAutosuspend {
         }
         let draft = draft.saw(text::by_path(controls.into_iter()));
         if auto.is_empty() {
-            return draft.good("none but hubs");
+            return draft.good("no device but hubs may be suspended");
         }
         let names: Vec<&str> = auto.iter().map(|(name, _)| *name).collect();
         let summary = format!("may be suspended: {}", text::first_few(&names, 6));
