@@ -28,8 +28,7 @@ pub static AMD_PSTATE: Knob =
 /// Energy-performance preference (HWP, CPPC): a name, or a number from 0 (performance) to 255.
 pub static EPP: Knob =
     Knob::file("epp", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference")
-        .of(Scope::Cpu)
-        .on(Arch::X86);
+        .of(Scope::Cpu);
 
 /// Energy-performance bias, from 0 (performance) to 15.
 pub static EPB: Knob = Knob::file("epb", "/sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias")
@@ -127,16 +126,20 @@ pub static PI_THROTTLED: Knob =
 /// Long-term power limit of a package or a part of it, in µW.
 pub static RAPL_LIMIT: Knob =
     Knob::file("rapl-limit", "/sys/class/powercap/intel-rapl*/constraint_0_power_limit_uw")
-        .of(Scope::Device);
+        .of(Scope::Device)
+        .on(Arch::X86);
 
 /// What the hardware is made for, in µW.
 pub static RAPL_DESIGN: Knob =
     Knob::file("rapl-limit-design", "/sys/class/powercap/intel-rapl*/constraint_0_max_power_uw")
-        .of(Scope::Device);
+        .of(Scope::Device)
+        .on(Arch::X86);
 
 /// Whether the limits are in force.
 pub static RAPL_ENABLED: Knob =
-    Knob::file("rapl-limit-enabled", "/sys/class/powercap/intel-rapl*/enabled").of(Scope::Device);
+    Knob::file("rapl-limit-enabled", "/sys/class/powercap/intel-rapl*/enabled")
+        .of(Scope::Device)
+        .on(Arch::X86);
 
 /// Longest exit from idle that some program lets the CPUs have; it holds the file open.
 pub static CPU_DMA_LATENCY: Knob =
@@ -220,3 +223,42 @@ pub const KNOBS: &[&Knob] = &[
     &SATA_PM,
     &NVME_PM,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{facts::settings::setting, testing::Tree};
+
+    fn values(tree: &Tree, knob: &Knob) -> Vec<(String, String)> {
+        let found = setting(&tree.root(), knob).values.into_iter();
+        found.map(|v| (v.of, v.reading.value().cloned().unwrap_or_default())).collect()
+    }
+
+    #[test]
+    fn power_zones_of_both_interfaces_and_their_parts_have_a_value_and_their_folders_none() {
+        let tree = Tree::new(&[
+            ("sys/class/powercap/intel-rapl/enabled", "1\n"),
+            ("sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw", "15000000\n"),
+            ("sys/class/powercap/intel-rapl:0:0/constraint_0_power_limit_uw", "0\n"),
+            ("sys/class/powercap/intel-rapl-mmio:0/constraint_0_power_limit_uw", "12000000\n"),
+        ]);
+        let found = values(&tree, &RAPL_LIMIT);
+        let expected = [("-mmio:0", "12000000"), (":0", "15000000"), (":0:0", "0")];
+        assert_eq!(found, expected.map(|(of, value)| (of.to_owned(), value.to_owned())));
+        assert!(values(&tree, &RAPL_ENABLED).is_empty());
+    }
+
+    #[test]
+    fn the_policy_of_links_is_the_word_in_brackets() {
+        let text = "[default] performance powersave powersupersave \n";
+        let tree = Tree::new(&[("sys/module/pcie_aspm/parameters/policy", text)]);
+        assert_eq!(values(&tree, &PCIE_ASPM), [(String::new(), "default".to_owned())]);
+    }
+
+    #[test]
+    fn an_old_driver_of_amd_calls_its_boost_otherwise() {
+        let cpb = "sys/devices/system/cpu/cpu1/cpufreq/cpb";
+        let tree = Tree::new(&[(cpb, "1\n")]);
+        assert_eq!(values(&tree, &CPU_BOOST), [("1".to_owned(), "1".to_owned())]);
+    }
+}

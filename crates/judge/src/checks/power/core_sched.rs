@@ -46,7 +46,7 @@ impl Check for CoreSched {
         let active = &facts.cpus.smt_active;
         let draft = draft.read(active, |&active| u8::from(active).to_string());
         match active.value() {
-            Some(false) => return draft.good("SMT is not active: not needed"),
+            Some(false) => return draft.good("SMT is not active here: not needed"),
             None => return draft.blind(active),
             Some(true) => {}
         }

@@ -1,7 +1,7 @@
 //! Who switches the frequency: the kernel's governor, or the hardware by itself?
 //!
-//! The sources disagree: some profiles of tuned boot with `intel_pstate=disable`, OpenShift offers
-//! active, passive and automatic. No mode is wrong, so this tells which one is in force.
+//! The sources disagree: profiles of tuned boot with `intel_pstate=disable` or `passive`, OpenShift
+//! offers active, passive and automatic. No mode is wrong, so this tells which one is in force.
 
 use rtproof_host::{Facts, Knob, knobs::power as knobs};
 
@@ -30,7 +30,8 @@ impl Check for CpufreqDriver {
 
     fn source(&self) -> &'static str {
         "Documentation/admin-guide/pm/intel_pstate.rst; Documentation/admin-guide/pm/\
-         amd-pstate.rst; tuned, profiles; OpenShift node tuning operator"
+         amd-pstate.rst; tuned, profile cpu-partitioning-powersave \
+         (intel_pstate=passive); OpenShift node tuning operator"
     }
 
     fn trade_off(&self) -> Option<&'static str> {

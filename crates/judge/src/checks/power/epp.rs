@@ -31,7 +31,7 @@ impl Check for Epp {
 
     fn source(&self) -> &'static str {
         "Documentation/admin-guide/pm/intel_pstate.rst (Energy vs Performance Hints); \
-         Documentation/admin-guide/pm/amd-pstate.rst; tuned, profile latency-performance"
+         Documentation/admin-guide/pm/amd-pstate.rst; tuned, profile throughput-performance"
     }
 
     fn impact(&self) -> Impact {

@@ -30,7 +30,7 @@ impl Check for MinPerfPct {
 
     fn source(&self) -> &'static str {
         "Documentation/admin-guide/pm/intel_pstate.rst (min_perf_pct); tuned, profile \
-         latency-performance"
+         throughput-performance"
     }
 
     fn impact(&self) -> Impact {

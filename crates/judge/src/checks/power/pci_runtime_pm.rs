@@ -34,12 +34,12 @@ impl Check for PciRuntimePm {
     }
 
     fn why(&self) -> &'static str {
-        "a device that was suspended has to be resumed before its next use, which takes up to tens \
-         of milliseconds from D3"
+        "a device that was suspended has to be resumed before its next use, which takes 10 ms from \
+         D3hot and more from D3cold"
     }
 
     fn source(&self) -> &'static str {
-        "Documentation/power/pci.rst; Documentation/ABI/testing/sysfs-devices-power \
+        "Documentation/power/pci.rst; drivers/pci/pci.h (PCI_PM_D3HOT_WAIT); Documentation/ABI/testing/sysfs-devices-power \
          (power/control)"
     }
 

@@ -12,7 +12,7 @@ pub(super) const RULES: &[Rule] = &[
         title: "energy-performance bias of the real-time CPUs",
         why: "a processor that prefers saving energy is slower to leave its savings, in the core \
               and outside of it",
-        source: "Documentation/admin-guide/pm/intel_epb.rst; tuned, profile latency-performance",
+        source: "Documentation/admin-guide/pm/intel_epb.rst; tuned, profile throughput-performance",
         trade_off: None,
         impact: Impact::Microseconds,
         want: |_| Want::is("0").or_doubtful().text("0 (performance)"),

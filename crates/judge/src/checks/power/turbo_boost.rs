@@ -30,14 +30,15 @@ impl Check for TurboBoost {
 
     fn source(&self) -> &'static str {
         "Documentation/admin-guide/pm/cpufreq.rst (Frequency Boost Support); Documentation/\
-         admin-guide/pm/intel_pstate.rst (no_turbo); tuned, profiles latency-performance and \
+         admin-guide/pm/intel_pstate.rst (no_turbo); tuned, profile \
          cpu-partitioning-powersave"
     }
 
     fn trade_off(&self) -> Option<&'static str> {
         Some(
-            "sources disagree: off gives even times, on gives shorter ones on average; off costs \
-             the share of the frequency above the sustained one",
+            "off gives even times, on gives shorter ones on average: the kernel's documentation \
+             names both wishes, and tuned leaves it to the user; off costs the share of the \
+             frequency above the sustained one",
         )
     }
 
