@@ -1,12 +1,39 @@
 //! The global CPU latency limit: held for as long as the file stays open
 //! (Documentation/power/pm_qos_interface.rst).
 
-use std::{fs::File, io::Write};
+use std::{
+    fs::File,
+    io::{Read, Write},
+};
 
-use crate::Root;
+use crate::{Reading, Root};
 
 /// The file of the limit.
 pub const PATH: &str = "/dev/cpu_dma_latency";
+
+/// What the kernel answers where nobody holds a limit (include/linux/pm_qos.h,
+/// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`).
+const NO_LIMIT_US: i32 = 2_000_000_000;
+
+/// The lowest limit that is held now, in microseconds; `None`: nobody holds one. Opened for reading
+/// alone: that enters a request without a limit, which moves nothing (kernel/power/qos.c).
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "a device, which is no file of a Root")]
+pub fn limit_us(root: &Root) -> Reading<Option<u32>> {
+    let ask = || {
+        let mut bytes = [0; 4];
+        File::open(PATH)?.read_exact(&mut bytes)?;
+        Ok(i32::from_ne_bytes(bytes).to_string())
+    };
+    let Some(answer) = root.call("cpu_dma_latency", ask) else {
+        return Reading::denied(PATH, "only a live machine tells");
+    };
+    answer.with_path(PATH).and_then(|path, text| match text.parse::<i32>() {
+        Ok(NO_LIMIT_US) => Reading::known(path, None),
+        Ok(us) if us >= 0 => Reading::known(path, Some(us.unsigned_abs())),
+        _ => Reading::malformed(path, &text, "microseconds"),
+    })
+}
 
 /// A limit that is in force until this is dropped.
 #[derive(Debug)]
@@ -56,5 +83,15 @@ mod tests {
         let root = Root::dir(dir.path()).expect("a root");
         assert!(matches!(hold(&root, 0), Err(HoldError::NotLive)));
         assert!(matches!(hold(&Root::live(), u32::MAX), Err(HoldError::TooLarge(_))));
+    }
+
+    #[test]
+    fn a_folder_does_not_tell_the_limit_and_the_live_machine_does_or_refuses() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = Root::dir(dir.path()).expect("a root");
+        assert!(limit_us(&root).why_unknown().is_some_and(|why| why.contains("live machine")));
+        let live = limit_us(&Root::live());
+        assert_eq!(live.path, PATH);
+        assert!(live.value().is_some() || live.why_unknown().is_some_and(|why| !why.is_empty()));
     }
 }

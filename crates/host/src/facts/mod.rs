@@ -58,6 +58,10 @@ pub struct Facts {
     /// Values of the knobs that are plain files, by the knob's id.
     #[serde(default)]
     pub settings: settings::Settings,
+    /// Longest exit from idle that is allowed to every CPU, in microseconds, while some program
+    /// holds /dev/cpu_dma_latency open; `None`: none does.
+    #[serde(default = "crate::Reading::<Option<u32>>::not_recorded")]
+    pub cpu_dma_latency_us: crate::Reading<Option<u32>>,
     /// systemd units that knobs name.
     #[serde(default = "crate::Reading::<units::Units>::not_recorded")]
     pub units: crate::Reading<units::Units>,
@@ -93,6 +97,7 @@ impl Facts {
             resctrl: resctrl::read(root, &cpuinfo),
             virt: virt::Virt::read(root, &cpuinfo),
             settings: settings::read(root),
+            cpu_dma_latency_us: crate::pm_qos::limit_us(root),
             units: units::read(root),
         }
     }

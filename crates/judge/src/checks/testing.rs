@@ -102,6 +102,7 @@ fn bare() -> Facts {
             steal_ticks: Reading::known("/proc/stat", (0..4).map(|cpu| (cpu, 0)).collect()),
         },
         settings: BTreeMap::new(),
+        cpu_dma_latency_us: Reading::known("/dev/cpu_dma_latency", None),
         units: Reading::known("/etc/systemd/system, /usr/lib/systemd/system", BTreeMap::new()),
     }
 }

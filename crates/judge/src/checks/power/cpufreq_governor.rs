@@ -1,17 +1,15 @@
 //! Does the frequency of the real-time CPUs stay where it is?
 //!
-//! The trap is the machine without cpufreq: other audits read no file and print OK. In a guest the
-//! host decides, and it cannot be seen from here; on bare metal the kernel may simply be built
-//! without it.
+//! The trap is the machine without cpufreq: in a guest the host decides, and it cannot be seen
+//! from here; on bare metal the kernel may simply be built without it (`frequency::absent`).
 
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
+use super::frequency::{absent, is_performance, limits, pinned_hz};
 use crate::checks::draft::Draft;
-use crate::checks::machine::{
-    built_with, guest, is_bare_metal, option, rt_cpus, why_missing, without_cpu_folder,
-};
+use crate::checks::machine::{rt_cpus, why_missing, without_cpu_folder};
 use crate::checks::{Check, text};
-use crate::{Evidence, Finding, Intent, Remedy};
+use crate::{Finding, Intent, Remedy};
 
 pub(super) struct CpufreqGovernor;
 
@@ -64,16 +62,6 @@ impl Check for CpufreqGovernor {
     }
 }
 
-fn is_performance(cpu: &Cpu) -> bool {
-    cpu.freq.governor.value().is_some_and(|governor| governor == "performance")
-}
-
-/// The frequency that the limits leave no choice but to keep.
-fn pinned_hz(cpu: &Cpu) -> Option<u64> {
-    let (min, max) = (cpu.freq.min_hz.value()?, cpu.freq.max_hz.value()?);
-    (min == max).then_some(*min)
-}
-
 /// Whether the frequency is known to follow the load.
 fn varies(cpu: &Cpu) -> bool {
     let governor = cpu.freq.governor.value();
@@ -99,10 +87,8 @@ fn judge_varying(draft: Draft, varying: &[&Cpu]) -> Finding {
 /// Every CPU is at performance, pinned by its limits, or set by hand; at least one is not at
 /// performance.
 fn judge_pinned(draft: Draft, pinned: &[&Cpu]) -> Finding {
-    let minima = text::grouped(pinned.iter().map(|cpu| (cpu.id, &cpu.freq.min_hz)), hz);
-    let maxima = text::grouped(pinned.iter().map(|cpu| (cpu.id, &cpu.freq.max_hz)), hz);
     let cpus = CpuList::new(pinned.iter().map(|cpu| cpu.id));
-    let draft = draft.saw(minima).saw(maxima);
+    let draft = draft.saw(limits(pinned));
     if pinned.iter().all(|cpu| pinned_hz(cpu).is_some()) {
         return draft
             .good(format!("{}: pinned, lowest equals highest frequency", text::cpus(&cpus)));
@@ -111,25 +97,6 @@ fn judge_pinned(draft: Draft, pinned: &[&Cpu]) -> Finding {
     draft
         .remedies([Remedy::Write { paths, value: "performance".into() }])
         .doubtful(format!("userspace on {}: a program sets the frequency", text::cpus(&cpus)))
-}
-
-fn hz(hz: &u64) -> String {
-    format!("{} MHz", hz / 1_000_000)
-}
-
-fn absent(draft: Draft, facts: &Facts) -> Finding {
-    if let Some(hypervisor) = guest(facts) {
-        return draft
-            .saw([Evidence::of(&facts.virt.hypervisor, |_| hypervisor.into())])
-            .remedies([Remedy::Manual { text: "set the host's governor to performance".into() }])
-            .unknown(format!("no cpufreq in this {hypervisor} guest: the host decides"));
-    }
-    if is_bare_metal(facts) && built_with(facts, "CPU_FREQ") == Some(false) {
-        return draft
-            .saw([option(facts, "CPU_FREQ")])
-            .not_applicable("this kernel changes no frequency: built without CONFIG_CPU_FREQ");
-    }
-    draft.unknown("no cpufreq is seen here: firmware may change the frequency all the same")
 }
 
 #[cfg(test)]

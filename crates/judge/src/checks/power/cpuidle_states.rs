@@ -3,19 +3,20 @@
 //! A C-state is not bad in itself: its exit latency is part of the latency, so it is held against
 //! the budget. Up to a quarter of the budget is good, up to the whole is doubtful, beyond is bad.
 //! Without a budget, up to 20 µs is good and anything deeper doubtful, as only the user knows.
-//! States that the per-CPU limit `pm_qos_resume_latency_us` forbids are not entered.
+//! States that the CPU's own limit or the machine's forbids are not entered (`idle.rs`); where the
+//! machine's cannot be read, a deep state is not certain to be.
 
 use rtproof_host::{Facts, facts::cpu::Cpu, facts::cpu::IdleState};
 
+use super::idle::{
+    enabled, forbids, good_ns, is_haltpoll, is_polling, limit_ns, own_limit_ns, show, wanted,
+};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{
     built_with, guest, is_bare_metal, option, rt_cpus, why_missing, without_cpu_folder,
 };
 use crate::checks::{Check, text};
-use crate::{Evidence, Finding, Intent, Remedy, Status, units};
-
-/// Exit latency that is good without a budget: deeper than C1E, shallower than C6 of x86.
-const NO_BUDGET_NS: u64 = 20_000;
+use crate::{Evidence, Finding, Intent, Remedy, units};
 
 pub(super) struct CpuidleStates;
 
@@ -38,13 +39,7 @@ impl Check for CpuidleStates {
     }
 
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let wanted = match intent.budget_ns {
-            Some(ns) => {
-                format!("exit latency at most {}, a quarter of the budget", units::ns(ns / 4))
-            }
-            None => format!("exit latency at most {}", units::ns(NO_BUDGET_NS)),
-        };
-        let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
+        let draft = Draft::of(self, wanted(intent)).cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
             return draft.no_rt_cpus(facts);
         }
@@ -60,10 +55,11 @@ impl Check for CpuidleStates {
         }
         let states = cpus.iter().map(|cpu| (cpu.id, &cpu.idle_states));
         let draft = draft.saw(text::grouped(states, |states| show(states)));
-        let mut deep: Vec<Deep<'_>> = cpus.iter().flat_map(|cpu| deep(cpu, intent)).collect();
+        let mut deep: Vec<Deep<'_>> =
+            cpus.iter().flat_map(|cpu| deep(facts, cpu, intent)).collect();
         deep.sort_by_key(|deep| std::cmp::Reverse(deep.state.exit_latency_ns));
         if let Some(worst) = deep.first() {
-            return judge_deep(draft, &deep, worst, intent);
+            return judge_deep(draft, facts, &deep, worst, intent);
         }
         let empty = |cpu: &&&Cpu| cpu.idle_states.value().is_none_or(Vec::is_empty);
         if let Some(blind) = cpus.iter().find(empty) {
@@ -87,25 +83,8 @@ struct Deep<'a> {
     state: &'a IdleState,
 }
 
-fn good_ns(intent: &Intent) -> u64 {
-    intent.budget_ns.map_or(NO_BUDGET_NS, |budget_ns| budget_ns / 4)
-}
-
-/// Exit latency that the CPU's own limit allows; `None`: any.
-fn limit_ns(cpu: &Cpu) -> Option<u64> {
-    match cpu.pm_qos_resume_latency_us.value()?.as_str() {
-        "n/a" => Some(0),
-        "0" => None,
-        us => us.parse::<u64>().ok().map(|us| us.saturating_mul(1_000)),
-    }
-}
-
-fn enabled(cpu: &Cpu) -> impl Iterator<Item = &IdleState> {
-    cpu.idle_states.value().into_iter().flatten().filter(|state| !state.disabled)
-}
-
-fn deep<'a>(cpu: &'a Cpu, intent: &Intent) -> Vec<Deep<'a>> {
-    let most_ns = limit_ns(cpu).unwrap_or(u64::MAX);
+fn deep<'a>(facts: &Facts, cpu: &'a Cpu, intent: &Intent) -> Vec<Deep<'a>> {
+    let most_ns = limit_ns(facts, cpu).unwrap_or(u64::MAX);
     let good_ns = good_ns(intent);
     enabled(cpu)
         .filter(|state| state.exit_latency_ns <= most_ns && state.exit_latency_ns > good_ns)
@@ -113,7 +92,13 @@ fn deep<'a>(cpu: &'a Cpu, intent: &Intent) -> Vec<Deep<'a>> {
         .collect()
 }
 
-fn judge_deep(draft: Draft, deep: &[Deep<'_>], worst: &Deep<'_>, intent: &Intent) -> Finding {
+fn judge_deep(
+    draft: Draft,
+    facts: &Facts,
+    deep: &[Deep<'_>],
+    worst: &Deep<'_>,
+    intent: &Intent,
+) -> Finding {
     let mut paths: Vec<(u32, u32)> = deep.iter().map(|d| (d.cpu, d.state.index)).collect();
     paths.sort_unstable();
     let cpus = rtproof_host::CpuList::new(paths.iter().map(|&(cpu, _)| cpu));
@@ -134,9 +119,15 @@ fn judge_deep(draft: Draft, deep: &[Deep<'_>], worst: &Deep<'_>, intent: &Intent
     match intent.budget_ns {
         None => draft.doubtful(format!("{summary}; no budget to hold it against")),
         Some(budget_ns) => {
-            let status = if exit_ns > budget_ns { Status::Bad } else { Status::Doubtful };
-            let budget = units::ns(budget_ns);
-            draft.status(status, format!("{summary}; the budget is {budget}"))
+            let summary = format!("{summary}; the budget is {}", units::ns(budget_ns));
+            let held = &facts.cpu_dma_latency_us;
+            match held.why_unknown() {
+                Some(why) if exit_ns > budget_ns => draft
+                    .read(held, |_| String::new())
+                    .doubtful(format!("{summary}; unless {} forbids it: {why}", held.path)),
+                None if exit_ns > budget_ns => draft.bad(summary),
+                _ => draft.doubtful(summary),
+            }
         }
     }
 }
@@ -147,16 +138,22 @@ fn judge_shallow(draft: Draft, facts: &Facts, cpus: &[&Cpu], intent: &Intent) ->
         .iter()
         .filter(|cpu| enabled(cpu).any(|state| state.exit_latency_ns > good_ns(intent)))
         .collect();
-    let limits = limited.iter().map(|cpu| (cpu.id, &cpu.pm_qos_resume_latency_us));
-    let draft = draft.saw(text::grouped(limits, String::clone));
+    let by_own = |cpu: &&&&Cpu| forbids(own_limit_ns(cpu), cpu, intent);
+    let own = limited.iter().filter(by_own);
+    let own: Vec<_> = own.map(|cpu| (cpu.id, &cpu.pm_qos_resume_latency_us)).collect();
+    let held = &facts.cpu_dma_latency_us;
+    let is_held = own.len() < limited.len();
+    let draft = draft.saw(text::grouped(own, String::clone)).saw(
+        is_held.then(|| Evidence::of(held, |us| us.map_or("none".into(), |us| format!("{us} µs")))),
+    );
     let driver = &facts.cpus.idle_driver;
-    if driver.value().is_some_and(|driver| driver == "haltpoll") {
+    if is_haltpoll(facts) {
         return draft
             .read(driver, String::clone)
             .doubtful("haltpoll: a guest's CPU may halt, and the host decides when it wakes up");
     }
     let entered = cpus.iter().flat_map(|cpu| {
-        let most_ns = limit_ns(cpu).unwrap_or(u64::MAX);
+        let most_ns = limit_ns(facts, cpu).unwrap_or(u64::MAX);
         enabled(cpu).filter(move |state| state.exit_latency_ns <= most_ns)
     });
     let summary = match entered.max_by_key(|state| state.exit_latency_ns) {
@@ -165,7 +162,11 @@ fn judge_shallow(draft: Draft, facts: &Facts, cpus: &[&Cpu], intent: &Intent) ->
         }
         None => "every idle state is disabled".into(),
     };
-    draft.good(format!("{summary}, on {}", text::cpus(&intent.rt_cpus)))
+    let while_held = match is_held {
+        true => format!(", while a program holds {} open", held.path),
+        false => String::new(),
+    };
+    draft.good(format!("{summary}, on {}{while_held}", text::cpus(&intent.rt_cpus)))
 }
 
 /// No idle states in /sys: the architecture's plain halt, or a host that decides.
@@ -188,24 +189,6 @@ fn no_states(draft: Draft, facts: &Facts) -> Finding {
         );
     }
     draft.unknown("no idle states are seen here: firmware or a driver may enter some all the same")
-}
-
-/// `idle=poll` is a parameter of x86 alone.
-fn is_polling(facts: &Facts) -> bool {
-    let is_x86 = matches!(facts.kernel.arch.value().map(String::as_str), Some("x86_64" | "i686"));
-    let idle = facts.kernel.cmdline.value().and_then(|line| line.last("idle"));
-    is_x86 && idle == Some(Some("poll"))
-}
-
-fn show(states: &[IdleState]) -> String {
-    let states: Vec<String> = states
-        .iter()
-        .map(|state| {
-            let off = if state.disabled { " disabled" } else { "" };
-            format!("{} {}{off}", state.name, units::ns(state.exit_latency_ns))
-        })
-        .collect();
-    if states.is_empty() { "no states".into() } else { text::first_few(&states, 10) }
 }
 
 #[cfg(test)]
@@ -259,6 +242,22 @@ mod tests {
         assert_eq!(finding.status, Good);
         assert!(finding.evidence.iter().any(|e| e.value == "n/a"));
         assert_eq!(limit("soon").status, Bad);
+    }
+
+    #[test]
+    fn a_limit_that_is_held_open_forbids_deep_states_and_one_that_is_refused_may() {
+        let mut facts = with_c6();
+        let path = facts.cpu_dma_latency_us.path.clone();
+        facts.cpu_dma_latency_us = Reading::known(path.clone(), Some(0));
+        let finding = judge(&facts, Some(100_000));
+        assert_eq!(finding.status, Good);
+        assert!(finding.summary.ends_with("holds /dev/cpu_dma_latency open"), "{finding:?}");
+        facts.cpu_dma_latency_us = Reading::known(path.clone(), Some(500));
+        assert_eq!(judge(&facts, Some(100_000)).status, Bad);
+        facts.cpu_dma_latency_us = Reading::denied(path, "EACCES");
+        let finding = judge(&facts, Some(100_000));
+        assert_eq!(finding.status, Doubtful);
+        assert!(finding.summary.ends_with("forbids it: refused: EACCES"), "{finding:?}");
     }
 
     #[test]

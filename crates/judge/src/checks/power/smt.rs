@@ -1,14 +1,16 @@
 //! Does anything share a core with a real-time CPU?
 //!
 //! Judged by the siblings of the real-time CPUs, not by the machine's switch alone: SMT may be on
-//! where it does no harm. A guest cannot see which of its CPUs share a core, so that it sees none
-//! proves nothing.
+//! where it does no harm. Whether the siblings are real-time CPUs too, or run ordinary work, is the
+//! question of `smt-sibling-isolation`; the profile says whether two threads a core are wanted.
+//! A guest cannot see which of its CPUs share a core, so that it sees none proves nothing.
 
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
 use crate::checks::draft::Draft;
 use crate::checks::machine::{guest, offline, rt_cpus, why_missing, without_cpu_folder};
 use crate::checks::{Check, text};
+use crate::profile::Choice;
 use crate::{Finding, Intent, Remedy};
 
 pub(super) struct Smt;
@@ -32,8 +34,19 @@ impl Check for Smt {
          part 2\"; Flatscher, \"Real-time Optimizations\""
     }
 
+    fn trade_off(&self) -> Option<&'static str> {
+        Some(
+            "SMT off halves the number of CPUs; hosts of containers keep it, and give both threads \
+             of a core to the same work",
+        )
+    }
+
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "no sibling online").cpus(&intent.rt_cpus);
+        let wanted = match intent.profile.choices.smt {
+            Choice::Off => "no sibling online",
+            Choice::On | Choice::Either => "known",
+        };
+        let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
             return draft.no_rt_cpus(facts);
         }
@@ -41,11 +54,12 @@ impl Check for Smt {
         if let Some(why) = without_cpu_folder(facts) {
             return draft.no_cpu_folder(facts, why);
         }
-        let mut shared: Vec<CpuList> = cpus.iter().filter_map(|cpu| shared(cpu)).collect();
+        let mut shared: Vec<CpuList> = cpus.iter().filter_map(|cpu| threads(cpu)).collect();
         // Siblings are mostly numbered apart: 0 and 2 on one core, 1 and 3 on the next.
         shared.sort_by(|one, other| one.iter().cmp(other.iter()));
         shared.dedup();
-        if !shared.is_empty() {
+        let is_wish = intent.profile.choices.smt == Choice::Off;
+        if !shared.is_empty() && (is_wish || missing.is_empty()) {
             let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
             let draft = draft.saw(text::grouped(siblings, CpuList::to_string));
             return judge_shared(draft, facts, intent, &shared);
@@ -84,7 +98,7 @@ impl Check for Smt {
 }
 
 /// The threads of a CPU's core, where it has more than one.
-fn shared(cpu: &Cpu) -> Option<CpuList> {
+pub(super) fn threads(cpu: &Cpu) -> Option<CpuList> {
     let threads = cpu.siblings.value()?.union(&CpuList::new([cpu.id]));
     (threads.len() > 1).then_some(threads)
 }
@@ -131,13 +145,17 @@ fn judge_shared(draft: Draft, facts: &Facts, intent: &Intent, shared: &[CpuList]
     let cores = shared.iter().map(with).filter(|(is_foreign, _)| *is_foreign != foreign.is_empty());
     let cores: Vec<String> = cores.map(|(_, text)| text).collect();
     let cores = text::first_few(&cores, 4);
-    if foreign.is_empty() {
-        return draft.doubtful(format!("real-time CPUs share cores with each other: {cores}"));
+    let with = if foreign.is_empty() { "each other" } else { "others" };
+    let summary = format!("real-time CPUs share cores with {with}: {cores}");
+    if intent.profile.choices.smt == Choice::Off {
+        draft.doubtful(summary)
+    } else {
+        draft.good(summary)
     }
-    draft.bad(format!("real-time CPUs share cores with others: {cores}"))
 }
 
-fn remedies(facts: &Facts, foreign: &CpuList) -> Vec<Remedy> {
+/// Turning SMT off, or the CPUs that share a core.
+pub(super) fn remedies(facts: &Facts, foreign: &CpuList) -> Vec<Remedy> {
     let control = &facts.cpus.smt_control;
     let mut remedies = Vec::new();
     if control.value().is_some_and(|control| control == "on") {
@@ -160,7 +178,7 @@ fn remedies(facts: &Facts, foreign: &CpuList) -> Vec<Remedy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
     use crate::checks::testing::{cpus, good, intent, set_guest, set_without_sys};
     use rtproof_host::Reading;
 
@@ -176,9 +194,9 @@ mod tests {
     }
 
     #[test]
-    fn a_housekeeping_sibling_is_bad() {
+    fn a_housekeeping_sibling_is_doubtful_here_and_bad_in_smt_sibling_isolation() {
         let finding = Smt.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent());
-        assert_eq!(finding.status, Bad);
+        assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "real-time CPUs share cores with others: 2 with 0, 3 with 1");
         assert_eq!(finding.remedies[1], Remedy::Boot { parameter: "nosmt".into() });
         let path = "/sys/devices/system/cpu/cpu1/online".to_owned();
@@ -190,6 +208,15 @@ mod tests {
         let finding = Smt.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "real-time CPUs share cores with each other: 2 with 3");
+    }
+
+    #[test]
+    fn a_profile_may_take_two_threads_a_core() {
+        let profile = crate::Profile::of(crate::profile::Kind::ContainerHost);
+        let finding =
+            Smt.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &Intent { profile, ..intent() });
+        assert_eq!(finding.status, Good);
+        assert!(finding.remedies.is_empty());
     }
 
     #[test]
