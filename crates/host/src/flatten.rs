@@ -128,6 +128,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("irqs.*.actions", Class::Hardware),
     ("irqs.*.chip", Class::Hardware),
     ("limits", Class::Process),
+    ("rights", Class::Process),
     ("memory.swaps.*.used_bytes", Class::Volatile),
     ("memory.available_bytes", Class::Volatile),
     ("virt.steal_ticks", Class::Volatile),
@@ -155,6 +156,7 @@ impl Facts {
         special::irqbalance(&self.irqs.irqbalance, &mut rows);
         special::settings(&self.settings, &mut rows);
         special::units(&self.units, &mut rows);
+        special::limit_lines(&self.rights.limit_lines, &mut rows);
         let Ok(Value::Object(mut facts)) = serde_json::to_value(self) else {
             // Facts are plain structs with text keys: serialising them cannot fail.
             return rows;
@@ -162,9 +164,12 @@ impl Facts {
         for subject in ["rt_tasks", "settings", "units"] {
             facts.remove(subject);
         }
-        for (subject, field) in
-            [("kernel", "config"), ("kernel", "cmdline"), ("irqs", "irqbalance")]
-        {
+        for (subject, field) in [
+            ("kernel", "config"),
+            ("kernel", "cmdline"),
+            ("irqs", "irqbalance"),
+            ("rights", "limit_lines"),
+        ] {
             if let Some(Value::Object(subject)) = facts.get_mut(subject) {
                 subject.remove(field);
             }

@@ -11,6 +11,7 @@ pub mod irq;
 pub mod kernel;
 pub mod limits;
 pub mod memory;
+pub mod rights;
 pub mod sched;
 pub mod settings;
 pub mod tasks;
@@ -43,6 +44,9 @@ pub struct Facts {
     pub irqs: irq::Irqs,
     /// Limits as they apply to this process.
     pub limits: limits::Limits,
+    /// What the limits files grant, who reads them, and whether a right counts here.
+    #[serde(default)]
+    pub rights: rights::Rights,
     /// Swap and transparent huge pages.
     pub memory: memory::Memory,
     /// Hypervisor, container, steal time.
@@ -80,6 +84,7 @@ impl Facts {
             rt_tasks: scan.rt_tasks,
             irqs,
             limits: limits::Limits::read(root),
+            rights: rights::Rights::read(root),
             memory: memory::Memory::read(root, &meminfo),
             virt: virt::Virt::read(root, &cpuinfo),
             settings: settings::read(root),
