@@ -42,7 +42,6 @@ impl Check for ChrtCapability {
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let draft = Draft::of(self, "no foreign user namespace, no seccomp filter");
         let (namespace, seccomp) = (&facts.rights.initial_user_namespace, &facts.rights.seccomp);
-        let (cap, limit) = (&facts.limits.cap_sys_nice, &facts.limits.rtprio);
         let draft = draft
             .read(namespace, |is_initial| match is_initial {
                 true => "the first user namespace".into(),
@@ -55,40 +54,49 @@ impl Check for ChrtCapability {
                 Some(_) => draft.blind(seccomp),
             };
         };
-        if !is_initial {
-            let draft = draft
-                .read(limit, |limit| match limit.soft {
-                    None => "rtprio unlimited".into(),
-                    Some(most) => format!("rtprio {most}"),
-                })
-                .remedies([Remedy::Manual {
-                    text: "start it outside the user namespace (a rootful container with \
-                           --cap-add SYS_NICE), or raise the rtprio limit of who starts it"
-                        .into(),
-                }]);
-            let Some(found) = limit.value() else {
-                return draft.blind(limit);
-            };
-            let is_enough = found.soft.is_none_or(|most| most >= u64::from(intent.priority));
-            if !is_enough {
-                let summary = "in a user namespace CAP_SYS_NICE does not count, and the rtprio \
-                               limit is lower than your priority";
-                return match cap.value() {
-                    Some(true) => draft.read(cap, |_| "CAP_SYS_NICE".into()).bad(summary),
-                    _ => draft.doubtful(summary),
-                };
-            }
-            if mode == 0 {
-                return draft.good("in a user namespace, where the rtprio limit alone counts");
-            }
-        }
+        let draft = match is_initial {
+            true => draft,
+            false => match foreign(draft, facts, intent) {
+                Ok(draft) => draft,
+                Err(finding) => return *finding,
+            },
+        };
         if mode != 0 {
             return draft
                 .remedies([Remedy::Command { command: "rtproof check --prove priority".into() }])
                 .doubtful("a seccomp filter is in force: it may refuse sched_setscheduler");
         }
-        draft.good("the first user namespace, no seccomp filter")
+        draft.good(match is_initial {
+            true => "the first user namespace, no seccomp filter",
+            false => "in a user namespace, where the rtprio limit alone counts, and it is enough",
+        })
     }
+}
+
+/// In another user namespace the rtprio limit has to be enough.
+fn foreign(draft: Draft, facts: &Facts, intent: &Intent) -> Result<Draft, Box<Finding>> {
+    let (cap, limit) = (&facts.limits.cap_sys_nice, &facts.limits.rtprio);
+    let draft = draft.read(limit, |limit| match limit.soft {
+        None => "rtprio unlimited".into(),
+        Some(most) => format!("rtprio {most}"),
+    });
+    let Some(found) = limit.value() else {
+        return Err(Box::new(draft.blind(limit)));
+    };
+    if found.soft.is_none_or(|most| most >= u64::from(intent.priority)) {
+        return Ok(draft);
+    }
+    let draft = draft.remedies([Remedy::Manual {
+        text: "start it outside the user namespace (a rootful container with --cap-add SYS_NICE), \
+               or raise the rtprio limit of who starts it"
+            .into(),
+    }]);
+    let summary = "in a user namespace CAP_SYS_NICE does not count, and the rtprio limit is lower \
+                   than your priority";
+    Err(Box::new(match cap.value() {
+        Some(true) => draft.read(cap, |_| "CAP_SYS_NICE".into()).bad(summary),
+        _ => draft.doubtful(summary),
+    }))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const STALLD_UNIT: &str = "stalld.service";
 
 /// State of a unit as far as it can be told.
 enum State<'a> {
-    Running(Draft, &'a Unit),
+    Running(Draft),
     Stopped(Draft, &'a Unit),
     Missing(Draft),
     Settled(Finding),
@@ -42,7 +42,7 @@ fn state<'a>(draft: Draft, facts: &'a Facts, name: &str) -> State<'a> {
     }]);
     match unit {
         None => State::Missing(draft),
-        Some(unit) if unit.running == Some(true) => State::Running(draft, unit),
+        Some(unit) if unit.running == Some(true) => State::Running(draft),
         Some(unit) if unit.running == Some(false) => State::Stopped(draft, unit),
         Some(_) => State::Settled(
             draft.unknown(format!("{name} is installed; whether it runs cannot be told")),
@@ -103,17 +103,15 @@ impl Check for Rtkit {
             State::Stopped(draft, _) => {
                 draft.good("not running; it starts when a program asks for a priority")
             }
-            State::Running(draft, _) if is_audio => {
+            State::Running(draft) if is_audio => {
                 draft.good("running: sound servers may get their priority from it")
             }
-            State::Running(draft, _) if intent.priority > RTKIT_PRIORITY_MAX => {
-                draft.good(format!(
-                    "running; what it grants by default is at most {RTKIT_PRIORITY_MAX}, below \
+            State::Running(draft) if intent.priority > RTKIT_PRIORITY_MAX => draft.good(format!(
+                "running; what it grants by default is at most {RTKIT_PRIORITY_MAX}, below \
                      your FIFO {}",
-                    intent.priority
-                ))
-            }
-            State::Running(draft, _) => draft.remedies([stop(RTKIT_UNIT)]).doubtful(format!(
+                intent.priority
+            )),
+            State::Running(draft) => draft.remedies([stop(RTKIT_UNIT)]).doubtful(format!(
                 "running: programs of the desktop may get up to {RTKIT_PRIORITY_MAX}, not below \
                  your {}",
                 intent.priority
@@ -166,10 +164,10 @@ impl Check for Stalld {
                 .remedies([stop(STALLD_UNIT)])
                 .doubtful("not running now, but enabled: it starts at the next boot"),
             State::Stopped(draft, _) => draft.good("not running"),
-            State::Running(draft, _) if owns_cpus => {
+            State::Running(draft) if owns_cpus => {
                 draft.good("running: starved tasks get 20 µs of each second unless told otherwise")
             }
-            State::Running(draft, _) => draft
+            State::Running(draft) => draft
                 .remedies([stop(STALLD_UNIT)])
                 .doubtful("running: it runs starved tasks in front of the application"),
         }

@@ -37,10 +37,7 @@ impl Check for ExtServer {
     }
 
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "no time taken").cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
+        let draft = Draft::of(self, "no time taken");
         let reading = &facts.sched.ext_server;
         let setting = facts.settings.get("sched-ext").and_then(|setting| setting.values.first());
         let state = setting.map(|value| &value.reading);
@@ -63,6 +60,10 @@ impl Check for ExtServer {
             Some(state) => draft.read(state, String::clone),
             None => draft,
         };
+        if intent.rt_cpus.is_empty() {
+            return draft.no_rt_cpus(facts);
+        }
+        let draft = draft.cpus(&intent.rt_cpus);
         if let Some(found) = reading.value() {
             let names = ("ext server", "a task of the BPF scheduler");
             return servers::judge(draft, reading, found, intent, names, "");

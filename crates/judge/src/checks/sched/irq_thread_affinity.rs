@@ -34,7 +34,7 @@ impl Check for IrqThreadAffinity {
         let draft = Draft::of(self, "each where its interrupt goes").cpus(&intent.rt_cpus);
         let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
             Ok(found) => found,
-            Err(finding) => return finding,
+            Err(finding) => return *finding,
         };
         let cpus = text::cpus(&intent.rt_cpus);
         let threads = named(&tasks, IRQ_THREADS);
@@ -77,10 +77,13 @@ impl Check for IrqThreadAffinity {
         if let Some((_, blind)) = targets.iter().find(|(_, reading)| reading.value().is_none()) {
             return draft.blind(blind);
         }
-        draft.good(format!(
-            "{} on {cpus}, each where its interrupt goes",
-            text::count(pairs.len(), "interrupt thread")
-        ))
+        draft.good(match pairs.len() {
+            0 => format!("the interrupt threads on {cpus} have had no work"),
+            number => format!(
+                "{} on {cpus}, each where its interrupt goes",
+                text::count(number, "interrupt thread")
+            ),
+        })
     }
 }
 

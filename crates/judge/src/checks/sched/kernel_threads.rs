@@ -49,7 +49,7 @@ impl Check for IrqThreadPrio {
         let draft = Draft::of(self, format!("none above {}", own(intent))).cpus(&intent.rt_cpus);
         let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
             Ok(found) => found,
-            Err(finding) => return finding,
+            Err(finding) => return *finding,
         };
         let threads = named(&tasks, IRQ_THREADS);
         let ahead: Vec<&RtTask> =
@@ -119,7 +119,7 @@ impl Check for SoftirqPrio {
         let draft = Draft::of(self, format!("below {}", own(intent))).cpus(&intent.rt_cpus);
         let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
             Ok(found) => found,
-            Err(finding) => return finding,
+            Err(finding) => return *finding,
         };
         let threads = named(&tasks, SOFTIRQ_THREADS);
         let ahead: Vec<&RtTask> =
@@ -182,7 +182,7 @@ impl Check for RcuKthreadPrio {
         let draft = Draft::of(self, format!("below {}", own(intent))).cpus(&intent.rt_cpus);
         let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
             Ok(found) => found,
-            Err(finding) => return finding,
+            Err(finding) => return *finding,
         };
         let reading = super::value(facts, &knobs::sched::RCU_KTHREAD_PRIO);
         let draft = draft.read(&reading, String::clone);

@@ -228,6 +228,10 @@ fn amount(value: &str) -> u64 {
     }
 }
 
+fn members_text(members: u32) -> String {
+    text::count(members as usize, "member")
+}
+
 pub(super) struct LimitsGroups;
 
 impl Check for LimitsGroups {
@@ -271,7 +275,7 @@ impl Check for LimitsGroups {
         let groups = &facts.rights.groups;
         let draft = draft.read(groups, |groups| {
             let one = |group: &rtproof_host::facts::rights::Group| match group.members {
-                Some(members) => format!("{}: {}", group.name, text::count(members, "member")),
+                Some(members) => format!("{}: {}", group.name, members_text(members)),
                 None => format!("{}: not there", group.name),
             };
             match groups.is_empty() {

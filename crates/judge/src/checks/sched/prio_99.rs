@@ -74,7 +74,10 @@ impl Check for Prio99 {
             return draft.doubtful("your FIFO 99 is above every thread of the kernel");
         }
         let user = tasks.iter().filter(|task| !task.kernel_thread).count();
-        draft.good(format!("none of {} is at 99", text::count(user, "real-time user task")))
+        draft.good(match user {
+            0 => "no user task is real-time".into(),
+            _ => format!("none at 99 of {}", text::count(user, "real-time user task")),
+        })
     }
 }
 

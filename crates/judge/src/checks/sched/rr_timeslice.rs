@@ -42,7 +42,7 @@ impl Check for SchedRrTimeslice {
         let draft = Draft::of(self, "no two tasks that take turns").cpus(&intent.rt_cpus);
         let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
             Ok(found) => found,
-            Err(finding) => return finding,
+            Err(finding) => return *finding,
         };
         let reading = super::value(facts, &knobs::sched::RR_TIMESLICE);
         let draft = draft.read(&reading, |ms| format!("{ms} ms"));

@@ -47,20 +47,20 @@ pub(super) fn on_rt_cpus<'a>(
     draft: Draft,
     facts: &'a Facts,
     intent: &Intent,
-) -> Result<(Draft, Vec<&'a RtTask>), Finding> {
+) -> Result<(Draft, Vec<&'a RtTask>), Box<Finding>> {
     if intent.rt_cpus.is_empty() {
-        return Err(draft.no_rt_cpus(facts));
+        return Err(Box::new(draft.no_rt_cpus(facts)));
     }
     let draft = draft.read(&facts.rt_tasks, |tasks| count(tasks));
     let Some(tasks) = facts.rt_tasks.value() else {
-        return Err(draft.blind(&facts.rt_tasks));
+        return Err(Box::new(draft.blind(&facts.rt_tasks)));
     };
     if !tasks.iter().any(|task| task.kernel_thread) {
-        return Err(draft.unknown(HIDDEN));
+        return Err(Box::new(draft.unknown(HIDDEN)));
     }
     let (_, missing) = machine::rt_cpus(facts, intent);
     if !missing.is_empty() {
-        return Err(draft.unknown(machine::why_missing(facts, &missing)));
+        return Err(Box::new(draft.unknown(machine::why_missing(facts, &missing))));
     }
     Ok((draft, tasks.iter().filter(|task| concerns(task, intent)).collect()))
 }

@@ -50,7 +50,6 @@ impl Check for WatchdogDaemon {
         if let Limit::Some(evidence, what) = &limit {
             return draft.saw([evidence.clone()]).good(format!("not needed: {what}"));
         }
-        let draft = draft.saw(limit.evidence());
         let empty = Setting { values: Vec::new(), lacking: None };
         let setting = facts.settings.get(knobs::sched::WATCHDOG_STATE.id).unwrap_or(&empty);
         let devices: Vec<_> = setting.values.iter().collect();
@@ -62,6 +61,7 @@ impl Check for WatchdogDaemon {
         if is("active") {
             return draft.good("a watchdog is armed");
         }
+        let draft = draft.saw([limit.evidence().clone()]);
         if let Limit::Unknown(_, why) = limit {
             return draft.unknown(format!("no watchdog is armed, and {why}"));
         }
@@ -100,11 +100,9 @@ enum Limit {
 }
 
 impl Limit {
-    fn evidence(&self) -> Option<Evidence> {
+    const fn evidence(&self) -> &Evidence {
         match self {
-            Self::Some(evidence, _) | Self::None(evidence) | Self::Unknown(evidence, _) => {
-                Some(evidence.clone())
-            }
+            Self::Some(evidence, _) | Self::None(evidence) | Self::Unknown(evidence, _) => evidence,
         }
     }
 }
