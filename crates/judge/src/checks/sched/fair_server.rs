@@ -12,6 +12,7 @@ use super::servers;
 use crate::checks::Check;
 use crate::checks::draft::Draft;
 use crate::checks::machine::since;
+use crate::profile::Choice;
 use crate::{Finding, Impact, Intent};
 
 pub(super) struct FairServer;
@@ -47,7 +48,11 @@ impl Check for FairServer {
     }
 
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "no time taken").cpus(&intent.rt_cpus);
+        let wanted = match intent.profile.choices.rt_throttling {
+            Choice::On => "on, below half of the time",
+            Choice::Off | Choice::Either => "no time taken",
+        };
+        let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
         if intent.rt_cpus.is_empty() {
             return draft.no_rt_cpus(facts);
         }
@@ -125,6 +130,16 @@ mod tests {
         assert_eq!(finding.status, Good);
         assert_eq!(finding.summary, "the fair server is off on CPUs 2-3");
         assert_eq!(judge(&good_stock()).status, NotApplicable);
+    }
+
+    #[test]
+    fn a_profile_may_want_the_limit() {
+        let profile = crate::Profile::of(crate::profile::Kind::Audio);
+        let audio = Intent { profile, ..intent() };
+        let judge = |facts: &Facts| FairServer.judge(facts, &audio).status;
+        assert_eq!(judge(&with_server(50_000_000)), Good);
+        assert_eq!(judge(&with_server(500_000_000)), Bad);
+        assert_eq!(judge(&good()), Doubtful);
     }
 
     #[test]

@@ -25,8 +25,6 @@ mod rules;
 mod servers;
 mod tasks;
 mod watchdog_daemon;
-#[cfg(test)]
-mod zz_show;
 
 /// The section.
 pub(super) const SECTION: Section = Section {

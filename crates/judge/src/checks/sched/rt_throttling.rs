@@ -9,11 +9,12 @@
 
 use rtproof_host::Facts;
 
-use super::servers::taken;
+use super::servers::{RUNAWAY, limited};
 use crate::checks::Check;
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option, since};
-use crate::{Evidence, Finding, Impact, Intent, Remedy, units};
+use crate::profile::Choice;
+use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, units};
 
 pub(super) struct RtThrottling;
 
@@ -48,16 +49,33 @@ impl Check for RtThrottling {
         Impact::Milliseconds
     }
 
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "no time taken");
+    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
+        let choice = intent.profile.choices.rt_throttling;
+        let draft = Draft::of(
+            self,
+            match choice {
+                Choice::On => "a limit, below half of the time",
+                Choice::Off | Choice::Either => "no time taken",
+            },
+        );
         let (version, runtime) = (&facts.kernel.version, &facts.sched.rt_runtime_us);
         let show = |(major, minor): &(u32, u32)| format!("{major}.{minor}");
         match (since(facts, (6, 12)), has_groups(facts)) {
-            (Some(false), _) => judge_throttling(draft.read(version, show), facts, ""),
-            _ if runtime.value() == Some(&-1) => judge_throttling(draft, facts, ""),
+            (Some(false), _) => judge_throttling(draft.read(version, show), facts, choice, ""),
+            _ if runtime.value() == Some(&-1) && choice != Choice::On => {
+                draft.read(runtime, i64::to_string).good(format!(
+                    "RT throttling is off; from 6.12 that does not stop the fair server{}",
+                    group_caveat(facts)
+                ))
+            }
             (Some(true), Some(true)) => {
                 let draft = draft.saw([option(facts, "RT_GROUP_SCHED")]);
-                judge_throttling(draft, facts, "CONFIG_RT_GROUP_SCHED keeps RT throttling: ")
+                judge_throttling(
+                    draft,
+                    facts,
+                    choice,
+                    "CONFIG_RT_GROUP_SCHED keeps RT throttling: ",
+                )
             }
             (Some(true), Some(false)) => draft
                 .read(version, show)
@@ -78,21 +96,26 @@ impl Check for RtThrottling {
 }
 
 /// RT throttling is in force; `because` opens the summary where that needs a reason.
-fn judge_throttling(draft: Draft, facts: &Facts, because: &str) -> Finding {
+fn judge_throttling(draft: Draft, facts: &Facts, choice: Choice, because: &str) -> Finding {
     let (runtime, period) = (&facts.sched.rt_runtime_us, &facts.sched.rt_period_us);
     let draft = draft.read(runtime, i64::to_string);
     let Some(&runtime_us) = runtime.value() else {
         return draft.blind(runtime);
     };
+    let unlimited = |draft: Draft, summary: String| match choice {
+        Choice::On => draft.doubtful(format!("{summary}: {RUNAWAY}")),
+        Choice::Off | Choice::Either => draft.good(summary),
+    };
     if runtime_us < 0 {
-        return draft.good(format!("{because}no limit on real-time tasks{}", group_caveat(facts)));
+        let caveat = group_caveat(facts);
+        return unlimited(draft, format!("{because}no limit on real-time tasks{caveat}"));
     }
     let draft = draft.read(period, i64::to_string);
     let Some(&period_us) = period.value() else {
         return draft.blind(period);
     };
     if runtime_us >= period_us {
-        return draft.good(format!("{because}real-time tasks may use the whole period"));
+        return unlimited(draft, format!("{because}real-time tasks may use the whole period"));
     }
     let ns = |us: i64| u64::try_from(us).unwrap_or(0).saturating_mul(1_000);
     let (runtime_ns, period_ns) = (ns(runtime_us), ns(period_us));
@@ -102,6 +125,10 @@ fn judge_throttling(draft: Draft, facts: &Facts, because: &str) -> Finding {
         units::ns(period_ns),
         units::ns(runtime_ns),
     );
+    let status = limited(period_ns - runtime_ns, period_ns, choice);
+    if status == Status::Good {
+        return draft.good(summary);
+    }
     let remedies = [
         Remedy::Write { paths: vec![runtime.path.clone()], value: "-1".into() },
         Remedy::File {
@@ -109,22 +136,31 @@ fn judge_throttling(draft: Draft, facts: &Facts, because: &str) -> Finding {
             line: "kernel.sched_rt_runtime_us = -1".into(),
         },
     ];
-    draft.remedies(remedies).status(taken(period_ns - runtime_ns, period_ns), summary)
+    draft.remedies(remedies).status(status, summary)
 }
 
-/// Whether real-time group scheduling is in force (`rt_group_sched=0` turns it off from 6.16).
-fn has_groups(facts: &Facts) -> Option<bool> {
+/// Whether real-time group scheduling is in force: from 6.16 `rt_group_sched=` turns it on or off,
+/// and CONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED says which it is without.
+pub(super) fn has_groups(facts: &Facts) -> Option<bool> {
     if !built_with(facts, "RT_GROUP_SCHED")? {
         return Some(false);
     }
-    let is_off = facts.kernel.cmdline.value()?.last("rt_group_sched") == Some(Some("0"));
+    let is_off = match facts.kernel.cmdline.value()?.last("rt_group_sched") {
+        Some(value) => value == Some("0"),
+        None => built_with(facts, "RT_GROUP_SCHED_DEFAULT_DISABLED")?,
+    };
     if is_off { since(facts, (6, 16)).map(|knows_it| !knows_it) } else { Some(true) }
 }
 
 /// What turned real-time groups off in a kernel that has them.
 fn groups_off(facts: &Facts) -> Option<Evidence> {
     let is_built_in = built_with(facts, "RT_GROUP_SCHED") == Some(true);
-    is_built_in.then(|| Evidence::of(&facts.kernel.cmdline, |_| "rt_group_sched=0".into()))
+    is_built_in.then(|| {
+        Evidence::of(&facts.kernel.cmdline, |line| match line.last("rt_group_sched") {
+            Some(_) => "rt_group_sched=0".into(),
+            None => "no rt_group_sched=1".into(),
+        })
+    })
 }
 
 fn group_caveat(facts: &Facts) -> &'static str {
@@ -184,6 +220,17 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_may_want_the_limit() {
+        let profile = crate::Profile::of(crate::profile::Kind::Audio);
+        let audio = Intent { profile, ..intent() };
+        let judge = |facts: &Facts| RtThrottling.judge(facts, &audio).status;
+        assert_eq!(judge(&with_runtime(good_stock(), 950_000)), Good);
+        assert_eq!(judge(&with_runtime(good_stock(), 500_000)), Bad);
+        assert_eq!(judge(&good_stock()), Doubtful);
+        assert_eq!(judge(&good()), NotApplicable);
+    }
+
+    #[test]
     fn group_scheduling_keeps_the_old_limit() {
         let mut facts = with_runtime(good(), 950_000);
         set_config(&mut facts, "RT_GROUP_SCHED", Some("y"));
@@ -194,6 +241,10 @@ mod tests {
         set_cmdline(&mut facts, "rt_group_sched=0");
         assert_eq!(judge(&facts).status, Doubtful, "6.12 does not know rt_group_sched");
         facts.kernel.version = Reading::known("/proc/sys/kernel/osrelease", (6, 16));
+        assert_eq!(judge(&facts).status, NotApplicable);
+        set_cmdline(&mut facts, "quiet");
+        assert_eq!(judge(&facts).status, Doubtful);
+        set_config(&mut facts, "RT_GROUP_SCHED_DEFAULT_DISABLED", Some("y"));
         assert_eq!(judge(&facts).status, NotApplicable);
     }
 }

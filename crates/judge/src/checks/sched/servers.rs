@@ -5,9 +5,23 @@ use rtproof_host::{CpuList, Facts, Reading, facts::sched::FairServer};
 use crate::checks::draft::Draft;
 use crate::checks::machine::without_cpu_folder;
 use crate::checks::text;
+use crate::profile::Choice;
 use crate::{Finding, Intent, Remedy, Status, units};
 
-/// Judges the servers of the real-time CPUs: off is good.
+/// What a check says of a limit that is off, where the profile wants one.
+pub(super) const RUNAWAY: &str = "a real-time task that never sleeps locks its CPU up";
+
+/// Status where something limits real-time tasks: bad where it leaves them half of the time or
+/// less, else what the profile wants.
+pub(super) fn limited(taken_ns: u64, period_ns: u64, choice: Choice) -> Status {
+    match choice {
+        _ if taken_ns >= period_ns - taken_ns.min(period_ns) => Status::Bad,
+        Choice::Off => Status::Doubtful,
+        Choice::On | Choice::Either => Status::Good,
+    }
+}
+
+/// Judges the servers of the real-time CPUs: off is good, unless the profile wants a limit.
 pub(super) fn judge(
     draft: Draft,
     reading: &Reading<Vec<FairServer>>,
@@ -27,7 +41,11 @@ pub(super) fn judge(
         if !missing.is_empty() {
             return draft.unknown(format!("{}: no {name} listed", text::cpus(&missing)));
         }
-        return draft.good(format!("the {name} is off on {}", text::cpus(&intent.rt_cpus)));
+        let summary = format!("the {name} is off on {}", text::cpus(&intent.rt_cpus));
+        return match intent.profile.choices.rt_throttling {
+            Choice::On => draft.doubtful(format!("{summary}: {RUNAWAY}")),
+            Choice::Off | Choice::Either => draft.good(summary),
+        };
     };
     let cpus = CpuList::new(on.iter().map(|server| server.cpu));
     let summary = format!(
@@ -38,9 +56,13 @@ pub(super) fn judge(
         text::cpus(&cpus),
     );
     let paths = cpus.iter().map(|cpu| format!("{}/cpu{cpu}/runtime", reading.path)).collect();
-    draft
-        .remedies([Remedy::Write { paths, value: "0".into() }])
-        .status(taken(worst.runtime_ns, worst.period_ns), summary)
+    let choice = intent.profile.choices.rt_throttling;
+    match limited(worst.runtime_ns, worst.period_ns, choice) {
+        Status::Good => draft.good(summary),
+        status => {
+            draft.remedies([Remedy::Write { paths, value: "0".into() }]).status(status, summary)
+        }
+    }
 }
 
 /// How debugfs can be read, where it could not.
@@ -56,11 +78,6 @@ pub(super) fn readable(facts: &Facts) -> Remedy {
         _ => "as root, with debugfs mounted: mount -t debugfs debugfs /sys/kernel/debug",
     };
     Remedy::Manual { text: text.into() }
-}
-
-/// Bad where it leaves real-time tasks half of the time or less.
-pub(super) fn taken(taken_ns: u64, period_ns: u64) -> Status {
-    if taken_ns >= period_ns - taken_ns.min(period_ns) { Status::Bad } else { Status::Doubtful }
 }
 
 pub(super) fn show(servers: &[FairServer]) -> String {

@@ -5,8 +5,9 @@
 
 use rtproof_host::{Facts, Knob, facts::settings::Setting, knobs};
 
+use super::rt_throttling::has_groups;
 use crate::checks::draft::Draft;
-use crate::checks::machine::since;
+use crate::checks::machine::{option, since};
 use crate::checks::rule::grouped;
 use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
@@ -47,8 +48,8 @@ impl Check for WatchdogDaemon {
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let draft = Draft::of(self, "armed, or real-time tasks limited");
         let limit = limited(facts, intent);
-        if let Limit::Some(evidence, what) = &limit {
-            return draft.saw([evidence.clone()]).good(format!("not needed: {what}"));
+        if let Limit::Some(evidence, what) = limit {
+            return draft.saw(evidence).good(format!("not needed: {what}"));
         }
         let empty = Setting { values: Vec::new(), lacking: None };
         let setting = facts.settings.get(knobs::sched::WATCHDOG_STATE.id).unwrap_or(&empty);
@@ -61,9 +62,9 @@ impl Check for WatchdogDaemon {
         if is("active") {
             return draft.good("a watchdog is armed");
         }
-        let draft = draft.saw([limit.evidence().clone()]);
+        let draft = draft.saw(limit.evidence().iter().cloned());
         if let Limit::Unknown(_, why) = limit {
-            return draft.unknown(format!("no watchdog is armed, and {why}"));
+            return draft.unknown(format!("no watchdog is seen to be armed, and {why}"));
         }
         let draft = draft.remedies([Remedy::File {
             path: "/etc/systemd/system.conf.d/watchdog.conf".into(),
@@ -92,7 +93,7 @@ impl Check for WatchdogDaemon {
 /// Whether something limits real-time tasks on the real-time CPUs.
 enum Limit {
     /// What does, and where that is read.
-    Some(Evidence, &'static str),
+    Some(Vec<Evidence>, &'static str),
     /// Nothing does.
     None(Evidence),
     /// Cannot be told.
@@ -100,29 +101,48 @@ enum Limit {
 }
 
 impl Limit {
-    const fn evidence(&self) -> &Evidence {
+    const fn evidence(&self) -> &[Evidence] {
         match self {
-            Self::Some(evidence, _) | Self::None(evidence) | Self::Unknown(evidence, _) => evidence,
+            Self::Some(evidence, _) => evidence.as_slice(),
+            Self::None(evidence) | Self::Unknown(evidence, _) => std::slice::from_ref(evidence),
         }
     }
 }
 
 fn limited(facts: &Facts, intent: &Intent) -> Limit {
     let (servers, runtime) = (&facts.sched.fair_server, &facts.sched.rt_runtime_us);
+    let period = facts.sched.rt_period_us.value();
+    let is_limit = runtime
+        .value()
+        .zip(period)
+        .is_some_and(|(&runtime_us, &period_us)| (0..period_us).contains(&runtime_us));
+    if is_limit && has_groups(facts) == Some(true) {
+        let evidence = vec![
+            option(facts, "RT_GROUP_SCHED"),
+            Evidence::of(&facts.kernel.cmdline, |_| "rt_group_sched= leaves it on".into()),
+            Evidence::of(runtime, i64::to_string),
+            Evidence::of(&facts.sched.rt_period_us, i64::to_string),
+        ];
+        return Limit::Some(evidence, "RT throttling stops real-time tasks");
+    }
     if let Some(found) = servers.value() {
         let evidence = Evidence::of(servers, |found| super::servers::show(found));
         let of_rt = found.iter().filter(|server| intent.rt_cpus.contains(server.cpu));
         let mut of_rt = of_rt.peekable();
         return match of_rt.peek().is_some() && of_rt.all(|server| server.runtime_ns > 0) {
-            true => Limit::Some(evidence, "the fair server runs ordinary tasks"),
+            true => Limit::Some(vec![evidence], "the fair server runs ordinary tasks"),
             false => Limit::None(evidence),
         };
     }
     let is_older = since(facts, (6, 12));
     let evidence = Evidence::of(runtime, i64::to_string);
     match (is_older, runtime.value()) {
-        (Some(false), Some(-1)) => Limit::None(evidence),
-        (Some(false), Some(_)) => Limit::Some(evidence, "RT throttling stops real-time tasks"),
+        (Some(false), Some(&us)) if us < 0 || period.is_some_and(|&period_us| us >= period_us) => {
+            Limit::None(evidence)
+        }
+        (Some(false), Some(_)) => {
+            Limit::Some(vec![evidence], "RT throttling stops real-time tasks")
+        }
         (Some(true), _) => Limit::Unknown(
             Evidence::of(servers, |found| super::servers::show(found)),
             "whether the fair server limits real-time tasks cannot be told",
@@ -135,7 +155,7 @@ fn limited(facts: &Facts, intent: &Intent) -> Limit {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, Unknown};
-    use crate::checks::testing::{fill_setting, good, good_stock, intent, set_setting};
+    use crate::checks::testing::{fill_setting, good, good_stock, intent, set_config, set_setting};
     use rtproof_host::{Reading, knobs::sched::WATCHDOG_STATE};
 
     fn judge(facts: &Facts) -> Finding {
@@ -161,6 +181,16 @@ mod tests {
         assert_eq!(judge(&facts).status, Doubtful);
         let path = facts.sched.rt_runtime_us.path.clone();
         facts.sched.rt_runtime_us = Reading::known(path, 950_000);
+        assert_eq!(judge(&facts).status, Good);
+    }
+
+    #[test]
+    fn groups_keep_throttling() {
+        let mut facts = good();
+        set_config(&mut facts, "RT_GROUP_SCHED", Some("y"));
+        fill_setting(&mut facts, &WATCHDOG_STATE, "inactive");
+        assert_eq!(judge(&facts).status, Doubtful);
+        facts.sched.rt_runtime_us = Reading::known("/x", 950_000);
         assert_eq!(judge(&facts).status, Good);
     }
 
