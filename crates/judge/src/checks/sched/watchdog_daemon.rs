@@ -62,7 +62,7 @@ impl Check for WatchdogDaemon {
         if is("active") {
             return draft.good("a watchdog is armed");
         }
-        let draft = draft.saw(limit.evidence().iter().cloned());
+        let draft = draft.saw(limit.evidence());
         if let Limit::Unknown(_, why) = limit {
             return draft.unknown(format!("no watchdog is seen to be armed, and {why}"));
         }
@@ -90,64 +90,71 @@ impl Check for WatchdogDaemon {
     }
 }
 
-/// Whether something limits real-time tasks on the real-time CPUs.
+/// Whether something limits real-time tasks on the real-time CPUs, and what shows it.
 enum Limit {
-    /// What does, and where that is read.
+    /// What does.
     Some(Vec<Evidence>, &'static str),
     /// Nothing does.
-    None(Evidence),
-    /// Cannot be told.
-    Unknown(Evidence, &'static str),
+    None(Vec<Evidence>),
+    /// Cannot be told, and why.
+    Unknown(Vec<Evidence>, &'static str),
 }
 
 impl Limit {
-    const fn evidence(&self) -> &[Evidence] {
+    fn evidence(&self) -> Vec<Evidence> {
         match self {
-            Self::Some(evidence, _) => evidence.as_slice(),
-            Self::None(evidence) | Self::Unknown(evidence, _) => std::slice::from_ref(evidence),
+            Self::Some(evidence, _) | Self::None(evidence) | Self::Unknown(evidence, _) => {
+                evidence.clone()
+            }
         }
     }
 }
 
 fn limited(facts: &Facts, intent: &Intent) -> Limit {
-    let (servers, runtime) = (&facts.sched.fair_server, &facts.sched.rt_runtime_us);
-    let period = facts.sched.rt_period_us.value();
-    let is_limit = runtime
-        .value()
-        .zip(period)
-        .is_some_and(|(&runtime_us, &period_us)| (0..period_us).contains(&runtime_us));
-    if is_limit && has_groups(facts) == Some(true) {
-        let evidence = vec![
+    let servers = &facts.sched.fair_server;
+    let (runtime, period) = (&facts.sched.rt_runtime_us, &facts.sched.rt_period_us);
+    let throttling =
+        || vec![Evidence::of(runtime, i64::to_string), Evidence::of(period, i64::to_string)];
+    let is_throttled = match (runtime.value(), period.value()) {
+        (Some(runtime_us), _) if *runtime_us < 0 => Some(false),
+        (Some(runtime_us), Some(period_us)) => Some(runtime_us < period_us),
+        _ => None,
+    };
+    if is_throttled == Some(true) && has_groups(facts) == Some(true) {
+        let mut evidence = vec![
             option(facts, "RT_GROUP_SCHED"),
             Evidence::of(&facts.kernel.cmdline, |_| "rt_group_sched= leaves it on".into()),
-            Evidence::of(runtime, i64::to_string),
-            Evidence::of(&facts.sched.rt_period_us, i64::to_string),
         ];
+        evidence.extend(throttling());
         return Limit::Some(evidence, "RT throttling stops real-time tasks");
     }
     if let Some(found) = servers.value() {
-        let evidence = Evidence::of(servers, |found| super::servers::show(found));
-        let of_rt = found.iter().filter(|server| intent.rt_cpus.contains(server.cpu));
-        let mut of_rt = of_rt.peekable();
-        return match of_rt.peek().is_some() && of_rt.all(|server| server.runtime_ns > 0) {
-            true => Limit::Some(vec![evidence], "the fair server runs ordinary tasks"),
+        let evidence = vec![Evidence::of(servers, |found| super::servers::show(found))];
+        let is_meant = |cpu| intent.rt_cpus.is_empty() || intent.rt_cpus.contains(cpu);
+        let mut meant = found.iter().filter(|server| is_meant(server.cpu)).peekable();
+        return match meant.peek().is_some() && meant.all(|server| server.runtime_ns > 0) {
+            true => Limit::Some(evidence, "the fair server runs ordinary tasks"),
             false => Limit::None(evidence),
         };
     }
-    let is_older = since(facts, (6, 12));
-    let evidence = Evidence::of(runtime, i64::to_string);
-    match (is_older, runtime.value()) {
-        (Some(false), Some(&us)) if us < 0 || period.is_some_and(|&period_us| us >= period_us) => {
-            Limit::None(evidence)
+    let version = &facts.kernel.version;
+    let mut evidence = vec![Evidence::of(version, |(major, minor)| format!("{major}.{minor}"))];
+    match (since(facts, (6, 12)), is_throttled) {
+        (Some(false), Some(is_throttled)) => {
+            evidence.extend(throttling());
+            match is_throttled {
+                true => Limit::Some(evidence, "RT throttling stops real-time tasks"),
+                false => Limit::None(evidence),
+            }
         }
-        (Some(false), Some(_)) => {
-            Limit::Some(vec![evidence], "RT throttling stops real-time tasks")
+        (Some(true), _) => {
+            evidence.push(Evidence::of(servers, |found| super::servers::show(found)));
+            Limit::Unknown(evidence, "whether the fair server limits real-time tasks is unknown")
         }
-        (Some(true), _) => Limit::Unknown(
-            Evidence::of(servers, |found| super::servers::show(found)),
-            "whether the fair server limits real-time tasks cannot be told",
-        ),
-        _ => Limit::Unknown(evidence, "whether real-time tasks are limited cannot be told"),
+        _ => {
+            evidence.extend(throttling());
+            Limit::Unknown(evidence, "whether real-time tasks are limited is unknown")
+        }
     }
 }
 
