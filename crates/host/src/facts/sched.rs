@@ -15,8 +15,8 @@ pub struct Sched {
     /// Fair server per CPU (/sys/kernel/debug/sched/fair_server). Absent before 6.12; denied under
     /// lockdown and where debugfs is not mounted on a kernel that may have one.
     pub fair_server: Reading<Vec<FairServer>>,
-    /// The same for tasks of a BPF scheduler (/sys/kernel/debug/sched/ext_server), with kernels that
-    /// have it.
+    /// The same for tasks of a BPF scheduler (/sys/kernel/debug/sched/ext_server), with kernels
+    /// that have it.
     #[serde(default = "crate::Reading::<Vec<FairServer>>::not_recorded")]
     pub ext_server: Reading<Vec<FairServer>>,
     /// Features of the scheduler, those that are off with `NO_` before their name.

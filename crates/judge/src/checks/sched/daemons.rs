@@ -73,8 +73,8 @@ impl Check for Rtkit {
     }
 
     fn why(&self) -> &'static str {
-        "rtkit makes threads of desktop programs real-time, up to priority 20 unless told otherwise, \
-         and takes it from them again when its own ordinary thread starves"
+        "rtkit makes threads of desktop programs real-time, up to priority 20 unless told \
+         otherwise, and takes it from them again when its own ordinary thread starves"
     }
 
     fn source(&self) -> &'static str {

@@ -1,8 +1,8 @@
 //! Does the kernel run ordinary tasks in front of real-time ones?
 //!
-//! From 6.12 each CPU has the fair server, a SCHED_DEADLINE server that runs ordinary tasks ahead of
-//! FIFO ones once they wait: `sched_rt_runtime_us=-1` does not stop it (measured: 216 ms lost of 4 s
-//! with and without), its own runtime of 0 does.
+//! From 6.12 each CPU has the fair server, a SCHED_DEADLINE server that runs ordinary tasks ahead
+//! of FIFO ones once they wait: `sched_rt_runtime_us=-1` does not stop it (measured: 216 ms lost
+//! of 4 s with and without), its own runtime of 0 does.
 //!
 //! It takes time only where an ordinary task waits on the same CPU, so the default is doubtful.
 
@@ -27,8 +27,8 @@ impl Check for FairServer {
     }
 
     fn why(&self) -> &'static str {
-        "while an ordinary task waits, the fair server runs it in front of the real-time task: 50 ms \
-         of each second by default"
+        "while an ordinary task waits, the fair server runs it in front of the real-time task: \
+         50 ms of each second by default"
     }
 
     fn source(&self) -> &'static str {

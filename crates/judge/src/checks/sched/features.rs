@@ -40,8 +40,8 @@ pub(super) static TTWU_QUEUE: Feature = Feature {
     title: "wakeups from other CPUs, queued or done at once",
     why: "wakeups queued for another CPU are worked off there in a row, in an interrupt that holds \
           up the real-time task",
-    source: "kernel/sched/features.h (off with PREEMPT_RT); Gleixner, \"sched: Disable TTWU_QUEUE on \
-             RT\", linux-kernel, September 2021 (maximum latencies up to 5 times and more with it)",
+    source: "kernel/sched/features.h (off with PREEMPT_RT); Gleixner, \"sched: Disable TTWU_QUEUE \
+             on RT\", linux-kernel, September 2021 (maximum latencies up to 5 times and more with it)",
 };
 
 pub(super) static RT_PUSH_IPI: Feature = Feature {

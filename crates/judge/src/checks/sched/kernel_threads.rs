@@ -166,8 +166,8 @@ impl Check for RcuKthreadPrio {
     }
 
     fn source(&self) -> &'static str {
-        "Documentation/admin-guide/kernel-parameters.txt (rcutree.kthread_prio); kernel/rcu/tree.c; \
-         OpenShift, profile openshift-node-performance (11)"
+        "Documentation/admin-guide/kernel-parameters.txt (rcutree.kthread_prio); \
+         kernel/rcu/tree.c; OpenShift, profile openshift-node-performance (11)"
     }
 
     fn when(&self) -> When {

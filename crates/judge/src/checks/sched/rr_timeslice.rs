@@ -26,8 +26,8 @@ impl Check for SchedRrTimeslice {
     }
 
     fn source(&self) -> &'static str {
-        "sched(7); kernel/sched/rt.c (sched_rr_timeslice_ms); include/linux/sched/rt.h (RR_TIMESLICE: \
-         100 ms)"
+        "sched(7); kernel/sched/rt.c (sched_rr_timeslice_ms); include/linux/sched/rt.h \
+         (RR_TIMESLICE: 100 ms)"
     }
 
     fn impact(&self) -> Impact {

@@ -9,8 +9,8 @@ use crate::checks::rule::{Absent, Rule, Want};
 pub(super) const RULES: &[Rule] = &[Rule {
     knob: &knobs::SCHED_EXT,
     title: "BPF scheduler for ordinary tasks (sched_ext)",
-    why: "a BPF program decides when ordinary tasks run, and with it how long the application waits \
-          for them: their locks, their answers",
+    why: "a BPF program decides when ordinary tasks run, and with it how long the application \
+          waits for them: their locks, their answers",
     source: "Documentation/scheduler/sched-ext.rst; kernel/sched/ext.c",
     trade_off: Some(
         "a BPF scheduler may suit a desktop; real-time tasks run ahead of its tasks as they do \
