@@ -132,6 +132,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("settings.pci-runtime-pm-class", Class::Hardware),
     ("settings.rapl-limit-design", Class::Hardware),
     ("settings.usb-autosuspend-class", Class::Hardware),
+    ("rights", Class::Process),
     ("memory.swaps.*.used_bytes", Class::Volatile),
     ("memory.available_bytes", Class::Volatile),
     ("resctrl.supported", Class::Hardware),
@@ -161,6 +162,7 @@ impl Facts {
         special::irqbalance(&self.irqs.irqbalance, &mut rows);
         special::settings(&self.settings, &mut rows);
         special::units(&self.units, &mut rows);
+        special::limit_lines(&self.rights.limit_lines, &mut rows);
         let Ok(Value::Object(mut facts)) = serde_json::to_value(self) else {
             // Facts are plain structs with text keys: serialising them cannot fail.
             return rows;
@@ -168,9 +170,12 @@ impl Facts {
         for subject in ["rt_tasks", "settings", "units"] {
             facts.remove(subject);
         }
-        for (subject, field) in
-            [("kernel", "config"), ("kernel", "cmdline"), ("irqs", "irqbalance")]
-        {
+        for (subject, field) in [
+            ("kernel", "config"),
+            ("kernel", "cmdline"),
+            ("irqs", "irqbalance"),
+            ("rights", "limit_lines"),
+        ] {
             if let Some(Value::Object(subject)) = facts.get_mut(subject) {
                 subject.remove(field);
             }

@@ -64,7 +64,7 @@ fn fair_server(kernel: &'static str) -> Case {
 }
 
 fn server_is_seen(seen: &Seen, expect: &mut Expect) -> Result<()> {
-    let finding = seen.json("check")?.finding("rt-throttling")?;
+    let finding = seen.json("check")?.finding("fair-server")?;
     expect.that("finding", "not good", finding.text("/status") != "good", &finding);
     expect.contains("finding names the fair server", &finding.whole(), "fair server");
     let report = seen.report("run")?;

@@ -135,6 +135,12 @@ const COMMON_POINTS: &[&str] = &[
 /// Folders of the kernel, whose mount points it names.
 const COMMON_TREES: &[&str] = &["/dev", "/proc", "/sys"];
 
+/// Accounts that every machine of a kind has: they name nobody.
+const COMMON_ACCOUNTS: &[&str] = &[
+    "adm", "audio", "jackuser", "pipewire", "realtime", "root", "rt", "rtkit", "sudo", "users",
+    "video", "wheel", "xenomai",
+];
+
 /// New names for old ones.
 #[derive(Debug, Default)]
 struct Names {
@@ -238,6 +244,11 @@ impl Names {
             "/proc/sys/kernel/osrelease" | "/proc/sys/kernel/version" => text.to_owned(),
             "/proc/cmdline" => self.parameters(text),
             "/proc/version" => self.builder(text),
+            "/etc/group" => self.groups(text),
+            _ if path.starts_with("/etc/security/limits.") => self.limits(text),
+            _ if ["/etc/pam.d/", "/usr/lib/pam.d/"].iter().any(|top| path.starts_with(top)) => {
+                of_limits_alone(text)
+            }
             "/proc/cpuinfo" => serial_left_out(&self.known(text)),
             "/proc/self/mounts" => self.mounts(text),
             "/proc/stat" | "/proc/interrupts" | "/proc/meminfo" => self.known(text),
@@ -349,6 +360,46 @@ impl Names {
         }
     }
 
+    fn account(&mut self, kind: &'static str, name: &str) -> String {
+        match COMMON_ACCOUNTS.contains(&name) {
+            true => name.to_owned(),
+            false => self.name(kind, name),
+        }
+    }
+
+    /// `name:password:number:member,member`.
+    fn groups(&mut self, text: &str) -> String {
+        let mut line = |line: &str| {
+            let [name, _, number, members] = line.split(':').collect::<Vec<_>>()[..] else {
+                return String::new();
+            };
+            let users = members.split(',').filter(|user| !user.is_empty());
+            let users: Vec<String> = users.map(|user| self.account("user", user)).collect();
+            format!("{}:x:{number}:{}", self.account("group", name), users.join(","))
+        };
+        text.split('\n').map(&mut line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Lines of limits.conf(5): comments are left out, users and groups get other names.
+    fn limits(&mut self, text: &str) -> String {
+        let mut line = |line: &str| {
+            let words: Vec<&str> =
+                line.split('#').next().unwrap_or_default().split_whitespace().collect();
+            let Some((domain, rest)) = words.split_first() else {
+                return String::new();
+            };
+            let domain = match domain.split_at_checked(1) {
+                _ if domain.contains(':') || ["*", "%"].contains(domain) => (*domain).to_owned(),
+                Some((mark @ ("@" | "%"), group)) => {
+                    format!("{mark}{}", self.account("group", group))
+                }
+                _ => self.account("user", domain),
+            };
+            [&[domain.as_str()], rest].concat().join(" ")
+        };
+        text.split('\n').map(&mut line).collect::<Vec<_>>().join("\n")
+    }
+
     /// `Linux version 6.1.0 (user@host) (gcc ...) #1 ...`.
     fn builder(&mut self, text: &str) -> String {
         let parts = text.split_once(" (").and_then(|(before, rest)| {
@@ -389,7 +440,7 @@ fn is_named_disk(value: &str) -> bool {
 
 /// Whether this was given here, so that nothing changes the second time.
 fn is_new_name(text: &str) -> bool {
-    let kinds = ["host", "id", "ip", "label", "mac", "user", "uuid", "value"];
+    let kinds = ["group", "host", "id", "ip", "label", "mac", "user", "uuid", "value"];
     text.rsplit_once('-').is_some_and(|(kind, number)| {
         kinds.contains(&kind) && number.bytes().all(|byte| byte.is_ascii_digit())
     })
@@ -418,6 +469,16 @@ fn serial_left_out(text: &str) -> String {
 fn container_alone(text: &str) -> String {
     let kept = text.split('\0').filter(|variable| variable.starts_with("container="));
     kept.map(|variable| format!("{variable}\0")).collect()
+}
+
+/// Of the stacks of pam.d(5) only who includes whom and pam_limits are read.
+fn of_limits_alone(text: &str) -> String {
+    let line = |line: &str| {
+        let line = line.split('#').next().unwrap_or_default().trim_end();
+        let is_read = ["include", "substack", "pam_limits.so"].iter().any(|w| line.contains(w));
+        if is_read { line.to_owned() } else { String::new() }
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Addresses of memory in /proc/PID/stat (fields 26 to 30, 35 and 45 to 51 of proc(5)): they change

@@ -13,6 +13,7 @@ pub mod limits;
 pub mod memory;
 pub mod mounts;
 pub mod resctrl;
+pub mod rights;
 pub mod sched;
 pub mod settings;
 pub mod tasks;
@@ -45,6 +46,9 @@ pub struct Facts {
     pub irqs: irq::Irqs,
     /// Limits as they apply to this process.
     pub limits: limits::Limits,
+    /// What the limits files grant, who reads them, and whether a right counts here.
+    #[serde(default)]
+    pub rights: rights::Rights,
     /// Swap and transparent huge pages.
     pub memory: memory::Memory,
     /// Mounted file systems that hold files of programs.
@@ -92,6 +96,7 @@ impl Facts {
             rt_tasks: scan.rt_tasks,
             irqs,
             limits: limits::Limits::read(root),
+            rights: rights::Rights::read(root),
             memory: memory::Memory::read(root, &meminfo),
             mounts: mounts::read(root),
             resctrl: resctrl::read(root, &cpuinfo),

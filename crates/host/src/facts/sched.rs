@@ -15,6 +15,13 @@ pub struct Sched {
     /// Fair server per CPU (/sys/kernel/debug/sched/fair_server). Absent before 6.12; denied under
     /// lockdown and where debugfs is not mounted on a kernel that may have one.
     pub fair_server: Reading<Vec<FairServer>>,
+    /// The same for tasks of a BPF scheduler (/sys/kernel/debug/sched/ext_server), with kernels
+    /// that have it.
+    #[serde(default = "crate::Reading::<Vec<FairServer>>::not_recorded")]
+    pub ext_server: Reading<Vec<FairServer>>,
+    /// Features of the scheduler, those that are off with `NO_` before their name.
+    #[serde(default = "crate::Reading::<Vec<String>>::not_recorded")]
+    pub features: Reading<Vec<String>>,
 }
 
 /// The fair server of one CPU.
@@ -31,8 +38,13 @@ pub struct FairServer {
 
 const DEBUGFS: &str = "/sys/kernel/debug";
 const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";
+const EXT_SERVER: &str = "/sys/kernel/debug/sched/ext_server";
+const FEATURES: &str = "/sys/kernel/debug/sched/features";
+/// Where the features were before 5.13.
+const OLD_FEATURES: &str = "/sys/kernel/debug/sched_features";
 
-/// First kernel with the fair server (d741f297bcea, "sched/fair: Fair server interface").
+/// First kernel with the fair server (d741f297bcea, "sched/fair: Fair server interface") and with
+/// BPF schedulers.
 const FAIR_SERVER_SINCE: (u32, u32) = (6, 12);
 
 impl Sched {
@@ -43,15 +55,18 @@ impl Sched {
         Self {
             rt_runtime_us: number("sched_rt_runtime_us"),
             rt_period_us: number("sched_rt_period_us"),
-            fair_server: fair_server(root, version),
+            fair_server: servers(root, FAIR_SERVER, version),
+            ext_server: servers(root, EXT_SERVER, version),
+            features: features(root),
         }
     }
 }
 
-fn fair_server(root: &Root, version: &Reading<(u32, u32)>) -> Reading<Vec<FairServer>> {
-    let folders = root.list_numbered(FAIR_SERVER, "cpu");
+fn servers(root: &Root, folder: &str, version: &Reading<(u32, u32)>) -> Reading<Vec<FairServer>> {
+    let folders = root.list_numbered(folder, "cpu");
     if folders.is_absent() {
-        return without_folder(root, version);
+        let is_too_old = version.value().is_some_and(|&version| version < FAIR_SERVER_SINCE);
+        return if is_too_old { Reading::absent(folder) } else { not_in_debugfs(root, folder) };
     }
     folders.and_then(|path, cpus| {
         let mut servers = Vec::new();
@@ -71,18 +86,30 @@ fn fair_server(root: &Root, version: &Reading<(u32, u32)>) -> Reading<Vec<FairSe
     })
 }
 
-/// No folder may mean no server, or a debugfs that cannot be seen: nobody must take the latter for
-/// "off".
-fn without_folder(root: &Root, version: &Reading<(u32, u32)>) -> Reading<Vec<FairServer>> {
-    let too_old = version.value().is_some_and(|&version| version < FAIR_SERVER_SINCE);
-    let debugfs = root.list_dir(DEBUGFS);
-    match debugfs.state {
-        _ if too_old => Reading::absent(FAIR_SERVER),
-        State::Known { value } if value.is_empty() => {
-            Reading::denied(FAIR_SERVER, format!("debugfs is not mounted at {DEBUGFS}"))
+/// Features, from the one place or the other.
+fn features(root: &Root) -> Reading<Vec<String>> {
+    let words = |text: String| text.split_whitespace().map(str::to_owned).collect();
+    let found = root.read_text(FEATURES);
+    let found = if found.is_absent() {
+        match root.read_text(OLD_FEATURES) {
+            old if old.is_absent() => return not_in_debugfs(root, FEATURES),
+            old => old,
         }
-        State::Denied { why } => Reading::denied(FAIR_SERVER, why),
-        _ => Reading::absent(FAIR_SERVER),
+    } else {
+        found
+    };
+    found.map(words)
+}
+
+/// Nothing there may mean that the kernel has no such thing, or a debugfs that cannot be seen:
+/// nobody must take the latter for "off".
+fn not_in_debugfs<T>(root: &Root, path: &str) -> Reading<T> {
+    match root.list_dir(DEBUGFS).state {
+        State::Known { value } if value.is_empty() => {
+            Reading::denied(path, format!("debugfs is not mounted at {DEBUGFS}"))
+        }
+        State::Denied { why } => Reading::denied(path, why),
+        _ => Reading::absent(path),
     }
 }
 
@@ -144,5 +171,23 @@ mod tests {
         assert!(sched(&[], Some((6, 18))).fair_server.is_absent());
         let refused = sched(&[("sys/kernel/debug", "")], Some((6, 18)));
         assert!(refused.fair_server.is_absent(), "a file in place of the folder");
+    }
+
+    #[test]
+    fn the_server_of_bpf_schedulers_and_features() {
+        let found = sched(
+            &[
+                ("sys/kernel/debug/sched/ext_server/cpu1/runtime", "0\n"),
+                ("sys/kernel/debug/sched/ext_server/cpu1/period", "1000000000\n"),
+                ("sys/kernel/debug/sched/features", "PLACE_LAG NO_TTWU_QUEUE \n"),
+            ],
+            Some((7, 2)),
+        );
+        let expected = FairServer { cpu: 1, runtime_ns: 0, period_ns: 1_000_000_000 };
+        assert_eq!(found.ext_server.value().unwrap(), &[expected]);
+        assert_eq!(found.features.value().unwrap(), &["PLACE_LAG", "NO_TTWU_QUEUE"]);
+        let old = sched(&[("sys/kernel/debug/sched_features", "RT_PUSH_IPI")], Some((5, 10)));
+        assert_eq!(old.features, Reading::known(OLD_FEATURES, vec!["RT_PUSH_IPI".into()]));
+        assert!(old.ext_server.is_absent());
     }
 }

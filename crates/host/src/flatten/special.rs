@@ -8,7 +8,8 @@ use super::{Class, FactRow, RowState, hex, known, row};
 use crate::{
     Reading,
     facts::{
-        irq::Irqbalance, kernel::CommandLine, settings::Settings, tasks::RtTask, units::Units,
+        irq::Irqbalance, kernel::CommandLine, rights::LimitLine, settings::Settings, tasks::RtTask,
+        units::Units,
     },
     knobs,
     reading::State,
@@ -223,5 +224,21 @@ pub(super) fn units(units: &Reading<Units>, rows: &mut Vec<FactRow>) {
         words.extend(unit.masked.then_some("masked"));
         words.extend(unit.running.map(|running| if running { "running" } else { "not running" }));
         rows.push(known(&format!("units.{name}"), words.join(", "), &unit.file));
+    }
+}
+
+/// `rights.limits.WHO.ITEM.KIND`: the values of the limits files in their order, the last of which
+/// holds.
+pub(super) fn limit_lines(lines: &Reading<Vec<LimitLine>>, rows: &mut Vec<FactRow>) {
+    rows.extend(unknown("rights.limits", lines));
+    let mut values: BTreeMap<String, (Vec<&str>, &str)> = BTreeMap::new();
+    for line in lines.value().into_iter().flatten() {
+        let key = format!("rights.limits.{}.{}.{}", line.who, line.item, line.kind);
+        let entry = values.entry(key).or_default();
+        entry.0.push(&line.value);
+        entry.1 = &line.file;
+    }
+    for (key, (values, file)) in values {
+        rows.push(known(&key, values.join(", "), file));
     }
 }

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use rtproof_host::facts::settings::{Setting, Value};
-use rtproof_host::facts::{Facts, Identity, clock, cpu, irq, kernel, limits, memory, sched, virt};
+use rtproof_host::facts::{
+    Facts, Identity, clock, cpu, irq, kernel, limits, memory, rights, sched, virt,
+};
 use rtproof_host::facts::{tasks::Policy, tasks::RtTask};
 use rtproof_host::{CpuList, Knob, Reading};
 
@@ -88,6 +90,7 @@ fn bare() -> Facts {
         rt_tasks: Reading::known("/proc/*/task/*/stat", kernel_threads()),
         irqs: quiet_irqs(),
         limits: enough(),
+        rights: rights::Rights::default(),
         memory: memory::Memory {
             swaps: Reading::known("/proc/swaps", Vec::new()),
             thp_enabled: Reading::absent("/sys/kernel/mm/transparent_hugepage/enabled"),
@@ -289,6 +292,8 @@ fn unlimited() -> sched::Sched {
         rt_runtime_us: known("/proc/sys/kernel/sched_rt_runtime_us", -1),
         rt_period_us: known("/proc/sys/kernel/sched_rt_period_us", 1_000_000),
         fair_server: known("/sys/kernel/debug/sched/fair_server", fair_server),
+        ext_server: Reading::not_recorded(),
+        features: Reading::not_recorded(),
     }
 }
 

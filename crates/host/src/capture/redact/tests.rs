@@ -190,3 +190,22 @@ fn mounts_keep_kind_and_options_alone() {
          left-out /run/value-3 vfat rw 0 0\n",
     );
 }
+
+#[test]
+fn accounts_get_other_names_and_those_of_every_machine_stay() {
+    redacted(
+        "/etc/security/limits.d/99-realtime.conf",
+        "# for alice\n@realtime  - rtprio 98\nalice - memlock 1 # hers\n@lab7 - nice -11\n1000: - nice 0\n",
+        "\n@realtime - rtprio 98\nuser-1 - memlock 1\n@group-1 - nice -11\n1000: - nice 0\n",
+    );
+    redacted(
+        "/etc/group",
+        "root:x:0:\nrealtime:x:990:alice,bob\nalice:x:1000:\n",
+        "root:x:0:\nrealtime:x:990:user-1,user-2\ngroup-1:x:1000:\n",
+    );
+    redacted(
+        "/etc/pam.d/login",
+        "auth x pam_listfile.so file=/etc/alice\nsession required pam_limits.so # x\n@include a\n",
+        "\nsession required pam_limits.so\n@include a\n",
+    );
+}

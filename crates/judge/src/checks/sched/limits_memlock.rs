@@ -35,7 +35,9 @@ impl Check for LimitsMemlock {
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
         let draft = Draft::of(self, "CAP_IPC_LOCK, or unlimited");
         let (cap, limit) = (&facts.limits.cap_ipc_lock, &facts.limits.memlock);
-        if cap.value() == Some(&true) {
+        // Of another user namespace (a rootless container) the kernel does not count it.
+        let counts = facts.rights.initial_user_namespace.value() != Some(&false);
+        if cap.value() == Some(&true) && counts {
             return draft
                 .read(cap, |_| "CAP_IPC_LOCK".into())
                 .good("CAP_IPC_LOCK: no limit on locked memory, as this user");
@@ -50,7 +52,12 @@ impl Check for LimitsMemlock {
         let Some(_) = cap.value() else {
             return draft.blind(cap);
         };
-        let draft = draft.read(cap, |_| "no CAP_IPC_LOCK".into()).remedies(remedies());
+        let draft = draft
+            .read(cap, |&has| match has {
+                true => "CAP_IPC_LOCK, of another user namespace".into(),
+                false => "no CAP_IPC_LOCK".into(),
+            })
+            .remedies(remedies());
         let size = text::bytes(soft);
         if found.hard.is_none() {
             return draft.doubtful(format!("{size} until the soft limit is raised: no hard limit"));
@@ -111,6 +118,17 @@ mod tests {
         assert_eq!(finding.evidence[0].value, "8388608 bytes (hard 8388608 bytes)");
         assert_eq!(judge(Some(65_536), Some(65_536), Some(false)).status, Bad);
         assert_eq!(judge(Some(65_536), None, Some(false)).status, Doubtful);
+    }
+
+    #[test]
+    fn a_capability_of_another_namespace_does_not_count() {
+        let mut facts = good();
+        let limit = Limit { soft: Some(65_536), hard: Some(65_536) };
+        facts.limits.memlock = Reading::known("/proc/self/limits", limit);
+        facts.limits.cap_ipc_lock = Reading::known("/proc/self/status", true);
+        assert_eq!(LimitsMemlock.judge(&facts, &intent()).status, Good);
+        facts.rights.initial_user_namespace = Reading::known("/proc/self/ns/user", false);
+        assert_eq!(LimitsMemlock.judge(&facts, &intent()).status, Bad);
     }
 
     #[test]

@@ -36,7 +36,9 @@ impl Check for LimitsRtprio {
             return draft.not_applicable("no real-time priority is asked for");
         }
         let (cap, limit) = (&facts.limits.cap_sys_nice, &facts.limits.rtprio);
-        if cap.value() == Some(&true) {
+        // Of another user namespace (a rootless container) the kernel does not count it.
+        let counts = facts.rights.initial_user_namespace.value() != Some(&false);
+        if cap.value() == Some(&true) && counts {
             let draft = draft.read(cap, |_| "CAP_SYS_NICE".into());
             return lasting(draft, facts, "CAP_SYS_NICE: any priority, as this user");
         }
@@ -60,7 +62,10 @@ impl Check for LimitsRtprio {
             return draft.blind(cap);
         }
         draft
-            .read(cap, |_| "no CAP_SYS_NICE".into())
+            .read(cap, |&has| match has {
+                true => "CAP_SYS_NICE, of another user namespace".into(),
+                false => "no CAP_SYS_NICE".into(),
+            })
             .bad(format!("FIFO {priority} is refused to this user: limit {}", show(found)))
     }
 }
@@ -135,6 +140,15 @@ mod tests {
         let mut facts = with(Some(0), Some(0), true);
         facts.limits.rtprio = Reading::absent("/proc/self/limits");
         assert_eq!(status(&facts), Good);
+    }
+
+    #[test]
+    fn a_capability_of_another_namespace_does_not_count() {
+        let mut facts = with(Some(0), Some(0), true);
+        facts.rights.initial_user_namespace = Reading::known("/proc/self/ns/user", false);
+        let finding = LimitsRtprio.judge(&facts, &intent());
+        assert_eq!(finding.status, Bad);
+        assert!(finding.evidence[1].value.contains("another user namespace"), "{finding:?}");
     }
 
     #[test]

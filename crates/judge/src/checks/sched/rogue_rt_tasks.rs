@@ -8,12 +8,14 @@
 
 use rtproof_host::{Facts, facts::tasks::Policy, facts::tasks::RtTask};
 
+use super::tasks::{
+    HIDDEN, IRQ_THREADS, RCU_THREADS, SOFTIRQ_THREADS, concerns, count, evidence, named, outranks,
+    own, place, rank,
+};
 use crate::checks::draft::Draft;
 use crate::checks::{Check, text};
-use crate::{Evidence, Finding, Intent, Remedy};
+use crate::{Finding, Intent, Remedy};
 
-/// Most tasks shown as evidence.
-const SHOWN_MAX: usize = 256;
 /// Threads that outrank everybody by design and run for microseconds: the stopper of each CPU, the
 /// lockup detector before 4.19, and the feeder of the hardware watchdog.
 const ABOVE_BY_DESIGN: &[&str] = &["migration/", "stopper/", "watchdog/", "watchdogd"];
@@ -53,6 +55,7 @@ impl Check for RogueRtTasks {
         let mut above: Vec<&RtTask> = tasks.iter().filter(|task| is_ahead(task, intent)).collect();
         above.sort_by_key(|task| (task.policy != Policy::Deadline, 99 - task.priority.min(99)));
         let (kernel, user): (Vec<&RtTask>, _) = above.iter().partition(|task| task.kernel_thread);
+        let (known, kernel): (Vec<&RtTask>, _) = kernel.into_iter().partition(has_own_check);
         if let Some(worst) = user.first() {
             let remedies: Vec<Remedy> = user.iter().map(|task| remedy(task, intent)).collect();
             return draft.saw(evidence(&user)).remedies(distinct(remedies)).bad(summary(
@@ -62,8 +65,7 @@ impl Check for RogueRtTasks {
             ));
         }
         if !tasks.iter().any(|task| task.kernel_thread) {
-            return draft
-                .unknown("no kernel thread is visible: a PID namespace or hidepid hides tasks");
+            return draft.unknown(HIDDEN);
         }
         if let Some(worst) = kernel.first() {
             let text = if worst.comm.starts_with("sugov") {
@@ -92,45 +94,28 @@ impl Check for RogueRtTasks {
             .max_by_key(|task| task.priority)
             .map_or_else(String::new, |task| format!("; highest: {} {}", task.comm, rank(task)));
         let cpus = text::cpus(&intent.rt_cpus);
+        if !known.is_empty() {
+            return draft.saw(evidence(&known)).good(format!(
+                "nothing at or above {own} on {cpus} but threads of interrupts, softirqs or RCU, \
+                 which have checks of their own"
+            ));
+        }
         draft.good(format!("nothing at or above {own} on {cpus}{highest}"))
     }
-}
-
-fn own(intent: &Intent) -> String {
-    match intent.priority {
-        0 => "your SCHED_OTHER".into(),
-        priority => format!("your FIFO {priority}"),
-    }
-}
-
-/// Whether it may run on a real-time CPU; a task with an unreadable affinity may.
-fn concerns(task: &RtTask, intent: &Intent) -> bool {
-    task.cpus.as_ref().is_none_or(|cpus| !cpus.intersection(&intent.rt_cpus).is_empty())
 }
 
 fn is_above_by_design(task: &RtTask) -> bool {
     task.kernel_thread && ABOVE_BY_DESIGN.iter().any(|name| task.comm.starts_with(name))
 }
 
+/// Threads of interrupts, softirqs and RCU.
+fn has_own_check(task: &&RtTask) -> bool {
+    let starts = [IRQ_THREADS, SOFTIRQ_THREADS, RCU_THREADS].concat();
+    !named(&[task], &starts).is_empty()
+}
+
 fn is_ahead(task: &RtTask, intent: &Intent) -> bool {
-    let outranks = match task.policy {
-        Policy::Deadline => true,
-        Policy::Fifo | Policy::Rr => task.priority >= intent.priority,
-        Policy::Other | Policy::Batch | Policy::Idle | Policy::Ext => false,
-    };
-    outranks && concerns(task, intent) && !is_above_by_design(task)
-}
-
-fn rank(task: &RtTask) -> String {
-    match task.policy {
-        Policy::Deadline => "SCHED_DEADLINE".into(),
-        Policy::Rr => format!("SCHED_RR {}", task.priority),
-        _ => format!("SCHED_FIFO {}", task.priority),
-    }
-}
-
-fn place(task: &RtTask) -> String {
-    task.cpus.as_ref().map_or_else(|| "CPUs that cannot be read".into(), text::cpus)
+    outranks(task, intent) && concerns(task, intent) && !is_above_by_design(task)
 }
 
 fn summary(worst: &RtTask, number: usize, own: &str) -> String {
@@ -144,26 +129,6 @@ fn summary(worst: &RtTask, number: usize, own: &str) -> String {
     let (pid, rank, place) = (worst.pid, rank(worst), place(worst));
     let unit = worst.unit.as_ref().map_or_else(String::new, |unit| format!(", {unit}"));
     format!("{} (pid {pid}{unit}) runs {rank} on {place}, {relation} {own}{more}", worst.comm)
-}
-
-fn evidence(tasks: &[&RtTask]) -> Vec<Evidence> {
-    let mut evidence: Vec<Evidence> = tasks
-        .iter()
-        .take(SHOWN_MAX)
-        .map(|task| {
-            let unit = task.unit.as_ref().map_or_else(String::new, |unit| format!(", {unit}"));
-            Evidence {
-                path: format!("/proc/{}/task/{}/stat", task.pid, task.tid),
-                value: format!("{} {} on {}{unit}", task.comm, rank(task), place(task)),
-            }
-        })
-        .collect();
-    if let Some(next) = tasks.get(SHOWN_MAX) {
-        let path = format!("/proc/{}/task/{}/stat", next.pid, next.tid);
-        let value = format!("{} and more: {} in all", next.comm, tasks.len());
-        evidence.push(Evidence { path, value });
-    }
-    evidence
 }
 
 fn remedy(task: &RtTask, intent: &Intent) -> Remedy {
@@ -194,12 +159,6 @@ fn distinct(remedies: Vec<Remedy>) -> Vec<Remedy> {
         }
     }
     distinct
-}
-
-fn count(tasks: &[RtTask]) -> String {
-    let kernel = tasks.iter().filter(|task| task.kernel_thread).count();
-    let user = text::count(tasks.len() - kernel, "user task");
-    format!("{} and {user} are real-time", text::count(kernel, "kernel thread"))
 }
 
 #[cfg(test)]
@@ -269,8 +228,11 @@ mod tests {
 
     #[test]
     fn kernel_threads_above_the_application_are_a_choice() {
-        assert_eq!(judge(vec![task(10, "irq/30-eth1", 50, &[2], true)]).status, Good);
-        assert_eq!(judge(vec![task(10, "irq/30-eth1", 85, &[2], true)]).status, Doubtful);
+        assert_eq!(judge(vec![task(10, "card0-crtc0", 50, &[2], true)]).status, Good);
+        assert_eq!(judge(vec![task(10, "card0-crtc0", 85, &[2], true)]).status, Doubtful);
+        let finding = judge(vec![task(10, "irq/30-eth1", 85, &[2], true)]);
+        assert_eq!(finding.status, Good);
+        assert!(finding.summary.ends_with("have checks of their own"), "{}", finding.summary);
         assert_eq!(judge(vec![task(10, "watchdogd", 99, &[0, 1, 2, 3], true)]).status, Good);
     }
 
@@ -287,6 +249,6 @@ mod tests {
         let finding = judge(many(30));
         assert!(finding.summary.ends_with("; 29 more"), "{}", finding.summary);
         assert_eq!(finding.evidence.len(), 1 + 30);
-        assert_eq!(judge(many(300)).evidence.len(), 2 + SHOWN_MAX);
+        assert_eq!(judge(many(300)).evidence.len(), 2 + 256);
     }
 }

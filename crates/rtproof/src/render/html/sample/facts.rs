@@ -61,6 +61,8 @@ pub(super) fn of(shape: &Shape) -> Facts {
             ),
         },
         sched: sched::Sched {
+            ext_server: Reading::absent("/sys/kernel/debug/sched/ext_server"),
+            features: Reading::absent("/sys/kernel/debug/sched/features"),
             rt_runtime_us: known("/proc/sys/kernel/sched_rt_runtime_us", 950_000),
             rt_period_us: known("/proc/sys/kernel/sched_rt_period_us", 1_000_000),
             fair_server: Reading::denied(
