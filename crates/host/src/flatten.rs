@@ -130,6 +130,10 @@ const CLASSES: &[(&str, Class)] = &[
     ("limits", Class::Process),
     ("memory.swaps.*.used_bytes", Class::Volatile),
     ("memory.available_bytes", Class::Volatile),
+    ("net.interfaces.*.driver", Class::Hardware),
+    ("net.interfaces.*.wireless", Class::Hardware),
+    ("devices.graphics", Class::Hardware),
+    ("devices.raspberry_pi", Class::Firmware),
     ("virt.steal_ticks", Class::Volatile),
     ("virt.hypervisor", Class::Hardware),
 ];

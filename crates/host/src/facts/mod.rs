@@ -6,11 +6,13 @@
 
 pub mod clock;
 pub mod cpu;
+pub mod devices;
 pub mod identity;
 pub mod irq;
 pub mod kernel;
 pub mod limits;
 pub mod memory;
+pub mod net;
 pub mod sched;
 pub mod settings;
 pub mod tasks;
@@ -53,6 +55,12 @@ pub struct Facts {
     /// systemd units that knobs name.
     #[serde(default = "crate::Reading::<units::Units>::not_recorded")]
     pub units: crate::Reading<units::Units>,
+    /// Network interfaces with a device behind them.
+    #[serde(default = "net::Net::not_recorded")]
+    pub net: net::Net,
+    /// Consoles, graphics, modules and others.
+    #[serde(default = "devices::Devices::not_recorded")]
+    pub devices: devices::Devices,
 }
 
 impl Facts {
@@ -71,6 +79,8 @@ impl Facts {
         let sched = sched::Sched::read(root, &kernel.version);
         let scan = tasks::Scan::read(root);
         let irqs = irq::Irqs::read(root, &scan);
+        let net = net::Net::read(root, &kernel.version);
+        let devices = devices::Devices::read(root, &kernel.tainted);
         Self {
             identity: Identity::read(root, &cpuinfo, &meminfo),
             kernel,
@@ -84,6 +94,8 @@ impl Facts {
             virt: virt::Virt::read(root, &cpuinfo),
             settings: settings::read(root),
             units: units::read(root),
+            net,
+            devices,
         }
     }
 }
