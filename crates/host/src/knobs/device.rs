@@ -23,6 +23,7 @@ pub const KNOBS: &[&Knob] = &[
     &TRACE_EVENTS,
     &TRACE_PROBES,
     &TRACE_INSTANCES,
+    &TRACE_INSTANCE_EVENTS,
     &COALESCE,
     &CHANNELS,
     &OFFLOADS,
@@ -117,6 +118,11 @@ pub static TRACE_PROBES: Knob = Knob::file(
 /// Tracers of the instances.
 pub static TRACE_INSTANCES: Knob =
     Knob::file("trace-instances", "/sys/kernel/tracing/instances/*/current_tracer")
+        .of(Scope::Device);
+
+/// Events that the instances record.
+pub static TRACE_INSTANCE_EVENTS: Knob =
+    Knob::file("trace-instance-events", "/sys/kernel/tracing/instances/*/set_event")
         .of(Scope::Device);
 
 /// Interrupt moderation.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use rtproof_host::facts::settings::{Setting, Value};
 use rtproof_host::facts::{Facts, Identity, clock, cpu, irq, kernel, limits, memory, sched, virt};
+use rtproof_host::facts::{devices, net};
 use rtproof_host::facts::{tasks::Policy, tasks::RtTask};
 use rtproof_host::{CpuList, Knob, Reading};
 
@@ -100,6 +101,8 @@ fn bare() -> Facts {
         },
         settings: BTreeMap::new(),
         units: Reading::known("/etc/systemd/system, /usr/lib/systemd/system", BTreeMap::new()),
+        net: net::Net::not_recorded(),
+        devices: devices::Devices::not_recorded(),
     }
 }
 
