@@ -288,4 +288,17 @@ mod tests {
         assert_eq!(power_save("c".into(), "on".into()).value(), Some(&Some(true)));
         assert!(power_save("c".into(), "maybe".into()).value().is_none());
     }
+
+    #[test]
+    fn a_capture_keeps_the_answers_and_hides_an_address_in_a_name() {
+        let text = "rtproof capture 1\nfrom live, read by root\n== /sys/class/net folder\n|enx0a1b2c3d4e5f\n\
+            == /sys/class/net/enx0a1b2c3d4e5f folder\n|device\n\
+            == ethtool enx0a1b2c3d4e5f coalesce call\n|rx-usecs 3\n== end\n";
+        let mut capture = crate::Capture::read(text.as_bytes()).unwrap().unwrap();
+        capture.redact();
+        let net = Net::read(&Root::captured(capture), &Reading::known("", (6, 12)));
+        let interface = &net.interfaces.value().unwrap()[0];
+        assert_eq!(interface.name, "enxmac-1");
+        assert_eq!(interface.coalesce.value().unwrap().unwrap().rx_usecs, Some(3));
+    }
 }

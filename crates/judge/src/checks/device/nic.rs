@@ -301,3 +301,115 @@ fn judge_napi(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
     });
     draft.remedies(remedies).doubtful(format!("{name}: threads without a real-time priority"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
+    use crate::checks::testing::{cpus, fill_setting, good, intent, set_setting, task};
+    use rtproof_host::facts::net::Eee;
+
+    /// The good machine with one interface, changed.
+    fn with(change: impl FnOnce(&mut Interface)) -> Facts {
+        let mut facts = good();
+        let mut interface = facts.net.interfaces.value().unwrap()[0].clone();
+        change(&mut interface);
+        facts.net.interfaces = Reading::known("/sys/class/net", vec![interface]);
+        facts
+    }
+
+    fn denied<T>() -> Reading<T> {
+        Reading::denied("ethtool eth0 x", "EPERM")
+    }
+
+    #[test]
+    fn more_queues_than_housekeeping_cpus() {
+        let queues = |channels: Option<Channels>| {
+            let facts = with(|i| i.channels = Reading::known("ethtool eth0 channels", channels));
+            QUEUES.judge(&facts, &intent())
+        };
+        let of = |combined, rx| Some(Channels { combined, rx, tx: rx, ..Channels::default() });
+        let finding = queues(of(4, 0));
+        assert_eq!(finding.status, Doubtful);
+        assert_eq!(finding.summary, "eth0: 4 queues for 2 housekeeping CPUs");
+        assert_eq!(finding.remedies, [command("ethtool -L eth0 combined 2".into())]);
+        assert_eq!(queues(of(0, 3)).remedies, [command("ethtool -L eth0 rx 2 tx 2".into())]);
+        assert_eq!((queues(of(2, 0)).status, queues(None).status), (Good, NotApplicable));
+        let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() };
+        assert_eq!(QUEUES.judge(&good(), &all).status, NotApplicable);
+        let facts = with(|i| i.channels = denied());
+        assert_eq!(QUEUES.judge(&facts, &intent()).status, Unknown);
+    }
+
+    #[test]
+    fn offloads_and_pause_frames_need_each_other_s_answer() {
+        let judge = |pause: Reading<Option<Pause>>, offloads: Reading<Option<Offloads>>| {
+            let facts = with(|i| (i.pause, i.offloads) = (pause, offloads));
+            OFFLOAD_FLOW.judge(&facts, &intent())
+        };
+        let pause = |pause| Reading::known("ethtool eth0 pause", pause);
+        let offloads = |offloads| Reading::known("ethtool eth0 features", Some(offloads));
+        let (none, some) = (Offloads::default(), Offloads { lro: true, ..Offloads::default() });
+        let rx = Some(Pause { rx: true, ..Pause::default() });
+        assert_eq!(judge(pause(None), offloads(none)).status, Good);
+        let finding = judge(pause(rx), offloads(some));
+        assert_eq!(
+            (finding.status, finding.summary.as_str()),
+            (Doubtful, "eth0: LRO, obeys pause frames")
+        );
+        let set = "ethtool -K eth0 lro off; ethtool -A eth0 autoneg off rx off";
+        assert_eq!(finding.remedies, [command(set.into())]);
+        assert_eq!(judge(pause(rx), denied()).status, Unknown);
+        assert_eq!(judge(denied(), offloads(none)).status, Unknown);
+    }
+
+    #[test]
+    fn links_and_stations_that_sleep() {
+        let eee = |eee: Option<Eee>| {
+            let facts = with(|i| i.eee = Reading::known("ethtool eth0 eee", eee));
+            EEE.judge(&facts, &intent()).status
+        };
+        assert_eq!(eee(Some(Eee { enabled: true, active: false })), Doubtful);
+        assert_eq!(eee(Some(Eee { enabled: true, active: true })), Doubtful);
+        assert_eq!((eee(Some(Eee::default())), eee(None)), (Good, NotApplicable));
+        let wifi =
+            |reading| WIFI_POWERSAVE.judge(&with(|i| i.power_save = reading), &intent()).status;
+        let path = "nl80211 wlan0 power_save";
+        assert_eq!(wifi(Reading::known(path, Some(true))), Doubtful);
+        assert_eq!(wifi(Reading::known(path, Some(false))), Good);
+        assert_eq!((wifi(Reading::known(path, None)), wifi(denied())), (NotApplicable, Unknown));
+    }
+
+    #[test]
+    fn transmit_queues_of_both_kinds_of_cpu() {
+        let judge = |mask: &str| -> Status {
+            let mut facts = good();
+            fill_setting(&mut facts, &knobs::XPS, mask);
+            TRANSMIT.judge(&facts, &intent()).status
+        };
+        assert_eq!((judge("3"), judge("c"), judge("0")), (Good, Good, Good));
+        assert_eq!((judge("6"), judge("x")), (Doubtful, Unknown));
+        let mut facts = with(|i| i.channels = Reading::known("c", None));
+        facts.settings.get_mut(knobs::XPS.id).unwrap().values.clear();
+        assert_eq!(TRANSMIT.judge(&facts, &intent()).status, NotApplicable);
+        facts.net.interfaces = Reading::absent("/sys/class/net");
+        assert_eq!(TRANSMIT.judge(&facts, &intent()).status, Unknown);
+    }
+
+    #[test]
+    fn threads_that_poll_want_a_priority() {
+        let mut facts = good();
+        fill_setting(&mut facts, &knobs::NAPI_THREADED, "1");
+        assert_eq!(NAPI_THREADED.judge(&facts, &intent()).status, Doubtful);
+        let mut tasks = facts.rt_tasks.value().unwrap().clone();
+        tasks.push(task(300, "napi/x-8193", 50, &[0], true));
+        facts.rt_tasks = Reading::known("/proc/*/task/*/stat", tasks);
+        assert_eq!(NAPI_THREADED.judge(&facts, &intent()).status, Good);
+        facts.rt_tasks = denied();
+        assert_eq!(NAPI_THREADED.judge(&facts, &intent()).status, Unknown);
+        set_setting(&mut facts, &knobs::NAPI_THREADED, Reading::absent(""));
+        assert_eq!(NAPI_THREADED.judge(&facts, &intent()).status, Unknown);
+        facts.kernel.version = Reading::known("/proc/sys/kernel/osrelease", (5, 10));
+        assert_eq!(NAPI_THREADED.judge(&facts, &intent()).status, NotApplicable);
+    }
+}

@@ -46,7 +46,8 @@ pub(super) static DESKTOP: Plain = Plain {
     id: "bluetooth-etc",
     title: "services of a desktop: bluetooth, printing, modems, smart cards, discovery",
     why: "they wake up by themselves and poll their devices, USB ones above all",
-    source: "Red Hat, Optimizing RHEL for Real Time, services; systemd.unit(5)",
+    source: "Documentation/admin-guide/kernel-per-CPU-kthreads.rst (timers and soft interrupts of \
+             what runs beside); systemd.unit(5)",
     trade_off: None,
     impact: Impact::Tens,
     when: When::Now,

@@ -26,7 +26,7 @@ pub(super) static TCP: Plain = Plain {
 
 pub(super) static IPV6: Plain = Plain {
     id: "ipv6",
-    title: "IPv6",
+    title: "whether IPv6 is in use",
     why: "router advertisements and duplicate address detection run timers, also where nobody uses \
           IPv6",
     source: "Documentation/networking/ip-sysctl.rst, disable_ipv6; Documentation/networking/ipv6.rst",
