@@ -16,8 +16,9 @@ use crate::{Reading, Root};
 /// Where the interfaces are.
 const FOLDER: &str = "/sys/class/net";
 
-/// First kernel that answers for ethtool by netlink (net/ethtool, 5.6).
-const SINCE: (u32, u32) = (5, 6);
+/// First kernel that answers these questions by netlink; 5.6 knows the family and not all of them,
+/// and would say of each interface that it does not support them.
+const SINCE: (u32, u32) = (5, 7);
 
 /// The network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,7 +150,7 @@ impl Interface {
             if is_asleep {
                 return Reading::denied(call, "the device sleeps, and asking it would wake it up");
             }
-            // Before 5.6 looking for the family would make the kernel look for a module.
+            // Looking for a family that is not there makes the kernel look for a module.
             let called =
                 (!is_old).then(|| root.call(&call, || Ok(asker.ask(name, question)?))).flatten();
             called.unwrap_or_else(|| Reading::absent(call))

@@ -27,6 +27,8 @@ pub(super) enum Seen {
 pub(super) struct Question<T> {
     pub(super) of: fn(&Interface) -> &Reading<Option<T>>,
     pub(super) show: fn(&T) -> String,
+    /// How it is shown of an interface that does not have it.
+    pub(super) none: &'static str,
     /// Why it does not concern the machine, where no interface has the thing.
     pub(super) lacking: &'static str,
     /// The value of an interface that does not have it; `None`: it is left out.
@@ -58,7 +60,7 @@ pub(super) fn judge<T>(
         let asked = (question.of)(interface);
         draft = draft.read(asked, |value| match value {
             Some(value) => (question.show)(value),
-            None => "not supported".into(),
+            None => question.none.into(),
         });
         let Some(value) = asked.value() else {
             blind = blind.or_else(|| Some(asked.as_ref().map(|_| String::new())));

@@ -4,6 +4,7 @@
 use rtproof_host::facts::devices::Console;
 use rtproof_host::facts::kernel::Preemption;
 use rtproof_host::facts::settings::Value;
+use rtproof_host::knob::Arch;
 use rtproof_host::{Facts, Knob, Reading, knobs::device as knobs};
 
 use super::plain::Plain;
@@ -159,6 +160,12 @@ fn judge_tracing(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
             .saw([machine::option(facts, "TRACING")])
             .not_applicable("this kernel is built without CONFIG_TRACING");
     }
+    let lacking = facts.settings.get(knobs::TRACER.id).and_then(|setting| setting.lacking.as_ref());
+    if let Some(lacking) = lacking.filter(|lacking| lacking.value().is_some()) {
+        return draft
+            .read(lacking, String::clone)
+            .unknown("tracefs is not mounted: what is traced cannot be seen");
+    }
     // Without probes in the kernel there is no such file; without instances, no value.
     let is_lacking =
         |value: &&Value| value.reading.is_absent() && value.reading.path.ends_with("kprobe_events");
@@ -235,6 +242,13 @@ fn judge_rpi(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
             if all.is_empty() { "no clock is set".into() } else { all.join(", ") }
         }
     });
+    let arch = &facts.kernel.arch;
+    if let (None, Some(name)) = (config.value(), arch.value())
+        && Arch::X86.has(name)
+    {
+        let draft = draft.read(arch, String::clone);
+        return draft.not_applicable(format!("not a Raspberry Pi: {name}"));
+    }
     let settings = match config.value() {
         None => return draft.blind(config),
         Some(None) => return draft.not_applicable("not a Raspberry Pi"),
@@ -323,6 +337,11 @@ mod tests {
         set_setting(&mut facts, &knobs::TRACER, Reading::absent(""));
         set_config(&mut facts, "TRACING", Some("y"));
         assert_eq!(TRACING.judge(&facts, &intent()).status, Unknown);
+        let lacking = Reading::known("/sys/kernel/tracing", "holds no current_tracer".into());
+        facts.settings.get_mut(knobs::TRACER.id).unwrap().lacking = Some(lacking);
+        let finding = TRACING.judge(&facts, &intent());
+        assert_eq!(finding.status, Unknown);
+        assert!(finding.summary.contains("not mounted"), "{}", finding.summary);
         set_config(&mut facts, "TRACING", None);
         assert_eq!(TRACING.judge(&facts, &intent()).status, NotApplicable);
         let mut facts = good();
@@ -350,6 +369,8 @@ mod tests {
         assert_eq!(judge(Some(&[]), Kind::Audio), Good);
         let mut facts = good();
         facts.devices.raspberry_pi = Reading::absent("/proc/device-tree/model");
+        assert_eq!(RPI_FIRMWARE.judge(&facts, &intent()).status, NotApplicable, "x86");
+        facts.kernel.arch = Reading::known("/proc/sys/kernel/arch", "aarch64".into());
         assert_eq!(RPI_FIRMWARE.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -40,6 +40,7 @@ fn judge_queues(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
             let Channels { rx, tx, combined, combined_max } = channels;
             format!("combined {combined} of {combined_max}, rx {rx}, tx {tx}")
         },
+        none: "not supported",
         lacking: "no driver here has queues that can be set",
         otherwise: None,
     };
@@ -86,6 +87,7 @@ fn judge_offloads(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
     let question = Question {
         of: |interface| &interface.pause,
         show: |pause: &Pause| format!("rx {}, tx {}", on(pause.rx), on(pause.tx)),
+        none: "not supported",
         lacking: "no network interface",
         // A driver without pause frames sends none and obeys none.
         otherwise: Some(Pause::default()),
@@ -130,6 +132,7 @@ pub(super) static EEE: Plain = Plain {
             show: |eee: &rtproof_host::facts::net::Eee| {
                 format!("enabled {}, active {}", on(eee.enabled), on(eee.active))
             },
+            none: "not supported",
             lacking: "no driver here has Energy-Efficient Ethernet",
             otherwise: None,
         };
@@ -159,6 +162,7 @@ pub(super) static WIFI_POWERSAVE: Plain = Plain {
         let question = Question {
             of: |interface| &interface.power_save,
             show: |is_on: &bool| on(*is_on).into(),
+            none: "wired, or not supported",
             lacking: "no wireless interface that saves power",
             otherwise: None,
         };

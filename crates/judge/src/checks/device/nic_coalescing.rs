@@ -50,6 +50,7 @@ fn judge(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
     let question = Question {
         of: |interface| &interface.coalesce,
         show,
+        none: "not supported",
         lacking: "no driver here can put interrupts off",
         otherwise: None,
     };
