@@ -137,6 +137,10 @@ const CLASSES: &[(&str, Class)] = &[
     ("memory.available_bytes", Class::Volatile),
     ("resctrl.supported", Class::Hardware),
     ("resctrl.caches", Class::Hardware),
+    ("net.interfaces.*.driver", Class::Hardware),
+    ("net.interfaces.*.wireless", Class::Hardware),
+    ("devices.graphics", Class::Hardware),
+    ("devices.raspberry_pi", Class::Firmware),
     ("virt.steal_ticks", Class::Volatile),
     ("virt.hypervisor", Class::Hardware),
 ];

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod cpu;
+pub mod devices;
 pub mod identity;
 pub mod irq;
 pub mod kernel;
@@ -14,6 +15,7 @@ pub mod memory;
 pub mod mounts;
 pub mod resctrl;
 pub mod rights;
+pub mod net;
 pub mod sched;
 pub mod settings;
 pub mod tasks;
@@ -69,6 +71,12 @@ pub struct Facts {
     /// systemd units that knobs name.
     #[serde(default = "crate::Reading::<units::Units>::not_recorded")]
     pub units: crate::Reading<units::Units>,
+    /// Network interfaces with a device behind them.
+    #[serde(default = "net::Net::not_recorded")]
+    pub net: net::Net,
+    /// Consoles, graphics, modules and others.
+    #[serde(default = "devices::Devices::not_recorded")]
+    pub devices: devices::Devices,
 }
 
 impl Facts {
@@ -87,6 +95,8 @@ impl Facts {
         let sched = sched::Sched::read(root, &kernel.version);
         let scan = tasks::Scan::read(root);
         let irqs = irq::Irqs::read(root, &scan);
+        let net = net::Net::read(root, &kernel.version);
+        let devices = devices::Devices::read(root, &kernel.tainted);
         Self {
             identity: Identity::read(root, &cpuinfo, &meminfo),
             kernel,
@@ -104,6 +114,8 @@ impl Facts {
             settings: settings::read(root),
             cpu_dma_latency_us: crate::pm_qos::limit_us(root),
             units: units::read(root),
+            net,
+            devices,
         }
     }
 }

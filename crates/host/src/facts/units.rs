@@ -61,7 +61,10 @@ pub fn read(root: &Root) -> Reading<Units> {
     if folders.is_empty() {
         return state;
     }
-    let wanted = wanted(root, &folders);
+    let wanted = match wanted(root, &folders) {
+        Ok(wanted) => wanted,
+        Err(refused) => return refused.map(|_| Units::new()),
+    };
     let running: Option<Vec<String>> =
         SLICES.iter().find_map(|slice| root.list_dir(slice).value().cloned());
     let unit = |name: &str| {
@@ -83,17 +86,24 @@ pub fn read(root: &Root) -> Reading<Units> {
     Reading::known(path.join(", "), names.into_iter().filter_map(unit).collect())
 }
 
-/// Names in all `*.wants` and `*.requires` folders.
-fn wanted(root: &Root, folders: &[(&str, Vec<String>)]) -> Vec<String> {
+/// Names in all `*.wants` and `*.requires` folders; a folder that cannot be listed may enable any.
+fn wanted(
+    root: &Root,
+    folders: &[(&str, Vec<String>)],
+) -> Result<Vec<String>, Reading<Vec<String>>> {
     let mut names = Vec::new();
     for (folder, entries) in folders {
         let is_list = |entry: &&String| entry.ends_with(".wants") || entry.ends_with(".requires");
         for list in entries.iter().filter(is_list) {
             let listed = root.list_dir(&format!("{folder}/{list}"));
-            names.extend(listed.value().into_iter().flatten().cloned());
+            match listed.value() {
+                Some(listed) => names.extend(listed.iter().cloned()),
+                None if listed.is_absent() => {}
+                None => return Err(listed),
+            }
         }
     }
-    names
+    Ok(names)
 }
 
 #[cfg(test)]
@@ -114,6 +124,15 @@ mod tests {
         ]);
         let entries = vec!["a.service".to_owned(), "x.target.wants".to_owned()];
         let found = wanted(&tree.root(), &[("/usr/lib/systemd/system", entries)]);
-        assert_eq!(found, ["a.service"]);
+        assert_eq!(found.unwrap(), ["a.service"]);
+    }
+
+    #[test]
+    fn a_list_that_nobody_asked_for_is_not_an_empty_one() {
+        let text = "rtproof capture 1\nfrom live, read by root\n\
+            == /etc/systemd/system folder\n|timers.target.wants\n== end\n";
+        let capture = crate::Capture::read(text.as_bytes()).unwrap().unwrap();
+        let units = read(&Root::captured(capture));
+        assert!(units.why_unknown().unwrap().contains("not in the capture"), "{units:?}");
     }
 }

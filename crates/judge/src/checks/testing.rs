@@ -9,6 +9,8 @@ use rtproof_host::facts::settings::{Setting, Value};
 use rtproof_host::facts::{
     Facts, Identity, clock, cpu, irq, kernel, limits, memory, rights, sched, virt,
 };
+use rtproof_host::facts::{Facts, Identity, clock, cpu, irq, kernel, limits, memory, sched, virt};
+use rtproof_host::facts::{devices, net};
 use rtproof_host::facts::{tasks::Policy, tasks::RtTask};
 use rtproof_host::{CpuList, Knob, Reading};
 
@@ -107,6 +109,8 @@ fn bare() -> Facts {
         settings: BTreeMap::new(),
         cpu_dma_latency_us: Reading::known("/dev/cpu_dma_latency", None),
         units: Reading::known("/etc/systemd/system, /usr/lib/systemd/system", BTreeMap::new()),
+        net: net::Net::not_recorded(),
+        devices: devices::Devices::not_recorded(),
     }
 }
 

@@ -3,7 +3,15 @@
 use super::Section;
 
 mod good;
+mod graphics;
+mod interfaces;
+mod kernel_work;
+mod nic;
+mod nic_coalescing;
+mod plain;
 mod rules;
+mod services;
+mod told;
 
 /// The section.
 pub(super) const SECTION: Section = Section {
@@ -15,4 +23,25 @@ pub(super) const SECTION: Section = Section {
 };
 
 /// Checks with a file of their own.
-const CHECKS: &[&dyn super::Check] = &[];
+const CHECKS: &[&dyn super::Check] = &[
+    &nic_coalescing::CHECK,
+    &nic::QUEUES,
+    &nic::OFFLOAD_FLOW,
+    &nic::EEE,
+    &nic::WIFI_POWERSAVE,
+    &nic::TRANSMIT,
+    &nic::NAPI_THREADED,
+    &told::TCP,
+    &told::IPV6,
+    &graphics::ON_CHIP,
+    &graphics::NVIDIA,
+    &graphics::MODULES,
+    &graphics::LOGIN,
+    &kernel_work::SERIAL_CONSOLE,
+    &kernel_work::AUDIT,
+    &kernel_work::TRACING,
+    &kernel_work::RPI_FIRMWARE,
+    &services::TIMERS,
+    &services::MONITORS,
+    &services::DESKTOP,
+];
