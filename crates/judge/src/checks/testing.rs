@@ -9,7 +9,6 @@ use rtproof_host::facts::settings::{Setting, Value};
 use rtproof_host::facts::{
     Facts, Identity, clock, cpu, irq, kernel, limits, memory, rights, sched, virt,
 };
-use rtproof_host::facts::{Facts, Identity, clock, cpu, irq, kernel, limits, memory, sched, virt};
 use rtproof_host::facts::{devices, net};
 use rtproof_host::facts::{tasks::Policy, tasks::RtTask};
 use rtproof_host::{CpuList, Knob, Reading};

@@ -10,7 +10,7 @@ use rtproof_host::{Facts, facts::kernel::CommandLine};
 
 use crate::checks::draft::Draft;
 use crate::checks::{Check, text};
-use crate::{Evidence, Finding, Intent, Remedy, Status};
+use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When};
 use scene::{Fault, KEYS, Scene};
 
 mod scene;
@@ -37,6 +37,14 @@ impl Check for Isolation {
     fn source(&self) -> &'static str {
         "Documentation/admin-guide/cpu-isolation.rst, kernel-parameters.txt; \
          kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, lib/bitmap-str.c"
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Hundreds
+    }
+
+    fn when(&self) -> When {
+        When::Boot
     }
 
     fn is_of_offline_cpus(&self) -> bool {

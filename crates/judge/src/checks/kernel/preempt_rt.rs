@@ -9,7 +9,7 @@ use rtproof_host::{Facts, facts::kernel::Preemption};
 use crate::checks::Check;
 use crate::checks::draft::Draft;
 use crate::checks::machine::built_with;
-use crate::{Finding, Intent, Remedy, units};
+use crate::{Finding, Impact, Intent, Remedy, When, units};
 
 /// Budget from which a preemptible stock kernel may do: measured maxima under stress lie below.
 const PREEMPTIBLE_NS: u64 = 1_000_000;
@@ -35,6 +35,14 @@ impl Check for PreemptRt {
     fn source(&self) -> &'static str {
         "Documentation/core-api/real-time/kernel-configuration.rst; Wu, \"Real-time programming \
          with Linux, part 2\" (Raspberry Pi 4 under stress: 717 µs stock, 279 µs PREEMPT_RT)"
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Milliseconds
+    }
+
+    fn when(&self) -> When {
+        When::Kernel
     }
 
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {

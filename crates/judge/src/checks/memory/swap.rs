@@ -8,7 +8,7 @@ use rtproof_host::{Facts, facts::memory};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
 use crate::checks::{Check, text};
-use crate::{Finding, Intent, Remedy};
+use crate::{Finding, Impact, Intent, Remedy};
 
 pub(super) struct Swap;
 
@@ -28,6 +28,10 @@ impl Check for Swap {
     fn source(&self) -> &'static str {
         "proc_swaps(5), mlock(2); Bridgers, \"Real Time Linux Scheduling Comparison\"; \
          rigtorp.se/low-latency-guide"
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Milliseconds
     }
 
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {

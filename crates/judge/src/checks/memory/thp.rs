@@ -8,7 +8,7 @@ use rtproof_host::{Facts, Knob, knobs::memory as knobs};
 use crate::checks::Check;
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
-use crate::{Finding, Intent, Remedy};
+use crate::{Finding, Impact, Intent, Remedy};
 
 pub(super) struct Thp;
 
@@ -33,6 +33,10 @@ impl Check for Thp {
 
     fn knobs(&self) -> Vec<&'static Knob> {
         vec![&knobs::THP]
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Hundreds
     }
 
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {

@@ -7,7 +7,7 @@ use rtproof_host::Facts;
 
 use crate::checks::draft::Draft;
 use crate::checks::{Check, text};
-use crate::{Finding, Intent, Remedy};
+use crate::{Finding, Impact, Intent, Remedy, When};
 
 pub(super) struct Hypervisor;
 
@@ -27,6 +27,14 @@ impl Check for Hypervisor {
     fn source(&self) -> &'static str {
         "Documentation/virt/kvm/x86/msr.rst (steal time); proc_stat(5); Flatscher, \"Real-time \
          Optimizations\" (containers: no measurable difference)"
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Hundreds
+    }
+
+    fn when(&self) -> When {
+        When::Firmware
     }
 
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {

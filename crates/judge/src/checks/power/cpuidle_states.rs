@@ -16,7 +16,7 @@ use crate::checks::machine::{
     built_with, guest, is_bare_metal, option, rt_cpus, why_missing, without_cpu_folder,
 };
 use crate::checks::{Check, text};
-use crate::{Evidence, Finding, Intent, Remedy, units};
+use crate::{Evidence, Finding, Impact, Intent, Remedy, units};
 
 pub(super) struct CpuidleStates;
 
@@ -36,6 +36,10 @@ impl Check for CpuidleStates {
     fn source(&self) -> &'static str {
         "Documentation/admin-guide/pm/cpuidle.rst; Flatscher, \"Real-time Optimizations\" \
          (maximum halved on a ThinkPad P500)"
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Hundreds
     }
 
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {

@@ -7,7 +7,7 @@ use rtproof_host::{Facts, facts::limits::Limit};
 
 use crate::checks::draft::Draft;
 use crate::checks::{Check, text};
-use crate::{Finding, Intent, Remedy};
+use crate::{Finding, Impact, Intent, Remedy, When};
 
 /// What rtproof locks at most.
 const OWN_BYTES: u64 = 4 << 20;
@@ -30,6 +30,14 @@ impl Check for LimitsMemlock {
 
     fn source(&self) -> &'static str {
         "mlock(2), getrlimit(2); Wu, \"Real-time programming with Linux, part 2\""
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Milliseconds
+    }
+
+    fn when(&self) -> When {
+        When::Login
     }
 
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {

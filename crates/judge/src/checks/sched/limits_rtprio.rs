@@ -7,7 +7,7 @@ use rtproof_host::{Facts, facts::limits::Limit};
 
 use crate::checks::Check;
 use crate::checks::draft::Draft;
-use crate::{Finding, Intent, Remedy, units};
+use crate::{Finding, Impact, Intent, Remedy, When, units};
 
 pub(super) struct LimitsRtprio;
 
@@ -27,6 +27,14 @@ impl Check for LimitsRtprio {
 
     fn source(&self) -> &'static str {
         "sched(7), getrlimit(2); Wu, \"Real-time programming with Linux, part 2\""
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Milliseconds
+    }
+
+    fn when(&self) -> When {
+        When::Login
     }
 
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {

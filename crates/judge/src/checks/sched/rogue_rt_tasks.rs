@@ -14,7 +14,7 @@ use super::tasks::{
 };
 use crate::checks::draft::Draft;
 use crate::checks::{Check, text};
-use crate::{Finding, Intent, Remedy};
+use crate::{Finding, Impact, Intent, Remedy};
 
 /// Threads that outrank everybody by design and run for microseconds: the stopper of each CPU, the
 /// lockup detector before 4.19, and the feeder of the hardware watchdog.
@@ -40,6 +40,10 @@ impl Check for RogueRtTasks {
     fn source(&self) -> &'static str {
         "sched(7); Wu, \"Real-time programming with Linux, part 2\" (multipathd at SCHED_RR 99 ran \
          331 µs; maximum 279 µs with it, 130 µs without)"
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Hundreds
     }
 
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {

@@ -8,7 +8,7 @@ use rtproof_host::Facts;
 use crate::checks::Check;
 use crate::checks::draft::Draft;
 use crate::checks::machine::guest;
-use crate::{Finding, Intent, Remedy};
+use crate::{Finding, Impact, Intent, Remedy};
 
 /// Read from a register of the CPU or a shared page, without a system call.
 const FAST: &[&str] = &[
@@ -44,6 +44,10 @@ impl Check for Clocksource {
     fn source(&self) -> &'static str {
         "Documentation/timers/timekeeping.rst; Codethink, \"Configuring Linux systems to stabilise \
          latency\""
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Microseconds
     }
 
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
