@@ -1,11 +1,14 @@
 //! `rtproof check`: the configuration against the checks. Changes nothing, needs no rights.
 
+mod application;
+
 use std::path::{Path, PathBuf};
 
 use rtproof_host::{CpuList, Facts, Root};
 use rtproof_judge::{Finding, Intent, checks, report::Machine};
 use serde::Serialize;
 
+use self::application::Application;
 use super::prove::online_cpus;
 use crate::{
     exit, parse,
@@ -15,12 +18,16 @@ use crate::{
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/check/1";
 
+/// Priority of an application that nobody names.
+const PRIORITY: u32 = 80;
+
 /// Arguments of `check`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   rtproof check
   rtproof check --cpus 2-3 --budget 100us
+  rtproof check --unit arm.service
   rtproof capture machine.txt && rtproof check --root machine.txt --json")]
 pub struct Args {
     /// Read a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
@@ -28,13 +35,23 @@ pub struct Args {
     #[arg(long, value_name = "PATH")]
     pub root: Option<PathBuf>,
 
-    /// Real-time CPUs; default: the isolated CPUs if there are any, else all
+    /// Check the application with this process id, too
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Option<u32>,
+
+    /// Check the application that runs as this systemd unit, too
+    #[arg(long, value_name = "NAME", conflicts_with = "pid")]
+    pub unit: Option<String>,
+
+    /// Real-time CPUs; default: those of --pid or --unit, else the isolated CPUs if there are any,
+    /// else all
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
 
-    /// Real-time priority of the application (SCHED_FIFO)
-    #[arg(long, value_name = "N", default_value = "80", value_parser = parse::priority)]
-    pub priority: u32,
+    /// Real-time priority of the application (SCHED_FIFO); default: the highest of --pid or --unit,
+    /// else 80
+    #[arg(long, value_name = "N", value_parser = parse::priority)]
+    pub priority: Option<u32>,
 
     /// Period of its loop
     #[arg(
@@ -64,22 +81,41 @@ struct Audit<'a> {
     schema: &'static str,
     machine: &'a Machine,
     findings: &'a [Finding],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application: Option<&'a Application>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// A root that is no captured machine, CPUs that are not there.
+/// A root that is no captured machine, CPUs, a process or a unit that are not there.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
-    let facts = Facts::read(&root);
-    let intent = intent(args, &facts)?;
+    let app = application::read(&root, args)?;
+    let mut facts = Facts::read(&root);
+    let mut intent = intent(args, &facts)?;
+    let mut application = None;
+    if let Some(app) = &app {
+        application::refine(&mut intent, args, &facts, app);
+        application = Some(Application::judge(&facts, app, &intent));
+        facts = rtproof_judge::application::without_own(&facts, app);
+    }
     let findings = checks::judge_all(&facts, &intent);
     let machine = Machine::of(&facts);
     let text = Text::new(args.json);
-    text.print(|to| render::text::audit(to, &machine, &findings, args.all))?;
-    text.print_json(&Audit { schema: SCHEMA, machine: &machine, findings: &findings })?;
-    Ok(exit::of_findings(&findings))
+    text.print(|to| {
+        render::text::audit(to, &machine, &findings, args.all)?;
+        application.as_ref().map_or(Ok(()), |application| application.print(to, args.all))
+    })?;
+    let application = application.as_ref();
+    text.print_json(&Audit {
+        schema: SCHEMA,
+        machine: &machine,
+        findings: &findings,
+        application,
+    })?;
+    let own = application.map_or(&[][..], |application| &application.findings);
+    Ok(exit::of_findings(&[&findings[..], own].concat()))
 }
 
 /// The machine to read: the live one, or the captured one under `--root`.
@@ -103,7 +139,7 @@ fn intent(args: &Args, facts: &Facts) -> anyhow::Result<Intent> {
     Ok(Intent {
         housekeeping: online.difference(&rt_cpus),
         rt_cpus,
-        priority: args.priority,
+        priority: args.priority.unwrap_or(PRIORITY),
         period_ns: args.period_ns,
         budget_ns: args.budget_ns,
         profile: rtproof_judge::Profile::default(),

@@ -3,8 +3,8 @@
 use rtproof_host::CpuList;
 
 use super::{AppCheck, Case, settle};
-use crate::checks::text::{cpus, or_empty};
-use crate::{Finding, Impact, Remedy, When};
+use crate::checks::text::{count, cpus, or_empty};
+use crate::{Evidence, Finding, Impact, Remedy, When};
 
 pub(super) const CHECK: AppCheck = AppCheck {
     id: "app-isolation",
@@ -29,18 +29,27 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
         used = used.union(&thread.status.cpus);
     }
     let groups = &case.app.groups.cpuset;
-    let own = groups.value().and_then(|groups| groups.first());
-    if let Some(own) = own {
-        let partition = own.partition.value().and_then(Option::as_deref);
-        let in_force = own.cpus.value().and_then(Option::as_ref);
-        let covers = in_force.is_some_and(|all| used.difference(all).is_empty());
-        if partition == Some("isolated") && covers {
-            let folder = |_: &Vec<_>| own.folder.clone();
-            return Ok(draft
-                .read(groups, folder)
-                .read(&own.partition, |_| "isolated".into())
-                .read(&own.cpus, |_| in_force.map_or_else(String::new, CpuList::to_string))
-                .good(format!("{} in an isolated partition", cpus(&used))));
+    if let Some(list) = groups.value() {
+        let mut seen = Vec::new();
+        // A group without a partition of its own, a member, is in that of the group above it.
+        for group in list {
+            let kind = group.partition.value().and_then(Option::as_deref);
+            seen.push(Evidence::of(&group.partition, |kind| {
+                kind.clone().unwrap_or_else(|| "no such file".into())
+            }));
+            let in_force = group.cpus.value().and_then(Option::as_ref);
+            let covers = in_force.is_some_and(|all| used.difference(all).is_empty());
+            if kind == Some("isolated") && covers {
+                let granted = in_force.map_or_else(String::new, CpuList::to_string);
+                return Ok(draft
+                    .read(groups, |groups| count(groups.len(), "group"))
+                    .saw(seen)
+                    .read(&group.cpus, |_| granted)
+                    .good(format!("{} in an isolated partition", cpus(&used))));
+            }
+            if group.partition.value().is_none() || kind.is_some_and(|kind| kind != "member") {
+                break;
+            }
         }
     }
     let isolated = &case.facts.cpus.isolated;
@@ -63,6 +72,7 @@ mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
     use crate::checks::application::testing::{Scene, blank, cpuset, sched_of, set_cpus, set_some};
+    use crate::checks::testing::cpus as list;
     use rtproof_host::facts::tasks::Policy;
 
     #[test]
@@ -74,6 +84,8 @@ mod tests {
         assert_eq!(finding.status, Doubtful);
         assert!(finding.summary.starts_with("it may run on CPU 1,"), "{}", finding.summary);
         set_some(&mut cpuset(&mut scene).partition, "isolated".into());
+        assert_eq!(scene.judge(&CHECK).status, Doubtful, "CPU 1 is not in it");
+        set_some(&mut cpuset(&mut scene).cpus, list(&[1, 2]));
         assert_eq!(scene.judge(&CHECK).status, Good);
         set_some(&mut cpuset(&mut scene).partition, "isolated invalid (x)".into());
         assert_eq!(scene.judge(&CHECK).status, Doubtful);

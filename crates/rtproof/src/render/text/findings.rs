@@ -22,6 +22,21 @@ pub fn audit(
     list(to, findings, all)
 }
 
+/// Findings about one application.
+///
+/// # Errors
+/// When writing fails.
+pub fn application(
+    to: &mut dyn Write,
+    head: &str,
+    findings: &[Finding],
+    all: bool,
+) -> io::Result<()> {
+    writeln!(to, "\n{BOLD}Application{BOLD:#} {head}")?;
+    summary(to, findings)?;
+    list(to, findings, all)
+}
+
 /// One line of counts.
 pub(super) fn summary(to: &mut dyn Write, findings: &[Finding]) -> io::Result<()> {
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();

@@ -14,7 +14,11 @@ use anstyle::{AnsiColor, Style};
 use rtproof_judge::{Finding, report::Machine};
 use serde::Serialize;
 
-pub use self::{findings::audit, measured::measured, verdict::verdict};
+pub use self::{
+    findings::{application, audit},
+    measured::measured,
+    verdict::verdict,
+};
 use crate::prove::output::Output;
 
 pub(crate) const BOLD: Style = Style::new().bold();

@@ -1,0 +1,112 @@
+//! `check --pid` and `--unit`: live processes that only sleep.
+
+#![allow(clippy::print_stderr, reason = "tests say what they leave out")]
+
+mod support;
+
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use support::{USAGE, code, expect_code, folder, run, stderr, stdout};
+
+/// A child that sleeps and is ended with the test.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start(command: &[&str]) -> Self {
+        let mut child = Command::new(command[0]);
+        child.args(&command[1..]).stdin(Stdio::null()).stdout(Stdio::null());
+        Self(child.spawn().expect("a child"))
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    /// The `application` object of `check --pid`.
+    fn check(&self) -> Value {
+        let output = run(folder().path(), &["check", "--json", "--pid", &self.pid()]);
+        let json: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), stderr(&output)));
+        json["application"].clone()
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn status<'a>(application: &'a Value, check: &str) -> &'a Value {
+    let findings = application["findings"].as_array().expect("findings");
+    let found = findings.iter().find(|finding| finding["check"] == check);
+    &found.unwrap_or_else(|| panic!("no {check} in {application:#}"))["status"]
+}
+
+#[test]
+fn an_ordinary_process_is_not_real_time() {
+    let sleeper = Sleeper::start(&["sleep", "60"]);
+    support::wait_for("sleep", 5, || sleeper.check()["name"] == "sleep");
+    let application = sleeper.check();
+    assert_eq!(application["pid"], sleeper.0.id());
+    assert_eq!((&application["threads"], &application["processes"]), (&1.into(), &1.into()));
+    assert_eq!(status(&application, "app-policy"), "bad");
+    assert_eq!(status(&application, "app-memory-locked"), "bad");
+    assert_eq!(status(&application, "app-outranked"), "not_applicable");
+    assert_eq!(status(&application, "app-debugger"), "good");
+    let output = run(folder().path(), &["check", "--pid", &sleeper.pid()]);
+    assert_eq!(code(&output), support::REFUSED);
+    let head = format!("Application sleep (pid {}", sleeper.pid());
+    assert!(stdout(&output).contains(&head), "{}", stdout(&output));
+}
+
+#[test]
+fn a_real_time_process_is() {
+    let sleeper = Sleeper::start(&["chrt", "--fifo", "10", "sleep", "60"]);
+    support::wait_for("chrt", 5, || {
+        // chrt becomes sleep, or ends where real-time scheduling is refused.
+        let path = format!("ps -o comm=,stat= -p {}", sleeper.pid());
+        let shown = Command::new("sh").args(["-c", &path]).output().expect("ps");
+        let text = stdout(&shown);
+        text.starts_with("sleep") || text.contains('Z')
+    });
+    let output = run(folder().path(), &["check", "--json", "--pid", &sleeper.pid()]);
+    let Ok(json) = serde_json::from_slice::<Value>(&output.stdout) else {
+        assert!(std::env::var_os("CI").is_none(), "CI needs real-time scheduling");
+        eprintln!("not run: SCHED_FIFO is refused here");
+        return;
+    };
+    let application = &json["application"];
+    assert_eq!(status(application, "app-policy"), "good", "{application:#}");
+    assert_eq!(status(application, "app-memory-locked"), "bad");
+    // What the machine's checks call strangers, it is not one of.
+    let rogue = json["findings"].as_array().expect("findings").iter();
+    let mut rogue = rogue.filter(|finding| finding["check"] == "rogue-rt-tasks");
+    let summary = rogue.next().expect("rogue-rt-tasks")["summary"].to_string();
+    assert!(!summary.contains(&format!("pid {}", sleeper.pid())), "{summary}");
+    assert!(rogue.next().is_none());
+}
+
+#[test]
+fn what_is_not_there_is_a_usage_error_with_the_next_step() {
+    let folder = folder();
+    for (args, part) in [
+        (["check", "--pid", "4194305"], "list processes with `ps -e`"),
+        (["check", "--unit", "no-such-unit"], "no unit no-such-unit.service"),
+        (["check", "--pid", "0"], "0 is not in 1.."),
+        (["check", "--pid", "2"], "thread of the kernel"),
+    ] {
+        let output = run(folder.path(), &args);
+        if args[2] == "2" && stderr(&output).contains("no process 2") {
+            // A PID namespace shows no thread of the kernel.
+            continue;
+        }
+        expect_code(&output, USAGE);
+        assert!(stderr(&output).contains(part), "{args:?}: {}", stderr(&output));
+    }
+    let both = run(folder.path(), &["check", "--pid", "1", "--unit", "x"]);
+    expect_code(&both, USAGE);
+}
