@@ -53,7 +53,10 @@ pub struct App {
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// No such process.
-    #[error("no process {0}: list processes with `ps -e`, or name a service with --unit")]
+    #[error(
+        "no process {0} can be seen: list processes with `ps -e` as root, or name a service with \
+         --unit"
+    )]
     NoProcess(u32),
     /// The process cannot be looked at.
     #[error("process {pid}: {path}: {why}; {next}")]
@@ -175,9 +178,23 @@ fn of_unit(root: &Root, name: &str) -> Result<Vec<Process>, AppError> {
         return Ok(processes);
     }
     match unit_file::find(root, name) {
-        Some(_) => Err(AppError::NotRunning(name.into())),
+        Some((file, _)) => match alias(root, &file, name) {
+            Some(target) => of_unit(root, &target),
+            None => Err(AppError::NotRunning(name.into())),
+        },
         None => Err(AppError::NoUnit(name.into())),
     }
+}
+
+/// The unit that a file is an alias of: a link to a file of another name. Groups bear its name.
+fn alias(root: &Root, file: &str, name: &str) -> Option<String> {
+    let target = root.read_link(file);
+    let target = target.value()?.rsplit('/').next()?;
+    let is_unit = is_running_unit(target) && target != name && !target.contains("@.");
+    // An alias of an alias is none for systemd: this ends.
+    let is_alias =
+        root.read_link(&format!("{}/{target}", file.rsplit_once('/')?.0)).value().is_none();
+    (is_unit && is_alias).then(|| target.to_owned())
 }
 
 /// A unit's name with its kind, as systemctl completes it.

@@ -37,8 +37,9 @@ pub struct CpuGroup {
     pub quota: Reading<Option<Quota>>,
     /// Periods in which its tasks were stopped (cpu.stat, nr_throttled).
     pub throttled: Reading<Option<u64>>,
-    /// Time of real-time tasks in microseconds of each second (version 1 with
-    /// CONFIG_RT_GROUP_SCHED: cpu.rt_runtime_us).
+    /// Time of real-time tasks in microseconds of each period (version 1 with
+    /// CONFIG_RT_GROUP_SCHED: cpu.rt_runtime_us). The root's is sched_rt_runtime_us and no limit
+    /// of a group: `None`, too.
     pub rt_runtime_us: Reading<Option<i64>>,
 }
 
@@ -165,6 +166,13 @@ impl<'a> Folder<'a> {
         self.names.as_ref().is_some_and(|names| !names.iter().any(|found| found == name))
     }
 
+    /// Whether it is the root of a hierarchy of version 1: only roots have this file, and the top
+    /// that a cgroup namespace shows need not be one (kernel/cgroup/cgroup-v1.c,
+    /// `CFTYPE_ONLY_ON_ROOT`).
+    fn is_root(&self) -> bool {
+        self.names.as_ref().is_some_and(|names| names.iter().any(|name| name == "release_agent"))
+    }
+
     /// A file's text through `parse`; `None` where the group has no such file.
     fn get<T>(
         &self,
@@ -198,9 +206,11 @@ fn cpu(folder: &Folder<'_>, is_v1: bool) -> CpuGroup {
         Some(value(text, "nr_throttled").unwrap_or(0))
     });
     let rt_runtime_us = match is_v1 {
-        true => folder.get("cpu.rt_runtime_us", "microseconds or -1", |text| text.parse().ok()),
+        true if !folder.is_root() => {
+            folder.get("cpu.rt_runtime_us", "microseconds or -1", |text| text.parse().ok())
+        }
         // Version 2 has no such file in any kernel.
-        false => Reading::known(format!("{}/cpu.rt_runtime_us", folder.path), None),
+        _ => Reading::known(format!("{}/cpu.rt_runtime_us", folder.path), None),
     };
     CpuGroup { folder: folder.path.into(), quota, throttled, rt_runtime_us }
 }

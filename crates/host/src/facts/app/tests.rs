@@ -118,6 +118,8 @@ fn version_1_has_a_hierarchy_for_each_controller() {
         ("sys/fs/cgroup/cpu/rt/cpu.cfs_quota_us", "-1\n"),
         ("sys/fs/cgroup/cpu/rt/cpu.cfs_period_us", "100000\n"),
         ("sys/fs/cgroup/cpu/rt/cpu.rt_runtime_us", "0\n"),
+        ("sys/fs/cgroup/cpu/cpu.rt_runtime_us", "950000\n"),
+        ("sys/fs/cgroup/cpu/release_agent", ""),
         ("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-3\n"),
     ] {
         tree.write(path, text);
@@ -125,6 +127,8 @@ fn version_1_has_a_hierarchy_for_each_controller() {
     let app = App::read(&tree.root(), &Target::Pid(100)).unwrap();
     let cpu = &app.groups.cpu.value().unwrap()[0];
     assert_eq!(cpu.rt_runtime_us.value(), Some(&Some(0)));
+    let root = &app.groups.cpu.value().unwrap()[1];
+    assert_eq!(root.rt_runtime_us.value(), Some(&None), "the root's is no limit of a group");
     assert_eq!(cpu.quota.value(), Some(&Some(Quota { max_us: None, period_us: 100_000 })));
     let cpuset = &app.groups.cpuset.value().unwrap()[0];
     assert_eq!(cpuset.cpus.value().unwrap().as_ref().unwrap().len(), 4);
@@ -137,6 +141,11 @@ fn what_is_not_there_names_the_next_step() {
     let tree = machine(V2);
     let error = |target| App::read(&tree.root(), &target).unwrap_err().to_string();
     assert!(error(Target::Pid(7)).contains("ps -e"));
+    let link = tree.path().join("etc/systemd/system/alias.service");
+    std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("/usr/lib/systemd/system/arm.service", link).unwrap();
+    let app = App::read(&tree.root(), &Target::Unit("alias".into())).unwrap();
+    assert_eq!(app.pid, 100, "by its real name");
     assert!(error(Target::Unit("nope".into())).starts_with("no unit nope.service"));
     tree.write("etc/systemd/system/off@.service", "");
     assert!(error(Target::Unit("off@1".into())).contains("systemctl start off@1.service"));
@@ -159,4 +168,23 @@ fn this_process_can_be_read() {
     let app = App::read(&Root::live(), &Target::Pid(std::process::id())).unwrap();
     assert!(app.thread_count() >= 1 && app.processes[0].limits.value().is_some());
     assert!(app.groups.paths.value().is_some());
+}
+
+#[test]
+fn a_capture_answers_for_the_application_it_was_taken_with() {
+    let target = Target::Pid(std::process::id());
+    let capture = crate::Capture::take_with(&Root::live(), &target).unwrap();
+    let mut redacted = capture.clone();
+    redacted.redact();
+    for capture in [capture, redacted] {
+        let text = capture.to_text();
+        let capture = crate::Capture::read(text.as_bytes()).unwrap().unwrap();
+        let app = App::read(&Root::captured(capture), &target).unwrap();
+        assert_eq!(app.pid, std::process::id());
+        let json = serde_json::to_string(&app).unwrap();
+        assert!(!json.contains("not in the capture"), "{json}");
+    }
+    let other = crate::Capture::take(&Root::live());
+    let error = App::read(&Root::captured(other), &target).unwrap_err().to_string();
+    assert!(error.contains("capture the machine again, with this process"), "{error}");
 }

@@ -65,8 +65,7 @@ fn both<'a>(
 }
 
 fn rtprio(case: &Case<'_>) -> Result<Finding, Finding> {
-    let own = priority(case.app);
-    let needed = own.unwrap_or(case.intent.priority);
+    let needed = priority(case.app).unwrap_or(case.intent.priority);
     let draft = case.draft(format!("CAP_SYS_NICE, or RLIMIT_RTPRIO of at least {needed}"));
     let show = |limits: &ProcessLimits| format!("RLIMIT_RTPRIO {}", number(limits.rtprio));
     let (draft, found) = both(case, draft, show)?;
@@ -83,9 +82,10 @@ fn rtprio(case: &Case<'_>) -> Result<Finding, Finding> {
         process.pid,
         number(limits.rtprio)
     );
-    Ok(match own {
-        Some(own) => draft.doubtful(format!("{what}, and has {own}: another gave it")),
-        None => draft.bad(what),
+    let is_real_time = case.app.threads().any(|thread| thread.is_real_time());
+    Ok(match is_real_time {
+        true => draft.doubtful(format!("{what}; another made its threads real-time")),
+        false => draft.bad(what),
     })
 }
 

@@ -64,7 +64,9 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
             )))
         }
         None => {
-            let locked = found.iter().map(|(_, status)| status.locked_bytes).sum();
+            let locked = found
+                .iter()
+                .fold(0_u64, |sum, (_, status)| sum.saturating_add(status.locked_bytes));
             Ok(draft.good(format!("{} locked, all of the address space", bytes(locked))))
         }
     }

@@ -1,6 +1,6 @@
 //! Its threads that are not real-time: do they share a CPU with those that are?
 
-use super::{AppCheck, Case, NAMED_MAX, Scheduled, place, settle};
+use super::{AppCheck, Case, NAMED_MAX, Scheduled, of_threads, place, settle};
 use crate::checks::text::{count, cpus, first_few};
 use crate::{Finding, Impact, Remedy, When};
 
@@ -31,18 +31,23 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
         return Ok(draft.good(format!("all of its {} are real-time", count(all.len(), "thread"))));
     }
     let (draft, real_time) = place(draft, &real_time)?;
-    let (draft, ordinary) = place(draft, &ordinary)?;
+    let readings = ordinary.iter().map(|found| (found.thread, &found.thread.status));
+    let draft = draft.saw(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
     let shares = |cpus: &rtproof_host::CpuList| {
         real_time.iter().any(|thread| !thread.status.cpus.intersection(cpus).is_empty())
     };
-    let beside: Vec<_> = ordinary.iter().filter(|thread| shares(&thread.status.cpus)).collect();
+    let placed = ordinary.iter().filter_map(|found| Some((found, found.thread.status.value()?)));
+    let beside: Vec<_> = placed.filter(|(_, status)| shares(&status.cpus)).collect();
     if beside.is_empty() {
+        if let Some(unread) = ordinary.iter().find(|t| t.thread.status.value().is_none()) {
+            return Err(draft.blind(&unread.thread.status));
+        }
         let number = count(ordinary.len(), "ordinary thread");
         return Ok(draft.good(format!("{number}, on other CPUs")));
     }
     let names: Vec<String> = beside
         .iter()
-        .map(|t| format!("{} (tid {}) on {}", t.sched.comm, t.thread.tid, cpus(&t.status.cpus)))
+        .map(|(t, on)| format!("{} (tid {}) on {}", t.sched.comm, t.thread.tid, cpus(&on.cpus)))
         .collect();
     let text = "start ordinary threads with the affinity of the housekeeping CPUs \
                 (pthread_attr_setaffinity_np(3)), or move them with taskset(1)";

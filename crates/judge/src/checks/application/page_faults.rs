@@ -37,7 +37,8 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
             format!("{number} of {}", name(found.thread, found.sched))
         })
         .collect();
-    let minor: u64 = threads.iter().map(|found| found.sched.minor_faults).sum();
+    let minor: u64 =
+        threads.iter().fold(0, |sum, found| sum.saturating_add(found.sched.minor_faults));
     if major.is_empty() {
         return Ok(draft.good(format!(
             "no major fault, {minor} minor since the start of {}",

@@ -31,16 +31,14 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
     };
     for group in list {
         draft = draft.read(&group.rt_runtime_us, |us| {
-            us.map_or_else(|| "no such file".into(), |us| us.to_string())
+            us.map_or_else(|| "no limit of its own".into(), |us| us.to_string())
         });
     }
     if let Some(group) = list.iter().find(|group| group.rt_runtime_us.value().is_none()) {
         return Err(draft.blind(&group.rt_runtime_us));
     }
     let runtime = |group: &CpuGroup| group.rt_runtime_us.value().copied().flatten();
-    // The root's is sched_rt_runtime_us, which `rt-throttling` judges: the last one is the root's.
-    let own = list.split_last().map_or(&[][..], |(_, own)| own);
-    let limits = own.iter().filter_map(|group| Some((group, runtime(group)?)));
+    let limits = list.iter().filter_map(|group| Some((group, runtime(group)?)));
     let Some((group, us)) = limits.filter(|&(_, us)| us >= 0).min_by_key(|&(_, us)| us) else {
         return Ok(draft.good("no group of its own limits real-time tasks"));
     };

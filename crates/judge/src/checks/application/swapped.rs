@@ -1,5 +1,7 @@
 //! Is a part of it in swap now?
 
+use rtproof_host::facts::app::Status;
+
 use super::{AppCheck, Case, settle};
 use crate::checks::text::bytes;
 use crate::{Finding, Impact, Remedy, When};
@@ -20,11 +22,10 @@ fn judge(case: &Case<'_>) -> Finding {
 }
 
 fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
-    let show = |status: &rtproof_host::facts::app::Status| {
-        format!("VmSwap {}", bytes(status.swapped_bytes))
-    };
+    let show = |status: &Status| format!("VmSwap {}", bytes(status.swapped_bytes));
     let (draft, found) = case.of_processes(case.draft("none"), |process| &process.status, show)?;
-    let swapped: u64 = found.iter().map(|(_, status)| status.swapped_bytes).sum();
+    let sum = |sum: u64, found: &(_, &Status)| sum.saturating_add(found.1.swapped_bytes);
+    let swapped = found.iter().fold(0, sum);
     if swapped == 0 {
         return Ok(draft.good("nothing of it is in swap"));
     }

@@ -39,7 +39,9 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
         return Ok(draft.good(format!("nothing takes time from it on {}", cpus(&used))));
     };
     let uptime = &case.app.uptime_ticks;
-    let draft = draft.read(uptime, |ticks| format!("{} since boot", units::ns(ticks * 10_000_000)));
+    let draft = draft.read(uptime, |ticks| {
+        format!("{} since boot", units::ns(ticks.saturating_mul(10_000_000)))
+    });
     let Some(&now) = uptime.value() else {
         return Err(draft.blind(uptime));
     };
