@@ -20,11 +20,11 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let wanted = &case.intent.rt_cpus;
     let draft = case.draft(format!("none but {}", cpus(wanted))).cpus(wanted);
     if wanted.is_empty() {
-        return Err(draft.no_rt_cpus(case.facts));
+        return Ok(draft.no_rt_cpus(case.facts));
     }
     let (draft, mut threads) = case.scheduled(draft)?;
     // Without real-time threads it is about all: where they run is where they will be real-time.

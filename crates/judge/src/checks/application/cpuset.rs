@@ -23,16 +23,16 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let wanted = &case.intent.rt_cpus;
     let draft = case.draft(format!("at least {}", cpus(wanted))).cpus(wanted);
     if wanted.is_empty() {
-        return Err(draft.no_rt_cpus(case.facts));
+        return Ok(draft.no_rt_cpus(case.facts));
     }
     let groups = &case.app.groups.cpuset;
     let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
-        return Err(draft.blind(groups));
+        return Ok(draft.blind(groups));
     };
     // What is in force in the lowest group that has the controller is within all above it.
     let mut lowest = None;
@@ -43,7 +43,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
         };
         draft = draft.read(&group.cpus, show);
         match group.cpus.value() {
-            None => return Err(draft.blind(&group.cpus)),
+            None => return Ok(draft.blind(&group.cpus)),
             Some(Some(granted)) => {
                 lowest = Some((group, granted));
                 break;
@@ -57,7 +57,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
     draft =
         draft.read(&group.partition, |kind| kind.clone().unwrap_or_else(|| "no such file".into()));
     let Some(partition) = group.partition.value() else {
-        return Err(draft.blind(&group.partition));
+        return Ok(draft.blind(&group.partition));
     };
     if let Some(broken) = partition.as_ref().filter(|kind| kind.contains("invalid")) {
         return Ok(draft.doubtful(format!("{}: the partition is {broken}", group.folder)));

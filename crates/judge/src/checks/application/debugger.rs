@@ -21,7 +21,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let show = |status: &Status| format!("TracerPid {}", status.tracer);
     let (draft, found) = case.of_processes(case.draft("none"), |process| &process.status, show)?;
     match found.iter().find(|(_, status)| status.tracer != 0) {

@@ -24,7 +24,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let (draft, threads) =
         case.placed(case.draft("none but those of the application's devices"))?;
     let (draft, others) = case.others(draft)?;

@@ -22,7 +22,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let (draft, threads) = case.placed(case.draft("isolated CPUs only"))?;
     let mut used = CpuList::default();
     for thread in &threads {
@@ -55,15 +55,23 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
     let isolated = &case.facts.cpus.isolated;
     let draft = draft.read(isolated, or_empty);
     let Some(list) = isolated.value() else {
-        return Err(draft.blind(isolated));
+        return Ok(draft.blind(isolated));
     };
     let free = used.difference(list);
     if free.is_empty() {
         return Ok(draft.good(format!("{} isolated at boot", cpus(&used))));
     }
-    let parameter = format!("isolcpus=managed_irq,domain,{used}");
+    let remedy = match case.facts.cpus.online.value() {
+        Some(online) if !online.difference(&used).is_empty() => {
+            Remedy::Boot { parameter: format!("isolcpus=managed_irq,domain,{used}") }
+        }
+        _ => {
+            let text = "pin the application to a part of the CPUs first, then isolate those";
+            Remedy::Manual { text: text.into() }
+        }
+    };
     Ok(draft
-        .remedies([Remedy::Boot { parameter }])
+        .remedies([remedy])
         .doubtful(format!("it may run on {}, which nothing keeps other tasks from", cpus(&free))))
 }
 

@@ -5,7 +5,7 @@
 use rtproof_host::facts::app::{Process, ProcessLimits, Status};
 use rtproof_host::facts::limits::Limit;
 
-use super::{AppCheck, Case, priority, settle};
+use super::{AppCheck, Case, Found, priority, settle};
 use crate::checks::draft::Draft;
 use crate::checks::text::bytes;
 use crate::{Finding, Impact, Remedy, When, units};
@@ -45,14 +45,14 @@ pub(super) const RTTIME: AppCheck = AppCheck {
     judge: |case| settle(rttime(case)),
 };
 
-type Both<'a> = (Draft, Vec<(&'a Process, &'a Status, &'a ProcessLimits)>);
+type Both<'a> = (&'a Process, &'a Status, &'a ProcessLimits);
 
 /// Rights and limits of the processes that matter.
 fn both<'a>(
     case: &Case<'a>,
     draft: Draft,
     show: impl Fn(&ProcessLimits) -> String,
-) -> Result<Both<'a>, Finding> {
+) -> Found<Both<'a>> {
     let rights = |status: &Status| {
         let has = |is: bool| if is { "yes" } else { "no" };
         let (nice, lock) = (has(status.cap_sys_nice), has(status.cap_ipc_lock));
@@ -64,7 +64,7 @@ fn both<'a>(
     Ok((draft, pairs.map(|((process, status), (_, limits))| (process, status, limits)).collect()))
 }
 
-fn rtprio(case: &Case<'_>) -> Result<Finding, Finding> {
+fn rtprio(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let needed = priority(case.app).unwrap_or(case.intent.priority);
     let draft = case.draft(format!("CAP_SYS_NICE, or RLIMIT_RTPRIO of at least {needed}"));
     let show = |limits: &ProcessLimits| format!("RLIMIT_RTPRIO {}", number(limits.rtprio));
@@ -89,7 +89,7 @@ fn rtprio(case: &Case<'_>) -> Result<Finding, Finding> {
     })
 }
 
-fn memlock(case: &Case<'_>) -> Result<Finding, Finding> {
+fn memlock(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let draft = case.draft("CAP_IPC_LOCK, or RLIMIT_MEMLOCK unlimited");
     let show = |limits: &ProcessLimits| format!("RLIMIT_MEMLOCK {}", size(limits.memlock));
     let (draft, found) = both(case, draft, show)?;
@@ -109,7 +109,7 @@ fn memlock(case: &Case<'_>) -> Result<Finding, Finding> {
     })
 }
 
-fn rttime(case: &Case<'_>) -> Result<Finding, Finding> {
+fn rttime(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let draft = case.draft("unlimited");
     let show = |limits: &ProcessLimits| format!("RLIMIT_RTTIME {}", time(limits.rttime));
     let (draft, found) = case.of_processes(draft, |process| &process.limits, show)?;

@@ -32,7 +32,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let draft = case.draft("the whole address space: mlockall(MCL_CURRENT | MCL_FUTURE)");
     let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
     let text = "call mlockall(MCL_CURRENT | MCL_FUTURE) at the start, before threads are made";

@@ -216,6 +216,10 @@ struct Placed<'a> {
     status: &'a ThreadStatus,
 }
 
+/// What was found, with the draft that cites it; the error is the finding of a question that ends
+/// here: unknown, or not applicable.
+type Found<T> = Result<(Draft, Vec<T>), Box<Finding>>;
+
 impl<'a> Case<'a> {
     /// A finding without its status and summary.
     fn draft(&self, wanted: impl Into<String>) -> Draft {
@@ -237,57 +241,59 @@ impl<'a> Case<'a> {
     }
 
     /// All threads with their policies, as evidence; `Err`: one of them is unknown.
-    fn scheduled(&self, draft: Draft) -> Result<(Draft, Vec<Scheduled<'a>>), Finding> {
+    fn scheduled(&self, draft: Draft) -> Found<Scheduled<'a>> {
         let lists = self.app.processes.iter().map(|process| &process.threads);
         let draft = draft.saw(lists.map(|list| {
             Evidence::of(list, |threads| crate::units::count(threads.len(), "thread"))
         }));
         let unread = self.app.processes.iter().find(|process| process.threads.value().is_none());
         if let Some(process) = unread {
-            return Err(draft.blind(&process.threads));
+            return Err(Box::new(draft.blind(&process.threads)));
         }
         let threads: Vec<&Thread> = self.app.threads().collect();
         let readings = threads.iter().map(|&thread| (thread, &thread.sched));
-        let draft = draft.saw(of_threads(readings, |sched| policy_of(sched)));
+        let draft = draft.saw(of_threads(readings, policy_of));
         let mut found = Vec::new();
         for thread in threads {
             match thread.sched.value() {
                 Some(sched) => found.push(Scheduled { thread, sched }),
-                None => return Err(draft.blind(&thread.sched)),
+                None => return Err(Box::new(draft.blind(&thread.sched))),
             }
         }
         if found.is_empty() {
-            return Err(draft.unknown("no thread: the process has ended"));
+            return Err(Box::new(draft.unknown("no thread: the process has ended")));
         }
         Ok((draft, found))
     }
 
     /// The real-time threads; `Err`: unknown, or there is none.
-    fn real_time(&self, draft: Draft) -> Result<(Draft, Vec<Scheduled<'a>>), Finding> {
+    fn real_time(&self, draft: Draft) -> Found<Scheduled<'a>> {
         let (draft, mut threads) = self.scheduled(draft)?;
         threads.retain(|thread| thread.sched.policy.is_real_time());
         if threads.is_empty() {
-            return Err(draft.not_applicable("the application has no real-time thread"));
+            return Err(Box::new(draft.not_applicable("the application has no real-time thread")));
         }
         Ok((draft, threads))
     }
 
     /// The real-time threads and their CPUs; `Err`: unknown, or there is none.
-    fn placed(&self, draft: Draft) -> Result<(Draft, Vec<Placed<'a>>), Finding> {
+    fn placed(&self, draft: Draft) -> Found<Placed<'a>> {
         let (draft, threads) = self.real_time(draft)?;
         place(draft, &threads)
     }
 
     /// Real-time tasks of others; `Err`: unknown, also where not every task can be seen.
-    fn others(&self, draft: Draft) -> Result<(Draft, Vec<&'a RtTask>), Finding> {
+    fn others(&self, draft: Draft) -> Found<&'a RtTask> {
         let draft = draft
             .read(&self.facts.rt_tasks, |tasks| crate::units::count(tasks.len(), "real-time task"));
         let Some(tasks) = self.facts.rt_tasks.value() else {
-            return Err(draft.blind(&self.facts.rt_tasks));
+            return Err(Box::new(draft.blind(&self.facts.rt_tasks)));
         };
         if !tasks.iter().any(|task| task.kernel_thread) {
-            return Err(draft
-                .unknown("no kernel thread is visible: a PID namespace or hidepid hides tasks"));
+            return Err(Box::new(
+                draft
+                    .unknown("no kernel thread is visible: a PID namespace or hidepid hides tasks"),
+            ));
         }
         Ok((draft, tasks.iter().filter(|task| !is_own(self.app, task)).collect()))
     }
@@ -309,7 +315,7 @@ impl<'a> Case<'a> {
         mut draft: Draft,
         reading: impl Fn(&'a Process) -> &'a Reading<T>,
         show: impl Fn(&T) -> String,
-    ) -> Result<(Draft, Vec<(&'a Process, &'a T)>), Finding> {
+    ) -> Found<(&'a Process, &'a T)> {
         let processes = self.processes();
         for &process in &processes {
             draft = draft.read(reading(process), &show);
@@ -318,7 +324,7 @@ impl<'a> Case<'a> {
         for process in processes {
             match reading(process).value() {
                 Some(value) => found.push((process, value)),
-                None => return Err(draft.blind(reading(process))),
+                None => return Err(Box::new(draft.blind(reading(process)))),
             }
         }
         Ok((draft, found))
@@ -336,14 +342,14 @@ impl<'a> Case<'a> {
 }
 
 /// Adds the CPUs of threads.
-fn place<'a>(draft: Draft, threads: &[Scheduled<'a>]) -> Result<(Draft, Vec<Placed<'a>>), Finding> {
+fn place<'a>(draft: Draft, threads: &[Scheduled<'a>]) -> Found<Placed<'a>> {
     let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
     let draft = draft.saw(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
     let mut found = Vec::new();
     for &Scheduled { thread, sched } in threads {
         match thread.status.value() {
             Some(status) => found.push(Placed { thread, sched, status }),
-            None => return Err(draft.blind(&thread.status)),
+            None => return Err(Box::new(draft.blind(&thread.status))),
         }
     }
     Ok((draft, found))
@@ -442,6 +448,6 @@ fn commands(tids: &[u32], command: impl Fn(u32) -> String) -> Vec<Remedy> {
 }
 
 /// The value of a `Result` whose error is the finding.
-fn settle(result: Result<Finding, Finding>) -> Finding {
-    result.unwrap_or_else(|finding| finding)
+fn settle(result: Result<Finding, Box<Finding>>) -> Finding {
+    result.unwrap_or_else(|finding| *finding)
 }

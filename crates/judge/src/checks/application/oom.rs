@@ -18,7 +18,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let draft = case.draft("at most 0; -1000 is never");
     let (draft, found) =
         case.of_processes(draft, |process| &process.oom_score_adj, i64::to_string)?;

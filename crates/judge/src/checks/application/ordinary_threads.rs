@@ -20,12 +20,12 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let (draft, all) = case.scheduled(case.draft("none on the CPUs of its real-time threads"))?;
     let (real_time, ordinary): (Vec<Scheduled<'_>>, Vec<Scheduled<'_>>) =
         all.iter().partition(|thread| thread.sched.policy.is_real_time());
     if real_time.is_empty() {
-        return Err(draft.not_applicable("the application has no real-time thread"));
+        return Ok(draft.not_applicable("the application has no real-time thread"));
     }
     if ordinary.is_empty() {
         return Ok(draft.good(format!("all of its {} are real-time", count(all.len(), "thread"))));
@@ -40,7 +40,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
     let beside: Vec<_> = placed.filter(|(_, status)| shares(&status.cpus)).collect();
     if beside.is_empty() {
         if let Some(unread) = ordinary.iter().find(|t| t.thread.status.value().is_none()) {
-            return Err(draft.blind(&unread.thread.status));
+            return Ok(draft.blind(&unread.thread.status));
         }
         let number = count(ordinary.len(), "ordinary thread");
         return Ok(draft.good(format!("{number}, on other CPUs")));

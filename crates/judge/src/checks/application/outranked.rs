@@ -31,7 +31,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let (draft, threads) = case.placed(case.draft("none"))?;
     let (draft, others) = case.others(draft)?;
     let mut above: Vec<&RtTask> = others.into_iter().filter(|t| is_above(t, &threads)).collect();

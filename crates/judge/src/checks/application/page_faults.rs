@@ -23,7 +23,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let (draft, threads) = case.real_time(case.draft("no major fault; no new minor ones"))?;
     let readings = threads.iter().map(|found| (found.thread, &found.thread.sched));
     let draft = draft.saw(of_threads(readings, |sched| {

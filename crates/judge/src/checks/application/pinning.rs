@@ -26,7 +26,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let (draft, threads) = case.placed(case.draft("one CPU for each real-time thread"))?;
     let wide: Vec<String> = threads
         .iter()

@@ -23,7 +23,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let draft = case.draft("at least one thread under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE");
     let (draft, threads) = case.scheduled(draft)?;
     let real_time: Vec<_> = threads.iter().filter(|t| t.sched.policy.is_real_time()).collect();

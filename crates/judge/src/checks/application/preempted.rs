@@ -23,7 +23,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let (draft, threads) = case.placed(case.draft("known; it should not rise"))?;
     let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
     let draft = draft.saw(of_threads(readings, |status| {

@@ -20,7 +20,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let draft = case.draft("none, or known");
     let show = |status: &Status| match status.seccomp {
         None => "no Seccomp line: a kernel without it".into(),

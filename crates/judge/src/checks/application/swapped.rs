@@ -21,7 +21,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let show = |status: &Status| format!("VmSwap {}", bytes(status.swapped_bytes));
     let (draft, found) = case.of_processes(case.draft("none"), |process| &process.status, show)?;
     let sum = |sum: u64, found: &(_, &Status)| sum.saturating_add(found.1.swapped_bytes);

@@ -28,7 +28,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let (draft, threads) = case.placed(case.draft("no time taken, or far from the limit"))?;
     let mut used = CpuList::default();
     for thread in &threads {
@@ -43,7 +43,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
         format!("{} since boot", units::ns(ticks.saturating_mul(10_000_000)))
     });
     let Some(&now) = uptime.value() else {
-        return Err(draft.blind(uptime));
+        return Ok(draft.blind(uptime));
     };
     let share = |thread: &Placed<'_>| {
         let age = now.saturating_sub(thread.sched.start_ticks).max(1);
@@ -51,7 +51,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
     };
     // `placed` gives at least one.
     let Some(busiest) = threads.iter().max_by_key(|thread| share(thread)) else {
-        return Err(draft.unknown("no thread"));
+        return Ok(draft.unknown("no thread"));
     };
     let draft = draft.remedies([remedy]);
     let who = name(busiest.thread, busiest.sched);
@@ -70,7 +70,7 @@ fn limit(
     case: &Case<'_>,
     draft: Draft,
     used: &CpuList,
-) -> Result<(Draft, Option<u64>, Remedy), Finding> {
+) -> Result<(Draft, Option<u64>, Remedy), Box<Finding>> {
     let sched = &case.facts.sched;
     let percent = |part: u64, whole: u64| part.saturating_mul(100) / whole.max(1);
     if let Some(servers) = sched.fair_server.value() {
@@ -83,7 +83,9 @@ fn limit(
         let known = CpuList::new(own.clone().map(|server| server.cpu));
         let missing = used.difference(&known);
         if !missing.is_empty() {
-            return Err(draft.unknown(format!("{}: no fair server listed", cpus(&missing))));
+            return Err(Box::new(
+                draft.unknown(format!("{}: no fair server listed", cpus(&missing))),
+            ));
         }
         let on: Vec<_> = own.filter(|server| server.runtime_ns > 0).collect();
         let least =
@@ -95,14 +97,14 @@ fn limit(
     let version = &case.facts.kernel.version;
     let draft = draft.read(version, |(major, minor)| format!("{major}.{minor}"));
     match since(case.facts, (6, 12)) {
-        None => return Err(draft.blind(version)),
-        Some(true) => return Err(draft.blind(&sched.fair_server)),
+        None => return Err(Box::new(draft.blind(version))),
+        Some(true) => return Err(Box::new(draft.blind(&sched.fair_server))),
         Some(false) => {}
     }
     let (runtime, period) = (&sched.rt_runtime_us, &sched.rt_period_us);
     let draft = draft.read(runtime, i64::to_string);
     let Some(&runtime_us) = runtime.value() else {
-        return Err(draft.blind(runtime));
+        return Err(Box::new(draft.blind(runtime)));
     };
     let remedy = Remedy::Write { paths: vec![runtime.path.clone()], value: "-1".into() };
     if runtime_us < 0 {
@@ -110,7 +112,7 @@ fn limit(
     }
     let draft = draft.read(period, i64::to_string);
     let Some(&period_us) = period.value() else {
-        return Err(draft.blind(period));
+        return Err(Box::new(draft.blind(period)));
     };
     let us = |value: i64| u64::try_from(value).unwrap_or(0);
     let left = (runtime_us < period_us).then(|| percent(us(runtime_us), us(period_us)));

@@ -38,7 +38,7 @@ fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
 
-fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let draft = case.draft("nothing that refuses or stops real-time threads");
     let files = &case.app.unit_file;
     let draft = draft.read(files, |unit| match unit {
@@ -46,8 +46,8 @@ fn answer(case: &Case<'_>) -> Result<Finding, Finding> {
         None => "no service or scope".into(),
     });
     let unit = match files.value() {
-        None => return Err(draft.blind(files)),
-        Some(None) => return Err(draft.not_applicable("it runs in no service or scope")),
+        None => return Ok(draft.blind(files)),
+        Some(None) => return Ok(draft.not_applicable("it runs in no service or scope")),
         Some(Some(unit)) => unit,
     };
     let draft = draft.saw(unit.settings.iter().map(|(key, set)| Evidence {
