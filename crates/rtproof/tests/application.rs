@@ -94,6 +94,44 @@ fn a_real_time_process_is() {
 }
 
 #[test]
+fn a_unit_of_a_captured_machine() {
+    let folder = folder();
+    let mut stat = vec!["0"; 50];
+    stat[0] = "S";
+    stat[17] = "1";
+    let stat = format!("100 (arm) {}\n", stat.join(" "));
+    let thread = "Cpus_allowed_list:\t0\nvoluntary_ctxt_switches:\t1\n\
+                  nonvoluntary_ctxt_switches:\t0\n";
+    let unit = "[Service]\nExecStart=/bin/arm\nRestrictRealtime=yes\n";
+    for (path, text) in [
+        ("proc/100/stat", stat.as_str()),
+        ("proc/100/status", "Name:\tarm\nTgid:\t100\n"),
+        ("proc/100/task/100/stat", &stat),
+        ("proc/100/task/100/status", thread),
+        ("proc/100/cgroup", "0::/system.slice/arm.service\n"),
+        ("usr/lib/systemd/system/arm.service", unit),
+    ] {
+        let path = folder.path().join("machine").join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+    let output = run(folder.path(), &["check", "--root", "machine", "--unit", "arm", "--json"]);
+    expect_code(&output, support::REFUSED);
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let application = &json["application"];
+    assert_eq!(application["unit"], "arm.service");
+    assert_eq!(status(application, "app-unit"), "bad");
+    assert_eq!(status(application, "app-policy"), "bad");
+    for unread in ["app-memory-locked", "app-limits-rtprio", "app-cgroup-quota", "app-oom"] {
+        assert_eq!(status(application, unread), "unknown", "{unread}");
+    }
+    let output = run(folder.path(), &["check", "--root", "machine", "--unit", "arm"]);
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("Application arm (pid 100, arm.service, 1 thread)"), "{text}");
+    assert!(text.contains("put \"[Service] RestrictRealtime=no\" into"), "{text}");
+}
+
+#[test]
 fn what_is_not_there_is_a_usage_error_with_the_next_step() {
     let folder = folder();
     for (args, part) in [

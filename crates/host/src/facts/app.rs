@@ -45,6 +45,8 @@ pub struct App {
     pub groups: Groups,
     /// Settings of the unit, from its files; `None`: no unit.
     pub unit_file: Reading<Option<UnitFile>>,
+    /// Slice of SCHED_RR in milliseconds (/proc/sys/kernel/sched_rr_timeslice_ms).
+    pub rr_timeslice_ms: Reading<u64>,
     /// Time since boot in clock ticks of 10 ms, which the kernel's ABI counts in (/proc/uptime).
     pub uptime_ticks: Reading<u64>,
 }
@@ -118,6 +120,7 @@ impl App {
             groups: Groups::read(root, &cgroup),
             unit,
             unit_file,
+            rr_timeslice_ms: root.number("/proc/sys/kernel/sched_rr_timeslice_ms", "milliseconds"),
             uptime_ticks: root.read_text("/proc/uptime").and_then(uptime_ticks),
             processes,
         })

@@ -1,8 +1,7 @@
 //! Who stands in the same queue?
 //!
 //! SCHED_FIFO threads of one priority on one CPU run in the order in which they became ready, each
-//! until it sleeps; SCHED_RR ones change after a slice (100 ms unless sched_rr_timeslice_ms says
-//! otherwise). As many CPUs as threads are enough: the scheduler spreads them.
+//! until it sleeps; SCHED_RR ones change after a slice (sched_rr_timeslice_ms). As many CPUs as threads are enough: the scheduler spreads them.
 
 use rtproof_host::CpuList;
 use rtproof_host::facts::tasks::{Policy, RtTask};
@@ -10,6 +9,7 @@ use rtproof_host::facts::tasks::{Policy, RtTask};
 use super::{
     AppCheck, Case, NAMED_MAX, Placed, may_run_on, name, rank, settle, task_evidence, task_name,
 };
+use crate::checks::draft::Draft;
 use crate::checks::text::first_few;
 use crate::{Finding, Impact, Remedy, When};
 
@@ -41,19 +41,29 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let rivals: Vec<&RtTask> = others.iter().filter(is_rival).copied().collect();
     let draft = draft.saw(rivals.iter().take(super::GROUPS_MAX).map(|task| task_evidence(task)));
     let is_rr = threads.iter().any(|thread| thread.sched.policy == Policy::Rr);
-    let turns = if is_rr { "; SCHED_RR takes turns of 100 ms" } else { "" };
+    let slice = &case.app.rr_timeslice_ms;
+    let turns = match slice.value() {
+        _ if !is_rr => String::new(),
+        Some(ms) => format!("; SCHED_RR takes turns of {ms} ms"),
+        None => "; SCHED_RR takes turns, of 100 ms by default".into(),
+    };
+    let with_slice = |draft: Draft| match is_rr {
+        true => draft.read(slice, |ms| format!("{ms} ms")),
+        false => draft,
+    };
     let text = "give each thread a priority of its own, by urgency, with chrt(1)";
     let remedy = || [Remedy::Manual { text: text.into() }];
     let user: Vec<String> =
         rivals.iter().filter(|task| !task.kernel_thread).map(|task| task_name(task)).collect();
     if !user.is_empty() {
         let names = first_few(&user, NAMED_MAX);
-        return Ok(draft.remedies(remedy()).bad(format!("in the same queue: {names}{turns}")));
+        let draft = with_slice(draft).remedies(remedy());
+        return Ok(draft.bad(format!("in the same queue: {names}{turns}")));
     }
     if !rivals.is_empty() {
         let names: Vec<String> = rivals.iter().map(|task| task_name(task)).collect();
         let names = first_few(&names, NAMED_MAX);
-        return Ok(draft
+        return Ok(with_slice(draft)
             .remedies(remedy())
             .doubtful(format!("threads of the kernel in the same queue: {names}{turns}")));
     }
@@ -64,7 +74,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
         .collect();
     if !own.is_empty() {
         let names = first_few(&own, NAMED_MAX);
-        return Ok(draft
+        return Ok(with_slice(draft)
             .remedies(remedy())
             .doubtful(format!("its own threads share a queue: {names}{turns}")));
     }

@@ -67,7 +67,19 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
             let locked = found
                 .iter()
                 .fold(0_u64, |sum, (_, status)| sum.saturating_add(status.locked_bytes));
-            Ok(draft.good(format!("{} locked, all of the address space", bytes(locked))))
+            let resident = found
+                .iter()
+                .fold(0_u64, |sum, (_, status)| sum.saturating_add(status.resident_bytes));
+            let rest = if locked.saturating_sub(resident) > NEVER_LOCKED_BYTES {
+                "; the rest is only reserved, or under MCL_ONFAULT faults once"
+            } else {
+                ""
+            };
+            Ok(draft.good(format!(
+                "all of the address space is locked: {}, {} resident{rest}",
+                bytes(locked),
+                bytes(resident)
+            )))
         }
     }
 }

@@ -58,6 +58,7 @@ fn app() -> App {
                 settings: BTreeMap::new(),
             }),
         ),
+        rr_timeslice_ms: Reading::known("/proc/sys/kernel/sched_rr_timeslice_ms", 100),
         uptime_ticks: Reading::known("/proc/uptime", 1_500),
     }
 }
