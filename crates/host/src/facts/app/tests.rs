@@ -1,3 +1,5 @@
+//! Applications made of a few files, and this process.
+
 use super::*;
 use crate::{facts::tasks::Policy, testing::Tree};
 

@@ -1,7 +1,8 @@
 //! Who stands in the same queue?
 //!
 //! SCHED_FIFO threads of one priority on one CPU run in the order in which they became ready, each
-//! until it sleeps; SCHED_RR ones change after a slice (sched_rr_timeslice_ms). As many CPUs as threads are enough: the scheduler spreads them.
+//! until it sleeps; SCHED_RR ones change after a slice (sched_rr_timeslice_ms). As many CPUs as
+//! threads are enough: the scheduler spreads them.
 
 use rtproof_host::CpuList;
 use rtproof_host::facts::tasks::{Policy, RtTask};

@@ -9,7 +9,8 @@ use crate::{Evidence, Finding, Impact, Remedy, When};
 pub(super) const CHECK: AppCheck = AppCheck {
     id: "app-isolation",
     title: "whether the application's CPUs are isolated",
-    why: "the scheduler puts any task that has no affinity of its own on a CPU that is not isolated",
+    why: "on a CPU that is not isolated the scheduler puts any task that has no affinity of its \
+          own",
     source: "Documentation/admin-guide/kernel-parameters.txt (isolcpus); Documentation/admin-guide/\
              cgroup-v2.rst (cpuset.cpus.partition)",
     trade_off: Some("isolated CPUs are lost to all other work"),

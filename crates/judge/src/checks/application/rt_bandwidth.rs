@@ -1,8 +1,8 @@
 //! Time of real-time tasks in its control groups, on a kernel with CONFIG_RT_GROUP_SCHED.
 //!
-//! Version 1 has a file for it. Version 2 has none: a group with the CPU controller has a runtime of
-//! 0, and SCHED_FIFO is refused in it. A thread that is real-time there already shows that it is
-//! not.
+//! Version 1 has a file for it. Version 2 has none: a group with the CPU controller has a runtime
+//! of 0, and SCHED_FIFO is refused in it. A thread that is real-time there already shows that it
+//! is not.
 
 use rtproof_host::facts::app::CpuGroup;
 
