@@ -19,7 +19,10 @@ use std::{
 };
 
 pub(crate) use self::record::Recorder;
-use crate::{Facts, Root};
+use crate::{
+    Facts, Root,
+    facts::app::{App, AppError, Target},
+};
 
 /// Largest capture that is read: /proc/interrupts of the largest machines, four times.
 pub const CAPTURE_BYTES_MAX: u64 = 128 << 20;
@@ -94,7 +97,21 @@ impl Capture {
     #[must_use]
     pub fn take(root: &Root) -> Self {
         let recorder = Arc::new(Recorder::default());
-        let facts = Facts::read(&root.recorded(Arc::clone(&recorder)));
+        Self::taken(root, &recorder)
+    }
+
+    /// The same, with one application.
+    ///
+    /// # Errors
+    /// There is no such application.
+    pub fn take_with(root: &Root, target: &Target) -> Result<Self, AppError> {
+        let recorder = Arc::new(Recorder::default());
+        App::read(&root.recorded(Arc::clone(&recorder)), target)?;
+        Ok(Self::taken(root, &recorder))
+    }
+
+    fn taken(root: &Root, recorder: &Arc<Recorder>) -> Self {
+        let facts = Facts::read(&root.recorded(Arc::clone(recorder)));
         let known = |reading: &crate::Reading<String>| {
             reading.value().map_or_else(|| "?".into(), |value| escape::escape(value.as_bytes()))
         };

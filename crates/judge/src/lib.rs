@@ -15,6 +15,7 @@ pub mod units;
 pub mod verdict;
 mod weakness;
 
+pub use checks::application;
 pub use finding::{Evidence, Finding, Impact, Remedy, Status, When};
 pub use intent::Intent;
 pub use profile::Profile;

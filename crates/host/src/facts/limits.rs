@@ -31,8 +31,8 @@ pub struct Limit {
 }
 
 /// Bits of the capability sets (include/uapi/linux/capability.h).
-const CAP_IPC_LOCK: u32 = 14;
-const CAP_SYS_NICE: u32 = 23;
+pub(super) const CAP_IPC_LOCK: u32 = 14;
+pub(super) const CAP_SYS_NICE: u32 = 23;
 
 impl Limits {
     /// Reads the limits of this process from /proc/self: not by getrlimit(2), so that a captured
@@ -53,7 +53,7 @@ impl Limits {
 }
 
 /// A line of /proc/PID/limits: name, soft limit, hard limit, unit where there is one.
-fn limit(limits: &Reading<String>, name: &str) -> Reading<Limit> {
+pub(super) fn limit(limits: &Reading<String>, name: &str) -> Reading<Limit> {
     limits.clone().and_then(|path, text| {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
         let number = |word: Option<&str>| match word? {
@@ -68,7 +68,7 @@ fn limit(limits: &Reading<String>, name: &str) -> Reading<Limit> {
     })
 }
 
-fn effective_capabilities(path: String, status: String) -> Reading<u64> {
+pub(super) fn effective_capabilities(path: String, status: String) -> Reading<u64> {
     let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     match set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()) {
         Some(set) => Reading::known(path, set),

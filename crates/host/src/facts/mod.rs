@@ -4,6 +4,7 @@
 //! a fact: a field here, a reader in the file of its subject, a line in `class_of` (`flatten.rs`)
 //! if its subject is new.
 
+pub mod app;
 pub mod clock;
 pub mod cpu;
 pub mod devices;

@@ -5,7 +5,7 @@ mod scan;
 use serde::{Deserialize, Serialize};
 
 pub use scan::Scan;
-pub(crate) use scan::Stat;
+pub(crate) use scan::{Stat, unit_of};
 
 use crate::CpuList;
 

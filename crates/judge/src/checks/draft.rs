@@ -31,6 +31,11 @@ impl Draft {
         })
     }
 
+    /// An answer without status, summary and evidence.
+    pub(super) const fn blank(finding: Finding) -> Self {
+        Self(finding)
+    }
+
     /// The CPUs that it is about.
     pub(super) fn cpus(mut self, cpus: &CpuList) -> Self {
         self.0.cpus = Some(cpus.clone());

@@ -13,6 +13,7 @@ use draft::Draft;
 
 #[cfg(test)]
 mod _template;
+pub mod application;
 mod boot_params;
 #[cfg(test)]
 mod contract;

@@ -1,5 +1,10 @@
 //! `rtproof check`: the configuration against the catalogue. Changes nothing, needs no rights.
 
+mod application;
+mod explain;
+mod proof;
+mod select;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Subcommand, ValueEnum};
@@ -7,6 +12,7 @@ use rtproof_host::{CpuList, Facts, Root};
 use rtproof_judge::{Finding, Intent, checks, report::Machine};
 use serde::Serialize;
 
+use self::application::Application;
 use super::prove::online_cpus;
 use crate::{
     exit::{self, FailOn},
@@ -15,8 +21,6 @@ use crate::{
     wishes::{self, PERIOD_NS, PRIORITY, Wishes},
 };
 
-mod explain;
-mod select;
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/check/2";
@@ -28,6 +32,8 @@ const SCHEMA: &str = "rtproof/check/2";
 Examples:
   rtproof check
   rtproof check --cpus 2-3 --budget 100us --profile busy-poll
+  rtproof check --unit arm.service
+  rtproof check --cpus 2-3 --prove throttling,isolation
   rtproof check explain thp
   rtproof capture machine.txt && rtproof check --root machine.txt --json
   rtproof check --format junit --fail-on bad --skip swap='hibernation is wanted' >check.xml")]
@@ -45,11 +51,21 @@ pub struct Args {
     #[command(flatten)]
     pub wishes: wishes::Args,
 
-    /// Real-time CPUs; default: those that the machine keeps free, else all
+    /// Check the application with this process id, too
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Option<u32>,
+
+    /// Check the application that runs as this systemd unit, too
+    #[arg(long, value_name = "NAME", conflicts_with = "pid")]
+    pub unit: Option<String>,
+
+    /// Real-time CPUs; default: those of --pid or --unit, else those that the machine keeps free,
+    /// else all
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
 
-    /// Real-time priority of the application (SCHED_FIFO); default: 80
+    /// Real-time priority of the application (SCHED_FIFO); default: the highest of --pid or --unit,
+    /// else 80
     #[arg(long, value_name = "N", value_parser = parse::priority)]
     pub priority: Option<u32>,
 
@@ -60,6 +76,36 @@ pub struct Args {
     /// Latency that it can bear
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
     pub budget_ns: Option<u64>,
+
+    #[arg(
+        long = "prove",
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = proof::parse_name,
+        conflicts_with = "root",
+        help = proof::help()
+    )]
+    /// Trials to run.
+    pub prove: Vec<proof::Wanted>,
+
+    /// Time of each trial that takes time; default: its own (3 s, 5 s, 10 s)
+    #[arg(
+        long = "prove-for",
+        value_name = "TIME",
+        requires = "prove",
+        value_parser = parse::trial_duration
+    )]
+    pub prove_for_ns: Option<u64>,
+
+    /// Memory that the trial memlock locks
+    #[arg(
+        long = "prove-memory",
+        value_name = "SIZE",
+        requires = "prove",
+        default_value = proof::MEMORY_DEFAULT,
+        value_parser = parse::size
+    )]
+    pub prove_memory_bytes: u64,
 
     /// Only these checks: ids, or sections (kernel, power, sched, isolation, time, memory, device,
     /// platform), joined by commas
@@ -111,17 +157,22 @@ pub enum Format {
 
 /// The JSON form of an audit.
 #[derive(Debug, Serialize)]
-struct Audit<'a> {
+struct Audit {
     schema: &'static str,
-    machine: &'a Machine,
-    intent: &'a render::IntentShown,
-    findings: &'a [Finding],
+    machine: Machine,
+    intent: render::IntentShown,
+    findings: Vec<Finding>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application: Option<Application>,
+    /// Of the trials, where some were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    proofs: Vec<proof::Proof>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// A root that is no captured machine, CPUs or checks that are not there.
+/// A root that is no captured machine; CPUs, checks, a process or a unit that are not there.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(Command::Explain(explain)) = &args.command {
         return explain::run(explain);
@@ -129,34 +180,61 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let selection = select::Selection::of(&args.only)?;
     let wishes = args.wishes.resolve()?;
     let root = open_root(args.root.as_deref())?;
-    let facts = Facts::read(&root);
-    let intent = intent(args, &wishes, &facts)?;
-    let findings = selection.of_findings(checks::judge_all(&facts, &intent));
-    let machine = Machine::of(&facts);
-    let shown = render::IntentShown::of(&intent);
-    let format = if args.json { Format::Json } else { args.format };
-    match format {
-        Format::Text => Text::new(false).print(|to| {
-            let detail = render::text::Detail { all: args.all, verbose: args.verbose };
-            render::text::audit(to, &machine, &shown, &findings, detail)
-        })?,
-        Format::Json => Text::new(true).print_json(&Audit {
-            schema: SCHEMA,
-            machine: &machine,
-            intent: &shown,
-            findings: &findings,
-        })?,
-        Format::Sarif => Text::new(true).print_json(&render::sarif::log(&machine, &findings))?,
+    let app = application::read(&root, args)?;
+    let mut facts = Facts::read(&root);
+    let mut intent = intent(args, &wishes, &facts)?;
+    let mut application = None;
+    if let Some(app) = &app {
+        application::refine(&mut intent, args, &facts, app);
+        application = Some(Application::judge(&facts, app, &intent));
+        facts = rtproof_judge::application::without_own(&facts, app);
+    }
+    let mut audit = Audit {
+        schema: SCHEMA,
+        machine: Machine::of(&facts),
+        intent: render::IntentShown::of(&intent),
+        findings: selection.of_findings(checks::judge_all(&facts, &intent)),
+        application,
+        proofs: Vec::new(),
+    };
+    let is_text = !args.json && args.format == Format::Text;
+    let detail = render::text::Detail { all: args.all, verbose: args.verbose };
+    // What is known is shown before the trials, which take seconds.
+    Text::new(!is_text).print(|to| {
+        render::text::audit(to, &audit.machine, &audit.intent, &audit.findings, detail)?;
+        audit.application.as_ref().map_or(Ok(()), |application| application.print(to, detail))
+    })?;
+    if !args.prove.is_empty() {
+        let bounds =
+            proof::Bounds { duration_ns: args.prove_for_ns, memory_bytes: args.prove_memory_bytes };
+        audit.proofs = proof::prove(&args.prove, bounds, &root, &facts, &intent)?;
+        let proven: Vec<&Finding> = audit.proofs.iter().map(|proof| &proof.finding).collect();
+        Text::new(!is_text).print(|to| render::text::proofs(to, &proven, detail))?;
+    }
+    let all = audit.all();
+    match if args.json { Format::Json } else { args.format } {
+        Format::Text => {}
+        Format::Json => Text::new(true).print_json(&audit)?,
+        Format::Sarif => Text::new(true).print_json(&render::sarif::log(&audit.machine, &all))?,
         Format::Junit => {
             let fail_on = args.fail_on.unwrap_or(FailOn::Bad);
-            let xml = render::junit::suites(&machine, &findings, fail_on);
+            let xml = render::junit::suites(&audit.machine, &all, fail_on);
             Text::new(false).print(|to| to.write_all(xml.as_bytes()))?;
         }
     }
     Ok(match args.fail_on {
-        Some(fail_on) => fail_on.exit(&findings),
-        None => exit::of_findings(&findings),
+        Some(fail_on) => fail_on.exit(&all),
+        None => exit::of_findings(&all),
     })
+}
+
+impl Audit {
+    /// Every finding: of the machine, of the application, of the trials.
+    fn all(&self) -> Vec<Finding> {
+        let of_application = self.application.iter().flat_map(|application| &application.findings);
+        let proven = self.proofs.iter().map(|proof| &proof.finding);
+        self.findings.iter().chain(of_application).chain(proven).cloned().collect()
+    }
 }
 
 /// The machine to read: the live one, or the captured one under `--root`.

@@ -147,7 +147,7 @@ fn rt_task(root: &Root, pid: u32, tid: u32, stat: &Stat, policy: Policy) -> RtTa
 /// The innermost service or scope of a cgroup file, else the innermost slice, else the cgroup
 /// itself unless it is the root. The lines that tell are version 2's (`0::`) and systemd's own of
 /// version 1; where those name none, a controller of version 1 may (no systemd, or a container).
-fn unit_of(cgroup: &str) -> Option<String> {
+pub(crate) fn unit_of(cgroup: &str) -> Option<String> {
     let is_own = |line: &&str| line.starts_with("0::") || line.contains(":name=systemd:");
     let path = |line: &'_ str| {
         let path = line.splitn(3, ':').nth(2)?;

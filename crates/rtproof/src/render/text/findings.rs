@@ -50,6 +50,24 @@ pub fn audit(
     Ok(())
 }
 
+/// Findings about one application.
+///
+/// # Errors
+/// When writing fails.
+pub fn application(
+    to: &mut dyn Write,
+    head: &str,
+    findings: &[Finding],
+    detail: Detail,
+) -> io::Result<()> {
+    writeln!(to, "\n{BOLD}Application{BOLD:#} {head}")?;
+    summary(to, findings)?;
+    groups(to, findings, detail)?;
+    unknown(to, findings, detail)?;
+    skipped(to, findings)?;
+    if detail.all { settled(to, findings, detail) } else { Ok(()) }
+}
+
 /// One line of counts.
 pub(super) fn summary(to: &mut dyn Write, findings: &[Finding]) -> io::Result<()> {
     let counted = || findings.iter().filter(|finding| finding.skipped.is_none());

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 pub(crate) use self::findings::word;
 pub use self::{
-    findings::{Detail, audit},
+    findings::{Detail, application, audit},
     measured::measured,
     verdict::verdict,
 };

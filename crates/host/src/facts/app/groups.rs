@@ -1,0 +1,275 @@
+//! Control groups of a process: what they limit, from its own group up to the top.
+//!
+//! A limit anywhere on the way holds for the process. A group without the file has no limit of its
+//! own: the controller is not enabled in it, or it is the root. That is known where the group's
+//! folder can be listed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuList, Reading, Root};
+
+/// Deepest group that is looked at.
+const DEPTH_MAX: usize = 32;
+/// memory.limit_in_bytes of version 1 that is no limit: the largest number of whole pages.
+const NO_LIMIT_BYTES: u64 = 1 << 62;
+
+/// Groups by controller, the process' own first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Groups {
+    /// Lines of /proc/PID/cgroup.
+    pub paths: Reading<String>,
+    /// CPU time.
+    pub cpu: Reading<Vec<CpuGroup>>,
+    /// CPUs and memory nodes.
+    pub cpuset: Reading<Vec<CpusetGroup>>,
+    /// Memory.
+    pub memory: Reading<Vec<MemoryGroup>>,
+}
+
+/// What a group says of CPU time. `None`: the group has no such file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CpuGroup {
+    /// Folder.
+    pub folder: String,
+    /// Bandwidth of ordinary tasks (cpu.max; version 1: cpu.cfs_quota_us and cpu.cfs_period_us).
+    pub quota: Reading<Option<Quota>>,
+    /// Periods in which its tasks were stopped (cpu.stat, nr_throttled).
+    pub throttled: Reading<Option<u64>>,
+    /// Time of real-time tasks in microseconds of each period (version 1 with
+    /// CONFIG_RT_GROUP_SCHED: cpu.rt_runtime_us). The root's is sched_rt_runtime_us and no limit
+    /// of a group: `None`, too.
+    pub rt_runtime_us: Reading<Option<i64>>,
+}
+
+/// Bandwidth of ordinary tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Quota {
+    /// CPU time in each period, microseconds; `None` is no limit.
+    pub max_us: Option<u64>,
+    /// Period, microseconds.
+    pub period_us: u64,
+}
+
+/// What a group says of CPUs and memory nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CpusetGroup {
+    /// Folder.
+    pub folder: String,
+    /// CPUs in force (cpuset.cpus.effective; version 1: cpuset.effective_cpus).
+    pub cpus: Reading<Option<CpuList>>,
+    /// Memory nodes in force.
+    pub mems: Reading<Option<CpuList>>,
+    /// Kind of partition (cpuset.cpus.partition): member, root, isolated.
+    pub partition: Reading<Option<String>>,
+}
+
+/// What a group says of memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryGroup {
+    /// Folder.
+    pub folder: String,
+    /// Least of memory.high and memory.max in bytes (version 1: memory.limit_in_bytes); 0 in
+    /// neither is no limit: `None`.
+    pub limit_bytes: Reading<Option<u64>>,
+    /// Times the limit was met (memory.events, high and max; version 1: memory.failcnt).
+    pub hits: Reading<Option<u64>>,
+}
+
+/// Where a controller has its groups.
+struct Hierarchy {
+    is_v1: bool,
+    /// Folders, the process' own first.
+    folders: Vec<String>,
+}
+
+impl Groups {
+    /// Reads the groups that `cgroup`, a process' /proc/PID/cgroup, names.
+    pub(super) fn read(root: &Root, cgroup: &Reading<String>) -> Self {
+        let of = |controller| {
+            cgroup.clone().and_then(|path, text| hierarchy(root, path, &text, controller))
+        };
+        Self {
+            paths: cgroup.clone().map(|text| text.trim().to_owned()),
+            cpu: of("cpu").map(|found| {
+                let read = |folder: &String| cpu(&Folder::list(root, folder), found.is_v1);
+                found.folders.iter().map(read).collect()
+            }),
+            cpuset: of("cpuset").map(|found| {
+                let read = |folder: &String| cpuset(&Folder::list(root, folder), found.is_v1);
+                found.folders.iter().map(read).collect()
+            }),
+            memory: of("memory").map(|found| {
+                let read = |folder: &String| memory(&Folder::list(root, folder), found.is_v1);
+                found.folders.iter().map(read).collect()
+            }),
+        }
+    }
+}
+
+/// Where the groups of a controller are: in the hierarchy of version 1 that has it, else in that
+/// of version 2.
+fn hierarchy(root: &Root, from: String, text: &str, controller: &str) -> Reading<Hierarchy> {
+    let mut lines = text.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let _id = parts.next()?;
+        Some((parts.next()?, parts.next()?))
+    });
+    let v1 = lines.clone().find(|(names, _)| names.split(',').any(|name| name == controller));
+    let v2 = lines.find(|(names, _)| names.is_empty());
+    let (base, path) = match (v1, v2) {
+        (Some((_, path)), _) => (format!("/sys/fs/cgroup/{controller}"), path),
+        (None, Some((_, path))) => (unified(root), path),
+        (None, None) => return Reading::malformed(from, text, format!("a group of {controller}")),
+    };
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    if path.contains("/..") {
+        return Reading::denied(from, format!("{path} is outside of this cgroup namespace"));
+    }
+    let mut folders = vec![base.clone()];
+    for name in path.split('/').filter(|name| !name.is_empty()).take(DEPTH_MAX) {
+        let above = folders.last().unwrap_or(&base);
+        folders.push(format!("{above}/{name}"));
+    }
+    folders.reverse();
+    // A group that is not there tells nothing: another mount, or none.
+    let own = folders.first().map(|folder| root.list_dir(folder));
+    match own.filter(|own| own.value().is_none()) {
+        Some(own) => own.map(|_| Hierarchy { is_v1: false, folders: Vec::new() }),
+        None => Reading::known(from, Hierarchy { is_v1: v1.is_some(), folders }),
+    }
+}
+
+/// Where version 2 is mounted: on top, or beside version 1.
+fn unified(root: &Root) -> String {
+    let is_on_top = root.read_text("/sys/fs/cgroup/cgroup.controllers").value().is_some();
+    if is_on_top { "/sys/fs/cgroup".into() } else { "/sys/fs/cgroup/unified".into() }
+}
+
+/// A group's folder and the names in it.
+struct Folder<'a> {
+    root: &'a Root,
+    path: &'a str,
+    names: Option<Vec<String>>,
+}
+
+impl<'a> Folder<'a> {
+    fn list(root: &'a Root, path: &'a str) -> Self {
+        Self { root, path, names: root.list_dir(path).value().cloned() }
+    }
+
+    fn lacks(&self, name: &str) -> bool {
+        self.names.as_ref().is_some_and(|names| !names.iter().any(|found| found == name))
+    }
+
+    /// Whether it is the root of a hierarchy of version 1: only roots have this file, and the top
+    /// that a cgroup namespace shows need not be one (kernel/cgroup/cgroup-v1.c,
+    /// `CFTYPE_ONLY_ON_ROOT`).
+    fn is_root(&self) -> bool {
+        self.names.as_ref().is_some_and(|names| names.iter().any(|name| name == "release_agent"))
+    }
+
+    /// A file's text through `parse`; `None` where the group has no such file.
+    fn get<T>(
+        &self,
+        name: &str,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Reading<Option<T>> {
+        let path = format!("{}/{name}", self.path);
+        if self.lacks(name) {
+            return Reading::known(path, None);
+        }
+        self.root.trimmed(&path).and_then(|path, text| match parse(&text) {
+            Some(value) => Reading::known(path, Some(value)),
+            None => Reading::malformed(path, &text, expected),
+        })
+    }
+}
+
+fn cpu(folder: &Folder<'_>, is_v1: bool) -> CpuGroup {
+    let quota = if is_v1 {
+        quota_v1(folder)
+    } else {
+        folder.get("cpu.max", "a number or max, and a period", |text| {
+            let (max, period) = text.split_once(' ')?;
+            let max_us = if max == "max" { None } else { Some(max.parse().ok()?) };
+            Some(Quota { max_us, period_us: period.parse().ok()? })
+        })
+    };
+    let throttled = folder.get("cpu.stat", "lines with names and numbers", |text| {
+        // Version 2 has the line only where the controller is enabled.
+        Some(value(text, "nr_throttled").unwrap_or(0))
+    });
+    let rt_runtime_us = match is_v1 {
+        true if !folder.is_root() => {
+            folder.get("cpu.rt_runtime_us", "microseconds or -1", |text| text.parse().ok())
+        }
+        // Version 2 has no such file in any kernel.
+        _ => Reading::known(format!("{}/cpu.rt_runtime_us", folder.path), None),
+    };
+    CpuGroup { folder: folder.path.into(), quota, throttled, rt_runtime_us }
+}
+
+fn quota_v1(folder: &Folder<'_>) -> Reading<Option<Quota>> {
+    let quota =
+        folder.get("cpu.cfs_quota_us", "microseconds or -1", |text| text.parse::<i64>().ok());
+    let period = folder.get("cpu.cfs_period_us", "microseconds", |text| text.parse::<u64>().ok());
+    quota.and_then(|path, quota| match (quota, period.value()) {
+        (None, _) => Reading::known(path, None),
+        (Some(max), Some(Some(period_us))) => {
+            let quota = Quota { max_us: u64::try_from(max).ok(), period_us: *period_us };
+            Reading::known(path, Some(quota))
+        }
+        _ => period.map(|_| None),
+    })
+}
+
+/// The number after a name at the start of a line.
+fn value(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line?.trim().parse().ok()
+}
+
+fn cpuset(folder: &Folder<'_>, is_v1: bool) -> CpusetGroup {
+    let (cpus, mems) = match is_v1 {
+        true => ("cpuset.effective_cpus", "cpuset.effective_mems"),
+        false => ("cpuset.cpus.effective", "cpuset.mems.effective"),
+    };
+    let list = |name| folder.get(name, "a list", |text| CpuList::parse(text, None).ok());
+    CpusetGroup {
+        folder: folder.path.into(),
+        cpus: list(cpus),
+        mems: list(mems),
+        partition: folder.get("cpuset.cpus.partition", "a word", |text| Some(text.to_owned())),
+    }
+}
+
+fn memory(folder: &Folder<'_>, is_v1: bool) -> MemoryGroup {
+    let path = folder.path.to_owned();
+    if is_v1 {
+        let limit = folder.get("memory.limit_in_bytes", "bytes", |text| text.parse::<u64>().ok());
+        return MemoryGroup {
+            folder: path,
+            limit_bytes: limit.map(|limit| limit.filter(|&bytes| bytes < NO_LIMIT_BYTES)),
+            hits: folder.get("memory.failcnt", "a count", |text| text.parse().ok()),
+        };
+    }
+    let limit = |name| {
+        folder.get(name, "bytes or max", |text| match text {
+            "max" => Some(None),
+            bytes => bytes.parse::<u64>().ok().map(Some),
+        })
+    };
+    let (high, max) = (limit("memory.high"), limit("memory.max"));
+    let limit_bytes = high
+        .and_then(|_, high| max.map(|max| high.flatten().into_iter().chain(max.flatten()).min()));
+    let hits = folder.get("memory.events", "lines with names and numbers", |text| {
+        value(text, "high")?.checked_add(value(text, "max")?)
+    });
+    MemoryGroup { folder: path, limit_bytes, hits }
+}

@@ -1,0 +1,54 @@
+//! Does a debugger or strace hold it?
+
+use rtproof_host::facts::app::Status;
+
+use super::{AppCheck, Case, settle};
+use crate::{Finding, Impact, Remedy, When};
+
+pub(super) const CHECK: AppCheck = AppCheck {
+    id: "app-debugger",
+    title: "whether the application is traced",
+    why: "a traced thread stops at each signal, and under strace at each system call, until the \
+          tracer, an ordinary task, lets it go on",
+    source: "ptrace(2); proc_pid_status(5) (TracerPid)",
+    trade_off: None,
+    impact: Impact::Milliseconds,
+    when: When::Now,
+    judge,
+};
+
+fn judge(case: &Case<'_>) -> Finding {
+    settle(answer(case))
+}
+
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+    let show = |status: &Status| format!("TracerPid {}", status.tracer);
+    let (draft, found) = case.of_processes(case.draft("none"), |process| &process.status, show)?;
+    match found.iter().find(|(_, status)| status.tracer != 0) {
+        Some((process, status)) => {
+            let text = format!("detach the tracer, process {}", status.tracer);
+            Ok(draft.remedies([Remedy::Manual { text }]).doubtful(format!(
+                "{} (pid {}) is traced by process {}",
+                process.name, process.pid, status.tracer
+            )))
+        }
+        None => Ok(draft.good("nobody traces it")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::checks::application::testing::{Scene, blank, status_of};
+
+    #[test]
+    fn nobody_somebody_and_unknown() {
+        let mut scene = Scene::good();
+        assert_eq!(scene.judge(&CHECK).status, Good);
+        status_of(&mut scene).tracer = 77;
+        assert_eq!(scene.judge(&CHECK).status, Doubtful);
+        blank(&mut scene.app.processes[0].status);
+        assert_eq!(scene.judge(&CHECK).status, Unknown);
+    }
+}

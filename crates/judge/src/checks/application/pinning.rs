@@ -1,0 +1,64 @@
+//! Has each real-time thread one CPU of its own choice?
+//!
+//! SCHED_DEADLINE is left out: its threads must be allowed on all CPUs of their domain.
+
+use rtproof_host::facts::tasks::Policy;
+
+use super::{AppCheck, Case, NAMED_MAX, name, settle};
+use crate::checks::text::{cpus, first_few};
+use crate::{Finding, Impact, Remedy, When};
+
+pub(super) const CHECK: AppCheck = AppCheck {
+    id: "app-pinning",
+    title: "real-time threads that may move between CPUs",
+    why: "after a move to another CPU the thread finds its data in none of the near caches",
+    source: "kernel/sched/rt.c (push_rt_task, pull_rt_task); sched_setaffinity(2)",
+    trade_off: Some(
+        "a pinned thread waits for a task of its own or a higher priority there even while \
+         another CPU is idle",
+    ),
+    impact: Impact::Tens,
+    when: When::Now,
+    judge,
+};
+
+fn judge(case: &Case<'_>) -> Finding {
+    settle(answer(case))
+}
+
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+    let (draft, threads) = case.placed(case.draft("one CPU for each real-time thread"))?;
+    let wide: Vec<String> = threads
+        .iter()
+        .filter(|t| t.sched.policy != Policy::Deadline && t.status.cpus.len() > 1)
+        .map(|t| format!("{} on {}", name(t.thread, t.sched), cpus(&t.status.cpus)))
+        .collect();
+    if wide.is_empty() {
+        return Ok(draft.good("each real-time thread has one CPU"));
+    }
+    let text = "pin each thread to a CPU of its own with pthread_setaffinity_np(3) or taskset(1)";
+    Ok(draft
+        .remedies([Remedy::Manual { text: text.into() }])
+        .doubtful(format!("may move: {}", first_few(&wide, NAMED_MAX))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::checks::application::testing::{Scene, blank, sched_of, set_cpus, thread};
+
+    #[test]
+    fn one_cpu_or_several() {
+        let mut scene = Scene::good();
+        assert_eq!(scene.judge(&CHECK).status, Good);
+        set_cpus(&mut scene, 101, &[2, 3]);
+        let finding = scene.judge(&CHECK);
+        assert_eq!(finding.status, Doubtful);
+        assert_eq!(finding.summary, "may move: loop (tid 101, SCHED_FIFO 80) on CPUs 2-3");
+        sched_of(&mut scene, 101).policy = Policy::Deadline;
+        assert_eq!(scene.judge(&CHECK).status, Good);
+        blank(&mut thread(&mut scene, 101).status);
+        assert_eq!(scene.judge(&CHECK).status, Unknown);
+    }
+}

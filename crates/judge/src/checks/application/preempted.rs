@@ -1,0 +1,62 @@
+//! How often did its real-time threads lose the CPU?
+//!
+//! The count holds every switch away from a thread that had work: to a task of a higher priority,
+//! at the end of a slice, on PREEMPT_RT also a wait for a lock of the kernel; and those before the
+//! thread became real-time. So it is told and not judged: what matters is whether it rises.
+
+use super::{AppCheck, Case, NAMED_MAX, of_threads, settle};
+use crate::checks::text::first_few;
+use crate::{Finding, Impact, When};
+
+pub(super) const CHECK: AppCheck = AppCheck {
+    id: "app-preempted",
+    title: "involuntary context switches of the application's real-time threads",
+    why: "each one is a time when the thread had work and another ran",
+    source: "proc_pid_status(5) (nonvoluntary_ctxt_switches); kernel/sched/core.c (__schedule)",
+    trade_off: None,
+    impact: Impact::Information,
+    when: When::Now,
+    judge,
+};
+
+fn judge(case: &Case<'_>) -> Finding {
+    settle(answer(case))
+}
+
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+    let (draft, threads) = case.placed(case.draft("known; it should not rise"))?;
+    let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
+    let draft = draft.saw(of_threads(readings, |status| {
+        format!("{} voluntary, {} not", status.voluntary_switches, status.involuntary_switches)
+    }));
+    let mut sorted: Vec<_> = threads.iter().collect();
+    sorted.sort_by_key(|thread| std::cmp::Reverse(thread.status.involuntary_switches));
+    let shown: Vec<String> = sorted
+        .iter()
+        .map(|found| {
+            let (lost, tid) = (found.status.involuntary_switches, found.thread.tid);
+            format!("{} (tid {tid}) {lost} times", found.sched.comm)
+        })
+        .collect();
+    Ok(draft.good(format!("lost the CPU since the start: {}", first_few(&shown, NAMED_MAX))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status::{Good, NotApplicable, Unknown};
+    use crate::checks::application::testing::{Scene, blank, sched_of, thread};
+    use rtproof_host::facts::tasks::Policy;
+
+    #[test]
+    fn told_unknown_and_not_applicable() {
+        let mut scene = Scene::good();
+        let finding = scene.judge(&CHECK);
+        assert_eq!(finding.status, Good);
+        assert!(finding.summary.ends_with("loop (tid 101) 1 times"), "{}", finding.summary);
+        blank(&mut thread(&mut scene, 101).status);
+        assert_eq!(scene.judge(&CHECK).status, Unknown);
+        sched_of(&mut scene, 101).policy = Policy::Batch;
+        assert_eq!(scene.judge(&CHECK).status, NotApplicable);
+    }
+}

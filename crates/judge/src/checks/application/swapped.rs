@@ -1,0 +1,54 @@
+//! Is a part of it in swap now?
+
+use rtproof_host::facts::app::Status;
+
+use super::{AppCheck, Case, settle};
+use crate::checks::text::bytes;
+use crate::{Finding, Impact, Remedy, When};
+
+pub(super) const CHECK: AppCheck = AppCheck {
+    id: "app-swapped",
+    title: "memory of the application that is in swap",
+    why: "the next access to a page in swap waits until it is read back",
+    source: "proc_pid_status(5) (VmSwap); mm/memory.c (do_swap_page)",
+    trade_off: None,
+    impact: Impact::Milliseconds,
+    when: When::Login,
+    judge,
+};
+
+fn judge(case: &Case<'_>) -> Finding {
+    settle(answer(case))
+}
+
+fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+    let show = |status: &Status| format!("VmSwap {}", bytes(status.swapped_bytes));
+    let (draft, found) = case.of_processes(case.draft("none"), |process| &process.status, show)?;
+    let sum = |sum: u64, found: &(_, &Status)| sum.saturating_add(found.1.swapped_bytes);
+    let swapped = found.iter().fold(0, sum);
+    if swapped == 0 {
+        return Ok(draft.good("nothing of it is in swap"));
+    }
+    let text = "lock its memory with mlockall(2), which reads it back, or run without swap";
+    Ok(draft
+        .remedies([Remedy::Manual { text: text.into() }])
+        .bad(format!("{} of it is in swap", bytes(swapped))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status::{Bad, Good, Unknown};
+    use crate::checks::application::testing::{Scene, blank, status_of};
+
+    #[test]
+    fn good_bad_and_unknown() {
+        let mut scene = Scene::good();
+        assert_eq!(scene.judge(&CHECK).status, Good);
+        status_of(&mut scene).swapped_bytes = 4096;
+        let finding = scene.judge(&CHECK);
+        assert_eq!((finding.status, finding.summary.as_str()), (Bad, "4 KiB of it is in swap"));
+        blank(&mut scene.app.processes[0].status);
+        assert_eq!(scene.judge(&CHECK).status, Unknown);
+    }
+}
