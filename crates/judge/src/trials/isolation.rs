@@ -84,7 +84,7 @@ pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
             .end(Status::Unknown, "not tried: no CPU is left for the load");
     }
     let draft = evidence(draft, seen);
-    if seen.loads.iter().all(|(_, done)| done.is_err()) {
+    if seen.loads.iter().all(|load| load.error.is_some()) {
         return draft.end(Status::Unknown, "not tried: no load could be run");
     }
     let tasks = |wanted| {
@@ -183,10 +183,7 @@ fn evidence(draft: Draft, seen: &Seen) -> Draft {
     let loads: Vec<String> = seen
         .loads
         .iter()
-        .map(|(name, done)| match done {
-            Ok(work) => format!("{name}: {work}"),
-            Err(error) => format!("{name}: {error}"),
-        })
+        .map(|load| format!("{}: {}", load.load, load.error.as_ref().unwrap_or(&load.work)))
         .collect();
     let draft = draft
         .took(format!("load on {}", units::cpus(&seen.load_cpus)), loads.join("; "))
@@ -259,7 +256,13 @@ fn remedies(seen: &Seen, facts: &Facts, intent: &Intent, has_stray: bool) -> Vec
     let paths: Vec<String> =
         devices.map(|line| format!("/proc/irq/{}/smp_affinity_list", line.name)).collect();
     if !paths.is_empty() {
+        let text = format!(
+            "an interrupt whose write fails (EIO) is managed by its driver: boot with \
+             isolcpus=managed_irq,domain,{}",
+            seen.cpus
+        );
         remedies.push(Remedy::Write { paths, value: intent.housekeeping.to_string() });
+        remedies.push(Remedy::Manual { text });
     }
     remedies
 }
@@ -267,6 +270,7 @@ fn remedies(seen: &Seen, facts: &Facts, intent: &Intent, has_stray: bool) -> Vec
 #[cfg(test)]
 mod tests {
     use rtproof_host::{Reading, activity::CpuTimes, facts::tasks::Policy};
+    use rtproof_measure::trials::isolation::Work;
 
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, Unknown};
@@ -276,7 +280,7 @@ mod tests {
         Seen {
             cpus: cpus(&[2, 3]),
             load_cpus: cpus(&[0, 1]),
-            loads: vec![("cpu".into(), Ok("5 operations".into()))],
+            loads: vec![Work { load: "cpu".into(), work: "5 operations".into(), error: None }],
             duration_ns: 5_000_000_000,
             times: Reading::known("/proc/stat", vec![CpuTimes { cpu: 2, ..CpuTimes::default() }]),
             interrupts: Reading::known("/proc/interrupts", vec![line("LOC", "Local timer", 7)]),
@@ -366,7 +370,7 @@ mod tests {
         seen.interrupts = Reading::known("/proc/interrupts", vec![line("36", "x nvme0", 1)]);
         assert_eq!(judged(&seen).status, Bad);
         let mut seen = quiet();
-        seen.loads = vec![("cpu".into(), Err("no".into()))];
+        seen.loads[0].error = Some("no".into());
         assert_eq!(judged(&seen).status, Unknown);
         let mut seen = quiet();
         seen.load_cpus = CpuList::default();

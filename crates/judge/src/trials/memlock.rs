@@ -19,7 +19,7 @@ pub(super) const QUESTION: Question = Question {
 
 pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
     let call = format!("mlockall(MCL_CURRENT | MCL_FUTURE) and {}", mib(seen.bytes));
-    let limit = seen.limit.map_or("unlimited".into(), |bytes| format!("{bytes} bytes"));
+    let limit = seen.limit.map_or("unlimited".into(), mib);
     let draft = Draft::of(&QUESTION);
     let run = match &seen.run {
         Ok(run) => run,
@@ -104,7 +104,7 @@ mod tests {
         facts.limits.cap_ipc_lock = Reading::known("/proc/self/status", false);
         let finding = judge(&seen(Err(refusal(Some(12))), Some(8 << 20)), &facts);
         assert_eq!((finding.status, finding.remedies.len()), (Status::Bad, 3));
-        assert!(finding.summary.ends_with("may lock 8388608 bytes"), "{}", finding.summary);
+        assert!(finding.summary.ends_with("may lock 8 MiB"), "{}", finding.summary);
         let finding = judge(&seen(Err(refusal(Some(12))), None), &facts);
         assert_eq!((finding.status, finding.remedies.len()), (Status::Bad, 0));
         let finding = judge(&seen(Err(refusal(None)), None), &facts);

@@ -39,8 +39,8 @@ pub struct Seen {
     pub cpus: CpuList,
     /// CPUs that were loaded; empty: there are none, and nothing was tried.
     pub load_cpus: CpuList,
-    /// Loads and what each did, or why it did not.
-    pub loads: Vec<(String, Result<String, String>)>,
+    /// What the loads did.
+    pub loads: Vec<Work>,
     /// How long was looked, nanoseconds.
     pub duration_ns: u64,
     /// Time of each CPU.
@@ -53,6 +53,17 @@ pub struct Seen {
     pub time_slices: Reading<u64>,
     /// Tasks that ran.
     pub tasks: Reading<Vec<Ran>>,
+}
+
+/// What a load did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Work {
+    /// The load, e.g. `cpu`.
+    pub load: String,
+    /// What it did, e.g. `400000 operations`.
+    pub work: String,
+    /// What went wrong with it.
+    pub error: Option<String>,
 }
 
 /// A task that ran on a real-time CPU.
@@ -121,7 +132,7 @@ impl Trial for Isolation {
         let after = Look::at(ctx);
         for outcome in Runner::stop_all(running) {
             let work = format!("{} {}", outcome.work, outcome.unit);
-            loads.push((outcome.name, outcome.error.map_or(Ok(work), Err)));
+            loads.push(Work { load: outcome.name, work, error: outcome.error });
         }
         Observation::Isolation(Seen {
             cpus: ctx.rt_cpus.clone(),
@@ -141,17 +152,17 @@ impl Trial for Isolation {
     }
 }
 
-fn start_loads(
-    ctx: &Context<'_>,
-    running: &mut Vec<Running>,
-    failed: &mut Vec<(String, Result<String, String>)>,
-) {
+fn start_loads(ctx: &Context<'_>, running: &mut Vec<Running>, failed: &mut Vec<Work>) {
     let settings = Settings { cpus: ctx.housekeeping.clone(), ..ctx.loads.clone() };
     let Ok(set) = LOADS.parse::<LoadSet>() else { return };
     for spec in set.as_slice() {
         match Runner::start(spec, &settings) {
             Ok(load) => running.push(load),
-            Err(error) => failed.push((spec.to_string(), Err(error.to_string()))),
+            Err(error) => failed.push(Work {
+                load: spec.to_string(),
+                work: String::new(),
+                error: Some(error.to_string()),
+            }),
         }
     }
 }
@@ -225,8 +236,8 @@ impl Who {
                 continue;
             }
             let here = CpuList::new([task.cpu]);
-            let known = |ran: &&mut Ran| ran.tid == task.tid && ran.comm == task.comm;
-            match self.ran.iter_mut().find(known) {
+            // The name of a kworker changes with its work.
+            match self.ran.iter_mut().find(|ran| ran.tid == task.tid) {
                 Some(ran) => {
                     ran.switches += switches;
                     ran.time_ms += time_ms;
@@ -282,7 +293,7 @@ mod tests {
         }
         assert!((300_000_000..2_000_000_000).contains(&seen.duration_ns), "{seen:?}");
         assert_eq!(seen.loads.len(), 4);
-        assert!(seen.loads.iter().all(|(_, done)| done.is_err()), "{:?}", seen.loads);
+        assert!(seen.loads.iter().all(|load| load.error.is_some()), "{:?}", seen.loads);
         assert!(seen.times.value().is_some_and(|times| times.len() == 1));
         assert!(seen.interrupts.value().is_some() && seen.tasks.value().is_some());
     }

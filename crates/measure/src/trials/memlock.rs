@@ -32,6 +32,7 @@ pub struct Seen {
     /// Memory beyond that of the program itself, bytes.
     pub bytes: u64,
     /// What the child saw, or what was refused to it.
+    #[serde(serialize_with = "super::or_refused")]
     pub run: Result<Locked, Refusal>,
     /// RLIMIT_MEMLOCK, soft, bytes; `None` is unlimited.
     pub limit: Option<u64>,

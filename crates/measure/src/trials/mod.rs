@@ -190,6 +190,24 @@ impl Refusal {
     }
 }
 
+/// A result as it is written: what was seen, or `refused` with the refusal.
+fn or_refused<T: Serialize, S: serde::Serializer>(
+    result: &Result<T, Refusal>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Written<'a, T> {
+        Seen(&'a T),
+        Refused(&'a Refusal),
+    }
+    match result {
+        Ok(seen) => Written::Seen(seen),
+        Err(refusal) => Written::Refused(refusal),
+    }
+    .serialize(serializer)
+}
+
 #[cfg(test)]
 pub(crate) mod testing {
     use std::path::PathBuf;

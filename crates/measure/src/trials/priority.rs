@@ -20,6 +20,7 @@ pub struct Seen {
     /// Priority asked for.
     pub priority: u32,
     /// Priority in force after that, or why there is none.
+    #[serde(serialize_with = "super::or_refused")]
     pub got: Result<u32, Refusal>,
     /// RLIMIT_RTPRIO, soft.
     pub limit: u32,

@@ -49,6 +49,7 @@ pub struct Seen {
     /// The CPU.
     pub cpu: u32,
     /// What the FIFO spinner saw, or why it did not spin.
+    #[serde(serialize_with = "super::or_refused")]
     pub run: Result<Run, Refusal>,
     /// Time that the hypervisor took of the CPU meanwhile, milliseconds in steps of 10.
     pub steal_ms: Reading<u64>,
@@ -275,7 +276,7 @@ impl TimeLimit {
         if let Some(hard_us) = before.maximum.filter(|&hard_us| hard_us < wanted_us) {
             let text = format!(
                 "RLIMIT_RTTIME: {hard_us} µs at most, and a real-time thread that spins longer is \
-                 killed"
+                 killed; raise it: ulimit -R unlimited"
             );
             return Err(Refusal { errno: None, text });
         }

@@ -1,5 +1,7 @@
 //! `rtproof check`: the configuration against the checks. Changes nothing, needs no rights.
 
+mod proof;
+
 use std::path::{Path, PathBuf};
 
 use rtproof_host::{CpuList, Facts, Root};
@@ -21,6 +23,7 @@ const SCHEMA: &str = "rtproof/check/1";
 Examples:
   rtproof check
   rtproof check --cpus 2-3 --budget 100us
+  rtproof check --cpus 2-3 --prove throttling,isolation
   rtproof capture machine.txt && rtproof check --root machine.txt --json")]
 pub struct Args {
     /// Read a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
@@ -53,6 +56,36 @@ pub struct Args {
     #[arg(short, long)]
     pub all: bool,
 
+    #[arg(
+        long = "prove",
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = proof::parse_name,
+        conflicts_with = "root",
+        help = proof::help()
+    )]
+    /// Trials to run.
+    pub prove: Vec<proof::Wanted>,
+
+    /// Time of each trial that takes time; default: its own (3 s, 5 s, 10 s)
+    #[arg(
+        long = "prove-for",
+        value_name = "TIME",
+        requires = "prove",
+        value_parser = parse::trial_duration
+    )]
+    pub prove_for_ns: Option<u64>,
+
+    /// Memory that the trial memlock locks
+    #[arg(
+        long = "prove-memory",
+        value_name = "SIZE",
+        requires = "prove",
+        default_value = proof::MEMORY_DEFAULT,
+        value_parser = parse::size
+    )]
+    pub prove_memory_bytes: u64,
+
     /// Print the findings as JSON
     #[arg(long)]
     pub json: bool,
@@ -64,6 +97,9 @@ struct Audit<'a> {
     schema: &'static str,
     machine: &'a Machine,
     findings: &'a [Finding],
+    /// Of the trials, where some were asked for.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    proofs: &'a [proof::Proof],
 }
 
 /// Runs the command.
@@ -78,8 +114,22 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let machine = Machine::of(&facts);
     let text = Text::new(args.json);
     text.print(|to| render::text::audit(to, &machine, &findings, args.all))?;
-    text.print_json(&Audit { schema: SCHEMA, machine: &machine, findings: &findings })?;
-    Ok(exit::of_findings(&findings))
+    let bounds =
+        proof::Bounds { duration_ns: args.prove_for_ns, memory_bytes: args.prove_memory_bytes };
+    let proofs = match args.prove.as_slice() {
+        [] => Vec::new(),
+        wanted => proof::prove(wanted, bounds, &root, &facts, &intent)?,
+    };
+    let proven: Vec<&Finding> = proofs.iter().map(|proof| &proof.finding).collect();
+    text.print(|to| render::text::proofs(to, &proven, args.all))?;
+    text.print_json(&Audit {
+        schema: SCHEMA,
+        machine: &machine,
+        findings: &findings,
+        proofs: &proofs,
+    })?;
+    let all: Vec<Finding> = findings.iter().chain(proven).cloned().collect();
+    Ok(exit::of_findings(&all))
 }
 
 /// The machine to read: the live one, or the captured one under `--root`.

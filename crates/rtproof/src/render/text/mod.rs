@@ -3,6 +3,7 @@
 mod controls;
 mod findings;
 mod measured;
+mod proofs;
 mod verdict;
 
 use std::{
@@ -14,7 +15,7 @@ use anstyle::{AnsiColor, Style};
 use rtproof_judge::{Finding, report::Machine};
 use serde::Serialize;
 
-pub use self::{findings::audit, measured::measured, verdict::verdict};
+pub use self::{findings::audit, measured::measured, proofs::proofs, verdict::verdict};
 use crate::prove::output::Output;
 
 pub(crate) const BOLD: Style = Style::new().bold();
