@@ -139,6 +139,9 @@ pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
     if !doubtful.is_empty() {
         return draft.end(Status::Doubtful, format!("{head}: {}", doubtful.join("; ")));
     }
+    if seen.duration_ns < super::SHORT_NS {
+        return draft.end(Status::Unknown, format!("{head}: quiet, and too short to tell"));
+    }
     let has_tasks = seen.tasks.value().is_some_and(|tasks| !tasks.is_empty());
     match seen.time_slices.value() {
         Some(&slices) if slices > 0 && !has_tasks => draft.end(
@@ -371,6 +374,9 @@ mod tests {
         assert_eq!(judged(&seen).status, Bad);
         let mut seen = quiet();
         seen.loads[0].error = Some("no".into());
+        assert_eq!(judged(&seen).status, Unknown);
+        let mut seen = quiet();
+        seen.duration_ns = 100_000_000;
         assert_eq!(judged(&seen).status, Unknown);
         let mut seen = quiet();
         seen.load_cpus = CpuList::default();

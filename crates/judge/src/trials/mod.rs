@@ -45,6 +45,9 @@ const QUESTIONS: &[&Question] = &[
     &smi::QUESTION,
 ];
 
+/// A trial that was ended before a second shows what it saw, but not that there is nothing.
+const SHORT_NS: u64 = 1_000_000_000;
+
 /// What a trial asks: the parts of its finding that are always the same.
 struct Question {
     /// `proof-` and the name of the trial.

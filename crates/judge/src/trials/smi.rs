@@ -64,6 +64,9 @@ pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
         _ if seen.counts.is_empty() || seen.duration_ns == 0 => {
             draft.end(Status::Unknown, "no CPU could be asked")
         }
+        _ if seen.duration_ns < super::SHORT_NS => {
+            draft.end(Status::Unknown, format!("none in {time}, which is too short to tell"))
+        }
         Some(None) => draft.end(
             Status::Good,
             format!("no system management interrupt in {time}; rare ones take longer to see"),
@@ -118,6 +121,9 @@ mod tests {
         let finding = judge(&seen("GenuineIntel", &[count(0), count(3)]), &good());
         assert_eq!(finding.status, Status::Bad);
         assert_eq!(finding.summary, "3 system management interrupts in 10 s");
+        let mut short = seen("GenuineIntel", &[count(0)]);
+        short.duration_ns = 500_000_000;
+        assert_eq!(judge(&short, &good()).status, Status::Unknown);
         let mut guest = good();
         set_guest(&mut guest, "KVM");
         assert_eq!(judge(&seen("GenuineIntel", &[count(0)]), &guest).status, Status::Unknown);

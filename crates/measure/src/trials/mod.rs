@@ -214,10 +214,25 @@ pub(crate) mod testing {
 
     use super::*;
 
-    /// Runs a trial on this machine for a short time, as `change` wants it.
+    /// Runs a trial on this machine for a short time.
     pub(crate) fn try_out(trial: &dyn Trial, duration_ns: u64, stop: bool) -> Observation {
+        try_with(trial, Facts::read(&Root::live()), duration_ns, stop)
+    }
+
+    /// The same as on a machine of one CPU: all of it runs on the last one.
+    pub(crate) fn try_on_one_cpu(trial: &'static dyn Trial, duration_ns: u64) -> Observation {
+        let mut facts = Facts::read(&Root::live());
+        let last = facts.cpus.online.value().unwrap().iter().last().unwrap();
+        facts.cpus.online = rtproof_host::Reading::known("/x", CpuList::new([last]));
+        let pinned = move || {
+            crate::thread::pin(last).unwrap();
+            try_with(trial, facts, duration_ns, false)
+        };
+        std::thread::spawn(pinned).join().unwrap()
+    }
+
+    fn try_with(trial: &dyn Trial, facts: Facts, duration_ns: u64, stop: bool) -> Observation {
         let root = Root::live();
-        let facts = Facts::read(&root);
         let online = facts.cpus.online.value().cloned().unwrap();
         let last = CpuList::new(online.iter().last());
         let loads = Settings {

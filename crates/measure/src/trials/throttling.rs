@@ -125,10 +125,19 @@ impl Trial for Throttling {
     }
 }
 
-/// The CPU to try: the last of the real-time CPUs, which is 0 only where there is no other.
+/// The CPU to try: the last of the real-time CPUs, preferably one that this process may use; 0 only
+/// where there is no other.
 fn cpu(ctx: &Context<'_>) -> u32 {
+    let facts = &ctx.facts.cpus;
+    let zero = CpuList::new([0]);
+    let rt_cpus = match ctx.rt_cpus.is_empty() {
+        true => facts.online.value().cloned().unwrap_or_default(),
+        false => ctx.rt_cpus.clone(),
+    };
+    let others = rt_cpus.difference(&zero);
+    let allowed = facts.allowed.value().map(|allowed| allowed.intersection(&others));
     let last = |list: &CpuList| list.as_slice().last().copied();
-    last(ctx.rt_cpus).or_else(|| last(ctx.facts.cpus.online.value()?)).unwrap_or(0)
+    allowed.as_ref().and_then(last).or_else(|| last(&others)).unwrap_or(0)
 }
 
 /// What the three threads share.
@@ -296,15 +305,39 @@ impl Drop for TimeLimit {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, MutexGuard};
+
     use super::*;
-    use crate::trials::testing::try_out;
+    use crate::trials::testing::{try_on_one_cpu, try_out};
+
+    /// FIFO spinners of two tests at once would pause each other.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+    fn alone() -> MutexGuard<'static, ()> {
+        ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
 
     #[test]
     fn a_short_spin_ends_and_adds_up() {
+        let _alone = alone();
         let started_ns = sys::now_ns();
         let Observation::Throttling(seen) = try_out(&Throttling, 300_000_000, false) else {
             panic!("another observation");
         };
+        adds_up(seen, started_ns);
+    }
+
+    #[test]
+    fn it_ends_on_a_machine_of_one_cpu() {
+        let _alone = alone();
+        let started_ns = sys::now_ns();
+        let Observation::Throttling(seen) = try_on_one_cpu(&Throttling, 300_000_000) else {
+            panic!("another observation");
+        };
+        adds_up(seen, started_ns);
+    }
+
+    fn adds_up(seen: Seen, started_ns: u64) {
         assert!(sys::now_ns() - started_ns < 5_000_000_000);
         match seen.run {
             Ok(run) => {
@@ -320,6 +353,7 @@ mod tests {
 
     #[test]
     fn a_stop_ends_it_at_once() {
+        let _alone = alone();
         let Observation::Throttling(seen) = try_out(&Throttling, 3_000_000_000, true) else {
             panic!("another observation");
         };
