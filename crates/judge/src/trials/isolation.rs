@@ -120,8 +120,14 @@ pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
     .into_iter()
     .flatten()
     .collect();
+    let failed: Vec<&str> =
+        seen.loads.iter().filter(|l| l.error.is_some()).map(|l| l.load.as_str()).collect();
+    let without = match failed.as_slice() {
+        [] => String::new(),
+        failed => format!(" (without {})", failed.join(", ")),
+    };
     let head = format!(
-        "{} in {} of load on {}",
+        "{} in {} of load on {}{without}",
         units::cpus(&seen.cpus),
         units::ns(seen.duration_ns),
         units::cpus(&seen.load_cpus)
@@ -160,7 +166,7 @@ fn is_tick(line: &Events, seen: &Seen) -> bool {
 }
 
 fn task_text(task: &Ran) -> String {
-    let mut text = format!("{} ({} switches", task.comm, units::grouped(task.switches));
+    let mut text = format!("{} ({}×", task.comm, units::grouped(task.switches));
     if task.time_ms > 0 {
         text += &format!(", {} ms", task.time_ms);
     }
@@ -179,7 +185,7 @@ fn interrupt_text(line: &Events, duration_ns: u64) -> String {
         }
         _ => line.name.clone(),
     };
-    format!("{name} {count} times ({}.{}/s)", tenths / 10, tenths % 10)
+    format!("{name} {count}× ({}.{}/s)", tenths / 10, tenths % 10)
 }
 
 fn evidence(draft: Draft, seen: &Seen) -> Draft {
@@ -351,7 +357,7 @@ mod tests {
     fn interrupts_by_what_they_are_of() {
         let device = with_line("36", "PCI-MSI 524288-edge nvme0q1", 60);
         assert_eq!(device.status, Bad);
-        assert!(device.summary.contains("36 nvme0q1 60 times (12.0/s)"), "{}", device.summary);
+        assert!(device.summary.contains("36 nvme0q1 60× (12.0/s)"), "{}", device.summary);
         assert!(device.remedies[0].to_string().contains("/proc/irq/36/smp_affinity_list"));
         assert_eq!(with_line("TLB", "TLB shootdowns", 1).status, Doubtful);
         assert_eq!(with_line("IPI0", "Rescheduling interrupts", 1).status, Doubtful);
@@ -375,6 +381,10 @@ mod tests {
         let mut seen = quiet();
         seen.loads[0].error = Some("no".into());
         assert_eq!(judged(&seen).status, Unknown);
+        let mut seen = quiet();
+        let net = Work { load: "net".into(), work: String::new(), error: Some("down".into()) };
+        seen.loads.push(net);
+        assert!(judged(&seen).summary.ends_with("CPUs 0-1 (without net): quiet"));
         let mut seen = quiet();
         seen.duration_ns = 100_000_000;
         assert_eq!(judged(&seen).status, Unknown);

@@ -15,7 +15,7 @@ impl Trial for Template {
     }
 
     fn about(&self) -> &'static str {
-        "Asks for nothing and sees nothing"
+        "asks for nothing and sees nothing"
     }
 
     fn length(&self) -> Length {

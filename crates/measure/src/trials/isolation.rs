@@ -93,7 +93,7 @@ impl Trial for Isolation {
     }
 
     fn about(&self) -> &'static str {
-        "Loads the other CPUs: do interrupts or tasks reach the real-time ones?"
+        "which interrupts and tasks reach the real-time CPUs while the others are loaded"
     }
 
     fn length(&self) -> Length {

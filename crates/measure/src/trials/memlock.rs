@@ -55,7 +55,7 @@ impl Trial for Memlock {
     }
 
     fn about(&self) -> &'static str {
-        "Locks all memory of a child process and counts its page faults"
+        "locks all memory of a child process and counts its page faults"
     }
 
     fn observe(&self, ctx: &Context<'_>) -> Observation {

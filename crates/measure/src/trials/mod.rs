@@ -34,7 +34,7 @@ pub const TRIALS: &[&dyn Trial] = &[
 pub trait Trial: Sync + std::fmt::Debug {
     /// Name on the command line: lower case, one word.
     fn name(&self) -> &'static str;
-    /// What it tries, in one line.
+    /// What it tries, as a phrase for `--help`.
     fn about(&self) -> &'static str;
     /// How long it takes.
     fn length(&self) -> Length {

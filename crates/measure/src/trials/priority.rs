@@ -54,7 +54,7 @@ impl Trial for Priority {
     }
 
     fn about(&self) -> &'static str {
-        "Asks for SCHED_FIFO at --priority and gives it back at once"
+        "asks for SCHED_FIFO at --priority and gives it back"
     }
 
     fn observe(&self, ctx: &Context<'_>) -> Observation {

@@ -29,7 +29,7 @@ impl Trial for Smi {
     }
 
     fn about(&self) -> &'static str {
-        "Counts system management interrupts (Intel, with the msr module)"
+        "counts system management interrupts; Intel, with the msr module"
     }
 
     fn length(&self) -> Length {

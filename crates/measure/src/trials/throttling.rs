@@ -102,7 +102,7 @@ impl Trial for Throttling {
     }
 
     fn about(&self) -> &'static str {
-        "A SCHED_FIFO spinner beside an ordinary one on one CPU: is it paused, and by what?"
+        "is a SCHED_FIFO spinner paused for an ordinary one on its CPU, and by what; spins for 3 s"
     }
 
     fn length(&self) -> Length {
@@ -262,12 +262,13 @@ fn spin_fifo(shared: &Shared, cpu: u32, duration_ns: u64) -> Result<Run, Refusal
         }
     }
     let after = sys::usage();
+    // Looked at first: the ordinary one may run as soon as this one is ordinary, too.
+    let ordinary_ns = shared.ordinary_cpu_ns.load(Ordering::Relaxed);
     // What follows is done with no more haste than the rest of the program.
     let _ = sys::set_policy(Policy::Other, 0);
     run.duration_ns = last_ns - start_ns;
     run.fifo_cpu_ns = after.cpu_time_ns - before.cpu_time_ns;
     run.preemptions = after.preemptions - before.preemptions;
-    let ordinary_ns = shared.ordinary_cpu_ns.load(Ordering::Relaxed);
     run.ordinary_cpu_ns = ordinary_ns.saturating_sub(ordinary_before_ns);
     Ok(run)
 }

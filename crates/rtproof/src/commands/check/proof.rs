@@ -47,9 +47,12 @@ pub(super) fn parse_name(text: &str) -> Result<Wanted, String> {
 
 /// The names and what they try, for `--help`.
 pub(super) fn help() -> String {
-    let line = |trial: &&dyn Trial| format!("{}: {}", trial.name(), trial.about());
+    let line = |trial: &&dyn Trial| format!("{} ({})", trial.name(), trial.about());
     let lines: Vec<String> = trials::TRIALS.iter().map(line).collect();
-    format!("Try it on this machine, bounded in time, and change nothing: {}", lines.join("; "))
+    format!(
+        "Try on this machine, for a bounded time and changing nothing; names joined by commas: {}",
+        lines.join(", ")
+    )
 }
 
 /// How to try.
