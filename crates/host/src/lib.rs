@@ -9,12 +9,14 @@
     allow(clippy::disallowed_methods, reason = "tests make the machines that they read")
 )]
 
+pub mod activity;
 pub mod capture;
 pub mod cpu_list;
 pub mod facts;
 pub mod flatten;
 pub mod knob;
 pub mod knobs;
+pub mod msr;
 pub mod pm_qos;
 pub mod reading;
 pub mod root;

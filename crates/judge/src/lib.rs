@@ -11,6 +11,7 @@ pub mod report;
 mod share;
 #[doc(hidden)]
 pub mod testing;
+pub mod trials;
 pub mod units;
 pub mod verdict;
 mod weakness;

@@ -10,6 +10,7 @@ pub mod slot;
 #[expect(unsafe_code, reason = "the one file for calls that no safe crate wraps")]
 mod sys;
 pub mod thread;
+pub mod trials;
 pub mod workloads;
 
 pub use session::{Plan, Session, SessionError};

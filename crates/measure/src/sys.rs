@@ -140,13 +140,18 @@ pub(crate) fn usage() -> Usage {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
     };
-    let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
     Usage {
         faults_minor: usage.ru_minflt.unsigned_abs(),
         faults_major: usage.ru_majflt.unsigned_abs(),
-        cpu_time_ns: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
+        cpu_time_ns: thread_cpu_ns(),
         preemptions: usage.ru_nivcsw.unsigned_abs(),
     }
+}
+
+/// CPU time of the calling thread so far, nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Soft limit of RLIMIT_RTPRIO: the highest priority without CAP_SYS_NICE.

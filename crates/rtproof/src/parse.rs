@@ -71,6 +71,36 @@ pub fn run_duration(text: &str) -> Result<u64, String> {
     bounded(text, 100_000_000, YEAR_NS, "a run")
 }
 
+/// A duration of a trial.
+///
+/// # Errors
+/// See [`time`]; outside 100 ms to 10 minutes.
+pub fn trial_duration(text: &str) -> Result<u64, String> {
+    bounded(text, 100_000_000, 600_000_000_000, "a trial")
+}
+
+/// A size of memory, e.g. `64MiB`, `1G`, to bytes. Units are powers of 1024, as in `/proc`.
+///
+/// # Errors
+/// What is wrong and an example; zero, or above 1 TiB.
+pub fn size(text: &str) -> Result<u64, String> {
+    const HOW: &str = "write a number and its unit, e.g. 512K, 64MiB, 1G";
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = (&text[..split], text[split..].trim());
+    let shift = match unit.trim_end_matches("iB") {
+        "K" | "k" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return Err(HOW.into()),
+    };
+    let number: u64 = number.parse().map_err(|_| HOW.to_owned())?;
+    match number.checked_mul(1 << shift) {
+        Some(bytes @ 1..=0x100_0000_0000) => Ok(bytes),
+        _ => Err(format!("a size is more than 0 and at most 1024G; {HOW}")),
+    }
+}
+
 /// A period of wake-ups.
 ///
 /// # Errors
@@ -183,6 +213,15 @@ mod tests {
         assert!(run_duration("99ms").is_err() && run_duration("400d").is_err());
         assert!(budget("99ns").is_err() && budget("2h").is_err());
         assert!(priority("0").is_err() && priority("100").is_err() && priority("-1").is_err());
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!((size("64MiB"), size("1G"), size("8k")), (Ok(64 << 20), Ok(1 << 30), Ok(8192)));
+        for text in ["", "64", "0M", "64B", "-1M", "1.5G", "1025G", "99999999999999999999G"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+        assert!(trial_duration("99ms").is_err() && trial_duration("11m").is_err());
     }
 
     #[test]

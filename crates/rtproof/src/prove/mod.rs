@@ -8,7 +8,7 @@ mod notes;
 pub mod output;
 mod progress;
 pub mod resolve;
-mod signals;
+pub(crate) mod signals;
 mod writer;
 
 pub use engine::measure;

@@ -23,3 +23,5 @@ mod tree;
 mod wire;
 pub mod worker;
 mod wrap;
+
+pub(crate) use place::sacrifice;

@@ -75,9 +75,9 @@ pub(super) fn set_name(name: &str) {
     }
 }
 
-/// Where memory runs out, the kernel shall end the load and not the user's processes.
+/// Where memory runs out, the kernel shall end this process and not the user's.
 #[expect(clippy::disallowed_methods, reason = "this process's own setting, not the machine's")]
-fn sacrifice() {
+pub(in super::super::super) fn sacrifice() {
     // Raising one's own score needs no privilege; without /proc it stays as it is.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }

@@ -18,6 +18,7 @@ use rustix::process::Signal;
 use super::super::{Context, Counter, LoadSpec};
 use super::wire::Message;
 use super::{place, wrap};
+use crate::trials::memlock;
 
 /// First argument: run a load.
 pub(super) const RUN: &str = "run";
@@ -51,6 +52,7 @@ pub fn worker_main(args: &[String]) -> Result<(), String> {
             place::set_name("fork");
             Ok(())
         }
+        [what, bytes] if what == memlock::CHILD => memlock::child(bytes),
         [what, parent, program, rest @ ..] if what == LAUNCH => wrap::launch(parent, program, rest),
         [what, spec, cpus, memory, dir] if what == RUN => {
             let shared = Arc::new(Shared::default());

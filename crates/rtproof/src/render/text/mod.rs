@@ -3,6 +3,7 @@
 mod controls;
 mod findings;
 mod measured;
+mod proofs;
 mod verdict;
 
 use std::{
@@ -18,6 +19,7 @@ pub(crate) use self::findings::word;
 pub use self::{
     findings::{Detail, application, audit},
     measured::measured,
+    proofs::proofs,
     verdict::verdict,
 };
 use crate::prove::output::Output;

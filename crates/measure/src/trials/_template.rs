@@ -1,0 +1,29 @@
+//! NAME: what is tried, and what can be known from it that no file tells. Say what bounds it.
+//!
+//! To add a trial: copy this file, fill it in, add `pub mod`, one line to `TRIALS` and one variant
+//! to `Observation` in `mod.rs`; then `crates/judge/src/trials` makes a finding of what it saw.
+
+use super::{Context, Length, Observation, Trial, priority};
+
+/// See the header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Template;
+
+impl Trial for Template {
+    fn name(&self) -> &'static str {
+        "template"
+    }
+
+    fn about(&self) -> &'static str {
+        "asks for nothing and sees nothing"
+    }
+
+    fn length(&self) -> Length {
+        Length::Time { default_ns: 1_000_000, longest_ns: 2_000_000 }
+    }
+
+    fn observe(&self, ctx: &Context<'_>) -> Observation {
+        // A type of its own, with what was seen and why something was not: no status, no advice.
+        Observation::Priority(priority::Seen::unasked(ctx.priority))
+    }
+}

@@ -1,0 +1,300 @@
+//! Isolation: does anything else run on the real-time CPUs while the others are loaded? They are
+//! looked at from outside, by counters of the kernel before and after: nothing of ours runs there.
+//!
+//! A task is said to have run there where its last CPU is one of them and its context switches or
+//! its CPU time grew since the look before, a second ago. Tasks that ran there in between and went
+//! on elsewhere, or ended, are not named; the count of time slices has them, where the kernel
+//! keeps one.
+
+use std::collections::HashMap;
+
+use rtproof_host::{
+    CpuList, Reading, activity,
+    activity::{CpuTimes, Events},
+    facts::tasks::Policy,
+};
+use serde::Serialize;
+
+use super::{Context, Length, Observation, Trial};
+use crate::{
+    loads::{LoadSet, Runner, Running, Settings},
+    sys,
+};
+
+/// What the other CPUs are loaded with: busy CPUs, new processes, memory and its TLB shootdowns,
+/// softirqs of the network.
+const LOADS: &str = "cpu+fork+memory+net";
+/// Time for the loads to start: what starts them is not what is looked for.
+const SETTLE_NS: u64 = 500_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// See the header.
+#[derive(Clone, Copy, Debug)]
+pub struct Isolation;
+
+/// What was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Seen {
+    /// The real-time CPUs.
+    pub cpus: CpuList,
+    /// CPUs that were loaded; empty: there are none, and nothing was tried.
+    pub load_cpus: CpuList,
+    /// What the loads did.
+    pub loads: Vec<Work>,
+    /// How long was looked, nanoseconds.
+    pub duration_ns: u64,
+    /// Time of each CPU.
+    pub times: Reading<Vec<CpuTimes>>,
+    /// Interrupts that came.
+    pub interrupts: Reading<Vec<Events>>,
+    /// Softirqs that were run.
+    pub softirqs: Reading<Vec<Events>>,
+    /// Time slices of tasks on the CPUs together.
+    pub time_slices: Reading<u64>,
+    /// Tasks that ran.
+    pub tasks: Reading<Vec<Ran>>,
+}
+
+/// What a load did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Work {
+    /// The load, e.g. `cpu`.
+    pub load: String,
+    /// What it did, e.g. `400000 operations`.
+    pub work: String,
+    /// What went wrong with it.
+    pub error: Option<String>,
+}
+
+/// A task that ran on a real-time CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ran {
+    /// Thread id.
+    pub tid: u32,
+    /// Name.
+    pub comm: String,
+    /// Whether it is a kernel thread.
+    pub kernel_thread: bool,
+    /// Policy, if it is known here.
+    pub policy: Option<Policy>,
+    /// CPUs that it may run on.
+    pub allowed: CpuList,
+    /// Real-time CPUs that it was seen on.
+    pub on: CpuList,
+    /// Context switches in the seconds that ended there.
+    pub switches: u64,
+    /// CPU time in the seconds that ended there, milliseconds in steps of 10.
+    pub time_ms: u64,
+}
+
+impl Trial for Isolation {
+    fn name(&self) -> &'static str {
+        "isolation"
+    }
+
+    fn about(&self) -> &'static str {
+        "which interrupts and tasks reach the real-time CPUs while the others are loaded"
+    }
+
+    fn length(&self) -> Length {
+        Length::Time { default_ns: 5 * SECOND_NS, longest_ns: 600 * SECOND_NS }
+    }
+
+    fn measured(&self, ctx: &Context<'_>) -> CpuList {
+        ctx.rt_cpus.clone()
+    }
+
+    fn observe(&self, ctx: &Context<'_>) -> Observation {
+        let mut running = Vec::new();
+        let mut loads = Vec::new();
+        if !ctx.housekeeping.is_empty() && !ctx.rt_cpus.is_empty() {
+            start_loads(ctx, &mut running, &mut loads);
+            ctx.wait(sys::now_ns(), SETTLE_NS, |_| false);
+        }
+        let before = Look::at(ctx);
+        let mut who = Who::new(ctx);
+        let mut next_ns = SECOND_NS;
+        let duration_ns = match ctx.housekeeping.is_empty() || ctx.rt_cpus.is_empty() {
+            true => 0,
+            false => ctx.wait(sys::now_ns(), ctx.duration_ns, |elapsed_ns| {
+                if elapsed_ns >= next_ns {
+                    next_ns = elapsed_ns + SECOND_NS;
+                    running.iter_mut().for_each(|load| {
+                        // What went wrong is in its outcome.
+                        let _ = load.poll();
+                    });
+                    who.look(ctx);
+                }
+                false
+            }),
+        };
+        who.look(ctx);
+        let after = Look::at(ctx);
+        for outcome in Runner::stop_all(running) {
+            let work = format!("{} {}", outcome.work, outcome.unit);
+            loads.push(Work { load: outcome.name, work, error: outcome.error });
+        }
+        Observation::Isolation(Seen {
+            cpus: ctx.rt_cpus.clone(),
+            load_cpus: ctx.housekeeping.clone(),
+            loads,
+            duration_ns,
+            times: zip(before.times, after.times, |before, after| {
+                before.iter().zip(&after).map(|(before, after)| after.since(before)).collect()
+            }),
+            interrupts: zip(before.interrupts, after.interrupts, since),
+            softirqs: zip(before.softirqs, after.softirqs, since),
+            time_slices: zip(before.time_slices, after.time_slices, |before, after| {
+                after.saturating_sub(before)
+            }),
+            tasks: who.done(),
+        })
+    }
+}
+
+fn start_loads(ctx: &Context<'_>, running: &mut Vec<Running>, failed: &mut Vec<Work>) {
+    let settings = Settings { cpus: ctx.housekeeping.clone(), ..ctx.loads.clone() };
+    let Ok(set) = LOADS.parse::<LoadSet>() else { return };
+    for spec in set.as_slice() {
+        match Runner::start(spec, &settings) {
+            Ok(load) => running.push(load),
+            Err(error) => failed.push(Work {
+                load: spec.to_string(),
+                work: String::new(),
+                error: Some(error.to_string()),
+            }),
+        }
+    }
+}
+
+/// Counters at one time.
+struct Look {
+    times: Reading<Vec<CpuTimes>>,
+    interrupts: Reading<Vec<Events>>,
+    softirqs: Reading<Vec<Events>>,
+    time_slices: Reading<u64>,
+}
+
+impl Look {
+    fn at(ctx: &Context<'_>) -> Self {
+        Self {
+            times: activity::times(ctx.root, ctx.rt_cpus),
+            interrupts: activity::interrupts(ctx.root, ctx.rt_cpus),
+            softirqs: activity::softirqs(ctx.root, ctx.rt_cpus),
+            time_slices: activity::time_slices(ctx.root, ctx.rt_cpus),
+        }
+    }
+}
+
+fn zip<T, U>(before: Reading<T>, after: Reading<T>, f: impl FnOnce(T, T) -> U) -> Reading<U> {
+    before.and_then(|_, before| after.map(|after| f(before, after)))
+}
+
+/// The lines whose counts grew, by how much on which CPU.
+fn since(before: Vec<Events>, after: Vec<Events>) -> Vec<Events> {
+    let grown = |after: Events| {
+        let earlier = before.iter().find(|line| line.name == after.name);
+        let earlier = |cpu| {
+            let counts = earlier.into_iter().flat_map(|line| &line.counts);
+            counts.clone().find(|(other, _)| *other == cpu).map_or(0, |(_, count)| *count)
+        };
+        let counts: Vec<(u32, u64)> = after
+            .counts
+            .iter()
+            .map(|&(cpu, count)| (cpu, count.saturating_sub(earlier(cpu))))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        (!counts.is_empty()).then_some(Events { counts, ..after })
+    };
+    after.into_iter().filter_map(grown).collect()
+}
+
+/// Who ran on the real-time CPUs.
+struct Who {
+    last: HashMap<(u32, u64), (u64, u64)>,
+    ran: Vec<Ran>,
+    /// Why the tasks cannot be looked at.
+    state: Reading<()>,
+}
+
+impl Who {
+    fn new(ctx: &Context<'_>) -> Self {
+        let mut who = Self { last: HashMap::new(), ran: Vec::new(), state: Reading::known("", ()) };
+        who.look(ctx);
+        who.ran.clear();
+        who
+    }
+
+    fn look(&mut self, ctx: &Context<'_>) {
+        let reading = activity::tasks(ctx.root, ctx.rt_cpus);
+        for task in reading.value().into_iter().flatten() {
+            let now = (task.switches, task.time_ms);
+            let before = self.last.insert((task.tid, task.start_ticks), now).unwrap_or_default();
+            let switches = now.0.saturating_sub(before.0);
+            let time_ms = now.1.saturating_sub(before.1);
+            if (switches, time_ms) == (0, 0) || !ctx.rt_cpus.contains(task.cpu) {
+                continue;
+            }
+            let here = CpuList::new([task.cpu]);
+            // The name of a kworker changes with its work.
+            match self.ran.iter_mut().find(|ran| ran.tid == task.tid) {
+                Some(ran) => {
+                    ran.switches += switches;
+                    ran.time_ms += time_ms;
+                    ran.on = ran.on.union(&here);
+                }
+                None => self.ran.push(Ran {
+                    tid: task.tid,
+                    comm: task.comm.clone(),
+                    kernel_thread: task.kernel_thread,
+                    policy: task.policy,
+                    allowed: task.allowed.clone(),
+                    on: here,
+                    switches,
+                    time_ms,
+                }),
+            }
+        }
+        self.state = reading.map(drop);
+    }
+
+    fn done(mut self) -> Reading<Vec<Ran>> {
+        self.ran.sort_by_key(|ran| std::cmp::Reverse((ran.switches, ran.time_ms)));
+        self.state.map(|()| self.ran)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trials::testing::try_out;
+
+    #[test]
+    fn what_grew_is_told_by_cpu() {
+        let line = |name: &str, counts: &[(u32, u64)]| Events {
+            name: name.into(),
+            about: "x".into(),
+            counts: counts.to_vec(),
+        };
+        let before = vec![line("1", &[(2, 5), (3, 5)]), line("2", &[(2, 9), (3, 9)])];
+        let after =
+            vec![line("1", &[(2, 5), (3, 9)]), line("2", &[(2, 9), (3, 9)]), line("3", &[(2, 1)])];
+        let grown = since(before, after);
+        assert_eq!(grown, [line("1", &[(3, 4)]), line("3", &[(2, 1)])]);
+    }
+
+    #[test]
+    fn a_look_without_a_load_names_what_failed() {
+        let Observation::Isolation(seen) = try_out(&Isolation, 300_000_000, false) else {
+            panic!("another observation");
+        };
+        if seen.load_cpus.is_empty() {
+            return assert_eq!(seen.duration_ns, 0);
+        }
+        assert!((300_000_000..2_000_000_000).contains(&seen.duration_ns), "{seen:?}");
+        assert_eq!(seen.loads.len(), 4);
+        assert!(seen.loads.iter().all(|load| load.error.is_some()), "{:?}", seen.loads);
+        assert!(seen.times.value().is_some_and(|times| times.len() == 1));
+        assert!(seen.interrupts.value().is_some() && seen.tasks.value().is_some());
+    }
+}

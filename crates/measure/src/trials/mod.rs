@@ -1,0 +1,288 @@
+//! Trials: short, bounded experiments on the live machine that show what a check can only infer.
+//! One file each, one list.
+//!
+//! A trial observes and does not judge: `rtproof_judge::trials` makes a finding of what it saw.
+//! It changes nothing of the machine, so there is nothing to put back; what it starts ends by
+//! itself, at a deadline that each of its threads looks at. To add one: copy `_template.rs`, fill
+//! it in, add one line to [`TRIALS`] and one variant to [`Observation`].
+
+use rtproof_host::{CpuList, Facts, Root};
+use serde::Serialize;
+
+use crate::{loads::Settings, sys, thread::pin_all};
+
+pub mod isolation;
+pub mod memlock;
+pub mod priority;
+pub mod smi;
+#[cfg(test)]
+#[path = "_template.rs"]
+mod template;
+pub mod throttling;
+
+/// Every trial, in the order in which they are run.
+pub const TRIALS: &[&dyn Trial] = &[
+    // One line each. What is over at once comes first.
+    &priority::Priority,
+    &memlock::Memlock,
+    &throttling::Throttling,
+    &isolation::Isolation,
+    &smi::Smi,
+];
+
+/// One experiment.
+pub trait Trial: Sync + std::fmt::Debug {
+    /// Name on the command line: lower case, one word.
+    fn name(&self) -> &'static str;
+    /// What it tries, as a phrase for `--help`.
+    fn about(&self) -> &'static str;
+    /// How long it takes.
+    fn length(&self) -> Length {
+        Length::AtOnce
+    }
+    /// Tries it. Called in a thread of its own, an ordinary one that stays off the CPUs of
+    /// [`Trial::measured`] where there are others. Looks at [`Context::is_stopped`] at least every
+    /// 100 ms where it waits.
+    fn observe(&self, ctx: &Context<'_>) -> Observation;
+    /// The CPUs that nothing else of ours may run on meanwhile.
+    fn measured(&self, _: &Context<'_>) -> CpuList {
+        CpuList::default()
+    }
+}
+
+/// How long a trial takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// No time that one would notice.
+    AtOnce,
+    /// A time that can be chosen.
+    Time {
+        /// Unless another is asked for, nanoseconds.
+        default_ns: u64,
+        /// At most, nanoseconds.
+        longest_ns: u64,
+    },
+}
+
+impl Length {
+    /// Nanoseconds, where `wanted_ns` is asked for or nothing is.
+    #[must_use]
+    pub fn of(self, wanted_ns: Option<u64>) -> u64 {
+        match self {
+            Self::AtOnce => 0,
+            Self::Time { default_ns, longest_ns } => {
+                wanted_ns.unwrap_or(default_ns).min(longest_ns)
+            }
+        }
+    }
+}
+
+/// The trial of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static dyn Trial> {
+    TRIALS.iter().copied().find(|trial| trial.name() == name)
+}
+
+/// What a trial is given.
+pub struct Context<'a> {
+    /// The live machine.
+    pub root: &'a Root,
+    /// What is known of it.
+    pub facts: &'a Facts,
+    /// Real-time CPUs, online ones.
+    pub rt_cpus: &'a CpuList,
+    /// The other online CPUs that this process may use.
+    pub housekeeping: &'a CpuList,
+    /// SCHED_FIFO priority of the application.
+    pub priority: u32,
+    /// How long to try, nanoseconds; 0 where it is over at once.
+    pub duration_ns: u64,
+    /// Memory to lock, bytes.
+    pub memory_bytes: u64,
+    /// How loads are started; the trial sets their CPUs.
+    pub loads: &'a Settings,
+    /// Whether the user wants it to end.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+    /// Told the time that has gone by, nanoseconds, some times a second.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Context<'_> {
+    /// Whether the trial shall end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        (self.stop)()
+    }
+
+    /// Waits until `duration_ns` after `start_ns`, or until the trial shall end or `each`, which is
+    /// called about every 50 ms, says that it has; returns how long that was.
+    fn wait(&self, start_ns: u64, duration_ns: u64, mut each: impl FnMut(u64) -> bool) -> u64 {
+        loop {
+            let elapsed_ns = sys::now_ns() - start_ns;
+            (self.progress)(elapsed_ns.min(duration_ns));
+            let has_ended = each(elapsed_ns);
+            if has_ended || elapsed_ns >= duration_ns || self.is_stopped() {
+                return elapsed_ns;
+            }
+            let left_ns = duration_ns - elapsed_ns;
+            std::thread::sleep(std::time::Duration::from_nanos(left_ns.min(50_000_000)));
+        }
+    }
+}
+
+/// What a trial saw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Observation {
+    /// Of [`throttling::Throttling`].
+    Throttling(throttling::Seen),
+    /// Of [`isolation::Isolation`].
+    Isolation(isolation::Seen),
+    /// Of [`priority::Priority`].
+    Priority(priority::Seen),
+    /// Of [`memlock::Memlock`].
+    Memlock(memlock::Seen),
+    /// Of [`smi::Smi`].
+    Smi(smi::Seen),
+}
+
+/// Runs a trial in a thread of its own, so that policy and affinity of the caller stay.
+///
+/// # Errors
+/// No thread can be started, or the trial panicked.
+pub fn run(trial: &dyn Trial, ctx: &Context<'_>) -> std::io::Result<Observation> {
+    let own = || {
+        // A refusal changes where the trial's own work runs, not what it sees.
+        let _ = crate::thread::become_ordinary();
+        let measured = trial.measured(ctx);
+        let online = ctx.facts.cpus.online.value().cloned().unwrap_or_default();
+        let rest = online.difference(&measured);
+        if !measured.is_empty() && !rest.is_empty() {
+            let _ = pin_all(rest.as_slice());
+        }
+        trial.observe(ctx)
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("rtproof/trial".into());
+        let joined = thread.spawn_scoped(scope, own)?.join();
+        joined.map_err(|_| std::io::Error::other("the trial panicked: report this as a bug"))
+    })
+}
+
+/// Error number and text of a refused call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// errno, e.g. 1 for EPERM.
+    pub errno: Option<i32>,
+    /// What was refused, and in the words of the C library why.
+    pub text: String,
+}
+
+impl Refusal {
+    fn new(call: &str, error: &std::io::Error) -> Self {
+        Self { errno: error.raw_os_error(), text: format!("{call}: {error}") }
+    }
+
+    /// Whether it is EPERM: a right is missing.
+    #[must_use]
+    pub fn is_permission(&self) -> bool {
+        self.errno == Some(libc::EPERM)
+    }
+}
+
+/// A result as it is written: what was seen, or `refused` with the refusal.
+fn or_refused<T: Serialize, S: serde::Serializer>(
+    result: &Result<T, Refusal>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Written<'a, T> {
+        Seen(&'a T),
+        Refused(&'a Refusal),
+    }
+    match result {
+        Ok(seen) => Written::Seen(seen),
+        Err(refusal) => Written::Refused(refusal),
+    }
+    .serialize(serializer)
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// Runs a trial on this machine for a short time.
+    pub(crate) fn try_out(trial: &dyn Trial, duration_ns: u64, stop: bool) -> Observation {
+        try_with(trial, Facts::read(&Root::live()), duration_ns, stop)
+    }
+
+    /// The same as on a machine of one CPU: all of it runs on the last one.
+    pub(crate) fn try_on_one_cpu(trial: &'static dyn Trial, duration_ns: u64) -> Observation {
+        let mut facts = Facts::read(&Root::live());
+        let last = facts.cpus.online.value().unwrap().iter().last().unwrap();
+        facts.cpus.online = rtproof_host::Reading::known("/x", CpuList::new([last]));
+        let pinned = move || {
+            crate::thread::pin(last).unwrap();
+            try_with(trial, facts, duration_ns, false)
+        };
+        std::thread::spawn(pinned).join().unwrap()
+    }
+
+    fn try_with(trial: &dyn Trial, facts: Facts, duration_ns: u64, stop: bool) -> Observation {
+        let root = Root::live();
+        let online = facts.cpus.online.value().cloned().unwrap();
+        let last = CpuList::new(online.iter().last());
+        let loads = Settings {
+            cpus: CpuList::default(),
+            dir: PathBuf::new(),
+            memory_available: 64 << 20,
+            llc_bytes: 0,
+            worker_command: (PathBuf::from("/nonexistent"), Vec::new()),
+        };
+        let ctx = Context {
+            root: &root,
+            facts: &facts,
+            rt_cpus: &last,
+            housekeeping: &online.difference(&last),
+            priority: 10,
+            duration_ns,
+            memory_bytes: 1 << 20,
+            loads: &loads,
+            stop: &|| stop,
+            progress: &|_| (),
+        };
+        run(trial, &ctx).unwrap()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_and_differ() {
+        for trial in TRIALS {
+            assert_eq!(find(trial.name()).map(Trial::name), Some(trial.name()));
+            assert!(trial.name().chars().all(|c| c.is_ascii_lowercase()), "{}", trial.name());
+            assert!(!trial.about().is_empty() && !trial.about().contains('\n'));
+            assert_eq!(TRIALS.iter().filter(|other| other.name() == trial.name()).count(), 1);
+        }
+        assert!(find("nothing").is_none());
+    }
+
+    #[test]
+    fn a_time_is_bounded() {
+        let length = Length::Time { default_ns: 3, longest_ns: 4 };
+        assert_eq!((length.of(None), length.of(Some(2)), length.of(Some(9))), (3, 2, 4));
+        assert_eq!(Length::AtOnce.of(Some(9)), 0);
+    }
+
+    #[test]
+    fn the_template_runs() {
+        let seen = testing::try_out(&template::Template, 0, false);
+        assert!(matches!(seen, Observation::Priority(_)));
+    }
+}
