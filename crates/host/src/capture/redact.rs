@@ -168,7 +168,8 @@ impl Names {
                 Entry::Folder(names.into_iter().collect())
             }
             Entry::Link(target) => Entry::Link(self.free(&target)),
-            // Releases and lists of CPUs name nobody.
+            Entry::Call(answer) if path == "kernel log" => Entry::Call(self.known(&answer)),
+            // Releases, numbers and lists of CPUs name nobody.
             Entry::Call(answer) => Entry::Call(answer),
             entry => entry,
         }
@@ -211,6 +212,8 @@ impl Names {
             "/proc/sys/kernel/osrelease" | "/proc/sys/kernel/version" => text.to_owned(),
             "/proc/cmdline" => self.parameters(text),
             "/proc/version" => self.builder(text),
+            _ if path.ends_with("/cmdline.txt") => self.parameters(text),
+            _ if is_boot_loader(path) => self.boot_loader(text),
             "/proc/cpuinfo" => serial_left_out(&self.known(text)),
             "/proc/stat" | "/proc/interrupts" | "/proc/meminfo" => self.known(text),
             _ if name == "environ" => container_alone(text),
@@ -280,6 +283,29 @@ impl Names {
         new.join(" ") + &line[line.trim_end().len()..]
     }
 
+    /// Configuration of a boot loader: of each line that checks read, the parameters. Menus,
+    /// scripts and passwords are left out.
+    fn boot_loader(&mut self, text: &str) -> String {
+        let words = ["linux", "linuxefi", "version", "options", "append", "label", "default"];
+        let mut kept = String::new();
+        for line in text.lines() {
+            let line = line.trim();
+            let variable = line.split_once('=').filter(|(name, _)| {
+                name.starts_with("GRUB_CMDLINE_LINUX")
+                    || ["tuned_params", "kernelopts"].contains(name)
+            });
+            if let Some((name, value)) = variable {
+                let value = self.parameters(value.trim().trim_matches(['"', '\'']));
+                kept += &format!("{name}=\"{value}\"\n");
+            } else if let Some((word, rest)) = line.split_once(char::is_whitespace)
+                && words.iter().any(|known| word.eq_ignore_ascii_case(known))
+            {
+                kept += &format!("{word} {}\n", self.parameters(rest.trim()));
+            }
+        }
+        kept
+    }
+
     /// `Linux version 6.1.0 (user@host) (gcc ...) #1 ...`.
     fn builder(&mut self, text: &str) -> String {
         let parts = text.split_once(" (").and_then(|(before, rest)| {
@@ -303,6 +329,15 @@ fn is_telling(host: &str) -> bool {
         && !COMMON_HOST_NAMES.contains(&host)
         && !WORDS.contains(&host.to_lowercase().as_str())
         && !host.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Files that hold boot entries, or what they are made of.
+fn is_boot_loader(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    ["grub.cfg", "grubenv", "extlinux.conf"].contains(&name)
+        || path == "/etc/default/grub"
+        || path.starts_with("/etc/default/grub.d/")
+        || path.contains("/loader/entries/")
 }
 
 fn of_the_kernel(path: &str) -> bool {

@@ -11,6 +11,7 @@ pub mod irq;
 pub mod kernel;
 pub mod limits;
 pub mod memory;
+pub mod platform;
 pub mod sched;
 pub mod settings;
 pub mod tasks;
@@ -47,6 +48,9 @@ pub struct Facts {
     pub memory: memory::Memory,
     /// Hypervisor, container, steal time.
     pub virt: virt::Virt,
+    /// Firmware, kernel log, timer resolution, next boot.
+    #[serde(default = "platform::Platform::not_recorded")]
+    pub platform: platform::Platform,
     /// Values of the knobs that are plain files, by the knob's id.
     #[serde(default)]
     pub settings: settings::Settings,
@@ -71,6 +75,7 @@ impl Facts {
         let sched = sched::Sched::read(root, &kernel.version);
         let scan = tasks::Scan::read(root);
         let irqs = irq::Irqs::read(root, &scan);
+        let platform = platform::Platform::read(root, &cpuinfo, &kernel, &cpus);
         Self {
             identity: Identity::read(root, &cpuinfo, &meminfo),
             kernel,
@@ -82,6 +87,7 @@ impl Facts {
             limits: limits::Limits::read(root),
             memory: memory::Memory::read(root, &meminfo),
             virt: virt::Virt::read(root, &cpuinfo),
+            platform,
             settings: settings::read(root),
             units: units::read(root),
         }

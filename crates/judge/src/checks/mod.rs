@@ -14,6 +14,7 @@ use draft::Draft;
 #[cfg(test)]
 mod _template;
 mod boot_params;
+mod build_option;
 #[cfg(test)]
 mod contract;
 mod device;

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use rtproof_host::facts::settings::{Setting, Value};
-use rtproof_host::facts::{Facts, Identity, clock, cpu, irq, kernel, limits, memory, sched, virt};
+use rtproof_host::facts::{
+    Facts, Identity, clock, cpu, irq, kernel, limits, memory, platform, sched, virt,
+};
 use rtproof_host::facts::{tasks::Policy, tasks::RtTask};
 use rtproof_host::{CpuList, Knob, Reading};
 
@@ -98,6 +100,7 @@ fn bare() -> Facts {
             container: Reading::known("/run/.containerenv, /proc/1/environ", None),
             steal_ticks: Reading::known("/proc/stat", (0..4).map(|cpu| (cpu, 0)).collect()),
         },
+        platform: platform::Platform::not_recorded(),
         settings: BTreeMap::new(),
         units: Reading::known("/etc/systemd/system, /usr/lib/systemd/system", BTreeMap::new()),
     }
