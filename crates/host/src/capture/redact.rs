@@ -300,7 +300,12 @@ impl Names {
             } else if let Some((word, rest)) = line.split_once(char::is_whitespace)
                 && words.iter().any(|known| word.eq_ignore_ascii_case(known))
             {
-                kept += &format!("{word} {}\n", self.parameters(rest.trim()));
+                // A release may look like an address.
+                let rest = match word.eq_ignore_ascii_case("version") {
+                    true => rest.trim().to_owned(),
+                    false => self.parameters(rest.trim()),
+                };
+                kept += &format!("{word} {rest}\n");
             }
         }
         kept

@@ -6,13 +6,6 @@ use crate::knob::{Effect, Knob};
 pub static KFENCE: Knob =
     Knob::file("config-kfence", "/sys/module/kfence/parameters/sample_interval")
         .or_boot("kfence.sample_interval={}");
-/// Whether RT group scheduling is in force: each group of version 1 has its own budget.
-pub static RT_GROUP: Knob = Knob::file(
-    "rt-group-runtime",
-    "/sys/fs/cgroup/cpu/cpu.rt_runtime_us | /sys/fs/cgroup/cpu,cpuacct/cpu.rt_runtime_us",
-);
-/// Whether firmware can be called after boot: there only on a machine that booted by EFI.
-pub static EFI: Knob = Knob::file("efi-runtime", "/sys/firmware/efi/runtime").at(Effect::Boot);
 /// Width of EFI's firmware: there on every machine that booted by EFI.
 pub static EFI_PLATFORM: Knob =
     Knob::file("efi-platform", "/sys/firmware/efi/fw_platform_size").at(Effect::Firmware);
@@ -28,4 +21,4 @@ pub static LOCKUP_DETECTOR: Knob = Knob::file("lockup-detector", "/proc/sys/kern
 
 /// The table.
 pub const KNOBS: &[&Knob] =
-    &[&KFENCE, &RT_GROUP, &EFI, &EFI_PLATFORM, &EFI_CPUS, &TRACER, &TRACE_EVENTS, &LOCKUP_DETECTOR];
+    &[&KFENCE, &EFI_PLATFORM, &EFI_CPUS, &TRACER, &TRACE_EVENTS, &LOCKUP_DETECTOR];

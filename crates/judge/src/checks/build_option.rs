@@ -109,7 +109,11 @@ impl Check for BuildOption {
             Wish::Told => Vec::new(),
         };
         if wrong.is_empty() {
-            return draft.good(texts.join(", "));
+            return draft.good(match (wish, texts.len()) {
+                (_, ..=2) => texts.join(", "),
+                (Wish::None, n) => format!("none of {n} options set"),
+                (_, n) => format!("all of {n} options set"),
+            });
         }
         let is = if wish == Wish::All { "not set" } else { "set" };
         let summary = format!("{}: {is}", names(&wrong));
@@ -126,9 +130,9 @@ impl Check for BuildOption {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Profile;
     use crate::checks::testing::{good, good_stock, intent, set_config};
     use crate::checks::{kernel, platform};
-    use crate::Profile;
     use crate::profile::Kind;
     use rtproof_host::Reading;
 
@@ -155,9 +159,7 @@ mod tests {
     fn every_row_has_a_good_another_and_unknown_cases() {
         for row in rows() {
             let mut intents = vec![intent()];
-            intents.extend(
-                Kind::ALL.map(|kind| Intent { profile: Profile::of(kind), ..intent() }),
-            );
+            intents.extend(Kind::ALL.map(|kind| Intent { profile: Profile::of(kind), ..intent() }));
             for intent in intents {
                 let with = |value| {
                     let mut facts = machine(row);

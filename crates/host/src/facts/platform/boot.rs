@@ -108,16 +108,26 @@ impl NextBoot {
         };
         let mut found = of_entries(root, release);
         for path in GRUB {
-            found = found.or_else(|| root.read_text(path).and_then(|p, t| of_grub(p, &t, release)));
+            found =
+                or_next(found, || root.read_text(path).and_then(|p, t| of_grub(p, &t, release)));
         }
         for path in RASPBERRY {
-            found = found.or_else(|| root.read_text(path).map(|text| entry(&text)));
+            found = or_next(found, || root.read_text(path).map(|text| entry(&text)));
         }
         for path in EXTLINUX {
-            found = found.or_else(|| root.read_text(path).and_then(of_extlinux));
+            found = or_next(found, || root.read_text(path).and_then(of_extlinux));
         }
-        found.or_else(|| of_grub_default(root))
+        or_next(found, || of_grub_default(root))
     }
+}
+
+/// The next place where this one is not there. A refusal is the answer: what is behind it may be
+/// what boots.
+fn or_next(
+    found: Reading<NextBoot>,
+    next: impl FnOnce() -> Reading<NextBoot>,
+) -> Reading<NextBoot> {
+    if found.is_absent() { found.or_else(next) } else { found }
 }
 
 fn entry(line: &str) -> NextBoot {
@@ -133,16 +143,17 @@ fn after<'a>(line: &'a str, word: &str) -> Option<&'a str> {
 
 /// Boot Loader Specification: one file for each entry, with `linux` and `options`.
 fn of_entries(root: &Root, release: &str) -> Reading<NextBoot> {
-    let mut state = Reading::absent(ENTRIES.join(", "));
     for folder in ENTRIES {
         let listed = root.list_dir(folder);
         if listed.value().is_none() && !listed.is_absent() {
-            state = listed.clone().and_then(|path, _| Reading::absent(path));
+            return listed.and_then(|path, _| Reading::absent(path));
         }
         for name in listed.value().into_iter().flatten().filter(|name| name.ends_with(".conf")) {
             let path = format!("{folder}/{name}");
             let text = root.read_text(&path);
-            let Some(text) = text.value() else { continue };
+            let Some(text) = text.value() else {
+                return text.and_then(|path, _| Reading::absent(path));
+            };
             let is_running = text.lines().any(|line| {
                 let linux = after(line, "linux").is_some_and(|path| path.contains(release));
                 linux || after(line, "version").is_some_and(|version| version == release)
@@ -155,7 +166,7 @@ fn of_entries(root: &Root, release: &str) -> Reading<NextBoot> {
             return Reading::known(path, entry(&expanded(root, &options.join(" "))));
         }
     }
-    state
+    Reading::absent(ENTRIES.join(", "))
 }
 
 /// `$kernelopts` and `$tuned_params` stand in grubenv.

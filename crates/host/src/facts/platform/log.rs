@@ -56,7 +56,7 @@ impl KernelLog {
 
 /// What is kept of a message.
 fn keep(message: &str) -> Option<String> {
-    if let Some(rest) = message.strip_prefix(UNKNOWN) {
+    if let Some((_, rest)) = message.split_once(UNKNOWN) {
         let quoted = rest.split_once('"')?.1;
         let line = CommandLine::parse(quoted.rsplit_once('"').map_or(quoted, |(line, _)| line));
         let names: Vec<&str> = line.parameters.iter().map(|p| p.key.as_str()).collect();

@@ -11,7 +11,7 @@ use crate::checks::draft::Draft;
 use crate::checks::{Check, machine, text};
 use crate::{Finding, Intent, Remedy, When};
 
-/// First kernel that tells (commit 86d1919232bd).
+/// First kernel that tells.
 const TOLD_SINCE: (u32, u32) = (5, 13);
 /// Most names in a summary.
 const NAMED_MAX: usize = 4;

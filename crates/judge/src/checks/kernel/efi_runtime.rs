@@ -1,14 +1,17 @@
 //! Can the kernel call the firmware after boot?
 //!
 //! PREEMPT_RT says no by itself; some distributions and products say yes again with
-//! `efi=runtime`. The folder that the kernel makes only with runtime services tells what is in
-//! force.
+//! `efi=runtime`. No file tells what is in force: /sys/firmware/efi/runtime is an address that x86
+//! shows either way. So the boot line decides, and where it is silent the build.
 
-use rtproof_host::{CpuList, Facts, Reading};
+use rtproof_host::{CpuList, Facts, Knob, Reading, knobs::kernel as knobs};
 
-use crate::checks::Check;
 use crate::checks::draft::Draft;
+use crate::checks::{Check, machine};
 use crate::{Finding, Impact, Intent, Remedy, When};
+
+/// First kernel with CONFIG_EFI_DISABLE_RUNTIME.
+const OPTION_SINCE: (u32, u32) = (5, 19);
 
 pub(super) struct EfiRuntime;
 
@@ -46,6 +49,10 @@ impl Check for EfiRuntime {
         When::Boot
     }
 
+    fn knobs(&self) -> Vec<&'static Knob> {
+        vec![&knobs::EFI_CPUS]
+    }
+
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let draft = Draft::of(self, "efi=noruntime, or confined to CPUs that are not real-time");
         let cmdline = &facts.kernel.cmdline;
@@ -68,32 +75,51 @@ impl Check for EfiRuntime {
         if is_noefi || asked == Some("noruntime") {
             return draft.good(if is_noefi { "noefi" } else { "efi=noruntime" });
         }
-        let Some(setting) = facts.settings.get("efi-runtime") else {
-            return draft
-                .blind(&Reading::<String>::denied("/sys/firmware/efi/runtime", "not asked"));
-        };
-        let runtime = setting.values.first().map(|value| &value.reading);
-        if let Some(lacking) = setting.lacking.as_ref().filter(|found| found.value().is_some()) {
-            let draft = draft.read(lacking, String::clone);
-            return match lacking.path.ends_with("/efi") {
-                true => draft.good("EFI runtime services are off"),
-                false => draft.not_applicable("not booted by EFI"),
+        let path = knobs::EFI_PLATFORM.patterns().next().unwrap_or_default();
+        let none = Reading::absent(path);
+        let setting = facts.settings.get(knobs::EFI_PLATFORM.id);
+        let booted = setting.and_then(|s| s.values.first()).map_or(&none, |value| &value.reading);
+        if booted.value().is_none() {
+            let lacking = setting.and_then(|setting| setting.lacking.as_ref());
+            return match lacking.filter(|found| found.value().is_some()) {
+                Some(lacking) if booted.is_absent() => {
+                    draft.read(lacking, String::clone).not_applicable("not booted by EFI")
+                }
+                _ => draft.blind(booted),
             };
         }
-        let Some(runtime) = runtime.filter(|reading| reading.value().is_some()) else {
-            let none = Reading::<String>::absent("/sys/firmware/efi/runtime");
-            return draft.blind(runtime.unwrap_or(&none));
-        };
+        let draft = draft.read(booted, |bits| format!("{bits} bits"));
+        if asked.is_none() {
+            match off_by_build(facts) {
+                None => return draft.blind(&facts.kernel.config),
+                Some(Some(option)) => {
+                    let draft = draft.saw([machine::option(facts, option)]);
+                    return draft.good("off by the kernel's build");
+                }
+                Some(None) => {}
+            }
+        }
         let draft = draft
-            .read(runtime, String::clone)
+            .saw([machine::option(facts, "EFI_DISABLE_RUNTIME")])
             .remedies([Remedy::Boot { parameter: "efi=noruntime".into() }]);
         confined(draft, facts, intent)
     }
 }
 
+/// The option that turns them off, if one does; `None`: cannot be told. PREEMPT_RT by itself did
+/// before 5.19 had the option.
+fn off_by_build(facts: &Facts) -> Option<Option<&'static str>> {
+    if machine::built_with(facts, "EFI_DISABLE_RUNTIME")? {
+        return Some(Some("EFI_DISABLE_RUNTIME"));
+    }
+    let is_rt = machine::built_with(facts, "PREEMPT_RT")?;
+    let has_option = machine::since(facts, OPTION_SINCE)?;
+    Some((is_rt && !has_option).then_some("PREEMPT_RT"))
+}
+
 /// Runtime services are on: where may they run?
 fn confined(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
-    let setting = facts.settings.get("efi-runtime-cpus");
+    let setting = facts.settings.get(knobs::EFI_CPUS.id);
     let Some(mask) = setting.and_then(|setting| setting.values.first()).map(|value| &value.reading)
     else {
         return draft.doubtful("EFI runtime services are on");
@@ -114,50 +140,51 @@ fn confined(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::testing::{fill_setting, good, intent, set_cmdline};
+    use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::checks::testing::{fill_setting, good, intent, set_cmdline, set_config};
     use rtproof_host::facts::settings::{Setting, Value};
-    use rtproof_host::knobs::kernel as knobs;
 
-    fn with(line: &str, lacking: Option<&str>) -> Finding {
+    /// Booted by EFI, with runtime services confined to CPUs 0-1 by mask.
+    fn booted(line: &str) -> Facts {
         let mut facts = good();
         set_cmdline(&mut facts, line);
-        fill_setting(&mut facts, &knobs::EFI, "0xfffffffeda12b018");
         fill_setting(&mut facts, &knobs::EFI_CPUS, "3");
-        if let Some(folder) = lacking {
-            let reading = Reading::absent("/sys/firmware/efi/runtime");
-            let values = vec![Value { of: String::new(), reading }];
-            let lacking = Some(Reading::known(folder, "holds no x".to_owned()));
-            facts.settings.insert("efi-runtime".into(), Setting { values, lacking });
-        }
-        EfiRuntime.judge(&facts, &intent())
-    }
-
-    fn status(line: &str, lacking: Option<&str>) -> Status {
-        with(line, lacking).status
+        facts
     }
 
     #[test]
-    fn what_is_in_force_decides() {
-        assert_eq!(status("efi=noruntime", None), Good);
-        assert_eq!(status("quiet", Some("/sys/firmware/efi")), Good);
-        assert_eq!(status("quiet", Some("/sys/firmware")), NotApplicable);
-        let finding = with("efi=noruntime efi=debug,runtime", None);
+    fn the_boot_line_decides_and_then_the_build() {
+        let judge = |facts: &Facts| EfiRuntime.judge(facts, &intent());
+        assert_eq!(judge(&booted("quiet")).status, Good);
+        assert_eq!(judge(&booted("efi=runtime efi=noruntime")).status, Good);
+        let finding = judge(&booted("efi=noruntime efi=debug,runtime"));
         assert_eq!(finding.status, Doubtful);
         assert!(finding.summary.contains("confined"), "{}", finding.summary);
+        let mut facts = booted("quiet");
+        set_config(&mut facts, "EFI_DISABLE_RUNTIME", None);
+        fill_setting(&mut facts, &knobs::EFI_CPUS, "f");
+        assert_eq!(judge(&facts).summary, "EFI runtime services are on, on any CPU");
+        // PREEMPT_RT 5.16 turns them off without the option.
+        facts.kernel.version = Reading::known("/proc/sys/kernel/osrelease", (5, 16));
+        assert_eq!(judge(&facts).status, Good);
     }
 
     #[test]
-    fn a_mask_with_real_time_cpus_and_unknown_ones() {
-        let mut facts = good();
-        set_cmdline(&mut facts, "quiet");
-        fill_setting(&mut facts, &knobs::EFI, "0x1");
-        fill_setting(&mut facts, &knobs::EFI_CPUS, "f");
-        let finding = EfiRuntime.judge(&facts, &intent());
-        assert_eq!(finding.summary, "EFI runtime services are on, on any CPU");
-        facts.settings.remove("efi-runtime");
-        assert_eq!(EfiRuntime.judge(&facts, &intent()).status, Unknown);
+    fn another_boot_and_what_is_unknown() {
+        let judge = |facts: &Facts| EfiRuntime.judge(facts, &intent()).status;
+        let mut facts = booted("quiet");
+        facts.kernel.config = Reading::absent("/proc/config.gz");
+        assert_eq!(judge(&facts), Unknown);
+        let reading = Reading::absent("/sys/firmware/efi/fw_platform_size");
+        let values = vec![Value { of: String::new(), reading }];
+        let lacking = Some(Reading::known("/sys/firmware", "holds no efi".to_owned()));
+        let setting = Setting { values: values.clone(), lacking };
+        facts.settings.insert(knobs::EFI_PLATFORM.id.into(), setting);
+        assert_eq!(judge(&facts), NotApplicable);
+        let setting = Setting { values, lacking: None };
+        facts.settings.insert(knobs::EFI_PLATFORM.id.into(), setting);
+        assert_eq!(judge(&facts), Unknown);
         facts.kernel.cmdline = Reading::absent("/proc/cmdline");
-        assert_eq!(EfiRuntime.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(judge(&facts), Unknown);
     }
 }

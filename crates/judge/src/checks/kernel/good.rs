@@ -1,7 +1,6 @@
 //! What the good machine of the tests has, as far as the rows of this section do not say it.
 
 use rtproof_host::facts::platform::{Platform, boot::NextBoot, log::KernelLog, sysctl::Assigned};
-use rtproof_host::facts::settings::{Setting, Value};
 use rtproof_host::{Facts, Reading};
 
 use crate::checks::testing::{fill_setting, set_config};
@@ -14,6 +13,7 @@ pub(super) fn fill(facts: &mut Facts) {
         "RCU_BOOST",
         "CPUSETS",
         "CPU_FREQ_DEFAULT_GOV_PERFORMANCE",
+        "EFI_DISABLE_RUNTIME",
         "HIGH_RES_TIMERS",
         "IRQ_FORCED_THREADING",
         "KFENCE",
@@ -25,10 +25,7 @@ pub(super) fn fill(facts: &mut Facts) {
     }
     fill_setting(facts, &knobs::KFENCE, "0");
     fill_setting(facts, &knobs::LOCKUP_DETECTOR, "0");
-    let values =
-        vec![Value { of: String::new(), reading: Reading::absent("/sys/firmware/efi/runtime") }];
-    let lacking = Some(Reading::known("/sys/firmware/efi", "holds no runtime".to_owned()));
-    facts.settings.insert(knobs::EFI.id.into(), Setting { values, lacking });
+    fill_setting(facts, &knobs::EFI_PLATFORM, "64");
     facts.platform = platform();
 }
 

@@ -117,7 +117,7 @@ pub(super) static RCU_BOOST: BuildOption = BuildOption {
     why: "an ordinary task that is preempted within an RCU reader by real-time tasks holds up \
           grace periods: who waits for one waits on, and memory runs out",
     source: "kernel/rcu/Kconfig (RCU_BOOST: default on PREEMPT_RT)",
-    impact: Impact::Milliseconds,
+    impact: Impact::Information,
     options: &["RCU_BOOST"],
     want: |_| Wish::All,
     part_of: Some("PREEMPT_RCU"),
@@ -278,9 +278,14 @@ fn of_the_host(facts: &Facts, _: &Intent) -> Option<(Evidence, &'static str)> {
     Some((evidence, "frequencies are the host's business"))
 }
 
-/// Something has set the performance governor on all real-time CPUs.
+/// Something has set the performance governor on all real-time CPUs, or a guest has none.
 fn governed(facts: &Facts, intent: &Intent) -> Option<(Evidence, &'static str)> {
     let (cpus, missing) = machine::rt_cpus(facts, intent);
+    if cpus.iter().all(|cpu| cpu.freq.governor.is_absent())
+        && let Some(found) = of_the_host(facts, intent)
+    {
+        return Some(found);
+    }
     let is_fast = cpus
         .iter()
         .all(|cpu| cpu.freq.governor.value().is_some_and(|governor| governor == "performance"));

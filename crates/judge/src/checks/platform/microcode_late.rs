@@ -9,7 +9,7 @@ use crate::checks::draft::Draft;
 use crate::checks::{Check, machine};
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-/// First kernel with an option for it (commit 9784edd73a08, 5.19).
+/// First kernel with an option for it ("x86/microcode: Default-disable late loading").
 const OPTION_SINCE: (u32, u32) = (5, 19);
 
 pub(super) struct MicrocodeLate;

@@ -43,20 +43,22 @@ impl Check for PersistenceDrift {
         let mut remedies = Vec::new();
         let mut evidence = Vec::new();
         let mut blind = None;
+        let mut compared = 0;
         for one in found {
             let live = &one.live;
-            evidence.push(Evidence {
-                path: one.file.clone(),
-                value: format!("{} = {}", one.name, one.value),
-            });
+            if live.is_absent() {
+                let value = format!("{} = {}: no such setting here", one.name, one.value);
+                evidence.push(Evidence { path: one.file.clone(), value });
+                continue;
+            }
+            let value = format!("{} = {}", one.name, one.value);
+            evidence.push(Evidence { path: one.file.clone(), value });
             evidence.push(Evidence::of(live, String::clone));
             let Some(value) = live.value() else {
-                // A file may set what this kernel does not have.
-                if !live.is_absent() {
-                    blind.get_or_insert(live);
-                }
+                blind.get_or_insert(live);
                 continue;
             };
+            compared += 1;
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             if words(value) != words(&one.value) {
                 differ.push(format!("{} is {value}, {} sets {}", one.name, one.file, one.value));
@@ -73,10 +75,11 @@ impl Check for PersistenceDrift {
         if let Some(reading) = blind {
             return draft.blind(reading);
         }
-        draft.good(match found.len() {
-            0 => "no file sets anything about latency".to_owned(),
-            n => format!("the same: {}", text::count(n, "setting")),
-        })
+        match (found.first(), compared) {
+            (None, _) => draft.good("no file sets anything about latency"),
+            (Some(first), 0) => draft.blind(&first.live),
+            (Some(_), n) => draft.good(format!("the same: {}", text::count(n, "setting"))),
+        }
     }
 }
 
@@ -106,7 +109,7 @@ mod tests {
         let finding = with("10", Reading::known(path, "60".into()));
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "vm.swappiness is 60, /etc/sysctl.d/x.conf sets 10");
-        assert_eq!(with("10", Reading::absent(path)).status, Good);
+        assert_eq!(with("10", Reading::absent(path)).status, Unknown);
         assert_eq!(with("10", Reading::denied(path, "EACCES")).status, Unknown);
     }
 

@@ -50,7 +50,10 @@ impl Check for SmiCount {
         let draft = draft.read(vendor, String::clone);
         match vendor.value().map(String::as_str) {
             Some("GenuineIntel") => {}
-            Some(other) => return draft.unknown(format!("{other} counts them in no register")),
+            Some(other) => {
+                return draft
+                    .unknown(format!("{other} has no register that counts them since reset"));
+            }
             None => return draft.blind(vendor),
         }
         let hypervisor = &facts.virt.hypervisor;
