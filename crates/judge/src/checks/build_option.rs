@@ -31,10 +31,13 @@ pub(super) struct BuildOption {
     /// Option without which the row concerns nobody.
     pub part_of: Option<&'static str>,
     /// What makes another build harmless on this machine, and how to say so.
-    pub harmless: Option<fn(&Facts, &Intent) -> Option<(Evidence, &'static str)>>,
+    pub harmless: Option<fn(&Facts, &Intent) -> Harmless>,
     /// What helps without another kernel.
     pub remedy: Option<fn() -> Remedy>,
 }
+
+/// What shows that a build is harmless, and how to say so.
+pub(super) type Harmless = Option<(Evidence, &'static str)>;
 
 /// What is wanted of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

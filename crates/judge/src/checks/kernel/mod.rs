@@ -5,6 +5,7 @@ use super::Section;
 mod cmdline_duplicates;
 mod cmdline_unknown;
 mod config_readable;
+mod debug_parameters;
 mod efi_runtime;
 mod good;
 mod high_res_timers;
@@ -37,6 +38,7 @@ const CHECKS: &[&dyn super::Check] = &[
     &cmdline_duplicates::CmdlineDuplicates,
     &lockdown::Lockdown,
     &efi_runtime::EfiRuntime,
+    &debug_parameters::DebugParameters,
     &kfence::Kfence,
     &rt_group_sched::RtGroupSched,
     &options::HZ,

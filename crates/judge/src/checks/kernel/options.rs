@@ -2,7 +2,7 @@
 
 use rtproof_host::Facts;
 
-use crate::checks::build_option::{BuildOption, Wish};
+use crate::checks::build_option::{BuildOption, Harmless, Wish};
 use crate::checks::{machine, text};
 use crate::profile::Choice;
 use crate::{Evidence, Impact, Intent, Remedy, Status};
@@ -271,7 +271,7 @@ pub(super) static DRM: BuildOption = BuildOption {
 };
 
 /// In a guest frequencies are the host's business.
-fn of_the_host(facts: &Facts, _: &Intent) -> Option<(Evidence, &'static str)> {
+fn of_the_host(facts: &Facts, _: &Intent) -> Harmless {
     machine::guest(facts)?;
     let hypervisor = &facts.virt.hypervisor;
     let evidence = Evidence::of(hypervisor, |name| name.clone().unwrap_or_default());
@@ -279,7 +279,7 @@ fn of_the_host(facts: &Facts, _: &Intent) -> Option<(Evidence, &'static str)> {
 }
 
 /// Something has set the performance governor on all real-time CPUs, or a guest has none.
-fn governed(facts: &Facts, intent: &Intent) -> Option<(Evidence, &'static str)> {
+fn governed(facts: &Facts, intent: &Intent) -> Harmless {
     let (cpus, missing) = machine::rt_cpus(facts, intent);
     if cpus.iter().all(|cpu| cpu.freq.governor.is_absent())
         && let Some(found) = of_the_host(facts, intent)
@@ -297,11 +297,11 @@ fn governed(facts: &Facts, intent: &Intent) -> Option<(Evidence, &'static str)> 
     Some((evidence, "the performance governor was set after boot"))
 }
 
-fn no_lockup_detector(facts: &Facts, _: &Intent) -> Option<(Evidence, &'static str)> {
+fn no_lockup_detector(facts: &Facts, _: &Intent) -> Harmless {
     is_zero(facts, "lockup-detector").map(|evidence| (evidence, "they are off"))
 }
 
-fn no_hung_task(facts: &Facts, _: &Intent) -> Option<(Evidence, &'static str)> {
+fn no_hung_task(facts: &Facts, _: &Intent) -> Harmless {
     is_zero(facts, "hung-task").map(|evidence| (evidence, "it is off"))
 }
 
@@ -311,7 +311,7 @@ fn is_zero(facts: &Facts, knob: &str) -> Option<Evidence> {
     (reading.value()? == "0").then(|| Evidence::of(reading, String::clone))
 }
 
-fn no_kmemleak(facts: &Facts, _: &Intent) -> Option<(Evidence, &'static str)> {
+fn no_kmemleak(facts: &Facts, _: &Intent) -> Harmless {
     let cmdline = &facts.kernel.cmdline;
     let asked = cmdline.value()?.last("kmemleak").flatten();
     let is_off = match asked {
