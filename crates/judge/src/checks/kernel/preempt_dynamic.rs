@@ -9,6 +9,9 @@ use crate::checks::draft::Draft;
 use crate::checks::{Check, machine};
 use crate::{Finding, Impact, Intent, Remedy, When};
 
+/// Budget from which any mode may do, as in the check `preempt-rt`.
+const ANY_NS: u64 = 10_000_000;
+
 pub(super) struct PreemptDynamic;
 
 impl Check for PreemptDynamic {
@@ -38,7 +41,7 @@ impl Check for PreemptDynamic {
         When::Boot
     }
 
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
+    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
         let model = &facts.kernel.preemption;
         let draft =
             Draft::of(self, "full or lazy preemption").read(model, |found| name(*found).into());
@@ -57,10 +60,13 @@ impl Check for PreemptDynamic {
         match found {
             Preemption::Rt => draft.not_applicable("PREEMPT_RT has one mode only"),
             Preemption::Full | Preemption::Lazy => draft.good(name(*found)),
-            Preemption::Voluntary | Preemption::None => draft.bad(name(*found)),
             Preemption::DynamicUnknown => draft.unknown(
                 "PREEMPT_DYNAMIC: the mode in force is in /sys/kernel/debug/sched/preempt, for root",
             ),
+            _ if intent.budget_ns.is_some_and(|budget_ns| budget_ns >= ANY_NS) => {
+                draft.doubtful(name(*found))
+            }
+            Preemption::Voluntary | Preemption::None => draft.bad(name(*found)),
         }
     }
 }
@@ -79,7 +85,7 @@ const fn name(model: Preemption) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status::{Bad, Good, NotApplicable, Unknown};
+    use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
     use crate::checks::testing::{good, good_stock, intent, set_config};
     use rtproof_host::Reading;
 
@@ -98,7 +104,11 @@ mod tests {
         assert_eq!(finding.status, Bad);
         assert_eq!(finding.remedies, [Remedy::Boot { parameter: "preempt=full".into() }]);
         assert_eq!(with(Preemption::DynamicUnknown).status, Unknown);
-        assert_eq!(PreemptDynamic.judge(&good(), &intent()).status, NotApplicable);
+        let mut facts = good_stock();
+        facts.kernel.preemption = Reading::known("/proc/config.gz", Preemption::None);
+        let intent = Intent { budget_ns: Some(20_000_000), ..intent() };
+        assert_eq!(PreemptDynamic.judge(&facts, &intent).status, Doubtful);
+        assert_eq!(PreemptDynamic.judge(&good(), &intent).status, NotApplicable);
     }
 
     #[test]

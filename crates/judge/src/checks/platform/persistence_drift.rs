@@ -35,7 +35,7 @@ impl Check for PersistenceDrift {
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
         let sysctl = &facts.platform.sysctl;
         let draft = Draft::of(self, "the same")
-            .read(sysctl, |found| text::count(found.len(), "setting about latency"));
+            .read(sysctl, |found| format!("{} about latency", text::count(found.len(), "setting")));
         let Some(found) = sysctl.value() else {
             return draft.blind(sysctl);
         };

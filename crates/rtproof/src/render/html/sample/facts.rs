@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rtproof_host::{
     CpuList, Facts, Reading,
-    facts::{Identity, clock, cpu, irq, kernel, limits, memory, platform, sched, virt},
+    facts::{Identity, clock, cpu, irq, kernel, limits, memory, sched, virt},
 };
 
 use super::Shape;
