@@ -61,7 +61,7 @@ impl Check for PreemptDynamic {
             Preemption::Rt => draft.not_applicable("PREEMPT_RT has one mode only"),
             Preemption::Full | Preemption::Lazy => draft.good(name(*found)),
             Preemption::DynamicUnknown => draft.unknown(
-                "PREEMPT_DYNAMIC: the mode in force is in /sys/kernel/debug/sched/preempt, for root",
+                "PREEMPT_DYNAMIC: root can read the mode in /sys/kernel/debug/sched/preempt",
             ),
             _ if intent.budget_ns.is_some_and(|budget_ns| budget_ns >= ANY_NS) => {
                 draft.doubtful(name(*found))

@@ -29,8 +29,8 @@ impl Check for RtGroupSched {
     }
 
     fn source(&self) -> &'static str {
-        "Documentation/scheduler/sched-rt-group.rst; Documentation/admin-guide/cgroup-v2.rst (CPU); \
-         init/Kconfig (RT_GROUP_SCHED, RT_GROUP_SCHED_DEFAULT_DISABLED)"
+        "Documentation/scheduler/sched-rt-group.rst; Documentation/admin-guide/cgroup-v2.rst \
+         (CPU); init/Kconfig (RT_GROUP_SCHED, RT_GROUP_SCHED_DEFAULT_DISABLED)"
     }
 
     fn impact(&self) -> Impact {

@@ -10,8 +10,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         knob: &knobs::SELINUX_AVC,
         title: "cache of SELinux's decisions",
-        why: "a decision that is no longer in the cache is worked out again from the policy, in the \
-              middle of a system call",
+        why: "a decision that is no longer in the cache is worked out again from the policy, \
+              within a system call",
         source: "security/selinux/avc.c (avc_cache_threshold, 512 by default); tuned, profile \
                  openshift (8192)",
         trade_off: None,
