@@ -6,6 +6,7 @@
 //! captured machine never borrows from the live one: its symbolic links are resolved inside, and
 //! what only a system call tells is asked of the live machine alone.
 
+mod device;
 mod disk;
 mod refusal;
 
@@ -23,6 +24,7 @@ use crate::{
     capture::{CaptureError, Origin, Recorder},
 };
 
+pub(crate) use self::device::Messages;
 pub(crate) use self::refusal::Refusal;
 
 /// Largest file read whole: /proc/interrupts of 1024 CPUs and 2000 interrupts is about 25 MB, any
@@ -271,6 +273,44 @@ impl Root {
         Some(match answer {
             Ok(answer) => Reading::known(call, answer),
             Err(refusal) => self.refused(call, &refusal),
+        })
+    }
+
+    /// Messages of the kernel's log; `keep` makes of each what is kept, and nothing else gets into
+    /// a capture. Absent for a folder.
+    pub(crate) fn kernel_log(&self, keep: impl Fn(&str) -> Option<String>) -> Reading<Messages> {
+        const DEVICE: &str = "/dev/kmsg";
+        let word = |is: bool, yes: &str, no: &str| if is { yes.to_owned() } else { no.to_owned() };
+        let ask = || {
+            let log = device::kernel_log(keep)?;
+            let from = word(log.from_start, "from boot", "from later");
+            let to = word(log.to_end, "to the end", "not to the end");
+            Ok([vec![from, to], log.lines].concat().join("\n"))
+        };
+        let Some(called) = self.call("kernel log", ask) else {
+            return Reading::absent(DEVICE);
+        };
+        called.with_path(DEVICE).map(|text| {
+            let mut lines = text.lines();
+            Messages {
+                from_start: lines.next() == Some("from boot"),
+                to_end: lines.next() == Some("to the end"),
+                lines: lines.map(str::to_owned).collect(),
+            }
+        })
+    }
+
+    /// A register of a CPU, for root where the msr module is loaded. Absent for a folder.
+    pub(crate) fn register(&self, cpu: u32, register: u32) -> Reading<u64> {
+        let path = format!("/dev/cpu/{cpu}/msr");
+        let call = format!("msr {register:#x} of cpu {cpu}");
+        let ask = || device::register(cpu, register).map(|value| value.to_string());
+        let Some(called) = self.call(&call, ask) else {
+            return Reading::absent(path);
+        };
+        called.with_path(path).and_then(|path, text| match text.parse() {
+            Ok(value) => Reading::known(path, value),
+            Err(_) => Reading::malformed(path, &text, "a number"),
         })
     }
 

@@ -201,7 +201,8 @@ impl Names {
                 Entry::Folder(names.into_iter().collect())
             }
             Entry::Link(target) => Entry::Link(self.free(&target)),
-            // Releases and lists of CPUs name nobody.
+            Entry::Call(answer) if path == "kernel log" => Entry::Call(self.known(&answer)),
+            // Releases, numbers and lists of CPUs name nobody.
             Entry::Call(answer) => Entry::Call(answer),
             entry => entry,
         }
@@ -249,6 +250,8 @@ impl Names {
             _ if ["/etc/pam.d/", "/usr/lib/pam.d/"].iter().any(|top| path.starts_with(top)) => {
                 of_limits_alone(text)
             }
+            _ if path.ends_with("/cmdline.txt") => self.parameters(text),
+            _ if is_boot_loader(path) => self.boot_loader(text),
             "/proc/cpuinfo" => serial_left_out(&self.known(text)),
             "/proc/self/mounts" => self.mounts(text),
             "/proc/stat" | "/proc/interrupts" | "/proc/meminfo" => self.known(text),
@@ -400,6 +403,34 @@ impl Names {
         text.split('\n').map(&mut line).collect::<Vec<_>>().join("\n")
     }
 
+    /// Configuration of a boot loader: of each line that checks read, the parameters. Menus,
+    /// scripts and passwords are left out.
+    fn boot_loader(&mut self, text: &str) -> String {
+        let words = ["linux", "linuxefi", "version", "options", "append", "label", "default"];
+        let mut kept = String::new();
+        for line in text.lines() {
+            let line = line.trim();
+            let variable = line.split_once('=').filter(|(name, _)| {
+                name.starts_with("GRUB_CMDLINE_LINUX")
+                    || ["tuned_params", "kernelopts"].contains(name)
+            });
+            if let Some((name, value)) = variable {
+                let value = self.parameters(value.trim().trim_matches(['"', '\'']));
+                kept += &format!("{name}=\"{value}\"\n");
+            } else if let Some((word, rest)) = line.split_once(char::is_whitespace)
+                && words.iter().any(|known| word.eq_ignore_ascii_case(known))
+            {
+                // A release may look like an address.
+                let rest = match word.eq_ignore_ascii_case("version") {
+                    true => rest.trim().to_owned(),
+                    false => self.parameters(rest.trim()),
+                };
+                kept += &format!("{word} {rest}\n");
+            }
+        }
+        kept
+    }
+
     /// `Linux version 6.1.0 (user@host) (gcc ...) #1 ...`.
     fn builder(&mut self, text: &str) -> String {
         let parts = text.split_once(" (").and_then(|(before, rest)| {
@@ -423,6 +454,15 @@ fn is_telling(host: &str) -> bool {
         && !COMMON_HOST_NAMES.contains(&host)
         && !WORDS.contains(&host.to_lowercase().as_str())
         && !host.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Files that hold boot entries, or what they are made of.
+fn is_boot_loader(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    ["grub.cfg", "grubenv", "extlinux.conf"].contains(&name)
+        || path == "/etc/default/grub"
+        || path.starts_with("/etc/default/grub.d/")
+        || path.contains("/loader/entries/")
 }
 
 fn of_the_kernel(path: &str) -> bool {

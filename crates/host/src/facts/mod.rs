@@ -14,9 +14,10 @@ pub mod kernel;
 pub mod limits;
 pub mod memory;
 pub mod mounts;
+pub mod net;
+pub mod platform;
 pub mod resctrl;
 pub mod rights;
-pub mod net;
 pub mod sched;
 pub mod settings;
 pub mod tasks;
@@ -62,6 +63,9 @@ pub struct Facts {
     pub resctrl: crate::Reading<resctrl::Resctrl>,
     /// Hypervisor, container, steal time.
     pub virt: virt::Virt,
+    /// Firmware, kernel log, timer resolution, next boot.
+    #[serde(default = "platform::Platform::not_recorded")]
+    pub platform: platform::Platform,
     /// Values of the knobs that are plain files, by the knob's id.
     #[serde(default)]
     pub settings: settings::Settings,
@@ -98,6 +102,7 @@ impl Facts {
         let irqs = irq::Irqs::read(root, &scan);
         let net = net::Net::read(root, &kernel.version);
         let devices = devices::Devices::read(root, &kernel.tainted);
+        let platform = platform::Platform::read(root, &cpuinfo, &kernel, &cpus);
         Self {
             identity: Identity::read(root, &cpuinfo, &meminfo),
             kernel,
@@ -112,6 +117,7 @@ impl Facts {
             mounts: mounts::read(root),
             resctrl: resctrl::read(root, &cpuinfo),
             virt: virt::Virt::read(root, &cpuinfo),
+            platform,
             settings: settings::read(root),
             cpu_dma_latency_us: crate::pm_qos::limit_us(root),
             units: units::read(root),

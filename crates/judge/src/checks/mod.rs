@@ -15,6 +15,7 @@ use draft::Draft;
 mod _template;
 pub mod application;
 mod boot_params;
+mod build_option;
 #[cfg(test)]
 mod contract;
 mod device;

@@ -9,7 +9,7 @@ use rtproof_host::facts::settings::{Setting, Value};
 use rtproof_host::facts::{
     Facts, Identity, clock, cpu, irq, kernel, limits, memory, rights, sched, virt,
 };
-use rtproof_host::facts::{devices, net};
+use rtproof_host::facts::{devices, net, platform};
 use rtproof_host::facts::{tasks::Policy, tasks::RtTask};
 use rtproof_host::{CpuList, Knob, Reading};
 
@@ -105,6 +105,7 @@ fn bare() -> Facts {
             container: Reading::known("/run/.containerenv, /proc/1/environ", None),
             steal_ticks: Reading::known("/proc/stat", (0..4).map(|cpu| (cpu, 0)).collect()),
         },
+        platform: platform::Platform::not_recorded(),
         settings: BTreeMap::new(),
         cpu_dma_latency_us: Reading::known("/dev/cpu_dma_latency", None),
         units: Reading::known("/etc/systemd/system, /usr/lib/systemd/system", BTreeMap::new()),

@@ -78,6 +78,7 @@ impl Draft {
             when: question.when,
             impact: question.impact,
             trade_off: question.trade_off.map(Into::into),
+            skipped: None,
         })
     }
 

@@ -192,6 +192,31 @@ fn mounts_keep_kind_and_options_alone() {
 }
 
 #[test]
+fn of_boot_loaders_only_what_checks_read_is_kept() {
+    redacted(
+        "/boot/grub/grub.cfg",
+        "set superusers=\"anna\"\npassword_pbkdf2 anna grub.pbkdf2.sha512.10000.ABC\n\
+         \tlinux /vmlinuz-6.1.0 root=UUID=0a1b2c3d-0001-0002-0003-0123456789ab isolcpus=2-3\n",
+        "linux /vmlinuz-6.1.0 root=UUID=uuid-1 isolcpus=2-3\n",
+    );
+    redacted(
+        "/etc/default/grub",
+        "# robot7\nGRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX=\"quiet ip=10.0.0.2 isolcpus=2\"\n",
+        "GRUB_CMDLINE_LINUX=\"quiet ip=value-1 isolcpus=2\"\n",
+    );
+    redacted(
+        "/boot/loader/entries/a.conf",
+        "title robot7\nversion 5.15.133.1\noptions root=/dev/sda1 token=abc nosmt\n",
+        "version 5.15.133.1\noptions root=/dev/sda1 token=value-1 nosmt\n",
+    );
+    redacted(
+        "/boot/firmware/cmdline.txt",
+        "root=PARTUUID=ABCD-1234 quiet\n",
+        "root=PARTUUID=uuid-1 quiet\n",
+    );
+}
+
+#[test]
 fn accounts_get_other_names_and_those_of_every_machine_stay() {
     redacted(
         "/etc/security/limits.d/99-realtime.conf",
@@ -208,4 +233,13 @@ fn accounts_get_other_names_and_those_of_every_machine_stay() {
         "auth x pam_listfile.so file=/etc/alice\nsession required pam_limits.so # x\n@include a\n",
         "\nsession required pam_limits.so\n@include a\n",
     );
+}
+
+#[test]
+fn the_kernel_log_is_known_text() {
+    let mut capture = capture(&[]);
+    let answer = "from boot\nto the end\ntsc: unstable at 52:54:00:12:34:56".to_owned();
+    capture.entries.insert("kernel log".into(), Entry::Call(answer));
+    capture.redact();
+    assert!(capture.call("kernel log").unwrap().ends_with("unstable at mac-1"));
 }

@@ -237,6 +237,7 @@ impl<'a> Case<'a> {
             when: check.when,
             impact: check.impact,
             trade_off: check.trade_off.map(Into::into),
+            skipped: None,
         })
     }
 

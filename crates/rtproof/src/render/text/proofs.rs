@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use rtproof_judge::Finding;
 
-use super::{BOLD, DIM, findings::word, wrapped};
+use super::{BOLD, DIM, Detail, findings::word, wrapped};
 
-/// The group of the trials; with `all` the evidence, too.
+/// The group of the trials; where all or more is asked for, the evidence, too.
 ///
 /// # Errors
 /// When writing fails.
-pub fn proofs(to: &mut dyn Write, findings: &[&Finding], all: bool) -> io::Result<()> {
+pub fn proofs(to: &mut dyn Write, findings: &[&Finding], detail: Detail) -> io::Result<()> {
     if findings.is_empty() {
         return Ok(());
     }
@@ -25,7 +25,7 @@ pub fn proofs(to: &mut dyn Write, findings: &[&Finding], all: bool) -> io::Resul
         let name = &finding.check;
         let first = format!("  {style}{status:<8}{style:#} {name:<width$}  ");
         wrapped(to, &first, &next, &finding.summary)?;
-        for seen in finding.evidence.iter().filter(|_| all) {
+        for seen in finding.evidence.iter().filter(|_| detail.all || detail.verbose) {
             labelled(to, "saw:", &format!("{}: {}", seen.path, seen.value))?;
         }
         for remedy in &finding.remedies {

@@ -1,0 +1,98 @@
+//! Does the boot line turn on debugging of memory that the build leaves off?
+
+use rtproof_host::{Facts, facts::kernel::CommandLine};
+
+use crate::checks::draft::Draft;
+use crate::checks::{Check, text};
+use crate::{Finding, Intent, Remedy, When};
+
+/// Parameter, the values that turn it off, and whether the bare word turns it on.
+const PARAMETERS: &[(&str, &[&str], bool)] = &[
+    ("slub_debug", &["-"], true),
+    ("slab_debug", &["-"], true),
+    ("debug_pagealloc", &["off", "0", "n", "no"], false),
+    ("page_poison", &["off", "0", "n", "no"], false),
+    ("page_owner", &["off", "0", "n", "no"], false),
+    ("kmemleak", &["off"], false),
+];
+
+pub(super) struct DebugParameters;
+
+impl Check for DebugParameters {
+    fn id(&self) -> &'static str {
+        "debug-parameters"
+    }
+
+    fn title(&self) -> &'static str {
+        "debugging of memory turned on at boot (slab_debug= and others)"
+    }
+
+    fn why(&self) -> &'static str {
+        "each allocation is filled, checked or written down, under locks that others wait for"
+    }
+
+    fn source(&self) -> &'static str {
+        "Documentation/admin-guide/kernel-parameters.txt (slab_debug, debug_pagealloc, \
+         page_poison, page_owner, kmemleak); Documentation/mm/slub.rst"
+    }
+
+    fn when(&self) -> When {
+        When::Boot
+    }
+
+    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
+        let cmdline = &facts.kernel.cmdline;
+        let on = cmdline.value().map(turned_on).unwrap_or_default();
+        let shown = || if on.is_empty() { "none of them".to_owned() } else { on.join(" ") };
+        let draft = Draft::of(self, "none").read(cmdline, |_| shown());
+        if cmdline.value().is_none() {
+            return draft.blind(cmdline);
+        }
+        if on.is_empty() {
+            return draft.good("none");
+        }
+        let text = format!("take {} out of the boot entry", on.join(" "));
+        draft.remedies([Remedy::Manual { text }]).bad(text::first_few(&on, 4))
+    }
+}
+
+fn turned_on(line: &CommandLine) -> Vec<String> {
+    let is_on = |&&(key, off, bare): &&(&str, &[&str], bool)| match line.last(key) {
+        Some(Some(value)) => !off.contains(&value),
+        Some(None) => bare,
+        None => false,
+    };
+    let word = |&(key, ..): &(&str, &[&str], bool)| match line.last(key).flatten() {
+        Some(value) => format!("{key}={value}"),
+        None => key.to_owned(),
+    };
+    PARAMETERS.iter().filter(is_on).map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status::{Bad, Good, Unknown};
+    use crate::checks::testing::{good, intent, set_cmdline};
+    use rtproof_host::Reading;
+
+    #[test]
+    fn what_is_on_is_named() {
+        let with = |line| {
+            let mut facts = good();
+            set_cmdline(&mut facts, line);
+            DebugParameters.judge(&facts, &intent())
+        };
+        assert_eq!(with("quiet slub_debug=- debug_pagealloc=off").status, Good);
+        let finding = with("slab_debug page_poison=1");
+        assert_eq!(finding.status, Bad);
+        assert_eq!(finding.summary, "slab_debug, page_poison=1");
+    }
+
+    #[test]
+    fn no_line_is_unknown() {
+        let mut facts = good();
+        facts.kernel.cmdline = Reading::absent("/proc/cmdline");
+        assert_eq!(DebugParameters.judge(&facts, &intent()).status, Unknown);
+    }
+}

@@ -1,0 +1,323 @@
+//! Rows: options of the kernel's build.
+
+use rtproof_host::Facts;
+
+use crate::checks::build_option::{BuildOption, Harmless, Wish};
+use crate::checks::{machine, text};
+use crate::profile::Choice;
+use crate::{Evidence, Impact, Intent, Remedy, Status};
+
+/// Where the kernel's own guide says it.
+const GUIDE: &str = "Documentation/core-api/real-time/kernel-configuration.rst";
+
+/// A row that most others change little of.
+const ROW: BuildOption = BuildOption {
+    id: "",
+    title: "",
+    why: "",
+    source: GUIDE,
+    trade_off: None,
+    impact: Impact::Tens,
+    options: &[],
+    want: |_| Wish::None,
+    otherwise: Status::Doubtful,
+    part_of: None,
+    harmless: None,
+    remedy: None,
+};
+
+/// Rows that the tests try.
+#[cfg(test)]
+pub(in crate::checks) const ALL: &[&BuildOption] = &[
+    &HZ,
+    &NO_HZ,
+    &CPU_ISOLATION,
+    &CPUSETS,
+    &RCU_NOCB,
+    &RCU_BOOST,
+    &CPU_FREQ,
+    &CPUFREQ_DEFAULT,
+    &CPU_IDLE,
+    &LOCKUP_DETECTOR,
+    &HUNG_TASK,
+    &DEBUG_LOCKING,
+    &DEBUG_MEMORY,
+    &DEBUG_KMEMLEAK,
+    &DEBUG_OBJECTS,
+    &LATENCY_TRACERS,
+    &DRM,
+];
+
+pub(super) static HZ: BuildOption = BuildOption {
+    id: "config-hz",
+    title: "frequency of the timer tick (CONFIG_HZ)",
+    why: "timers in jiffies and time slices of ordinary tasks are as coarse as the tick; \
+          high-resolution timers do not depend on it",
+    source: "kernel/Kconfig.hz; Documentation/timers/hrtimers.rst",
+    impact: Impact::Information,
+    options: &["HZ"],
+    want: |_| Wish::Told,
+    ..ROW
+};
+
+pub(super) static NO_HZ: BuildOption = BuildOption {
+    id: "config-nohz",
+    title: "kernel that can stop the tick of a busy CPU (CONFIG_NO_HZ_FULL)",
+    why: "without it every CPU takes a tick HZ times a second, and nohz_full= is not known",
+    source: "Documentation/timers/no_hz.rst; \
+             Documentation/core-api/real-time/kernel-configuration.rst",
+    trade_off: Some(
+        "the kernel's guide wants it off for periodic loops, where each entry to the kernel gets \
+         slower, and on for long computations; it costs little where nohz_full= is not given",
+    ),
+    impact: Impact::Microseconds,
+    options: &["NO_HZ_FULL"],
+    want: |intent| match intent.profile.choices.nohz_full {
+        Choice::On => Wish::All,
+        Choice::Off | Choice::Either => Wish::Told,
+    },
+    ..ROW
+};
+
+pub(super) static CPU_ISOLATION: BuildOption = BuildOption {
+    id: "config-cpu-isolation",
+    title: "kernel that can isolate CPUs (CONFIG_CPU_ISOLATION)",
+    why: "without it the kernel does not know isolcpus= and nohz_full=, and unbound work of the \
+          kernel runs on every CPU",
+    source: "init/Kconfig (CPU_ISOLATION); kernel/sched/isolation.c",
+    options: &["CPU_ISOLATION"],
+    want: |_| Wish::All,
+    ..ROW
+};
+
+pub(super) static CPUSETS: BuildOption = BuildOption {
+    id: "config-cpusets",
+    title: "kernel that has sets of CPUs for control groups (CONFIG_CPUSETS)",
+    why: "without it tasks cannot be kept off real-time CPUs while the system runs",
+    source: "init/Kconfig (CPUSETS); Documentation/admin-guide/cgroup-v2.rst (Cpuset)",
+    options: &["CPUSETS"],
+    want: |_| Wish::All,
+    ..ROW
+};
+
+pub(super) static RCU_NOCB: BuildOption = BuildOption {
+    id: "config-rcu-nocb",
+    title: "kernel that can move RCU callbacks off a CPU (CONFIG_RCU_NOCB_CPU)",
+    why: "without it each CPU runs the RCU callbacks that it has queued, in softirq context",
+    source: "kernel/rcu/Kconfig (RCU_NOCB_CPU); \
+             Documentation/admin-guide/kernel-per-CPU-kthreads.rst",
+    options: &["RCU_NOCB_CPU"],
+    want: |_| Wish::All,
+    ..ROW
+};
+
+pub(super) static RCU_BOOST: BuildOption = BuildOption {
+    id: "config-rcu-boost",
+    title: "RCU readers boosted when they hold up a grace period (CONFIG_RCU_BOOST)",
+    why: "an ordinary task that is preempted within an RCU reader by real-time tasks holds up \
+          grace periods: who waits for one waits on, and memory runs out",
+    source: "kernel/rcu/Kconfig (RCU_BOOST: default on PREEMPT_RT)",
+    impact: Impact::Information,
+    options: &["RCU_BOOST"],
+    want: |_| Wish::All,
+    part_of: Some("PREEMPT_RCU"),
+    ..ROW
+};
+
+pub(super) static CPU_FREQ: BuildOption = BuildOption {
+    id: "config-cpu-freq",
+    title: "kernel that can set CPU frequencies (CONFIG_CPU_FREQ)",
+    why: "some boot loaders leave the CPU at a low frequency, and nothing raises it",
+    options: &["CPU_FREQ"],
+    want: |_| Wish::All,
+    harmless: Some(of_the_host),
+    ..ROW
+};
+
+pub(super) static CPUFREQ_DEFAULT: BuildOption = BuildOption {
+    id: "config-cpufreq-default",
+    title: "governor at boot (CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE)",
+    why: "until something sets the performance governor the frequency follows the load, and a \
+          wake-up may find the CPU slow",
+    source: "Documentation/core-api/real-time/kernel-configuration.rst; \
+             Documentation/admin-guide/pm/cpufreq.rst",
+    trade_off: Some("more power drawn and heat from boot on"),
+    options: &["CPU_FREQ_DEFAULT_GOV_PERFORMANCE"],
+    want: |intent| match intent.profile.choices.fixed_frequency {
+        Choice::On => Wish::All,
+        Choice::Off | Choice::Either => Wish::Told,
+    },
+    part_of: Some("CPU_FREQ"),
+    harmless: Some(governed),
+    remedy: Some(|| Remedy::Boot { parameter: "cpufreq.default_governor=performance".into() }),
+    ..ROW
+};
+
+pub(super) static CPU_IDLE: BuildOption = BuildOption {
+    id: "config-cpu-idle",
+    title: "idle states that the kernel chooses (CONFIG_CPU_IDLE)",
+    why: "deep idle states take long to leave; limiting them is better than a kernel without, \
+          which wears and heats the CPU",
+    impact: Impact::Information,
+    options: &["CPU_IDLE"],
+    want: |_| Wish::Told,
+    ..ROW
+};
+
+pub(super) static LOCKUP_DETECTOR: BuildOption = BuildOption {
+    id: "config-lockup-detector",
+    title: "lockup detectors (CONFIG_LOCKUP_DETECTOR)",
+    why: "their timer runs in hard interrupt context on every CPU each few seconds, with \
+          PREEMPT_RT, too",
+    trade_off: Some("without them a CPU that hangs is not reported; a hardware watchdog is"),
+    options: &["LOCKUP_DETECTOR"],
+    harmless: Some(no_lockup_detector),
+    remedy: Some(|| Remedy::Write {
+        paths: vec!["/proc/sys/kernel/watchdog".into()],
+        value: "0".into(),
+    }),
+    ..ROW
+};
+
+pub(super) static HUNG_TASK: BuildOption = BuildOption {
+    id: "config-hung-task",
+    title: "detector of hung tasks (CONFIG_DETECT_HUNG_TASK)",
+    why: "khungtaskd walks the list of all tasks every two minutes and writes what it finds to \
+          the console",
+    source: "kernel/hung_task.c; Wu, \"Real-time programming with Linux, part 2\"",
+    trade_off: Some("tasks that wait for ever are not reported"),
+    impact: Impact::Microseconds,
+    options: &["DETECT_HUNG_TASK"],
+    harmless: Some(no_hung_task),
+    remedy: Some(|| Remedy::Write {
+        paths: vec!["/proc/sys/kernel/hung_task_timeout_secs".into()],
+        value: "0".into(),
+    }),
+    ..ROW
+};
+
+pub(super) static DEBUG_LOCKING: BuildOption = BuildOption {
+    id: "config-debug-locking",
+    title: "proofs and statistics of locks (CONFIG_PROVE_LOCKING and others)",
+    why: "each lock and unlock walks the validator's graph, with interrupts off",
+    trade_off: Some("wanted while drivers are developed and tested, not in production"),
+    impact: Impact::Hundreds,
+    options: &["PROVE_LOCKING", "DEBUG_LOCK_ALLOC", "LOCK_STAT"],
+    otherwise: Status::Bad,
+    ..ROW
+};
+
+pub(super) static DEBUG_MEMORY: BuildOption = BuildOption {
+    id: "config-debug-memory",
+    title: "memory accesses and allocations checked (CONFIG_KASAN and others)",
+    why: "every access to memory, or every allocation, runs through a check",
+    source: "Documentation/dev-tools/kasan.rst, kcsan.rst, kmsan.rst; mm/Kconfig.debug",
+    trade_off: Some("wanted while drivers are developed and tested, not in production"),
+    options: &[
+        "KASAN_GENERIC",
+        "KASAN_SW_TAGS",
+        "KCSAN",
+        "KMSAN",
+        "SLUB_DEBUG_ON",
+        "DEBUG_PAGEALLOC_ENABLE_DEFAULT",
+    ],
+    otherwise: Status::Bad,
+    ..ROW
+};
+
+pub(super) static DEBUG_KMEMLEAK: BuildOption = BuildOption {
+    id: "config-debug-kmemleak",
+    title: "search for leaked memory (CONFIG_DEBUG_KMEMLEAK)",
+    why: "a thread scans all memory of the kernel every ten minutes, and each allocation is \
+          entered into a tree under a lock",
+    source: "Documentation/dev-tools/kmemleak.rst",
+    options: &["DEBUG_KMEMLEAK"],
+    otherwise: Status::Bad,
+    harmless: Some(no_kmemleak),
+    remedy: Some(|| Remedy::Boot { parameter: "kmemleak=off".into() }),
+    ..ROW
+};
+
+pub(super) static DEBUG_OBJECTS: BuildOption = BuildOption {
+    id: "config-debug-objects",
+    title: "objects, locks and preemption counts checked (CONFIG_DEBUG_OBJECTS and others)",
+    why: "each timer, lock or access to a variable of a CPU is checked first",
+    source: "lib/Kconfig.debug; Documentation/core-api/real-time/kernel-configuration.rst (debug \
+             options add to the worst case)",
+    impact: Impact::Microseconds,
+    options: &["DEBUG_OBJECTS", "DEBUG_PREEMPT", "DEBUG_SPINLOCK", "DEBUG_RT_MUTEXES"],
+    ..ROW
+};
+
+pub(super) static LATENCY_TRACERS: BuildOption = BuildOption {
+    id: "config-latency-tracers",
+    title: "tracers of interrupts and preemption off (CONFIG_IRQSOFF_TRACER, \
+            CONFIG_PREEMPT_TRACER)",
+    why: "each switch of interrupts or preemption calls a hook, also when nobody traces",
+    options: &["IRQSOFF_TRACER", "PREEMPT_TRACER"],
+    otherwise: Status::Bad,
+    ..ROW
+};
+
+pub(super) static DRM: BuildOption = BuildOption {
+    id: "config-drm",
+    title: "kernel with graphics (CONFIG_DRM)",
+    why: "an integrated graphics processor shares last-level cache and memory bandwidth with the \
+          CPUs",
+    impact: Impact::Information,
+    options: &["DRM"],
+    want: |_| Wish::Told,
+    ..ROW
+};
+
+/// In a guest frequencies are the host's business.
+fn of_the_host(facts: &Facts, _: &Intent) -> Harmless {
+    machine::guest(facts)?;
+    let hypervisor = &facts.virt.hypervisor;
+    let evidence = Evidence::of(hypervisor, |name| name.clone().unwrap_or_default());
+    Some((evidence, "frequencies are the host's business"))
+}
+
+/// Something has set the performance governor on all real-time CPUs, or a guest has none.
+fn governed(facts: &Facts, intent: &Intent) -> Harmless {
+    let (cpus, missing) = machine::rt_cpus(facts, intent);
+    if cpus.iter().all(|cpu| cpu.freq.governor.is_absent())
+        && let Some(found) = of_the_host(facts, intent)
+    {
+        return Some(found);
+    }
+    let is_fast = cpus
+        .iter()
+        .all(|cpu| cpu.freq.governor.value().is_some_and(|governor| governor == "performance"));
+    if cpus.is_empty() || !missing.is_empty() || !is_fast {
+        return None;
+    }
+    let readings = cpus.iter().map(|cpu| (cpu.id, &cpu.freq.governor));
+    let evidence = text::grouped(readings, String::clone).into_iter().next()?;
+    Some((evidence, "the performance governor was set after boot"))
+}
+
+fn no_lockup_detector(facts: &Facts, _: &Intent) -> Harmless {
+    is_zero(facts, "lockup-detector").map(|evidence| (evidence, "they are off"))
+}
+
+fn no_hung_task(facts: &Facts, _: &Intent) -> Harmless {
+    is_zero(facts, "hung-task").map(|evidence| (evidence, "it is off"))
+}
+
+/// A setting of the machine that is known to be 0.
+fn is_zero(facts: &Facts, knob: &str) -> Option<Evidence> {
+    let reading = &facts.settings.get(knob)?.values.first()?.reading;
+    (reading.value()? == "0").then(|| Evidence::of(reading, String::clone))
+}
+
+fn no_kmemleak(facts: &Facts, _: &Intent) -> Harmless {
+    let cmdline = &facts.kernel.cmdline;
+    let asked = cmdline.value()?.last("kmemleak").flatten();
+    let is_off = match asked {
+        Some(asked) => asked == "off",
+        None => machine::built_with(facts, "DEBUG_KMEMLEAK_DEFAULT_OFF")?,
+    };
+    let shown = |_: &_| asked.map_or("no kmemleak=".into(), |asked| format!("kmemleak={asked}"));
+    is_off.then(|| (Evidence::of(cmdline, shown), "it is off"))
+}

@@ -1,0 +1,121 @@
+//! How does a guest wait when it has nothing to do?
+//!
+//! A guest that halts exits to the host and comes back when the host has scheduled it; one that
+//! polls first does not. How its devices are made (virtio, passed through) and whether the host
+//! keeps its CPUs free cannot be seen from here in full.
+
+use rtproof_host::{Facts, Knob, Reading, knobs::platform as knobs};
+
+use crate::checks::draft::Draft;
+use crate::checks::{Check, machine};
+use crate::{Finding, Impact, Intent, Remedy};
+
+pub(super) struct KvmGuest;
+
+impl Check for KvmGuest {
+    fn id(&self) -> &'static str {
+        "kvm-guest"
+    }
+
+    fn title(&self) -> &'static str {
+        "idle virtual CPUs: halted or polling"
+    }
+
+    fn why(&self) -> &'static str {
+        "a virtual CPU that halts is given up to the host, and wakes only when the host schedules \
+         it again"
+    }
+
+    fn source(&self) -> &'static str {
+        "Documentation/virt/guest-halt-polling.rst; Documentation/core-api/real-time/hardware.rst \
+         (Virtualization)"
+    }
+
+    fn trade_off(&self) -> Option<&'static str> {
+        Some("a guest that polls takes its CPU of the host in whole")
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::Tens
+    }
+
+    fn knobs(&self) -> Vec<&'static Knob> {
+        vec![&knobs::GUEST_HALT_POLL]
+    }
+
+    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
+        let hypervisor = &facts.virt.hypervisor;
+        let draft = Draft::of(self, "bare metal, or a guest that polls before it halts")
+            .read(hypervisor, |name| name.clone().unwrap_or_else(|| "bare metal".into()));
+        if hypervisor.value().is_none() {
+            return draft.blind(hypervisor);
+        }
+        let Some(name) = machine::guest(facts) else {
+            return draft.good("bare metal: no host to wait for");
+        };
+        let cmdline = &facts.kernel.cmdline;
+        let idle = cmdline.value().and_then(|line| line.last("idle")).flatten();
+        if idle == Some("poll") {
+            return draft.read(cmdline, |_| "idle=poll".into()).good(format!("{name}: idle=poll"));
+        }
+        let driver = &facts.cpus.idle_driver;
+        let draft = draft.read(driver, String::clone);
+        let none = Reading::absent("/sys/module/haltpoll/parameters/guest_halt_poll_ns");
+        let setting = facts.settings.get(knobs::GUEST_HALT_POLL.id);
+        let limit = setting.and_then(|s| s.values.first()).map_or(&none, |value| &value.reading);
+        if driver.value().map(String::as_str) == Some("haltpoll") {
+            let draft = draft.read(limit, |ns| format!("{ns} ns"));
+            return match limit.value().map(|text| text.parse::<u64>()) {
+                Some(Ok(0)) => draft
+                    .remedies([Remedy::Write {
+                        paths: vec![limit.path.clone()],
+                        value: "200000".into(),
+                    }])
+                    .doubtful(format!("{name}: haltpoll is in force and polls for 0 ns")),
+                Some(Ok(ns)) => draft.good(format!("{name}: polls for up to {ns} ns")),
+                _ => draft.blind(limit),
+            };
+        }
+        let draft = draft.remedies([
+            Remedy::Command { command: "modprobe cpuidle-haltpoll".into() },
+            Remedy::Boot { parameter: "idle=poll".into() },
+        ]);
+        match driver.value() {
+            Some(driver) => draft.doubtful(format!("{name}: halts when idle (driver {driver})")),
+            None => draft.blind(driver),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status::{Doubtful, Good, Unknown};
+    use crate::checks::testing::{fill_setting, good, intent, set_cmdline, set_guest};
+
+    #[test]
+    fn bare_metal_and_polling_guests_are_good() {
+        let mut facts = good();
+        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Good);
+        set_guest(&mut facts, "KVM");
+        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Doubtful);
+        let path = facts.cpus.idle_driver.path.clone();
+        facts.cpus.idle_driver = Reading::known(path, "haltpoll".into());
+        fill_setting(&mut facts, &knobs::GUEST_HALT_POLL, "200000");
+        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Good);
+        fill_setting(&mut facts, &knobs::GUEST_HALT_POLL, "0");
+        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Doubtful);
+        set_cmdline(&mut facts, "idle=poll");
+        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Good);
+    }
+
+    #[test]
+    fn unknown() {
+        let mut facts = good();
+        set_guest(&mut facts, "KVM");
+        facts.cpus.idle_driver = Reading::denied("/sys/x", "EACCES");
+        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Unknown);
+        facts.virt.hypervisor = Reading::absent("/sys/hypervisor");
+        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Unknown);
+    }
+}
