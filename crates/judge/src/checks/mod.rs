@@ -13,7 +13,7 @@ use draft::Draft;
 
 #[cfg(test)]
 mod _template;
-mod boot_params;
+pub(crate) mod boot_params;
 #[cfg(test)]
 mod contract;
 mod device;
@@ -24,6 +24,7 @@ mod machine;
 mod memory;
 mod platform;
 mod power;
+mod question;
 pub mod rule;
 mod sched;
 #[doc(hidden)]
