@@ -44,11 +44,9 @@ impl Capture {
     pub(crate) fn link(&self, path: &str) -> Result<String, Refusal> {
         match self.find(path, false)? {
             Entry::Link(target) => Ok(target.clone()),
-            Entry::File(_)
-            | Entry::Lines(_)
-            | Entry::Gzip(_)
-            | Entry::Folder(_)
-            | Entry::There => Err(Errno::INVAL.into()),
+            Entry::File(_) | Entry::Lines(_) | Entry::Gzip(_) | Entry::Folder(_) | Entry::There => {
+                Err(Errno::INVAL.into())
+            }
             other => Err(refusal(other)),
         }
     }

@@ -150,7 +150,10 @@ impl Isolation {
                 let seconds = text.split_whitespace().next().and_then(|word| {
                     let (whole, part) = word.split_once('.')?;
                     // Two digits (fs/proc/uptime.c).
-                    Some(whole.parse::<u64>().ok()?.checked_mul(1_000)? + part.parse::<u64>().ok()? * 10)
+                    Some(
+                        whole.parse::<u64>().ok()?.checked_mul(1_000)?
+                            + part.parse::<u64>().ok()? * 10,
+                    )
                 });
                 match seconds {
                     Some(ms) => Reading::known(path, ms),

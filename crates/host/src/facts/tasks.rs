@@ -5,8 +5,8 @@ mod scan;
 
 use serde::{Deserialize, Serialize};
 
-pub use scan::Scan;
 pub(crate) use groups::without_numbers;
+pub use scan::Scan;
 pub(crate) use scan::Stat;
 
 use crate::CpuList;

@@ -37,7 +37,8 @@ pub static KPROBES: Knob =
     Knob::file("text-poke-activity", "/sys/kernel/debug/kprobes/list").counter();
 
 /// The daemon that keeps network time stamps switched on.
-pub static ENTSK: Knob = Knob::units("static-key-ipis", &["realtime-entsk.service"]).of(Scope::Unit);
+pub static ENTSK: Knob =
+    Knob::units("static-key-ipis", &["realtime-entsk.service"]).of(Scope::Unit);
 
 /// The table.
 pub const KNOBS: &[&Knob] = &[

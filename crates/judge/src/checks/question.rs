@@ -106,9 +106,9 @@ impl Check for Question {
             return draft.read(&facts.cpus.online, CpuList::to_string).unknown(why);
         }
         if self.needs == Needs::OtherCpus && machine::is_all_rt(facts, intent) {
-            return draft.read(&facts.cpus.online, CpuList::to_string).not_applicable(
-                "every CPU is a real-time CPU: there is no other to move work to",
-            );
+            return draft
+                .read(&facts.cpus.online, CpuList::to_string)
+                .not_applicable("every CPU is a real-time CPU: there is no other to move work to");
         }
         (self.judge)(draft, facts, intent)
     }

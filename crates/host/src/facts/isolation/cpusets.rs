@@ -18,7 +18,8 @@ const FILES: &[&str] = &[
 ];
 
 pub(super) fn read(root: &Root) -> Reading<Cpusets> {
-    let bare = |hierarchy| Cpusets { hierarchy, effective: None, groups: vec![], is_complete: true };
+    let bare =
+        |hierarchy| Cpusets { hierarchy, effective: None, groups: vec![], is_complete: true };
     let controllers = root.trimmed(&format!("{MOUNT}/cgroup.controllers"));
     if controllers.is_absent() {
         return root.list_dir(MOUNT).map(|names| {

@@ -81,11 +81,8 @@ impl Groups {
 
     /// The groups, kernel threads first, by name.
     pub(super) fn finish(mut self) -> Vec<TaskGroup> {
-        let coarser: [fn(&mut TaskGroup); 3] = [
-            |group| group.name = "*".into(),
-            |group| group.unit = None,
-            |group| group.cpus = None,
-        ];
+        let coarser: [fn(&mut TaskGroup); 3] =
+            [|group| group.name = "*".into(), |group| group.unit = None, |group| group.cpus = None];
         for coarsen in coarser {
             if self.0.len() <= GROUPS_MAX {
                 break;
@@ -126,7 +123,12 @@ pub(crate) fn without_numbers(comm: &str) -> String {
 mod tests {
     use super::*;
 
-    fn thread(tid: u32, comm: &str, flags: (bool, bool), cpus: &[u32]) -> (u32, Stat, Option<CpuList>) {
+    fn thread(
+        tid: u32,
+        comm: &str,
+        flags: (bool, bool),
+        cpus: &[u32],
+    ) -> (u32, Stat, Option<CpuList>) {
         let stat = Stat {
             comm: comm.into(),
             kernel_thread: flags.0,
@@ -159,8 +161,12 @@ mod tests {
             .iter()
             .map(|g| format!("{} {} {} {}", g.name, g.count, g.tid, g.cpus.as_ref().unwrap()))
             .collect();
-        let wanted =
-            ["irq/N-nvmeNqN 2 25 0-1", "kworker/N:N 2 20 0-1", "rcuop/N 2 22 0", "rcuop/N 1 24 0-1"];
+        let wanted = [
+            "irq/N-nvmeNqN 2 25 0-1",
+            "kworker/N:N 2 20 0-1",
+            "rcuop/N 2 22 0",
+            "rcuop/N 1 24 0-1",
+        ];
         assert_eq!(shown, wanted);
     }
 
@@ -184,12 +190,11 @@ mod tests {
             let letters: String =
                 tid.to_string().chars().map(|c| char::from(b'a' + c as u8 - b'0')).collect();
             let cpus = [tid % 700, 900];
-            groups.add_process(&letters, Some(&format!("{letters}.scope")), &[thread(
-                tid,
+            groups.add_process(
                 &letters,
-                (false, false),
-                &cpus,
-            )]);
+                Some(&format!("{letters}.scope")),
+                &[thread(tid, &letters, (false, false), &cpus)],
+            );
         }
         let found = groups.finish();
         assert!(found.len() <= GROUPS_MAX);

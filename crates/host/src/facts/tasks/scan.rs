@@ -111,13 +111,7 @@ fn read_stat(root: &Root, path: &str) -> Option<Stat> {
 }
 
 /// Adds the tasks of one process: the real-time ones each, all of them to the groups.
-fn process_tasks(
-    root: &Root,
-    pid: u32,
-    main: &Stat,
-    into: &mut Vec<RtTask>,
-    groups: &mut Groups,
-) {
+fn process_tasks(root: &Root, pid: u32, main: &Stat, into: &mut Vec<RtTask>, groups: &mut Groups) {
     let unit = (!main.kernel_thread).then(|| root.read_text(&format!("/proc/{pid}/cgroup")));
     let unit = unit.and_then(|cgroup| unit_of(cgroup.value()?));
     let mut threads: Vec<(u32, Stat, Option<CpuList>)> = Vec::new();

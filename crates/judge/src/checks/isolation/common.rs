@@ -9,24 +9,21 @@ use crate::{Evidence, Finding, Intent};
 const SHOWN_MAX: usize = 40;
 
 /// The tasks in groups, or the finding that says why they cannot be told.
-pub(super) fn tasks<'a>(
-    draft: Draft,
-    facts: &'a Facts,
-) -> Result<(Draft, &'a [TaskGroup]), Finding> {
+pub(super) fn tasks(draft: Draft, facts: &Facts) -> Result<(Draft, &[TaskGroup]), Box<Finding>> {
     let placement = &facts.placement;
     let draft = draft.read(placement, |groups| {
         text::count(groups.iter().map(|group| group.count as usize).sum(), "task")
     });
     let Some(groups) = placement.value() else {
-        return Err(draft.blind(placement));
+        return Err(Box::new(draft.blind(placement)));
     };
     if !groups.iter().any(|group| group.kernel_thread) {
         let why = "no kernel thread is visible: a PID namespace or hidepid hides tasks";
-        return Err(draft.unknown(why));
+        return Err(Box::new(draft.unknown(why)));
     }
     if groups.iter().all(|group| group.cpus.is_none()) {
         let why = format!("{}: the affinity of no task is readable", placement.path);
-        return Err(draft.unknown(why));
+        return Err(Box::new(draft.unknown(why)));
     }
     Ok((draft, groups))
 }
@@ -117,25 +114,29 @@ pub(super) fn rate(per_second: f64) -> String {
 }
 
 /// The counters and the time that they have been counting, or why they cannot be told.
-pub(super) fn counters<'a>(
+pub(super) fn counters(
     draft: Draft,
-    facts: &'a Facts,
-) -> Result<(Draft, &'a Counters, u64), Finding> {
+    facts: &Facts,
+) -> Result<(Draft, &Counters, u64), Box<Finding>> {
     let found = &facts.isolation;
     let draft = draft
         .read(&found.counters, |counters| text::count(counters.devices.len(), "CPU"))
         .read(&found.uptime_ms, |ms| crate::units::ns(ms.saturating_mul(1_000_000)));
     let Some(counters) = found.counters.value() else {
-        return Err(draft.blind(&found.counters));
+        return Err(Box::new(draft.blind(&found.counters)));
     };
     match found.uptime_ms.value() {
         Some(&uptime_ms) => Ok((draft, counters, uptime_ms)),
-        None => Err(draft.blind(&found.uptime_ms)),
+        None => Err(Box::new(draft.blind(&found.uptime_ms))),
     }
 }
 
 /// Counts of the real-time CPUs of one row, with their CPU. `None`: one of them has none.
-pub(super) fn of_rt(counters: &Counters, counts: &[u64], intent: &Intent) -> Option<Vec<(u32, u64)>> {
+pub(super) fn of_rt(
+    counters: &Counters,
+    counts: &[u64],
+    intent: &Intent,
+) -> Option<Vec<(u32, u64)>> {
     let count = |cpu: u32| {
         let at = counters.devices.iter().position(|device| device.cpu == cpu)?;
         Some((cpu, *counts.get(at)?))

@@ -90,7 +90,10 @@ mod tests {
         let nodes = vec![Node { id: 0, cpus: cpus(&[0, 1]) }, Node { id: 1, cpus: cpus(&[2, 3]) }];
         facts.cpus.nodes = Reading::known("/sys/devices/system/node", nodes);
         let finding = HK_SUFFICIENT.judge(&facts, &intent());
-        assert_eq!((finding.status, finding.summary.as_str()), (Doubtful, "CPUs 0-1 left, none on node 1"));
+        assert_eq!(
+            (finding.status, finding.summary.as_str()),
+            (Doubtful, "CPUs 0-1 left, none on node 1")
+        );
         facts.cpus.nohz_full = Reading::known("/sys/devices/system/cpu/nohz_full", cpus(&[0, 1]));
         assert_eq!(HK_SUFFICIENT.judge(&facts, &intent()).status, Bad);
         facts.cpus.online = Reading::denied("/sys/devices/system/cpu/online", "EACCES");

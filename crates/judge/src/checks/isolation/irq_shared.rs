@@ -21,9 +21,8 @@ pub(super) static IRQ_SHARED: Question = Question {
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let listed = &facts.irqs.irqs;
-    let draft = draft.read(listed, |irqs| {
-        format!("{} with a handler", text::count(irqs.len(), "interrupt"))
-    });
+    let draft = draft
+        .read(listed, |irqs| format!("{} with a handler", text::count(irqs.len(), "interrupt")));
     let Some(irqs) = listed.value() else {
         return draft.blind(listed);
     };

@@ -30,7 +30,7 @@ pub(super) static IRQ_STORM: Question = Question {
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let (draft, counters, uptime_ms) = match common::counters(draft, facts) {
         Ok(found) => found,
-        Err(finding) => return finding,
+        Err(finding) => return *finding,
     };
     let of_rt: Vec<&DeviceCount> =
         counters.devices.iter().filter(|device| intent.rt_cpus.contains(device.cpu)).collect();
@@ -60,12 +60,14 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         value: format!("CPU {}: {} since boot", device.cpu, device.count),
     };
     let text = "move the interrupt (irq-affinity), or take its device out of use".into();
-    draft.saw(often.iter().take(16).map(show)).remedies([Remedy::Manual { text }]).doubtful(format!(
-        "{} since boot on CPU {}{most}; {} in all",
-        common::rate(rate(worst)),
-        worst.cpu,
-        text::count(often.len(), "such CPU")
-    ))
+    draft.saw(often.iter().take(16).map(show)).remedies([Remedy::Manual { text }]).doubtful(
+        format!(
+            "{} since boot on CPU {}{most}; {} in all",
+            common::rate(rate(worst)),
+            worst.cpu,
+            text::count(often.len(), "such CPU")
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -89,9 +91,11 @@ mod tests {
         assert_eq!(with(12).status, Good);
         let finding = with(50_000);
         assert_eq!(finding.status, Doubtful);
-        assert!(finding.summary.starts_with(
-            "50/s since boot on CPU 3, most of all interrupt 24 (nvme0q0) with 50/s"
-        ));
+        assert!(
+            finding.summary.starts_with(
+                "50/s since boot on CPU 3, most of all interrupt 24 (nvme0q0) with 50/s"
+            )
+        );
         let mut facts = good();
         facts.isolation.uptime_ms = Reading::absent("/proc/uptime");
         assert_eq!(IRQ_STORM.judge(&facts, &intent()).status, Unknown);

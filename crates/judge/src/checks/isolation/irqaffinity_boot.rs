@@ -45,11 +45,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         Some(asked_cpus) if asked_cpus.intersection(&intent.rt_cpus).is_empty() => draft.bad(
             format!("{}, but the default affinity is {cpus}: it was changed since", asked.written),
         ),
-        Some(_) => draft.bad(format!(
-            "{} covers the real-time {}",
-            asked.written,
-            text::cpus(&on)
-        )),
+        Some(_) => draft.bad(format!("{} covers the real-time {}", asked.written, text::cpus(&on))),
         None => draft.bad(format!(
             "{} is refused by this kernel: new interrupts may go to {}",
             asked.written,

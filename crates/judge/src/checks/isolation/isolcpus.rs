@@ -6,7 +6,7 @@
 
 use rtproof_host::{CpuList, Facts};
 
-use crate::checks::boot_params::Given;
+use crate::checks::boot_params::{Asked, Given};
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
@@ -55,19 +55,33 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return not_isolated(draft, facts, intent, &all);
     }
     let draft = draft.read(boot, text::or_empty);
-    match boot.value() {
-        Some(found) => not_isolated(draft, facts, intent, found),
-        None => draft.blind(boot),
+    match (boot.value(), without_domain(facts)) {
+        (Some(found), _) => not_isolated(draft, facts, intent, found),
+        (None, Some(asked)) => {
+            let isolated = partitions.value().cloned().unwrap_or_default();
+            draft
+                .saw([Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone())])
+                .remedies(remedies(intent, &isolated))
+                .doubtful(format!(
+                    "{} has no flag `domain`: load is balanced onto {rt}",
+                    asked.written
+                ))
+        }
+        (None, None) => draft.blind(boot),
     }
+}
+
+/// isolcpus as given, where it takes no CPU out of load balancing.
+fn without_domain(facts: &Facts) -> Option<Asked> {
+    let line = facts.kernel.cmdline.value()?;
+    let given = Given::of(facts, line, "isolcpus");
+    given.once().filter(|asked| asked.cpus().is_some() && !asked.is_domain()).cloned()
 }
 
 fn not_isolated(draft: Draft, facts: &Facts, intent: &Intent, isolated: &CpuList) -> Finding {
     let draft = draft.remedies(remedies(intent, isolated));
     let (rt, path) = (text::cpus(&intent.rt_cpus), &facts.cpus.isolated.path);
-    let line = facts.kernel.cmdline.value();
-    let given = line.map(|line| Given::of(facts, line, "isolcpus"));
-    let asked = given.as_ref().and_then(Given::once);
-    if let Some(asked) = asked.filter(|asked| asked.cpus().is_some() && !asked.is_domain()) {
+    if let Some(asked) = without_domain(facts) {
         let cmdline = Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone());
         return draft.saw([cmdline]).bad(format!(
             "{} has no flag `domain`, so {path} is {}: load is balanced onto {rt}",
@@ -147,5 +161,7 @@ mod tests {
         let mut facts = good();
         facts.cpus.isolated = Reading::denied("/sys/devices/system/cpu/isolated", "EACCES");
         assert_eq!(ISOLCPUS.judge(&facts, &intent()).status, Unknown);
+        set_cmdline(&mut facts, "isolcpus=managed_irq,2-3");
+        assert_eq!(ISOLCPUS.judge(&facts, &intent()).status, Doubtful);
     }
 }

@@ -2,12 +2,12 @@
 
 use rtproof_host::Facts;
 
+use super::common;
 use crate::checks::boot_params::{Asked, Given, List};
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Finding, Intent, Remedy, When};
-use super::common;
 
 pub(super) static ISOLCPUS_MANAGED_IRQ: Question = Question {
     id: "isolcpus-managed-irq",

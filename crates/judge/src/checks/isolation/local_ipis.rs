@@ -40,7 +40,7 @@ pub(super) static LOCAL_IPIS: Question = Question {
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let (draft, counters, uptime_ms) = match common::counters(draft, facts) {
         Ok(found) => found,
-        Err(finding) => return finding,
+        Err(finding) => return *finding,
     };
     let rows: Vec<&CounterRow> =
         counters.rows.iter().filter(|row| ROWS.contains(&row.what.as_str())).collect();

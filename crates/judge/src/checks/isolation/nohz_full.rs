@@ -14,7 +14,7 @@ pub(super) static NOHZ_FULL: Question = Question {
     title: "timer tick stopped on CPUs with one task (nohz_full)",
     why: "the timer tick interrupts a task that never sleeps HZ times a second",
     source: "Documentation/timers/no_hz.rst; kernel/sched/isolation.c; tuned, profile realtime; \
-             Documentation/core-api/real-time (periodic loops: better without)",
+             Documentation/core-api/real-time/kernel-configuration.rst (periodic loops: better without)",
     trade_off: Some(
         "entering and leaving the kernel costs more on such a CPU, which a loop that sleeps each \
          period does all the time: good for tasks that never sleep",
@@ -68,11 +68,11 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Profile;
     use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
     use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_config};
     use crate::profile::Kind;
-    use crate::Profile;
     use rtproof_host::Reading;
 
     fn with(tickless: &[u32], kind: Kind) -> Status {

@@ -35,9 +35,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     });
     let draft = draft.remedies([Remedy::Boot { parameter: "nohz=on".into() }]);
     match (is_off, line.last("nohz_full").flatten()) {
-        (true, Some(list)) => {
-            draft.bad(format!("nohz=off takes the effect from nohz_full={list}"))
-        }
+        (true, Some(list)) => draft.bad(format!("nohz=off takes the effect from nohz_full={list}")),
         (true, None) => draft.doubtful("nohz=off: every CPU ticks, idle or not"),
         _ => draft.good("the tick may stop"),
     }

@@ -9,6 +9,7 @@ use rtproof_host::{Facts, facts::tasks::TaskGroup};
 
 use super::common;
 use crate::checks::draft::Draft;
+use crate::checks::machine::{built_with, option};
 use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
@@ -29,6 +30,11 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let reading = &facts.cpus.nohz_full;
     let draft = draft.read(reading, text::or_empty);
     let Some(tickless) = reading.value() else {
+        if reading.is_absent() && built_with(facts, "NO_HZ_FULL") == Some(false) {
+            return draft
+                .saw([option(facts, "NO_HZ_FULL")])
+                .not_applicable("this kernel is built without CONFIG_NO_HZ_FULL");
+        }
         return draft.blind(reading);
     };
     let tickless = tickless.intersection(&intent.rt_cpus);
@@ -37,7 +43,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let (draft, groups) = match common::tasks(draft, facts) {
         Ok(found) => found,
-        Err(finding) => return finding,
+        Err(finding) => return *finding,
     };
     let mut on: BTreeMap<u32, Vec<&TaskGroup>> = BTreeMap::new();
     let mut blind = 0;

@@ -1,6 +1,6 @@
 //! Are the real-time CPUs on one node, with others to help them?
 
-use rtproof_host::{Facts, facts::cpu::Node};
+use rtproof_host::{CpuList, Facts, facts::cpu::Node};
 
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Needs, Question};
@@ -41,7 +41,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         .iter()
         .map(|node| (node, node.cpus.intersection(&intent.rt_cpus)))
         .filter(|(_, cpus)| !cpus.is_empty())
-        .map(|(node, cpus)| format!("{} on node {}", text::cpus(&cpus), node.id))
+        .map(|(node, cpus)| format!("{} on node {}", short(&cpus), node.id))
         .collect();
     match parts.as_slice() {
         [] => draft.unknown("no node has a real-time CPU"),
@@ -56,6 +56,12 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
                 .doubtful(format!("real-time CPUs on several nodes: {}", text::first_few(parts, 4)))
         }
     }
+}
+
+/// CPUs, or how many there are where the list is long: nodes take turns in it on many machines.
+fn short(cpus: &CpuList) -> String {
+    let list = text::cpus(cpus);
+    if list.len() <= 24 { list } else { text::count(cpus.len(), "CPU") }
 }
 
 #[cfg(test)]

@@ -28,9 +28,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.blind(cmdline);
     };
     let is_set = line.all("rcu_nocb_poll").next().is_some();
-    let draft = draft.read(cmdline, |_| {
-        if is_set { "rcu_nocb_poll".into() } else { "no rcu_nocb_poll".into() }
-    });
+    let draft = draft
+        .read(cmdline, |_| if is_set { "rcu_nocb_poll".into() } else { "no rcu_nocb_poll".into() });
     let is_offloaded = Given::of(facts, line, "rcu_nocbs") != Given::Not
         || line.all("nohz_full").next().is_some()
         || line.all("rcu_nocbs").next().is_some();

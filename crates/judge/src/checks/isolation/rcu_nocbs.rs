@@ -54,8 +54,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         Given::Once(asked) => match &asked.list {
             List::Cpus(cpus) => cpus,
             List::Unclear => {
-                return draft
-                    .unknown(format!("{}: the number of CPUs is unknown", asked.written));
+                return draft.unknown(format!("{}: the number of CPUs is unknown", asked.written));
             }
             // rcu_nocb_setup() offloads every CPU when it cannot read the list.
             List::Refused(why) => {
@@ -73,10 +72,9 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let tickless = facts.cpus.nohz_full.value().unwrap_or(&none);
     if open.difference(tickless).is_empty() {
-        return draft.read(&facts.cpus.nohz_full, text::or_empty).good(format!(
-            "{} offloaded, by nohz_full too",
-            text::cpus(&intent.rt_cpus)
-        ));
+        return draft
+            .read(&facts.cpus.nohz_full, text::or_empty)
+            .good(format!("{} offloaded, by nohz_full too", text::cpus(&intent.rt_cpus)));
     }
     let is_default = built_with(facts, "RCU_NOCB_CPU_DEFAULT_ALL") == Some(true);
     if is_default && given == Given::Not {

@@ -26,7 +26,7 @@ fn is_rcuo(group: &&TaskGroup) -> bool {
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let (draft, groups) = match common::tasks(draft, facts) {
         Ok(found) => found,
-        Err(finding) => return finding,
+        Err(finding) => return *finding,
     };
     let threads: Vec<&TaskGroup> = groups.iter().filter(is_rcuo).collect();
     if threads.is_empty() {

@@ -1,8 +1,9 @@
 //! What users of other tools ran into: each must be caught, by whichever check.
 
-use rtproof_host::{Facts, Reading};
+use rtproof_host::facts::{cpu::Cpu, cpu::Node, irq};
+use rtproof_host::{CpuList, Facts, Reading};
 
-use crate::checks::testing::{cpus, good, intent, set_cmdline};
+use crate::checks::testing::{cpus, good, intent, irq, set_cmdline};
 use crate::checks::{by_id, judge_all};
 use crate::{Intent, Status};
 
@@ -99,6 +100,49 @@ fn irqbalance_90_the_ban_turns_off_its_own_detection() {
     facts.irqs.irqbalance = Reading::known(facts.irqs.irqbalance.path.clone(), state);
     let says = "turns off its own detection of isolated CPUs";
     assert_eq!(caught(&facts, &intent(), "irqbalance", says), Status::Bad);
+}
+
+/// A server as OpenShift sets it up: 80 threads of two sockets, six of them for the system, no
+/// `domain` flag, 500 queues, and no list of what is isolated because only files were collected.
+#[test]
+fn a_large_server_of_which_a_part_was_collected() {
+    let mut facts = good();
+    let (all, rt) = (CpuList::new(0..80), CpuList::new((0..5).chain(11..80)));
+    set_cmdline(&mut facts, "isolcpus=managed_irq,0-4,11-79 nohz_full=0-4,11-79 skew_tick=1");
+    facts.cpus.online = Reading::known("/sys/devices/system/cpu/online", all.clone());
+    facts.cpus.possible = Reading::known("/sys/devices/system/cpu/possible", all.clone());
+    facts.cpus.isolated = Reading::absent("/sys/devices/system/cpu/isolated");
+    facts.cpus.nohz_full = Reading::absent("/sys/devices/system/cpu/nohz_full");
+    facts.isolation.partitioned = Reading::absent("/sys/fs/cgroup/cpuset.cpus.isolated");
+    facts.isolation.cpusets = Reading::absent("/sys/fs/cgroup");
+    facts.placement = Reading::absent("/proc/*/task/*/status");
+    let one = facts.cpus.cpus[0].clone();
+    facts.cpus.cpus = all.iter().map(|id| Cpu { id, ..one.clone() }).collect();
+    let sockets = [0, 1].map(|id| Node { id, cpus: CpuList::new((id..80).step_by(2)) });
+    facts.cpus.nodes = Reading::known("/sys/devices/system/node", sockets.into());
+    let queue = |n: u32| irq::Irq {
+        count: if n < 127 { 794_140 - u64::from(n) } else { 0 },
+        ..irq(100 + n, &format!("eno3-TxRx-{n}"), &[n % 5], &[n % 5])
+    };
+    facts.irqs.irqs = Reading::known("/proc/interrupts", (0..502).map(queue).collect());
+    let cpus = Intent::default_rt_cpus(&facts);
+    assert_eq!(cpus, rt, "those that isolcpus names");
+    let intent = Intent { housekeeping: all.difference(&rt), rt_cpus: rt, ..intent() };
+    let says = "isolcpus=managed_irq,0-4,11-79 has no flag `domain`";
+    caught(&facts, &intent, "isolcpus", says);
+    caught(&facts, &intent, "cpu0-isolated", "CPU 0 is one of the real-time CPUs 0-4,11-79");
+    let says = "on several nodes: 37 CPUs on node 0, 37 CPUs on node 1";
+    caught(&facts, &intent, "numa-placement", says);
+    let says = "127 interrupts on CPUs 0-4: 100 (eno3-TxRx-0), 101 (eno3-TxRx-1), 102 (eno3-TxRx-2) \
+                and 124 more; 375 more that never fired, 502 in all";
+    assert_eq!(caught(&facts, &intent, "irq-affinity", says), Status::Bad);
+    let status = |check: &str| by_id(check).unwrap().judge(&facts, &intent).status;
+    // CPUs 5-10 keep the house, on both nodes: nothing is wrong with that.
+    assert_eq!(status("hk-sufficient"), Status::Good);
+    assert_eq!(status("isolcpus-managed-irq"), Status::Good);
+    for not_collected in ["cpuset-partition", "cpuset-shield", "nohz-full", "user-tasks-on-iso"] {
+        assert_eq!(status(not_collected), Status::Unknown, "{not_collected}");
+    }
 }
 
 #[test]

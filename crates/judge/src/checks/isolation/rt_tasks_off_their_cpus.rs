@@ -75,12 +75,10 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 /// Interrupts that go to where these tasks are, and nowhere near the real-time CPUs.
 fn interrupts(facts: &Facts, off: &[&RtTask], intent: &Intent) -> String {
     let places = off.iter().filter_map(|task| task.cpus.as_ref());
-    let there = places
-        .fold(CpuList::default(), |all, cpus| all.union(cpus))
-        .difference(&intent.rt_cpus);
+    let there =
+        places.fold(CpuList::default(), |all, cpus| all.union(cpus)).difference(&intent.rt_cpus);
     let goes = |irq: &&Irq| {
-        irq.count > 0
-            && irq.effective.value().is_some_and(|on| !on.intersection(&there).is_empty())
+        irq.count > 0 && irq.effective.value().is_some_and(|on| !on.intersection(&there).is_empty())
     };
     match facts.irqs.irqs.value().into_iter().flatten().filter(goes).count() {
         0 => String::new(),

@@ -2,6 +2,7 @@
 
 use rtproof_host::{CpuList, Facts, knobs::isolation as knobs};
 
+use crate::checks::machine::{built_with, option};
 use crate::checks::rule::{Absent, Applies, Rule, Want};
 use crate::profile::Choice;
 use crate::{Evidence, Impact, Intent};
@@ -15,7 +16,9 @@ pub(super) const RULES: &[Rule] = &[
               once",
         source: "kernel/rcu/update.c (rcu_normal_after_boot, on with PREEMPT_RT), \
                  kernel/rcu/tree_exp.h; Documentation/admin-guide/kernel-parameters.txt; tuned",
-        trade_off: Some("what waits for a grace period, as some changes of the network do, waits longer"),
+        trade_off: Some(
+            "what waits for a grace period, as some changes of the network do, waits longer",
+        ),
         impact: Impact::Microseconds,
         want: |_| Want::is("1").or_doubtful(),
         absent: Absent::WithoutOption("TREE_RCU"),
@@ -100,6 +103,9 @@ fn is_tickless(facts: &Facts, intent: &Intent) -> Applies {
         Some(true) => {
             let shown = Evidence::of(nohz, crate::checks::text::or_empty);
             Applies::No(shown, "no real-time CPU is tickless".into())
+        }
+        None if nohz.is_absent() && built_with(facts, "NO_HZ_FULL") == Some(false) => {
+            Applies::No(option(facts, "NO_HZ_FULL"), "no CPU of this kernel is tickless".into())
         }
         _ => Applies::Yes,
     }

@@ -28,8 +28,9 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.blind(cmdline);
     };
     let value = line.last("skew_tick").flatten();
-    let draft = draft
-        .read(cmdline, |_| value.map_or("no skew_tick".into(), |value| format!("skew_tick={value}")));
+    let draft = draft.read(cmdline, |_| {
+        value.map_or("no skew_tick".into(), |value| format!("skew_tick={value}"))
+    });
     if value.is_some_and(|value| value.parse::<u32>().is_ok_and(|number| number > 0)) {
         return draft.good("ticks are spread");
     }

@@ -35,13 +35,13 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.blind(units);
     };
     let draft = draft.read(units, |_| match found.get(ENTSK_UNIT) {
-        Some(unit) => format!("{ENTSK_UNIT}: {}", if unit.enabled { "enabled" } else { "disabled" }),
+        Some(unit) => {
+            format!("{ENTSK_UNIT}: {}", if unit.enabled { "enabled" } else { "disabled" })
+        }
         None => format!("no {ENTSK_UNIT}"),
     });
-    let draft = draft.remedies([Remedy::Unit {
-        unit: ENTSK_UNIT.into(),
-        action: "enable --now".into(),
-    }]);
+    let draft =
+        draft.remedies([Remedy::Unit { unit: ENTSK_UNIT.into(), action: "enable --now".into() }]);
     match found.get(ENTSK_UNIT).map(|unit| (unit.running, &unit.file)) {
         Some((Some(true), _)) => draft.good(format!("{ENTSK_UNIT} runs")),
         Some((None, file)) => draft

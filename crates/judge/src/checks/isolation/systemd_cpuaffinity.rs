@@ -29,10 +29,17 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let found = &facts.isolation;
     let init = &found.init_cpus;
     let draft = draft.read(init, CpuList::to_string);
-    let Some(cpus) = init.value() else {
-        return draft.blind(init);
-    };
     let asked = asked(facts);
+    let Some(cpus) = init.value() else {
+        let on = asked.as_ref().map(|(_, _, cpus)| cpus.intersection(&intent.rt_cpus));
+        return match (asked, on) {
+            (Some((evidence, written, _)), Some(on)) if !on.is_empty() => draft
+                .saw([evidence])
+                .remedies(remedies(intent, true))
+                .bad(format!("{written} lets every service use the real-time {}", text::cpus(&on))),
+            _ => draft.blind(init),
+        };
+    };
     let on = cpus.intersection(&intent.rt_cpus);
     if on.is_empty() {
         return draft.good(format!("process 1 and what it starts: {}", text::cpus(cpus)));
@@ -116,7 +123,9 @@ mod tests {
     fn a_setting_that_is_not_in_force_names_both_sides() {
         let finding = with(&[0, 1, 2, 3], "systemd.cpu_affinity=0,1", None);
         assert_eq!(finding.status, Bad);
-        assert!(finding.summary.starts_with("systemd.cpu_affinity=0,1, but process 1 may use CPUs"));
+        assert!(
+            finding.summary.starts_with("systemd.cpu_affinity=0,1, but process 1 may use CPUs")
+        );
         let finding = with(&[0, 1, 2, 3], "", Some(&[0, 1]));
         assert!(finding.summary.contains("CPUAffinity=0-1 (/etc/systemd/system.conf), but"));
         assert_eq!(with(&[0, 1, 2, 3], "", Some(&[0, 1, 2])).status, Bad);
@@ -127,5 +136,7 @@ mod tests {
         let mut facts = good();
         facts.isolation.init_cpus = Reading::denied("/proc/1/status", "hidden");
         assert_eq!(SYSTEMD_CPUAFFINITY.judge(&facts, &intent()).status, Unknown);
+        set_cmdline(&mut facts, "systemd.cpu_affinity=0-2");
+        assert_eq!(SYSTEMD_CPUAFFINITY.judge(&facts, &intent()).status, Bad);
     }
 }

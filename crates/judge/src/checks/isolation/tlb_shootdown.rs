@@ -33,7 +33,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let (draft, counters, uptime_ms) = match common::counters(draft, facts) {
         Ok(found) => found,
-        Err(finding) => return finding,
+        Err(finding) => return *finding,
     };
     let Some(row) = counters.rows.iter().find(|row| row.what == "TLB shootdowns") else {
         return draft.unknown("this kernel does not count TLB shootdowns");
@@ -53,9 +53,11 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let text = "keep threads that map and unmap memory out of the real-time process, or have the \
                 process allocate all it needs before it starts: no munmap, no madvise, no free of \
                 large blocks";
-    draft
-        .remedies([Remedy::Manual { text: text.into() }])
-        .doubtful(format!("{} since boot on CPU {}", common::rate(rate), worst.0))
+    draft.remedies([Remedy::Manual { text: text.into() }]).doubtful(format!(
+        "{} since boot on CPU {}",
+        common::rate(rate),
+        worst.0
+    ))
 }
 
 #[cfg(test)]
@@ -73,7 +75,10 @@ mod tests {
         assert_eq!(TLB_SHOOTDOWN.judge(&facts, &intent()).status, Good);
         set_row(&mut facts, "TLB", "TLB shootdowns", [9, 9, 2_000, 0]);
         let finding = TLB_SHOOTDOWN.judge(&facts, &intent());
-        assert_eq!((finding.status, finding.summary.as_str()), (Doubtful, "2.0/s since boot on CPU 2"));
+        assert_eq!(
+            (finding.status, finding.summary.as_str()),
+            (Doubtful, "2.0/s since boot on CPU 2")
+        );
         facts.kernel.arch = Reading::known("/proc/sys/kernel/arch", "aarch64".into());
         assert_eq!(TLB_SHOOTDOWN.judge(&facts, &intent()).status, NotApplicable);
         facts.kernel.arch = Reading::known("/proc/sys/kernel/arch", "riscv64".into());

@@ -28,7 +28,7 @@ fn is_ordinary(group: &&TaskGroup) -> bool {
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let (draft, groups) = match common::tasks(draft, facts) {
         Ok(found) => found,
-        Err(finding) => return finding,
+        Err(finding) => return *finding,
     };
     let (on, blind) = common::on_rt(groups.iter().filter(is_ordinary), intent);
     let rt = text::cpus(&intent.rt_cpus);

@@ -2,7 +2,9 @@
 //!
 //! A mask may name CPUs that the machine could have and does not: only real-time CPUs in it count.
 
-use rtproof_host::{CpuList, Facts, Knob, Reading, facts::settings::Value, knobs::isolation as knobs};
+use rtproof_host::{
+    CpuList, Facts, Knob, Reading, facts::settings::Value, knobs::isolation as knobs,
+};
 
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Question};
