@@ -7,10 +7,10 @@ use crate::{Reading, Root};
 pub(super) const MOUNT: &str = "/sys/fs/cgroup";
 /// Groups that systemd puts everything into.
 const SLICES: &[&str] = &["init.scope", "machine.slice", "system.slice", "user.slice"];
-/// How deep partitions are looked for.
-const DEPTH_MAX: u32 = 3;
+/// How deep partitions are looked for: a container of Kubernetes is the fourth.
+const DEPTH_MAX: u32 = 5;
 /// Most folders listed: a host of hundreds of containers has as many groups.
-const FOLDERS_MAX: u32 = 40;
+const FOLDERS_MAX: u32 = 64;
 /// Starts of the names of files in a group's folder; the others are groups.
 const FILES: &[&str] = &[
     "cgroup.", "cpu.", "cpuset.", "dmem.", "hugetlb.", "io.", "irq.", "memory.", "misc.", "pids.",

@@ -2,11 +2,21 @@
 
 use rtproof_host::{CpuList, Facts, facts::isolation::Counters, facts::tasks::TaskGroup};
 
-use crate::checks::{draft::Draft, text};
+use crate::checks::{draft::Draft, machine::container, text};
 use crate::{Evidence, Finding, Intent};
 
 /// Most groups shown as evidence.
 const SHOWN_MAX: usize = 40;
+
+/// Refuses what a container does not see: the machine's control groups and first process.
+pub(super) fn outside_containers(draft: Draft, facts: &Facts) -> Result<Draft, Box<Finding>> {
+    match container(facts) {
+        None => Ok(draft),
+        Some(name) => Err(Box::new(draft.read(&facts.virt.container, |_| name.into()).unknown(
+            format!("inside a {name} container the machine's control groups are not seen"),
+        ))),
+    }
+}
 
 /// The tasks in groups, or the finding that says why they cannot be told.
 pub(super) fn tasks(draft: Draft, facts: &Facts) -> Result<(Draft, &[TaskGroup]), Box<Finding>> {

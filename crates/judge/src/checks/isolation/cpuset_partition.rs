@@ -5,6 +5,7 @@
 
 use rtproof_host::{CpuList, Facts, facts::isolation::Hierarchy};
 
+use super::common;
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
@@ -25,6 +26,10 @@ pub(super) static CPUSET_PARTITION: Question = Question {
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = match common::outside_containers(draft, facts) {
+        Ok(draft) => draft,
+        Err(finding) => return *finding,
+    };
     let cpusets = &facts.isolation.cpusets;
     let draft = draft.read(cpusets, |found| match found.hierarchy {
         Hierarchy::V2 => "cgroup v2 with cpuset".into(),
@@ -55,6 +60,9 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.remedies([Remedy::Manual { text }]).bad(format!("{name} is {kind}"));
     }
     if partitions.is_empty() {
+        if !found.is_complete {
+            return draft.unknown("too many control groups: not all were looked at");
+        }
         return none(draft, facts, intent);
     }
     let isolated = &facts.isolation.partitioned;
@@ -131,6 +139,9 @@ mod tests {
     fn version_1_and_no_controller_have_none() {
         assert_eq!(with(Hierarchy::V1, None, &[]).status, NotApplicable);
         assert_eq!(with(Hierarchy::None, None, &[]).status, NotApplicable);
+        let mut facts = good();
+        facts.virt.container = Reading::known("/run/.containerenv", Some("podman".into()));
+        assert_eq!(CPUSET_PARTITION.judge(&facts, &intent()).status, Unknown);
         let mut facts = good();
         facts.isolation.cpusets = Reading::absent("/sys/fs/cgroup");
         assert_eq!(CPUSET_PARTITION.judge(&facts, &intent()).status, Unknown);

@@ -14,7 +14,7 @@ const ORDINARY: [&str; 3] = ["/init.scope", "/system.slice", "/user.slice"];
 pub(super) static CPUSET_SHIELD: Question = Question {
     id: "cpuset-shield",
     title: "services and logins held off the real-time CPUs (AllowedCPUs)",
-    why: "what starts in a group without CPUs of its own may run on any CPU, the real-time ones too",
+    why: "what starts in a group without CPUs of its own may run on any, the real-time ones too",
     source: "systemd.resource-control(5), AllowedCPUs=; Documentation/admin-guide/cgroup-v2.rst, \
              cpuset.cpus.effective",
     trade_off: Some(
@@ -27,6 +27,10 @@ pub(super) static CPUSET_SHIELD: Question = Question {
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = match common::outside_containers(draft, facts) {
+        Ok(draft) => draft,
+        Err(finding) => return *finding,
+    };
     let cpusets = &facts.isolation.cpusets;
     let Some(found) = cpusets.value() else {
         return draft.blind(cpusets);

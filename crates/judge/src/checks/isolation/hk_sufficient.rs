@@ -12,8 +12,8 @@ pub(super) static HK_SUFFICIENT: Question = Question {
     title: "CPUs left for housekeeping",
     why: "interrupts, timers, RCU callbacks and workers that have nowhere else to go stay on the \
           real-time CPUs",
-    source: "kernel/sched/isolation.c (housekeeping_setup: the boot CPU is taken back where none is \
-             left); Documentation/timers/no_hz.rst",
+    source: "kernel/sched/isolation.c (housekeeping_setup: the boot CPU is taken back where none \
+             is left); Documentation/timers/no_hz.rst",
     trade_off: Some("each CPU for housekeeping is one less for real-time work"),
     impact: Impact::Hundreds,
     when: When::Boot,

@@ -11,7 +11,8 @@ pub(super) static IRQ_SHARED: Question = Question {
     id: "irq-shared",
     title: "interrupts of the real-time CPUs that several drivers share",
     why: "each interrupt runs the handlers of all the drivers on its line, one after the other",
-    source: "kernel/irq/handle.c (__handle_irq_event_percpu); Documentation/PCI/msi-howto.rst; rtcqs",
+    source: "kernel/irq/handle.c (__handle_irq_event_percpu); Documentation/PCI/msi-howto.rst; \
+             rtcqs",
     when: When::Firmware,
     needs: Needs::RealTimeCpus,
     wanted: |_| "one driver for each".into(),

@@ -22,7 +22,7 @@ pub(super) static ISOLCPUS: Question = Question {
              Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; Codethink, \
              stabilising latency",
     trade_off: Some(
-        "isolated CPUs are idle when the real-time application is: nothing is moved there by itself",
+        "isolated CPUs are idle when the real-time application is: nothing is moved there",
     ),
     impact: Impact::Hundreds,
     when: When::Boot,

@@ -12,14 +12,14 @@ use crate::{Finding, Intent, Remedy, When};
 pub(super) static ISOLCPUS_MANAGED_IRQ: Question = Question {
     id: "isolcpus-managed-irq",
     title: "managed interrupts of multi-queue devices kept off isolated CPUs",
-    why: "the kernel spreads the queues of a disk or network card over all CPUs and refuses to move \
-          their interrupts later",
+    why: "the kernel spreads the queues of a disk or network card over all CPUs and refuses to \
+          move their interrupts later",
     source: "kernel/irq/manage.c (irq_do_set_affinity), kernel/sched/isolation.c; \
              Documentation/admin-guide/kernel-parameters.txt, isolcpus; measured: EPERM on a write \
              to smp_affinity_list of a managed interrupt",
     trade_off: Some(
-        "best effort: a queue whose CPUs are all isolated keeps its interrupt there, and fires when \
-         an isolated CPU uses it",
+        "best effort: a queue whose CPUs are all isolated keeps its interrupt there, and fires \
+         when an isolated CPU uses it",
     ),
     when: When::Boot,
     wanted: |intent| format!("isolcpus=managed_irq,…,{}", intent.rt_cpus),

@@ -77,7 +77,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             .good(format!("{} offloaded, by nohz_full too", text::cpus(&intent.rt_cpus)));
     }
     let is_default = built_with(facts, "RCU_NOCB_CPU_DEFAULT_ALL") == Some(true);
-    if is_default && given == Given::Not {
+    // The bare word takes that back, and offloads none.
+    if is_default && given == Given::Not && !bare {
         return draft
             .saw([option(facts, "RCU_NOCB_CPU_DEFAULT_ALL")])
             .good("every CPU offloaded by the kernel's build");

@@ -133,8 +133,8 @@ fn a_large_server_of_which_a_part_was_collected() {
     caught(&facts, &intent, "cpu0-isolated", "CPU 0 is one of the real-time CPUs 0-4,11-79");
     let says = "on several nodes: 37 CPUs on node 0, 37 CPUs on node 1";
     caught(&facts, &intent, "numa-placement", says);
-    let says = "127 interrupts on CPUs 0-4: 100 (eno3-TxRx-0), 101 (eno3-TxRx-1), 102 (eno3-TxRx-2) \
-                and 124 more; 375 more that never fired, 502 in all";
+    let says = "127 interrupts on CPUs 0-4: 100 (eno3-TxRx-0), 101 (eno3-TxRx-1), 102 \
+                (eno3-TxRx-2) and 124 more; 375 more that never fired, 502 in all";
     assert_eq!(caught(&facts, &intent, "irq-affinity", says), Status::Bad);
     let status = |check: &str| by_id(check).unwrap().judge(&facts, &intent).status;
     // CPUs 5-10 keep the house, on both nodes: nothing is wrong with that.

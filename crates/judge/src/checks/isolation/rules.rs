@@ -31,8 +31,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "how long RCU leaves a tickless CPU alone (nohz_full_patience_delay)",
         why: "without patience RCU works on the CPU that runs the application as soon as a grace \
               period waits for it",
-        source: "Documentation/admin-guide/kernel-parameters.txt, rcutree.nohz_full_patience_delay; \
-                 kernel/rcu/tree.c (rcu_pending); tuned, 1000 ms",
+        source: "Documentation/admin-guide/kernel-parameters.txt, \
+                 rcutree.nohz_full_patience_delay; kernel/rcu/tree.c (rcu_pending); tuned, 1000 ms",
         trade_off: Some("memory that waits for a grace period is freed later"),
         impact: Impact::Microseconds,
         want: |_| {
@@ -85,7 +85,8 @@ pub(super) const RULES: &[Rule] = &[
         knob: &knobs::KPROBES,
         title: "probes in the kernel's code",
         why: "setting and removing a probe patches the kernel's code, which interrupts every CPU",
-        source: "Documentation/trace/kprobes.rst; arch/x86/kernel/alternative.c (text_poke_bp_batch)",
+        source: "Documentation/trace/kprobes.rst; arch/x86/kernel/alternative.c \
+                 (text_poke_bp_batch)",
         trade_off: None,
         impact: Impact::Microseconds,
         want: |_| Want::is("").or_doubtful().not_set().text("none"),

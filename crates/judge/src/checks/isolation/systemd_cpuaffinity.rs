@@ -5,6 +5,7 @@
 
 use rtproof_host::{CpuList, Facts};
 
+use super::common;
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
@@ -26,6 +27,10 @@ pub(super) static SYSTEMD_CPUAFFINITY: Question = Question {
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = match common::outside_containers(draft, facts) {
+        Ok(draft) => draft,
+        Err(finding) => return *finding,
+    };
     let found = &facts.isolation;
     let init = &found.init_cpus;
     let draft = draft.read(init, CpuList::to_string);

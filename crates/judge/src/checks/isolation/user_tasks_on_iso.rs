@@ -11,8 +11,8 @@ use crate::{Finding, Intent, Remedy};
 pub(super) static USER_TASKS_ON_ISO: Question = Question {
     id: "user-tasks-on-iso",
     title: "ordinary tasks that may run on the real-time CPUs",
-    why: "each switch to another task costs the caches of the real-time one, and the other's system \
-          calls, page faults and timers run there",
+    why: "each switch to another task costs the caches of the real-time one, and the other's \
+          system calls, page faults and timers run there",
     source: "sched_setaffinity(2); Documentation/admin-guide/kernel-per-CPU-kthreads.rst; tuned, \
              scheduler plugin; Flatscher, \"Real-time Optimizations\"",
     wanted: |_| "none but the application's own".into(),
