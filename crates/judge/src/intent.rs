@@ -25,7 +25,8 @@ pub struct Intent {
 impl Intent {
     /// The real-time CPUs where nobody named any: those that the machine itself sets apart. That is
     /// what is isolated at boot, else by partitions of cgroup v2, else what is tickless, else what
-    /// `isolcpus=` or `nohz_full=` ask for, in force or not; else every online CPU.
+    /// `isolcpus=`, `nohz_full=` or tuned's `tuned.non_isolcpus=` ask for, in force or not; else
+    /// every online CPU.
     ///
     /// OpenShift isolates with `isolcpus=managed_irq,LIST` and no `domain`: nothing counts as
     /// isolated then, and `nohz_full` tells which CPUs are meant.
@@ -43,6 +44,7 @@ impl Intent {
             .or_else(|| some(facts.cpus.nohz_full.value()))
             .or_else(|| asked("isolcpus"))
             .or_else(|| asked("nohz_full"))
+            .or_else(|| not_housekeeping(facts, &online))
             .unwrap_or(online)
     }
 
@@ -59,6 +61,15 @@ impl Intent {
             profile: Profile::default(),
         }
     }
+}
+
+/// What tuned's profile cpu-partitioning leaves for the application: it boots with the mask of the
+/// other CPUs and without isolcpus.
+fn not_housekeeping(facts: &Facts, online: &CpuList) -> Option<CpuList> {
+    let mask = facts.kernel.cmdline.value()?.last("tuned.non_isolcpus").flatten()?;
+    let housekeeping = CpuList::parse_mask(mask).ok()?.intersection(online);
+    let others = online.difference(&housekeeping);
+    Some(others).filter(|others| !others.is_empty() && !housekeeping.is_empty())
 }
 
 #[cfg(test)]
@@ -83,7 +94,17 @@ mod tests {
         facts.cpus.nohz_full = Reading::absent("/sys/devices/system/cpu/nohz_full");
         set_cmdline(&mut facts, "isolcpus=managed_irq,1-2,9");
         assert_eq!(of(&facts), "1-2");
-        for none in ["quiet", "isolcpus=2-3n", "isolcpus=", "isolcpus=0-3", "isolcpus=8-9"] {
+        set_cmdline(&mut facts, "tuned.non_isolcpus=00000000,00000003");
+        assert_eq!(of(&facts), "2-3");
+        for none in [
+            "quiet",
+            "tuned.non_isolcpus=f",
+            "tuned.non_isolcpus=x",
+            "isolcpus=2-3n",
+            "isolcpus=",
+            "isolcpus=0-3",
+            "isolcpus=8-9",
+        ] {
             set_cmdline(&mut facts, none);
             assert_eq!(of(&facts), "0-3", "{none}");
         }

@@ -244,6 +244,26 @@ mod tests {
     }
 
     #[test]
+    fn every_task_is_in_a_group() {
+        let scan = Scan::read(&machine().root());
+        assert_eq!(scan.placement.path, "/proc/*/task/*/status");
+        let show = |group: &TaskGroup| {
+            let cpus = group.cpus.as_ref().map_or("?".into(), CpuList::to_string);
+            let unit = group.unit.as_deref().unwrap_or("-");
+            format!("{} {} {cpus} {unit}", group.name, group.tid)
+        };
+        let shown: Vec<String> = scan.placement.value().unwrap().iter().map(show).collect();
+        let wanted = [
+            "migration/N 12 0 -",
+            "multipathd 400 ? multipathd.service",
+            "multipathd 401 0-3 multipathd.service",
+            "systemd 1 ? -",
+        ];
+        assert_eq!(shown, wanted);
+        assert!(Scan::read(&Tree::new(&[]).root()).placement.is_absent());
+    }
+
+    #[test]
     fn a_few_processes_are_not_all() {
         let tree = Tree::new(&[("proc/26231/stat", &stat(26231, "vim", 0, 1, 0, 0))]);
         let scan = Scan::read(&tree.root());
