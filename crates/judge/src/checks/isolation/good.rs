@@ -30,6 +30,7 @@ pub(super) fn fill(facts: &mut Facts) {
     for (name, kernel_thread, on, count) in [
         ("kthreadd", true, hk, 1),
         ("kworker/N:N", true, all, 8),
+        ("rcu_preempt", true, hk, 1),
         ("rcuop/N", true, hk, 2),
         ("irq/N-nvmeNqN", true, hk, 1),
         ("systemd", false, hk, 1),
