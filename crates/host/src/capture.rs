@@ -62,6 +62,8 @@ pub enum Origin {
 enum Entry {
     /// A file and its bytes.
     File(Vec<u8>),
+    /// Some lines of a file, of which nobody asked the others.
+    Lines(String),
     /// A gzip file and the text inside.
     Gzip(String),
     /// The names in a folder, sorted.

@@ -124,6 +124,9 @@ const CLASSES: &[(&str, Class)] = &[
     ("cpus.*.idle_states", Class::Firmware),
     ("clock.available", Class::Hardware),
     ("rt_tasks", Class::Load),
+    ("placement", Class::Volatile),
+    ("isolation.counters", Class::Volatile),
+    ("isolation.uptime_ms", Class::Volatile),
     ("irqs.*.count", Class::Volatile),
     ("irqs.*.actions", Class::Hardware),
     ("irqs.*.chip", Class::Hardware),
@@ -171,6 +174,7 @@ impl Facts {
         special::config(&self.kernel.config, &mut rows);
         special::cmdline(&self.kernel.cmdline, &mut rows);
         special::rt_tasks(&self.rt_tasks, &mut rows);
+        special::placement(&self.placement, &mut rows);
         special::irqbalance(&self.irqs.irqbalance, &mut rows);
         special::settings(&self.settings, &mut rows);
         special::units(&self.units, &mut rows);
@@ -179,7 +183,7 @@ impl Facts {
             // Facts are plain structs with text keys: serialising them cannot fail.
             return rows;
         };
-        for subject in ["rt_tasks", "settings", "units"] {
+        for subject in ["rt_tasks", "placement", "settings", "units"] {
             facts.remove(subject);
         }
         for (subject, field) in [

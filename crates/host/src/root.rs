@@ -212,6 +212,27 @@ impl Root {
         })
     }
 
+    /// The lines `KEY: ...` of a file, one for each key, in the order of the file: for files of
+    /// which a few lines matter and that are read by the thousand. A capture keeps only these.
+    #[must_use]
+    pub fn excerpt(&self, path: &str, keys: &[&str]) -> Reading<String> {
+        let answer = match &self.source {
+            Source::Disk(disk) => disk.bytes(path).map_err(Refusal::from),
+            Source::Capture(capture) => capture.excerpt(path, keys),
+        };
+        self.note(|recorder| recorder.excerpt(path, keys, &answer));
+        match answer {
+            Ok(bytes) => match excerpt(&bytes, keys) {
+                Some(lines) => Reading::known(path, lines),
+                None => {
+                    let expected = format!("lines {}", keys.join(", "));
+                    Reading::malformed(path, &String::from_utf8_lossy(&bytes), expected)
+                }
+            },
+            Err(refusal) => self.refused(path, &refusal),
+        }
+    }
+
     /// Names in a folder, sorted by byte; `.` and `..` left out.
     #[must_use]
     pub fn list_dir(&self, path: &str) -> Reading<Vec<String>> {
@@ -384,6 +405,16 @@ impl Root {
             unprivileged: self.origin() == Origin::Live { by_root: false },
         }
     }
+}
+
+/// The lines that begin with a key and a colon; `None` where a key has none.
+pub(crate) fn excerpt(bytes: &[u8], keys: &[&str]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let key = |line: &str| line.split_once(':').map(|(key, _)| key.to_owned());
+    let wanted = |line: &&str| key(line).is_some_and(|key| keys.contains(&key.as_str()));
+    let lines: Vec<&str> = text.lines().filter(wanted).collect();
+    let is_there = |wanted: &&str| lines.iter().any(|line| key(line).as_deref() == Some(*wanted));
+    keys.iter().all(is_there).then(|| lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
 /// The text between the first `open` and the next `close`.

@@ -6,7 +6,7 @@ use flate2::{Compression, write::GzEncoder};
 use rustix::io::Errno;
 
 use super::{Capture, Entry, PATH_BYTES_MAX, clean, follow};
-use crate::root::{LINKS_MAX, Refusal};
+use crate::root::{LINKS_MAX, Refusal, excerpt};
 
 impl Capture {
     /// The bytes of a file.
@@ -19,11 +19,23 @@ impl Capture {
         }
     }
 
+    /// The bytes of a file, or those lines of it that were taken down.
+    pub(crate) fn excerpt(&self, path: &str, keys: &[&str]) -> Result<Vec<u8>, Refusal> {
+        match self.find(path, true)? {
+            // A line that was not asked for is not a line that the file lacks.
+            Entry::Lines(lines) => match excerpt(lines.as_bytes(), keys) {
+                Some(_) => Ok(lines.clone().into_bytes()),
+                None => Err(Refusal::NotCaptured),
+            },
+            _ => self.bytes(path),
+        }
+    }
+
     /// The names in a folder.
     pub(crate) fn names(&self, path: &str) -> Result<Vec<String>, Refusal> {
         match self.find(path, true)? {
             Entry::Folder(names) => Ok(names.clone()),
-            Entry::File(_) | Entry::Gzip(_) => Err(Errno::NOTDIR.into()),
+            Entry::File(_) | Entry::Lines(_) | Entry::Gzip(_) => Err(Errno::NOTDIR.into()),
             other => Err(refusal(other)),
         }
     }
@@ -32,7 +44,7 @@ impl Capture {
     pub(crate) fn link(&self, path: &str) -> Result<String, Refusal> {
         match self.find(path, false)? {
             Entry::Link(target) => Ok(target.clone()),
-            Entry::File(_) | Entry::Gzip(_) | Entry::Folder(_) | Entry::There => {
+            Entry::File(_) | Entry::Lines(_) | Entry::Gzip(_) | Entry::Folder(_) | Entry::There => {
                 Err(Errno::INVAL.into())
             }
             other => Err(refusal(other)),

@@ -201,6 +201,10 @@ impl Body<'_> {
     fn entry(&self, kind: &str) -> Parsed<Entry> {
         match kind {
             "file" => Ok(Entry::File(self.text()?.into_bytes())),
+            "lines" => {
+                self.check_closed()?;
+                Ok(Entry::Lines(self.text()?))
+            }
             "gzip" => Ok(Entry::Gzip(self.text()?)),
             "escaped" => self.escaped(),
             "folder" => self.folder(),
@@ -223,7 +227,7 @@ impl Body<'_> {
             _ => wrong(
                 self.number,
                 format!(
-                    "no such kind: {}; there are file, escaped, gzip, folder, link, call, \
+                    "no such kind: {}; there are file, lines, escaped, gzip, folder, link, call, \
                      there, denied, failed, absent, redacted",
                     escape(kind.as_bytes())
                 ),

@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use rustix::io::Errno;
 
 use super::{Entry, PATH_BYTES_MAX, clean, escape::is_plain, follow};
-use crate::root::{READ_BYTES_MAX, Refusal};
+use crate::root::{READ_BYTES_MAX, Refusal, excerpt};
 
 /// Largest text taken out of a gzip file.
 const UNPACKED_BYTES_MAX: u64 = 8 << 20;
@@ -29,6 +29,14 @@ impl Recorder {
                 return Entry::Denied(Errno::FBIG.raw_os_error());
             }
             unpack(bytes).map_or_else(|| Entry::File(bytes.clone()), Entry::Gzip)
+        });
+    }
+
+    /// Only the lines asked for; the whole file where it lacks one of them.
+    pub(crate) fn excerpt(&self, path: &str, keys: &[&str], answer: &Result<Vec<u8>, Refusal>) {
+        self.take_down(path, true, answer, |bytes| {
+            let lines = excerpt(bytes, keys).filter(|lines| is_plain(lines));
+            lines.map_or_else(|| Entry::File(bytes.clone()), Entry::Lines)
         });
     }
 
@@ -120,14 +128,28 @@ fn insert(entries: &mut BTreeMap<String, Entry>, path: String, entry: Entry, fol
 }
 
 fn keep_better(entries: &mut BTreeMap<String, Entry>, path: String, entry: Entry) {
+    if let (Some(Entry::Lines(old)), Entry::Lines(new)) = (entries.get_mut(&path), &entry) {
+        return add_lines(old, new);
+    }
     let told = |entry: &Entry| match entry {
         Entry::Absent => 0,
         Entry::There => 1,
         Entry::Denied(_) | Entry::Failed(_) => 2,
-        _ => 3,
+        Entry::Lines(_) => 3,
+        _ => 4,
     };
     if entries.get(&path).is_none_or(|old| told(old) < told(&entry)) {
         entries.insert(path, entry);
+    }
+}
+
+/// Adds the lines whose keys are new.
+fn add_lines(old: &mut String, new: &str) {
+    let key = |line: &str| line.split_once(':').map(|(key, _)| key.to_owned());
+    let known: Vec<Option<String>> = old.lines().map(key).collect();
+    for line in new.lines().filter(|line| !known.contains(&key(line))) {
+        old.push_str(line);
+        old.push('\n');
     }
 }
 

@@ -193,6 +193,7 @@ impl Names {
                 Ok(text) => Entry::File(self.file(path, &text).into_bytes()),
                 Err(error) => Entry::File(self.bytes(path, error.as_bytes())),
             },
+            Entry::Lines(text) => Entry::Lines(self.file(path, &text)),
             Entry::Gzip(text) => Entry::Gzip(self.known(&text)),
             Entry::Folder(names) => {
                 let is_free = !path.starts_with("/proc") && !of_the_kernel(path);

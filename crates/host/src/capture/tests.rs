@@ -120,6 +120,45 @@ fn links_and_what_is_behind_them_are_both_kept() {
 }
 
 #[test]
+fn lines_of_a_file_are_kept_and_the_rest_is_not_known() {
+    let tree = Tree::new(&[("s", "Name:\ta b\nUid:\t0\nCpus:\t0-3\nPid:\t1\n"), ("t", "Pid: 2\n")]);
+    let take = |ask: &dyn Fn(&Root)| {
+        let recorder = Arc::new(Recorder::default());
+        ask(&tree.root().recorded(Arc::clone(&recorder)));
+        recorder.entries()
+    };
+    let entries = take(&|root| {
+        assert_eq!(root.excerpt("/s", &["Cpus"]).value().unwrap(), "Cpus:\t0-3\n");
+        assert_eq!(root.excerpt("/s", &["Uid", "Name"]).value().unwrap(), "Name:\ta b\nUid:\t0\n");
+        assert!(matches!(root.excerpt("/t", &["Cpus"]).state, State::Malformed { .. }));
+        assert!(root.excerpt("/u", &["Cpus"]).is_absent());
+    });
+    assert_eq!(entries["/s"], Entry::Lines("Cpus:\t0-3\nName:\ta b\nUid:\t0\n".into()));
+    let capture = Capture { origin: Origin::Folder, about: Vec::new(), entries };
+    assert_eq!(Capture::parse(capture.to_text().as_bytes()).as_ref(), Ok(&capture));
+    let root = Root::captured(capture);
+    assert_eq!(root.excerpt("/s", &["Cpus"]).value().unwrap(), "Cpus:\t0-3\n");
+    // What nobody asked is not what the file lacks.
+    for unknown in [root.excerpt("/s", &["Cpus", "Pid"]), root.read_text("/s")] {
+        assert!(unknown.why_unknown().unwrap().contains("not in the capture"));
+    }
+    assert_eq!(root.excerpt("/t", &["Cpus"]), tree.root().excerpt("/t", &["Cpus"]));
+    assert!(root.excerpt("/u", &["Cpus"]).is_absent());
+    // Asked as a whole, before or after, it is kept as a whole and answers both.
+    for first in [true, false] {
+        let entries = take(&|root| {
+            let whole = || drop(root.read_text("/s"));
+            first.then(whole);
+            let _ = root.excerpt("/s", &["Cpus"]);
+            (!first).then(whole);
+        });
+        assert!(matches!(entries["/s"], Entry::File(_)));
+        let root = Root::captured(Capture { origin: Origin::Folder, about: Vec::new(), entries });
+        assert_eq!(root.excerpt("/s", &["Cpus"]).value().unwrap(), "Cpus:\t0-3\n");
+    }
+}
+
+#[test]
 fn mistakes_are_found_where_they_are() {
     for (line, says, body) in [
         (3, "cut off", ""),
@@ -189,6 +228,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
         prop::collection::vec(any::<u8>(), 0..60).prop_map(Entry::File),
         "[ -~\n\t|:=#]{0,60}".prop_map(|text| Entry::File(text.into_bytes())),
         "[ -~\n]{0,60}".prop_map(Entry::Gzip),
+        "([A-Z]{1,3}:[ -~\t]{0,9}\n){0,3}".prop_map(Entry::Lines),
         prop::collection::btree_set(name, 0..6)
             .prop_map(|names| Entry::Folder(names.into_iter().collect())),
         ".{1,20}".prop_map(Entry::Link),

@@ -48,6 +48,10 @@ fn put(text: &mut String, name: &str, entry: &Entry) {
                 put_lines(text, bytes.split(|byte| *byte == b'\n'), escape);
             }
         },
+        Entry::Lines(lines) => {
+            head("lines");
+            put_lines(text, lines.split('\n'), str::to_owned);
+        }
         Entry::Gzip(inside) => {
             head("gzip");
             put_lines(text, inside.split('\n'), str::to_owned);

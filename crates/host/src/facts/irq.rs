@@ -53,17 +53,17 @@ pub struct Irqbalance {
 }
 
 impl Irqs {
-    /// Reads the interrupts: two files for each, and /proc/interrupts once. `scan` tells whether
-    /// irqbalance runs.
+    /// Reads the interrupts: two files for each. `scan` tells whether irqbalance runs,
+    /// `interrupts` is /proc/interrupts.
     #[must_use]
-    pub fn read(root: &Root, scan: &Scan) -> Self {
+    pub fn read(root: &Root, scan: &Scan, interrupts: &Reading<String>) -> Self {
         let default = root.trimmed("/proc/irq/default_smp_affinity");
         Self {
             default_affinity: default.and_then(|path, mask| match CpuList::parse_mask(&mask) {
                 Ok(cpus) => Reading::known(path, cpus),
                 Err(_) => Reading::malformed(path, &mask, "a mask of CPUs in hexadecimal"),
             }),
-            irqs: interrupts::read(root),
+            irqs: interrupts::read(root, interrupts),
             irqbalance: irqbalance::read(root, scan),
         }
     }

@@ -10,6 +10,7 @@ pub mod cpu;
 pub mod devices;
 pub mod identity;
 pub mod irq;
+pub mod isolation;
 pub mod kernel;
 pub mod limits;
 pub mod memory;
@@ -46,6 +47,12 @@ pub struct Facts {
     pub sched: sched::Sched,
     /// Real-time tasks that are running now (this process left out).
     pub rt_tasks: crate::Reading<Vec<tasks::RtTask>>,
+    /// All tasks, grouped: who may run where (this process left out).
+    #[serde(default = "crate::Reading::<Vec<tasks::TaskGroup>>::not_recorded")]
+    pub placement: crate::Reading<Vec<tasks::TaskGroup>>,
+    /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
+    #[serde(default)]
+    pub isolation: isolation::Isolation,
     /// Interrupts and who balances them.
     pub irqs: irq::Irqs,
     /// Limits as they apply to this process.
@@ -99,10 +106,11 @@ impl Facts {
         let cpus = cpu::Cpus::read(root);
         let sched = sched::Sched::read(root, &kernel.version);
         let scan = tasks::Scan::read(root);
-        let irqs = irq::Irqs::read(root, &scan);
         let net = net::Net::read(root, &kernel.version);
         let devices = devices::Devices::read(root, &kernel.tainted);
         let platform = platform::Platform::read(root, &cpuinfo, &kernel, &cpus);
+        let interrupts = root.read_text("/proc/interrupts");
+        let irqs = irq::Irqs::read(root, &scan, &interrupts);
         Self {
             identity: Identity::read(root, &cpuinfo, &meminfo),
             kernel,
@@ -110,6 +118,8 @@ impl Facts {
             clock: clock::Clock::read(root),
             sched,
             rt_tasks: scan.rt_tasks,
+            placement: scan.placement,
+            isolation: isolation::Isolation::read(root, &interrupts),
             irqs,
             limits: limits::Limits::read(root),
             rights: rights::Rights::read(root),

@@ -1,9 +1,11 @@
 //! Real-time tasks of the machine: who may preempt whom.
 
+mod groups;
 mod scan;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use groups::without_numbers;
 pub use scan::Scan;
 pub(crate) use scan::{Stat, unit_of};
 
@@ -31,6 +33,30 @@ pub struct RtTask {
     pub unit: Option<String>,
     /// Start time in clock ticks since boot: with the pid, the identity of the process.
     pub start_ticks: u64,
+}
+
+/// Tasks of one name that are placed and scheduled alike: all tasks of the machine in a few lines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskGroup {
+    /// Name with numbers as `N`, e.g. `kworker/uN:N`; that of the process where its threads are
+    /// all alike. `*`: several names.
+    pub name: String,
+    /// Whether they are kernel threads.
+    pub kernel_thread: bool,
+    /// Whether the kernel refuses to move them (PF_NO_SETAFFINITY).
+    pub bound: bool,
+    /// CPUs that they may run on; `None`: not readable. Of threads that are bound, or that follow
+    /// an interrupt, each has its own and this is where any of them may run.
+    pub cpus: Option<CpuList>,
+    /// Policy; `None`: one that is not known here.
+    pub policy: Option<Policy>,
+    /// systemd unit or cgroup that owns them, where they have one.
+    pub unit: Option<String>,
+    /// Number of tasks.
+    pub count: u32,
+    /// Thread id of one of them, the lowest.
+    pub tid: u32,
 }
 
 /// Scheduling policy (include/uapi/linux/sched.h).

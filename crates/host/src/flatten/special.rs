@@ -8,7 +8,11 @@ use super::{Class, FactRow, RowState, hex, known, row};
 use crate::{
     Reading,
     facts::{
-        irq::Irqbalance, kernel::CommandLine, rights::LimitLine, settings::Settings, tasks::RtTask,
+        irq::Irqbalance,
+        kernel::CommandLine,
+        rights::LimitLine,
+        settings::Settings,
+        tasks::{RtTask, TaskGroup, without_numbers},
         units::Units,
     },
     knobs,
@@ -160,19 +164,13 @@ pub(super) fn rt_tasks(tasks: &Reading<Vec<RtTask>>, rows: &mut Vec<FactRow>) {
     }
 }
 
-/// `irq/24-nvme0q1` is `irq/N-nvmeNqN`.
-pub(super) fn without_numbers(comm: &str) -> String {
-    let mut name = String::new();
-    let mut in_number = false;
-    for c in comm.chars() {
-        if !c.is_ascii_digit() {
-            name.push(c);
-        } else if !in_number {
-            name.push('N');
-        }
-        in_number = c.is_ascii_digit();
+/// `placement`: how many tasks there are. Which ones changes from second to second.
+pub(super) fn placement(groups: &Reading<Vec<TaskGroup>>, rows: &mut Vec<FactRow>) {
+    rows.extend(unknown("placement", groups));
+    if let Some(found) = groups.value() {
+        let tasks: u32 = found.iter().map(|group| group.count).sum();
+        rows.push(known("placement", format!("{tasks} tasks"), &groups.path));
     }
-    name
 }
 
 /// `irqs.irqbalance.*`; whether it runs, and not as which process.

@@ -69,7 +69,7 @@ impl Given {
         }
         match written.as_slice() {
             [] => Self::Not,
-            [value] => Self::Once(asked(facts, key, value)),
+            [value] => Self::Once(take(facts, key, value)),
             values => Self::Conflicting(values.iter().map(|v| format!("{key}={v}")).collect()),
         }
     }
@@ -88,7 +88,12 @@ impl Given {
     }
 }
 
-fn asked(facts: &Facts, key: &str, value: &str) -> Asked {
+/// The CPUs that one parameter asks for, where the kernel takes the list.
+pub(crate) fn asked(facts: &Facts, key: &str) -> Option<CpuList> {
+    Given::of(facts, facts.kernel.cmdline.value()?, key).cpus().cloned()
+}
+
+fn take(facts: &Facts, key: &str, value: &str) -> Asked {
     let mut rest = value;
     let mut flags = Vec::new();
     // kernel/sched/isolation.c: whatever begins with a letter is a flag, `N` too.

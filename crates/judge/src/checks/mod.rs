@@ -14,7 +14,7 @@ use draft::Draft;
 #[cfg(test)]
 mod _template;
 pub mod application;
-mod boot_params;
+pub(crate) mod boot_params;
 mod build_option;
 #[cfg(test)]
 mod contract;
@@ -26,6 +26,7 @@ mod machine;
 mod memory;
 mod platform;
 mod power;
+mod question;
 pub mod rule;
 mod sched;
 #[doc(hidden)]

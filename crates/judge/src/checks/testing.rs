@@ -88,6 +88,8 @@ fn bare() -> Facts {
             ),
         },
         sched: unlimited(),
+        placement: Reading::<Vec<rtproof_host::facts::tasks::TaskGroup>>::not_recorded(),
+        isolation: rtproof_host::facts::isolation::Isolation::default(),
         rt_tasks: Reading::known("/proc/*/task/*/stat", kernel_threads()),
         irqs: quiet_irqs(),
         limits: enough(),

@@ -21,7 +21,6 @@ use crate::{
     wishes::{self, PERIOD_NS, PRIORITY, Wishes},
 };
 
-
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/check/2";
 

@@ -5,8 +5,8 @@ use super::Irq;
 use crate::{Reading, Root};
 
 /// Every numbered interrupt that has an action, ascending.
-pub(super) fn read(root: &Root) -> Reading<Vec<Irq>> {
-    root.read_text("/proc/interrupts").and_then(|path, text| {
+pub(super) fn read(root: &Root, interrupts: &Reading<String>) -> Reading<Vec<Irq>> {
+    interrupts.as_ref().and_then(|path, text| {
         let mut lines = text.lines();
         let header = lines.next().unwrap_or_default();
         let columns = header.split_whitespace().filter(|word| word.starts_with("CPU")).count();
@@ -142,7 +142,7 @@ ERR:          0\n";
             ("sys/kernel/irq/10/actions", "\n"),
         ]);
         let root = tree.root();
-        let irqs = Irqs::read(&root, &Scan::read(&root));
+        let irqs = Irqs::read(&root, &Scan::read(&root), &root.read_text("/proc/interrupts"));
         assert_eq!(irqs.default_affinity.value().unwrap().to_string(), "0-1,32-39");
         let irqs = irqs.irqs.value().unwrap();
         let numbers: Vec<u32> = irqs.iter().map(|irq| irq.number).collect();
@@ -157,8 +157,9 @@ ERR:          0\n";
 
     #[test]
     fn absent_and_malformed() {
-        assert!(read(&Tree::new(&[]).root()).is_absent());
-        let odd = read(&Tree::new(&[("proc/interrupts", "no header\n")]).root());
+        let of = |root: Root| read(&root, &root.read_text("/proc/interrupts"));
+        assert!(of(Tree::new(&[]).root()).is_absent());
+        let odd = of(Tree::new(&[("proc/interrupts", "no header\n")]).root());
         assert!(odd.why_unknown().unwrap().contains("no header"));
     }
 }

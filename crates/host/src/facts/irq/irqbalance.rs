@@ -45,7 +45,8 @@ fn is_enabled(root: &Root) -> bool {
 }
 
 /// The CPUs that an environment file bans; the text where it is neither list nor mask. Of the two
-/// variables the list wins, as in irqbalance (cputree.c, `setup_banned_cpus`).
+/// variables the mask wins, and an empty one is none, as in irqbalance (cputree.c,
+/// `setup_banned_cpus`).
 fn banned(text: &str) -> Option<Result<CpuList, String>> {
     let set = |name: &str| {
         let value = |line: &str| {
@@ -55,13 +56,13 @@ fn banned(text: &str) -> Option<Result<CpuList, String>> {
             let value = value.split(" #").next().unwrap_or(value);
             Some(value.trim().trim_matches(['"', '\'']).to_owned())
         };
-        text.lines().filter_map(value).next_back()
+        text.lines().filter_map(value).next_back().filter(|value| !value.is_empty())
     };
-    if let Some(list) = set("IRQBALANCE_BANNED_CPULIST") {
-        return Some(CpuList::parse(&list, None).map_err(|_| list));
+    if let Some(mask) = set("IRQBALANCE_BANNED_CPUS") {
+        return Some(CpuList::parse_mask(&mask).map_err(|_| mask));
     }
-    let mask = set("IRQBALANCE_BANNED_CPUS")?;
-    Some(CpuList::parse_mask(&mask).map_err(|_| mask))
+    let list = set("IRQBALANCE_BANNED_CPULIST")?;
+    Some(CpuList::parse(&list, None).map_err(|_| list))
 }
 
 #[cfg(test)]
@@ -84,7 +85,7 @@ mod tests {
             INIT,
             (
                 "etc/default/irqbalance",
-                "#IRQBALANCE_BANNED_CPULIST=9\n IRQBALANCE_BANNED_CPULIST=\"2-3\" # RT\nIRQBALANCE_BANNED_CPUS=1\n",
+                "#IRQBALANCE_BANNED_CPULIST=9\n IRQBALANCE_BANNED_CPULIST=\"2-3\" # RT\nIRQBALANCE_BANNED_CPUS=\n",
             ),
             ("etc/systemd/system/multi-user.target.wants/x.service", ""),
         ]);
@@ -101,7 +102,10 @@ mod tests {
 
     #[test]
     fn masks_comments_and_nothing() {
-        let mask = ("etc/sysconfig/irqbalance", "IRQBALANCE_BANNED_CPUS=fffff000,0000000c\n");
+        let mask = (
+            "etc/sysconfig/irqbalance",
+            "IRQBALANCE_BANNED_CPUS=fffff000,0000000c\nIRQBALANCE_BANNED_CPULIST=1\n",
+        );
         let balance = reading(&[INIT, mask, ("etc/default/irqbalance", "# nothing\n")]);
         let balance = balance.value().unwrap();
         assert_eq!(balance.banned.as_ref().unwrap().to_string(), "2-3,44-63");

@@ -1,16 +1,20 @@
 //! One walk over all tasks, for the real-time ones and for daemons known by name.
 
-use super::{Policy, RtTask};
+use super::{Policy, RtTask, TaskGroup, groups::Groups};
 use crate::{CpuList, Reading, Root};
 
 /// Flag of kernel threads (include/linux/sched.h, `PF_KTHREAD`).
 const PF_KTHREAD: u64 = 0x0020_0000;
+/// Flag of tasks that the kernel refuses to move (`PF_NO_SETAFFINITY`).
+const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
 /// What one walk over /proc tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scan {
     /// Real-time tasks, this process left out, by thread id.
     pub rt_tasks: Reading<Vec<RtTask>>,
+    /// All tasks in groups, this process left out.
+    pub placement: Reading<Vec<TaskGroup>>,
     /// Name and id of every process; unknown where not all processes can be seen.
     pub processes: Reading<Vec<(String, u32)>>,
 }
@@ -20,6 +24,7 @@ pub struct Scan {
 pub(crate) struct Stat {
     pub(crate) comm: String,
     pub(crate) kernel_thread: bool,
+    pub(crate) bound: bool,
     pub(crate) threads: u64,
     pub(crate) start_ticks: u64,
     pub(crate) cpu: u32,
@@ -39,6 +44,7 @@ impl Stat {
         Some(Self {
             comm: comm.to_owned(),
             kernel_thread: field(9)? & PF_KTHREAD != 0,
+            bound: field(9)? & PF_NO_SETAFFINITY != 0,
             threads: field(20)?,
             start_ticks: field(22)?,
             cpu: small(39)?,
@@ -71,18 +77,24 @@ impl Scan {
         });
         let own = own_pid(root);
         let mut tasks = Vec::new();
+        let mut groups = Groups::default();
         let processes = pids.clone().map(|pids| {
             let process = |&pid: &u32| {
                 let main = read_stat(root, &format!("/proc/{pid}/stat"))?;
                 if Some(pid) != own {
-                    process_tasks(root, pid, &main, &mut tasks);
+                    process_tasks(root, pid, &main, &mut tasks, &mut groups);
                 }
                 Some((main.comm, pid))
             };
             pids.iter().filter_map(process).collect()
         });
         tasks.sort_unstable_by_key(|task| task.tid);
-        Self { rt_tasks: pids.map(|_| tasks).with_path("/proc/*/task/*/stat"), processes }
+        let placement = pids.clone().map(|_| groups.finish());
+        Self {
+            rt_tasks: pids.map(|_| tasks).with_path("/proc/*/task/*/stat"),
+            placement: placement.with_path("/proc/*/task/*/status"),
+            processes,
+        }
     }
 }
 
@@ -98,50 +110,53 @@ fn read_stat(root: &Root, path: &str) -> Option<Stat> {
     Stat::parse(root.read_text(path).value()?)
 }
 
-/// Adds the real-time tasks of one process. A process of one thread, which most are, costs no
-/// further read.
-fn process_tasks(root: &Root, pid: u32, main: &Stat, into: &mut Vec<RtTask>) {
-    let mut add = |tid: u32, stat: &Stat| {
+/// Adds the tasks of one process: the real-time ones each, all of them to the groups.
+fn process_tasks(root: &Root, pid: u32, main: &Stat, into: &mut Vec<RtTask>, groups: &mut Groups) {
+    let unit = (!main.kernel_thread).then(|| root.read_text(&format!("/proc/{pid}/cgroup")));
+    let unit = unit.and_then(|cgroup| unit_of(cgroup.value()?));
+    let mut threads: Vec<(u32, Stat, Option<CpuList>)> = Vec::new();
+    let mut add = |tid: u32, stat: Stat| {
+        let cpus = allowed_cpus(root, pid, tid);
         if let Some(policy) = stat.policy.filter(|policy| policy.is_real_time()) {
-            into.push(rt_task(root, pid, tid, stat, policy));
+            into.push(RtTask {
+                tid,
+                pid,
+                comm: stat.comm.clone(),
+                policy,
+                priority: stat.priority,
+                cpus: cpus.clone(),
+                kernel_thread: stat.kernel_thread,
+                unit: unit.clone(),
+                start_ticks: stat.start_ticks,
+            });
         }
+        threads.push((tid, stat, cpus));
     };
-    if main.threads <= 1 {
-        return add(pid, main);
-    }
     let folder = format!("/proc/{pid}/task");
-    let tids = root.list_numbered(&folder, "");
-    // Vanished, or not captured.
-    let Some(tids) = tids.value() else {
-        return add(pid, main);
-    };
-    for &tid in tids {
-        if let Some(stat) = read_stat(root, &format!("{folder}/{tid}/stat")) {
-            add(tid, &stat);
+    // Most processes have one thread: no folder to list.
+    let tids = (main.threads > 1).then(|| root.list_numbered(&folder, ""));
+    match tids.as_ref().and_then(Reading::value) {
+        Some(tids) => {
+            for &tid in tids {
+                if let Some(stat) = read_stat(root, &format!("{folder}/{tid}/stat")) {
+                    add(tid, stat);
+                }
+            }
         }
+        // Of one thread; or vanished, or not captured.
+        None => add(pid, main.clone()),
     }
+    groups.add_process(&main.comm, unit.as_ref(), &threads);
 }
 
-fn rt_task(root: &Root, pid: u32, tid: u32, stat: &Stat, policy: Policy) -> RtTask {
+/// CPUs that a thread may run on. Only its line is read of a file of some sixty.
+fn allowed_cpus(root: &Root, pid: u32, tid: u32) -> Option<CpuList> {
+    const LINE: &str = "Cpus_allowed_list";
     let status = root
-        .read_text(&format!("/proc/{pid}/task/{tid}/status"))
-        .or_else(|| root.read_text(&format!("/proc/{pid}/status")));
-    let allowed = status.value().and_then(|status| {
-        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-        CpuList::parse(list, None).ok()
-    });
-    let cgroup = (!stat.kernel_thread).then(|| root.read_text(&format!("/proc/{pid}/cgroup")));
-    RtTask {
-        tid,
-        pid,
-        comm: stat.comm.clone(),
-        policy,
-        priority: stat.priority,
-        cpus: allowed,
-        kernel_thread: stat.kernel_thread,
-        unit: cgroup.and_then(|cgroup| unit_of(cgroup.value()?)),
-        start_ticks: stat.start_ticks,
-    }
+        .excerpt(&format!("/proc/{pid}/task/{tid}/status"), &[LINE])
+        .or_else(|| root.excerpt(&format!("/proc/{pid}/status"), &[LINE]));
+    let list = status.value()?.strip_prefix(LINE)?.strip_prefix(':')?;
+    CpuList::parse(list, None).ok()
 }
 
 /// The innermost service or scope of a cgroup file, else the innermost slice, else the cgroup
@@ -226,6 +241,26 @@ mod tests {
         assert_eq!(thread.unit.as_deref(), Some("multipathd.service"));
         let names: Vec<_> = scan.processes.value().unwrap().iter().map(|p| p.0.as_str()).collect();
         assert_eq!(names, ["systemd", "migration/0", "multipathd"]);
+    }
+
+    #[test]
+    fn every_task_is_in_a_group() {
+        let scan = Scan::read(&machine().root());
+        assert_eq!(scan.placement.path, "/proc/*/task/*/status");
+        let show = |group: &TaskGroup| {
+            let cpus = group.cpus.as_ref().map_or("?".into(), CpuList::to_string);
+            let unit = group.unit.as_deref().unwrap_or("-");
+            format!("{} {} {cpus} {unit}", group.name, group.tid)
+        };
+        let shown: Vec<String> = scan.placement.value().unwrap().iter().map(show).collect();
+        let wanted = [
+            "migration/N 12 0 -",
+            "multipathd 400 ? multipathd.service",
+            "multipathd 401 0-3 multipathd.service",
+            "systemd 1 ? -",
+        ];
+        assert_eq!(shown, wanted);
+        assert!(Scan::read(&Tree::new(&[]).root()).placement.is_absent());
     }
 
     #[test]

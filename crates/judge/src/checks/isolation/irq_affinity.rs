@@ -13,6 +13,9 @@ use crate::checks::machine::is_all_rt;
 use crate::checks::{Check, text};
 use crate::{Finding, Intent, Remedy};
 
+/// Most interrupts whose counts are shown.
+const COUNTS_SHOWN_MAX: usize = 5;
+
 pub(super) struct IrqAffinity;
 
 impl Check for IrqAffinity {
@@ -58,7 +61,8 @@ impl Check for IrqAffinity {
         let on = views.of(&[View::On, View::NotMoved]);
         if !on.is_empty() {
             let not_moved = views.of(&[View::NotMoved]).len();
-            return judge_on(draft, facts, intent, &on, not_moved);
+            let silent = views.of(&[View::Silent]).len();
+            return judge_on(draft, facts, intent, &on, (not_moved, silent));
         }
         judge_off(draft, facts, intent, &views)
     }
@@ -128,7 +132,7 @@ fn judge_on(
     facts: &Facts,
     intent: &Intent,
     on: &[&Irq],
-    not_moved: usize,
+    (not_moved, silent): (usize, usize),
 ) -> Finding {
     let mut by_count = on.to_vec();
     by_count.sort_by_key(|irq| std::cmp::Reverse(irq.count));
@@ -144,7 +148,16 @@ fn judge_on(
     if not_moved > 0 {
         summary.push_str(&format!("; {not_moved} of them asked elsewhere and not moved"));
     }
-    draft.saw(effective(on)).remedies(remedies(facts, intent, on)).bad(summary)
+    if silent > 0 {
+        let all = on.len() + silent;
+        summary.push_str(&format!("; {silent} more that never fired, {all} in all"));
+    }
+    let path = &facts.irqs.irqs.path;
+    let most = by_count.iter().zip(&names).take(COUNTS_SHOWN_MAX).map(|(irq, name)| {
+        crate::Evidence { path: path.clone(), value: format!("{name}: {} since boot", irq.count) }
+    });
+    let most: Vec<crate::Evidence> = most.collect();
+    draft.saw(most).saw(effective(on)).remedies(remedies(facts, intent, on)).bad(summary)
 }
 
 fn judge_off(draft: Draft, facts: &Facts, intent: &Intent, views: &Views<'_>) -> Finding {

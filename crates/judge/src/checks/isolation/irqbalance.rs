@@ -4,7 +4,7 @@
 //! Telling it some CPUs turns off its own detection of isolated CPUs, so a list that does not name
 //! every real-time CPU is worse than none.
 
-use rtproof_host::{CpuList, Facts, facts::irq};
+use rtproof_host::{CpuList, Facts, Reading, facts::irq, reading::State};
 
 use crate::checks::draft::Draft;
 use crate::checks::machine::container;
@@ -40,6 +40,19 @@ impl Check for Irqbalance {
         let reading = &facts.irqs.irqbalance;
         let draft = draft.read(reading, show);
         let Some(state) = reading.value() else {
+            if let Some((file, found)) = no_list(reading) {
+                let unit = "irqbalance.service".into();
+                let line = format!("IRQBALANCE_BANNED_CPULIST={}", intent.rt_cpus);
+                return draft
+                    .remedies([
+                        Remedy::Unit { unit, action: "disable --now".into() },
+                        Remedy::File { path: file.into(), line },
+                    ])
+                    .doubtful(format!(
+                        "{file} bans \"{found}\", which is no list of CPUs: irqbalance does not \
+                         take it, and does not look for isolated CPUs itself"
+                    ));
+            }
             return draft.blind(reading);
         };
         let draft = draft.remedies(remedies(state, intent));
@@ -56,6 +69,16 @@ impl Check for Irqbalance {
                 None => draft.good("neither running nor enabled"),
             },
         }
+    }
+}
+
+/// File and text of a ban that is neither list nor mask.
+fn no_list(reading: &Reading<irq::Irqbalance>) -> Option<(&str, &str)> {
+    match &reading.state {
+        State::Malformed { found, .. } if reading.path.ends_with("/irqbalance") => {
+            Some((&reading.path, found))
+        }
+        _ => None,
     }
 }
 
@@ -116,7 +139,6 @@ mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, Unknown};
     use crate::checks::testing::{cpus, good, intent};
-    use rtproof_host::Reading;
 
     fn judge_in(mut facts: Facts, running: bool, enabled: bool, banned: Option<&[u32]>) -> Finding {
         let state = irq::Irqbalance {

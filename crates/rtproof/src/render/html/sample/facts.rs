@@ -70,6 +70,8 @@ pub(super) fn of(shape: &Shape) -> Facts {
                 "Permission denied",
             ),
         },
+        placement: Reading::<Vec<rtproof_host::facts::tasks::TaskGroup>>::not_recorded(),
+        isolation: rtproof_host::facts::isolation::Isolation::default(),
         rt_tasks: known("/proc/*/stat", Vec::new()),
         irqs: irq::Irqs {
             default_affinity: known("/proc/irq/default_smp_affinity", online),

@@ -1,0 +1,166 @@
+//! What keeps CPUs free beside the boot parameters, and what reached them all the same.
+
+mod counters;
+mod cpusets;
+mod manager;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuList, Reading, Root};
+
+/// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Isolation {
+    /// The cpuset controller.
+    pub cpusets: Reading<Cpusets>,
+    /// CPUs in isolated partitions (cpuset.cpus.isolated of the root group, 6.7 and later).
+    pub partitioned: Reading<CpuList>,
+    /// `CPUAffinity=` of systemd's own configuration; `None`: not set.
+    pub manager_affinity: Reading<Option<ManagerAffinity>>,
+    /// Name of process 1.
+    pub init: Reading<String>,
+    /// CPUs that process 1 may run on, which every service inherits.
+    pub init_cpus: Reading<CpuList>,
+    /// Time since boot, milliseconds.
+    pub uptime_ms: Reading<u64>,
+    /// Interrupts of each CPU since boot.
+    pub counters: Reading<Counters>,
+}
+
+/// The cpuset controller of the control groups.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cpusets {
+    /// Which hierarchy has it.
+    pub hierarchy: Hierarchy,
+    /// CPUs in force for the root group (version 2).
+    pub effective: Option<CpuList>,
+    /// Groups that matter: partitions, and the slices that systemd puts everything into.
+    pub groups: Vec<Cpuset>,
+    /// Whether all groups were looked at: a machine may have too many.
+    pub is_complete: bool,
+}
+
+/// Which hierarchy of control groups has the cpuset controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Hierarchy {
+    /// Version 2: partitions can be made.
+    V2,
+    /// Version 1.
+    V1,
+    /// None: it is turned off or not mounted.
+    None,
+}
+
+/// One control group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cpuset {
+    /// Path below the root group, e.g. `/system.slice`.
+    pub name: String,
+    /// CPUs in force; `None`: the group has none of its own, those of the one above count.
+    pub effective: Option<CpuList>,
+    /// cpuset.cpus.partition where it is not `member`, e.g. `isolated invalid (Cpu list in
+    /// cpuset.cpus not exclusive)`.
+    pub partition: Option<String>,
+}
+
+/// `CPUAffinity=` as systemd reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ManagerAffinity {
+    /// The last file that sets it.
+    pub file: String,
+    /// CPUs; `None`: not a list, or `numa`.
+    pub cpus: Option<CpuList>,
+    /// As written there.
+    pub text: String,
+}
+
+/// What /proc/interrupts counts, by CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counters {
+    /// Rows with a name: LOC, RES, CAL, TLB, IPI0 ...
+    pub rows: Vec<CounterRow>,
+    /// Interrupts of devices.
+    pub devices: Vec<DeviceCount>,
+}
+
+/// A row with a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CounterRow {
+    /// Name, e.g. `TLB`.
+    pub name: String,
+    /// What the kernel calls it, e.g. `TLB shootdowns`.
+    pub what: String,
+    /// Count of each CPU of `devices`, in the same order.
+    pub counts: Vec<u64>,
+}
+
+/// Interrupts of devices on one CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeviceCount {
+    /// CPU.
+    pub cpu: u32,
+    /// All of them.
+    pub count: u64,
+    /// The interrupt that came most often, and how often.
+    pub most: Option<(u32, u64)>,
+}
+
+impl Default for Isolation {
+    /// What a record of an earlier rtproof does not hold.
+    fn default() -> Self {
+        Self {
+            cpusets: Reading::<Cpusets>::not_recorded(),
+            partitioned: Reading::<CpuList>::not_recorded(),
+            manager_affinity: Reading::<Option<ManagerAffinity>>::not_recorded(),
+            init: Reading::<String>::not_recorded(),
+            init_cpus: Reading::<CpuList>::not_recorded(),
+            uptime_ms: Reading::<u64>::not_recorded(),
+            counters: Reading::<Counters>::not_recorded(),
+        }
+    }
+}
+
+impl Isolation {
+    /// Reads it; `interrupts` is /proc/interrupts.
+    #[must_use]
+    pub fn read(root: &Root, interrupts: &Reading<String>) -> Self {
+        let init_cpus = root.excerpt("/proc/1/status", &["Cpus_allowed_list"]);
+        Self {
+            cpusets: cpusets::read(root),
+            partitioned: root.cpu_list(&format!("{}/cpuset.cpus.isolated", cpusets::MOUNT)),
+            manager_affinity: manager::read(root),
+            init: root.trimmed("/proc/1/comm"),
+            init_cpus: init_cpus.and_then(|path, line| {
+                let list = line.split_once(':').map_or("", |(_, list)| list);
+                match CpuList::parse(list, None) {
+                    Ok(cpus) if !cpus.is_empty() => Reading::known(path, cpus),
+                    _ => Reading::malformed(path, &line, "Cpus_allowed_list: and a list"),
+                }
+            }),
+            uptime_ms: root.read_text("/proc/uptime").and_then(|path, text| {
+                let seconds = text.split_whitespace().next().and_then(|word| {
+                    let (whole, part) = word.split_once('.')?;
+                    // Two digits (fs/proc/uptime.c).
+                    Some(
+                        whole.parse::<u64>().ok()?.checked_mul(1_000)?
+                            + part.parse::<u64>().ok()? * 10,
+                    )
+                });
+                match seconds {
+                    Some(ms) => Reading::known(path, ms),
+                    None => Reading::malformed(path, &text, "seconds like 350735.47"),
+                }
+            }),
+            counters: counters::read(interrupts),
+        }
+    }
+}

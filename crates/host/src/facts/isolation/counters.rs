@@ -1,0 +1,73 @@
+//! /proc/interrupts by CPU. Only sums are kept: a large machine has a hundred thousand numbers.
+
+use super::{CounterRow, Counters, DeviceCount};
+use crate::Reading;
+
+pub(super) fn read(interrupts: &Reading<String>) -> Reading<Counters> {
+    interrupts.as_ref().and_then(|path, text| {
+        let mut lines = text.lines();
+        let header = lines.next().unwrap_or_default();
+        let cpu = |word: &str| word.strip_prefix("CPU")?.parse::<u32>().ok();
+        let cpus: Vec<u32> = header.split_whitespace().filter_map(cpu).collect();
+        if cpus.is_empty() {
+            return Reading::malformed(path, header, "a header CPU0 CPU1 ...");
+        }
+        let device = |&cpu: &u32| DeviceCount { cpu, count: 0, most: None };
+        let mut devices: Vec<DeviceCount> = cpus.iter().map(device).collect();
+        let mut rows = Vec::new();
+        for line in lines {
+            let Some((label, rest)) = line.split_once(':') else {
+                continue;
+            };
+            let mut words = rest.split_whitespace();
+            let counts: Vec<u64> =
+                words.by_ref().take(cpus.len()).map_while(|word| word.parse().ok()).collect();
+            // ERR and MIS have one number for the machine.
+            if counts.len() < cpus.len() {
+                continue;
+            }
+            let what = words.collect::<Vec<_>>().join(" ");
+            match label.trim().parse::<u32>() {
+                Ok(_) if is_per_cpu(&what) => {}
+                Ok(number) => add_device(&mut devices, number, &counts),
+                Err(_) => rows.push(CounterRow { name: label.trim().into(), what, counts }),
+            }
+        }
+        Reading::known(path, Counters { rows, devices })
+    })
+}
+
+/// Timers and counters of the CPU itself, which have a number on Arm.
+fn is_per_cpu(what: &str) -> bool {
+    ["arch_timer", "arm-pmu", "kvm guest vtimer", "local-timer", "twd"]
+        .iter()
+        .any(|name| what.ends_with(name))
+}
+
+fn add_device(devices: &mut [DeviceCount], number: u32, counts: &[u64]) {
+    for (device, &count) in devices.iter_mut().zip(counts) {
+        device.count = device.count.saturating_add(count);
+        if count > device.most.map_or(0, |(_, most)| most) {
+            device.most = Some((number, count));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_and_rows() {
+        let text = "      CPU0  CPU3\n  8: 3 0 IO-APIC 8-edge rtc0\n 24: 10 32 PCI-MSIX 1-edge a\n \
+                    27: 900 800 GICv3 27 Level arch_timer\nTLB: 1 2 TLB shootdowns\nERR: 0\n";
+        let found = read(&Reading::known("/proc/interrupts", text.into()));
+        let found = found.value().unwrap();
+        let device = |cpu, count, most| DeviceCount { cpu, count, most };
+        assert_eq!(found.devices, [device(0, 13, Some((24, 10))), device(3, 32, Some((24, 32)))]);
+        assert_eq!(found.rows.len(), 1);
+        assert_eq!((found.rows[0].name.as_str(), found.rows[0].counts[1]), ("TLB", 2));
+        assert_eq!(found.rows[0].what, "TLB shootdowns");
+        assert!(read(&Reading::known("p", "x".into())).value().is_none());
+    }
+}
