@@ -19,6 +19,9 @@ const BESIDES: &[(&str, &str)] = &[
 ];
 
 /// A machine with these files, judged. Nothing may be good or bad without having been read.
+///
+/// # Panics
+/// As [`judge_capture`].
 pub fn judge(files: &[(&str, &[u8])]) -> Vec<Finding> {
     let besides = BESIDES.iter().map(|(path, text)| (*path, text.as_bytes()));
     let capture = Capture::of_files(besides.chain(files.iter().copied()));
@@ -26,6 +29,9 @@ pub fn judge(files: &[(&str, &[u8])]) -> Vec<Finding> {
 }
 
 /// A captured machine, judged.
+///
+/// # Panics
+/// When a finding is unsound: that is what the targets look for.
 pub fn judge_capture(capture: Capture) -> Vec<Finding> {
     let facts = Facts::read(&Root::captured(capture));
     let rt_cpus = Intent::default_rt_cpus(&facts);

@@ -1,6 +1,7 @@
-//! `cargo xtask fuzz`: builds the fuzz targets with the compiler's coverage, on the stable toolchain,
-//! and runs each for a minute. What was found worth keeping is kept outside the tree, so that each
-//! run goes on where the last one ended; a crash is an error and its input is in `target/fuzz`.
+//! `cargo xtask fuzz`: builds the fuzz targets with the compiler's coverage, on the stable
+//! toolchain, and runs each for a minute. What was found worth keeping is kept outside the tree, so
+//! that each run goes on where the last one ended; a crash is an error and its input is in
+//! `target/fuzz`.
 
 use std::{
     fs::{self, File},

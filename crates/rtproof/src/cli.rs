@@ -24,7 +24,7 @@ pub enum Command {
     /// Check the machine, measure it under load, judge it: the main job
     Prove(Box<prove::Args>),
     /// Check the configuration; changes nothing
-    Check(check::Args),
+    Check(Box<check::Args>),
     /// Write the machine's configuration to one text file, to be checked anywhere
     Capture(capture::Args),
     /// Show a record again, judged anew

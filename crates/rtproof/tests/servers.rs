@@ -1,5 +1,5 @@
-//! Two real servers of 80 and 32 CPUs, captured by others and read in place: what `check` has to see
-//! there, in one line each, and what it must not claim of what was not collected.
+//! Two real servers of 80 and 32 CPUs, captured by others and read in place: what `check` has to
+//! see there, in one line each, and what it must not claim of what was not collected.
 
 #![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
 

@@ -13,6 +13,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("rtproof", 4),
     // Tools stand on the roof and nobody imports them.
     ("rtproof-bench", 5),
+    ("rtproof-fuzz", 5),
     ("rtproof-lab", 5),
     ("rtproof-lab-plant", 5),
     ("xtask", 5),

@@ -12,13 +12,5 @@ pub static EFI_PLATFORM: Knob =
 /// CPUs that may call EFI's firmware.
 pub static EFI_CPUS: Knob =
     Knob::file("efi-runtime-cpus", "/sys/devices/virtual/workqueue/efi_runtime/cpumask");
-/// Tracer in force.
-pub static TRACER: Knob = Knob::file("tracer", "/sys/kernel/tracing/current_tracer");
-/// Whether the ring buffer of the tracers takes events.
-pub static TRACE_EVENTS: Knob = Knob::file("trace-events", "/sys/kernel/tracing/events/enable");
-/// Whether the lockup detectors run.
-pub static LOCKUP_DETECTOR: Knob = Knob::file("lockup-detector", "/proc/sys/kernel/watchdog");
-
 /// The table.
-pub const KNOBS: &[&Knob] =
-    &[&KFENCE, &EFI_PLATFORM, &EFI_CPUS, &TRACER, &TRACE_EVENTS, &LOCKUP_DETECTOR];
+pub const KNOBS: &[&Knob] = &[&KFENCE, &EFI_PLATFORM, &EFI_CPUS];

@@ -41,6 +41,7 @@ mod tests {
     #[test]
     fn ids_are_unique_and_places_are_paths() {
         let mut seen = BTreeSet::new();
+        let mut paths = BTreeSet::new();
         for knob in all() {
             assert!(seen.insert(knob.id), "{} twice", knob.id);
             assert!(
@@ -48,6 +49,7 @@ mod tests {
             );
             for pattern in knob.patterns() {
                 assert!(pattern.starts_with("/proc/") || pattern.starts_with("/sys/"), "{pattern}");
+                assert!(paths.insert(pattern), "{}: {pattern} is another knob, too", knob.id);
                 let is_one = !pattern.contains('*') && !pattern.contains("{cpu}");
                 assert_eq!(is_one, knob.scope == Scope::Machine, "{}: {pattern}", knob.id);
             }

@@ -146,6 +146,27 @@ fn every_check_is_good_on_some_good_machine() {
     assert_eq!(findings.iter().find(settled), None);
 }
 
+/// Paths that no check cites two of: they can be taken away together, and each check still misses
+/// one alone.
+fn batches<'a>(paths: &BTreeSet<&'a str>, findings: &[Finding]) -> Vec<Vec<&'a str>> {
+    let citing = |path: &str| -> BTreeSet<usize> {
+        (0..findings.len()).filter(|&at| cites(&findings[at], path)).collect()
+    };
+    let mut batches: Vec<(BTreeSet<usize>, Vec<&str>)> = Vec::new();
+    for path in paths {
+        let by = citing(path);
+        match batches.iter_mut().find(|(taken, _)| !by.is_empty() && taken.is_disjoint(&by)) {
+            Some((taken, batch)) => {
+                taken.extend(by);
+                batch.push(path);
+            }
+            None if by.is_empty() => {}
+            None => batches.push((by, vec![path])),
+        }
+    }
+    batches.into_iter().map(|(_, batch)| batch).collect()
+}
+
 #[test]
 fn nothing_is_good_without_what_it_cites() {
     let mut tried = 0;
@@ -153,15 +174,18 @@ fn nothing_is_good_without_what_it_cites() {
         let mut places = Vec::new();
         readings(&serde_json::to_value(&facts).unwrap(), "", &mut places);
         let paths: BTreeSet<&str> = places.iter().map(|(_, path)| path.as_str()).collect();
-        for path in paths {
+        let findings: Vec<Finding> = all().map(|check| check.judge(&facts, &intent())).collect();
+        for batch in batches(&paths, &findings) {
             // Readings of one file fail together.
-            let of_file: Vec<_> = places.iter().filter(|(_, p)| p == path).cloned().collect();
+            let of_batch: Vec<_> =
+                places.iter().filter(|(_, p)| batch.contains(&p.as_str())).cloned().collect();
             for which in 0..3 {
-                let blind = blanked(&facts, &of_file, which);
+                let blind = blanked(&facts, &of_batch, which);
                 for check in all() {
                     let finding = check.judge(&blind, &intent());
-                    let is_pass = finding.status == Status::Good && cites(&finding, path);
-                    assert!(!is_pass, "{} without {path}: {finding:#?}", check.id());
+                    let is_pass = finding.status == Status::Good;
+                    let missed = batch.iter().find(|path| is_pass && cites(&finding, path));
+                    assert_eq!(missed, None, "{}: {finding:#?}", check.id());
                     tried += 1;
                 }
             }

@@ -24,6 +24,7 @@ mod isolation;
 mod kernel;
 mod machine;
 mod memory;
+mod plain;
 mod platform;
 mod power;
 mod question;

@@ -16,8 +16,8 @@ use rtproof_host::{CpuList, Knob, Reading};
 use crate::{Intent, Profile};
 
 /// Command line of the good machine.
-const CMDLINE: &str =
-    "quiet isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1";
+pub(super) const CMDLINE: &str = "quiet isolcpus=managed_irq,domain,2-3 nohz_full=2-3 rcu_nocbs=2-3 irqaffinity=0-1 \
+     skew_tick=1 tsc=reliable";
 
 /// What the machine is meant for: FIFO 80 every millisecond on CPUs 2-3, at most 100 µs late.
 #[must_use]

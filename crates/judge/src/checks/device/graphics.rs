@@ -4,9 +4,9 @@ use rtproof_host::facts::devices::Card;
 use rtproof_host::knob::Place;
 use rtproof_host::{Facts, knobs::device as knobs};
 
-use super::plain::Plain;
 use crate::checks::Check;
 use crate::checks::draft::Draft;
+use crate::checks::plain::Plain;
 use crate::checks::{machine, text};
 use crate::profile::Kind;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
@@ -88,7 +88,8 @@ pub(super) static MODULES: Plain = Plain {
     id: "oot-modules",
     title: "modules from outside the kernel's tree, or staging, forced, proprietary",
     why: "nobody has looked for how long these modules turn interrupts or preemption off",
-    source: "Documentation/admin-guide/tainted-kernels.rst; Wu, \"Real-time programming with Linux, \
+    source: "Documentation/admin-guide/tainted-kernels.rst; Wu, \"Real-time programming with \
+             Linux, \
              part 2\" (3 ms by one driver)",
     trade_off: None,
     impact: Impact::Milliseconds,

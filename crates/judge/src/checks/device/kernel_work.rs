@@ -7,9 +7,9 @@ use rtproof_host::facts::settings::Value;
 use rtproof_host::knob::Arch;
 use rtproof_host::{Facts, Knob, Reading, knobs::device as knobs};
 
-use super::plain::Plain;
 use crate::checks::Check;
 use crate::checks::draft::Draft;
+use crate::checks::plain::Plain;
 use crate::checks::{machine, text};
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy, When};

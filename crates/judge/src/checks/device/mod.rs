@@ -8,7 +8,6 @@ mod interfaces;
 mod kernel_work;
 mod nic;
 mod nic_coalescing;
-mod plain;
 mod rules;
 mod services;
 mod told;

@@ -4,9 +4,9 @@ use rtproof_host::facts::net::{Channels, Interface, Offloads, Pause};
 use rtproof_host::{CpuList, Facts, Reading, knobs::device as knobs};
 
 use super::interfaces::{Question, Seen, command, judge as ask, on};
-use super::plain::Plain;
 use crate::checks::Check;
 use crate::checks::draft::Draft;
+use crate::checks::plain::Plain;
 use crate::checks::{machine, text};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
@@ -246,7 +246,8 @@ fn no_transmit_queues(draft: Draft, facts: &Facts) -> Finding {
 pub(super) static NAPI_THREADED: Plain = Plain {
     id: "napi-threaded",
     title: "threads that receive packets (threaded NAPI)",
-    why: "the threads are ordinary ones: packets wait for every real-time task of their CPU, unless \
+    why: "the threads are ordinary ones: packets wait for every real-time task of their CPU, \
+          unless \
           somebody gives them a priority",
     source: "Documentation/networking/napi.rst, Threaded NAPI; Documentation/ABI/testing/\
              sysfs-class-net; net/core/dev.c, napi_kthread_create",

@@ -9,9 +9,9 @@ use rtproof_host::facts::net::{Coalesce, Interface};
 use rtproof_host::{Facts, knobs::device as knobs};
 
 use super::interfaces::{Question, Seen, command, driver, judge as ask, on};
-use super::plain::Plain;
 use crate::checks::Check;
 use crate::checks::draft::Draft;
+use crate::checks::plain::Plain;
 use crate::{Finding, Impact, Intent, When, units};
 
 pub(super) static CHECK: Plain = Plain {

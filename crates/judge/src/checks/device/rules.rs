@@ -48,7 +48,8 @@ pub(super) const RULES: &[Rule] = &[
         knob: &knobs::RPS,
         title: "received packets handed to real-time CPUs (RPS)",
         why: "a CPU in the mask is interrupted to handle packets that came in elsewhere",
-        source: "Documentation/networking/scaling.rst, RPS; OpenShift node tuning operator, RPS mask",
+        source: "Documentation/networking/scaling.rst, RPS; OpenShift node tuning operator, RPS \
+                 mask",
         trade_off: None,
         impact: Impact::Tens,
         want: no_rt_cpu,

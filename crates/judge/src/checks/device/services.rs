@@ -3,8 +3,8 @@
 use rtproof_host::knob::Place;
 use rtproof_host::{Facts, Knob, knobs::device as knobs};
 
-use super::plain::Plain;
 use crate::checks::draft::Draft;
+use crate::checks::plain::Plain;
 use crate::checks::{Check, machine, text};
 use crate::{Finding, Impact, Remedy, When};
 

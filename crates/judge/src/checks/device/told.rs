@@ -2,10 +2,10 @@
 
 use rtproof_host::{Facts, Knob, knobs::device as knobs};
 
-use super::plain::Plain;
 use crate::checks::Check;
 use crate::checks::draft::Draft;
 use crate::checks::machine;
+use crate::checks::plain::Plain;
 use crate::{Finding, Impact, When};
 
 pub(super) static TCP: Plain = Plain {
@@ -29,7 +29,8 @@ pub(super) static IPV6: Plain = Plain {
     title: "whether IPv6 is in use",
     why: "router advertisements and duplicate address detection run timers, also where nobody uses \
           IPv6",
-    source: "Documentation/networking/ip-sysctl.rst, disable_ipv6; Documentation/networking/ipv6.rst",
+    source: "Documentation/networking/ip-sysctl.rst, disable_ipv6; \
+             Documentation/networking/ipv6.rst",
     trade_off: Some("without IPv6 what needs it fails: many daemons listen on [::1]"),
     impact: Impact::Information,
     when: When::Now,

@@ -9,13 +9,10 @@ use rtproof_host::facts::tasks::{Policy, TaskGroup};
 use rtproof_host::facts::units::Unit;
 use rtproof_host::{CpuList, Facts, Reading, knobs::isolation as knobs};
 
-use crate::checks::testing::{cpus, fill_setting, set_cmdline, set_config};
+use crate::checks::testing::{cpus, fill_setting, set_config};
 
 /// Fills it in.
 pub(super) fn fill(facts: &mut Facts) {
-    let line = facts.kernel.cmdline.value().map_or("", |line| &line.text);
-    let line = format!("{line} skew_tick=1");
-    set_cmdline(facts, &line);
     for knob in [&knobs::WORKQUEUE_CPUMASK, &knobs::WRITEBACK_CPUMASK] {
         fill_setting(facts, knob, "3");
     }

@@ -3,7 +3,7 @@
 use rtproof_host::facts::platform::{Platform, boot::NextBoot, log::KernelLog, sysctl::Assigned};
 use rtproof_host::{Facts, Reading};
 
-use crate::checks::testing::{fill_setting, set_config};
+use crate::checks::testing::{CMDLINE, fill_setting, set_config};
 use rtproof_host::knobs::kernel as knobs;
 
 /// Fills it in.
@@ -24,16 +24,15 @@ pub(super) fn fill(facts: &mut Facts) {
         set_config(facts, option, Some("y"));
     }
     fill_setting(facts, &knobs::KFENCE, "0");
-    fill_setting(facts, &knobs::LOCKUP_DETECTOR, "0");
+    fill_setting(facts, &rtproof_host::knobs::time::WATCHDOG, "0");
     fill_setting(facts, &knobs::EFI_PLATFORM, "64");
     facts.platform = platform();
 }
 
 fn platform() -> Platform {
     let log = KernelLog { is_whole: true, ..KernelLog::default() };
-    let parameters =
-        ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3", "rcu_nocbs=2-3", "irqaffinity=0-1"];
-    let parameters = parameters.map(str::to_owned).to_vec();
+    let asked = CMDLINE.split_whitespace().filter(|word| word.contains('='));
+    let parameters = asked.map(str::to_owned).collect();
     let swappiness = Assigned {
         name: "vm.swappiness".into(),
         value: "10".into(),

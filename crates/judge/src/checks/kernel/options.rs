@@ -298,7 +298,7 @@ fn governed(facts: &Facts, intent: &Intent) -> Harmless {
 }
 
 fn no_lockup_detector(facts: &Facts, _: &Intent) -> Harmless {
-    is_zero(facts, "lockup-detector").map(|evidence| (evidence, "they are off"))
+    is_zero(facts, "watchdog").map(|evidence| (evidence, "they are off"))
 }
 
 fn no_hung_task(facts: &Facts, _: &Intent) -> Harmless {

@@ -39,7 +39,8 @@ impl Check for PciRuntimePm {
     }
 
     fn source(&self) -> &'static str {
-        "Documentation/power/pci.rst; drivers/pci/pci.h (PCI_PM_D3HOT_WAIT); Documentation/ABI/testing/sysfs-devices-power \
+        "Documentation/power/pci.rst; drivers/pci/pci.h (PCI_PM_D3HOT_WAIT); \
+         Documentation/ABI/testing/sysfs-devices-power \
          (power/control)"
     }
 

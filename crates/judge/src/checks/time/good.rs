@@ -1,10 +1,6 @@
 //! What the good machine of the tests has, as far as the rows of this section do not say it.
 
-use rtproof_host::{
-    Facts, Reading,
-    facts::kernel::{CommandLine, Parameter},
-    knobs::time as knobs,
-};
+use rtproof_host::{Facts, knobs::time as knobs};
 
 use crate::checks::testing::fill_setting;
 
@@ -22,12 +18,5 @@ pub(super) fn fill(facts: &mut Facts) {
         (&knobs::MCE_CHECK_INTERVAL, "300"),
     ] {
         fill_setting(facts, knob, value);
-    }
-    let path = facts.kernel.cmdline.path.clone();
-    if let Some(line) = facts.kernel.cmdline.value() {
-        let mut parameters = line.parameters.clone();
-        parameters.push(Parameter { key: "tsc".into(), value: Some("reliable".into()) });
-        let text = format!("{} tsc=reliable", line.text);
-        facts.kernel.cmdline = Reading::known(path, CommandLine { text, parameters });
     }
 }
