@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use rtproof_judge::{
-    Profile, checks,
+    Profile, application, checks,
     profile::{Choices, Kind},
 };
 use serde::Deserialize;
@@ -97,10 +97,12 @@ impl Args {
 /// # Errors
 /// There is none; names like it.
 pub fn known(id: &str) -> Result<(), String> {
-    if checks::by_id(id).is_some() {
+    if checks::by_id(id).is_some() || application::by_id(id).is_some() {
         return Ok(());
     }
-    let like: Vec<&str> = checks::all().map(checks::Check::id).filter(|k| is_like(k, id)).collect();
+    let of_application = application::all().map(application::AppCheck::id);
+    let ids = checks::all().map(checks::Check::id).chain(of_application);
+    let like: Vec<&str> = ids.filter(|known| is_like(known, id)).collect();
     Err(match like.as_slice() {
         [] => "no such check; `rtproof check explain` lists them".into(),
         like => format!("no such check; there is {}", like[..like.len().min(5)].join(", ")),

@@ -1,24 +1,101 @@
-//! docs/reference/checks.md: every check, why it matters and where that is known from.
+//! docs/reference/checks.md: every check, why it matters, how it is changed, and where that is known
+//! from.
 
 use std::fmt::Write;
 
-use rtproof_judge::checks::Check;
+use rtproof_host::{Knob, knob::Place};
+use rtproof_judge::{
+    Impact, When, application,
+    checks::{self, Check},
+};
 
 use super::{head, sentence};
 
 const ABOUT: &str = "What `rtproof check` looks at. Each check answers good, bad, doubtful, \
-                     unknown or not applicable; unknown is never good.";
+                     unknown or not applicable; unknown is never good. `rtproof check explain ID` \
+                     says the same, what each profile wants, and what it is on this machine.";
 
 /// The page.
-pub(crate) fn page(checks: &[&dyn Check]) -> String {
+pub(crate) fn page() -> String {
     let mut page = head("Checks", ABOUT);
-    for check in checks {
-        let (title, why) = (sentence(check.title()), sentence(check.why()));
-        let (id, source) = (check.id(), check.source());
-        write!(page, "\n## {id}\n\n{title} {why}\n\nSource: {source}\n")
-            .expect("a string takes everything");
+    for section in checks::sections() {
+        put(&mut page, &format!("\n## {}: {}\n", section.name, section.title));
+        for check in section.all() {
+            of_machine(&mut page, check);
+        }
+    }
+    put(&mut page, "\n## application: one application (`--pid`, `--unit`)\n");
+    for check in application::all() {
+        let texts = Texts {
+            id: check.id(),
+            title: check.title(),
+            why: check.why(),
+            source: check.source(),
+            trade_off: check.trade_off(),
+            impact: check.impact(),
+            when: check.when(),
+        };
+        put(&mut page, &texts.text(""));
     }
     page
+}
+
+fn of_machine(page: &mut String, check: &dyn Check) {
+    let knobs: String = check.knobs().into_iter().map(knob).collect();
+    let texts = Texts {
+        id: check.id(),
+        title: check.title(),
+        why: check.why(),
+        source: check.source(),
+        trade_off: check.trade_off(),
+        impact: check.impact(),
+        when: check.when(),
+    };
+    put(page, &texts.text(&knobs));
+}
+
+/// What every check says of itself.
+struct Texts {
+    id: &'static str,
+    title: &'static str,
+    why: &'static str,
+    source: &'static str,
+    trade_off: Option<&'static str>,
+    impact: Impact,
+    when: When,
+}
+
+impl Texts {
+    fn text(&self, knobs: &str) -> String {
+        let (id, title, why) = (self.id, sentence(self.title), sentence(self.why));
+        let (impact, when) = (self.impact.text(), self.when.title().to_lowercase());
+        let but = self.trade_off.map_or_else(String::new, |text| format!("- But: {text}\n"));
+        let source = self.source;
+        format!(
+            "\n### {id}\n\n{title} {why}\n\n- Costs: {impact}; changes: {when}\n{knobs}{but}- \
+             Source: {source}\n"
+        )
+    }
+}
+
+/// Where a knob is and how it is undone, in a line.
+fn knob(knob: &Knob) -> String {
+    let place = match knob.place {
+        Place::File(path) | Place::Choice(path) => path.replace(" | ", "`, `"),
+        Place::Parameter(name) => format!("{name}="),
+        Place::BuildOption(name) => format!("CONFIG_{name}"),
+        Place::Units(units) => units.join("`, `"),
+        Place::Other(what) => what.to_owned(),
+    };
+    let boot = knob.boot.map_or_else(String::new, |boot| format!(", or boot with `{boot}`"));
+    let undo =
+        if knob.is_counter { String::new() } else { format!("; undo: {}", knob.undo.text()) };
+    let since = knob.since.map_or_else(String::new, |(a, b)| format!("; since Linux {a}.{b}"));
+    format!("- Where: `{place}`{boot}{undo}{since}\n")
+}
+
+fn put(page: &mut String, text: &str) {
+    page.write_str(text).expect("a string takes everything");
 }
 
 #[cfg(test)]
@@ -29,15 +106,13 @@ mod tests {
 
     #[test]
     fn every_check_is_documented_once() {
-        let checks: Vec<_> = rtproof_judge::checks::all().collect();
-        let ids: BTreeSet<_> = checks.iter().map(|check| check.id()).collect();
-        assert_eq!(ids.len(), checks.len());
-        let page = page(&checks);
-        for check in checks {
-            assert!(page.contains(&format!("\n## {}\n", check.id())));
-            for text in [check.title(), check.why(), check.source()] {
-                assert!(!text.trim().is_empty(), "{}", check.id());
-            }
+        let of_application = application::all().map(application::AppCheck::id);
+        let all: Vec<&str> = checks::all().map(Check::id).chain(of_application).collect();
+        let ids: BTreeSet<&str> = all.iter().copied().collect();
+        assert_eq!(ids.len(), all.len());
+        let page = page();
+        for id in all {
+            assert_eq!(page.matches(&format!("\n### {id}\n")).count(), 1, "{id}");
         }
     }
 }

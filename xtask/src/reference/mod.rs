@@ -24,7 +24,7 @@ type Page = fn() -> Result<String>;
 
 /// Every page.
 const PAGES: &[(&str, Page)] = &[
-    ("checks.md", || Ok(checks::page(&rtproof_judge::checks::all().collect::<Vec<_>>()))),
+    ("checks.md", || Ok(checks::page())),
     ("cli.md", || Ok(cli::page(command()))),
     ("exit-codes.md", || Ok(exit_codes::page(rtproof::exit::CODES))),
     ("loads.md", || {

@@ -7,8 +7,9 @@ use std::{
 
 use anyhow::Context;
 use rtproof_host::{
-    Capture,
+    Capture, Root,
     capture::{CAPTURE_BYTES_MAX, Origin},
+    facts::app::Target,
 };
 use rustix::fs::Mode;
 use serde::Serialize;
@@ -31,6 +32,7 @@ file before you give it away, all the same.
 Examples:
   rtproof capture machine.txt
   rtproof check --root machine.txt
+  rtproof capture --unit arm.service arm.txt && rtproof check --root arm.txt --unit arm.service
   ssh plc7 rtproof capture - > plc7.txt")]
 pub struct Args {
     /// File to write; `-` for stdout
@@ -39,6 +41,14 @@ pub struct Args {
     /// Capture a captured machine: a folder with its /proc, /sys ..., or a file
     #[arg(long, value_name = "PATH")]
     pub root: Option<PathBuf>,
+
+    /// Capture what is to be known of one application, too: `check --pid` then works on the file
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Option<u32>,
+
+    /// The same for a systemd unit
+    #[arg(long, value_name = "NAME", conflicts_with = "pid")]
+    pub unit: Option<String>,
 
     /// Replace a file that is there
     #[arg(long)]
@@ -66,10 +76,14 @@ struct Captured<'a> {
     redacted: Option<usize>,
 }
 
+fn take_with(root: &Root, target: &Target) -> anyhow::Result<Capture> {
+    Capture::take_with(root, target).map_err(|error| exit::usage(error.to_string()))
+}
+
 /// Runs the command.
 ///
 /// # Errors
-/// Usage: a root that is no machine, JSON and the capture both on stdout. Else a file that is there
+/// Usage: no such application, a root that is no machine, JSON and the capture both on stdout. Else a file that is there
 /// or cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let to_stdout = args.file == Path::new("-");
@@ -86,7 +100,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         // It holds what only root may read of the machine.
         rustix::process::umask(Mode::RWXG | Mode::RWXO);
     }
-    let mut capture = Capture::take(&root);
+    let mut capture = match (args.pid, &args.unit) {
+        (Some(pid), _) => take_with(&root, &Target::Pid(pid))?,
+        (None, Some(unit)) => take_with(&root, &Target::Unit(unit.clone()))?,
+        (None, None) => Capture::take(&root),
+    };
     let redacted = (!args.raw).then(|| capture.redact());
     let text = capture.to_text();
     anyhow::ensure!(

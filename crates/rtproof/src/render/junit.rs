@@ -32,15 +32,17 @@ const fn is_xml(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
 
-/// Findings by the section of their check; those of none come last.
+/// Findings by the section of their check; those of the application and the trials come last.
 fn by_section(findings: &[Finding]) -> Vec<(&'static str, Vec<&Finding>)> {
     let mut groups: Vec<(&'static str, Vec<&Finding>)> = Vec::new();
     for section in checks::sections() {
         let is_in = |finding: &&Finding| section.all().any(|check| check.id() == finding.check);
         groups.push((section.name, findings.iter().filter(is_in).collect()));
     }
-    let is_known = |finding: &&Finding| checks::by_id(&finding.check).is_none();
-    groups.push(("other", findings.iter().filter(is_known).collect()));
+    for (name, start) in [("application", "app-"), ("proof", "proof-")] {
+        let is_in = |finding: &&Finding| finding.check.starts_with(start);
+        groups.push((name, findings.iter().filter(is_in).collect()));
+    }
     groups.retain(|(_, of)| !of.is_empty());
     groups
 }

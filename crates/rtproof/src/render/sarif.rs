@@ -1,7 +1,7 @@
 //! Findings as SARIF 2.1.0 (OASIS), for code scanning: every check is a rule, every finding that is
 //! not settled a result. What the user left out is suppressed, with the reason.
 
-use rtproof_judge::{Finding, Status, checks, report::Machine};
+use rtproof_judge::{Finding, Status, application, checks, report::Machine};
 use serde_json::{Value, json};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -35,8 +35,9 @@ pub fn log(machine: &Machine, findings: &[Finding]) -> Value {
 }
 
 fn rule(finding: &Finding) -> Value {
-    let title = checks::by_id(&finding.check).map_or("", checks::Check::title);
-    let title = if title.is_empty() { finding.check.as_str() } else { title };
+    let of_machine = checks::by_id(&finding.check).map(checks::Check::title);
+    let of_application = || application::by_id(&finding.check).map(application::AppCheck::title);
+    let title = of_machine.or_else(of_application).unwrap_or(&finding.check);
     json!({
         "id": finding.check,
         "shortDescription": { "text": title },

@@ -157,7 +157,12 @@ pub fn by_id(id: &str) -> Option<&'static AppCheck> {
 /// Answers every question.
 #[must_use]
 pub fn judge_all(facts: &Facts, app: &App, intent: &Intent) -> Vec<Finding> {
-    all().map(|check| check.judge(facts, app, intent)).collect()
+    let judge = |check: &AppCheck| {
+        let mut finding = check.judge(facts, app, intent);
+        finding.skipped = intent.skip.get(&finding.check).cloned();
+        finding
+    };
+    all().map(judge).collect()
 }
 
 /// The machine without the application's own real-time threads, which are no strangers on it: what

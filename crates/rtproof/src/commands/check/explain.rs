@@ -11,6 +11,7 @@ use rtproof_host::{
 };
 use rtproof_judge::{
     Finding, Intent, Profile,
+    application::{self, AppCheck},
     checks::{self, Check},
     profile::Kind,
 };
@@ -122,26 +123,57 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     if args.ids.is_empty() {
         text.print(list)?;
-        let all: Vec<(&str, &str)> =
-            checks::all().map(|check| (check.id(), check.title())).collect();
+        let of_machine = checks::all().map(|check| (check.id(), check.title()));
+        let of_application = application::all().map(|check| (check.id(), check.title()));
+        let all: Vec<(&str, &str)> = of_machine.chain(of_application).collect();
         text.print_json(&all)?;
         return Ok(exit::ACCEPTED);
     }
     let mut chosen = Vec::new();
     for id in &args.ids {
         let why = || exit::usage(format!("{id}: {}", wishes::known(id).err().unwrap_or_default()));
-        chosen.push(checks::by_id(id).ok_or_else(why)?);
+        let of_machine = checks::by_id(id).map(Chosen::Machine);
+        let of_application = || application::by_id(id).map(Chosen::Application);
+        chosen.push(of_machine.or_else(of_application).ok_or_else(why)?);
     }
     let facts = Facts::read(&super::open_root(args.root.as_deref())?);
-    let all: Vec<Explained> = chosen.into_iter().map(|check| explain(check, &facts)).collect();
+    let all: Vec<Explained> = chosen.into_iter().map(|check| check.explain(&facts)).collect();
     text.print(|to| all.iter().try_for_each(|explained| show(to, explained)))?;
     text.print_json(&serde_json::json!({ "schema": SCHEMA, "checks": all }))?;
     Ok(exit::ACCEPTED)
 }
 
+/// A check that was asked for.
+enum Chosen {
+    Machine(&'static dyn Check),
+    Application(&'static AppCheck),
+}
+
+impl Chosen {
+    fn explain(&self, facts: &Facts) -> Explained {
+        match self {
+            Self::Machine(check) => explain(*check, facts),
+            Self::Application(check) => Explained {
+                id: check.id(),
+                title: check.title(),
+                why: check.why(),
+                source: check.source(),
+                trade_off: check.trade_off(),
+                impact: check.impact(),
+                takes_effect: check.when(),
+                knobs: Vec::new(),
+                wanted: Vec::new(),
+                here: None,
+            },
+        }
+    }
+}
+
 /// Every check in a line, by section.
 fn list(to: &mut dyn Write) -> io::Result<()> {
-    let width = checks::all().map(|check| check.id().len()).max().unwrap_or(0);
+    let of_application = application::all().map(AppCheck::id);
+    let ids = checks::all().map(Check::id).chain(of_application);
+    let width = ids.map(str::len).max().unwrap_or(0);
     for section in checks::sections() {
         let (name, title) = (section.name, section.title);
         writeln!(to, "{BOLD}{name}{BOLD:#}  {DIM}{title}{DIM:#}")?;
@@ -149,6 +181,11 @@ fn list(to: &mut dyn Write) -> io::Result<()> {
             let first = format!("  {:<width$}  ", check.id());
             wrapped(to, &first, &" ".repeat(width + 4), check.title())?;
         }
+    }
+    writeln!(to, "{BOLD}application{BOLD:#}  {DIM}of one application: --pid, --unit{DIM:#}")?;
+    for check in application::all() {
+        let first = format!("  {:<width$}  ", check.id());
+        wrapped(to, &first, &" ".repeat(width + 4), check.title())?;
     }
     Ok(())
 }
