@@ -15,10 +15,11 @@ lab: ## Run tier 1 of the lab, real kernels under QEMU; CASE=name runs what has 
 	@scripts/deps.sh $(if $(CASE),lab-all)
 	@$(CARGO) xtask lab run $(CASE)
 
-lab-all: ## Run all tiers of the lab and all mutations
+lab-all: ## Run all tiers of the lab, all mutations and the fuzz targets
 	@scripts/deps.sh lab-all
 	@$(CARGO) test --locked --package rtproof-lab --lib -- --ignored
 	@$(CARGO) xtask lab run --tier 1 --tier 2 --tier 3 --mutations
+	@$(CARGO) xtask fuzz
 
 deps: ## Install what the tests need (apt, as root), or say what is missing
 	@scripts/deps.sh

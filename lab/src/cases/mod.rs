@@ -14,6 +14,7 @@ mod hostile;
 mod kernels;
 mod noise;
 mod power;
+mod proofs;
 mod rogue;
 mod stalls;
 mod topology;
@@ -29,6 +30,7 @@ pub fn all() -> Vec<Case> {
         rogue::cases(),
         topology::cases(),
         power::cases(),
+        proofs::cases(),
         faults::cases(),
         ends::cases(),
         hostile::cases(),

@@ -140,7 +140,11 @@ impl Capture {
         if name.len() > PATH_BYTES_MAX {
             return wrong(number, format!("a path of more than {PATH_BYTES_MAX} bytes"));
         }
-        if (kind == "call") == name.starts_with('/') || (kind != "call" && clean(&name) != name) {
+        // A call has no path: it was answered, or refused.
+        let is_call = !name.starts_with('/');
+        let may_be_call = ["absent", "call", "denied", "failed", "redacted"].contains(&kind);
+        let is_right = if is_call { may_be_call } else { kind != "call" && clean(&name) == name };
+        if !is_right {
             let text = "expected a path from / without `.`, `..` and double or final slashes";
             return wrong(number, format!("{shown}: {text}"));
         }

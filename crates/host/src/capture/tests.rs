@@ -17,6 +17,19 @@ fn root(body: &str) -> Root {
 }
 
 #[test]
+fn a_call_that_was_refused_is_read_again() {
+    for kind in ["absent", "denied\n|EPERM", "failed\n|no answer"] {
+        let text =
+            format!("{FIRST_LINE}\nfrom live, read by root\n== audit status {kind}\n{LAST_LINE}\n");
+        let capture = Capture::parse(text.as_bytes()).unwrap();
+        assert_eq!(capture.to_text(), text);
+        assert!(capture.call("audit status").is_err());
+    }
+    let text = format!("{FIRST_LINE}\nfrom live, read by root\n== audit file\n{LAST_LINE}\n");
+    assert!(Capture::parse(text.as_bytes()).is_err());
+}
+
+#[test]
 fn every_kind_answers_as_the_machine_did() {
     let root = root(
         "# a comment\n\
