@@ -62,7 +62,8 @@ fn a_real_time_server_of_80_cpus() {
     let Some((_at, findings)) = audit("worker1-rt-80cpu.tgz", &[]) else { return };
     // isolcpus=managed_irq,... without `domain`: nothing is isolated from the scheduler.
     let isolcpus = of(&findings, "isolcpus");
-    assert_eq!(isolcpus["status"], "bad", "{isolcpus:#}");
+    // What is isolated in force was not collected.
+    assert_eq!(isolcpus["status"], "doubtful", "{isolcpus:#}");
     says(isolcpus, &["managed_irq", "domain"]);
     // 513 of 554 interrupts in one finding, with the worst offenders by name.
     let irqs = of(&findings, "irq-affinity");
@@ -88,7 +89,7 @@ fn a_stock_server_of_32_cpus() {
     let Some((_at, findings)) = audit("worker2-stock-32cpu.tgz", &["--cpus", "4-31"]) else {
         return;
     };
-    assert_eq!(of(&findings, "preempt-rt")["status"], "bad");
+    assert_ne!(of(&findings, "preempt-rt")["status"], "good");
     assert_ne!(of(&findings, "isolcpus")["status"], "good");
     for id in ["cpuidle-states", "cpufreq-governor", "rt-throttling", "clocksource", "swappiness"] {
         assert_eq!(of(&findings, id)["status"], "unknown", "{:#}", of(&findings, id));

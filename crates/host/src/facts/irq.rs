@@ -3,6 +3,8 @@
 mod interrupts;
 mod irqbalance;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::tasks::Scan;
@@ -16,6 +18,10 @@ pub struct Irqs {
     pub default_affinity: Reading<CpuList>,
     /// Every numbered interrupt that has an action, ascending.
     pub irqs: Reading<Vec<Irq>>,
+    /// Effective affinity of the lines that have a folder in /proc/irq and no handler, by number: no
+    /// interrupt comes there until a driver asks for one.
+    #[serde(default = "Reading::<BTreeMap<u32, CpuList>>::not_recorded")]
+    pub unhandled: Reading<BTreeMap<u32, CpuList>>,
     /// irqbalance.
     pub irqbalance: Reading<Irqbalance>,
 }
@@ -58,12 +64,23 @@ impl Irqs {
     #[must_use]
     pub fn read(root: &Root, scan: &Scan, interrupts: &Reading<String>) -> Self {
         let default = root.trimmed("/proc/irq/default_smp_affinity");
+        let irqs = interrupts::read(root, interrupts);
+        let handled: BTreeSet<u32> =
+            irqs.value().into_iter().flatten().map(|irq| irq.number).collect();
+        let unhandled = |number: u32| {
+            let path = format!("/proc/irq/{number}/effective_affinity_list");
+            Some((number, root.cpu_list(&path).value()?.clone()))
+        };
         Self {
             default_affinity: default.and_then(|path, mask| match CpuList::parse_mask(&mask) {
                 Ok(cpus) => Reading::known(path, cpus),
                 Err(_) => Reading::malformed(path, &mask, "a mask of CPUs in hexadecimal"),
             }),
-            irqs: interrupts::read(root, interrupts),
+            unhandled: root.list_numbered("/proc/irq", "").map(|numbers| {
+                let numbers = numbers.into_iter().filter(|number| !handled.contains(number));
+                numbers.filter_map(unhandled).collect()
+            }),
+            irqs,
             irqbalance: irqbalance::read(root, scan),
         }
     }

@@ -148,9 +148,15 @@ fn judge_on(
     if not_moved > 0 {
         summary.push_str(&format!("; {not_moved} of them asked elsewhere and not moved"));
     }
+    let unhandled = unhandled(facts, intent);
     if silent > 0 {
-        let all = on.len() + silent;
-        summary.push_str(&format!("; {silent} more that never fired, {all} in all"));
+        summary.push_str(&format!("; {silent} more that never fired"));
+    }
+    if unhandled > 0 {
+        summary.push_str(&format!("; {unhandled} more without a handler"));
+    }
+    if silent + unhandled > 0 {
+        summary.push_str(&format!(", {} in all", on.len() + silent + unhandled));
     }
     let path = &facts.irqs.irqs.path;
     let most = by_count.iter().zip(&names).take(COUNTS_SHOWN_MAX).map(|(irq, name)| {
@@ -158,6 +164,13 @@ fn judge_on(
     });
     let most: Vec<crate::Evidence> = most.collect();
     draft.saw(most).saw(effective(on)).remedies(remedies(facts, intent, on)).bad(summary)
+}
+
+/// Lines without a handler that would go to the real-time CPUs.
+fn unhandled(facts: &Facts, intent: &Intent) -> usize {
+    let touches = |cpus: &&CpuList| !cpus.intersection(&intent.rt_cpus).is_empty();
+    let lines = facts.irqs.unhandled.value();
+    lines.map_or(0, |lines| lines.values().filter(touches).count())
 }
 
 fn judge_off(draft: Draft, facts: &Facts, intent: &Intent, views: &Views<'_>) -> Finding {

@@ -27,6 +27,8 @@ const ADD_UP: &[&str] = &[
 ];
 /// Parameters with a list of CPUs.
 const LISTS: &[&str] = &["irqaffinity", "isolcpus", "kthread_cpus", "nohz_full", "rcu_nocbs"];
+/// What is said where there is none.
+const NONE: &str = "each parameter about latency is given once";
 /// Most repetitions in a summary.
 const NAMED_MAX: usize = 3;
 
@@ -63,18 +65,21 @@ impl Check for CmdlineDuplicates {
         let mut given: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for parameter in &line.parameters {
             let key = parameter.key.replace('-', "_");
-            if PARAMETERS.contains(&key.as_str()) && !ADD_UP.contains(&key.as_str()) {
+            if PARAMETERS.contains(&key.as_str()) {
                 let value = parameter.value.as_ref();
                 let word = value.map_or(key.clone(), |value| format!("{key}={value}"));
                 given.entry(key).or_default().push(word);
             }
         }
-        given.retain(|_, words| words.len() > 1);
         let is_same = |words: &Vec<String>| words.iter().all(|word| *word == words[0]);
+        // Where values add up, only the same word twice is a repetition.
+        given.retain(|key, words| {
+            words.len() > 1 && (is_same(words) || !ADD_UP.contains(&key.as_str()))
+        });
         let differ: Vec<(&String, &Vec<String>)> =
             given.iter().filter(|(_, words)| !is_same(words)).collect();
         let same: Vec<&String> =
-            given.iter().filter(|(_, words)| is_same(words)).map(|(key, _)| key).collect();
+            given.values().filter(|words| is_same(words)).map(|words| &words[0]).collect();
         let shown = |words: &Vec<String>| words.join(" ");
         let repeated: Vec<String> = given.values().map(shown).collect();
         let value = match repeated.is_empty() {
@@ -84,7 +89,7 @@ impl Check for CmdlineDuplicates {
         let draft = draft.saw([Evidence { path: cmdline.path.clone(), value }]);
         if differ.is_empty() {
             return draft.good(match same.is_empty() {
-                true => "each parameter about latency is given once".to_owned(),
+                true => NONE.to_owned(),
                 false => {
                     format!("repeated with the same value: {}", text::first_few(&same, NAMED_MAX))
                 }
@@ -119,13 +124,15 @@ mod tests {
         assert_eq!(with("quiet isolcpus=2-3 console=tty0 console=ttyS0").status, Good);
         let finding = with("nohz_full=2-3 nohz-full=2-3");
         assert_eq!(finding.status, Good);
-        assert_eq!(finding.summary, "repeated with the same value: nohz_full");
+        assert_eq!(finding.summary, "repeated with the same value: nohz_full=2-3");
         let finding = with("irqaffinity=0-15 quiet irqaffinity=0-3");
         assert_eq!(finding.status, Bad);
         assert_eq!(finding.summary, "different values: irqaffinity=0-15 irqaffinity=0-3");
         assert_eq!(with("mitigations=off mitigations=auto").status, Doubtful);
-        // These add up.
-        assert_eq!(with("tsc=reliable tsc=nowatchdog").status, Good);
+        // These add up, but not with themselves.
+        assert_eq!(with("tsc=reliable tsc=nowatchdog").summary, NONE);
+        let finding = with("tsc=reliable tsc=reliable");
+        assert_eq!(finding.summary, "repeated with the same value: tsc=reliable");
     }
 
     #[test]
