@@ -64,9 +64,14 @@ impl Check for SmtSiblingIsolation {
                 split.iter().map(|(own, others)| format!("{own} with {others}")).collect();
             let cores = text::first_few(&cores, 4);
             let draft = draft.remedies(remedies(facts, &others));
-            return match facts.cpus.isolated.why_unknown() {
-                None => draft.bad(format!("cores split between real-time and other CPUs: {cores}")),
-                Some(_) => draft.blind(&facts.cpus.isolated),
+            let split = format!("cores split between real-time and other CPUs: {cores}");
+            let isolated = &facts.cpus.isolated;
+            return match isolated.why_unknown() {
+                None => draft.bad(split),
+                // The other threads may be isolated, and idle.
+                Some(why) => draft
+                    .read(isolated, CpuList::to_string)
+                    .doubtful(format!("{split}; what is isolated is unknown: {why}")),
             };
         }
         if let Some(blind) = cpus.iter().find(|cpu| cpu.siblings.value().is_none()) {
@@ -99,7 +104,7 @@ impl Check for SmtSiblingIsolation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status::{Bad, Good, Unknown};
+    use crate::Status::{Bad, Doubtful, Good, Unknown};
     use crate::checks::testing::{cpus, good, intent, set_guest};
     use rtproof_host::Reading;
 
@@ -133,7 +138,7 @@ mod tests {
         facts.cpus.isolated = Reading::known(facts.cpus.isolated.path.clone(), cpus(&[2]));
         assert_eq!(SmtSiblingIsolation.judge(&facts, &alone).status, Bad);
         facts.cpus.isolated = Reading::denied(facts.cpus.isolated.path.clone(), "EACCES");
-        assert_eq!(SmtSiblingIsolation.judge(&facts, &alone).status, Unknown);
+        assert_eq!(SmtSiblingIsolation.judge(&facts, &alone).status, Doubtful);
     }
 
     #[test]

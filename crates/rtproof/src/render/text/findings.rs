@@ -11,6 +11,8 @@ use crate::render::IntentShown;
 
 /// Most bad findings in the head of a run: the audit has the rest.
 const HEAD_MAX: usize = 8;
+/// Most lines of evidence for one finding.
+const EVIDENCE_MAX: usize = 12;
 /// Longest name that makes the others' column wider.
 const NAME_MAX: usize = 24;
 
@@ -151,8 +153,12 @@ fn one(to: &mut dyn Write, finding: &Finding, width: usize, detail: Detail) -> i
         if let Some(cpus) = &finding.cpus {
             more("on ", &units::cpus(cpus))?;
         }
-        for seen in &finding.evidence {
+        for seen in finding.evidence.iter().take(EVIDENCE_MAX) {
             more("saw", &format!("{}: {}", seen.path, seen.value))?;
+        }
+        if finding.evidence.len() > EVIDENCE_MAX {
+            let rest = finding.evidence.len() - EVIDENCE_MAX;
+            more("saw", &format!("{rest} more lines: --json has all"))?;
         }
         more("why", &finding.why)?;
         if let Some(trade_off) = &finding.trade_off {
