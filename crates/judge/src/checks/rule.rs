@@ -367,7 +367,7 @@ fn judge_values(
         return draft.blind(&reading);
     }
     if !missing.is_empty() {
-        return draft.unknown(machine::why_missing(facts, missing));
+        return draft.gone(facts, missing);
     }
     draft.good(summary(values))
 }
@@ -400,7 +400,15 @@ fn summary(values: &[&Value]) -> String {
             of => format!("{}: {}", names(of), shown(text)),
         })
         .collect();
-    text::first_few(&groups, NAMED_MAX)
+    // A table of many files is no summary: the evidence has them all.
+    match values.first() {
+        Some(first) if groups.len() > NAMED_MAX => {
+            let value = first.reading.value().map_or("", String::as_str);
+            let more = text::count(values.len() - 1, "other file");
+            format!("{}: {}, and other values in {more}", first.reading.path, shown(value))
+        }
+        _ => text::first_few(&groups, NAMED_MAX),
+    }
 }
 
 /// Names, numbers as the ranges of CPUs that they are.

@@ -28,7 +28,8 @@ impl Check for KvmGuest {
 
     fn source(&self) -> &'static str {
         "Documentation/virt/guest-halt-polling.rst; Documentation/core-api/real-time/hardware.rst \
-         (Virtualization)"
+         (Virtualization); drivers/cpuidle/cpuidle-haltpoll.c (refuses without KVM or beside another \
+         driver; needs force where the host sets no KVM_HINTS_REALTIME)"
     }
 
     fn trade_off(&self) -> Option<&'static str> {
@@ -77,8 +78,12 @@ impl Check for KvmGuest {
             };
         }
         let draft = draft.remedies([
-            Remedy::Command { command: "modprobe cpuidle-haltpoll".into() },
             Remedy::Boot { parameter: "idle=poll".into() },
+            Remedy::Manual {
+                text: "with KVM, and without another idle driver: modprobe cpuidle-haltpoll \
+                       force=1"
+                    .into(),
+            },
         ]);
         match driver.value() {
             Some(driver) => draft.doubtful(format!("{name}: halts when idle (driver {driver})")),
