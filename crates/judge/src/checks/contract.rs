@@ -269,3 +269,23 @@ fn odd_intents_are_answered() {
         }
     }
 }
+
+#[test]
+fn whose_online_cpus_are_not_known_still_says_what_it_rests_on() {
+    let path = good().cpus.online.path;
+    let place = [("/cpus/online".to_owned(), path)];
+    for machine in machines() {
+        for which in 0..3 {
+            let mut facts = blanked(&machine, &place, which);
+            for rt_cpus in [cpus(&[2, 3]), cpus(&[3, 7]), cpus(&[])] {
+                let intent = Intent { rt_cpus, ..intent() };
+                for _ in 0..2 {
+                    for finding in judge_all(&facts, &intent) {
+                        assert!(!finding.evidence.is_empty(), "{finding:#?}");
+                    }
+                    facts.cpus.cpus.clear();
+                }
+            }
+        }
+    }
+}

@@ -5,7 +5,7 @@
 
 use rtproof_host::{CpuList, Facts, Reading};
 
-use super::Check;
+use super::{Check, machine};
 use crate::{Evidence, Finding, Remedy, Status};
 
 /// A finding without its status and summary.
@@ -92,12 +92,24 @@ impl Draft {
     /// Cannot be told, because nobody said which CPUs are meant, or which there are.
     pub(super) fn no_rt_cpus(self, facts: &Facts) -> Finding {
         let online = &facts.cpus.online;
+        let draft = self.online(facts);
         match online.why_unknown() {
-            None => self.unknown("no real-time CPUs are named"),
-            Some(why) => self
-                .read(online, CpuList::to_string)
+            None => draft.unknown("no real-time CPUs are named"),
+            Some(why) => draft
                 .unknown(format!("{}: {why}; name the real-time CPUs with --cpus", online.path)),
         }
+    }
+
+    /// Cannot be told, because these CPUs have no facts.
+    pub(super) fn gone(self, facts: &Facts, missing: &CpuList) -> Finding {
+        self.online(facts).unknown(machine::why_missing(facts, missing))
+    }
+
+    /// Adds the CPUs that are online, once.
+    fn online(self, facts: &Facts) -> Self {
+        let online = &facts.cpus.online;
+        let is_cited = self.0.evidence.iter().any(|evidence| evidence.path == online.path);
+        if is_cited { self } else { self.read(online, CpuList::to_string) }
     }
 
     /// Cannot be told, because /sys says nothing of any CPU.

@@ -6,7 +6,7 @@
 //! subsystem's `rules.rs`. `contract.rs` and `rule/tests.rs` then hold both to what every check
 //! promises: it is never good without what it read, and says what that was.
 
-use rtproof_host::{CpuList, Facts, Knob};
+use rtproof_host::{Facts, Knob};
 
 use crate::{Finding, Impact, Intent, When};
 use draft::Draft;
@@ -148,10 +148,7 @@ fn judge_online(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
     if found.cpus.is_none() {
         return found;
     }
-    Draft::of(check, found.wanted)
-        .cpus(&offline)
-        .read(&facts.cpus.online, CpuList::to_string)
-        .unknown(machine::why_missing(facts, &offline))
+    Draft::of(check, found.wanted).cpus(&offline).gone(facts, &offline)
 }
 
 #[cfg(test)]

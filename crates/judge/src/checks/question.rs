@@ -102,8 +102,7 @@ impl Check for Question {
         }
         let missing = machine::rt_cpus(facts, intent).1;
         if !missing.is_empty() {
-            let why = machine::why_missing(facts, &missing);
-            return draft.read(&facts.cpus.online, CpuList::to_string).unknown(why);
+            return draft.gone(facts, &missing);
         }
         if self.needs == Needs::OtherCpus && machine::is_all_rt(facts, intent) {
             return draft

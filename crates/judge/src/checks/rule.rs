@@ -15,6 +15,8 @@ use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When};
 
 /// Most values named in a summary.
 const NAMED_MAX: usize = 4;
+/// Most files whose different values a summary lists.
+const FILES_MAX: usize = 8;
 
 /// One row.
 #[derive(Clone, Copy)]
@@ -367,7 +369,7 @@ fn judge_values(
         return draft.blind(&reading);
     }
     if !missing.is_empty() {
-        return draft.unknown(machine::why_missing(facts, missing));
+        return draft.gone(facts, missing);
     }
     draft.good(summary(values))
 }
@@ -400,7 +402,15 @@ fn summary(values: &[&Value]) -> String {
             of => format!("{}: {}", names(of), shown(text)),
         })
         .collect();
-    text::first_few(&groups, NAMED_MAX)
+    // A table of many files is no summary: the evidence has them all.
+    match values.first() {
+        Some(first) if groups.len() > 2 && values.len() > FILES_MAX => {
+            let value = first.reading.value().map_or("", String::as_str);
+            let more = text::count(values.len() - 1, "other file");
+            format!("{}: {}, and {more}", first.reading.path, shown(value))
+        }
+        _ => text::first_few(&groups, NAMED_MAX),
+    }
 }
 
 /// Names, numbers as the ranges of CPUs that they are.

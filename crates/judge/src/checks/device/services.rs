@@ -45,7 +45,7 @@ pub(super) static MONITORS: Plain = Plain {
 pub(super) static DESKTOP: Plain = Plain {
     id: "bluetooth-etc",
     title: "services of a desktop: bluetooth, printing, modems, smart cards, discovery",
-    why: "they wake up by themselves and poll their devices, USB ones above all",
+    why: "they wake up by themselves, and some poll their devices, USB ones above all",
     source: "Documentation/admin-guide/kernel-per-CPU-kthreads.rst (timers and soft interrupts of \
              what runs beside); systemd.unit(5)",
     trade_off: None,

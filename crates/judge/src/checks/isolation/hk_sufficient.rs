@@ -36,10 +36,12 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.not_applicable("the machine has one CPU");
     }
     let fewer = Remedy::Manual { text: "choose fewer real-time CPUs".into() };
+    // `isolation` says so where that is: once is enough.
     if free.is_empty() {
-        return draft
-            .remedies([fewer])
-            .doubtful(format!("every one of {} is a real-time CPU", text::cpus(cpus)));
+        return draft.not_applicable(format!(
+            "every one of {} is a real-time CPU: see isolation",
+            text::cpus(cpus)
+        ));
     }
     let isolated = facts.cpus.isolated.value().unwrap_or(&none);
     let tickless = facts.cpus.nohz_full.value().unwrap_or(&none);
@@ -86,7 +88,7 @@ mod tests {
         let mut facts = good();
         assert_eq!(HK_SUFFICIENT.judge(&facts, &intent()).status, Good);
         let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() };
-        assert_eq!(HK_SUFFICIENT.judge(&facts, &all).status, Doubtful);
+        assert_eq!(HK_SUFFICIENT.judge(&facts, &all).status, NotApplicable);
         let nodes = vec![Node { id: 0, cpus: cpus(&[0, 1]) }, Node { id: 1, cpus: cpus(&[2, 3]) }];
         facts.cpus.nodes = Reading::known("/sys/devices/system/node", nodes);
         let finding = HK_SUFFICIENT.judge(&facts, &intent());

@@ -52,7 +52,7 @@ impl Check for IrqAffinity {
             return draft.unknown("no interrupt is listed: /proc/interrupts may be hidden");
         }
         if is_all_rt(facts, intent) {
-            return draft.doubtful(format!(
+            return draft.read(&facts.cpus.online, CpuList::to_string).not_applicable(format!(
                 "every CPU is a real-time CPU: {} have nowhere else to go",
                 text::count(irqs.len(), "interrupt")
             ));
@@ -240,7 +240,7 @@ fn irqaffinity(facts: &Facts, intent: &Intent) -> Option<Remedy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::Status::{self, Bad, Doubtful, Good, Unknown};
     use crate::checks::testing::{cpus, good, intent, irq};
     use rtproof_host::Reading;
 
@@ -305,7 +305,7 @@ mod tests {
     fn with_every_cpu_real_time_there_is_nowhere_to_go() {
         let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() };
         let finding = IrqAffinity.judge(&good(), &all);
-        assert_eq!(finding.status, Doubtful);
+        assert_eq!(finding.status, Status::NotApplicable);
         assert!(finding.summary.contains("nowhere else to go"));
     }
 

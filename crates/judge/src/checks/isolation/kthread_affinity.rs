@@ -6,6 +6,7 @@ use super::common;
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
+use crate::profile::Choice;
 use crate::{Evidence, Finding, Intent, Remedy};
 
 pub(super) static KTHREAD_AFFINITY: Question = Question {
@@ -59,8 +60,10 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let command =
         format!("for t in $(pgrep -P 2); do taskset -cp {} $t; done", intent.housekeeping);
-    let nohz =
-        (!isolated).then(|| Remedy::Boot { parameter: format!("nohz_full={}", intent.rt_cpus) });
+    // Tickless CPUs are freed of them at boot: where the profile wants that, as `nohz-full` does.
+    let is_wish = intent.profile.choices.nohz_full == Choice::On;
+    let nohz = (is_wish && !isolated)
+        .then(|| Remedy::Boot { parameter: format!("nohz_full={}", intent.rt_cpus) });
     let so = if isolated { "may run on the isolated" } else { "may run on" };
     let summary = format!(
         "{} {so} {rt}: {}",
@@ -85,6 +88,8 @@ mod tests {
     use crate::checks::Check;
     use crate::checks::isolation::good::{add_task, without_tasks};
     use crate::checks::testing::{good, intent, set_cmdline};
+    use crate::{Profile, profile::Kind};
+    use rtproof_host::Reading;
 
     #[test]
     fn free_threads_count_and_bound_ones_do_not() {
@@ -104,6 +109,19 @@ mod tests {
         add_task(&mut facts, "napi/ethN-N", true, Some(&[2]), 1);
         let finding = KTHREAD_AFFINITY.judge(&facts, &intent());
         assert_eq!(finding.summary, "pinned to real-time CPUs: napi/ethN-N");
+    }
+
+    #[test]
+    fn a_tickless_boot_is_offered_where_the_profile_wants_it() {
+        let mut facts = good();
+        add_task(&mut facts, "kswapdN", true, Some(&[0, 1, 2, 3]), 2);
+        facts.cpus.isolated = Reading::known(facts.cpus.isolated.path.clone(), CpuList::default());
+        let boot = Remedy::Boot { parameter: "nohz_full=2-3".into() };
+        for (kind, is_offered) in [(Kind::Audio, false), (Kind::BusyPoll, true)] {
+            let intent = Intent { profile: Profile::of(kind), ..intent() };
+            let finding = KTHREAD_AFFINITY.judge(&facts, &intent);
+            assert_eq!(finding.remedies.contains(&boot), is_offered, "{finding:?}");
+        }
     }
 
     #[test]

@@ -37,11 +37,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let Some(tickless) = reading.value() else {
         if reading.is_absent() && built_with(facts, "NO_HZ_FULL") == Some(false) {
             let draft = draft.saw([option(facts, "NO_HZ_FULL")]);
-            let why = "this kernel is built without CONFIG_NO_HZ_FULL";
-            return match intent.profile.choices.nohz_full {
-                Choice::On => draft.doubtful(format!("{why}, which the profile wants")),
-                _ => draft.not_applicable(why),
-            };
+            // Where the profile wants it, `config-nohz` says so: once is enough.
+            return draft.not_applicable("this kernel is built without CONFIG_NO_HZ_FULL");
         }
         return draft.blind(reading);
     };
@@ -99,6 +96,9 @@ mod tests {
         facts.cpus.nohz_full = Reading::absent("/sys/devices/system/cpu/nohz_full");
         assert_eq!(NOHZ_FULL.judge(&facts, &intent()).status, Unknown);
         set_config(&mut facts, "NO_HZ_FULL", None);
-        assert_eq!(NOHZ_FULL.judge(&facts, &intent()).status, NotApplicable);
+        for kind in [Kind::Periodic, Kind::BusyPoll] {
+            let intent = Intent { profile: Profile::of(kind), ..intent() };
+            assert_eq!(NOHZ_FULL.judge(&facts, &intent).status, NotApplicable);
+        }
     }
 }

@@ -3,6 +3,7 @@
 use rtproof_host::{CpuList, Facts, facts::cpu::Node};
 
 use crate::checks::draft::Draft;
+use crate::checks::machine::{built_with, option};
 use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
@@ -30,6 +31,11 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         let show = |node: &Node| format!("node {}: {}", node.id, text::or_empty(&node.cpus));
         nodes.iter().map(show).collect::<Vec<_>>().join("; ")
     });
+    if nodes.is_absent() && built_with(facts, "NUMA") == Some(false) {
+        return draft
+            .saw([option(facts, "NUMA")])
+            .not_applicable("this kernel is built without CONFIG_NUMA");
+    }
     let Some(found) = nodes.value() else {
         return draft.blind(nodes);
     };
@@ -43,12 +49,16 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         .filter(|(_, cpus)| !cpus.is_empty())
         .map(|(node, cpus)| format!("{} on node {}", short(&cpus), node.id))
         .collect();
+    let covered = with_cpus.iter().fold(CpuList::default(), |all, node| all.union(&node.cpus));
+    let homeless = intent.rt_cpus.difference(&covered);
+    if parts.len() < 2 && !homeless.is_empty() {
+        return draft.unknown(format!("no node has the real-time {}", text::cpus(&homeless)));
+    }
     match parts.as_slice() {
-        [] => draft.unknown("no node has a real-time CPU"),
         [one] if with_cpus.len() == 1 => draft.good(format!("{one}, the only one")),
         [one] => draft.good(one.clone()),
         parts => {
-            let text = "give each application CPUs, memory (numactl --membind, or \
+            let text = "take real-time CPUs of one node, or give each application CPUs, memory (numactl --membind, or \
                         AllowedMemoryNodes=) and devices of one node"
                 .into();
             draft
@@ -67,9 +77,9 @@ fn short(cpus: &CpuList) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status::{self, Doubtful, Good, Unknown};
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
     use crate::checks::Check;
-    use crate::checks::testing::{cpus, good, intent};
+    use crate::checks::testing::{cpus, good, intent, set_config};
     use rtproof_host::Reading;
 
     fn with(nodes: &[&[u32]]) -> Status {
@@ -85,8 +95,12 @@ mod tests {
         assert_eq!(with(&[&[0, 1], &[2, 3], &[]]), Good);
         assert_eq!(with(&[&[0, 2], &[1, 3]]), Doubtful);
         assert_eq!(with(&[&[0, 1]]), Unknown);
+        assert_eq!(with(&[&[0, 1, 2]]), Unknown, "where is CPU 3?");
         let mut facts = good();
         facts.cpus.nodes = Reading::absent("/sys/devices/system/node");
+        set_config(&mut facts, "NUMA", Some("y"));
         assert_eq!(NUMA_PLACEMENT.judge(&facts, &intent()).status, Unknown);
+        set_config(&mut facts, "NUMA", None);
+        assert_eq!(NUMA_PLACEMENT.judge(&facts, &intent()).status, NotApplicable);
     }
 }

@@ -84,7 +84,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             .good("every CPU offloaded by the kernel's build");
     }
     let open = text::cpus(&open.difference(tickless));
-    draft.remedies([remedy]).doubtful(format!("{open} keeps its RCU callbacks ({shown})"))
+    draft.remedies([remedy]).doubtful(format!("RCU callbacks stay on {open} ({shown})"))
 }
 
 /// Asked for: are there the threads? Without them it is not in force.

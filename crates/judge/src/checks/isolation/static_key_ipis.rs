@@ -40,8 +40,14 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         }
         None => format!("no {ENTSK_UNIT}"),
     });
-    let draft =
-        draft.remedies([Remedy::Unit { unit: ENTSK_UNIT.into(), action: "enable --now".into() }]);
+    let draft = draft.remedies([match found.contains_key(ENTSK_UNIT) {
+        true => Remedy::Unit { unit: ENTSK_UNIT.into(), action: "enable --now".into() },
+        false => Remedy::Manual {
+            text: "run tuned's profile realtime, or install realtime-setup (RHEL) and enable \
+                   realtime-entsk.service"
+                .into(),
+        },
+    }]);
     match found.get(ENTSK_UNIT).map(|unit| (unit.running, &unit.file)) {
         Some((Some(true), _)) => draft.good(format!("{ENTSK_UNIT} runs")),
         Some((None, file)) => draft
@@ -78,7 +84,11 @@ mod tests {
                 (ENTSK_UNIT.into(), Unit { file, enabled: true, masked: false, running })
             }));
             facts.units = Reading::known(facts.units.path.clone(), units);
-            STATIC_KEY_IPIS.judge(&facts, &intent()).status
+            let finding = STATIC_KEY_IPIS.judge(&facts, &intent());
+            // What is not installed cannot be enabled.
+            let enables = finding.remedies.iter().any(|it| matches!(it, Remedy::Unit { .. }));
+            assert!(running.is_some() || !enables);
+            finding.status
         };
         assert_eq!(with(Some(Some(true))), Good);
         assert_eq!(with(Some(Some(false))), Doubtful);

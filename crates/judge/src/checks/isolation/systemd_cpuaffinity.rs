@@ -9,7 +9,7 @@ use super::common;
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
-use crate::{Evidence, Finding, Intent, Remedy};
+use crate::{Evidence, Finding, Intent, Remedy, When};
 
 pub(super) static SYSTEMD_CPUAFFINITY: Question = Question {
     id: "systemd-cpuaffinity",
@@ -21,6 +21,7 @@ pub(super) static SYSTEMD_CPUAFFINITY: Question = Question {
         "the application inherits it, too: it has to ask for its CPUs, by CPUAffinity= of its unit \
          or taskset",
     ),
+    when: When::Boot,
     wanted: |intent| format!("none of {}", text::cpus(&intent.rt_cpus)),
     judge,
     ..BLANK
@@ -40,7 +41,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return match (asked, on) {
             (Some((evidence, written, _)), Some(on)) if !on.is_empty() => draft
                 .saw([evidence])
-                .remedies(remedies(intent, true))
+                .remedies(remedies(facts, intent, true))
                 .bad(format!("{written} lets every service use the real-time {}", text::cpus(&on))),
             _ => draft.blind(init),
         };
@@ -50,7 +51,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.good(format!("process 1 and what it starts: {}", text::cpus(cpus)));
     }
     let is_systemd = found.init.value().is_some_and(|name| name == "systemd");
-    let draft = draft.remedies(remedies(intent, is_systemd));
+    let draft = draft.remedies(remedies(facts, intent, is_systemd));
     if let Some((evidence, written, wanted)) = asked {
         let draft = draft.saw([evidence]);
         if wanted.intersection(&intent.rt_cpus).is_empty() {
@@ -82,19 +83,23 @@ fn asked(facts: &Facts) -> Option<(Evidence, String, CpuList)> {
     Some((evidence, format!("CPUAffinity={cpus} ({})", set.file), cpus))
 }
 
-fn remedies(intent: &Intent, is_systemd: bool) -> Vec<Remedy> {
+fn remedies(facts: &Facts, intent: &Intent, is_systemd: bool) -> Vec<Remedy> {
     let hk = &intent.housekeeping;
     if !is_systemd {
         let text = format!("let process 1 run on {} only", text::cpus(hk));
         return vec![Remedy::Manual { text }];
     }
-    vec![
-        Remedy::File {
-            path: "/etc/systemd/system.conf.d/90-realtime.conf".into(),
-            line: format!("[Manager] CPUAffinity={hk}"),
-        },
-        Remedy::Boot { parameter: format!("systemd.cpu_affinity={hk}") },
-    ]
+    let boot = Remedy::Boot { parameter: format!("systemd.cpu_affinity={hk}") };
+    let cmdline = facts.kernel.cmdline.value();
+    // The parameter overrides the files: where it is given, only it can be changed.
+    if cmdline.is_some_and(|line| line.last("systemd.cpu_affinity").is_some()) {
+        return vec![boot];
+    }
+    let file = Remedy::File {
+        path: "/etc/systemd/system.conf.d/90-realtime.conf".into(),
+        line: format!("[Manager] CPUAffinity={hk}"),
+    };
+    vec![file, boot]
 }
 
 #[cfg(test)]
@@ -143,5 +148,14 @@ mod tests {
         assert_eq!(SYSTEMD_CPUAFFINITY.judge(&facts, &intent()).status, Unknown);
         set_cmdline(&mut facts, "systemd.cpu_affinity=0-2");
         assert_eq!(SYSTEMD_CPUAFFINITY.judge(&facts, &intent()).status, Bad);
+    }
+
+    #[test]
+    fn a_file_cannot_mend_what_the_command_line_overrides() {
+        let boot = Remedy::Boot { parameter: "systemd.cpu_affinity=0-1".into() };
+        let mut facts = good();
+        facts.isolation.init_cpus = Reading::denied("/proc/1/status", "hidden");
+        set_cmdline(&mut facts, "systemd.cpu_affinity=0-2");
+        assert_eq!(SYSTEMD_CPUAFFINITY.judge(&facts, &intent()).remedies, [boot]);
     }
 }

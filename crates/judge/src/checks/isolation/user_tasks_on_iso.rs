@@ -66,8 +66,19 @@ fn remedies(on: &[&TaskGroup], intent: &Intent) -> Vec<Remedy> {
             remedies.push(remedy);
         }
     }
-    let tid = on.iter().find(|group| group.unit.is_none()).map(|group| group.tid);
-    remedies.extend(tid.map(|tid| Remedy::Command { command: format!("taskset -acp {hk} {tid}") }));
+    let loose: Vec<&&TaskGroup> = on.iter().filter(|group| group.unit.is_none()).collect();
+    match loose.as_slice() {
+        [] => {}
+        [TaskGroup { tid, .. }] if common::number(on) == 1 => {
+            remedies.push(Remedy::Command { command: format!("taskset -acp {hk} {tid}") });
+        }
+        _ => remedies.push(Remedy::Manual {
+            text: format!(
+                "move each process with taskset -acp {hk} PID; what starts later inherits the \
+                 CPUs of process 1 (systemd-cpuaffinity)"
+            ),
+        }),
+    }
     if remedies.is_empty() {
         let text = format!("start it with taskset -c {hk}");
         remedies.push(Remedy::Manual { text });

@@ -3,7 +3,7 @@
 use rtproof_host::Facts;
 
 use crate::checks::build_option::{BuildOption, Harmless, Wish};
-use crate::checks::{machine, text};
+use crate::checks::machine;
 use crate::profile::Choice;
 use crate::{Evidence, Impact, Intent, Remedy, Status};
 
@@ -116,11 +116,11 @@ pub(super) static RCU_BOOST: BuildOption = BuildOption {
     title: "RCU readers boosted when they hold up a grace period (CONFIG_RCU_BOOST)",
     why: "an ordinary task that is preempted within an RCU reader by real-time tasks holds up \
           grace periods: who waits for one waits on, and memory runs out",
-    source: "kernel/rcu/Kconfig (RCU_BOOST: default on PREEMPT_RT)",
+    source: "kernel/rcu/Kconfig (RCU_BOOST: default on PREEMPT_RT; without it other kernels are as meant)",
     impact: Impact::Information,
     options: &["RCU_BOOST"],
     want: |_| Wish::All,
-    part_of: Some("PREEMPT_RCU"),
+    part_of: Some("PREEMPT_RT"),
     ..ROW
 };
 
@@ -137,19 +137,15 @@ pub(super) static CPU_FREQ: BuildOption = BuildOption {
 pub(super) static CPUFREQ_DEFAULT: BuildOption = BuildOption {
     id: "config-cpufreq-default",
     title: "governor at boot (CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE)",
-    why: "until something sets the performance governor the frequency follows the load, and a \
-          wake-up may find the CPU slow",
+    why: "until something sets the performance governor the frequency follows the load; \
+          cpufreq-governor tells which is in force, and cpufreq.default_governor= chooses it at \
+          boot",
     source: "Documentation/core-api/real-time/kernel-configuration.rst; \
              Documentation/admin-guide/pm/cpufreq.rst",
-    trade_off: Some("more power drawn and heat from boot on"),
+    impact: Impact::Information,
     options: &["CPU_FREQ_DEFAULT_GOV_PERFORMANCE"],
-    want: |intent| match intent.profile.choices.fixed_frequency {
-        Choice::On => Wish::All,
-        Choice::Off | Choice::Either => Wish::Told,
-    },
+    want: |_| Wish::Told,
     part_of: Some("CPU_FREQ"),
-    harmless: Some(governed),
-    remedy: Some(|| Remedy::Boot { parameter: "cpufreq.default_governor=performance".into() }),
     ..ROW
 };
 
@@ -167,32 +163,23 @@ pub(super) static CPU_IDLE: BuildOption = BuildOption {
 pub(super) static LOCKUP_DETECTOR: BuildOption = BuildOption {
     id: "config-lockup-detector",
     title: "lockup detectors (CONFIG_LOCKUP_DETECTOR)",
-    why: "their timer runs in hard interrupt context on every CPU each few seconds, with \
-          PREEMPT_RT, too",
-    trade_off: Some("without them a CPU that hangs is not reported; a hardware watchdog is"),
+    why: "where they run, their timer interrupts every CPU each few seconds, with PREEMPT_RT, \
+          too; nmi-watchdog and soft-watchdog tell whether they do",
+    impact: Impact::Information,
     options: &["LOCKUP_DETECTOR"],
-    harmless: Some(no_lockup_detector),
-    remedy: Some(|| Remedy::Write {
-        paths: vec!["/proc/sys/kernel/watchdog".into()],
-        value: "0".into(),
-    }),
+    want: |_| Wish::Told,
     ..ROW
 };
 
 pub(super) static HUNG_TASK: BuildOption = BuildOption {
     id: "config-hung-task",
     title: "detector of hung tasks (CONFIG_DETECT_HUNG_TASK)",
-    why: "khungtaskd walks the list of all tasks every two minutes and writes what it finds to \
-          the console",
+    why: "where it is on, khungtaskd walks the list of all tasks and writes what it finds to the \
+          console; hung-task tells whether and how often",
     source: "kernel/hung_task.c; Wu, \"Real-time programming with Linux, part 2\"",
-    trade_off: Some("tasks that wait for ever are not reported"),
-    impact: Impact::Microseconds,
+    impact: Impact::Information,
     options: &["DETECT_HUNG_TASK"],
-    harmless: Some(no_hung_task),
-    remedy: Some(|| Remedy::Write {
-        paths: vec!["/proc/sys/kernel/hung_task_timeout_secs".into()],
-        value: "0".into(),
-    }),
+    want: |_| Wish::Told,
     ..ROW
 };
 
@@ -276,39 +263,6 @@ fn of_the_host(facts: &Facts, _: &Intent) -> Harmless {
     let hypervisor = &facts.virt.hypervisor;
     let evidence = Evidence::of(hypervisor, |name| name.clone().unwrap_or_default());
     Some((evidence, "frequencies are the host's business"))
-}
-
-/// Something has set the performance governor on all real-time CPUs, or a guest has none.
-fn governed(facts: &Facts, intent: &Intent) -> Harmless {
-    let (cpus, missing) = machine::rt_cpus(facts, intent);
-    if cpus.iter().all(|cpu| cpu.freq.governor.is_absent())
-        && let Some(found) = of_the_host(facts, intent)
-    {
-        return Some(found);
-    }
-    let is_fast = cpus
-        .iter()
-        .all(|cpu| cpu.freq.governor.value().is_some_and(|governor| governor == "performance"));
-    if cpus.is_empty() || !missing.is_empty() || !is_fast {
-        return None;
-    }
-    let readings = cpus.iter().map(|cpu| (cpu.id, &cpu.freq.governor));
-    let evidence = text::grouped(readings, String::clone).into_iter().next()?;
-    Some((evidence, "the performance governor was set after boot"))
-}
-
-fn no_lockup_detector(facts: &Facts, _: &Intent) -> Harmless {
-    is_zero(facts, "watchdog").map(|evidence| (evidence, "they are off"))
-}
-
-fn no_hung_task(facts: &Facts, _: &Intent) -> Harmless {
-    is_zero(facts, "hung-task").map(|evidence| (evidence, "it is off"))
-}
-
-/// A setting of the machine that is known to be 0.
-fn is_zero(facts: &Facts, knob: &str) -> Option<Evidence> {
-    let reading = &facts.settings.get(knob)?.values.first()?.reading;
-    (reading.value()? == "0").then(|| Evidence::of(reading, String::clone))
 }
 
 fn no_kmemleak(facts: &Facts, _: &Intent) -> Harmless {

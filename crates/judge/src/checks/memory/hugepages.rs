@@ -3,7 +3,7 @@
 //! A machine that reserves none has no question here. One that does reserves them on nodes, and
 //! pages of another node are farther away than any small page of the own.
 
-use rtproof_host::{Facts, Knob, facts::settings::Value, knobs::memory as knobs};
+use rtproof_host::{Facts, Knob, facts::cpu::Node, facts::settings::Value, knobs::memory as knobs};
 
 use crate::checks::Check;
 use crate::checks::draft::Draft;
@@ -75,7 +75,7 @@ impl Check for Hugepages {
             return draft.no_rt_cpus(facts);
         }
         let nodes = &facts.cpus.nodes;
-        let draft = draft.read(nodes, |nodes| super::numa_nodes::show(nodes));
+        let draft = draft.read(nodes, |nodes| show(nodes));
         let Some(known) = nodes.value() else {
             return draft.blind(nodes);
         };
@@ -101,12 +101,19 @@ impl Check for Hugepages {
     }
 }
 
+/// Nodes and their CPUs in a line.
+fn show(nodes: &[Node]) -> String {
+    let node = |node: &Node| format!("node {}: CPUs {}", node.id, node.cpus);
+    let nodes: Vec<String> = nodes.iter().map(node).collect();
+    if nodes.is_empty() { "no nodes".into() } else { nodes.join("; ") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
     use crate::checks::testing::{cpus, good, intent, set_config};
-    use rtproof_host::{Reading, facts::cpu::Node, facts::settings::Setting};
+    use rtproof_host::{Reading, facts::settings::Setting};
 
     fn status(values: &[(&str, &str)]) -> Status {
         let mut facts = good();

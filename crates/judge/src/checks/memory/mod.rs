@@ -7,7 +7,6 @@ mod fs_mounts;
 mod good;
 mod hugepages;
 pub(super) mod knob;
-mod numa_nodes;
 mod resctrl_cat;
 mod rules;
 mod stat_interval;
@@ -33,7 +32,6 @@ const CHECKS: &[&dyn super::Check] = &[
     &stat_interval::StatInterval,
     &dirty_writeback::DirtyWriteback,
     &hugepages::Hugepages,
-    &numa_nodes::NumaNodes,
     &resctrl_cat::ResctrlCat,
     &fs_mounts::FsMounts,
 ];

@@ -107,7 +107,7 @@ pub(super) const RULES: &[Rule] = &[
                  (COMPACT_UNEVICTABLE_DEFAULT is 0 on PREEMPT_RT)",
         trade_off: None,
         impact: Impact::Tens,
-        want: |_| Want::is("0"),
+        want: |_| Want::is("0").or_doubtful(),
         absent: Absent::WithoutOption("COMPACTION"),
         applies: None,
         good: "0",

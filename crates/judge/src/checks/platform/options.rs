@@ -16,7 +16,7 @@ pub(super) static HWLAT: BuildOption = BuildOption {
     trade_off: None,
     impact: Impact::Information,
     options: &["HWLAT_TRACER"],
-    want: |_| Wish::All,
+    want: |_| Wish::Told,
     otherwise: Status::Doubtful,
     part_of: None,
     harmless: None,

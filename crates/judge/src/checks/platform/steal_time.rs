@@ -53,7 +53,7 @@ impl Check for StealTime {
             !of_all && intent.rt_cpus.iter().any(|cpu| known.iter().all(|(id, _)| *id != cpu));
         if is_missing {
             let (_, missing) = machine::rt_cpus(facts, intent);
-            return draft.unknown(machine::why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         let hypervisor = &facts.virt.hypervisor;
         if all > 0 {

@@ -11,7 +11,7 @@ use super::idle::{
     wanted,
 };
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing, without_cpu_folder};
+use crate::checks::machine::{rt_cpus, without_cpu_folder};
 use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, units};
 
@@ -76,7 +76,7 @@ impl Check for CpuDmaLatency {
                 ns <= good_ns(intent) || open.iter().all(|cpu| forbids(Some(ns), cpu, intent))
             });
         if !missing.is_empty() {
-            return draft.read(held, limit).unknown(why_missing(facts, &missing));
+            return draft.read(held, limit).gone(facts, &missing);
         }
         if is_haltpoll(facts) && held_limit_ns(facts) != Some(0) {
             let draft = draft.read(&facts.cpus.idle_driver, String::clone).read(held, limit);

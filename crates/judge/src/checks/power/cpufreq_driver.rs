@@ -8,7 +8,7 @@ use rtproof_host::{Facts, Knob, knobs::power as knobs};
 use super::frequency::absent;
 use super::values;
 use crate::checks::draft::Draft;
-use crate::checks::machine::{guest, rt_cpus, why_missing};
+use crate::checks::machine::{guest, rt_cpus};
 use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Impact, Intent, When};
 
@@ -72,7 +72,7 @@ impl Check for CpufreqDriver {
             };
         }
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         let mut names: Vec<&str> =
             cpus.iter().filter_map(|cpu| cpu.freq.driver.value().map(String::as_str)).collect();

@@ -7,7 +7,7 @@ use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
 use super::frequency::{absent, is_performance, limits, pinned_hz};
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing, without_cpu_folder};
+use crate::checks::machine::{rt_cpus, without_cpu_folder};
 use crate::checks::{Check, text};
 use crate::{Finding, Intent, Remedy};
 
@@ -52,7 +52,7 @@ impl Check for CpufreqGovernor {
             return if reading.is_absent() { absent(draft, facts) } else { draft.blind(reading) };
         }
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         let pinned: Vec<&Cpu> = cpus.into_iter().filter(|cpu| !is_performance(cpu)).collect();
         if pinned.is_empty() {

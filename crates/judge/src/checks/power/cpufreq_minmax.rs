@@ -9,7 +9,7 @@ use rtproof_host::{Facts, facts::cpu::Cpu};
 use super::frequency::{absent, holding, is_performance, limits, numbers, pinned_hz};
 use super::values;
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing};
+use crate::checks::machine::rt_cpus;
 use crate::checks::{Check, text};
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy};
@@ -82,7 +82,7 @@ impl Check for CpufreqMinmax {
             }
         }
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         let open: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| pinned_hz(cpu).is_none()).collect();
         let lowered = lowered(facts, intent, &cpus);

@@ -13,7 +13,7 @@ use super::idle::{
 };
 use crate::checks::draft::Draft;
 use crate::checks::machine::{
-    built_with, guest, is_bare_metal, option, rt_cpus, why_missing, without_cpu_folder,
+    built_with, guest, is_bare_metal, option, rt_cpus, without_cpu_folder,
 };
 use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, units};
@@ -75,7 +75,7 @@ impl Check for CpuidleStates {
             };
         }
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         judge_shallow(draft, facts, &cpus, intent)
     }

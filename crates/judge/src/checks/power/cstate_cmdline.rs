@@ -8,7 +8,7 @@ use rtproof_host::{Facts, knob::Arch};
 
 use super::idle::{blind, show, too_deep};
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing};
+use crate::checks::machine::rt_cpus;
 use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
@@ -106,7 +106,7 @@ impl Check for CstateCmdline {
             return draft.blind(blind);
         }
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         draft.good(format!("{words} does not cap {driver}, which has no state that is too deep"))
     }

@@ -9,7 +9,7 @@ use rtproof_host::{Facts, Knob, knobs::power as knobs};
 use super::frequency::{holding, is_held};
 use super::values;
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing};
+use crate::checks::machine::rt_cpus;
 use crate::checks::{Check, text};
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -58,7 +58,7 @@ impl Check for Epp {
         }
         let missing = values::missing(intent, &found);
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         let is_other = |hint: &&str| !matches!(*hint, "performance" | "0");
         let mut others: Vec<&str> =

@@ -9,7 +9,7 @@ use rtproof_host::{Facts, knob::Arch};
 use super::idle::is_polling;
 use super::smt::threads;
 use crate::checks::draft::Draft;
-use crate::checks::machine::{guest, rt_cpus, why_missing};
+use crate::checks::machine::{guest, rt_cpus};
 use crate::checks::{Check, text};
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy, When};
@@ -78,7 +78,7 @@ impl Check for IdlePoll {
         let (cpus, missing) = rt_cpus(facts, intent);
         if line.last("idle") != Some(Some("poll")) {
             if !missing.is_empty() {
-                return draft.unknown(why_missing(facts, &missing));
+                return draft.gone(facts, &missing);
             }
             return match wish {
                 Choice::On => draft
@@ -113,7 +113,7 @@ impl Check for IdlePoll {
             return draft.blind(&facts.virt.hypervisor);
         }
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         draft
             .read(&facts.virt.hypervisor, |_| "none".into())

@@ -9,7 +9,7 @@ use super::frequency::{holding, is_held};
 use super::values;
 use crate::checks::Check;
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing};
+use crate::checks::machine::rt_cpus;
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -63,7 +63,7 @@ impl Check for MinPerfPct {
         }
         let (cpus, missing) = rt_cpus(facts, intent);
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         let draft = draft.saw(holding(&cpus));
         if let Some(blind) = cpus.iter().find(|cpu| cpu.freq.governor.value().is_none()) {

@@ -10,7 +10,7 @@ use super::idle::{
     wanted,
 };
 use crate::checks::draft::Draft;
-use crate::checks::machine::{rt_cpus, why_missing, without_cpu_folder};
+use crate::checks::machine::{rt_cpus, without_cpu_folder};
 use crate::checks::{Check, text};
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
@@ -72,10 +72,13 @@ impl Check for PmQosResume {
         }
         let is_low = |cpu: &Cpu| own_limit_ns(cpu).is_some_and(|ns| ns <= good_ns(intent));
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         if is_haltpoll(facts) && held_limit_ns(facts) != Some(0) {
-            let draft = draft.read(&facts.cpus.idle_driver, String::clone);
+            let paths = cpus.iter().map(|cpu| cpu.pm_qos_resume_latency_us.path.clone()).collect();
+            let draft = draft
+                .read(&facts.cpus.idle_driver, String::clone)
+                .remedies([Remedy::Write { paths, value: "n/a".into() }]);
             return match cpus.iter().all(|cpu| own_limit_ns(cpu) == Some(0)) {
                 true => draft.good("n/a: idle CPUs of this guest spin and never halt"),
                 false => draft.doubtful(

@@ -8,7 +8,7 @@
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
 use crate::checks::draft::Draft;
-use crate::checks::machine::{guest, offline, rt_cpus, why_missing, without_cpu_folder};
+use crate::checks::machine::{guest, offline, rt_cpus, without_cpu_folder};
 use crate::checks::{Check, text};
 use crate::profile::Choice;
 use crate::{Finding, Intent, Remedy};
@@ -65,7 +65,7 @@ impl Check for Smt {
             return judge_shared(draft, facts, intent, &shared);
         }
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         if let Some(hypervisor) = guest(facts) {
             return judge_guest(draft, facts, hypervisor);
@@ -133,7 +133,7 @@ fn judge_guest(draft: Draft, facts: &Facts, hypervisor: &str) -> Finding {
 fn judge_shared(draft: Draft, facts: &Facts, intent: &Intent, shared: &[CpuList]) -> Finding {
     let siblings = shared.iter().fold(CpuList::default(), |all, core| all.union(core));
     let foreign = siblings.difference(&intent.rt_cpus);
-    let draft = draft.remedies(remedies(facts, &foreign));
+    let draft = draft.remedies(remedies(facts, intent, &foreign));
     let with = |core: &CpuList| {
         let (own, others) = (core.intersection(&intent.rt_cpus), core.difference(&intent.rt_cpus));
         if others.is_empty() {
@@ -154,17 +154,32 @@ fn judge_shared(draft: Draft, facts: &Facts, intent: &Intent, shared: &[CpuList]
     }
 }
 
-/// Turning SMT off, or the CPUs that share a core.
-pub(super) fn remedies(facts: &Facts, foreign: &CpuList) -> Vec<Remedy> {
+/// Turning SMT off, or the CPUs that share a core: but neither where that takes real-time CPUs
+/// offline, or all that are left for the rest.
+pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec<Remedy> {
     let control = &facts.cpus.smt_control;
+    // With SMT off the first thread of each core stays.
+    let is_second = |cpu: &Cpu| {
+        let first = threads(cpu).and_then(|core| core.iter().next());
+        intent.rt_cpus.contains(cpu.id) && first.is_some_and(|first| foreign.contains(first))
+    };
+    let takes_rt = facts.cpus.cpus.iter().any(is_second);
+    let takes_rest = intent.housekeeping.difference(foreign).is_empty();
     let mut remedies = Vec::new();
-    if control.value().is_some_and(|control| control == "on") {
+    if !foreign.is_empty() && (takes_rt || takes_rest) {
+        let text = format!(
+            "choose real-time CPUs by whole cores: {} share theirs with them",
+            text::cpus(foreign)
+        );
+        remedies.push(Remedy::Manual { text });
+    }
+    if !takes_rt && control.value().is_some_and(|control| control == "on") {
         remedies.push(Remedy::Write { paths: vec![control.path.clone()], value: "off".into() });
         remedies.push(Remedy::Boot { parameter: "nosmt".into() });
     }
     // CPU 0 cannot be taken offline on most machines.
     let offline: Vec<u32> = foreign.iter().filter(|&cpu| cpu != 0).collect();
-    if !offline.is_empty() {
+    if !takes_rest && !offline.is_empty() {
         let path = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/online");
         let paths = offline.into_iter().map(path).collect();
         remedies.push(Remedy::Write { paths, value: "0".into() });
@@ -198,9 +213,29 @@ mod tests {
         let finding = Smt.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "real-time CPUs share cores with others: 2 with 0, 3 with 1");
-        assert_eq!(finding.remedies[1], Remedy::Boot { parameter: "nosmt".into() });
-        let path = "/sys/devices/system/cpu/cpu1/online".to_owned();
-        assert_eq!(finding.remedies[2], Remedy::Write { paths: vec![path], value: "0".into() });
+        // SMT off would stop CPUs 2-3, and CPUs 0-1 are all that is left for the rest.
+        let text = "choose real-time CPUs by whole cores: CPUs 0-1 share theirs with them".into();
+        assert_eq!(finding.remedies, [Remedy::Manual { text }]);
+    }
+
+    #[test]
+    fn no_remedy_takes_the_real_time_cpus_or_the_last_others_offline() {
+        let offline = |cpu: u32| Remedy::Write {
+            paths: vec![format!("/sys/devices/system/cpu/cpu{cpu}/online")],
+            value: "0".into(),
+        };
+        let boot = Remedy::Boot { parameter: "nosmt".into() };
+        let on = |rt: &[u32], rest: &[u32]| {
+            let intent = Intent { rt_cpus: cpus(rt), housekeeping: cpus(rest), ..intent() };
+            Smt.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent).remedies
+        };
+        // The first thread of its core: SMT off leaves it, and CPUs 0-1 stay.
+        let found = on(&[2], &[0, 1, 3]);
+        assert!(found.contains(&boot) && found.contains(&offline(3)), "{found:?}");
+        let found = on(&[3], &[0, 1, 2]);
+        assert!(!found.contains(&boot) && found.contains(&offline(2)), "{found:?}");
+        let found = on(&[0, 1, 2], &[3]);
+        assert!(found.contains(&boot) && !found.contains(&offline(3)), "{found:?}");
     }
 
     #[test]

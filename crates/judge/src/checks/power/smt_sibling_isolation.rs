@@ -8,7 +8,7 @@ use rtproof_host::{CpuList, Facts};
 
 use super::smt::{remedies, threads};
 use crate::checks::draft::Draft;
-use crate::checks::machine::{guest, rt_cpus, why_missing, without_cpu_folder};
+use crate::checks::machine::{guest, rt_cpus, without_cpu_folder};
 use crate::checks::{Check, text};
 use crate::{Finding, Impact, Intent};
 
@@ -63,7 +63,7 @@ impl Check for SmtSiblingIsolation {
             let cores: Vec<String> =
                 split.iter().map(|(own, others)| format!("{own} with {others}")).collect();
             let cores = text::first_few(&cores, 4);
-            let draft = draft.remedies(remedies(facts, &others));
+            let draft = draft.remedies(remedies(facts, intent, &others));
             let split = format!("cores split between real-time and other CPUs: {cores}");
             let isolated = &facts.cpus.isolated;
             return match isolated.why_unknown() {
@@ -78,7 +78,7 @@ impl Check for SmtSiblingIsolation {
             return draft.blind(&blind.siblings);
         }
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         if let Some(hypervisor) = guest(facts) {
             return draft.read(&facts.virt.hypervisor, |_| hypervisor.into()).unknown(format!(

@@ -7,7 +7,7 @@ use rtproof_host::{CpuList, Facts, Knob, Reading, knobs::power as knobs};
 
 use super::values;
 use crate::checks::draft::Draft;
-use crate::checks::machine::{guest, why_missing, without_cpu_folder};
+use crate::checks::machine::{guest, without_cpu_folder};
 use crate::checks::{Check, text};
 use crate::{Finding, Impact, Intent, Remedy, When};
 
@@ -95,7 +95,7 @@ impl Check for ThermalThrottle {
         }
         let missing = values::missing(intent, &cores);
         if !missing.is_empty() {
-            return draft.unknown(why_missing(facts, &missing));
+            return draft.gone(facts, &missing);
         }
         draft.good("never since boot")
     }

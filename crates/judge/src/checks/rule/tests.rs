@@ -92,3 +92,15 @@ fn values_of_one_kind_share_a_line() {
     let values = [value("eth0", "on"), value("eth1", "on")];
     assert_eq!(summary(&values.iter().collect::<Vec<_>>()), "eth0, eth1: on");
 }
+
+#[test]
+fn many_files_with_many_values_make_a_short_summary() {
+    let value = |n: u32| Value {
+        of: format!("kmalloc-{n}"),
+        reading: Reading::known(format!("/sys/kernel/slab/kmalloc-{n}/x"), (n % 3).to_string()),
+    };
+    let values: Vec<Value> = (1..=12).map(value).collect();
+    let all: Vec<&Value> = values.iter().collect();
+    assert_eq!(summary(&all), "/sys/kernel/slab/kmalloc-1/x: 1, and 11 other files");
+    assert_eq!(summary(&all[..2]), "kmalloc-1: 1, kmalloc-2: 2");
+}

@@ -60,7 +60,7 @@ pub(super) fn on_rt_cpus<'a>(
     }
     let (_, missing) = machine::rt_cpus(facts, intent);
     if !missing.is_empty() {
-        return Err(Box::new(draft.unknown(machine::why_missing(facts, &missing))));
+        return Err(Box::new(draft.gone(facts, &missing)));
     }
     Ok((draft, tasks.iter().filter(|task| concerns(task, intent)).collect()))
 }

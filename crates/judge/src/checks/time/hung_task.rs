@@ -63,23 +63,23 @@ impl Check for HungTask {
         let paths = vec![timeout.path.clone()];
         let remedy = Remedy::Write { paths, value: SECONDS_MIN.to_string() };
         if timeout_s < SECONDS_MIN {
-            return draft.remedies([remedy]).doubtful(format!("every {timeout_s} s"));
+            return draft.remedies([remedy]).doubtful(format!("searches every {timeout_s} s"));
         }
         let interval = knob::number(facts, &knobs::HUNG_TASK_INTERVAL);
         if interval.is_absent() {
             // Older kernels have the timeout alone.
-            return draft.good(format!("every {timeout_s} s"));
+            return draft.good(format!("searches every {timeout_s} s"));
         }
         let draft = draft.read(&interval, show);
         match interval.value() {
             None => draft.blind(&interval),
             Some(&interval_s) if interval_s > 0 && interval_s < SECONDS_MIN => {
                 let paths = vec![interval.path.clone()];
-                draft
-                    .remedies([Remedy::Write { paths, value: "0".into() }])
-                    .doubtful(format!("every {interval_s} s: the interval of its own is shorter"))
+                draft.remedies([Remedy::Write { paths, value: "0".into() }]).doubtful(format!(
+                    "searches every {interval_s} s: the interval of its own is shorter"
+                ))
             }
-            Some(_) => draft.good(format!("not more than once in {SECONDS_MIN} s")),
+            Some(_) => draft.good(format!("searches not more than once in {SECONDS_MIN} s")),
         }
     }
 }

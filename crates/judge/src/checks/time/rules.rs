@@ -75,11 +75,12 @@ pub(super) const RULES: &[Rule] = &[
              application is known to sleep often enough",
         ),
         impact: Impact::Hundreds,
-        want: |_| Want::is("1").or_doubtful(),
+        // Nothing is reported where nothing stalls: either is as good until something does.
+        want: |_| Want::one_of(&["0", "1"]).or_doubtful().not_set().text("known: 0 or 1"),
         absent: Absent::Unknown,
         applies: None,
-        good: "1",
-        bad: "0",
+        good: "0",
+        bad: "2",
     },
     Rule {
         knob: &knobs::MEM_SCRUB,

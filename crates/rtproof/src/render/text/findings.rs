@@ -219,7 +219,12 @@ enum Reason {
 
 impl Reason {
     fn of(finding: &Finding) -> Self {
-        let has = |word: &str| finding.summary.contains(word);
+        // The path that leads a summary is no reason: /sys/kernel/security/lockdown hides nothing.
+        let summary = match finding.summary.split_once(": ") {
+            Some((path, reason)) if path.starts_with('/') => reason,
+            _ => finding.summary.as_str(),
+        };
+        let has = |word: &str| summary.contains(word);
         match () {
             () if has("lockdown") => Self::Lockdown,
             () if has("root") || has("EACCES") || has("EPERM") => Self::Rights,

@@ -188,7 +188,7 @@ impl<'a> Scene<'a> {
         if is_all_rt(self.facts, self.intent) {
             return doubtful(
                 "every CPU is a real-time CPU: none is left to move work to".into(),
-                None,
+                Some(Remedy::Manual { text: "choose fewer real-time CPUs".into() }),
             );
         }
         let text = format!("{} shared with ordinary tasks: no CPU is isolated", text::cpus(rt));
