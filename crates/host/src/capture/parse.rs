@@ -140,7 +140,13 @@ impl Capture {
         if name.len() > PATH_BYTES_MAX {
             return wrong(number, format!("a path of more than {PATH_BYTES_MAX} bytes"));
         }
-        if (kind == "call") == name.starts_with('/') || (kind != "call" && clean(&name) != name) {
+        // A call has no path; it may be refused, too, and then it looks like a refused file.
+        let is_refused = ["absent", "denied", "failed", "redacted"].contains(&kind);
+        let is_named_right = match kind == "call" || (is_refused && !name.contains('/')) {
+            true => !name.starts_with('/'),
+            false => name.starts_with('/') && clean(&name) == name,
+        };
+        if !is_named_right {
             let text = "expected a path from / without `.`, `..` and double or final slashes";
             return wrong(number, format!("{shown}: {text}"));
         }
