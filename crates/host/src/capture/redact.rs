@@ -157,6 +157,8 @@ const COMMON_ACCOUNTS: &[&str] = &[
 #[derive(Debug, Default)]
 struct Names {
     new: BTreeMap<(&'static str, String), usize>,
+    /// Names given of each kind.
+    counts: BTreeMap<&'static str, usize>,
     /// The machine's own, where it is worth looking for.
     hosts: BTreeSet<String>,
 }
@@ -194,8 +196,11 @@ impl Names {
         if is_new_name(old) {
             return old.to_owned();
         }
-        let next = 1 + self.new.keys().filter(|(known, _)| *known == kind).count();
-        let number = *self.new.entry((kind, old.to_lowercase())).or_insert(next);
+        let count = self.counts.entry(kind).or_default();
+        let number = *self.new.entry((kind, old.to_lowercase())).or_insert_with(|| {
+            *count += 1;
+            *count
+        });
         format!("{kind}-{number}")
     }
 
