@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::patterns::Pattern;
 use super::{Capture, Entry};
-use crate::facts::mounts::OPTIONS;
+use crate::facts::{app::is_unit_setting, mounts::OPTIONS, platform::is_sysctl_setting};
 
 /// Files that hold what names this machine alone. What is read from them is a hash at most, and a
 /// hash of another text would be a machine that there is not.
@@ -37,12 +37,17 @@ const HOST_CHARS_MIN: usize = 4;
 /// Words that checks look for: a machine of that name keeps it where it is not alone in a file.
 const WORDS: &[&str] = &[
     "auto",
+    "cgroup",
     "containerd",
+    "cpus",
+    "cpuset",
     "docker",
     "domain",
+    "effective",
     "full",
     "init",
     "irqbalance",
+    "isolated",
     "kubepods",
     "lazy",
     "libpod",
@@ -50,6 +55,7 @@ const WORDS: &[&str] = &[
     "managed_irq",
     "nohz",
     "none",
+    "partition",
     "poll",
     "scope",
     "service",
@@ -61,6 +67,12 @@ const WORDS: &[&str] = &[
 
 /// Folders whose paths and texts are the kernel's: a host name in them is a word of the kernel.
 const OF_THE_KERNEL: &[&str] = &["/boot/", "/lib/", "/proc/sys/", "/sys/", "/usr/lib/"];
+
+/// Where the kernel lists control groups, which people name.
+const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
+
+/// Swap files that name nobody.
+const COMMON_SWAPS: &[&str] = &["/swap", "/swap.img", "/swapfile"];
 
 /// Parts of parameters' names whose value is a secret.
 const SECRETS: &[&str] =
@@ -145,6 +157,8 @@ const COMMON_ACCOUNTS: &[&str] = &[
 #[derive(Debug, Default)]
 struct Names {
     new: BTreeMap<(&'static str, String), usize>,
+    /// Names given of each kind.
+    counts: BTreeMap<&'static str, usize>,
     /// The machine's own, where it is worth looking for.
     hosts: BTreeSet<String>,
 }
@@ -182,8 +196,11 @@ impl Names {
         if is_new_name(old) {
             return old.to_owned();
         }
-        let next = 1 + self.new.keys().filter(|(known, _)| *known == kind).count();
-        let number = *self.new.entry((kind, old.to_lowercase())).or_insert(next);
+        let count = self.counts.entry(kind).or_default();
+        let number = *self.new.entry((kind, old.to_lowercase())).or_insert_with(|| {
+            *count += 1;
+            *count
+        });
         format!("{kind}-{number}")
     }
 
@@ -251,6 +268,14 @@ impl Names {
             _ if ["/etc/pam.d/", "/usr/lib/pam.d/"].iter().any(|top| path.starts_with(top)) => {
                 of_limits_alone(text)
             }
+            _ if path == "/etc/sysctl.conf" || path.contains("/sysctl.d/") => {
+                self.free(&lines_kept(text, is_sysctl_setting))
+            }
+            _ if is_of_systemd(path) => self.unit(text),
+            "/etc/default/irqbalance" | "/etc/sysconfig/irqbalance" => {
+                self.free(&lines_kept(text, |line| line.contains("IRQBALANCE_BANNED_CPU")))
+            }
+            "/proc/swaps" => self.swaps(text),
             _ if path.ends_with("/cmdline.txt") => self.parameters(text),
             _ if is_boot_loader(path) => self.boot_loader(text),
             "/proc/cpuinfo" => serial_left_out(&self.known(text)),
@@ -259,8 +284,55 @@ impl Names {
             _ if name == "environ" => container_alone(text),
             _ if name == "stat" => addresses_left_out(text),
             _ if of_the_kernel(path) => self.known(text),
+            // Comments tell of people, and nobody reads them.
+            _ if path.starts_with("/etc/") => {
+                self.free(&lines_kept(text, |line| !line.trim_start().starts_with(['#', ';'])))
+            }
             _ => self.free(text),
         }
+    }
+
+    /// Configuration of systemd: the settings that are read. Commands, the environment and comments
+    /// are left out.
+    fn unit(&mut self, text: &str) -> String {
+        let mut new = String::new();
+        let mut goes_on = None;
+        for line in text.lines() {
+            let trimmed = line.trim();
+            if trimmed.starts_with(['#', ';']) {
+                continue;
+            }
+            let key = trimmed.split_once('=').map(|(key, _)| key.trim());
+            let is_kept = goes_on.unwrap_or_else(|| match key {
+                Some(key) => is_unit_setting(key),
+                None => trimmed.starts_with('['),
+            });
+            let is_first = goes_on.is_none();
+            goes_on = trimmed.ends_with('\\').then_some(is_kept);
+            if is_kept {
+                new += &match trimmed.split_once('=') {
+                    Some((key, user)) if is_first && key.trim() == "User" && !user.is_empty() => {
+                        format!("User={}", self.account("user", user.trim()))
+                    }
+                    _ => self.free(line),
+                };
+                new.push('\n');
+            }
+        }
+        new
+    }
+
+    /// Swap areas: partitions under the kernel's names stay.
+    fn swaps(&mut self, text: &str) -> String {
+        let mut line = |line: &str| {
+            let length = line.find(char::is_whitespace).unwrap_or(line.len());
+            let (area, rest) = line.split_at(length);
+            match is_named_disk(area) && !COMMON_SWAPS.contains(&area) {
+                true => self.name("value", area) + rest,
+                false => line.to_owned(),
+            }
+        };
+        text.split('\n').map(&mut line).collect::<Vec<_>>().join("\n")
     }
 
     /// Text that the kernel writes: what is recognised by its form.
@@ -467,7 +539,19 @@ fn is_boot_loader(path: &str) -> bool {
 }
 
 fn of_the_kernel(path: &str) -> bool {
-    OF_THE_KERNEL.iter().any(|top| path.starts_with(top))
+    OF_THE_KERNEL.iter().any(|top| path.starts_with(top)) && !path.starts_with(CONTROL_GROUPS)
+}
+
+/// Units of systemd and its own configuration.
+fn is_of_systemd(path: &str) -> bool {
+    let tops = ["/etc/", "/run/", "/usr/lib/", "/usr/local/lib/", "/lib/"];
+    tops.iter().any(|top| path.strip_prefix(top).is_some_and(|rest| rest.starts_with("systemd/")))
+}
+
+/// The lines that are read, each where it was.
+fn lines_kept(text: &str, is_kept: impl Fn(&str) -> bool) -> String {
+    let line = |line| if is_kept(line) { line } else { "" };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// A disk under a name that people gave: a volume group, a share on a server.

@@ -309,3 +309,22 @@ proptest! {
         prop_assert_eq!(Capture::parse(text.as_bytes()), Ok(capture), "{}", text);
     }
 }
+
+#[test]
+fn a_refused_call_can_be_read_again() {
+    let head = "rtproof capture 1\nfrom live, read by a user\n";
+    let text = format!(
+        "{head}== audit status denied\n|EPERM\n== kernel log denied\n|EPERM\n\
+         == msr 0x34 of cpu 0 absent\n== end\n"
+    );
+    let capture = Capture::parse(text.as_bytes()).unwrap();
+    assert_eq!(capture.to_text(), text);
+    let root = Root::captured(capture);
+    let ask = || panic!("asks nobody");
+    assert!(root.call("audit status", ask).unwrap().why_unknown().is_some());
+    assert!(root.register(0, 0x34).is_absent());
+    for wrong in ["proc/stat denied\n|EPERM", "proc/stat absent", "a file", "/a call\n|x"] {
+        let text = format!("{head}== {wrong}\n== end\n");
+        assert!(Capture::parse(text.as_bytes()).is_err(), "{wrong}");
+    }
+}

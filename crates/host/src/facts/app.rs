@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use groups::{CpuGroup, CpusetGroup, Groups, MemoryGroup, Quota};
 pub use process::{Process, ProcessLimits, Status, Thread, ThreadSched, ThreadStatus};
+pub(crate) use unit_file::is_setting as is_unit_setting;
 pub use unit_file::{Assignment, UnitFile};
 
 use super::tasks::unit_of;

@@ -6,6 +6,8 @@ pub mod sysctl;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::sysctl::is_setting as is_sysctl_setting;
+
 use super::{cpu::Cpus, kernel::Kernel};
 use crate::{Reading, Root};
 

@@ -4,7 +4,7 @@
 //! ([`Setting::lacking`]), so that "this kernel has no such file" is known and not guessed. Of a
 //! folder that holds a part of a machine nothing is known to be lacking.
 
-use std::collections::BTreeMap;
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +14,11 @@ use crate::{
     knobs,
 };
 
-/// Longest value that is kept.
-const VALUE_CHARS_MAX: usize = 400;
+/// Longest value that is kept: masks of 8192 CPUs have 2304 characters.
+const VALUE_CHARS_MAX: usize = 4096;
+
+/// Ends a value that was cut, so that the start of a list is not taken for a list.
+const CUT: &str = "...";
 
 /// Settings by the id of their knob.
 pub type Settings = BTreeMap<String, Setting>;
@@ -46,25 +49,52 @@ pub struct Value {
 #[must_use]
 pub fn read(root: &Root) -> Settings {
     let is_file = |knob: &&Knob| matches!(knob.place, Place::File(_) | Place::Choice(_));
-    knobs::all().filter(is_file).map(|knob| (knob.id.to_owned(), setting(root, knob))).collect()
+    let folders = Folders::of(root);
+    let read = |knob: &Knob| (knob.id.to_owned(), folders.setting(knob));
+    knobs::all().filter(is_file).map(read).collect()
+}
+
+/// A machine whose folders are listed once each: many knobs lie in the same ones.
+struct Folders<'a> {
+    root: &'a Root,
+    listed: RefCell<BTreeMap<String, Rc<Reading<Vec<String>>>>>,
+}
+
+impl<'a> Folders<'a> {
+    const fn of(root: &'a Root) -> Self {
+        Self { root, listed: RefCell::new(BTreeMap::new()) }
+    }
+
+    fn list(&self, folder: &str) -> Rc<Reading<Vec<String>>> {
+        if let Some(listed) = self.listed.borrow().get(folder) {
+            return Rc::clone(listed);
+        }
+        let listed = Rc::new(self.root.list_dir(folder));
+        self.listed.borrow_mut().insert(folder.to_owned(), Rc::clone(&listed));
+        listed
+    }
+
+    fn setting(&self, knob: &Knob) -> Setting {
+        let is_choice = matches!(knob.place, Place::Choice(_));
+        let mut first = None;
+        for pattern in knob.patterns() {
+            let found = of_pattern(self, pattern, is_choice);
+            if found.values.iter().any(|value| !value.reading.is_absent()) {
+                return found;
+            }
+            first.get_or_insert(found);
+        }
+        first.unwrap_or(Setting { values: Vec::new(), lacking: None })
+    }
 }
 
 /// Reads one knob.
 #[must_use]
 pub fn setting(root: &Root, knob: &Knob) -> Setting {
-    let is_choice = matches!(knob.place, Place::Choice(_));
-    let mut first = None;
-    for pattern in knob.patterns() {
-        let found = of_pattern(root, pattern, is_choice);
-        if found.values.iter().any(|value| !value.reading.is_absent()) {
-            return found;
-        }
-        first.get_or_insert(found);
-    }
-    first.unwrap_or(Setting { values: Vec::new(), lacking: None })
+    Folders::of(root).setting(knob)
 }
 
-fn of_pattern(root: &Root, pattern: &str, is_choice: bool) -> Setting {
+fn of_pattern(folders: &Folders<'_>, pattern: &str, is_choice: bool) -> Setting {
     let mut found = vec![(String::new(), String::new())];
     let mut refused = None;
     let mut missing = None;
@@ -78,11 +108,11 @@ fn of_pattern(root: &Root, pattern: &str, is_choice: bool) -> Setting {
         };
         let mut next = Vec::new();
         for (folder, of) in &found {
-            let names = root.list_dir(folder);
-            let Some(names) = names.value() else {
-                match names.is_absent() {
+            let listed = folders.list(folder);
+            let Some(names) = listed.value() else {
+                match listed.is_absent() {
                     true => missing = Some(folder.clone()),
-                    false => refused = Some(names.map(|_| String::new())),
+                    false => refused = Some(Reading::clone(&listed).map(|_| String::new())),
                 }
                 continue;
             };
@@ -108,7 +138,8 @@ fn of_pattern(root: &Root, pattern: &str, is_choice: bool) -> Setting {
         }
         found = next;
     }
-    let read = |(path, of): (String, String)| Value { of, reading: value(root, &path, is_choice) };
+    let read =
+        |(path, of): (String, String)| Value { of, reading: value(folders.root, &path, is_choice) };
     let mut values: Vec<Value> = found.into_iter().map(read).collect();
     if wildcard(pattern).is_some() {
         // A device that has no such file is not a value; one that refuses is.
@@ -121,7 +152,7 @@ fn of_pattern(root: &Root, pattern: &str, is_choice: bool) -> Setting {
         missing = Some(absent.reading.path.clone());
     }
     let is_there = values.iter().any(|value| !value.reading.is_absent());
-    let lacking = missing.filter(|_| !is_there).and_then(|path| lacking(root, &path));
+    let lacking = missing.filter(|_| !is_there).and_then(|path| lacking_in(folders, &path));
     Setting { values, lacking }
 }
 
@@ -133,7 +164,10 @@ fn wildcard(part: &str) -> Option<(&str, &str, bool)> {
 
 fn value(root: &Root, path: &str, is_choice: bool) -> Reading<String> {
     let text = root.trimmed(path);
-    let text = text.map(|text| text.chars().take(VALUE_CHARS_MAX).collect::<String>());
+    let text = text.map(|text| match text.char_indices().nth(VALUE_CHARS_MAX) {
+        Some((end, _)) => format!("{}{CUT}", &text[..end]),
+        None => text,
+    });
     if !is_choice {
         return text;
     }
@@ -149,7 +183,11 @@ fn value(root: &Root, path: &str, is_choice: bool) -> Reading<String> {
 /// The nearest folder above an absent path that can be listed and really lacks the next name.
 /// `None` where that cannot be told: a folder that holds a part of a machine, or no /proc, no /sys.
 pub(crate) fn lacking(root: &Root, path: &str) -> Option<Reading<String>> {
-    if !root.is_whole() {
+    lacking_in(&Folders::of(root), path)
+}
+
+fn lacking_in(folders: &Folders<'_>, path: &str) -> Option<Reading<String>> {
+    if !folders.root.is_whole() {
         return None;
     }
     let mut below = path;
@@ -158,8 +196,8 @@ pub(crate) fn lacking(root: &Root, path: &str) -> Option<Reading<String>> {
         if folder.is_empty() {
             return None;
         }
-        let names = root.list_dir(folder);
-        if let Some(names) = names.value() {
+        let listed = folders.list(folder);
+        if let Some(names) = listed.value() {
             let pattern = wildcard(name);
             let is_there = names.iter().any(|found| match pattern {
                 None => found == name,
@@ -173,7 +211,7 @@ pub(crate) fn lacking(root: &Root, path: &str) -> Option<Reading<String>> {
             return (!is_there && !is_empty_mount)
                 .then(|| Reading::known(folder, format!("holds no {name}")));
         }
-        if !names.is_absent() {
+        if !listed.is_absent() {
             return None;
         }
         below = folder;
@@ -225,6 +263,30 @@ mod tests {
         // A folder is a part of a machine: it proves nothing.
         assert_eq!(found.lacking, None);
         assert_eq!(setting(&tree.root(), &GOVERNOR), Setting { values: vec![], lacking: None });
+    }
+
+    #[test]
+    fn a_value_that_was_cut_is_no_list() {
+        let mask = vec!["ffffffff"; 256].join(",");
+        let list = (0..4096).map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
+        let tree = Tree::new(&[("sys/mask", &mask), ("sys/list", &list)]);
+        const MASK: Knob = Knob::file("m", "/sys/mask");
+        const LIST: Knob = Knob::file("l", "/sys/list");
+        assert_eq!(values(&setting(&tree.root(), &MASK)), [("", mask.as_str())]);
+        let cut = setting(&tree.root(), &LIST);
+        let cut = cut.values[0].reading.value().unwrap();
+        assert!(cut.ends_with(CUT) && cut.len() == VALUE_CHARS_MAX + CUT.len());
+        assert!(crate::CpuList::parse(cut, None).is_err());
+    }
+
+    #[test]
+    fn a_folder_is_listed_once() {
+        let tree = Tree::new(&[("sys/class/net/eth0/x", "1")]);
+        let root = tree.root();
+        let folders = Folders::of(&root);
+        assert_eq!(folders.list("/sys/class/net").value().unwrap(), &["eth0"]);
+        tree.write("sys/class/net/eth1/x", "1");
+        assert_eq!(folders.list("/sys/class/net").value().unwrap(), &["eth0"]);
     }
 
     #[test]

@@ -17,6 +17,10 @@ use rustix::{fs::OFlags, io::Errno};
 
 use super::{LINKS_MAX, READ_BYTES_MAX, RootError};
 
+/// Asked for at once: most files whole. `read_to_end` would ask for 32 bytes, then 32, then 64 ...,
+/// because the size of a file of the kernel is not known.
+const CHUNK_BYTES: usize = 8 << 10;
+
 /// Where the files are.
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
@@ -46,9 +50,17 @@ impl Disk {
 
     /// At most one byte more than is taken.
     pub(super) fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
+        let mut file = self.open(path)?.take(READ_BYTES_MAX + 1);
         let mut bytes = Vec::new();
-        self.open(path)?.take(READ_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        let mut chunk = [0; CHUNK_BYTES];
+        loop {
+            match file.read(&mut chunk) {
+                Ok(0) => return Ok(bytes),
+                Ok(length) => bytes.extend_from_slice(&chunk[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Sorted by byte.

@@ -243,3 +243,61 @@ fn the_kernel_log_is_known_text() {
     capture.redact();
     assert!(capture.call("kernel log").unwrap().ends_with("unstable at mac-1"));
 }
+
+#[test]
+fn of_configuration_only_what_is_read() {
+    for path in ["/etc/sysctl.conf", "/usr/lib/sysctl.d/9-x.conf"] {
+        redacted(
+            path,
+            "# Jane Doe\nvm.swappiness = 1\nkernel.core_pattern=|/opt/acme\n; x\n-vm/dirty_ratio=5",
+            "\nvm.swappiness = 1\n\n\n-vm/dirty_ratio=5",
+        );
+    }
+    let text =
+        "# Jane\n[Manager]\nCPUAffinity=0 \\\n# Jane\n  1\nDefaultEnvironment=TOKEN=a \\\n B=b\n";
+    redacted("/etc/systemd/system.conf", text, "[Manager]\nCPUAffinity=0 \\\n  1\n");
+    redacted(
+        "/usr/lib/systemd/system/arm.service",
+        "[Service]\nExecStart=/opt/arm --token x\nUser=jane\nNice=-5\n",
+        "[Service]\nUser=user-1\nNice=-5\n",
+    );
+    redacted(
+        "/etc/default/irqbalance",
+        "# Jane\nIRQBALANCE_ARGS=-x\nIRQBALANCE_BANNED_CPULIST=2-3\n",
+        "\n\nIRQBALANCE_BANNED_CPULIST=2-3\n",
+    );
+    redacted("/etc/other.conf", " # Jane\na=b\n", "\na=b\n");
+}
+
+#[test]
+fn names_of_swap_areas_and_of_control_groups() {
+    let lines = "Filename\tType\n/dev/dm-1 partition\n/swapfile file\n";
+    redacted("/proc/swaps", lines, lines);
+    redacted(
+        "/proc/swaps",
+        "Filename\tType\n/dev/mapper/acme-swap partition\n/jane\\040doe file\n",
+        "Filename\tType\nvalue-1 partition\nvalue-2 file\n",
+    );
+    let groups = vec!["cpuset.cpus".to_owned(), "robot7-x.slice".to_owned()];
+    let mut capture = capture(&[
+        ("/proc/sys/kernel/hostname", "robot7\n"),
+        ("/sys/fs/cgroup/robot7-x.slice/cpuset.cpus", "1\n"),
+    ]);
+    capture.entries.insert("/sys/fs/cgroup".into(), Entry::Folder(groups));
+    capture.redact();
+    let renamed = capture.bytes("/sys/fs/cgroup/host-1-x.slice/cpuset.cpus");
+    assert_eq!(renamed.unwrap(), b"1\n");
+    assert_eq!(capture.names("/sys/fs/cgroup").unwrap(), ["cpuset.cpus", "host-1-x.slice"]);
+}
+
+#[test]
+fn many_names_take_no_longer_each() {
+    let address = |at: u32| format!("10.{}.{}.{}\n", at >> 16, (at >> 8) & 255, at & 255);
+    let text: String = (0..50_000).map(address).collect();
+    let mut capture = capture(&[("/etc/hosts", &text)]);
+    let start = std::time::Instant::now();
+    assert_eq!(capture.redact(), 50_000);
+    // Looking through all names for each one took minutes.
+    assert!(start.elapsed().as_secs() < 20);
+    assert!(String::from_utf8_lossy(&capture.bytes("/etc/hosts").unwrap()).ends_with("ip-50000\n"));
+}

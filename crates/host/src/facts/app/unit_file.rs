@@ -62,6 +62,11 @@ const LISTS: &[&str] = &[
     "SystemCallFilter",
 ];
 
+/// Whether a setting is read.
+pub(crate) fn is_setting(key: &str) -> bool {
+    KEPT.contains(&key)
+}
+
 /// What a unit's files say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

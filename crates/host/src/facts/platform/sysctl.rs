@@ -90,6 +90,11 @@ pub(super) fn read(root: &Root) -> Reading<Vec<Assigned>> {
     Reading::known(FOLDERS.join(", "), assigned.collect())
 }
 
+/// Whether a line of such a file makes a setting that is read.
+pub(crate) fn is_setting(line: &str) -> bool {
+    !lines(line).is_empty()
+}
+
 /// `vm.swappiness = 10`; the first separator decides whether `.` or `/` is meant, `-` at the start
 /// forgives errors.
 fn lines(text: &str) -> Vec<(&'static str, String)> {
