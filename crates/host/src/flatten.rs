@@ -127,6 +127,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("placement", Class::Volatile),
     ("isolation.counters", Class::Volatile),
     ("isolation.uptime_ms", Class::Volatile),
+    ("irqs.unhandled", Class::Volatile),
     ("irqs.*.count", Class::Volatile),
     ("irqs.*.actions", Class::Hardware),
     ("irqs.*.chip", Class::Hardware),

@@ -141,9 +141,11 @@ impl Capture {
             return wrong(number, format!("a path of more than {PATH_BYTES_MAX} bytes"));
         }
         // A call has no path: it was answered, or refused.
-        let is_call = !name.starts_with('/');
-        let may_be_call = ["absent", "call", "denied", "failed", "redacted"].contains(&kind);
-        let is_right = if is_call { may_be_call } else { kind != "call" && clean(&name) == name };
+        let is_refused = ["absent", "denied", "failed", "redacted"].contains(&kind);
+        let is_right = match kind == "call" || (is_refused && !name.contains('/')) {
+            true => !name.starts_with('/'),
+            false => name.starts_with('/') && clean(&name) == name,
+        };
         if !is_right {
             let text = "expected a path from / without `.`, `..` and double or final slashes";
             return wrong(number, format!("{shown}: {text}"));
