@@ -22,7 +22,7 @@ use support::{ACCEPTED, FAILED, USAGE, code, expect_code, files, folder, run, st
 
 /// Largest machine: a repository is cloned in a second. fixtures/machines/README.md says how to
 /// make one small.
-const BYTES_MAX: u64 = 180_000;
+const BYTES_MAX: u64 = 220_000;
 
 /// The captured machines, without the snapshots beside them.
 fn machines() -> Vec<PathBuf> {
@@ -144,6 +144,25 @@ fn no_machine_tells_whose_it_is() {
     }
 }
 
+/// A finding without what changes from one run to the next: interrupts fire, tasks come and go, and
+/// mount points get other names.
+fn what_lasts(finding: &Value) -> String {
+    let check = finding["check"].as_str().unwrap_or_default();
+    let moves = ["fs-mounts", "irq-storm", "local-ipis", "nohz-single-task", "tlb-shootdown"];
+    if moves.contains(&check) {
+        return check.to_owned();
+    }
+    let mut text = String::new();
+    for c in finding.to_string().chars() {
+        match c.is_ascii_digit() {
+            true if text.ends_with('N') => {}
+            true => text.push('N'),
+            false => text.push(c),
+        }
+    }
+    text
+}
+
 #[test]
 fn a_capture_of_this_machine_has_its_findings() {
     let folder = folder();
@@ -161,8 +180,9 @@ fn a_capture_of_this_machine_has_its_findings() {
         let list = |audit: &Value| audit["findings"].as_array().expect("findings").clone();
         assert_eq!(list(&captured).len(), list(&before).len());
         for (index, finding) in list(&captured).iter().enumerate() {
-            // Interrupts fire and tasks come and go between the runs.
-            let same = *finding == list(&before)[index] || *finding == list(&after)[index];
+            let now = what_lasts(finding);
+            let same =
+                now == what_lasts(&list(&before)[index]) || now == what_lasts(&list(&after)[index]);
             assert!(same, "captured {finding:#}\nlive {:#}", list(&after)[index]);
         }
         let text = fs::read_to_string(&file).expect("the capture");
