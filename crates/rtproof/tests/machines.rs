@@ -15,7 +15,7 @@ use std::{
     process::{Output, Stdio},
 };
 
-use rtproof_host::Capture;
+use rtproof_host::{Capture, Facts, Root};
 use serde_json::Value;
 use snapbox::{Assert, Data};
 use support::{ACCEPTED, FAILED, USAGE, code, expect_code, files, folder, run, stderr, stdout};
@@ -88,6 +88,18 @@ fn every_machine_is_in_the_form_that_is_written() {
             "{name}: {} bytes; see README.md there",
             text.len()
         );
+    }
+}
+
+#[test]
+fn the_facts_of_every_machine_survive_a_record() {
+    for machine in machines() {
+        let capture = Capture::parse(&fs::read(&machine).expect("a machine")).expect("a capture");
+        let facts = Facts::read(&Root::captured(capture));
+        let json = serde_json::to_string(&facts).expect("JSON");
+        let again: Result<Facts, _> = serde_json::from_str(&json);
+        let again = again.unwrap_or_else(|error| panic!("{}: {error}", machine.display()));
+        assert!(again == facts, "{}", machine.display());
     }
 }
 

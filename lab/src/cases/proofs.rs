@@ -57,10 +57,11 @@ fn application() -> Case {
         "of an application its policy, affinity and what outranks it are told",
         Machine::new("rt-6.1").cpus(2).command_line("isolcpus=managed_irq,domain,1"),
     )
+    .program("chrt")
     .script(
         "sleep 60 & plain=$!
          sleep 60 & real=$!
-         taskset -p 2 $real; chrt -f -p 80 $real
+         taskset -p 2 $real; /tmp/bin/chrt -f -p 80 $real
          run plain rtproof check --pid $plain --json
          run real rtproof check --pid $real --json
          kill $plain $real",
@@ -78,7 +79,7 @@ fn application() -> Case {
         }
         Ok(())
     })
-    .other_word("chrt -f -p 80 $real", "true", "real: app-policy")
+    .other_word("/tmp/bin/chrt -f -p 80 $real", "true", "real: app-policy")
 }
 
 fn proof(check: &Json) -> serde_json::Value {

@@ -1,5 +1,5 @@
-//! docs/reference/checks.md: every check, why it matters, how it is changed, and where that is known
-//! from.
+//! docs/reference/checks.md: every check, why it matters, how it is changed, and where that is
+//! known from.
 
 use std::fmt::Write;
 

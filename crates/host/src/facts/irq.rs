@@ -3,7 +3,7 @@
 mod interrupts;
 mod irqbalance;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,10 +18,10 @@ pub struct Irqs {
     pub default_affinity: Reading<CpuList>,
     /// Every numbered interrupt that has an action, ascending.
     pub irqs: Reading<Vec<Irq>>,
-    /// Effective affinity of the lines that have a folder in /proc/irq and no handler, by number: no
+    /// Lines that have a folder in /proc/irq and no handler, with their effective affinity: no
     /// interrupt comes there until a driver asks for one.
-    #[serde(default = "Reading::<BTreeMap<u32, CpuList>>::not_recorded")]
-    pub unhandled: Reading<BTreeMap<u32, CpuList>>,
+    #[serde(default = "Reading::<Vec<(u32, CpuList)>>::not_recorded")]
+    pub unhandled: Reading<Vec<(u32, CpuList)>>,
     /// irqbalance.
     pub irqbalance: Reading<Irqbalance>,
 }

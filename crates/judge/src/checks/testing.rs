@@ -352,7 +352,7 @@ fn quiet_irqs() -> irq::Irqs {
     irq::Irqs {
         default_affinity: known("/proc/irq/default_smp_affinity", cpus(&[0, 1])),
         irqs: known("/proc/interrupts", irqs),
-        unhandled: known("/proc/irq", BTreeMap::new()),
+        unhandled: known("/proc/irq", Vec::new()),
         irqbalance: known("/proc, /etc/systemd/system", irqbalance),
     }
 }

@@ -83,8 +83,8 @@ fn take_with(root: &Root, target: &Target) -> anyhow::Result<Capture> {
 /// Runs the command.
 ///
 /// # Errors
-/// Usage: no such application, a root that is no machine, JSON and the capture both on stdout. Else a file that is there
-/// or cannot be written.
+/// Usage: no such application, a root that is no machine, JSON and the capture both on stdout. Else
+/// a file that is there or cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let to_stdout = args.file == Path::new("-");
     if to_stdout && args.json {

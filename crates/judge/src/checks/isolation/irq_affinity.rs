@@ -168,9 +168,8 @@ fn judge_on(
 
 /// Lines without a handler that would go to the real-time CPUs.
 fn unhandled(facts: &Facts, intent: &Intent) -> usize {
-    let touches = |cpus: &&CpuList| !cpus.intersection(&intent.rt_cpus).is_empty();
-    let lines = facts.irqs.unhandled.value();
-    lines.map_or(0, |lines| lines.values().filter(touches).count())
+    let lines = facts.irqs.unhandled.value().into_iter().flatten();
+    lines.filter(|(_, cpus)| !cpus.intersection(&intent.rt_cpus).is_empty()).count()
 }
 
 fn judge_off(draft: Draft, facts: &Facts, intent: &Intent, views: &Views<'_>) -> Finding {

@@ -58,7 +58,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         [one] if with_cpus.len() == 1 => draft.good(format!("{one}, the only one")),
         [one] => draft.good(one.clone()),
         parts => {
-            let text = "take real-time CPUs of one node, or give each application CPUs, memory (numactl --membind, or \
+            let text = "take real-time CPUs of one node, or give each application CPUs, memory \
+                        (numactl --membind, or \
                         AllowedMemoryNodes=) and devices of one node"
                 .into();
             draft

@@ -116,7 +116,8 @@ pub(super) static RCU_BOOST: BuildOption = BuildOption {
     title: "RCU readers boosted when they hold up a grace period (CONFIG_RCU_BOOST)",
     why: "an ordinary task that is preempted within an RCU reader by real-time tasks holds up \
           grace periods: who waits for one waits on, and memory runs out",
-    source: "kernel/rcu/Kconfig (RCU_BOOST: default on PREEMPT_RT; without it other kernels are as meant)",
+    source: "kernel/rcu/Kconfig (RCU_BOOST: default on PREEMPT_RT; without it other kernels are as \
+             meant)",
     impact: Impact::Information,
     options: &["RCU_BOOST"],
     want: |_| Wish::All,

@@ -76,7 +76,7 @@ pub(super) fn of(shape: &Shape) -> Facts {
         irqs: irq::Irqs {
             default_affinity: known("/proc/irq/default_smp_affinity", online),
             irqs: known("/proc/interrupts", Vec::new()),
-            unhandled: known("/proc/irq", BTreeMap::new()),
+            unhandled: known("/proc/irq", Vec::new()),
             irqbalance: known(
                 "/proc/*/comm",
                 irq::Irqbalance {
