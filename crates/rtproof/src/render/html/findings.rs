@@ -81,13 +81,14 @@ pub(super) fn section(report: &Report) -> Markup {
                 @if !findings.is_empty() {
                     h3 { (group.title()) " " span.count { (findings.len()) } }
                     p.quiet { (group.text()) }
-                    @if group == Group::Unknown {
-                        details {
-                            summary { "Show them" }
-                            @for finding in findings { (card(finding)) }
+                    @let (bad, others): (Vec<&Finding>, Vec<&Finding>) =
+                        findings.into_iter().partition(|f| f.status == Status::Bad);
+                    @for finding in bad { (card(finding)) }
+                    @if !others.is_empty() {
+                        details.fine {
+                            summary { (others.len()) " " (parts::status(others[0].status).2) }
+                            @for finding in others { (card(finding)) }
                         }
-                    } @else {
-                        @for finding in findings { (card(finding)) }
                     }
                 }
             }

@@ -168,8 +168,10 @@ fn one(to: &mut dyn Write, finding: &Finding, width: usize, detail: Detail) -> i
     }
     // The first is the one to take; the others are other ways.
     let shown = if detail.verbose { finding.remedies.len() } else { 1 };
+    let hidden = finding.remedies.len().saturating_sub(shown);
     for remedy in finding.remedies.iter().take(shown) {
-        more("fix", &remedy.to_string())?;
+        let also = if hidden > 0 { format!(" (and {hidden} more: -v)") } else { String::new() };
+        more("fix", &format!("{remedy}{also}"))?;
     }
     Ok(())
 }
