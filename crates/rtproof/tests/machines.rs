@@ -54,6 +54,7 @@ fn assert_snapshot(machine: &Path, ending: &str, text: &str) {
 
 #[test]
 fn every_command_says_what_it_said_before() {
+    let mut kept = 0;
     for machine in machines() {
         let mut text = String::new();
         for more in [&[][..], &["--all"]] {
@@ -69,8 +70,13 @@ fn every_command_says_what_it_said_before() {
         let findings = json(&output)["findings"].clone();
         let all = findings.as_array().map_or(0, Vec::len);
         assert!(text.contains(&format!("Checks   {all}: ")), "{}", machine.display());
-        assert_snapshot(&machine, "check.json", &stdout(&output));
+        // The same in a form of 150 kB: kept for a few, by their file.
+        if machine.with_extension("check.json").exists() {
+            assert_snapshot(&machine, "check.json", &stdout(&output));
+            kept += 1;
+        }
     }
+    assert!(kept > 1, "{kept} machines have a JSON snapshot");
 }
 
 #[test]
