@@ -79,7 +79,8 @@ fn hot_unplugged(kernel: &'static str) -> Case {
         "a CPU that goes away in mid-run: its thread says so, everything adds up",
         Machine::new(kernel).cpus(2),
     )
-    .plant(Plant::cpu_offline(1).after_ms(1_000))
+    // prove looks once a second where its threads are.
+    .plant(Plant::cpu_offline(1).after_ms(500).down_ms(1_200))
     .script("prove run --for 3s --budget 1s --load idle --cpus 0-1")
     .expect(|seen, expect| {
         let report = seen.report("run")?;

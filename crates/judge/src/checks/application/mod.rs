@@ -3,7 +3,7 @@
 //! As the checks of the machine, but of one application: a pure function from the machine's facts,
 //! the application's and the intent to a [`Finding`]. What is asked of real-time threads does not
 //! concern an application without any: `app-policy` says that it has none. A new question is a
-//! file with a `CHECK`, a line in [`CHECKS`], and good values in `testing.rs`; `contract.rs` tries
+//! file with a `CHECK`, a line in `CHECKS`, and good values in `testing.rs`; `contract.rs` tries
 //! it.
 
 use rtproof_host::{
