@@ -4,7 +4,7 @@
 # with 3 elsewhere: the tests that need them are then left out and say so.
 #
 # deps.sh            what `make test` needs
-# deps.sh lab-all    and what tiers 2 and 3 of the lab need
+# deps.sh lab-all    and what tiers 2 and 3 of the lab and the fuzz targets need
 set -euo pipefail
 
 # Program and the Debian package that has it.
@@ -26,6 +26,7 @@ programs=(
 )
 if [ "${1:-}" = lab-all ]; then
     programs+=(
+        "c++ g++"
         "dtc device-tree-compiler"
         "iasl acpica-tools"
         "mke2fs e2fsprogs"
