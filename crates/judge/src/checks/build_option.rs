@@ -51,29 +51,14 @@ pub(super) enum Wish {
 }
 
 impl Check for BuildOption {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn why(&self) -> &'static str {
-        self.why
-    }
-
-    fn source(&self) -> &'static str {
-        self.source
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        self.trade_off
-    }
-
-    fn impact(&self) -> Impact {
-        self.impact
-    }
+    super::texts_are_fields!(
+        id: &'static str,
+        title: &'static str,
+        why: &'static str,
+        source: &'static str,
+        trade_off: Option<&'static str>,
+        impact: Impact
+    );
 
     fn when(&self) -> When {
         When::Kernel

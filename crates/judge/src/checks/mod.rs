@@ -14,6 +14,8 @@ use draft::Draft;
 #[cfg(test)]
 mod _template;
 pub mod application;
+#[cfg(test)]
+mod blanks;
 pub(crate) mod boot_params;
 mod build_option;
 #[cfg(test)]
@@ -24,7 +26,6 @@ mod isolation;
 mod kernel;
 mod machine;
 mod memory;
-mod plain;
 mod platform;
 mod power;
 mod question;
@@ -68,6 +69,16 @@ pub trait Check: Sync {
     /// The answer. Never `Good` when what it needs is unknown.
     fn judge(&self, facts: &Facts, intent: &Intent) -> Finding;
 }
+
+/// The texts of a check that are fields of its type.
+macro_rules! texts_are_fields {
+    ($($text:ident: $type:ty),+) => {
+        $(fn $text(&self) -> $type {
+            self.$text
+        })+
+    };
+}
+pub(crate) use texts_are_fields;
 
 /// The checks of one subsystem.
 pub struct Section {

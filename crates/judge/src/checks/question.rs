@@ -59,33 +59,15 @@ pub(super) const BLANK: Question = Question {
 };
 
 impl Check for Question {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn why(&self) -> &'static str {
-        self.why
-    }
-
-    fn source(&self) -> &'static str {
-        self.source
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        self.trade_off
-    }
-
-    fn impact(&self) -> Impact {
-        self.impact
-    }
-
-    fn when(&self) -> When {
-        self.when
-    }
+    super::texts_are_fields!(
+        id: &'static str,
+        title: &'static str,
+        why: &'static str,
+        source: &'static str,
+        trade_off: Option<&'static str>,
+        impact: Impact,
+        when: When
+    );
 
     fn knobs(&self) -> Vec<&'static Knob> {
         self.knobs.to_vec()

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use rtproof_host::CpuList;
-use serde_json::{Value, json};
 
 use super::testing::{Scene, sched_of};
 use super::{AppCheck, all, by_id, cpus, judge_all, priority, without_own};
+use crate::checks::blanks::{blanked, cites, readings};
 use crate::checks::testing::{good_stock, intent, task};
 use crate::{Finding, Intent, Remedy, Status};
 
@@ -15,59 +15,10 @@ fn scenes() -> [Scene; 2] {
     [Scene::good(), Scene { facts: good_stock(), ..Scene::good() }]
 }
 
-fn blanks(path: &str) -> [Value; 3] {
-    [
-        json!({ "path": path, "state": "absent" }),
-        json!({ "path": path, "state": "denied", "why": "EACCES" }),
-        json!({ "path": path, "state": "malformed", "found": "?", "expected": "a number" }),
-    ]
-}
-
-/// Where readings are in the JSON of a scene, and the path each one asked. Inner ones come later.
-fn readings(value: &Value, at: &str, found: &mut Vec<(String, String)>) {
-    match value {
-        Value::Object(fields) => {
-            if let (Some(Value::String(path)), Some(_)) = (fields.get("path"), fields.get("state"))
-            {
-                found.push((at.to_owned(), path.clone()));
-            }
-            fields.iter().for_each(|(key, value)| readings(value, &format!("{at}/{key}"), found));
-        }
-        Value::Array(items) => {
-            let items = items.iter().enumerate();
-            items.for_each(|(index, value)| readings(value, &format!("{at}/{index}"), found));
-        }
-        _ => {}
-    }
-}
-
 fn places(scene: &Scene) -> Vec<(String, String)> {
     let mut found = Vec::new();
     readings(&serde_json::to_value(scene).unwrap(), "", &mut found);
     found
-}
-
-fn blanked(scene: &Scene, places: &[(String, String)], which: usize) -> Scene {
-    let mut value = serde_json::to_value(scene).unwrap();
-    for (at, path) in places {
-        if let Some(place) = value.pointer_mut(at) {
-            *place = blanks(path)[which].clone();
-        }
-    }
-    serde_json::from_value(value).unwrap()
-}
-
-fn cites(finding: &Finding, path: &str) -> bool {
-    let spread = |path: &str| -> Option<Vec<String>> {
-        let (before, rest) = path.split_once('{')?;
-        let (list, after) = rest.split_once('}')?;
-        let numbers = CpuList::parse(list, None).ok()?;
-        Some(numbers.iter().map(|number| format!("{before}{number}{after}")).collect())
-    };
-    finding.evidence.iter().any(|evidence| {
-        evidence.path == path
-            || spread(&evidence.path).is_some_and(|all| all.iter().any(|one| one == path))
-    })
 }
 
 fn settled(finding: &Finding) -> bool {

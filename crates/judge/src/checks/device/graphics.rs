@@ -4,14 +4,13 @@ use rtproof_host::facts::devices::Card;
 use rtproof_host::knob::Place;
 use rtproof_host::{Facts, knobs::device as knobs};
 
-use crate::checks::Check;
 use crate::checks::draft::Draft;
-use crate::checks::plain::Plain;
+use crate::checks::question::{Needs, Question};
 use crate::checks::{machine, text};
 use crate::profile::Kind;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
-pub(super) static ON_CHIP: Plain = Plain {
+pub(super) static ON_CHIP: Question = Question {
     id: "gpu-i915",
     title: "Intel graphics in use on the processor's own chip",
     why: "it shares the last-level cache and the memory with the CPUs, and takes them away when it \
@@ -21,11 +20,12 @@ pub(super) static ON_CHIP: Plain = Plain {
     impact: Impact::Tens,
     when: When::Boot,
     knobs: &[&knobs::GRAPHICS_I915],
+    needs: Needs::Nothing,
+    wanted: |_| "none, or another card".into(),
     judge: judge_on_chip,
 };
 
-fn judge_on_chip(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
-    let draft = Draft::of(check, "none, or another card");
+fn judge_on_chip(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let cards = &facts.devices.graphics;
     let Some(found) = cards.value() else {
         return draft.blind(cards);
@@ -56,7 +56,7 @@ fn judge_on_chip(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
         .doubtful(format!("{} is driven by {driver}: shared, unless it is a card", card.name))
 }
 
-pub(super) static NVIDIA: Plain = Plain {
+pub(super) static NVIDIA: Question = Question {
     id: "gpu-nvidia",
     title: "NVIDIA's own graphics driver",
     why: "it is not written for PREEMPT_RT: it spins and sleeps where a real-time kernel may not",
@@ -66,12 +66,14 @@ pub(super) static NVIDIA: Plain = Plain {
     impact: Impact::Milliseconds,
     when: When::Boot,
     knobs: &[&knobs::GRAPHICS_NVIDIA],
+    needs: Needs::Nothing,
+    wanted: |_| "not loaded".into(),
     judge: judge_nvidia,
 };
 
-fn judge_nvidia(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
+fn judge_nvidia(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let modules = &facts.devices.tainting_modules;
-    let draft = Draft::of(check, "not loaded").read(modules, show_modules);
+    let draft = draft.read(modules, show_modules);
     let Some(loaded) = modules.value() else {
         return draft.blind(modules);
     };
@@ -84,7 +86,7 @@ fn judge_nvidia(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
         .doubtful(format!("{name} is loaded (taint {letters})"))
 }
 
-pub(super) static MODULES: Plain = Plain {
+pub(super) static MODULES: Question = Question {
     id: "oot-modules",
     title: "modules from outside the kernel's tree, or staging, forced, proprietary",
     why: "nobody has looked for how long these modules turn interrupts or preemption off",
@@ -95,15 +97,17 @@ pub(super) static MODULES: Plain = Plain {
     impact: Impact::Milliseconds,
     when: When::Now,
     knobs: &[&knobs::MODULES],
+    needs: Needs::Nothing,
+    wanted: |_| "none".into(),
     judge: judge_modules,
 };
 
 /// Most modules named.
 const NAMED_MAX: usize = 6;
 
-fn judge_modules(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
+fn judge_modules(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let modules = &facts.devices.tainting_modules;
-    let draft = Draft::of(check, "none").read(modules, show_modules);
+    let draft = draft.read(modules, show_modules);
     let Some(loaded) = modules.value() else {
         return draft.blind(modules);
     };
@@ -124,7 +128,7 @@ fn show_modules(modules: &std::collections::BTreeMap<String, String>) -> String 
     if names.is_empty() { "no module taints".into() } else { text::first_few(&names, 32) }
 }
 
-pub(super) static LOGIN: Plain = Plain {
+pub(super) static LOGIN: Question = Question {
     id: "vt-graphics",
     title: "a graphical login",
     why: "the compositor draws by itself, and with it the graphics card uses memory and cache",
@@ -133,11 +137,12 @@ pub(super) static LOGIN: Plain = Plain {
     impact: Impact::Tens,
     when: When::Boot,
     knobs: &[&knobs::DISPLAY_MANAGERS],
+    needs: Needs::Nothing,
+    wanted: |_| "none".into(),
     judge: judge_login,
 };
 
-fn judge_login(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
-    let draft = Draft::of(check, "none");
+fn judge_login(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     // The command line overrides the link.
     let line = &facts.kernel.cmdline;
     let booted = line.value().and_then(|line| line.last("systemd.unit").flatten());
@@ -186,6 +191,7 @@ mod tests {
     use super::*;
     use crate::Profile;
     use crate::Status::{self, Doubtful, Good, Unknown};
+    use crate::checks::Check;
     use crate::checks::testing::{good, intent, set_cmdline};
     use rtproof_host::Reading;
     use rtproof_host::facts::units::Unit;

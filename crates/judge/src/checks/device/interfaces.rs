@@ -24,7 +24,7 @@ pub(super) enum Seen {
 }
 
 /// A question: which reading, how it is shown, what its value means.
-pub(super) struct Question<T> {
+pub(super) struct Asked<T> {
     pub(super) of: fn(&Interface) -> &Reading<Option<T>>,
     pub(super) show: fn(&T) -> String,
     /// How it is shown of an interface that does not have it.
@@ -39,7 +39,7 @@ pub(super) struct Question<T> {
 pub(super) fn judge<T>(
     mut draft: Draft,
     facts: &Facts,
-    question: &Question<T>,
+    question: &Asked<T>,
     look: impl Fn(&Interface, &T) -> Seen,
 ) -> Finding {
     let reading = &facts.net.interfaces;

@@ -7,14 +7,13 @@ use rtproof_host::facts::settings::Value;
 use rtproof_host::knob::Arch;
 use rtproof_host::{Facts, Knob, Reading, knobs::device as knobs};
 
-use crate::checks::Check;
 use crate::checks::draft::Draft;
-use crate::checks::plain::Plain;
+use crate::checks::question::{Needs, Question};
 use crate::checks::{machine, text};
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) static SERIAL_CONSOLE: Plain = Plain {
+pub(super) static SERIAL_CONSOLE: Question = Question {
     id: "serial-console",
     title: "kernel messages on a serial line",
     why: "a console without a thread is written by whoever prints, with interrupts off, at some \
@@ -25,6 +24,8 @@ pub(super) static SERIAL_CONSOLE: Plain = Plain {
     impact: Impact::Milliseconds,
     when: When::Boot,
     knobs: &[&knobs::SERIAL_CONSOLE, &knobs::PRINTK],
+    needs: Needs::Nothing,
+    wanted: |_| "none, or one that a thread writes".into(),
     judge: judge_serial,
 };
 
@@ -34,9 +35,9 @@ fn is_serial(console: &Console) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-fn judge_serial(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
+fn judge_serial(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let consoles = &facts.devices.consoles;
-    let draft = Draft::of(check, "none, or one that a thread writes").read(consoles, |consoles| {
+    let draft = draft.read(consoles, |consoles| {
         let show = |console: &Console| match console.nbcon {
             true => format!("{} with a thread", console.name),
             false => console.name.clone(),
@@ -74,7 +75,7 @@ fn judge_serial(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
         .doubtful(format!("{names}: each message is written before the kernel goes on"))
 }
 
-pub(super) static AUDIT: Plain = Plain {
+pub(super) static AUDIT: Question = Question {
     id: "audit",
     title: "auditing of system calls",
     why: "every system call is looked at, and where the queue of records is full a task waits for \
@@ -85,11 +86,13 @@ pub(super) static AUDIT: Plain = Plain {
     impact: Impact::Tens,
     when: When::Boot,
     knobs: &[&knobs::AUDIT, &knobs::AUDIT_UNITS],
+    needs: Needs::Nothing,
+    wanted: |_| "off".into(),
     judge: judge_audit,
 };
 
-fn judge_audit(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
-    let draft = Draft::of(check, "off").remedies([
+fn judge_audit(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let draft = draft.remedies([
         Remedy::Boot { parameter: "audit=0".into() },
         Remedy::Unit { unit: "auditd.service".into(), action: "disable".into() },
     ]);
@@ -121,7 +124,7 @@ fn judge_audit(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
     draft.blind(status)
 }
 
-pub(super) static TRACING: Plain = Plain {
+pub(super) static TRACING: Question = Question {
     id: "perf-tracing-active",
     title: "tracers, events and probes left on",
     why: "a tracer runs at every function, switch or interrupt, and an event or probe wherever it \
@@ -138,6 +141,8 @@ pub(super) static TRACING: Plain = Plain {
         &knobs::TRACE_INSTANCES,
         &knobs::TRACE_INSTANCE_EVENTS,
     ],
+    needs: Needs::Nothing,
+    wanted: |_| "tracer nop, no events, no probes".into(),
     judge: judge_tracing,
 };
 
@@ -145,12 +150,11 @@ fn values<'a>(facts: &'a Facts, knob: &Knob) -> &'a [Value] {
     facts.settings.get(knob.id).map(|setting| setting.values.as_slice()).unwrap_or_default()
 }
 
-fn judge_tracing(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
+fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let tracers =
         values(facts, &knobs::TRACER).iter().chain(values(facts, &knobs::TRACE_INSTANCES));
     let others = [&knobs::TRACE_EVENTS, &knobs::TRACE_INSTANCE_EVENTS, &knobs::TRACE_PROBES];
     let others = others.into_iter().flat_map(|knob| values(facts, knob));
-    let mut draft = Draft::of(check, "tracer nop, no events, no probes");
     let Some(tracer) = values(facts, &knobs::TRACER).first() else {
         let path = "/sys/kernel/tracing/current_tracer";
         return draft.blind(&Reading::<()>::denied(path, "not asked"));
@@ -219,7 +223,7 @@ fn judge_tracing(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
     }
 }
 
-pub(super) static RPI_FIRMWARE: Plain = Plain {
+pub(super) static RPI_FIRMWARE: Question = Question {
     id: "rpi-firmware",
     title: "clocks of a Raspberry Pi that its firmware changes (config.txt)",
     why: "the firmware lowers the clocks of the cores, the bus and the memory while they are idle, \
@@ -229,12 +233,14 @@ pub(super) static RPI_FIRMWARE: Plain = Plain {
     impact: Impact::Tens,
     when: When::Boot,
     knobs: &[&knobs::RPI_FIRMWARE],
+    needs: Needs::Nothing,
+    wanted: |_| "force_turbo=1".into(),
     judge: judge_rpi,
 };
 
-fn judge_rpi(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_rpi(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let config = &facts.devices.raspberry_pi;
-    let draft = Draft::of(check, "force_turbo=1").read(config, |settings| match settings {
+    let draft = draft.read(config, |settings| match settings {
         None => "not a Raspberry Pi".into(),
         Some(settings) => {
             let all: Vec<String> =
@@ -273,6 +279,7 @@ fn judge_rpi(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
+    use crate::checks::Check;
     use crate::checks::testing::{fill_setting, good, good_stock, intent, set_cmdline};
     use crate::checks::testing::{set_config, set_setting};
     use crate::{Profile, profile::Kind};

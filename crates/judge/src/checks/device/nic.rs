@@ -3,14 +3,13 @@
 use rtproof_host::facts::net::{Channels, Interface, Offloads, Pause};
 use rtproof_host::{CpuList, Facts, Reading, knobs::device as knobs};
 
-use super::interfaces::{Question, Seen, command, judge as ask, on};
-use crate::checks::Check;
+use super::interfaces::{Asked, Seen, command, judge as ask, on};
 use crate::checks::draft::Draft;
-use crate::checks::plain::Plain;
+use crate::checks::question::{Needs, Question};
 use crate::checks::{machine, text};
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
-pub(super) static QUEUES: Plain = Plain {
+pub(super) static QUEUES: Question = Question {
     id: "nic-queues",
     title: "queues of network interfaces, each with an interrupt (ethtool -l)",
     why: "drivers spread the interrupts of their queues over all CPUs, the real-time ones included",
@@ -20,12 +19,15 @@ pub(super) static QUEUES: Plain = Plain {
     impact: Impact::Tens,
     when: When::Now,
     knobs: &[&knobs::CHANNELS],
+    needs: Needs::Nothing,
+    wanted: |intent| {
+        format!("at most {}, one for each housekeeping CPU", intent.housekeeping.len())
+    },
     judge: judge_queues,
 };
 
-fn judge_queues(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let room = intent.housekeeping.len();
-    let draft = Draft::of(check, format!("at most {room}, one for each housekeeping CPU"));
     if machine::is_all_rt(facts, intent) {
         return draft
             .read(&facts.cpus.online, CpuList::to_string)
@@ -34,7 +36,7 @@ fn judge_queues(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
     if room == 0 {
         return draft.no_rt_cpus(facts);
     }
-    let question = Question {
+    let question = Asked {
         of: |interface| &interface.channels,
         show: |channels: &Channels| {
             let Channels { rx, tx, combined, combined_max } = channels;
@@ -60,7 +62,7 @@ fn judge_queues(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
     })
 }
 
-pub(super) static OFFLOAD_FLOW: Plain = Plain {
+pub(super) static OFFLOAD_FLOW: Question = Question {
     id: "nic-offload-flow",
     title: "packets put together by the card, and pause frames (ethtool -k, -a)",
     why: "the card holds a packet back to put others to it, and a pause frame from the other end \
@@ -71,11 +73,12 @@ pub(super) static OFFLOAD_FLOW: Plain = Plain {
     impact: Impact::Hundreds,
     when: When::Now,
     knobs: &[&knobs::OFFLOADS],
+    needs: Needs::Nothing,
+    wanted: |_| "no LRO, no GRO in hardware, no pause frames".into(),
     judge: judge_offloads,
 };
 
-fn judge_offloads(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
-    let mut draft = Draft::of(check, "no LRO, no GRO in hardware, no pause frames");
+fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     for interface in facts.net.interfaces.value().into_iter().flatten() {
         draft = draft.read(&interface.offloads, |offloads| match offloads {
             Some(Offloads { gro, gro_hw, lro }) => {
@@ -84,7 +87,7 @@ fn judge_offloads(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
             None => "not supported".into(),
         });
     }
-    let question = Question {
+    let question = Asked {
         of: |interface| &interface.pause,
         show: |pause: &Pause| format!("rx {}, tx {}", on(pause.rx), on(pause.tx)),
         none: "not supported",
@@ -117,7 +120,7 @@ fn judge_offloads(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
     })
 }
 
-pub(super) static EEE: Plain = Plain {
+pub(super) static EEE: Question = Question {
     id: "nic-eee",
     title: "Energy-Efficient Ethernet (ethtool --show-eee)",
     why: "an idle link sleeps, and the first packet waits until both ends have woken up",
@@ -126,8 +129,10 @@ pub(super) static EEE: Plain = Plain {
     impact: Impact::Tens,
     when: When::Now,
     knobs: &[&knobs::EEE],
-    judge: |check, facts, _| {
-        let question = Question {
+    needs: Needs::Nothing,
+    wanted: |_| "off".into(),
+    judge: |draft, facts, _| {
+        let question = Asked {
             of: |interface| &interface.eee,
             show: |eee: &rtproof_host::facts::net::Eee| {
                 format!("enabled {}, active {}", on(eee.enabled), on(eee.active))
@@ -136,7 +141,7 @@ pub(super) static EEE: Plain = Plain {
             lacking: "no driver here has Energy-Efficient Ethernet",
             otherwise: None,
         };
-        ask(Draft::of(check, "off"), facts, &question, |interface, eee| {
+        ask(draft, facts, &question, |interface, eee| {
             let set = format!("ethtool --set-eee {} eee off", interface.name);
             match (eee.active, eee.enabled) {
                 (true, _) => Seen::Wrong("active: the idle link sleeps".into(), command(set)),
@@ -147,7 +152,7 @@ pub(super) static EEE: Plain = Plain {
     },
 };
 
-pub(super) static WIFI_POWERSAVE: Plain = Plain {
+pub(super) static WIFI_POWERSAVE: Question = Question {
     id: "wifi-powersave",
     title: "power saving of wireless interfaces (iw get power_save)",
     why: "the station sleeps between beacons, and what comes in waits at the access point until it \
@@ -158,15 +163,17 @@ pub(super) static WIFI_POWERSAVE: Plain = Plain {
     impact: Impact::Milliseconds,
     when: When::Now,
     knobs: &[&knobs::WIFI_POWERSAVE],
-    judge: |check, facts, _| {
-        let question = Question {
+    needs: Needs::Nothing,
+    wanted: |_| "off".into(),
+    judge: |draft, facts, _| {
+        let question = Asked {
             of: |interface| &interface.power_save,
             show: |is_on: &bool| on(*is_on).into(),
             none: "wired, or not supported",
             lacking: "no wireless interface that saves power",
             otherwise: None,
         };
-        ask(Draft::of(check, "off"), facts, &question, |interface, is_on| match is_on {
+        ask(draft, facts, &question, |interface, is_on| match is_on {
             false => Seen::Fine("off".into()),
             true => Seen::Wrong(
                 "on".into(),
@@ -176,7 +183,7 @@ pub(super) static WIFI_POWERSAVE: Plain = Plain {
     },
 };
 
-pub(super) static TRANSMIT: Plain = Plain {
+pub(super) static TRANSMIT: Question = Question {
     id: "xps-rfs-transmit",
     title: "real-time CPUs that share a transmit queue with others (XPS)",
     why: "a real-time task that sends waits for the lock of the queue while another CPU holds it",
@@ -185,11 +192,12 @@ pub(super) static TRANSMIT: Plain = Plain {
     impact: Impact::Microseconds,
     when: When::Now,
     knobs: &[&knobs::XPS],
+    needs: Needs::Nothing,
+    wanted: |_| "no queue for real-time CPUs and others".into(),
     judge: judge_transmit,
 };
 
-fn judge_transmit(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
-    let draft = Draft::of(check, "no queue for real-time CPUs and others");
+fn judge_transmit(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let values = facts.settings.get(knobs::XPS.id).map(|setting| setting.values.as_slice());
     let values = values.unwrap_or_default();
     let draft = draft.saw(text::by_path(values.iter().map(|value| &value.reading)));
@@ -243,7 +251,7 @@ fn no_transmit_queues(draft: Draft, facts: &Facts) -> Finding {
     }
 }
 
-pub(super) static NAPI_THREADED: Plain = Plain {
+pub(super) static NAPI_THREADED: Question = Question {
     id: "napi-threaded",
     title: "threads that receive packets (threaded NAPI)",
     why: "the threads are ordinary ones: packets wait for every real-time task of their CPU, \
@@ -257,14 +265,15 @@ pub(super) static NAPI_THREADED: Plain = Plain {
     impact: Impact::Hundreds,
     when: When::Now,
     knobs: &[&knobs::NAPI_THREADED],
+    needs: Needs::Nothing,
+    wanted: |_| "no threads, or threads with a real-time priority".into(),
     judge: judge_napi,
 };
 
 /// Longest name of a thread.
 const COMM_CHARS_MAX: usize = 15;
 
-fn judge_napi(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
-    let draft = Draft::of(check, "no threads, or threads with a real-time priority");
+fn judge_napi(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let setting = facts.settings.get(knobs::NAPI_THREADED.id);
     let values = setting.map(|setting| setting.values.as_slice()).unwrap_or_default();
     let draft = draft.saw(text::by_path(values.iter().map(|value| &value.reading)));
@@ -311,6 +320,7 @@ fn judge_napi(check: &dyn Check, facts: &Facts, _: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
+    use crate::checks::Check;
     use crate::checks::testing::{cpus, fill_setting, good, intent, set_setting, task};
     use rtproof_host::facts::net::Eee;
 

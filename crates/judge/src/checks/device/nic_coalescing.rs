@@ -8,13 +8,12 @@
 use rtproof_host::facts::net::{Coalesce, Interface};
 use rtproof_host::{Facts, knobs::device as knobs};
 
-use super::interfaces::{Question, Seen, command, driver, judge as ask, on};
-use crate::checks::Check;
+use super::interfaces::{Asked, Seen, command, driver, judge as ask, on};
 use crate::checks::draft::Draft;
-use crate::checks::plain::Plain;
+use crate::checks::question::{Needs, Question};
 use crate::{Finding, Impact, Intent, When, units};
 
-pub(super) static CHECK: Plain = Plain {
+pub(super) static CHECK: Question = Question {
     id: "nic-coalescing",
     title: "interrupts that network interfaces put off (ethtool -c)",
     why: "a packet waits in the card until its interrupt comes, for up to the delay that is set",
@@ -26,6 +25,11 @@ pub(super) static CHECK: Plain = Plain {
     impact: Impact::Tens,
     when: When::Now,
     knobs: &[&knobs::COALESCE],
+    needs: Needs::Nothing,
+    wanted: |intent| match good_ns(intent) {
+        0 => "no delay, not adaptive".into(),
+        ns => format!("at most {}, a quarter of the budget, and not adaptive", units::ns(ns)),
+    },
     judge,
 };
 
@@ -33,13 +37,13 @@ pub(super) static CHECK: Plain = Plain {
 const MODES: &[(&str, u32)] = &[("e1000", 4), ("e1000e", 4), ("igb", 3), ("igc", 3)];
 const MODES_MAX: u32 = 4;
 
-fn judge(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
-    let good_ns = intent.budget_ns.map_or(0, |budget_ns| budget_ns / 4);
-    let wanted = match good_ns {
-        0 => "no delay, not adaptive".into(),
-        ns => format!("at most {}, a quarter of the budget, and not adaptive", units::ns(ns)),
-    };
-    let mut draft = Draft::of(check, wanted);
+/// Delay that is good: none without a budget.
+fn good_ns(intent: &Intent) -> u64 {
+    intent.budget_ns.map_or(0, |budget_ns| budget_ns / 4)
+}
+
+fn judge(mut draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let good_ns = good_ns(intent);
     // What a small number means depends on the driver.
     for interface in facts.net.interfaces.value().into_iter().flatten() {
         let usecs = interface.coalesce.value().and_then(|c| c.as_ref()?.rx_usecs);
@@ -47,7 +51,7 @@ fn judge(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
             draft = draft.saw([driver(interface)]);
         }
     }
-    let question = Question {
+    let question = Asked {
         of: |interface| &interface.coalesce,
         show,
         none: "not supported",
@@ -111,6 +115,7 @@ fn show(coalesce: &Coalesce) -> String {
 mod tests {
     use super::*;
     use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
+    use crate::checks::Check;
     use crate::checks::testing::{good, intent};
     use rtproof_host::Reading;
 

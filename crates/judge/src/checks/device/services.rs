@@ -4,14 +4,14 @@ use rtproof_host::knob::Place;
 use rtproof_host::{Facts, Knob, knobs::device as knobs};
 
 use crate::checks::draft::Draft;
-use crate::checks::plain::Plain;
-use crate::checks::{Check, machine, text};
+use crate::checks::question::{Needs, Question};
+use crate::checks::{machine, text};
 use crate::{Finding, Impact, Remedy, When};
 
 /// Most units named in a summary.
 const NAMED_MAX: usize = 6;
 
-pub(super) static TIMERS: Plain = Plain {
+pub(super) static TIMERS: Question = Question {
     id: "background-timers",
     title: "timers of work in the background: updates, indexes, trimming, firmware",
     why: "they read and write disks in bursts, and asking for firmware makes some machines enter \
@@ -22,12 +22,14 @@ pub(super) static TIMERS: Plain = Plain {
     impact: Impact::Milliseconds,
     when: When::Now,
     knobs: &[&knobs::TIMERS],
-    judge: |check, facts, _| {
-        judge(check, facts, &knobs::TIMERS, "none enabled", "no timer of this kind is enabled")
+    needs: Needs::Nothing,
+    wanted: |_| "none enabled".into(),
+    judge: |draft, facts, _| {
+        judge(draft, facts, &knobs::TIMERS, "no timer of this kind is enabled")
     },
 };
 
-pub(super) static MONITORS: Plain = Plain {
+pub(super) static MONITORS: Question = Question {
     id: "monitoring-daemons",
     title: "daemons that measure the machine",
     why: "they ask every CPU for its counters, which interrupts it, and run on any CPU that they \
@@ -37,12 +39,14 @@ pub(super) static MONITORS: Plain = Plain {
     impact: Impact::Tens,
     when: When::Now,
     knobs: &[&knobs::MONITORS],
-    judge: |check, facts, _| {
-        judge(check, facts, &knobs::MONITORS, "none", "no such daemon runs or is enabled")
+    needs: Needs::Nothing,
+    wanted: |_| "none".into(),
+    judge: |draft, facts, _| {
+        judge(draft, facts, &knobs::MONITORS, "no such daemon runs or is enabled")
     },
 };
 
-pub(super) static DESKTOP: Plain = Plain {
+pub(super) static DESKTOP: Question = Question {
     id: "bluetooth-etc",
     title: "services of a desktop: bluetooth, printing, modems, smart cards, discovery",
     why: "they wake up by themselves, and some poll their devices, USB ones above all",
@@ -52,20 +56,15 @@ pub(super) static DESKTOP: Plain = Plain {
     impact: Impact::Tens,
     when: When::Now,
     knobs: &[&knobs::DESKTOP_SERVICES],
-    judge: |check, facts, _| {
+    needs: Needs::Nothing,
+    wanted: |_| "none".into(),
+    judge: |draft, facts, _| {
         let knob = &knobs::DESKTOP_SERVICES;
-        judge(check, facts, knob, "none", "no such service runs or is enabled")
+        judge(draft, facts, knob, "no such service runs or is enabled")
     },
 };
 
-fn judge(
-    check: &dyn Check,
-    facts: &Facts,
-    knob: &Knob,
-    wanted: &'static str,
-    none: &'static str,
-) -> Finding {
-    let draft = Draft::of(check, wanted);
+fn judge(draft: Draft, facts: &Facts, knob: &Knob, none: &'static str) -> Finding {
     let Some(units) = facts.units.value() else {
         return draft.blind(&facts.units);
     };
@@ -107,6 +106,7 @@ fn judge(
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, Unknown};
+    use crate::checks::Check;
     use crate::checks::testing::{good, intent};
     use rtproof_host::Reading;
     use rtproof_host::facts::units::Unit;

@@ -2,13 +2,14 @@
 
 use rtproof_host::{Facts, Knob, knobs::device as knobs};
 
-use crate::checks::Check;
 use crate::checks::draft::Draft;
 use crate::checks::machine;
-use crate::checks::plain::Plain;
+use crate::checks::question::{Needs, Question};
 use crate::{Finding, Impact, When};
 
-pub(super) static TCP: Plain = Plain {
+const NO_BEST: &str = "known: no value is best for all";
+
+pub(super) static TCP: Question = Question {
     id: "tcp-knobs",
     title: "time stamps and Fast Open of TCP",
     why: "each time stamp costs a little for each segment, and Fast Open saves a round trip: which \
@@ -19,12 +20,14 @@ pub(super) static TCP: Plain = Plain {
     impact: Impact::Information,
     when: When::Now,
     knobs: &[&knobs::TCP_TIMESTAMPS, &knobs::TCP_FASTOPEN],
-    judge: |check, facts, _| {
-        tell(check, facts, &[&knobs::TCP_TIMESTAMPS, &knobs::TCP_FASTOPEN], "INET", "IPv4")
+    needs: Needs::Nothing,
+    wanted: |_| NO_BEST.into(),
+    judge: |draft, facts, _| {
+        tell(draft, facts, &[&knobs::TCP_TIMESTAMPS, &knobs::TCP_FASTOPEN], "INET", "IPv4")
     },
 };
 
-pub(super) static IPV6: Plain = Plain {
+pub(super) static IPV6: Question = Question {
     id: "ipv6",
     title: "whether IPv6 is in use",
     why: "router advertisements and duplicate address detection run timers, also where nobody uses \
@@ -35,17 +38,12 @@ pub(super) static IPV6: Plain = Plain {
     impact: Impact::Information,
     when: When::Now,
     knobs: &[&knobs::IPV6],
-    judge: |check, facts, _| tell(check, facts, &[&knobs::IPV6], "IPV6", "IPv6"),
+    needs: Needs::Nothing,
+    wanted: |_| NO_BEST.into(),
+    judge: |draft, facts, _| tell(draft, facts, &[&knobs::IPV6], "IPV6", "IPv6"),
 };
 
-fn tell(
-    check: &dyn Check,
-    facts: &Facts,
-    knobs: &[&Knob],
-    option: &str,
-    protocol: &str,
-) -> Finding {
-    let mut draft = Draft::of(check, "known: no value is best for all");
+fn tell(mut draft: Draft, facts: &Facts, knobs: &[&Knob], option: &str, protocol: &str) -> Finding {
     let mut told = Vec::new();
     for knob in knobs {
         let setting = facts.settings.get(knob.id);
@@ -80,6 +78,7 @@ fn tell(
 mod tests {
     use super::*;
     use crate::Status::{Good, NotApplicable, Unknown};
+    use crate::checks::Check;
     use crate::checks::testing::{fill_setting, good, intent, set_setting};
     use rtproof_host::Reading;
 

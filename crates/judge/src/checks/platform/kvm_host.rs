@@ -90,28 +90,16 @@ impl KvmHost {
 }
 
 impl Check for KvmHost {
+    crate::checks::texts_are_fields!(
+        title: &'static str,
+        why: &'static str,
+        source: &'static str,
+        trade_off: Option<&'static str>,
+        impact: Impact
+    );
+
     fn id(&self) -> &'static str {
         self.knob.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn why(&self) -> &'static str {
-        self.why
-    }
-
-    fn source(&self) -> &'static str {
-        self.source
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        self.trade_off
-    }
-
-    fn impact(&self) -> Impact {
-        self.impact
     }
 
     fn when(&self) -> When {

@@ -72,25 +72,13 @@ pub(super) static RT_RUNTIME_SHARE: Feature = Feature {
 };
 
 impl Check for Feature {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn why(&self) -> &'static str {
-        self.why
-    }
-
-    fn source(&self) -> &'static str {
-        self.source
-    }
-
-    fn impact(&self) -> Impact {
-        self.impact
-    }
+    crate::checks::texts_are_fields!(
+        id: &'static str,
+        title: &'static str,
+        why: &'static str,
+        source: &'static str,
+        impact: Impact
+    );
 
     fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
         let (on, off) = (self.name.to_owned(), format!("NO_{}", self.name));

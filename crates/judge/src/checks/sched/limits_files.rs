@@ -13,7 +13,8 @@ use rtproof_host::{
 };
 
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::question::{self, Needs, Question};
+use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
 /// Items whose lines decide whether a real-time application gets what it needs.
@@ -46,72 +47,56 @@ fn place(line: &LimitLine) -> String {
 const WHY: &str = "an application that does not get its real-time priority or locked memory runs \
                    on as an ordinary task, and its pages may be missing";
 
-pub(super) struct PamLimits;
+pub(super) static PAM: Question = Question {
+    id: "pam-limits",
+    title: "logins that read the limits files",
+    why: WHY,
+    source: "pam_limits(8), limits.conf(5), pam.d(5)",
+    impact: Impact::Milliseconds,
+    when: When::Login,
+    needs: Needs::Nothing,
+    wanted: |_| "pam_limits.so in every login's session stack".into(),
+    judge: judge_pam,
+    ..question::BLANK
+};
 
-impl Check for PamLimits {
-    fn id(&self) -> &'static str {
-        "pam-limits"
+fn judge_pam(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let reading = &facts.rights.limit_lines;
+    let draft = draft.read(reading, |lines| show(&decisive(lines)));
+    let Some(lines) = reading.value() else {
+        return draft.blind(reading);
+    };
+    if decisive(lines).is_empty() {
+        return draft.not_applicable("the limits files grant nothing that a login would miss");
     }
-
-    fn title(&self) -> &'static str {
-        "logins that read the limits files"
+    let services = &facts.rights.services;
+    let draft = draft.read(services, |services| shown(services));
+    let Some(found) = services.value() else {
+        return draft.blind(services);
+    };
+    let is_session = |service: &&Service| SESSIONS.contains(&service.name.as_str());
+    let sessions: Vec<&Service> = found.iter().filter(is_session).collect();
+    if sessions.is_empty() {
+        return draft
+            .remedies([Remedy::Manual {
+                text: "grant the rights where the application is started: LimitRTPRIO= and \
+                       LimitMEMLOCK= of its unit, or a capability of its file"
+                    .into(),
+            }])
+            .doubtful("no login here uses PAM, so nobody reads the limits files");
     }
-
-    fn why(&self) -> &'static str {
-        WHY
+    let without: Vec<&str> =
+        sessions.iter().filter(|s| !s.limits).map(|s| s.name.as_str()).collect();
+    if without.is_empty() {
+        let names: Vec<&str> = sessions.iter().map(|s| s.name.as_str()).collect();
+        return draft.good(format!("read by {}", text::first_few(&names, 5)));
     }
-
-    fn source(&self) -> &'static str {
-        "pam_limits(8), limits.conf(5), pam.d(5)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn when(&self) -> When {
-        When::Login
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let reading = &facts.rights.limit_lines;
-        let draft = Draft::of(self, "pam_limits.so in every login's session stack")
-            .read(reading, |lines| show(&decisive(lines)));
-        let Some(lines) = reading.value() else {
-            return draft.blind(reading);
-        };
-        if decisive(lines).is_empty() {
-            return draft.not_applicable("the limits files grant nothing that a login would miss");
-        }
-        let services = &facts.rights.services;
-        let draft = draft.read(services, |services| shown(services));
-        let Some(found) = services.value() else {
-            return draft.blind(services);
-        };
-        let is_session = |service: &&Service| SESSIONS.contains(&service.name.as_str());
-        let sessions: Vec<&Service> = found.iter().filter(is_session).collect();
-        if sessions.is_empty() {
-            return draft
-                .remedies([Remedy::Manual {
-                    text: "grant the rights where the application is started: LimitRTPRIO= and \
-                           LimitMEMLOCK= of its unit, or a capability of its file"
-                        .into(),
-                }])
-                .doubtful("no login here uses PAM, so nobody reads the limits files");
-        }
-        let without: Vec<&str> =
-            sessions.iter().filter(|s| !s.limits).map(|s| s.name.as_str()).collect();
-        if without.is_empty() {
-            let names: Vec<&str> = sessions.iter().map(|s| s.name.as_str()).collect();
-            return draft.good(format!("read by {}", text::first_few(&names, 5)));
-        }
-        draft
-            .remedies(without.iter().map(|name| Remedy::File {
-                path: format!("/etc/pam.d/{name}"),
-                line: "session required pam_limits.so".into(),
-            }))
-            .doubtful(format!("not read by {}", text::first_few(&without, 5)))
-    }
+    draft
+        .remedies(without.iter().map(|name| Remedy::File {
+            path: format!("/etc/pam.d/{name}"),
+            line: "session required pam_limits.so".into(),
+        }))
+        .doubtful(format!("not read by {}", text::first_few(&without, 5)))
 }
 
 fn shown(services: &[Service]) -> String {
@@ -125,70 +110,54 @@ fn shown(services: &[Service]) -> String {
     }
 }
 
-pub(super) struct LimitsDuplicates;
+pub(super) static DUPLICATES: Question = Question {
+    id: "limits-duplicates",
+    title: "limits granted in one line and changed in a later one",
+    why: WHY,
+    source: "limits.conf(5), pam_limits(8) (files in the order of the C locale, as one file)",
+    impact: Impact::Milliseconds,
+    when: When::Login,
+    needs: Needs::Nothing,
+    wanted: |_| "one value for each group or user".into(),
+    judge: judge_duplicates,
+    ..question::BLANK
+};
 
-impl Check for LimitsDuplicates {
-    fn id(&self) -> &'static str {
-        "limits-duplicates"
+fn judge_duplicates(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let reading = &facts.rights.limit_lines;
+    let draft = draft.read(reading, |lines| show(&decisive(lines)));
+    let Some(lines) = reading.value() else {
+        return draft.blind(reading);
+    };
+    let lines = decisive(lines);
+    if lines.is_empty() {
+        return draft.good("no line about rtprio, memlock or rttime");
     }
-
-    fn title(&self) -> &'static str {
-        "limits granted in one line and changed in a later one"
-    }
-
-    fn why(&self) -> &'static str {
-        WHY
-    }
-
-    fn source(&self) -> &'static str {
-        "limits.conf(5), pam_limits(8) (files in the order of the C locale, as one file)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn when(&self) -> When {
-        When::Login
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let reading = &facts.rights.limit_lines;
-        let draft = Draft::of(self, "one value for each group or user")
-            .read(reading, |lines| show(&decisive(lines)));
-        let Some(lines) = reading.value() else {
-            return draft.blind(reading);
-        };
-        let lines = decisive(lines);
-        if lines.is_empty() {
-            return draft.good("no line about rtprio, memlock or rttime");
-        }
-        let Some((first, last)) = overridden(&lines) else {
-            return draft.good(format!(
-                "{} about rtprio, memlock or rttime, none changed by a later one",
-                text::count(lines.len(), "line")
-            ));
-        };
-        let evidence = [first, last].map(|line| Evidence { path: place(line), value: words(line) });
-        let what = match first.who == last.who {
-            true => String::new(),
-            false => format!(" for who is in {} and {}", first.who, last.who),
-        };
-        draft
-            .saw(evidence)
-            .remedies([Remedy::Manual {
-                text: format!("keep one of {} and {}", place(first), place(last)),
-            }])
-            .doubtful(format!(
-                "{} {}{what}: {} says {}, then {} says {}",
-                last.who,
-                last.item,
-                place(first),
-                first.value,
-                place(last),
-                last.value
-            ))
-    }
+    let Some((first, last)) = overridden(&lines) else {
+        return draft.good(format!(
+            "{} about rtprio, memlock or rttime, none changed by a later one",
+            text::count(lines.len(), "line")
+        ));
+    };
+    let evidence = [first, last].map(|line| Evidence { path: place(line), value: words(line) });
+    let what = match first.who == last.who {
+        true => String::new(),
+        false => format!(" for who is in {} and {}", first.who, last.who),
+    };
+    draft
+        .saw(evidence)
+        .remedies([Remedy::Manual {
+            text: format!("keep one of {} and {}", place(first), place(last)),
+        }])
+        .doubtful(format!(
+            "{} {}{what}: {} says {}, then {} says {}",
+            last.who,
+            last.item,
+            place(first),
+            first.value,
+            place(last),
+            last.value
+        ))
 }
 
 /// The first two lines of which the later changes what the earlier says: for the same domain, or to
@@ -232,94 +201,78 @@ fn members_text(members: u32) -> String {
     text::count(members as usize, "member")
 }
 
-pub(super) struct LimitsGroups;
+pub(super) static GROUPS: Question = Question {
+    id: "limits-groups",
+    title: "groups that the limits files grant rights to",
+    why: WHY,
+    source: "limits.conf(5), group(5)",
+    impact: Impact::Milliseconds,
+    when: When::Login,
+    needs: Needs::Nothing,
+    wanted: |_| "each there, with a member".into(),
+    judge: judge_groups,
+    ..question::BLANK
+};
 
-impl Check for LimitsGroups {
-    fn id(&self) -> &'static str {
-        "limits-groups"
+fn judge_groups(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let lines = &facts.rights.limit_lines;
+    let draft = draft.read(lines, |lines| show(&decisive(lines)));
+    let Some(found) = lines.value() else {
+        return draft.blind(lines);
+    };
+    let granted =
+        |name: &str| decisive(found).iter().any(|line| line.who.strip_prefix('@') == Some(name));
+    if !decisive(found).iter().any(|line| line.who.starts_with('@')) {
+        return draft.not_applicable("the limits files grant no group real-time rights");
     }
-
-    fn title(&self) -> &'static str {
-        "groups that the limits files grant rights to"
-    }
-
-    fn why(&self) -> &'static str {
-        WHY
-    }
-
-    fn source(&self) -> &'static str {
-        "limits.conf(5), group(5)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn when(&self) -> When {
-        When::Login
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let lines = &facts.rights.limit_lines;
-        let draft = Draft::of(self, "each there, with a member")
-            .read(lines, |lines| show(&decisive(lines)));
-        let Some(found) = lines.value() else {
-            return draft.blind(lines);
+    let groups = &facts.rights.groups;
+    let draft = draft.read(groups, |groups| {
+        let one = |group: &rtproof_host::facts::rights::Group| match group.members {
+            Some(members) => format!("{}: {}", group.name, members_text(members)),
+            None => format!("{}: not there", group.name),
         };
-        let granted = |name: &str| {
-            decisive(found).iter().any(|line| line.who.strip_prefix('@') == Some(name))
-        };
-        if !decisive(found).iter().any(|line| line.who.starts_with('@')) {
-            return draft.not_applicable("the limits files grant no group real-time rights");
+        match groups.is_empty() {
+            true => "no group by name".into(),
+            false => groups.iter().map(one).collect::<Vec<_>>().join(", "),
         }
-        let groups = &facts.rights.groups;
-        let draft = draft.read(groups, |groups| {
-            let one = |group: &rtproof_host::facts::rights::Group| match group.members {
-                Some(members) => format!("{}: {}", group.name, members_text(members)),
-                None => format!("{}: not there", group.name),
-            };
-            match groups.is_empty() {
-                true => "no group by name".into(),
-                false => groups.iter().map(one).collect::<Vec<_>>().join(", "),
-            }
-        });
-        let Some(groups) = groups.value() else {
-            return draft.blind(groups);
-        };
-        let mut granted = groups.iter().filter(|group| granted(&group.name)).peekable();
-        if granted.peek().is_none() {
-            return draft.not_applicable("the limits files name their groups by number");
-        }
-        let granted: Vec<_> = granted.collect();
-        if let Some(group) = granted.iter().find(|group| group.members.is_none()) {
-            return draft
-                .remedies([Remedy::Command {
-                    command: format!("groupadd --system --force {}", group.name),
-                }])
-                .doubtful(format!(
-                    "{} has rights and is not in /etc/group; a directory service may know it",
-                    group.name
-                ));
-        }
-        if let Some(group) = granted.iter().find(|group| group.members == Some(0)) {
-            return draft
-                .remedies([Remedy::Command {
-                    command: format!("usermod --append --groups {} USER", group.name),
-                }])
-                .doubtful(format!(
-                    "{} has rights and lists no member; it may be somebody's first group",
-                    group.name
-                ));
-        }
-        let names: Vec<&str> = granted.iter().map(|group| group.name.as_str()).collect();
-        draft.good(format!("there, with members: {}", text::first_few(&names, 5)))
+    });
+    let Some(groups) = groups.value() else {
+        return draft.blind(groups);
+    };
+    let mut granted = groups.iter().filter(|group| granted(&group.name)).peekable();
+    if granted.peek().is_none() {
+        return draft.not_applicable("the limits files name their groups by number");
     }
+    let granted: Vec<_> = granted.collect();
+    if let Some(group) = granted.iter().find(|group| group.members.is_none()) {
+        return draft
+            .remedies([Remedy::Command {
+                command: format!("groupadd --system --force {}", group.name),
+            }])
+            .doubtful(format!(
+                "{} has rights and is not in /etc/group; a directory service may know it",
+                group.name
+            ));
+    }
+    if let Some(group) = granted.iter().find(|group| group.members == Some(0)) {
+        return draft
+            .remedies([Remedy::Command {
+                command: format!("usermod --append --groups {} USER", group.name),
+            }])
+            .doubtful(format!(
+                "{} has rights and lists no member; it may be somebody's first group",
+                group.name
+            ));
+    }
+    let names: Vec<&str> = granted.iter().map(|group| group.name.as_str()).collect();
+    draft.good(format!("there, with members: {}", text::first_few(&names, 5)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
+    use crate::checks::Check;
     use crate::checks::testing::{good, intent};
     use rtproof_host::{Reading, facts::rights::Group};
 
@@ -352,7 +305,7 @@ mod tests {
 
     #[test]
     fn logins_without_pam_limits() {
-        let judge = |facts: &Facts| PamLimits.judge(facts, &intent());
+        let judge = |facts: &Facts| PAM.judge(facts, &intent());
         assert_eq!(judge(&good()).status, Good);
         assert_eq!(judge(&with(&[])).status, NotApplicable);
         assert_eq!(judge(&with(&["* - nice -5"])).status, NotApplicable);
@@ -372,7 +325,7 @@ mod tests {
 
     #[test]
     fn later_lines_take_back() {
-        let judge = |lines: &[&str]| LimitsDuplicates.judge(&with(lines), &intent());
+        let judge = |lines: &[&str]| DUPLICATES.judge(&with(lines), &intent());
         assert_eq!(judge(&[]).status, Good);
         assert_eq!(judge(&["@a - rtprio 95", "@a - memlock 1"]).status, Good);
         assert_eq!(judge(&["@a - rtprio 95", "@a hard rtprio 95"]).status, Good);
@@ -385,12 +338,12 @@ mod tests {
              /etc/security/limits.conf:2 says 10"
         );
         assert_eq!(judge(&["user_1 - rtprio 9", "* - rtprio 0"]).status, Good, "users win");
-        assert_eq!(LimitsDuplicates.judge(&unreadable(), &intent()).status, Unknown);
+        assert_eq!(DUPLICATES.judge(&unreadable(), &intent()).status, Unknown);
     }
 
     #[test]
     fn between_groups_only_less_is_told() {
-        let judge = |lines: &[&str]| LimitsDuplicates.judge(&with(lines), &intent());
+        let judge = |lines: &[&str]| DUPLICATES.judge(&with(lines), &intent());
         assert_eq!(judge(&["@audio - rtprio 95", "@realtime - rtprio 98"]).status, Good);
         let finding = judge(&["@realtime - memlock unlimited", "@audio - memlock 512"]);
         assert_eq!(finding.status, Doubtful);
@@ -404,7 +357,7 @@ mod tests {
             let group =
                 |&(name, members): &(&str, Option<u32>)| Group { name: name.into(), members };
             facts.rights.groups = Reading::known("/etc/group", groups.iter().map(group).collect());
-            LimitsGroups.judge(&facts, &intent())
+            GROUPS.judge(&facts, &intent())
         };
         let line = ["@realtime - rtprio 98"];
         assert_eq!(judge(&line, &[("realtime", Some(1))]).status, Good);
@@ -415,9 +368,9 @@ mod tests {
         assert_eq!(finding.remedies, [Remedy::Command { command }]);
         assert_eq!(judge(&["* - rtprio 98"], &[]).status, NotApplicable);
         assert_eq!(judge(&["@500: - rtprio 98"], &[]).status, NotApplicable);
-        assert_eq!(LimitsGroups.judge(&unreadable(), &intent()).status, Unknown);
+        assert_eq!(GROUPS.judge(&unreadable(), &intent()).status, Unknown);
         let mut facts = good();
         facts.rights.groups = Reading::absent("/etc/group");
-        assert_eq!(LimitsGroups.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(GROUPS.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -102,7 +102,7 @@ fn remedies(facts: &Facts) -> Vec<Remedy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Status::{self, Bad, Doubtful, Good};
+    use crate::Status::{self, Bad, Doubtful, Good, Unknown};
     use crate::checks::testing::{good, intent, set_guest};
     use rtproof_host::Reading;
 
@@ -124,6 +124,13 @@ mod tests {
         assert_eq!(status("jiffies"), Bad);
         assert_eq!(status("imx_gpt"), Doubtful);
         assert_eq!(status("tsc-early"), Doubtful);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_unknown() {
+        let mut facts = good();
+        facts.clock.source = Reading::denied(facts.clock.source.path.clone(), "EACCES");
+        assert_eq!(Clocksource.judge(&facts, &intent()).status, Unknown);
     }
 
     #[test]
