@@ -1,0 +1,1 @@
+//! What each CPU did, from its events.

@@ -1,0 +1,366 @@
+//! Typed kernel events: what rtproof reads out of a trace, whatever kernel wrote it.
+//!
+//! Names and meanings follow the kernel's own events (`include/trace/events/*.h`,
+//! `kernel/trace/trace_entries.h`). Priorities are the kernel's: below 0 deadline, 0 to 99
+//! real-time (priority 99 - n), from 100 on fair.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Text;
+
+/// Name of a task at the time of the event, as the kernel keeps it.
+pub type Comm = Text<16>;
+/// Name of an interrupt's handler or of an inter-processor interrupt.
+pub type Name = Text<32>;
+
+/// One event of one CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// When, nanoseconds on the clock of the trace.
+    pub at_ns: u64,
+    /// CPU that wrote it.
+    pub cpu: u32,
+    /// Task that was current; 0: the idle task.
+    pub pid: i32,
+    /// `common_flags`, see [`flags`].
+    pub flags: u8,
+    /// `common_preempt_count`: low four bits the depth of preemption being off, high four (since
+    /// 5.16 or so) of migration.
+    pub preempt: u8,
+    /// What happened.
+    pub what: What,
+}
+
+/// Bits of [`Event::flags`] (`enum trace_flag_type` in include/linux/trace_events.h).
+pub mod flags {
+    /// Interrupts were off.
+    pub const IRQS_OFF: u8 = 0x01;
+    /// The current task is to be replaced soon, when it leaves the kernel.
+    pub const NEED_RESCHED_LAZY: u8 = 0x02;
+    /// The current task is to be replaced.
+    pub const NEED_RESCHED: u8 = 0x04;
+    /// In a hard interrupt.
+    pub const HARDIRQ: u8 = 0x08;
+    /// In a softirq.
+    pub const SOFTIRQ: u8 = 0x10;
+    /// In a non-maskable interrupt.
+    pub const NMI: u8 = 0x40;
+    /// Softirqs were off.
+    pub const BH_OFF: u8 = 0x80;
+}
+
+/// Interrupt vectors of their own trace events on x86 (`arch/x86/include/asm/trace/irq_vectors.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Vector {
+    /// The local timer.
+    LocalTimer,
+    /// Reschedule request from another CPU.
+    Reschedule,
+    /// A function called on several CPUs.
+    CallFunction,
+    /// A function called on this CPU.
+    CallFunctionSingle,
+    /// Work queued from a context that could not do it.
+    IrqWork,
+    /// Thermal event.
+    Thermal,
+    /// Machine-check threshold.
+    Threshold,
+    /// Deferred machine-check error.
+    DeferredError,
+    /// Error of the interrupt controller.
+    Error,
+    /// Spurious interrupt.
+    Spurious,
+    /// Platform-specific.
+    PlatformIpi,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// sched_switch.
+    Switch {
+        /// Name of the task that left.
+        prev_comm: Comm,
+        /// Task that left.
+        prev_pid: i32,
+        /// Its priority.
+        prev_prio: i32,
+        /// Its state: 0 still runnable, 1 sleeping, 2 uninterruptible, 4 stopped, 8 traced.
+        prev_state: u64,
+        /// Name of the task that came.
+        next_comm: Comm,
+        /// Task that came.
+        next_pid: i32,
+        /// Its priority.
+        next_prio: i32,
+    },
+    /// sched_waking: somebody (the current task, or an interrupt over it) wakes a task.
+    Waking {
+        /// Name of the task.
+        comm: Comm,
+        /// Task that is woken.
+        pid: i32,
+        /// Its priority.
+        prio: i32,
+        /// CPU it is to run on.
+        target_cpu: u32,
+    },
+    /// sched_wakeup, sched_wakeup_new: the task is on its CPU's queue.
+    Wakeup {
+        /// Name of the task.
+        comm: Comm,
+        /// Task that was woken.
+        pid: i32,
+        /// Its priority.
+        prio: i32,
+        /// CPU it is to run on.
+        target_cpu: u32,
+    },
+    /// sched_migrate_task.
+    Migrate {
+        /// Name of the task.
+        comm: Comm,
+        /// Task.
+        pid: i32,
+        /// Its priority.
+        prio: i32,
+        /// CPU it leaves.
+        from_cpu: u32,
+        /// CPU it goes to.
+        to_cpu: u32,
+    },
+    /// sched_pi_setprio: a task inherits a priority, or gives it back.
+    PiSetprio {
+        /// Name of the task.
+        comm: Comm,
+        /// Task.
+        pid: i32,
+        /// Priority before.
+        old_prio: i32,
+        /// Priority from now on.
+        new_prio: i32,
+    },
+    /// hrtimer_start; the current task is its owner when it sleeps on it.
+    TimerStart {
+        /// Address of the timer.
+        timer: u64,
+        /// Address of its function.
+        function: u64,
+        /// When it is to expire, CLOCK_MONOTONIC for timers of that clock.
+        expires_ns: u64,
+    },
+    /// hrtimer_cancel.
+    TimerCancel {
+        /// Address of the timer.
+        timer: u64,
+    },
+    /// hrtimer_expire_entry: its function begins.
+    TimerExpire {
+        /// Address of the timer.
+        timer: u64,
+        /// Address of its function.
+        function: u64,
+        /// The clock as the interrupt read it.
+        now_ns: u64,
+    },
+    /// hrtimer_expire_exit.
+    TimerExpired {
+        /// Address of the timer.
+        timer: u64,
+    },
+    /// timer_expire_entry: a timer of the wheel begins.
+    WheelExpire {
+        /// Address of the timer.
+        timer: u64,
+        /// Address of its function.
+        function: u64,
+    },
+    /// timer_expire_exit.
+    WheelExpired {
+        /// Address of the timer.
+        timer: u64,
+    },
+    /// irq_vectors: `*_entry`.
+    VectorEntry {
+        /// Which.
+        vector: Vector,
+    },
+    /// irq_vectors: `*_exit`.
+    VectorExit {
+        /// Which.
+        vector: Vector,
+    },
+    /// irq_handler_entry.
+    IrqEntry {
+        /// Number, as in /proc/interrupts.
+        irq: i32,
+        /// Name of the handler.
+        name: Name,
+    },
+    /// irq_handler_exit.
+    IrqExit {
+        /// Number.
+        irq: i32,
+    },
+    /// ipi_entry (Arm).
+    IpiEntry {
+        /// Why, in the kernel's words.
+        reason: Name,
+    },
+    /// ipi_exit (Arm).
+    IpiExit {
+        /// Why.
+        reason: Name,
+    },
+    /// ipi_raise (Arm) and ipi_send_cpumask: the current task sends to several CPUs.
+    IpiRaise {
+        /// CPUs 0 to 63 as bits; 0: not known.
+        cpus: u64,
+        /// Why, where it is told.
+        reason: Name,
+    },
+    /// ipi_send_cpu (6.4): the current task sends to one CPU.
+    IpiSend {
+        /// To this CPU.
+        to_cpu: u32,
+        /// Address of the code that sends.
+        callsite: u64,
+        /// Address of the function to run there; 0: none.
+        callback: u64,
+    },
+    /// softirq_raise.
+    SoftirqRaise {
+        /// 0 HI, 1 TIMER, 2 NET_TX, 3 NET_RX, 4 BLOCK, 5 IRQ_POLL, 6 TASKLET, 7 SCHED, 8 HRTIMER,
+        /// 9 RCU.
+        vec: u32,
+    },
+    /// softirq_entry.
+    SoftirqEntry {
+        /// As above.
+        vec: u32,
+    },
+    /// softirq_exit.
+    SoftirqExit {
+        /// As above.
+        vec: u32,
+    },
+    /// nmi_handler: written when the handler has ended.
+    Nmi {
+        /// Address of the handler.
+        handler: u64,
+        /// How long it took.
+        delta_ns: u64,
+    },
+    /// cpu_idle: the CPU goes to sleep.
+    Idle {
+        /// State as in /sys/devices/system/cpu/cpuN/cpuidle.
+        state: u32,
+    },
+    /// cpu_idle with state -1: the CPU woke.
+    IdleExit,
+    /// cpu_frequency.
+    Frequency {
+        /// Of this CPU.
+        of_cpu: u32,
+        /// Frequency.
+        khz: u32,
+    },
+    /// workqueue_execute_start.
+    WorkStart {
+        /// Address of the work item.
+        work: u64,
+        /// Address of its function.
+        function: u64,
+    },
+    /// workqueue_execute_end.
+    WorkEnd {
+        /// Address of the work item.
+        work: u64,
+    },
+    /// page_fault_user, page_fault_kernel: written when the fault begins.
+    PageFault {
+        /// In user mode.
+        user: bool,
+        /// Address that was touched.
+        address: u64,
+        /// Instruction that touched it.
+        ip: u64,
+    },
+    /// irq_disable, irq_enable (preemptirq; kernels with CONFIG_IRQSOFF_TRACER).
+    Irqs {
+        /// Off from now on, else on.
+        off: bool,
+        /// Address of the code that did it.
+        caller: u64,
+    },
+    /// preempt_disable, preempt_enable.
+    Preempt {
+        /// Off from now on, else on.
+        off: bool,
+        /// Address of the code that did it.
+        caller: u64,
+    },
+    /// kernel_stack: belongs to the event before it on its CPU.
+    Stack {
+        /// Return addresses, innermost first.
+        frames: Box<[u64]>,
+    },
+    /// signal_generate: the current task sends a signal.
+    Signal {
+        /// Number.
+        number: i32,
+        /// Name of the task it goes to.
+        comm: Comm,
+        /// Task it goes to.
+        pid: i32,
+    },
+    /// cpuhp_enter, cpuhp_multi_enter: a step of taking a CPU away or bringing it back.
+    Hotplug {
+        /// CPU that goes or comes.
+        of_cpu: u32,
+        /// State the step leads to (`enum cpuhp_state`).
+        target: i32,
+        /// Address of the step's function.
+        function: u64,
+    },
+    /// ftrace:timerlat.
+    Timerlat {
+        /// Number of the wake-up.
+        sequence: u32,
+        /// 0 IRQ, 1 thread, 2 return to user.
+        context: u32,
+        /// Latency up to there.
+        latency_ns: u64,
+    },
+    /// osnoise:*_noise. `start_ns` is on the local clock, whatever the trace's clock is.
+    Noise {
+        /// nmi, irq, softirq or thread.
+        kind: Name,
+        /// Interrupt, softirq or task that it was.
+        name: Name,
+        /// Number of that; -1: none.
+        number: i32,
+        /// Start.
+        start_ns: u64,
+        /// Duration, without what interrupted it in turn.
+        duration_ns: u64,
+    },
+    /// ftrace:hwlat.
+    Hwlat {
+        /// Longest gap inside one reading loop.
+        inner_ns: u64,
+        /// Longest gap between two loops.
+        outer_ns: u64,
+        /// Non-maskable interrupts meanwhile.
+        nmi_count: u32,
+    },
+    /// An event that is not one of these.
+    Other {
+        /// Its number in the kernel's formats.
+        id: u16,
+    },
+}

@@ -1,0 +1,40 @@
+//! One wake-up of a thread: when it should have run, and when it did.
+
+use serde::{Deserialize, Serialize};
+
+/// A wake-up. `ran_ns - due_ns` is its latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WakeUp {
+    /// Thread.
+    pub tid: i32,
+    /// CPU it ran on.
+    pub cpu: u32,
+    /// When it should have run, on the clock of the trace.
+    pub due_ns: u64,
+    /// When it ran.
+    pub ran_ns: u64,
+    /// What `due_ns` and `ran_ns` are.
+    pub how: How,
+}
+
+impl WakeUp {
+    /// How late it was.
+    #[must_use]
+    pub const fn latency_ns(&self) -> u64 {
+        self.ran_ns.saturating_sub(self.due_ns)
+    }
+}
+
+/// How the times of a wake-up are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum How {
+    /// The thread itself: due is the deadline that it slept for, ran is its own clock reading.
+    Measured,
+    /// From the trace: due is when its timer was to expire, ran is when it was switched to.
+    Timer,
+    /// From the trace: due is when somebody woke it (sched_waking), ran as above.
+    Woken,
+}

@@ -1,0 +1,125 @@
+//! What is known round one late wake-up: events, what was lost, who the tasks are.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Event;
+
+/// The events round one late wake-up, in order of time.
+///
+/// It begins with what is needed to know the state of the late CPU at its start: the last switch
+/// and the last idle event before, however long ago they were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// CPU of the late wake-up.
+    pub cpu: u32,
+    /// Events of this CPU are complete from here on, but for what `lost` says.
+    pub from_ns: u64,
+    /// And up to here.
+    pub to_ns: u64,
+    /// Events of this CPU, and those of other CPUs that concern it or the task: by time.
+    pub events: Vec<Event>,
+    /// Stretches of this CPU in which events were lost.
+    pub lost: Vec<Lost>,
+    /// Tasks by thread id, as they were when the window was taken.
+    pub tasks: BTreeMap<i32, Task>,
+    /// Names of kernel addresses, keyed by the address.
+    pub symbols: BTreeMap<u64, String>,
+    /// Kernel events that this machine does not have or that were refused, e.g.
+    /// `irq_vectors:local_timer_entry`.
+    pub missing: Vec<String>,
+    /// Whether events were left out because there were too many.
+    pub cut: bool,
+}
+
+/// A stretch in which a CPU's events were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// Last event before.
+    pub from_ns: u64,
+    /// First event after.
+    pub to_ns: u64,
+    /// How many; `None`: the kernel does not say.
+    pub count: Option<u64>,
+}
+
+/// Scheduling policy of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Policy {
+    /// SCHED_OTHER.
+    Other,
+    /// SCHED_FIFO.
+    Fifo,
+    /// SCHED_RR.
+    Rr,
+    /// SCHED_BATCH.
+    Batch,
+    /// SCHED_IDLE.
+    Idle,
+    /// SCHED_DEADLINE.
+    Deadline,
+}
+
+impl Policy {
+    /// As the kernel's manuals write it, without `SCHED_`.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Other => "OTHER",
+            Self::Fifo => "FIFO",
+            Self::Rr => "RR",
+            Self::Batch => "BATCH",
+            Self::Idle => "IDLE",
+            Self::Deadline => "DEADLINE",
+        }
+    }
+}
+
+/// A task, as it was when the window was taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Task {
+    /// Name.
+    pub comm: String,
+    /// Process it belongs to; 0: not known.
+    pub tgid: i32,
+    /// Policy; `None`: the task was gone, or may not be read.
+    pub policy: Option<Policy>,
+    /// Real-time priority, 1 to 99; 0 without.
+    pub rt_priority: u32,
+    /// Nice value of fair tasks.
+    pub nice: i32,
+    /// A kernel thread.
+    pub kernel: bool,
+    /// Control group (v2 path, or the path of the cpu controller).
+    pub cgroup: Option<String>,
+    /// systemd unit, from the control group.
+    pub unit: Option<String>,
+    /// CPUs it may use, as the kernel lists them.
+    pub cpus_allowed: Option<String>,
+}
+
+impl Window {
+    /// Whether events of this CPU are missing between two times.
+    #[must_use]
+    pub fn lost_between(&self, from_ns: u64, to_ns: u64) -> bool {
+        self.lost.iter().any(|lost| lost.from_ns < to_ns && from_ns < lost.to_ns)
+            || from_ns < self.from_ns
+            || to_ns > self.to_ns
+    }
+
+    /// The name of an address: `function+0x1f/0x80`, or `None`.
+    #[must_use]
+    pub fn symbol(&self, address: u64) -> Option<&str> {
+        self.symbols.get(&address).map(String::as_str)
+    }
+
+    /// The function an address lies in, without the offset.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<&str> {
+        self.symbol(address).map(|symbol| symbol.split('+').next().unwrap_or(symbol))
+    }
+}
