@@ -2,6 +2,7 @@
 //!
 //! Floor 3. Pure: no I/O, no clock. The same facts and the same record give the same answer.
 
+pub mod causes;
 pub mod checks;
 mod dependence;
 pub mod finding;

@@ -12,4 +12,4 @@ pub mod window;
 pub use event::{Event, What};
 pub use text_value::Text;
 pub use wakeup::{How, WakeUp};
-pub use window::{Lost, Policy, Task, Window};
+pub use window::{Beside, IdleState, Lost, Policy, Task, Window};

@@ -31,6 +31,41 @@ pub struct Window {
     pub missing: Vec<String>,
     /// Whether events were left out because there were too many.
     pub cut: bool,
+    /// What is known beside the events.
+    #[serde(default)]
+    pub beside: Beside,
+}
+
+/// What is known of the time of a window beside its events. `None`: not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Between which readings the counters below were taken: the length of that stretch.
+    pub over_ns: u64,
+    /// Time that the hypervisor took from the CPU (/proc/stat).
+    pub steal_ns: Option<u64>,
+    /// System management interrupts of the CPU (MSR 0x34).
+    pub smi: Option<u64>,
+    /// Periods in which the group of the late task was throttled (cpu.stat).
+    pub throttled: Option<u64>,
+    /// kernel.sched_rt_runtime_us; -1: no limit.
+    pub rt_runtime_us: Option<i64>,
+    /// kernel.sched_rt_period_us.
+    pub rt_period_us: Option<i64>,
+    /// Idle states of the CPU by number.
+    pub idle_states: BTreeMap<u32, IdleState>,
+    /// Whether the kernel is PREEMPT_RT.
+    pub preempt_rt: Option<bool>,
+    /// Whether this is a guest of a hypervisor.
+    pub guest: Option<bool>,
+}
+
+/// An idle state as the kernel describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleState {
+    /// Name, e.g. `C6`.
+    pub name: String,
+    /// Exit latency that it declares.
+    pub exit_latency_ns: u64,
 }
 
 /// A stretch in which a CPU's events were lost.

@@ -1,0 +1,78 @@
+//! Why one wake-up was late: shares that sum to its latency.
+
+use rtproof_trace::WakeUp;
+use serde::{Deserialize, Serialize};
+
+use crate::Remedy;
+
+/// Why a wake-up was late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Explanation {
+    /// The wake-up. Times are those of its trace.
+    pub wake: WakeUp,
+    /// The late task with policy and priority, e.g. `rtproof/1 [FIFO 80]`.
+    pub task: String,
+    /// When the interrupt began that woke it; `None`: not seen.
+    pub irq_ns: Option<u64>,
+    /// When it was woken (sched_waking); `None`: not seen.
+    pub woken_ns: Option<u64>,
+    /// When it was switched to; `None`: not seen, or it had never left the CPU.
+    pub switched_ns: Option<u64>,
+    /// What each nanosecond from `due_ns` to `ran_ns` went into: in order, without gaps.
+    pub spans: Vec<Span>,
+    /// The same, summed by cause and culprit: largest first. Sums to the latency exactly.
+    pub shares: Vec<Share>,
+    /// Why the shares may be wrong: events were lost or were not recorded. Empty: complete.
+    pub incomplete: Vec<String>,
+    /// Who woke it, and who woke the waker, nearest first: e.g. `IRQ 24 eth0-rx`.
+    pub wakers: Vec<String>,
+}
+
+/// A stretch of time with one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Span {
+    /// From.
+    pub from_ns: u64,
+    /// To.
+    pub to_ns: u64,
+    /// Index in the explanation's shares.
+    pub share: u32,
+}
+
+/// What one cause and culprit took of the latency.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Share {
+    /// Cause, e.g. `preempted`: an id of the list of causes.
+    pub cause: String,
+    /// Who: `multipathd [RR 99]`, `IRQ 24 nvme0q1`, `C6`. Empty where there is nobody to name.
+    pub culprit: String,
+    /// Nanoseconds.
+    pub ns: u64,
+    /// Other causes that it may as well be, by id; empty: it can be nothing else.
+    pub or: Vec<String>,
+    /// What more is known: control group, waker, stack, address.
+    pub detail: Vec<String>,
+    /// systemd unit, driver or module that it belongs to.
+    pub owner: Option<String>,
+    /// Checks whose knobs remove it: `rtproof check explain ID`.
+    pub checks: Vec<String>,
+    /// What would remove it.
+    pub remedies: Vec<Remedy>,
+}
+
+impl Explanation {
+    /// The cause with the largest share.
+    #[must_use]
+    pub fn top(&self) -> Option<&Share> {
+        self.shares.first()
+    }
+
+    /// Nanoseconds that can be nothing else.
+    #[must_use]
+    pub fn certain_ns(&self) -> u64 {
+        self.shares.iter().filter(|share| share.or.is_empty()).map(|share| share.ns).sum()
+    }
+}

@@ -1,0 +1,132 @@
+//! The spikes of a run: table of causes, worst ones, what the recorder saw and cost.
+
+use serde::{Deserialize, Serialize};
+
+use super::Explanation;
+use crate::Remedy;
+
+/// The spikes of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Spikes {
+    /// Wake-ups later than this are spikes.
+    pub threshold_ns: u64,
+    /// Whether the threshold followed the machine, because nobody gave one.
+    pub adaptive: bool,
+    /// Spikes seen.
+    pub seen: u64,
+    /// Of those explained.
+    pub explained: u64,
+    /// Of the explained: with lost events or missing ones, so that the shares may be wrong.
+    pub incomplete: u64,
+    /// Not explained: too many at once, or nothing was recorded of them.
+    pub unexamined: u64,
+    /// Sum of the latencies of the explained spikes.
+    pub sum_ns: u64,
+    /// Of that with one possible cause.
+    pub certain_ns: u64,
+    /// How the kernel events were had.
+    pub recorder: Recorder,
+    /// What caused them: the largest sum first.
+    pub causes: Vec<CauseRow>,
+    /// The worst spikes of each cause, worst first.
+    pub worst: Vec<Spike>,
+    /// Periods, coincidences: sentences.
+    pub structure: Vec<Structure>,
+}
+
+/// How the kernel events were had.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Recorder {
+    /// Why nothing was recorded; `None`: it was.
+    pub off: Option<String>,
+    /// What it adds to the median latency, measured before the run; `None`: not measured.
+    pub cost_p50_ns: Option<i64>,
+    /// Pairs of slices, with and without, that the cost was measured in.
+    pub cost_pairs: u32,
+    /// Events that this kernel lacks, and what cannot be told apart without them.
+    pub missing: Vec<String>,
+    /// Events lost, as far as the kernel counted them.
+    pub lost_events: u64,
+    /// Time without recording, on machines where reading stops it.
+    pub blind_ns: u64,
+    /// Whether the stack at the timer interrupt was recorded, and from when after the start.
+    pub stacks_from_ns: Option<u64>,
+}
+
+/// One cause and culprit over the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CauseRow {
+    /// Cause.
+    pub cause: String,
+    /// In words, e.g. `preempted by a task of higher priority`.
+    pub title: String,
+    /// Who.
+    pub culprit: String,
+    /// Unit, driver or module.
+    pub owner: Option<String>,
+    /// Spikes in which it has the largest share.
+    pub top: u64,
+    /// Spikes in which it has a share.
+    pub count: u64,
+    /// Its largest share.
+    pub worst_ns: u64,
+    /// Sum of its shares.
+    pub sum_ns: u64,
+    /// Sum of those that may have been something else.
+    pub ambiguous_ns: u64,
+    /// The same for each CPU.
+    pub cpus: Vec<CauseCpu>,
+    /// Checks whose knobs remove it.
+    pub checks: Vec<String>,
+    /// What would remove it.
+    pub remedies: Vec<Remedy>,
+}
+
+/// One cause on one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CauseCpu {
+    /// CPU.
+    pub cpu: u32,
+    /// Spikes in which it has a share.
+    pub count: u64,
+    /// Its largest share.
+    pub worst_ns: u64,
+    /// Sum of its shares.
+    pub sum_ns: u64,
+}
+
+/// One spike of which the window is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Spike {
+    /// Number among the kept ones: `rtproof explain RUN --spike N`.
+    pub number: u32,
+    /// When it was due, nanoseconds after the first wake-up of the run.
+    pub at_ns: u64,
+    /// Load phase.
+    pub phase: String,
+    /// Why it was late.
+    pub explanation: Explanation,
+}
+
+/// Something that the spikes have in common.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Structure {
+    /// `period`, `cpus`, `frequency`, `phase`.
+    pub kind: String,
+    /// The sentence.
+    pub text: String,
+    /// Period, where it is one.
+    pub period_ns: Option<u64>,
+    /// Spikes that follow it.
+    pub count: u64,
+    /// Of so many.
+    pub of: u64,
+    /// Probability of as much by chance.
+    pub p: f64,
+}
