@@ -5,11 +5,13 @@
 
 pub mod context;
 pub mod event;
+pub mod pages;
 pub mod text_value;
 pub mod wakeup;
 pub mod window;
 
 pub use event::{Event, What};
+pub use pages::Pages;
 pub use text_value::Text;
 pub use wakeup::{How, WakeUp};
 pub use window::{Beside, IdleState, Lost, Policy, Task, Window};
