@@ -55,29 +55,52 @@ impl Cause for Throttled {
         let ran = format!("meanwhile ran {}", names::task(scene, moment.cpu.task, moment.cpu.prio));
         let beside = &scene.window.beside;
         let fair = scene.prio.is_some_and(|prio| prio >= 100);
-        let claim = if fair {
-            Claim::by("CPU quota of its control group")
-                .manual("raise cpu.max of the group, or leave it")
-        } else if beside.rt_runtime_us == Some(-1) && moment.cpu.task != 0 {
-            Claim::by("fair server").manual(
-                "write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime, or leave ordinary tasks \
-                 no reason to wait: keep them off this CPU",
-            )
-        } else if moment.cpu.task == 0 {
-            Claim::by("RT throttling")
-        } else {
-            Claim::by("RT throttling or fair server")
-        };
-        let claim = if fair || claim.culprit == "fair server" {
-            claim
-        } else {
-            claim.remedy(Remedy::Write {
-                paths: vec!["/proc/sys/kernel/sched_rt_runtime_us".into()],
-                value: "-1".into(),
-            })
-        };
+        let by = if fair { By::Quota } else { By::of(moment) };
+        let claim = by.claim();
         let limit = beside.rt_runtime_us.zip(beside.rt_period_us).filter(|_| !fair);
         let limit = limit.map(|(run, of)| format!("limit: {run} of {of} µs (sched_rt_runtime_us)"));
         Some(claim.detail([ran]).detail(limit))
+    }
+}
+
+/// What took the CPU away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// cpu.max of the group.
+    Quota,
+    /// sched_rt_runtime_us, before 6.12.
+    Limit,
+    /// The fair server, since 6.12.
+    Server,
+    /// One of the two.
+    Either,
+}
+
+impl By {
+    fn of(moment: &Moment<'_>) -> Self {
+        match moment.scene.window.beside.fair_server {
+            // A server serves somebody: the idle task is no customer.
+            _ if moment.cpu.task == 0 => Self::Limit,
+            Some(true) => Self::Server,
+            Some(false) => Self::Limit,
+            None if moment.scene.window.beside.rt_runtime_us == Some(-1) => Self::Server,
+            None => Self::Either,
+        }
+    }
+
+    fn claim(self) -> Claim {
+        let limit = Remedy::Write {
+            paths: vec!["/proc/sys/kernel/sched_rt_runtime_us".into()],
+            value: "-1".into(),
+        };
+        let server = "write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime, or keep ordinary \
+                      tasks off this CPU";
+        match self {
+            Self::Quota => Claim::by("CPU quota of its control group")
+                .manual("raise cpu.max of the group, or leave the group"),
+            Self::Limit => Claim::by("RT throttling").remedy(limit),
+            Self::Server => Claim::by("fair server").manual(server),
+            Self::Either => Claim::by("RT throttling or fair server").remedy(limit).manual(server),
+        }
     }
 }

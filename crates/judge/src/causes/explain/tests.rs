@@ -322,3 +322,74 @@ fn lost_events_make_it_incomplete() {
         99
     );
 }
+
+/// A small generator: the same numbers at every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, n: u64) -> u64 {
+        // Steele, Lea, Flood: SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    fn pid(&mut self) -> i32 {
+        [0, 7, 60, LATE][self.below(4) as usize]
+    }
+
+    fn what(&mut self) -> What {
+        let (pid, prio) = (self.pid(), [0, 19, 120][self.below(3) as usize]);
+        let comm = Comm::default();
+        match self.below(14) {
+            0..=2 => What::Switch {
+                prev_comm: comm,
+                prev_pid: self.pid(),
+                prev_prio: prio,
+                prev_state: [0, 1, 2, 4, 0x100][self.below(5) as usize],
+                next_comm: comm,
+                next_pid: pid,
+                next_prio: prio,
+            },
+            3 => What::Waking { comm, pid, prio, target_cpu: self.below(2) as u32 },
+            4 => What::Wakeup { comm, pid, prio, target_cpu: self.below(2) as u32 },
+            5 => What::VectorEntry { vector: Vector::LocalTimer },
+            6 => What::VectorExit { vector: Vector::LocalTimer },
+            7 => What::IrqEntry { irq: 9, name: "x".into() },
+            8 => What::IrqExit { irq: 9 },
+            9 => What::SoftirqEntry { vec: 3 },
+            10 => What::SoftirqExit { vec: 3 },
+            11 => What::Migrate { comm, pid, prio, from_cpu: 0, to_cpu: 1 },
+            12 => What::PageFault { user: true, address: 1, ip: 2 },
+            _ => What::Nmi { handler: 1, delta_ns: self.below(5 * US) },
+        }
+    }
+}
+
+#[test]
+fn any_events_in_any_order_sum_exactly() {
+    let mut numbers = Numbers(1);
+    for _ in 0..3000 {
+        let mut story = Story::new();
+        for _ in 0..numbers.below(40) {
+            let us = numbers.below(400).cast_signed() - 100;
+            let (pid, what) = (numbers.pid(), numbers.what());
+            story = story.event(us, pid, numbers.below(256) as u8, what);
+            if numbers.below(5) == 0
+                && let Some(last) = story.window.events.last_mut()
+            {
+                last.cpu = 1;
+            }
+        }
+        let _ = story.ran(1 + numbers.below(300).cast_signed());
+    }
+}
+
+#[test]
+fn a_wake_up_that_was_not_late_has_no_shares() {
+    let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE, how: How::Woken };
+    let told = explain(&wake, &Story::new().window);
+    assert!(told.shares.is_empty() && told.spans.is_empty());
+}
