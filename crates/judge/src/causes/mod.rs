@@ -3,12 +3,21 @@
 //! Pure: the same wake-up and window give the same explanation.
 
 mod explanation;
+mod of_run;
 mod spikes;
+pub mod table;
 
 use rtproof_trace::{WakeUp, Window};
 
 pub use explanation::{Explanation, Share, Span};
 pub use spikes::{CauseCpu, CauseRow, Recorder, Spike, Spikes, Structure};
+pub use table::Table;
+
+/// A cause in words.
+#[must_use]
+pub fn title(id: &str) -> &str {
+    id
+}
 
 /// Why a wake-up was late.
 #[must_use]
