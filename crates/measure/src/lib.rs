@@ -7,6 +7,7 @@ pub mod cycle;
 pub mod loads;
 pub mod session;
 pub mod slot;
+pub mod spike;
 #[expect(unsafe_code, reason = "the one file for calls that no safe crate wraps")]
 mod sys;
 pub mod thread;
@@ -15,4 +16,5 @@ pub mod workloads;
 
 pub use session::{Plan, Session, SessionError};
 pub use slot::Slot;
+pub use spike::Spike;
 pub use thread::{EndReason, Policy, Report, Started, is_armed};
