@@ -67,8 +67,11 @@ fn an_instance_records_beside_the_machines_own_tracing_and_goes() {
         eprintln!("missing: {missing}");
     }
     let formats = instance.formats().expect("formats");
-    assert!(formats.iter().any(|format| format.starts_with("name: sched_switch\n")));
-    assert!(formats.iter().any(|format| format.starts_with("name: kernel_stack\n")));
+    let has = |system: &str, name: &str| {
+        let first = format!("name: {name}\n");
+        formats.iter().any(|(of, text)| *of == system && text.starts_with(&first))
+    };
+    assert!(has("sched", "sched_switch") && has("ftrace", "kernel_stack"));
     assert!(instance.header_page().expect("a header").contains("commit"));
     let clock = std::fs::read_to_string(format!("{folder}/trace_clock")).expect("a clock");
     assert!(clock.contains("[mono]"), "{clock}");

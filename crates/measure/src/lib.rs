@@ -5,6 +5,7 @@
 pub mod calibrate;
 pub mod cycle;
 pub mod loads;
+pub mod recorder;
 pub mod session;
 pub mod slot;
 #[expect(unsafe_code, reason = "the one file for calls that no safe crate wraps")]
@@ -13,6 +14,7 @@ pub mod thread;
 pub mod trials;
 pub mod workloads;
 
+pub use recorder::Recorder;
 pub use session::{Plan, Session, SessionError};
 pub use slot::Slot;
 pub use thread::{EndReason, Policy, Report, Started, is_armed};

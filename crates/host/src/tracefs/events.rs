@@ -134,7 +134,9 @@ pub const WANTED: &[Wanted] = &[
     ),
 ];
 
-/// Formats of entries that the kernel writes by itself, below `events/ftrace`.
+/// System of the entries that the kernel writes by itself.
+pub(super) const OWN: &str = "ftrace";
+/// Those of them that are read.
 pub(super) const OWN_FORMATS: &[&str] = &["kernel_stack"];
 
 /// Events that mark the timer interrupt, best first, each with the filter that makes it so:

@@ -13,7 +13,7 @@ use rustix::{fs::OFlags, io::Errno};
 
 use super::{
     Missing, TracefsError, WANTED, Wanted,
-    events::{OWN_FORMATS, Or, TIMER_IRQS},
+    events::{OWN, OWN_FORMATS, Or, TIMER_IRQS},
     find,
     name::Name,
     refused, refused_io, why,
@@ -200,17 +200,21 @@ impl Instance {
         &self.missing
     }
 
-    /// `format` files of the enabled events and of stacks.
+    /// System and `format` file of each enabled event and of stacks.
     ///
     /// # Errors
     /// One cannot be read.
-    pub fn formats(&self) -> Result<Vec<String>, TracefsError> {
-        let enabled = self.enabled.iter().map(|event| self.path(&event_file(event, "format")));
+    pub fn formats(&self) -> Result<Vec<(&'static str, String)>, TracefsError> {
+        let enabled = self.enabled.iter().map(|event| {
+            let system = event.split(':').next().unwrap_or_default();
+            (system, self.path(&event_file(event, "format")))
+        });
         // The kernel's own are at the top alone.
-        let own =
-            OWN_FORMATS.iter().map(|name| format!("{}/events/ftrace/{name}/format", self.top));
-        let own = own.filter(|path| self.root.exists(path));
-        enabled.chain(own).map(|path| known(self.root.read_text(&path))).collect()
+        let path = |name| format!("{}/events/{OWN}/{name}/format", self.top);
+        let own = OWN_FORMATS.iter().map(|name| (OWN, path(name)));
+        let own = own.filter(|(_, path)| self.root.exists(path));
+        let read = |(system, path): (_, String)| Ok((system, known(self.root.read_text(&path))?));
+        enabled.chain(own).map(read).collect()
     }
 
     /// `header_page`: where the parts of a sub-buffer are.
@@ -218,8 +222,21 @@ impl Instance {
     /// # Errors
     /// It cannot be read.
     pub fn header_page(&self) -> Result<String, TracefsError> {
-        let own = self.root.read_text(&self.path("events/header_page"));
-        let path = format!("{}/events/header_page", self.top);
+        self.header("header_page")
+    }
+
+    /// `header_event`: how records begin.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn header_event(&self) -> Result<String, TracefsError> {
+        self.header("header_event")
+    }
+
+    /// The instance's own: its sub-buffers may have another size than those of the top.
+    fn header(&self, name: &str) -> Result<String, TracefsError> {
+        let own = self.root.read_text(&self.path(&format!("events/{name}")));
+        let path = format!("{}/events/{name}", self.top);
         known(own.or_else(|| self.root.read_text(&path)))
     }
 
