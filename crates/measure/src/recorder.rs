@@ -13,7 +13,6 @@ mod engine;
 mod error;
 mod rings;
 mod settings;
-mod store;
 mod who;
 
 use std::sync::{
@@ -22,19 +21,19 @@ use std::sync::{
 };
 
 use rtproof_host::{Facts, Root, tracefs::Instance};
-use rtproof_trace::{Formats, WakeUp, Window, format::ByteOrder};
+use rtproof_trace::{ByteOrder, Decoder, Formats, Store, WakeUp, Window};
 
-pub use self::{
-    error::RecorderError,
-    settings::{Mode, Settings},
-};
 use self::{
     counters::Counters,
     engine::{ASKS_MAX, Command, Engine, Reply, Shared, State, settle},
     rings::Rings,
-    store::Store,
     who::Who,
 };
+pub use self::{
+    error::RecorderError,
+    settings::{Mode, Settings},
+};
+use crate::sys;
 
 /// What a recorder did so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,12 +52,16 @@ pub struct Stats {
     pub waiting: u64,
     /// Wake-ups that were not taken: too many at once.
     pub refused: u64,
-    /// Time without recording, nanoseconds: reading in [`Mode::Freeze`], and pauses.
+    /// Time without recording, nanoseconds, because reading stops it in [`Mode::Freeze`].
     pub blind_ns: u64,
     /// CPU time of the recorder's thread, nanoseconds.
     pub cpu_time_ns: u64,
     /// Whether stacks are taken at the timer interrupt.
     pub stacks: bool,
+    /// Why addresses of the kernel have no names; `None`: they have, or are being read.
+    pub no_symbols: Option<String>,
+    /// Why a sub-buffer could not be read; `None`: all could.
+    pub error: Option<String>,
 }
 
 /// Records until it is dropped; its instance of tracefs goes with it.
@@ -89,7 +92,11 @@ impl Recorder {
         let mode = settings.mode.unwrap_or_else(|| usual_mode(facts));
         let instance = Instance::create(root, &settings.rings())?;
         let formats = Arc::new(formats(&instance)?);
-        let rings = Rings::open(&instance, cpus.iter(), &formats)?;
+        let strings = instance.strings().into_iter();
+        let strings = strings.map(|(address, text)| (address, text.as_str().into()));
+        let decoder = Decoder::new(&formats).with_strings(strings);
+        let mut store = Store::new(decoder.clone(), settings.store_bytes);
+        let mut rings = Rings::open(&instance, cpus.iter(), &decoder)?;
         let (asks, asked) = mpsc::sync_channel(ASKS_MAX);
         let (commands, obeyed) = mpsc::channel();
         let shared = Arc::new(Shared::default());
@@ -104,9 +111,9 @@ impl Recorder {
             shared: Arc::clone(&shared),
             thread: None,
         };
-        let store = Store::new(&formats, settings.store_bytes);
         let counters = Counters::new(root, facts, &settings.measured);
         instance.set_on(true)?;
+        rings.begin(&mut store, sys::now_ns());
         let root = root.clone();
         let life = move || {
             settle(&settings);
@@ -118,6 +125,7 @@ impl Recorder {
                 rings,
                 instance,
                 store,
+                decoder,
                 counters,
                 who,
                 asks: asked,

@@ -139,6 +139,9 @@ pub(super) const OWN: &str = "ftrace";
 /// Those of them that are read.
 pub(super) const OWN_FORMATS: &[&str] = &["kernel_stack"];
 
+/// Events with a pointer to a text of the kernel.
+pub(super) const POINTING: &[&str] = &[IPI, "ipi:ipi_raise"];
+
 /// Events that mark the timer interrupt, best first, each with the filter that makes it so:
 /// where the stack of what was interrupted is taken.
 pub(super) const TIMER_IRQS: &[(&str, &str)] = &[

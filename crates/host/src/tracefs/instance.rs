@@ -13,7 +13,7 @@ use rustix::{fs::OFlags, io::Errno};
 
 use super::{
     Missing, TracefsError, WANTED, Wanted,
-    events::{OWN, OWN_FORMATS, Or, TIMER_IRQS},
+    events::{OWN, OWN_FORMATS, Or, POINTING, TIMER_IRQS},
     find,
     name::Name,
     refused, refused_io, why,
@@ -233,6 +233,17 @@ impl Instance {
         self.header("header_event")
     }
 
+    /// Texts that events only point at, by address (`printk_formats`): the reasons of Arm's
+    /// inter-processor interrupts. Empty where nothing points there.
+    #[must_use]
+    pub fn strings(&self) -> Vec<(u64, String)> {
+        if !self.enabled.iter().any(|event| POINTING.contains(event)) {
+            return Vec::new();
+        }
+        let text = self.root.read_text(&format!("{}/printk_formats", self.top));
+        parse_strings(text.value().map(String::as_str).unwrap_or_default())
+    }
+
     /// The instance's own: its sub-buffers may have another size than those of the top.
     fn header(&self, name: &str) -> Result<String, TracefsError> {
         let own = self.root.read_text(&self.path(&format!("events/{name}")));
@@ -388,6 +399,16 @@ fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
     words.join(",")
 }
 
+/// Lines `0xADDRESS : "TEXT"`.
+fn parse_strings(text: &str) -> Vec<(u64, String)> {
+    let string = |line: &str| {
+        let (address, text) = line.split_once(" : ")?;
+        let address = u64::from_str_radix(address.trim().strip_prefix("0x")?, 16).ok()?;
+        Some((address, text.trim().trim_matches('"').to_owned()))
+    };
+    text.lines().filter_map(string).collect()
+}
+
 fn parse_stats(text: &str) -> Stats {
     let count = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -422,6 +443,14 @@ mod tests {
     fn masks_are_groups_of_32() {
         assert_eq!(cpu_mask([0, 1].into_iter()), "00000003");
         assert_eq!(cpu_mask([31, 33].into_iter()), "00000002,80000000");
+    }
+
+    #[test]
+    fn texts_by_address() {
+        let text = "0xffffffff8281972f : \"Rescheduling interrupts\"\n0x1 : \"x : y\"\nbad\n";
+        let strings = parse_strings(text);
+        assert_eq!(strings[0], (0xffff_ffff_8281_972f, "Rescheduling interrupts".into()));
+        assert_eq!((strings.len(), strings[1].1.as_str()), (2, "x : y"));
     }
 
     #[test]

@@ -59,9 +59,8 @@ impl Counters {
             guest: facts.virt.hypervisor.value().map(Option::is_some),
             ..Beside::default()
         };
-        let states = |cpu: &rtproof_host::facts::cpu::Cpu| {
-            Some((cpu.id, cpu.idle_states.value()?.clone()))
-        };
+        let states =
+            |cpu: &rtproof_host::facts::cpu::Cpu| Some((cpu.id, cpu.idle_states.value()?.clone()));
         Self {
             root: root.clone(),
             cpus: measured.clone(),
@@ -90,9 +89,9 @@ impl Counters {
         let sample = Sample {
             at_ns,
             steal_ms: steal.map(|times| (times.cpu, times.steal_ms)).collect(),
-            smi: self.smi_cpu.and_then(|cpu| {
-                msr::read(&self.root, cpu, msr::SMI_COUNT).value().copied()
-            }),
+            smi: self
+                .smi_cpu
+                .and_then(|cpu| msr::read(&self.root, cpu, msr::SMI_COUNT).value().copied()),
             throttled: self.groups.iter().map(|(_, file)| throttled(&self.root, file)).collect(),
         };
         if self.samples.len() == SAMPLES_MAX {
@@ -125,10 +124,9 @@ impl Counters {
         let mut beside = Beside { idle_states: self.idle_states(cpu), ..self.fixed.clone() };
         let after = self.samples.partition_point(|sample| sample.at_ns < to_ns);
         let before = self.samples.partition_point(|sample| sample.at_ns <= from_ns);
-        let (Some(before), Some(after)) = (
-            before.checked_sub(1).and_then(|at| self.samples.get(at)),
-            self.samples.get(after),
-        ) else {
+        let (Some(before), Some(after)) =
+            (before.checked_sub(1).and_then(|at| self.samples.get(at)), self.samples.get(after))
+        else {
             return beside;
         };
         beside.over_ns = after.at_ns - before.at_ns;

@@ -10,9 +10,9 @@ use std::{
 };
 
 use rtproof_host::tracefs::{Instance, TracefsError};
-use rtproof_trace::{Lost, WakeUp, Window};
+use rtproof_trace::{Around, Decoder, Lost, Store, WakeUp, Window, around};
 
-use super::{Mode, Settings, Stats, counters::Counters, rings::Rings, store::Store, who::Who};
+use super::{Mode, Settings, Stats, counters::Counters, rings::Rings, who::Who};
 use crate::{sys, thread::pin_all};
 
 /// Wake-ups that wait for their answer, and windows that wait to be taken.
@@ -63,6 +63,7 @@ pub(super) struct Engine {
     pub(super) rings: Rings,
     pub(super) instance: Instance,
     pub(super) store: Store,
+    pub(super) decoder: Decoder,
     pub(super) counters: Counters,
     pub(super) who: Who,
     pub(super) asks: Receiver<WakeUp>,
@@ -149,6 +150,7 @@ impl Engine {
         if was_on {
             // A refusal after it was granted a moment ago: the next question meets it again.
             let _ = self.switch(true);
+            self.shared.stats().blind_ns += sys::now_ns() - self.state.off_since_ns;
         }
     }
 
@@ -178,10 +180,12 @@ impl Engine {
 
     fn window(&mut self, wake: &WakeUp, now_ns: u64) -> Window {
         let Settings { lead_ns, tail_ns, .. } = self.settings;
-        let from_ns = wake.due_ns.saturating_sub(lead_ns);
-        let to_ns = wake.ran_ns.saturating_add(tail_ns);
-        let mut window = self.store.window(wake, from_ns, to_ns);
-        for &(from_ns, to_ns) in &self.state.gaps {
+        let around = Around { lead_ns, tail_ns, ..Around::default() };
+        // Pages in memory can be read.
+        let taken = around::window(&mut self.store, &self.decoder, wake, &around);
+        let mut window = taken.unwrap_or_else(|_| Window { cpu: wake.cpu, ..Window::default() });
+        let now = (!self.state.is_on).then_some((self.state.off_since_ns, now_ns));
+        for &(from_ns, to_ns) in self.state.gaps.iter().chain(&now) {
             if from_ns < window.to_ns && window.from_ns < to_ns {
                 window.lost.push(Lost { from_ns, to_ns, count: None });
             }
@@ -210,12 +214,10 @@ impl Engine {
             self.state.off_since_ns = before_ns;
             return Ok(());
         }
-        let gap = (self.state.off_since_ns, sys::now_ns());
         if self.state.gaps.len() == GAPS_MAX {
             self.state.gaps.pop_front();
         }
-        self.state.gaps.push_back(gap);
-        self.shared.stats().blind_ns += gap.1 - gap.0;
+        self.state.gaps.push_back((self.state.off_since_ns, sys::now_ns()));
         Ok(())
     }
 
@@ -244,6 +246,8 @@ impl Engine {
         }
         stats.pages = self.rings.pages;
         stats.bytes = self.rings.bytes;
+        stats.error.clone_from(&self.rings.error);
+        stats.no_symbols = self.who.no_symbols();
         stats.cpu_time_ns = sys::thread_cpu_ns();
         stats.waiting = self.state.pending.len() as u64;
     }

@@ -11,9 +11,7 @@ use std::{
 };
 
 use rtproof_host::tracefs::{Instance, TracefsError};
-use rtproof_trace::Formats;
-
-use super::store::Store;
+use rtproof_trace::{Decoder, Store, page::Page};
 
 /// Sub-buffers that are read of one CPU at a look: a ring that is filled faster than it is read
 /// must not keep the thread from its other work.
@@ -28,6 +26,8 @@ pub(super) struct Rings {
     pub(super) pages: u64,
     /// Their bytes, as far as they were filled.
     pub(super) bytes: u64,
+    /// Why the last sub-buffer that could not be read could not.
+    pub(super) error: Option<String>,
 }
 
 #[derive(Debug)]
@@ -43,15 +43,24 @@ impl Rings {
     pub(super) fn open(
         instance: &Instance,
         cpus: impl Iterator<Item = u32>,
-        formats: &Formats,
+        decoder: &Decoder,
     ) -> Result<Self, TracefsError> {
         let known = instance.cpus();
         let mut pipes = Vec::new();
         for cpu in cpus.filter(|cpu| known.contains(cpu)) {
             pipes.push(Pipe { cpu, file: instance.pipe(cpu)?, complete_ns: 0 });
         }
-        let page = vec![0; formats.sub_buffer_bytes()];
-        Ok(Self { pipes, page, pages: 0, bytes: 0 })
+        let layout = decoder.layout();
+        let page = vec![0; layout.data_at + layout.data_bytes];
+        Ok(Self { pipes, page, pages: 0, bytes: 0, error: None })
+    }
+
+    /// Recording has begun: what comes is complete from now on.
+    pub(super) fn begin(&mut self, store: &mut Store, now_ns: u64) {
+        for pipe in &mut self.pipes {
+            pipe.complete_ns = now_ns;
+            store.note_read(pipe.cpu, now_ns);
+        }
     }
 
     /// CPUs that have one.
@@ -73,8 +82,14 @@ impl Rings {
             for _ in 0..PAGES_MAX {
                 match pipe.file.read(&mut self.page) {
                     Ok(length) if length > 0 => {
+                        let bytes = &self.page[..length];
                         self.pages += 1;
-                        self.bytes += store.push(pipe.cpu, &self.page[..length]);
+                        let page = Page::parse(store.decoder().layout(), bytes);
+                        let used = page.map_or(0, |page| page.used_bytes(store.decoder().layout()));
+                        self.bytes += used as u64;
+                        if let Err(error) = store.push(pipe.cpu, bytes) {
+                            self.error = Some(format!("CPU {}: {error}", pipe.cpu));
+                        }
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     // Empty; a CPU that has gone offline keeps its ring.
@@ -86,7 +101,7 @@ impl Rings {
             }
             if is_empty {
                 pipe.complete_ns = now_ns;
-                store.complete(pipe.cpu, now_ns);
+                store.note_read(pipe.cpu, now_ns);
             }
         }
     }
