@@ -5,6 +5,7 @@
 pub mod calibrate;
 pub mod cycle;
 pub mod loads;
+pub mod recorder;
 pub mod session;
 pub mod slot;
 pub mod spike;
@@ -14,6 +15,7 @@ pub mod thread;
 pub mod trials;
 pub mod workloads;
 
+pub use recorder::Recorder;
 pub use session::{Plan, Session, SessionError};
 pub use slot::Slot;
 pub use spike::Spike;
