@@ -1,5 +1,7 @@
 //! The flight recorder on this machine: real wake-ups of real threads, asked for and found.
 
+#![expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+
 use std::{
     sync::{
         Mutex, MutexGuard, PoisonError,
