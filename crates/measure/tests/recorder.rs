@@ -1,5 +1,7 @@
 //! The flight recorder on this machine: real wake-ups of real threads, asked for and found.
 
+#![expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+
 use std::{
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -97,13 +99,21 @@ fn story(window: &Window, wake: &WakeUp) -> (Option<u64>, Option<u64>) {
     found
 }
 
-/// The window holds everything between the wake-up's due time and its run.
-fn assert_told(window: &Window, wake: &WakeUp) {
-    let (woken_ns, switched_ns) = story(window, wake);
-    assert!(woken_ns.is_some() && switched_ns > woken_ns, "{wake:?} in {window:#?}");
-    assert!(!window.lost_between(wake.due_ns, wake.ran_ns), "{:?}", window.lost);
-    assert!(window.events.is_sorted_by_key(|event| event.at_ns));
-    assert_eq!(window.cpu, wake.cpu);
+/// A wake-up of this thread with the window that tells it. On a loaded machine a timer may expire
+/// before the thread sleeps: then there was no wake-up, and another one is tried.
+fn told(recorder: &Recorder) -> (WakeUp, Window) {
+    for _ in 0..50 {
+        let wake = sleep();
+        let window = window(recorder, &wake);
+        assert!(!window.lost_between(wake.due_ns, wake.ran_ns), "{wake:?} {:?}", window.lost);
+        assert!(window.events.is_sorted_by_key(|event| event.at_ns));
+        assert_eq!(window.cpu, wake.cpu);
+        let (woken_ns, switched_ns) = story(&window, &wake);
+        if woken_ns.is_some() && switched_ns > woken_ns {
+            return (wake, window);
+        }
+    }
+    panic!("none of 50 wake-ups is told");
 }
 
 /// Two threads that wake each other as fast as they can, until `stop`.
@@ -124,9 +134,7 @@ fn ping_pong(stop: &AtomicBool) {
 fn a_wake_up_is_told_with_names() {
     let _alone = alone();
     let Some(mut recorder) = recorder(settings()) else { return };
-    let wake = sleep();
-    let window = window(&recorder, &wake);
-    assert_told(&window, &wake);
+    let (wake, window) = told(&recorder);
     let own = &window.tasks[&wake.tid];
     assert_eq!(own.tgid, i32::try_from(std::process::id()).expect("a pid"));
     assert!(own.policy.is_some() && own.cpus_allowed.is_some(), "{own:?}");
@@ -138,7 +146,8 @@ fn a_wake_up_is_told_with_names() {
     assert!(window.beside.steal_ns.is_some() && window.beside.preempt_rt.is_some());
     recorder.stop();
     let stats = recorder.stats();
-    assert_eq!((stats.answered, stats.refused), (1, 0));
+    assert_eq!((stats.waiting, stats.refused), (0, 0));
+    assert!(stats.answered >= 1);
     assert!(stats.events > 0 && stats.bytes > 0 && stats.cpu_time_ns > 0, "{stats:?}");
     assert!(!recorder.ask(wake), "it has stopped");
     assert!(matches!(recorder.pause(), Err(RecorderError::Stopped)));
@@ -153,8 +162,7 @@ fn partly_filled_sub_buffers_go_on_in_time() {
     let Some(recorder) = recorder(often) else { return };
     // Hundreds of reads of the sub-buffer that is being written, and a wake-up across each.
     for _ in 0..100 {
-        let wake = sleep();
-        assert_told(&window(&recorder, &wake), &wake);
+        told(&recorder);
     }
     assert!(recorder.stats().pages > 100);
 }
@@ -164,12 +172,10 @@ fn two_recorders_do_not_see_each_other() {
     let _alone = alone();
     let (Some(one), Some(two)) = (recorder(settings()), recorder(settings())) else { return };
     assert_ne!(one.name(), two.name());
-    let wake = sleep();
-    assert_told(&window(&one, &wake), &wake);
-    assert_told(&window(&two, &wake), &wake);
+    told(&one);
+    told(&two);
     drop(one);
-    let wake = sleep();
-    assert_told(&window(&two, &wake), &wake);
+    told(&two);
 }
 
 #[test]
@@ -179,10 +185,9 @@ fn a_pause_is_a_gap() {
     recorder.pause().expect("paused");
     let unseen = sleep();
     recorder.resume().expect("resumed");
-    let seen = sleep();
     let of_pause = window(&recorder, &unseen);
     assert!(of_pause.lost_between(unseen.due_ns, unseen.ran_ns), "{of_pause:?}");
-    assert_told(&window(&recorder, &seen), &seen);
+    told(&recorder);
     assert_eq!(recorder.stats().blind_ns, 0, "a pause was asked for");
 }
 
@@ -195,8 +200,7 @@ fn frozen_it_reads_for_an_answer_and_counts_its_blind_time() {
     assert_eq!(recorder.stats().pages, 0, "nothing is read before it is asked for");
     for _ in 0..3 {
         let before = recorder.stats().blind_ns;
-        let wake = sleep();
-        assert_told(&window(&recorder, &wake), &wake);
+        told(&recorder);
         let start = Instant::now();
         while recorder.stats().blind_ns == before && start.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(5));
@@ -262,8 +266,7 @@ fn its_cost_is_measured_in_pairs() {
     let cost = cost(&recorder, &plan, 3, 50_000_000).expect("a cost");
     assert_eq!((cost.pairs, cost.deltas_ns.len()), (3, 3));
     assert_eq!(cost.delta_ns, cost.deltas_ns[1]);
-    let wake = sleep();
-    assert_told(&window(&recorder, &wake), &wake);
+    told(&recorder);
 }
 
 #[test]

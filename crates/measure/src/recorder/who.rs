@@ -55,14 +55,15 @@ impl Who {
     /// ended.
     pub(super) fn task(&mut self, tid: i32, now_ns: u64) -> Option<&Task> {
         let is_fresh = |(at_ns, _): &(u64, Task)| now_ns.saturating_sub(*at_ns) < FRESH_NS;
-        if tid > 0 && !self.tasks.get(&tid).is_some_and(is_fresh) {
-            if let Some(task) = task(&self.root, tid) {
-                if self.tasks.len() >= TASKS_MAX {
-                    self.tasks.retain(|_, known| is_fresh(known));
-                }
-                if self.tasks.len() < TASKS_MAX {
-                    self.tasks.insert(tid, (now_ns, task));
-                }
+        if tid > 0
+            && !self.tasks.get(&tid).is_some_and(is_fresh)
+            && let Some(task) = task(&self.root, tid)
+        {
+            if self.tasks.len() >= TASKS_MAX {
+                self.tasks.retain(|_, known| is_fresh(known));
+            }
+            if self.tasks.len() < TASKS_MAX {
+                self.tasks.insert(tid, (now_ns, task));
             }
         }
         self.tasks.get(&tid).map(|(_, task)| task)
