@@ -18,6 +18,8 @@ pub mod page;
 pub mod pages;
 pub mod scan;
 pub mod store;
+#[cfg(test)]
+mod testing;
 pub mod text_value;
 pub mod wakeup;
 pub mod window;

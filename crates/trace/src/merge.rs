@@ -63,6 +63,8 @@ struct Cursor {
     walk: Walk,
     head: Option<Found>,
     missed: Option<Missed>,
+    /// Why the page's last run ended.
+    broken: Option<PageError>,
 }
 
 impl<'p> Merge<'p> {
@@ -75,6 +77,7 @@ impl<'p> Merge<'p> {
             walk: Walk::END,
             head: None,
             missed: None,
+            broken: None,
         };
         let cursors: Vec<Cursor> = pages.cpus().iter().map(cursor).collect();
         // All are due at once: each reads its first page when it is its turn.
@@ -90,10 +93,34 @@ impl<'p> Merge<'p> {
     #[expect(clippy::should_implement_trait, reason = "the record borrows from the merge")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Merged<'_>>, MergeError> {
-        let Some((at, found)) = self.advance()? else { return Ok(None) };
+        let Some((at, first)) = self.advance()? else { return Ok(None) };
         let cursor = &mut self.cursors[at];
         let missed = cursor.missed.take();
-        Ok(Some(Merged { cpu: cursor.cpu, raw: found.raw(&cursor.buffer), missed }))
+        Ok(Some(Merged { cpu: cursor.cpu, raw: first.raw(&cursor.buffer), missed }))
+    }
+
+    /// The next records of one CPU, up to where another one's turn or another page comes: the same
+    /// as [`Merge::next`], in bulk. At least one; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`Merge::next`]. A record that cannot be understood ends a run, and the next call is an
+    /// error.
+    #[inline]
+    pub fn next_run(&mut self) -> Result<Option<Run<'_>>, MergeError> {
+        let Some((at, first)) = self.advance()? else { return Ok(None) };
+        let end = self.waiting.peek().map_or((u64::MAX, usize::MAX), |&Reverse(first)| first);
+        let cursor = &mut self.cursors[at];
+        Ok(Some(Run {
+            cpu: cursor.cpu,
+            missed: cursor.missed.take(),
+            bytes: &cursor.buffer,
+            // At the same nanosecond the lower CPU is first.
+            end_ns: if at < end.1 { end.0 } else { end.0.saturating_sub(1) },
+            first: Some(first),
+            walk: &mut cursor.walk,
+            head: &mut cursor.head,
+            broken: &mut cursor.broken,
+        }))
     }
 
     /// The cursor whose turn it is, and its next record. Records come in runs of one CPU: the queue
@@ -132,6 +159,56 @@ impl<'p> Merge<'p> {
     }
 }
 
+/// Records of one CPU, all before those of any other that have not come yet. What is not taken out
+/// of it comes again in the next run.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// CPU that wrote them.
+    pub cpu: u32,
+    /// Events of this CPU were lost, or could not be read, just before the first.
+    pub missed: Option<Missed>,
+    bytes: &'a [u8],
+    /// Last time that is before another CPU's.
+    end_ns: u64,
+    first: Option<Found>,
+    walk: &'a mut Walk,
+    head: &'a mut Option<Found>,
+    broken: &'a mut Option<PageError>,
+}
+
+impl<'a> Iterator for Run<'a> {
+    type Item = Raw<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Raw<'a>> {
+        if let Some(first) = self.first.take() {
+            return Some(first.raw(self.bytes));
+        }
+        if self.head.is_some() {
+            return None;
+        }
+        match self.walk.step(self.bytes) {
+            Ok(Some(found)) if found.at_ns <= self.end_ns => Some(found.raw(self.bytes)),
+            Ok(found) => {
+                *self.head = found;
+                None
+            }
+            Err(error) => {
+                *self.broken = Some(error);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        if let Some(first) = self.first.take() {
+            *self.head = Some(first);
+        }
+    }
+}
+
 impl Cursor {
     /// The next record of this CPU.
     #[inline]
@@ -141,6 +218,9 @@ impl Cursor {
         layout: &Layout,
     ) -> Result<Option<Found>, MergeError> {
         loop {
+            if let Some(error) = self.broken.take() {
+                return Err(self.fail(self.next_page.saturating_sub(1), error.into()));
+            }
             match self.walk.step(&self.buffer) {
                 Ok(Some(found)) => return Ok(Some(found)),
                 Ok(None) => {
