@@ -4,7 +4,7 @@
 use rtproof_record::{Run, run::Thread, spikes};
 use rtproof_trace::{How, WakeUp};
 
-use super::{CauseCpu, CauseRow, Recorder, Spike, Spikes, explain, table::Words, title};
+use super::{CauseCpu, CauseRow, Recorder, Spike, Spikes, Table, explain, table::Words, title};
 
 impl Spikes {
     /// The spikes of a run; `None`: its record has nothing of them.
@@ -27,6 +27,35 @@ impl Spikes {
             worst: worst(run, &spikes.kept),
             structure: Vec::new(),
         })
+    }
+}
+
+impl Spikes {
+    /// Late wake-ups that no run measured: of a foreign trace, or of a running application.
+    /// `worst` is sorted here.
+    #[must_use]
+    pub fn gathered(
+        table: &mut Table,
+        mut summary: spikes::Summary,
+        recorder: Recorder,
+        mut worst: Vec<Spike>,
+    ) -> Self {
+        table.fill(&mut summary);
+        sort(&mut worst);
+        Self {
+            threshold_ns: summary.threshold_ns,
+            adaptive: summary.adaptive,
+            seen: summary.seen,
+            explained: summary.explained,
+            incomplete: summary.incomplete,
+            unexamined: summary.unexamined,
+            sum_ns: summary.sum_ns,
+            certain_ns: summary.certain_ns,
+            recorder,
+            causes: causes(&table.take_changed()),
+            worst,
+            structure: Vec::new(),
+        }
     }
 }
 
@@ -71,10 +100,15 @@ fn cause(row: &spikes::Cause) -> CauseRow {
 
 fn worst(run: &Run, kept: &[spikes::Kept]) -> Vec<Spike> {
     let mut worst: Vec<Spike> = kept.iter().filter_map(|kept| spike(run, kept)).collect();
+    sort(&mut worst);
+    worst
+}
+
+/// Worst first.
+fn sort(worst: &mut [Spike]) {
     worst.sort_by_key(|spike| {
         (std::cmp::Reverse(spike.explanation.wake.latency_ns()), spike.at_ns, spike.number)
     });
-    worst
 }
 
 fn spike(run: &Run, kept: &spikes::Kept) -> Option<Spike> {
