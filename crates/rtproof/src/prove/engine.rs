@@ -97,6 +97,9 @@ pub fn measure(
     // From here on this thread and what it starts stay off the measured CPUs. A refusal changes
     // where the tool's own work runs, not what is measured.
     let _ = pin_all(options.housekeeping.as_slice());
+    // Before the record, which is to hold a run from its first second on; and before the threads,
+    // which must not be disturbed by measuring what it costs.
+    let explainer = Explainer::start(root, &facts, options, floor_ns, &mut plan);
     let writer = Writer::create(&output.record, &head)?;
     let writer = match WriterThread::start(writer) {
         Ok(writer) => writer,
@@ -105,8 +108,6 @@ pub fn measure(
             return Err(discard(output, error));
         }
     };
-    // After the record, which may not be made; before the threads, which it must not disturb.
-    let explainer = Explainer::start(root, &facts, options, floor_ns, &mut plan);
     let session = match Session::start(&plan) {
         Ok(session) => session,
         Err(error) => return Err(discard(output, error.into())),
