@@ -13,7 +13,6 @@ mod threshold;
 use std::time::{Duration, Instant};
 
 use rtproof_host::{Facts, Root};
-use rtproof_judge::causes::Explanation;
 use rtproof_measure::{Plan, Session, Slot, Started};
 use rtproof_record::{Options, SpikeTick, run::Note, spikes::Summary};
 use rtproof_trace::{WakeUp, Window};
@@ -77,7 +76,7 @@ impl Explainer {
 
     fn answer(&mut self, wake: &WakeUp, window: Window, now_ns: u64) {
         let Some(explanation) = self.sums.answered(wake, window) else { return };
-        if !wants_stacks(&explanation) {
+        if !explanation.wants_stacks() {
             return;
         }
         match self.recording.arm_stacks(now_ns) {
@@ -140,10 +139,4 @@ impl Explainer {
         }
         (tick, self.notes)
     }
-}
-
-/// Whether a spike is mostly one of several causes that a stack would tell apart.
-fn wants_stacks(explanation: &Explanation) -> bool {
-    let latency_ns = explanation.wake.latency_ns();
-    latency_ns.saturating_sub(explanation.certain_ns()) > latency_ns / 2
 }
