@@ -90,7 +90,9 @@ impl<'a, R: ReadAt + ?Sized> DatPages<'a, R> {
 
     /// How many bytes there are, and a mark for some of the chunks.
     fn survey(&self, data: CpuData) -> Result<CpuPages, DatError> {
-        let end = data.at + data.size;
+        // trace-cmd 3.1 leaves the number of chunks out of the size.
+        let count_bytes = if self.compression == Compression::None { 0 } else { 4 };
+        let end = (data.at + data.size + count_bytes).min(self.file.len());
         let mut mark = Mark { in_file: data.at, unpacked: 0 };
         let mut pages =
             CpuPages { at: data.at, end, bytes: data.size, marks: Vec::new(), next: mark };

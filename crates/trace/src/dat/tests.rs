@@ -87,7 +87,9 @@ impl Seven {
             }
             option.extend(cpu.to_le_bytes());
             option.extend((start + from as u64).to_le_bytes());
-            option.extend(((data.len() - from) as u64).to_le_bytes());
+            // As trace-cmd counts: without the number of chunks.
+            let count_bytes = if self.compression == Compression::None { 0 } else { 4 };
+            option.extend(((data.len() - from - count_bytes) as u64).to_le_bytes());
         }
         let at = self.section(3, self.compression != Compression::None, &data);
         let head = [&at.to_le_bytes()[..], b"rtproof\0mono\0", &4096_u32.to_le_bytes()].concat();
