@@ -1,6 +1,6 @@
 //! Files made here, whole, torn and hostile.
 
-use std::{collections::BTreeMap, io};
+use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn pack(compression: Compression, bytes: &[u8]) -> Vec<u8> {
         Compression::Zlib => {
             let mut packer = flate2::read::ZlibEncoder::new(bytes, flate2::Compression::fast());
             let mut packed = Vec::new();
-            io::Read::read_to_end(&mut packer, &mut packed).expect("memory");
+            packer.read_to_end(&mut packed).expect("memory");
             packed
         }
         Compression::Zstd => {
