@@ -331,7 +331,7 @@ impl TextTrace {
         Some(Window {
             cpu: subject.cpu,
             from_ns: own().next().map_or(from_ns, |first| first.at_ns.max(from_ns)),
-            to_ns: own().last().map_or(to_ns, |last| last.at_ns.min(to_ns)),
+            to_ns: own().next_back().map_or(to_ns, |last| last.at_ns.min(to_ns)),
             events,
             lost: lost.filter(|lost| lost.to_ns > from_ns && lost.from_ns < to_ns).collect(),
             tasks: self.tasks.clone(),
