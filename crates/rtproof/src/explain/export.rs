@@ -1,6 +1,6 @@
 //! One spike as a file for other tools' pictures.
 
-use std::{io::Write, path::Path};
+use std::path::Path;
 
 use anyhow::Context;
 use rtproof_judge::causes::{Spike, title};

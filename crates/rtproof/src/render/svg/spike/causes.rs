@@ -2,7 +2,7 @@
 //! a leader line above.
 
 use maud::{Markup, html};
-use rtproof_judge::causes::Share;
+use rtproof_judge::causes::{Share, title};
 
 use super::{
     Layout,

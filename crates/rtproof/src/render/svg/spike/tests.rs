@@ -1,7 +1,7 @@
 //! What the picture of a spike promises: every name is there and none lies on another, everything
 //! lies within, and the same bytes each time.
 
-use rtproof_judge::causes::{Explanation, Spike};
+use rtproof_judge::causes::{Explanation, Spike, title};
 
 use super::{
     draw,
