@@ -149,8 +149,11 @@ fn seven(six: &[u8], compression: Compression) -> Vec<u8> {
     seven.bytes
 }
 
-/// All events of the main buffer, by CPU, and how often some were lost before.
-fn events(file: &[u8]) -> Result<(Vec<Event>, Vec<Option<u64>>), Box<dyn std::error::Error>> {
+/// Events, and how many were lost before a page.
+type Found = (Vec<Event>, Vec<Option<u64>>);
+
+/// All events of the main buffer, by CPU.
+fn events(file: &[u8]) -> Result<Found, Box<dyn std::error::Error>> {
     let dat = TraceDat::open(file)?;
     let symbols = dat.symbols()?;
     let mut decoder = Decoder::new(dat.formats()).with_strings(dat.strings().clone());

@@ -2,10 +2,6 @@
 //! recordings made here where that is allowed. What cannot be had is said, and fails under `CI=true`
 //! where it is installed there.
 
-#![expect(clippy::disallowed_methods, reason = "tests run programs and read what they wrote")]
-
-mod common;
-
 use std::{
     collections::BTreeMap,
     fs,
@@ -13,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use common::{capture, ignored};
+use crate::common::{capture, ignored};
 use rtproof_trace::{
     Decoder, Event, Page, Pages, What, Window,
     dat::{Parts, TraceDat, write, write_window},
