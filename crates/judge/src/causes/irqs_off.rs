@@ -22,11 +22,13 @@ impl Cause for IrqsOff {
     }
 
     fn about(&self) -> &'static str {
-        "the timer was due, a task was on the CPU and no interrupt came; the stack at the interrupt names the code, and rules out user mode, where interrupts cannot be off"
+        "the timer was due, a task was on the CPU and no interrupt came; the stack at the \
+         interrupt names the code, and rules out user mode, where interrupts cannot be off"
     }
 
     fn source(&self) -> &'static str {
-        "blame.md section 3; kernel/trace/trace_irqsoff.c"
+        "kernel/trace/trace_irqsoff.c; measured: 457 us in move_expired_inodes (wb_workfn), Linux \
+         6.18"
     }
 
     fn checks(&self) -> &'static [&'static str] {
