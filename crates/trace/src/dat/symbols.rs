@@ -87,6 +87,13 @@ impl Symbols {
         Some(format!("{function}+{offset:#x}/{size:#x}{module}"))
     }
 
+    /// The address of a function, the first of that name.
+    #[must_use]
+    pub fn address(&self, function: &str) -> Option<u64> {
+        let place = (0..self.len()).find(|&place| self.name_at(place) == function)?;
+        self.addresses.get(place).copied()
+    }
+
     fn name_at(&self, place: usize) -> std::borrow::Cow<'_, str> {
         let rest = &self.names[self.begins[place] as usize..];
         let end = rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len());
