@@ -5,6 +5,8 @@
 
 mod nearest;
 mod reader;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::VecDeque, io};
 

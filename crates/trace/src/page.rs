@@ -4,6 +4,9 @@
 //! of kernel/trace/ring_buffer.c and include/linux/ring_buffer.h, since 2.6.30 the same but for
 //! the absolute time stamp (4.17).
 
+#[cfg(test)]
+mod tests;
+
 use thiserror::Error;
 
 use crate::format::{ByteOrder, Layout};

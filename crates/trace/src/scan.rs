@@ -142,7 +142,7 @@ impl Scanner {
             Brief::Wakeup { pid, prio, comm, .. } => {
                 let at = self.subject(pid, prio, comm)?;
                 let due = self.due(at, at_ns, cpu);
-                self.threads[at].wakeup(due);
+                return self.overrun(at, at_ns, cpu, due);
             }
             Brief::TimerStart { pid, flags, timer, function, expires_ns } => {
                 self.start(cpu, pid, flags, timer, function, expires_ns);
@@ -176,6 +176,20 @@ impl Scanner {
     /// first.
     pub fn totals(&self) -> impl Iterator<Item = &Totals> {
         self.threads.iter().map(|thread| &thread.totals)
+    }
+
+    /// A thread that sets its timer for a time that has passed is late by its own work, and may be
+    /// woken before it has left the CPU.
+    fn overrun(&mut self, at: usize, at_ns: u64, cpu: u32, due: Due) -> Option<WakeUp> {
+        let thread = &mut self.threads[at];
+        let due = thread.wakeup(due).filter(|due| due.how == How::Timer)?;
+        let tid = thread.totals.tid;
+        let wake = WakeUp { tid, cpu, due_ns: due.at_ns, ran_ns: at_ns, how: due.how };
+        let is_over = wake.latency_ns() > self.threshold_ns;
+        if is_over {
+            thread.count(&wake, is_over);
+        }
+        is_over.then_some(wake)
     }
 
     fn come(&mut self, at: usize, at_ns: u64, cpu: u32, comm: &[u8]) -> Option<WakeUp> {

@@ -97,14 +97,17 @@ impl Thread {
         self.woken = Some(due);
     }
 
-    /// sched_wakeup: the waking is done. What has not left the CPU by now does not.
-    pub(super) fn wakeup(&mut self, due: Due) {
+    /// sched_wakeup: the waking is done. What has not left the CPU by now does not: it was woken for
+    /// what is returned.
+    pub(super) fn wakeup(&mut self, due: Due) -> Option<Due> {
         if self.is_on_cpu() {
             self.totals.never_left += 1;
-            self.woken = None;
-        } else if self.woken.is_none() {
+            return self.woken.take();
+        }
+        if self.woken.is_none() {
             self.woken = Some(due);
         }
+        None
     }
 
     /// It was switched away from.
