@@ -15,12 +15,10 @@ pub mod decode;
 pub mod event;
 pub mod format;
 pub mod ftrace_text;
-pub mod page;
-pub mod pages;
-pub mod perfetto;
 pub mod merge;
 pub mod page;
 pub mod pages;
+pub mod perfetto;
 pub mod scan;
 pub mod store;
 #[cfg(test)]
