@@ -317,7 +317,12 @@ impl TextTrace {
     /// The events round the wake-up that the trace is about.
     #[must_use]
     pub fn window(&self) -> Option<Window> {
-        let subject = self.subject?;
+        self.subject.map(|subject| self.window_of(&subject))
+    }
+
+    /// The events round a wake-up.
+    #[must_use]
+    pub fn window_of(&self, subject: &WakeUp) -> Window {
         let from_ns = subject.due_ns.saturating_sub(LEAD_NS);
         let to_ns = subject.ran_ns + TAIL_NS;
         let own = || self.events.iter().filter(|event| event.cpu == subject.cpu);
@@ -328,16 +333,16 @@ impl TextTrace {
         let mut events: Vec<Event> = carried.into_iter().chain(inside).cloned().collect();
         events.sort_by_key(|event| event.at_ns);
         let lost = self.lost.iter().filter(|(cpu, _)| *cpu == subject.cpu).map(|(_, lost)| *lost);
-        Some(Window {
+        Window {
             cpu: subject.cpu,
             from_ns: own().next().map_or(from_ns, |first| first.at_ns.max(from_ns)),
-            to_ns: own().last().map_or(to_ns, |last| last.at_ns.min(to_ns)),
+            to_ns: own().next_back().map_or(to_ns, |last| last.at_ns.min(to_ns)),
             events,
             lost: lost.filter(|lost| lost.to_ns > from_ns && lost.from_ns < to_ns).collect(),
             tasks: self.tasks.clone(),
             symbols: self.symbols.clone(),
             ..Window::default()
-        })
+        }
     }
 
     /// The longest time between two lines of a CPU inside the wake-up: from when, to when. What a

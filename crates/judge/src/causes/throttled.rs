@@ -22,11 +22,13 @@ impl Cause for Throttled {
     }
 
     fn about(&self) -> &'static str {
-        "sched_switch chose the idle task or one of lower priority after the thread had been woken: its class or its group had used up its share"
+        "sched_switch chose the idle task or one of lower priority after the thread had been \
+         woken: its class or its group had used up its share"
     }
 
     fn source(&self) -> &'static str {
-        "kernel/sched/rt.c (sched_rt_runtime_exceeded), kernel/sched/deadline.c (fair_server, 6.12), kernel/sched/fair.c (throttle_cfs_rq); blame.md (50 022 and 54 038 us)"
+        "kernel/sched/rt.c (sched_rt_runtime_exceeded), kernel/sched/deadline.c (fair_server, \
+         6.12), kernel/sched/fair.c (throttle_cfs_rq); measured: 50 022 and 54 038 us"
     }
 
     fn checks(&self) -> &'static [&'static str] {

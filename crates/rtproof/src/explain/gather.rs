@@ -37,11 +37,6 @@ impl Gather {
         self.seen += count;
     }
 
-    /// How many were explained or not.
-    pub(crate) const fn seen(&self) -> u64 {
-        self.seen
-    }
-
     /// All of it. Numbers are given anew: 1 is the worst.
     pub(crate) fn finish(mut self, threshold_ns: u64, recorder: Recorder, about: String) -> Told {
         self.kept.sort_by_key(|(spike, _)| {

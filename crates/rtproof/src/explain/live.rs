@@ -36,12 +36,7 @@ pub(crate) enum Whom {
 ///
 /// # Errors
 /// No such process (usage); why kernel events cannot be had.
-pub(crate) fn live(
-    whom: &Whom,
-    duration_ns: u64,
-    over_ns: u64,
-    mut progress: impl FnMut(u64, u64),
-) -> anyhow::Result<Told> {
+pub(crate) fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Told> {
     let root = Root::live();
     let signals = Signals::catch(&root).context("cannot catch signals")?;
     let subjects = subjects(&root, whom)?;
@@ -56,7 +51,6 @@ pub(crate) fn live(
         std::thread::sleep(POLL);
         watch.take(begin_ns);
         let passed_ns = now_ns().saturating_sub(begin_ns);
-        progress(passed_ns, watch.gather.seen());
         if passed_ns >= duration_ns || signals.came().is_some() {
             return watch.finish(whom, begin_ns, passed_ns, over_ns);
         }
@@ -160,12 +154,13 @@ fn name(whom: &Whom) -> String {
 /// Who was looked at, how many wake-ups there were, and the worst.
 fn about(whom: &Whom, totals: &[Totals], passed_ns: u64) -> String {
     let wake_ups: u64 = totals.iter().map(|of| of.wake_ups).sum();
-    let mut names: Vec<String> = totals.iter().map(|of| format!("{}:{}", of.comm, of.tid)).collect();
+    let mut names: Vec<String> =
+        totals.iter().map(|of| format!("{}:{}", of.comm, of.tid)).collect();
     let more = names.len().saturating_sub(NAMED_MAX);
     names.truncate(NAMED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let worst = totals.iter().filter_map(|of| of.worst).map(|worst| worst.latency_ns()).max();
-    let worst = worst.map_or_else(String::new, |ns| format!(", worst {}", units::latency(ns)));
+    let worst = worst.map_or_else(String::new, |ns| format!(", worst {}", units::ns(ns)));
     format!(
         "{} ({}{more}): {wake_ups} wake-ups in {}{worst}",
         name(whom),

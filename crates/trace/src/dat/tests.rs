@@ -149,8 +149,11 @@ fn seven(six: &[u8], compression: Compression) -> Vec<u8> {
     seven.bytes
 }
 
-/// All events of the main buffer, by CPU, and how often some were lost before.
-fn events(file: &[u8]) -> Result<(Vec<Event>, Vec<Option<u64>>), Box<dyn std::error::Error>> {
+/// Events, and how many were lost before a page.
+type Found = (Vec<Event>, Vec<Option<u64>>);
+
+/// All events of the main buffer, by CPU.
+fn events(file: &[u8]) -> Result<Found, Box<dyn std::error::Error>> {
     let dat = TraceDat::open(file)?;
     let symbols = dat.symbols()?;
     let mut decoder = Decoder::new(dat.formats()).with_strings(dat.strings().clone());
@@ -401,6 +404,21 @@ fn a_torn_file_is_an_error_wherever_it_ends() {
             assert!(events(&file[..end]).is_err(), "{end} of {}", file.len());
         }
     }
+}
+
+#[test]
+fn the_clock_is_known_by_the_timers() {
+    let is_mono = |offset_ns: u64| {
+        // A timer of the real-time clock besides.
+        let expire = |at_ns: u64, now_ns| What::TimerExpire { timer: 1, function: 2, now_ns: at_ns + now_ns };
+        let events = vec![event(9_000_000, 3, expire(9_000_000, 1 << 60)), event(9_001_000, 3, expire(8_999_500 - offset_ns, 0))];
+        let mut file = Vec::new();
+        write_window(&window_of(events), "mono", &mut file).expect("memory");
+        let dat = TraceDat::open(file.as_slice()).expect("a file");
+        let mut pages = dat.pages(dat.main_buffer().expect("a buffer")).expect("its pages");
+        is_monotonic(&mut pages, &Decoder::new(dat.formats())).expect("pages")
+    };
+    assert_eq!((is_mono(0), is_mono(2_000_000)), (Some(true), Some(false)));
 }
 
 #[test]

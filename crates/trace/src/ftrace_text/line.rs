@@ -297,7 +297,7 @@ fn priority(text: &str) -> Option<(i32, &str)> {
 
 /// Letters of a task's state, and what is behind.
 fn state(text: &str) -> Option<(u64, &str)> {
-    let end = text.find(|c: char| c == ' ').unwrap_or(text.len());
+    let end = text.find(' ').unwrap_or(text.len());
     Some((task_state(&text[..end])?, &text[end..]))
 }
 

@@ -17,8 +17,6 @@ mod quantiles;
 #[cfg(test)]
 pub(crate) mod sample;
 mod samples;
-// Until a report has spikes.
-#[cfg_attr(not(test), expect(dead_code, reason = "shown once a report has spikes"))]
 mod spikes;
 #[cfg(test)]
 mod tests;
@@ -65,6 +63,7 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
                     (verdict::section(run, report))
                     (contents(run))
                     (findings::section(report))
+                    (why(run, report))
                     (latency::section(run, report))
                     (timeline::section(run, report, &rows, &columns, time))
                     (missed::section(run, report, &columns, time))
@@ -82,6 +81,14 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
         }
     };
     page.into_string()
+}
+
+/// The spikes with their windows, where the record has them.
+fn why(run: &Run, report: &Report) -> Markup {
+    let Some(spikes) = &report.spikes else { return html! {} };
+    let kept = run.spikes.as_ref().map_or(&[][..], |spikes| &spikes.kept);
+    let window = |number| kept.iter().find(|kept| kept.number == number).map(|kept| &kept.window);
+    spikes::section(spikes, &report.findings, &window)
 }
 
 fn head(report: &Report) -> Markup {
@@ -147,6 +154,9 @@ fn contents(run: &Run) -> Markup {
         ("threads", "CPUs and loads"),
         ("samples", "Largest samples"),
     ];
+    if run.spikes.is_some() {
+        sections.insert(1, ("spikes", "Why it was late"));
+    }
     if !run.host.is_empty() {
         sections.push(("host", "Host"));
     }

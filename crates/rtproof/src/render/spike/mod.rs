@@ -7,32 +7,8 @@ pub(crate) mod lanes;
 #[cfg(test)]
 pub(crate) mod sample;
 
-use rtproof_judge::causes::{Explanation, Share};
+use rtproof_judge::causes::{Explanation, Share, title};
 use rtproof_judge::units::grouped;
-
-/// What a cause is called in a sentence.
-pub(crate) fn title(cause: &str) -> String {
-    const TITLES: [(&str, &str); 16] = [
-        ("stall", "stall of the hardware or the hypervisor"),
-        ("preempted", "preempted by a task of higher priority"),
-        ("queued", "behind a task of the same priority"),
-        ("throttled", "throttled: a lower task was let run"),
-        ("softirq", "softirq before the task"),
-        ("irq", "hard interrupt"),
-        ("timer_irq", "timer interrupt and its other timers"),
-        ("timer_late", "the timer interrupt came late"),
-        ("irq_off", "interrupts off in the kernel"),
-        ("preempt_off", "preemption off in the kernel"),
-        ("idle_exit", "leaving an idle state"),
-        ("switch", "the switch to the task"),
-        ("return", "return to user mode"),
-        ("page_fault", "page fault"),
-        ("overrun", "its own cycle before ran over"),
-        ("unexplained", "not explained"),
-    ];
-    let known = TITLES.iter().find(|(id, _)| *id == cause);
-    known.map_or_else(|| short(cause), |(_, title)| (*title).into())
-}
 
 /// What a cause is called where there is little room: its id as words.
 pub(crate) fn short(cause: &str) -> String {
@@ -42,7 +18,7 @@ pub(crate) fn short(cause: &str) -> String {
 /// Cause and culprit in a line.
 pub(crate) fn named(share: &Share) -> String {
     let title = title(&share.cause);
-    if share.culprit.is_empty() { title } else { format!("{title}: {}", share.culprit) }
+    if share.culprit.is_empty() { title.into() } else { format!("{title}: {}", share.culprit) }
 }
 
 /// Cause and culprit, short.
@@ -53,7 +29,7 @@ pub(crate) fn named_short(share: &Share) -> String {
 
 /// What else a share may be, as a clause: `or: interrupts off in the kernel`.
 pub(crate) fn otherwise(share: &Share) -> Option<String> {
-    let others: Vec<String> = share.or.iter().map(|id| title(id)).collect();
+    let others: Vec<String> = share.or.iter().map(|id| title(id).to_owned()).collect();
     (!others.is_empty()).then(|| format!("or: {}", others.join("; ")))
 }
 
@@ -64,12 +40,12 @@ pub(crate) fn class(cause: &str) -> &'static str {
     const KINDS: [(&[&str], &str); 9] = [
         (&["unexplained", "unknown", "lost"], "grey"),
         (&["throttl", "quota", "server", "bandwidth"], "s4"),
-        (&["_off", "-off", "section", "lock", "inversion"], "s5"),
+        (&["_off", "-off", "section", "lock", "inherit"], "s5"),
         (&["softirq"], "s2"),
         (&["stall", "steal", "smi", "hypervisor", "hardware", "firmware"], "s3"),
         (&["idle", "cstate", "frequency", "hlt"], "s6"),
-        (&["preempted", "queued", "migrat", "stop", "outranked"], "s1"),
-        (&["irq", "ipi", "nmi", "interrupt", "timer"], "s0"),
+        (&["preempted", "queued", "migrat", "stop", "kworker", "hotplug", "rtproof"], "s1"),
+        (&["irq", "ipi", "nmi", "timer", "masked"], "s0"),
         (&["switch", "return", "fault", "overrun", "own", "signal"], "s7"),
     ];
     let of = |words: &[&str]| words.iter().any(|word| cause.contains(word));

@@ -343,7 +343,7 @@ fn rows(worst: &[Spike]) -> Vec<CauseRow> {
         let at = rows.iter().position(is_it).unwrap_or_else(|| {
             rows.push(CauseRow {
                 cause: share.cause.clone(),
-                title: super::title(&share.cause),
+                title: super::title(&share.cause).into(),
                 culprit: share.culprit.clone(),
                 owner: share.owner.clone(),
                 top: 0,

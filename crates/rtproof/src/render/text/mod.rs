@@ -15,7 +15,8 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use rtproof_judge::{Finding, report::Machine};
+use rtproof_judge::{Finding, Report, report::Machine};
+use rtproof_record::Run;
 use serde::Serialize;
 
 pub(crate) use self::findings::word;
@@ -122,6 +123,34 @@ pub fn banner(to: &mut dyn Write, banner: Option<&str>) -> io::Result<()> {
         Some(text) => wrapped(to, &format!("{BAD}!{BAD:#} "), "  ", text),
         None => Ok(()),
     }
+}
+
+/// What `explain` looked at, and what the user must know of it.
+///
+/// # Errors
+/// When writing fails.
+pub fn told(to: &mut dyn Write, about: &str, notes: &[String]) -> io::Result<()> {
+    wrapped(
+        to,
+        &format!("{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION")),
+        "         ",
+        about,
+    )?;
+    notes.iter().try_for_each(|note| {
+        wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", note)
+    })
+}
+
+/// The spikes of a run, where it has some.
+///
+/// # Errors
+/// When writing fails.
+pub fn why(to: &mut dyn Write, run: &Run, report: &Report) -> io::Result<()> {
+    let Some(of) = &report.spikes else { return Ok(()) };
+    let worst = of.worst.first().map(|spike| spike.number);
+    let kept = run.spikes.iter().flat_map(|spikes| &spikes.kept);
+    let window = kept.into_iter().find(|kept| Some(kept.number) == worst).map(|kept| &kept.window);
+    spikes(to, of, window)
 }
 
 /// Where the files are, those that are there.

@@ -2,7 +2,7 @@
 //! a leader line above.
 
 use maud::{Markup, html};
-use rtproof_judge::causes::Share;
+use rtproof_judge::causes::{Share, title};
 
 use super::{
     Layout,
@@ -58,7 +58,7 @@ fn one(layout: &Layout<'_>, bar: &Bar, top: f64) -> Markup {
     let share = &layout.explanation.shares[bar.share];
     let (from, to) = (layout.axis.at(bar.from_ns), layout.axis.at(bar.to_ns));
     let room = to - from - PAD + 2.0;
-    let name = [spike::title(&share.cause), spike::short(&share.cause)];
+    let name = [title(&share.cause).to_owned(), spike::short(&share.cause)];
     let name = name.into_iter().find(|name| width(name, SIZE) <= room);
     let time = spike::us(bar.ns());
     let time = (width(&time, SIZE) <= room).then_some(time);

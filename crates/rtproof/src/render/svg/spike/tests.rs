@@ -1,7 +1,7 @@
 //! What the picture of a spike promises: every name is there and none lies on another, everything
 //! lies within, and the same bytes each time.
 
-use rtproof_judge::causes::{Explanation, Spike};
+use rtproof_judge::causes::{Explanation, Spike, title};
 
 use super::{
     draw,
@@ -78,7 +78,7 @@ fn every_cause_is_named_and_no_name_lies_on_another() {
         check(&svg);
         let all: Vec<String> = texts(&svg).into_iter().map(|shown| shown.text).collect();
         for share in &spike.explanation.shares {
-            let (long, short) = (spike::title(&share.cause), spike::short(&share.cause));
+            let (long, short) = (title(&share.cause).to_owned(), spike::short(&share.cause));
             let is_named =
                 |text: &String| *text == long || *text == short || text.starts_with(&short);
             assert!(all.iter().any(is_named), "{} in {all:?}", share.cause);

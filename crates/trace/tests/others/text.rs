@@ -1,12 +1,8 @@
 //! Real traces as text, read in place: of kernel lists, and of planted delays in our lab.
 
-#![expect(clippy::disallowed_methods, reason = "tests read captures in place")]
-
-mod common;
-
 use std::fs;
 
-use common::capture;
+use crate::common::capture;
 use rtproof_trace::{
     Event, How, WakeUp, What,
     ftrace_text::{TextTrace, parse, parse_rtla},
