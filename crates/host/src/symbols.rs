@@ -89,6 +89,17 @@ impl Symbols {
         self.names.capacity() + self.len() * (size_of::<u64>() + size_of::<u32>())
     }
 
+    /// Where functions of these names begin, in no order; a name may be that of several.
+    #[must_use]
+    pub fn addresses_of(&self, names: &[&str]) -> Vec<u64> {
+        let of = |at: usize| self.names.get(at..)?.split(|&byte| byte == b'\n').next();
+        let is_wanted = |at: u32| {
+            of(at as usize).is_some_and(|name| names.iter().any(|n| n.as_bytes() == name))
+        };
+        let both = self.addresses.iter().zip(&self.offsets);
+        both.filter(|(_, at)| is_wanted(**at)).map(|(address, _)| *address).collect()
+    }
+
     /// The function of an address: `name+0x1f/0x80` or `name+0x1f/0x80 [module]`, offset and size
     /// in bytes as the kernel writes them. `None` for what is no code of the kernel.
     #[must_use]
@@ -144,6 +155,7 @@ mod tests {
         assert_eq!(of(0xffff_9001).as_deref(), Some("nvme_irq+0x1/0x1000 [nvme]"));
         assert_eq!(of(0xffff_a004).as_deref(), Some("__pfx_x+0x4 [nvme]"), "its size is unknown");
         assert_eq!((of(0xffff_0fff), of(0), of(u64::MAX)), (None, None, None));
+        assert_eq!(symbols.addresses_of(&["_stext", "last_of", "x"]), [0xffff_1000]);
     }
 
     #[test]
