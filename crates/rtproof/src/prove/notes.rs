@@ -152,6 +152,12 @@ pub(crate) fn no_trace(why: &str) -> Note {
     note(0, "no-trace", false, text)
 }
 
+/// The user does not want them.
+pub(crate) fn trace_left_out() -> Note {
+    let text = "Spikes are counted, not explained: --no-trace.".into();
+    note(0, "no-trace", false, text)
+}
+
 /// Events that this kernel lacks or refuses.
 pub(crate) fn events_missing(missing: &[String]) -> Note {
     note(0, "trace-events-missing", false, missing.join(" "))
