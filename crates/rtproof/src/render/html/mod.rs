@@ -17,6 +17,9 @@ mod quantiles;
 #[cfg(test)]
 pub(crate) mod sample;
 mod samples;
+// Until a report has spikes.
+#[cfg_attr(not(test), expect(dead_code, reason = "shown once a report has spikes"))]
+mod spikes;
 #[cfg(test)]
 mod tests;
 mod threads;

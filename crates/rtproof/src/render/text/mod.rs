@@ -1,9 +1,12 @@
 //! The answer as text on stdout.
 
 mod controls;
+mod explanation;
 mod findings;
 mod measured;
 mod proofs;
+mod spikes;
+mod timeline;
 mod verdict;
 
 use std::{
@@ -17,9 +20,11 @@ use serde::Serialize;
 
 pub(crate) use self::findings::word;
 pub use self::{
+    explanation::explanation,
     findings::{Detail, application, audit},
     measured::measured,
     proofs::proofs,
+    spikes::spikes,
     verdict::verdict,
 };
 use crate::prove::output::Output;
@@ -155,15 +160,26 @@ fn width() -> usize {
 /// Writes text broken into lines: `first` before the first, `next` before the others. Prefixes may
 /// hold colours, which take no room. Groups of digits stay together.
 pub(crate) fn wrapped(to: &mut dyn Write, first: &str, next: &str, text: &str) -> io::Result<()> {
+    wrapped_in(width(), to, first, next, text)
+}
+
+/// The same, so many columns wide.
+fn wrapped_in(
+    columns: usize,
+    to: &mut dyn Write,
+    first: &str,
+    next: &str,
+    text: &str,
+) -> io::Result<()> {
     let length = |prefix: &str| anstream::adapter::strip_str(prefix).to_string().chars().count();
-    let (mut prefix, mut room) = (first, width().saturating_sub(length(first)));
+    let (mut prefix, mut room) = (first, columns.saturating_sub(length(first)));
     let mut line = String::new();
     let mut used = 0;
     for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
         let word_length = length(word);
         if used > 0 && used + 1 + word_length > room {
             writeln!(to, "{prefix}{line}")?;
-            (prefix, room) = (next, width().saturating_sub(length(next)));
+            (prefix, room) = (next, columns.saturating_sub(length(next)));
             line.clear();
             used = 0;
         }
