@@ -24,7 +24,7 @@ pub use self::{
     findings::{Detail, application, audit},
     measured::measured,
     proofs::proofs,
-    spikes::spikes,
+    spikes::{spikes, spikes_of},
     verdict::verdict,
 };
 use crate::prove::output::Output;
