@@ -90,7 +90,8 @@ impl Symbols {
     /// The address of a function, the first of that name.
     #[must_use]
     pub fn address(&self, function: &str) -> Option<u64> {
-        let place = (0..self.len()).find(|&place| self.name_at(place) == function)?;
+        let place = (0..self.len())
+            .find(|&place| self.name_at(place).split('\t').next() == Some(function))?;
         self.addresses.get(place).copied()
     }
 
@@ -98,13 +99,6 @@ impl Symbols {
         let rest = &self.names[self.begins[place] as usize..];
         let end = rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len());
         String::from_utf8_lossy(&rest[..end])
-    }
-
-    /// Where a function of this name begins; of several that share a place only the first is known.
-    #[must_use]
-    pub fn address(&self, function: &str) -> Option<u64> {
-        let is_it = |place: &usize| self.name_at(*place).split('\t').next() == Some(function);
-        (0..self.len()).find(is_it).map(|place| self.addresses[place])
     }
 
     /// Where the kernel's code begins (`_stext`): what the decoder takes as its start of text.
