@@ -218,8 +218,14 @@ fn drain(instance: &Instance, formats: &Formats) -> anyhow::Result<(Recorded, u6
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(error) => return Err(error.into()),
                 }
-                events += Page::parse(formats.layout(), &page)?.records().count() as u64;
+                let parsed = Page::parse(formats.layout(), &page)?;
+                events += parsed.records().count() as u64;
+                let is_full = parsed.used_bytes(formats.layout()) > page_bytes / 2;
                 bytes.extend_from_slice(&page);
+                // What comes in while it is read would come in pages of an event or two.
+                if !is_full {
+                    break;
+                }
             }
         }
     }

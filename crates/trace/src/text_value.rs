@@ -15,8 +15,13 @@ impl<const N: usize> Text<N> {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let mut text = Self { bytes: [0; N] };
-        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()).min(N);
-        text.bytes[..end].copy_from_slice(&bytes[..end]);
+        // Most are a few bytes: a loop is faster than to look for the end and copy up to there.
+        for (to, &from) in text.bytes.iter_mut().zip(bytes) {
+            if from == 0 {
+                break;
+            }
+            *to = from;
+        }
         text
     }
 
