@@ -1,4 +1,4 @@
-//! All CPUs' records in order of time, with one page of each CPU in memory.
+//! All CPUs' records in order of time, with few pages of each CPU in memory.
 
 use std::{cmp::Reverse, collections::BinaryHeap, io};
 
@@ -9,6 +9,11 @@ use crate::{
     format::Layout,
     page::{Found, Missed, Page, PageError, Raw, Walk},
 };
+
+/// How much is read ahead of each CPU.
+const AHEAD_BYTES: usize = 64 << 10;
+/// And of all together.
+const AHEAD_BYTES_ALL: usize = 8 << 20;
 
 /// A record and where it comes from.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +64,11 @@ pub struct Merge<'p> {
 struct Cursor {
     cpu: u32,
     next_page: usize,
+    /// One page, or some that follow each other.
     buffer: Vec<u8>,
+    /// Where the page in it begins that is read, and how long each is.
+    page_at: usize,
+    page_bytes: usize,
     walk: Walk,
     head: Option<Found>,
     missed: Option<Missed>,
@@ -74,6 +83,8 @@ impl<'p> Merge<'p> {
             cpu,
             next_page: 0,
             buffer: Vec::new(),
+            page_at: 0,
+            page_bytes: 0,
             walk: Walk::END,
             head: None,
             missed: None,
@@ -96,7 +107,7 @@ impl<'p> Merge<'p> {
         let Some((at, first)) = self.advance()? else { return Ok(None) };
         let cursor = &mut self.cursors[at];
         let missed = cursor.missed.take();
-        Ok(Some(Merged { cpu: cursor.cpu, raw: first.raw(&cursor.buffer), missed }))
+        Ok(Some(Merged { cpu: cursor.cpu, raw: first.raw(cursor.page()), missed }))
     }
 
     /// The next records of one CPU, up to where another one's turn or another page comes: the same
@@ -114,7 +125,7 @@ impl<'p> Merge<'p> {
             cpu: cursor.cpu,
             missed: cursor.missed.take(),
             mark: &mut cursor.missed,
-            bytes: &cursor.buffer,
+            bytes: &cursor.buffer[cursor.page_at..cursor.page_at + cursor.page_bytes],
             // At the same nanosecond the lower CPU is first.
             end_ns: if at < end.1 { end.0 } else { end.0.saturating_sub(1) },
             first: Some(first),
@@ -224,7 +235,8 @@ impl Cursor {
             if let Some(error) = self.broken.take() {
                 return Err(self.fail(self.next_page.saturating_sub(1), error.into()));
             }
-            match self.walk.step(&self.buffer) {
+            let page = self.page_at..self.page_at + self.page_bytes;
+            match self.walk.step(&self.buffer[page]) {
                 Ok(Some(found)) => return Ok(Some(found)),
                 Ok(None) => {
                     if !self.load(pages, layout)? {
@@ -236,24 +248,41 @@ impl Cursor {
         }
     }
 
-    /// Reads the next page; `false`: there is none.
+    /// Goes to the next page; `false`: there is none.
     fn load(&mut self, pages: &mut dyn Pages, layout: &Layout) -> Result<bool, MergeError> {
         let page = self.next_page;
         if page >= pages.count(self.cpu) {
             return Ok(false);
         }
         self.next_page += 1;
-        if let Err(error) = pages.read(self.cpu, page, &mut self.buffer) {
-            return Err(self.fail(page, error.into()));
+        self.page_at += self.page_bytes;
+        if self.page_bytes == 0 || self.page_at + self.page_bytes > self.buffer.len() {
+            let one = layout.data_at + layout.data_bytes;
+            let bytes = AHEAD_BYTES.min(AHEAD_BYTES_ALL / pages.cpus().len().max(1));
+            let count = (bytes / one).max(1);
+            self.page_at = 0;
+            match pages.read_ahead(self.cpu, page, count, &mut self.buffer) {
+                Ok(count) => self.page_bytes = self.buffer.len() / count.max(1),
+                Err(error) => {
+                    self.page_bytes = 0;
+                    self.buffer.clear();
+                    return Err(self.fail(page, error.into()));
+                }
+            }
         }
-        match Page::parse(layout, &self.buffer) {
-            Ok(parsed) => {
-                self.walk = parsed.walk();
-                self.missed = self.missed.or(parsed.missed());
+        match Page::parse(layout, self.page()).map(|page| (page.walk(), page.missed())) {
+            Ok((walk, missed)) => {
+                self.walk = walk;
+                self.missed = self.missed.or(missed);
                 Ok(true)
             }
             Err(error) => Err(self.fail(page, error.into())),
         }
+    }
+
+    /// The page that is read.
+    fn page(&self) -> &[u8] {
+        &self.buffer[self.page_at..self.page_at + self.page_bytes]
     }
 
     #[cold]
@@ -321,6 +350,11 @@ mod tests {
     fn both(memory: &Memory) -> (Seen, Vec<String>) {
         let one = by_one(&mut memory.clone());
         assert_eq!(one, in_runs(&mut memory.clone()));
+        for ahead in [2, 3, 100] {
+            let mut memory = memory.clone();
+            memory.ahead = ahead;
+            assert_eq!(one, in_runs(&mut memory), "{ahead} at once");
+        }
         one
     }
 

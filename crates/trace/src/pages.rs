@@ -20,6 +20,22 @@ pub trait Pages {
     /// When the file cannot be read, or there is no such page.
     fn read(&mut self, cpu: u32, index: usize, into: &mut Vec<u8>) -> io::Result<()>;
 
+    /// The same for several pages at once, for who reads all in order: from `index` on up to `count`
+    /// pages of the same size, one behind the other. How many there are in `into`, at least one.
+    ///
+    /// # Errors
+    /// As [`Pages::read`], of the first.
+    fn read_ahead(
+        &mut self,
+        cpu: u32,
+        index: usize,
+        count: usize,
+        into: &mut Vec<u8>,
+    ) -> io::Result<usize> {
+        let _ = count;
+        self.read(cpu, index, into).map(|()| 1)
+    }
+
     /// From when to when events of a CPU are complete but for marked losses, in nanoseconds of the
     /// trace's clock. `None`: as the pages themselves say.
     fn covered(&self, _cpu: u32) -> Option<(u64, u64)> {

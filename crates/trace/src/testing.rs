@@ -340,6 +340,8 @@ pub(crate) struct Memory {
     pub(crate) unreadable: Vec<(u32, usize)>,
     /// How many were read.
     pub(crate) reads: usize,
+    /// How many are read at once, 0: one.
+    pub(crate) ahead: usize,
 }
 
 impl Memory {
@@ -367,6 +369,26 @@ impl Pages for Memory {
         let at = self.cpus.iter().position(|&of| of == cpu).expect("a CPU");
         into.clone_from(&self.pages[at][index]);
         Ok(())
+    }
+
+    fn read_ahead(
+        &mut self,
+        cpu: u32,
+        index: usize,
+        count: usize,
+        into: &mut Vec<u8>,
+    ) -> std::io::Result<usize> {
+        self.read(cpu, index, into)?;
+        let (mut page, size) = (Vec::new(), into.len());
+        let mut read = 1;
+        while read < count.min(self.ahead) && index + read < self.count(cpu) {
+            if self.read(cpu, index + read, &mut page).is_err() || page.len() != size {
+                break;
+            }
+            into.extend_from_slice(&page);
+            read += 1;
+        }
+        Ok(read)
     }
 }
 

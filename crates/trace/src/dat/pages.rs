@@ -239,6 +239,30 @@ impl<R: ReadAt + ?Sized> Pages for DatPages<'_, R> {
     }
 
     fn read(&mut self, cpu: u32, index: usize, into: &mut Vec<u8>) -> io::Result<()> {
+        self.read_pages(cpu, index, 1, into).map(|_| ())
+    }
+
+    fn read_ahead(
+        &mut self,
+        cpu: u32,
+        index: usize,
+        count: usize,
+        into: &mut Vec<u8>,
+    ) -> io::Result<usize> {
+        // Whatever is wrong with a later page is told when it is that one's turn.
+        self.read_pages(cpu, index, count, into).or_else(|_| self.read_pages(cpu, index, 1, into))
+    }
+}
+
+impl<R: ReadAt + ?Sized> DatPages<'_, R> {
+    /// Reads up to `count` pages, and says how many.
+    fn read_pages(
+        &mut self,
+        cpu: u32,
+        index: usize,
+        count: usize,
+        into: &mut Vec<u8>,
+    ) -> io::Result<usize> {
         let missing = || {
             let reason = format!("no page {index} of CPU {cpu} in the file");
             io::Error::new(io::ErrorKind::InvalidInput, reason)
@@ -247,9 +271,11 @@ impl<R: ReadAt + ?Sized> Pages for DatPages<'_, R> {
         let from = (index as u64).checked_mul(self.page_bytes as u64).ok_or_else(missing)?;
         let left = self.data[slot].bytes.checked_sub(from).filter(|&left| left > 0);
         let left = usize::try_from(left.ok_or_else(missing)?).unwrap_or(usize::MAX);
-        into.clear();
-        into.resize(self.page_bytes, 0);
-        let count = left.min(self.page_bytes);
-        self.fill(slot, from, &mut into[..count]).map_err(io::Error::other)
+        let count = count.min(left.div_ceil(self.page_bytes));
+        into.resize(count * self.page_bytes, 0);
+        let (wanted, behind) = into.split_at_mut(left.min(count * self.page_bytes));
+        behind.fill(0);
+        self.fill(slot, from, wanted).map_err(io::Error::other)?;
+        Ok(count)
     }
 }
