@@ -100,13 +100,6 @@ impl Symbols {
         String::from_utf8_lossy(&rest[..end])
     }
 
-    /// Where a function of this name begins; of several that share a place only the first is known.
-    #[must_use]
-    pub fn address(&self, function: &str) -> Option<u64> {
-        let is_it = |place: &usize| self.name_at(*place).split('\t').next() == Some(function);
-        (0..self.len()).find(is_it).map(|place| self.addresses[place])
-    }
-
     /// Where the kernel's code begins (`_stext`): what the decoder takes as its start of text.
     #[must_use]
     pub const fn text_start(&self) -> Option<u64> {
@@ -147,7 +140,6 @@ mod tests {
         assert_eq!(symbols.name(0xffff_ffff_80ff_ffff), None);
         assert_eq!(symbols.name(0xffff_ffff_c001_0000), None, "behind the last");
         assert_eq!(symbols.name(0xffff_ffff_b000_0000), None, "far from any");
-        assert_eq!(symbols.address("igb_poll"), Some(0xffff_ffff_c000_0000));
         assert_eq!(symbols.text_start(), Some(0xffff_ffff_8100_0000));
     }
 

@@ -410,8 +410,15 @@ fn a_torn_file_is_an_error_wherever_it_ends() {
 fn the_clock_is_known_by_the_timers() {
     let is_mono = |offset_ns: u64| {
         // A timer of the real-time clock besides.
-        let expire = |at_ns: u64, now_ns| What::TimerExpire { timer: 1, function: 2, now_ns: at_ns + now_ns };
-        let events = vec![event(9_000_000, 3, expire(9_000_000, 1 << 60)), event(9_001_000, 3, expire(8_999_500 - offset_ns, 0))];
+        let expire = |at_ns: u64, now_ns| What::TimerExpire {
+            timer: 1,
+            function: 2,
+            now_ns: at_ns + now_ns,
+        };
+        let events = vec![
+            event(9_000_000, 3, expire(9_000_000, 1 << 60)),
+            event(9_001_000, 3, expire(8_999_500 - offset_ns, 0)),
+        ];
         let mut file = Vec::new();
         write_window(&window_of(events), "mono", &mut file).expect("memory");
         let dat = TraceDat::open(file.as_slice()).expect("a file");
