@@ -3,6 +3,7 @@
 
 mod audit;
 mod bare;
+mod causes;
 mod memory;
 mod numbers;
 mod peers;
@@ -41,6 +42,8 @@ struct Args {
 enum Command {
     /// `rtproof check` beside rtcqs and tuned-adm verify
     Audit,
+    /// Plants causes of latency, and compares what rtproof says with what was planted
+    Causes(causes::Options),
     /// The bare loop, run by the benchmark as a process of its own
     #[command(hide = true)]
     Bare {
@@ -59,8 +62,12 @@ fn main() -> anyhow::Result<()> {
         writeln!(out, "{n}")?;
         return Ok(());
     }
-    if args.command.is_some() {
-        return audit::run(&mut out, &args.rtproof, args.rounds);
+    match &args.command {
+        Some(Command::Audit) => return audit::run(&mut out, &args.rtproof, args.rounds),
+        Some(Command::Causes(options)) => {
+            return causes::run(&mut out, &args.rtproof, args.cpu, options);
+        }
+        Some(Command::Bare { .. }) | None => {}
     }
     anyhow::ensure!(
         args.rtproof.exists(),

@@ -321,7 +321,10 @@ static void stop(void)
 	memset(&plant, 0, sizeof(plant));
 }
 
-/* To the top, to begin on time even where the measured thread is just running. */
+/*
+ * To the top, to begin on time even where the measured thread is just running. Without preemption
+ * it stays an ordinary thread: one of higher priority would delay with preemption as well.
+ */
 static int raise(struct task_struct *task)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
@@ -355,7 +358,7 @@ static int start(const struct plant *asked)
 		goto out_smi;
 	}
 	kthread_bind(task, plant.cpu);
-	err = raise(task);
+	err = plant.kind == PREEMPTOFF ? 0 : raise(task);
 	if (err)
 		goto out_task;
 	plant.task = task;

@@ -148,6 +148,36 @@ impl Plant {
         self
     }
 
+    /// A thread that inherits FIFO 90 through a lock, 3 ms every 100 ms.
+    #[must_use]
+    pub fn boost() -> Self {
+        Self::of(Cause::Boost)
+    }
+
+    /// A datagram for many sockets, every 100 ms: one long soft interrupt.
+    #[must_use]
+    pub fn deliver(sockets: u64) -> Self {
+        Self::of(Cause::Deliver { sockets })
+    }
+
+    /// Timers of one instant, every 100 ms: one long timer interrupt on stock kernels.
+    #[must_use]
+    pub fn expire(timers: u64) -> Self {
+        Self::of(Cause::Expire { timers })
+    }
+
+    /// A full socket is closed every 100 ms: a long stretch of kernel code.
+    #[must_use]
+    pub fn purge(messages: u64) -> Self {
+        Self::of(Cause::Purge { messages })
+    }
+
+    /// The measuring process stands still for 20 ms every 250.
+    #[must_use]
+    pub fn stop() -> Self {
+        Self::of(Cause::Stop).us(20_000).every_ms(250)
+    }
+
     /// A spinning process that has 20 ms of each 100.
     #[must_use]
     pub fn cpu_quota() -> Self {
