@@ -53,6 +53,10 @@ pub struct Beside {
     pub rt_period_us: Option<i64>,
     /// Idle states of the CPU by number.
     pub idle_states: BTreeMap<u32, IdleState>,
+    /// Whether ordinary tasks are served by a fair server (6.12), which took the place of
+    /// throttling.
+    #[serde(default)]
+    pub fair_server: Option<bool>,
     /// Whether the kernel is PREEMPT_RT.
     pub preempt_rt: Option<bool>,
     /// Whether this is a guest of a hypervisor.

@@ -1,0 +1,156 @@
+//! From a late wake-up and its window to its explanation.
+
+use std::collections::BTreeMap;
+
+use rtproof_trace::{WakeUp, Window};
+
+use super::{
+    CAUSES, Cause, Claim, Explanation, Share, Span, names,
+    scene::{Moment, Scene},
+};
+
+/// Most wakers that are told.
+const WAKERS_MAX: usize = 4;
+/// Most lines of detail of one share.
+const DETAIL_MAX: usize = 6;
+
+/// Why a wake-up was late.
+#[must_use]
+pub fn explain(wake: &WakeUp, window: &Window) -> Explanation {
+    let scene = Scene::new(wake, window);
+    let mut shares = Shares::default();
+    for moment in scene.moments() {
+        divide(moment, &mut shares);
+    }
+    let (spans, shares) = shares.finish();
+    Explanation {
+        wake: *wake,
+        task: names::task(&scene, wake.tid, scene.prio),
+        irq_ns: scene.irq_ns,
+        woken_ns: scene.woken_ns,
+        switched_ns: scene.switched_ns,
+        spans,
+        shares,
+        incomplete: incomplete(&scene),
+        wakers: wakers(&scene),
+    }
+}
+
+/// Offers a moment to the causes until nothing of it is left.
+fn divide(mut moment: Moment<'_>, shares: &mut Shares) {
+    while moment.from_ns < moment.to_ns {
+        let (cause, claim) = claimed(&moment);
+        let until_ns = claim.until_ns.unwrap_or(moment.to_ns);
+        // A claim takes at least a nanosecond: this ends.
+        let until_ns = until_ns.clamp(moment.from_ns + 1, moment.to_ns);
+        shares.add(cause, claim, moment.from_ns, until_ns);
+        moment.taken_ns += until_ns - moment.from_ns;
+        moment.from_ns = until_ns;
+    }
+}
+
+fn claimed(moment: &Moment<'_>) -> (&'static dyn Cause, Claim) {
+    let found = CAUSES.iter().find_map(|cause| cause.claims(moment).map(|claim| (*cause, claim)));
+    // The last cause claims everything.
+    found.unwrap_or((CAUSES[CAUSES.len() - 1], Claim::default()))
+}
+
+/// Shares by cause and culprit, and the spans that they are made of.
+#[derive(Default)]
+struct Shares {
+    shares: Vec<Share>,
+    places: BTreeMap<(&'static str, String, Vec<&'static str>), usize>,
+    spans: Vec<(u64, u64, usize)>,
+}
+
+impl Shares {
+    fn add(&mut self, cause: &dyn Cause, claim: Claim, from_ns: u64, to_ns: u64) {
+        let key = (cause.id(), claim.culprit.clone(), claim.or.clone());
+        let place = *self.places.entry(key).or_insert_with(|| {
+            self.shares.push(Share {
+                cause: cause.id().into(),
+                culprit: claim.culprit.clone(),
+                ns: 0,
+                or: claim.or.iter().map(ToString::to_string).collect(),
+                detail: Vec::new(),
+                owner: None,
+                checks: cause.checks().iter().map(ToString::to_string).collect(),
+                remedies: Vec::new(),
+            });
+            self.shares.len() - 1
+        });
+        let share = &mut self.shares[place];
+        share.ns += to_ns - from_ns;
+        for line in claim.detail {
+            if share.detail.len() < DETAIL_MAX && !share.detail.contains(&line) {
+                share.detail.push(line);
+            }
+        }
+        share.owner = share.owner.take().or(claim.owner);
+        for remedy in claim.remedies {
+            if !share.remedies.contains(&remedy) {
+                share.remedies.push(remedy);
+            }
+        }
+        match self.spans.last_mut() {
+            Some((_, end_ns, last)) if *last == place && *end_ns == from_ns => *end_ns = to_ns,
+            _ => self.spans.push((from_ns, to_ns, place)),
+        }
+    }
+
+    /// Largest share first.
+    fn finish(self) -> (Vec<Span>, Vec<Share>) {
+        let mut order: Vec<usize> = (0..self.shares.len()).collect();
+        order.sort_by_key(|&place| (std::cmp::Reverse(self.shares[place].ns), place));
+        let mut rank = vec![0_u32; order.len()];
+        for (to, &place) in (0..).zip(&order) {
+            rank[place] = to;
+        }
+        let spans = self.spans.iter();
+        let spans =
+            spans.map(|&(from_ns, to_ns, place)| Span { from_ns, to_ns, share: rank[place] });
+        let spans = spans.collect();
+        let mut shares: Vec<Option<Share>> = self.shares.into_iter().map(Some).collect();
+        (spans, order.iter().filter_map(|&place| shares[place].take()).collect())
+    }
+}
+
+/// Why the shares may be wrong.
+fn incomplete(scene: &Scene<'_>) -> Vec<String> {
+    let (wake, window) = (&scene.wake, scene.window);
+    let mut reasons = Vec::new();
+    if window.events.is_empty() {
+        reasons.push("no event of this time was recorded".into());
+    } else if window.lost_between(wake.due_ns, wake.ran_ns) {
+        reasons.push("events of this time were lost, or had already been overwritten".into());
+    } else if scene.woken_ns.is_none() && scene.switched_ns.is_none() && wake.latency_ns() > 0 {
+        let ran = window.events.iter().any(|event| event.pid == wake.tid);
+        if !ran {
+            reasons.push("neither the wake-up nor the switch to the thread was seen".into());
+        }
+    }
+    if window.cut {
+        reasons.push("there were too many events to keep".into());
+    }
+    reasons
+}
+
+/// Who woke the thread, and who woke the waker.
+fn wakers(scene: &Scene<'_>) -> Vec<String> {
+    let mut chain = Vec::new();
+    let (mut tid, mut before_ns) = (scene.wake.tid, scene.wake.ran_ns);
+    while chain.len() < WAKERS_MAX {
+        let Some(event) = names::waking(scene, tid, before_ns) else { break };
+        let by = names::waker_of(scene, event);
+        let by_task = event.flags & rtproof_trace::event::flags::HARDIRQ == 0 && event.pid > 0;
+        chain.push(by);
+        if !by_task || event.pid == tid {
+            break;
+        }
+        (tid, before_ns) = (event.pid, event.at_ns.saturating_sub(1));
+    }
+    chain
+}
+
+#[cfg(test)]
+mod tests;

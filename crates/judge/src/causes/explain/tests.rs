@@ -1,0 +1,395 @@
+//! Every cause, planted in a made-up window.
+
+use rtproof_trace::{
+    Event, How, IdleState, Policy, What,
+    event::{Comm, Vector},
+};
+
+use super::super::testing::{DUE, LATE, Story, US, sums, top};
+use super::*;
+
+const ENTRY: &str = "asm_sysvec_apic_timer_interrupt+0x1a/0x20";
+
+#[test]
+fn an_undisturbed_wake_up_is_the_normal_path() {
+    let told = Story::new().timer(1, 7).runs(8, 7, 120);
+    let ids: Vec<&str> = told.shares.iter().map(|share| share.cause.as_str()).collect();
+    assert!(ids.iter().all(|id| ["switch", "timer-work"].contains(id)), "{ids:?}");
+    assert_eq!(told.irq_ns, Some(DUE + US));
+    assert_eq!(told.woken_ns, Some(DUE + 3 * US));
+    assert_eq!(told.switched_ns, Some(DUE + 8 * US));
+    assert_eq!((told.task.as_str(), told.incomplete.len()), ("control [FIFO 80]", 0));
+    assert_eq!(told.wakers, ["local timer on CPU 0"]);
+    assert_eq!(told.certain_ns(), told.wake.latency_ns());
+}
+
+#[test]
+fn a_task_of_higher_priority() {
+    let mut story = Story::new().with(60, "multipathd", Policy::Rr, 99);
+    if let Some(task) = story.window.tasks.get_mut(&60) {
+        task.unit = Some("multipathd.service".into());
+    }
+    let told = story.switch(-5, 7, 120, 0, 60, 0).timer(1, 60).runs(700, 60, 0);
+    assert_eq!(top(&told), ("preempted", "multipathd [RR 99]", 696));
+    let share = told.top().expect("a share");
+    assert_eq!(share.owner.as_deref(), Some("multipathd.service"));
+    assert!(share.checks.contains(&"rogue-rt-tasks".into()));
+    assert!(share.remedies[0].to_string().contains("multipathd.service"));
+    assert!(share.or.is_empty());
+}
+
+#[test]
+fn preempted_again_on_the_way_out() {
+    let told = Story::new()
+        .with(60, "rogue", Policy::Fifo, 99)
+        .timer(1, 7)
+        .switch(8, 7, 120, 0, LATE, 19)
+        .switch(9, LATE, 19, 0, 60, 0)
+        .runs(509, 60, 0);
+    assert_eq!(top(&told), ("preempted", "rogue [FIFO 99]", 500));
+}
+
+#[test]
+fn a_name_is_the_one_at_the_end() {
+    // Forked as init, later hog: the window's tasks know the name it has now.
+    let story = Story::new().with(60, "hog", Policy::Fifo, 99);
+    let what = What::Switch {
+        prev_comm: Comm::default(),
+        prev_pid: 7,
+        prev_prio: 120,
+        prev_state: 0,
+        next_comm: "init".into(),
+        next_pid: 60,
+        next_prio: 0,
+    };
+    let told = story.event(-5, 7, 0, what).timer(1, 60).runs(300, 60, 0);
+    assert_eq!(top(&told).1, "hog [FIFO 99]");
+}
+
+#[test]
+fn a_task_of_the_same_priority() {
+    let story = Story::new().with(61, "twin", Policy::Fifo, 80);
+    let told = story.switch(-5, 7, 120, 0, 61, 19).timer(1, 61).runs(400, 61, 19);
+    assert_eq!(top(&told), ("queued", "twin [FIFO 80]", 396));
+}
+
+#[test]
+fn a_kworker_with_its_function_and_an_interrupt_thread() {
+    let mut story = Story::new().with(62, "kworker/0:1", Policy::Fifo, 90);
+    story.window.symbols.insert(900, "vmstat_update+0x0/0x90".into());
+    let told = story
+        .switch(-5, 7, 120, 0, 62, 9)
+        .event(-4, 62, 0, What::WorkStart { work: 1, function: 900 })
+        .timer(1, 62)
+        .runs(200, 62, 9);
+    assert_eq!(top(&told), ("kworker", "vmstat_update (kworker/0:1)", 196));
+    let story = Story::new().with(63, "irq/24-eth0", Policy::Fifo, 90);
+    let told = story.switch(-5, 7, 120, 0, 63, 9).timer(1, 63).runs(200, 63, 9);
+    assert_eq!(top(&told), ("irq-thread", "irq/24-eth0 [FIFO 90]", 196));
+    assert_eq!(told.top().and_then(|share| share.owner.as_deref()), Some("eth0"));
+}
+
+#[test]
+fn a_task_that_should_give_way() {
+    let told = Story::new().timer(1, 7).runs(900, 7, 120);
+    assert_eq!(top(&told), ("preempt-off", "worker [OTHER]", 896));
+    assert_eq!(told.top().map(|share| share.or.clone()), Some(vec!["stall".to_owned()]));
+    // A stack inside the kernel proves it.
+    let told = Story::new()
+        .timer(1, 7)
+        .stack(1, 7, &[ENTRY, "plant_preemptoff+0x9/0x20 [plant]"])
+        .runs(900, 7, 120);
+    assert_eq!(top(&told).0, "preempt-off");
+    let share = told.top().expect("a share");
+    assert!(share.or.is_empty() && share.detail.iter().any(|l| l.contains("plant_preemptoff")));
+    assert_eq!(share.owner.as_deref(), Some("module plant"));
+    // One that ends in user mode rules it out.
+    let told = Story::new().timer(1, 7).stack(1, 7, &[ENTRY]).runs(900, 7, 120);
+    assert_eq!(top(&told).0, "stall");
+}
+
+#[test]
+fn the_scheduler_passes_it_over() {
+    // Woken at 3 us, the rogue is throttled at 50 us and the ordinary task chosen.
+    let story = Story::new().with(60, "hog", Policy::Fifo, 90);
+    let mut story = story.switch(-5, 7, 120, 0, 60, 9).timer(1, 60);
+    story.window.beside.rt_runtime_us = Some(950_000);
+    story.window.beside.rt_period_us = Some(1_000_000);
+    let told = story.switch(50, 60, 9, 0, 7, 120).runs(50_050, 7, 120);
+    assert_eq!(top(&told), ("throttled", "RT throttling or fair server", 50_000));
+    assert!(told.top().is_some_and(|share| share.detail[0].contains("worker [OTHER]")));
+    let told = Story::new().timer(1, 7).switch(5, 7, 120, 0, 0, 120).runs(50_005, 0, 120);
+    assert_eq!(top(&told).1, "RT throttling", "nobody at all may run");
+}
+
+#[test]
+fn interrupts_off_or_a_stall() {
+    // Without a stack nobody can tell.
+    let told = Story::new().timer(3000, 7).runs(3008, 7, 120);
+    assert_eq!(top(&told), ("irqs-off", "worker [OTHER]", 3000));
+    assert_eq!(told.top().map(|share| share.or.len()), Some(1));
+    // User mode cannot turn interrupts off.
+    let told = Story::new().timer(3000, 7).stack(3000, 7, &[ENTRY]).runs(3008, 7, 120);
+    assert_eq!(top(&told), ("stall", "hardware or firmware", 3000));
+    assert!(told.top().is_some_and(|share| share.or.is_empty()));
+    // An interrupt that comes just where interrupts are turned on was held up by that code.
+    let frames = [ENTRY, "_raw_spin_unlock_irq+0x1/0x9", "move_expired_inodes+0x50/0x200"];
+    let told = Story::new().timer(457, 7).stack(457, 7, &frames).runs(465, 7, 120);
+    assert_eq!(top(&told), ("irqs-off", "move_expired_inodes in worker [OTHER]", 457));
+    assert!(told.top().is_some_and(|share| share.or.is_empty()));
+}
+
+#[test]
+fn idle_and_what_is_longer_than_its_way_out() {
+    let idle = |us: i64| {
+        let mut story = Story::new().switch(-400, 7, 120, 1, 0, 120);
+        let state = IdleState { name: "C6".into(), exit_latency_ns: 85_000 };
+        story.window.beside.idle_states.insert(3, state);
+        let story = story.event(-399, 0, 0, What::Idle { state: 3 });
+        let story = story.event(us, 0, 0, What::IdleExit).timer(us + 1, 0);
+        story.runs(us + 8, 0, 120)
+    };
+    assert_eq!(top(&idle(200)).0, "idle-exit");
+    assert_eq!(top(&idle(200)).1, "C6");
+    let told = idle(5000);
+    assert_eq!(top(&told).0, "stall");
+    let exit = told.shares.iter().find(|share| share.cause == "idle-exit").expect("a share");
+    assert_eq!(exit.ns, 265 * US, "three times the declared latency and a little");
+}
+
+#[test]
+fn interrupts_mask_and_delay() {
+    let irq = |us, end| {
+        let name = "nvme0q1".into();
+        let story = Story::new().event(us, 7, 0, What::IrqEntry { irq: 30, name });
+        story.event(end, 7, 8, What::IrqExit { irq: 30 })
+    };
+    let told = irq(-10, 300).timer(301, 7).runs(308, 7, 120);
+    assert_eq!(top(&told), ("masked", "IRQ 30 nvme0q1", 300));
+    let told = irq(5, 305).timer(1, 7).runs(308, 7, 120);
+    assert_eq!(top(&told), ("irq", "IRQ 30 nvme0q1", 300));
+}
+
+#[test]
+fn a_softirq_on_top_and_on_preempt_rt() {
+    let flood = |rt: bool| {
+        let mut story = Story::new().timer(1, 7);
+        story.window.beside.preempt_rt = Some(rt);
+        let story = story.event(5, 7, 0, What::SoftirqEntry { vec: 3 });
+        story.event(900, 7, 0x10, What::SoftirqExit { vec: 3 }).runs(905, 7, 120)
+    };
+    assert_eq!(top(&flood(false)), ("softirq", "NET_RX", 895));
+    // There a softirq of a lower task can be preempted: it is that task that could not be.
+    assert_eq!(top(&flood(true)).0, "preempt-off");
+}
+
+#[test]
+fn timers_that_expire_before_its_own() {
+    let mut story = Story::new();
+    story.window.symbols.insert(800, "timerfd_tmrproc+0x0/0x40".into());
+    let vector = Vector::LocalTimer;
+    let mut story = story.event(1, 7, 1, What::VectorEntry { vector });
+    for n in 0..100_i64 {
+        let expire = What::TimerExpire { timer: n as u64, function: 800, now_ns: DUE };
+        story = story.event(2 + n * 2, 7, 9, expire);
+        story = story.event(3 + n * 2, 7, 9, What::TimerExpired { timer: n as u64 });
+    }
+    let told = story.waking(203, 7).event(204, 7, 9, What::VectorExit { vector }).runs(208, 7, 120);
+    assert_eq!(top(&told), ("timer-work", "timerfd_tmrproc", 201));
+}
+
+#[test]
+fn the_timer_interrupt_had_begun_before_it_was_due() {
+    // A trap of the prototype: handled inside an interrupt that was already running.
+    let told = Story::new().timer(-2, 7).runs(6, 7, 120);
+    assert_eq!(told.irq_ns, Some(DUE - 2 * US));
+    assert!(told.shares.iter().all(|share| share.cause != "irqs-off"));
+}
+
+#[test]
+fn a_page_fault_on_the_way_back() {
+    let fault = What::PageFault { user: true, address: 0x7000, ip: 0x400 };
+    let story = Story::new().timer(1, 7).switch(8, 7, 120, 0, LATE, 19);
+    let told = story.event(10, LATE, 0, fault.clone()).ran(150);
+    assert_eq!(top(&told), ("page-fault", "control", 140));
+    // A major fault waits for the disk.
+    let story = Story::new().timer(1, 7).switch(8, 7, 120, 0, LATE, 19);
+    let story = story.event(10, LATE, 0, fault).switch(12, LATE, 19, 2, 7, 120);
+    let told = story.waking(5000, 7).runs(5010, 7, 120);
+    assert_eq!(top(&told).0, "page-fault");
+}
+
+#[test]
+fn its_own_previous_cycle() {
+    let told = Story::new().timer(-400, 7).switch(-390, 7, 120, 0, LATE, 19).ran(300);
+    assert_eq!(top(&told), ("own-cycle", "control", 300));
+    assert_eq!(told.switched_ns, None);
+}
+
+#[test]
+fn stopped_by_a_signal() {
+    let sender = Story::new().with(70, "kill", Policy::Other, 0);
+    let signal = What::Signal { number: 19, comm: Comm::default(), pid: LATE };
+    let told = sender
+        .event(-300, 70, 0, signal)
+        .waking(-299, 70)
+        .switch(-290, 70, 120, 0, LATE, 19)
+        .switch(-280, LATE, 19, 4, 7, 120)
+        .waking(20_000, 7)
+        .runs(20_010, 7, 120);
+    assert_eq!(top(&told), ("stopped", "signal 19 of kill", 20_000));
+}
+
+#[test]
+fn woken_before_it_had_switched_out() {
+    // No switch to it: it goes on where it was.
+    let told = Story::new()
+        .timer(-100, 7)
+        .switch(-90, 7, 120, 0, LATE, 19)
+        .event(5, LATE, 1, What::VectorEntry { vector: Vector::LocalTimer })
+        .waking(6, LATE)
+        .event(7, LATE, 9, What::VectorExit { vector: Vector::LocalTimer })
+        .ran(12);
+    assert!(told.shares.iter().all(|share| share.cause != "preempted"));
+    assert!(told.incomplete.is_empty());
+}
+
+#[test]
+fn a_cpu_that_goes_away() {
+    let story = Story::new().with(15, "migration/0", Policy::Fifo, 99);
+    let step = What::Hotplug { of_cpu: 2, target: 0, function: 1 };
+    let told =
+        story.event(-50, 7, 0, step).switch(-5, 7, 120, 0, 15, 0).timer(1, 15).runs(1400, 15, 0);
+    assert_eq!(top(&told), ("hotplug", "CPU 2", 1398));
+}
+
+#[test]
+fn rtproof_itself() {
+    let mut story = Story::new().with(51, "rtproof/trace", Policy::Fifo, 80);
+    if let Some(task) = story.window.tasks.get_mut(&51) {
+        task.tgid = LATE;
+    }
+    let told = story.switch(-5, 7, 120, 0, 51, 19).timer(1, 51).runs(300, 51, 19);
+    assert_eq!(top(&told).0, "rtproof");
+}
+
+#[test]
+fn an_ipi_and_its_sender() {
+    let mut story = Story::new().timer(1, 7);
+    story.window.symbols.insert(700, "flush_tlb_func+0x0/0x40".into());
+    let send = What::IpiSend { to_cpu: 0, callsite: 1, callback: 700 };
+    story.window.events.push(Event {
+        at_ns: DUE + 4 * US,
+        cpu: 1,
+        pid: 7,
+        flags: 0,
+        preempt: 0,
+        what: send,
+    });
+    let vector = Vector::CallFunction;
+    let told = story
+        .event(6, 7, 1, What::VectorEntry { vector })
+        .event(206, 7, 9, What::VectorExit { vector })
+        .runs(208, 7, 120);
+    assert_eq!(top(&told), ("ipi", "function call interrupt", 200));
+    let share = told.top().expect("a share");
+    assert_eq!(share.detail, ["sent by worker on CPU 1 (flush_tlb_func)"]);
+}
+
+#[test]
+fn priority_inheritance_is_not_preemption() {
+    let raise = What::PiSetprio { comm: "worker".into(), pid: 7, old_prio: 120, new_prio: 10 };
+    let story = Story::new().event(-50, 7, 0, raise).switch(-20, 0, 120, 0, 7, 10);
+    let told = story.timer(1, 7).runs(600, 7, 10);
+    assert_eq!(top(&told).0, "priority-inheritance");
+}
+
+#[test]
+fn lost_events_make_it_incomplete() {
+    let mut story = Story::new().timer(1, 7);
+    story.window.lost =
+        vec![rtproof_trace::Lost { from_ns: DUE + 100, to_ns: DUE + 200, count: None }];
+    assert_eq!(story.runs(900, 7, 120).incomplete.len(), 1);
+    let nothing = explain(
+        &WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE + 99, how: How::Measured },
+        &Window { to_ns: u64::MAX, ..Window::default() },
+    );
+    assert_eq!(nothing.incomplete.len(), 1);
+    sums(&nothing);
+    assert_eq!(
+        nothing.certain_ns()
+            + nothing.shares.iter().filter(|s| !s.or.is_empty()).map(|s| s.ns).sum::<u64>(),
+        99
+    );
+}
+
+/// A small generator: the same numbers at every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, n: u64) -> u64 {
+        // Steele, Lea, Flood: SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    fn pid(&mut self) -> i32 {
+        [0, 7, 60, LATE][self.below(4) as usize]
+    }
+
+    fn what(&mut self) -> What {
+        let (pid, prio) = (self.pid(), [0, 19, 120][self.below(3) as usize]);
+        let comm = Comm::default();
+        match self.below(14) {
+            0..=2 => What::Switch {
+                prev_comm: comm,
+                prev_pid: self.pid(),
+                prev_prio: prio,
+                prev_state: [0, 1, 2, 4, 0x100][self.below(5) as usize],
+                next_comm: comm,
+                next_pid: pid,
+                next_prio: prio,
+            },
+            3 => What::Waking { comm, pid, prio, target_cpu: self.below(2) as u32 },
+            4 => What::Wakeup { comm, pid, prio, target_cpu: self.below(2) as u32 },
+            5 => What::VectorEntry { vector: Vector::LocalTimer },
+            6 => What::VectorExit { vector: Vector::LocalTimer },
+            7 => What::IrqEntry { irq: 9, name: "x".into() },
+            8 => What::IrqExit { irq: 9 },
+            9 => What::SoftirqEntry { vec: 3 },
+            10 => What::SoftirqExit { vec: 3 },
+            11 => What::Migrate { comm, pid, prio, from_cpu: 0, to_cpu: 1 },
+            12 => What::PageFault { user: true, address: 1, ip: 2 },
+            _ => What::Nmi { handler: 1, delta_ns: self.below(5 * US) },
+        }
+    }
+}
+
+#[test]
+fn any_events_in_any_order_sum_exactly() {
+    let mut numbers = Numbers(1);
+    for _ in 0..3000 {
+        let mut story = Story::new();
+        for _ in 0..numbers.below(40) {
+            let us = numbers.below(400).cast_signed() - 100;
+            let (pid, what) = (numbers.pid(), numbers.what());
+            story = story.event(us, pid, numbers.below(256) as u8, what);
+            if numbers.below(5) == 0
+                && let Some(last) = story.window.events.last_mut()
+            {
+                last.cpu = 1;
+            }
+        }
+        let _ = story.ran(1 + numbers.below(300).cast_signed());
+    }
+}
+
+#[test]
+fn a_wake_up_that_was_not_late_has_no_shares() {
+    let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE, how: How::Woken };
+    let told = explain(&wake, &Story::new().window);
+    assert!(told.shares.is_empty() && told.spans.is_empty());
+}

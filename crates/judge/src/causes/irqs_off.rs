@@ -1,0 +1,68 @@
+//! Code ran with interrupts off.
+
+use super::{
+    claim::{Cause, Claim},
+    names,
+    scene::{Moment, Phase},
+    stack::{Interrupted, turns_interrupts_on},
+    switch::path_ns,
+};
+
+/// Kernel code with interrupts off.
+#[derive(Debug)]
+pub(super) struct IrqsOff;
+
+impl Cause for IrqsOff {
+    fn id(&self) -> &'static str {
+        "irqs-off"
+    }
+
+    fn title(&self) -> &'static str {
+        "kernel code with interrupts off"
+    }
+
+    fn about(&self) -> &'static str {
+        "the timer was due, a task was on the CPU and no interrupt came; the stack at the interrupt names the code, and rules out user mode, where interrupts cannot be off"
+    }
+
+    fn source(&self) -> &'static str {
+        "blame.md section 3; kernel/trace/trace_irqsoff.c"
+    }
+
+    fn checks(&self) -> &'static [&'static str] {
+        &["preempt-rt", "serial-console", "threadirqs"]
+    }
+
+    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
+        let waits = moment.phase == Phase::TimerLate && moment.cpu.task > 0 && moment.is_task();
+        let scene = moment.scene;
+        if !waits || moment.whole_ns() <= path_ns(moment) || scene.interrupted == Interrupted::User
+        {
+            return None;
+        }
+        let task = names::task(scene, moment.cpu.task, moment.cpu.prio);
+        let Interrupted::Kernel(frames) = &scene.interrupted else {
+            return Some(
+                Claim::by(task).or(&["stall"]).detail(["without the stack at the interrupt \
+                it may as well be the hardware or a hypervisor"
+                    .to_owned()]),
+            );
+        };
+        let ends = frames.first().is_some_and(|frame| turns_interrupts_on(frame));
+        // The function that turned them on is everybody's; the one that called it is the culprit.
+        let named = frames.iter().find(|frame| !turns_interrupts_on(frame)).or(frames.first());
+        let function = named.map_or("?", |frame| frame.split('+').next().unwrap_or(frame));
+        let claim = Claim::by(format!("{function} in {task}"));
+        let claim = claim.detail([frames.join(" ← ")]);
+        let owner = frames.iter().find_map(|frame| names::module_of(frame));
+        let claim = claim.owner(owner).manual(
+            "the code named here keeps interrupts off: another driver, a newer kernel, or keep what \
+             calls it off this CPU",
+        );
+        let beside = &scene.window.beside;
+        // Interrupts that come just where they are turned on were held up by that code. Elsewhere a
+        // stall in the midst of kernel code looks the same, unless the machine says there was none.
+        let no_stall = beside.smi == Some(0) && beside.guest == Some(false);
+        Some(if ends || no_stall { claim } else { claim.or(&["stall"]) })
+    }
+}

@@ -1,0 +1,50 @@
+//! rtproof's own other threads.
+
+use rtproof_trace::How;
+
+use super::{
+    claim::{Cause, Claim},
+    names,
+    scene::{Moment, Phase},
+};
+
+/// Rtproof itself.
+#[derive(Debug)]
+pub(super) struct Rtproof;
+
+impl Cause for Rtproof {
+    fn id(&self) -> &'static str {
+        "rtproof"
+    }
+
+    fn title(&self) -> &'static str {
+        "rtproof itself"
+    }
+
+    fn about(&self) -> &'static str {
+        "another thread of the measuring process was running"
+    }
+
+    fn source(&self) -> &'static str {
+        "promise 2 of the design: the tool says what it costs"
+    }
+
+    fn checks(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
+        let scene = moment.scene;
+        if scene.wake.how != How::Measured || !moment.is_task() || moment.phase != Phase::Runnable {
+            return None;
+        }
+        let ours = scene.task(scene.wake.tid)?.tgid;
+        let theirs = scene.task(moment.cpu.task)?;
+        // Another measuring thread on the same CPU is no housekeeping.
+        let is_own = ours > 0 && theirs.tgid == ours && moment.cpu.task != scene.wake.tid;
+        is_own.then(|| {
+            Claim::by(names::task(scene, moment.cpu.task, moment.cpu.prio))
+                .manual("leave a CPU unmeasured for housekeeping: --cpus without it")
+        })
+    }
+}

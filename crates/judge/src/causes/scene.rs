@@ -1,0 +1,420 @@
+//! The scene of a late wake-up: what the thread was doing, what its CPU was doing, cut into moments
+//! in which neither changed.
+
+use rtproof_trace::{
+    Event, Task, WakeUp, What, Window,
+    context::{Hard, State, Stretch, reconstruct},
+    event::Vector,
+};
+
+use super::stack::Interrupted;
+
+/// What the late thread was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thread {
+    /// Running on a CPU.
+    Running {
+        /// There.
+        cpu: u32,
+    },
+    /// Could run and did not.
+    Runnable {
+        /// On the queue of this CPU.
+        cpu: u32,
+        /// Since then.
+        since_ns: u64,
+    },
+    /// Asleep, waiting for its timer or its event.
+    Sleeping,
+    /// Stopped by a signal or a debugger.
+    Stopped,
+    /// Waiting inside the kernel, not to be interrupted.
+    Blocked,
+}
+
+/// Where on its way from due to run the thread was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Asleep, its timer due, the interrupt not yet there.
+    TimerLate,
+    /// The interrupt that wakes it has begun.
+    Expiry,
+    /// Runnable, and something else ran.
+    Runnable,
+    /// Switched to, on its way to user mode.
+    Running,
+    /// Still busy with what came before.
+    OwnCycle,
+    /// Stopped.
+    Stopped,
+    /// Waiting inside the kernel.
+    Blocked,
+    /// On another CPU than the one that the window shows.
+    Elsewhere(u32),
+}
+
+/// A stretch of time in which neither the thread nor the CPU changed.
+#[derive(Clone, Debug)]
+pub struct Moment<'a> {
+    /// The whole scene.
+    pub scene: &'a Scene<'a>,
+    /// From.
+    pub from_ns: u64,
+    /// To.
+    pub to_ns: u64,
+    /// Where the thread was on its way.
+    pub phase: Phase,
+    /// Since when it was runnable, in that phase.
+    pub runnable_since_ns: u64,
+    /// What the CPU was doing.
+    pub cpu: &'a State,
+    /// Flags and preemption count of the first event in or after it.
+    pub preempt: u8,
+    /// When that event came.
+    pub flags_at_ns: u64,
+    /// The thread's page fault that it is part of.
+    pub fault: Option<&'a Event>,
+    /// Length of what an earlier cause took off its beginning.
+    pub taken_ns: u64,
+}
+
+impl Moment<'_> {
+    /// How long it is.
+    #[must_use]
+    pub const fn ns(&self) -> u64 {
+        self.to_ns - self.from_ns
+    }
+
+    /// How long it was before anything was taken off.
+    #[must_use]
+    pub const fn whole_ns(&self) -> u64 {
+        self.ns() + self.taken_ns
+    }
+
+    /// Whether an interrupt, softirq or non-maskable interrupt is over the task.
+    #[must_use]
+    pub const fn is_task(&self) -> bool {
+        self.cpu.hard.is_none() && self.cpu.nmi.is_none()
+    }
+}
+
+/// A late wake-up with everything known of it.
+#[derive(Debug)]
+pub struct Scene<'a> {
+    /// The wake-up.
+    pub wake: WakeUp,
+    /// Its window.
+    pub window: &'a Window,
+    /// Priority of the late thread, in the kernel's scale.
+    pub prio: Option<i32>,
+    /// When the interrupt began that woke it, on its CPU.
+    pub irq_ns: Option<u64>,
+    /// When it was woken.
+    pub woken_ns: Option<u64>,
+    /// When it was switched to.
+    pub switched_ns: Option<u64>,
+    /// What the timer interrupt interrupted, where its stack was recorded.
+    pub interrupted: Interrupted,
+    /// What the thread was doing, in order, from due to run.
+    thread: Vec<(u64, u64, Thread)>,
+    /// What the CPU was doing.
+    stretches: Vec<Stretch>,
+}
+
+impl<'a> Scene<'a> {
+    /// Sets the scene.
+    #[must_use]
+    pub fn new(wake: &WakeUp, window: &'a Window) -> Self {
+        let thread = thread_states(wake, window);
+        let (woken_ns, switched_ns) = wake_and_switch(wake, window);
+        // From the window's start: an interrupt may have begun before the thread was due.
+        let from_ns = window.from_ns.min(wake.due_ns);
+        let all = reconstruct(&window.events, wake.cpu, from_ns, wake.ran_ns);
+        let irq_ns = woken_ns.and_then(|at_ns| interrupt_at(window, wake, &all, at_ns));
+        let stretches = all
+            .into_iter()
+            .filter(|stretch| stretch.to_ns > wake.due_ns)
+            .map(|mut stretch| {
+                stretch.from_ns = stretch.from_ns.max(wake.due_ns);
+                stretch
+            })
+            .collect();
+        Self {
+            wake: *wake,
+            window,
+            prio: priority(wake, window),
+            irq_ns,
+            woken_ns,
+            switched_ns,
+            interrupted: Interrupted::at(window, wake.cpu, irq_ns),
+            thread,
+            stretches,
+        }
+    }
+
+    /// The moments from due to run: in order, without gaps.
+    #[must_use]
+    pub fn moments(&'a self) -> Vec<Moment<'a>> {
+        let faults = self.faults();
+        let mut edges: Vec<u64> = vec![self.wake.due_ns, self.wake.ran_ns];
+        edges.extend(self.stretches.iter().map(|stretch| stretch.to_ns));
+        edges.extend(self.thread.iter().map(|(_, to_ns, _)| *to_ns));
+        edges.extend(self.irq_ns);
+        edges.extend(faults.iter().map(|fault| fault.at_ns));
+        edges.retain(|at_ns| (self.wake.due_ns..=self.wake.ran_ns).contains(at_ns));
+        edges.sort_unstable();
+        edges.dedup();
+        let moments = edges.windows(2).map(|pair| self.moment(pair[0], pair[1], &faults));
+        moments.collect()
+    }
+
+    fn moment(&'a self, from_ns: u64, to_ns: u64, faults: &[&'a Event]) -> Moment<'a> {
+        // Both lists cover the whole time: these are there.
+        let at = self.stretches.partition_point(|stretch| stretch.to_ns <= from_ns);
+        let stretch = &self.stretches[at.min(self.stretches.len() - 1)];
+        let at = self.thread.partition_point(|(_, end_ns, _)| *end_ns <= from_ns);
+        let (begin_ns, _, thread) = self.thread[at.min(self.thread.len() - 1)];
+        let phase = self.phase(from_ns, thread);
+        let fault = match thread {
+            Thread::Running { .. } | Thread::Blocked => {
+                faults.iter().rev().find(|fault| fault.at_ns <= from_ns).copied()
+            }
+            _ => None,
+        };
+        let runnable_since_ns = match thread {
+            Thread::Runnable { since_ns, .. } => since_ns,
+            _ => begin_ns,
+        };
+        Moment {
+            scene: self,
+            from_ns,
+            to_ns,
+            phase,
+            runnable_since_ns,
+            cpu: &stretch.state,
+            preempt: stretch.preempt,
+            flags_at_ns: stretch.flags_at_ns,
+            fault,
+            taken_ns: 0,
+        }
+    }
+
+    fn phase(&self, from_ns: u64, thread: Thread) -> Phase {
+        match thread {
+            Thread::Stopped => Phase::Stopped,
+            Thread::Blocked => Phase::Blocked,
+            Thread::Running { cpu } | Thread::Runnable { cpu, .. } if cpu != self.wake.cpu => {
+                Phase::Elsewhere(cpu)
+            }
+            Thread::Sleeping if self.irq_ns.is_some_and(|irq_ns| irq_ns <= from_ns) => {
+                Phase::Expiry
+            }
+            Thread::Sleeping => Phase::TimerLate,
+            Thread::Runnable { .. } => Phase::Runnable,
+            Thread::Running { .. } if self.woken_ns.is_none_or(|woken_ns| from_ns < woken_ns) => {
+                Phase::OwnCycle
+            }
+            Thread::Running { .. } => Phase::Running,
+        }
+    }
+
+    /// Page faults of the thread between due and run.
+    fn faults(&self) -> Vec<&'a Event> {
+        let wake = &self.wake;
+        let inside = |event: &&Event| {
+            event.pid == wake.tid
+                && (wake.due_ns..wake.ran_ns).contains(&event.at_ns)
+                && matches!(event.what, What::PageFault { .. })
+        };
+        self.window.events.iter().filter(inside).collect()
+    }
+
+    /// What is known of a task.
+    #[must_use]
+    pub fn task(&self, tid: i32) -> Option<&'a Task> {
+        self.window.tasks.get(&tid)
+    }
+
+    /// Events of the late CPU in a stretch of time.
+    pub fn events(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = &'a Event> + use<'a> {
+        let (cpu, events) = (self.wake.cpu, &self.window.events);
+        let of_cpu = events.iter().filter(move |event| event.cpu == cpu);
+        of_cpu.filter(move |event| (from_ns..=to_ns).contains(&event.at_ns))
+    }
+}
+
+/// Bits of a task's state in sched_switch (TASK_REPORT in include/linux/sched.h).
+mod state {
+    pub(super) const INTERRUPTIBLE: u64 = 0x01;
+    pub(super) const UNINTERRUPTIBLE: u64 = 0x02;
+    pub(super) const STOPPED: u64 = 0x04 | 0x08;
+    /// What the kernel reports; above it a mark says that the task was preempted.
+    pub(super) const REPORTED: u64 = 0x7f;
+}
+
+/// What the thread was doing from due to run, from its own events on any CPU.
+fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, Thread)> {
+    let changes: Vec<(u64, Option<Thread>, Thread)> =
+        window.events.iter().filter_map(|event| change(event, wake.tid)).collect();
+    let before = changes.iter().rfind(|(at_ns, ..)| *at_ns <= wake.due_ns);
+    let after = changes.iter().find(|(at_ns, ..)| *at_ns > wake.due_ns);
+    let start = match (before, after) {
+        (Some((.., then)), _) => *then,
+        (None, Some((_, Some(earlier), _))) => *earlier,
+        (None, Some((_, None, _)) | None) => Thread::Running { cpu: wake.cpu },
+    };
+    let mut states = Vec::new();
+    let (mut at_ns, mut now) = (wake.due_ns, start);
+    for &(change_ns, _, then) in &changes {
+        if change_ns <= wake.due_ns || change_ns >= wake.ran_ns {
+            continue;
+        }
+        let then = follow(now, then, change_ns);
+        if then != now {
+            states.push((at_ns, change_ns, now));
+            (at_ns, now) = (change_ns, then);
+        }
+    }
+    states.push((at_ns, wake.ran_ns, now));
+    states
+}
+
+/// The state after an event, given the one before: a thread that is woken while it runs goes on.
+fn follow(now: Thread, then: Thread, at_ns: u64) -> Thread {
+    match (now, then) {
+        (Thread::Running { .. }, Thread::Runnable { since_ns: u64::MAX, .. }) => now,
+        (Thread::Runnable { cpu: _, since_ns }, Thread::Runnable { cpu, since_ns: u64::MAX }) => {
+            Thread::Runnable { cpu, since_ns }
+        }
+        (_, Thread::Runnable { cpu, .. }) => Thread::Runnable { cpu, since_ns: at_ns },
+        _ => then,
+    }
+}
+
+/// What an event says of the thread: when, its state before where that is certain, its state after.
+/// A wake-up carries `u64::MAX`: what it means depends on the state before.
+fn change(event: &Event, tid: i32) -> Option<(u64, Option<Thread>, Thread)> {
+    let at_ns = event.at_ns;
+    match &event.what {
+        What::Switch { prev_pid, prev_state, .. } if *prev_pid == tid => {
+            let bits = prev_state & state::REPORTED;
+            let then = if bits & state::STOPPED != 0 {
+                Thread::Stopped
+            } else if bits & state::INTERRUPTIBLE != 0 {
+                Thread::Sleeping
+            } else if bits & state::UNINTERRUPTIBLE != 0 {
+                Thread::Blocked
+            } else if bits != 0 {
+                Thread::Sleeping
+            } else {
+                Thread::Runnable { cpu: event.cpu, since_ns: at_ns }
+            };
+            Some((at_ns, Some(Thread::Running { cpu: event.cpu }), then))
+        }
+        What::Switch { next_pid, .. } if *next_pid == tid => {
+            let before = Thread::Runnable { cpu: event.cpu, since_ns: 0 };
+            Some((at_ns, Some(before), Thread::Running { cpu: event.cpu }))
+        }
+        What::Waking { pid, target_cpu, .. } if *pid == tid => {
+            let then = Thread::Runnable { cpu: *target_cpu, since_ns: u64::MAX };
+            Some((at_ns, Some(Thread::Sleeping), then))
+        }
+        What::Wakeup { pid, target_cpu, .. } if *pid == tid => {
+            Some((at_ns, None, Thread::Runnable { cpu: *target_cpu, since_ns: u64::MAX }))
+        }
+        What::Migrate { pid, to_cpu, .. } if *pid == tid => {
+            Some((at_ns, None, Thread::Runnable { cpu: *to_cpu, since_ns: u64::MAX }))
+        }
+        _ => None,
+    }
+}
+
+/// When the thread was woken for the run that ended the wait, and when it was switched to.
+fn wake_and_switch(wake: &WakeUp, window: &Window) -> (Option<u64>, Option<u64>) {
+    let (mut woken_ns, mut switched_ns) = (None, None);
+    let mut asleep = true;
+    for event in window.events.iter().filter(|event| event.at_ns <= wake.ran_ns) {
+        match &event.what {
+            What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == wake.tid => {
+                if asleep && event.at_ns >= wake.due_ns.saturating_sub(EARLY_NS) {
+                    (woken_ns, switched_ns) = (Some(event.at_ns), None);
+                }
+                asleep = false;
+            }
+            What::Switch { prev_pid, prev_state, .. } if *prev_pid == wake.tid => {
+                asleep = prev_state & state::REPORTED != 0;
+            }
+            What::Switch { next_pid, .. } if *next_pid == wake.tid && switched_ns.is_none() => {
+                switched_ns = Some(event.at_ns);
+                asleep = false;
+            }
+            _ => {}
+        }
+    }
+    let switched_ns = switched_ns.filter(|&at_ns| at_ns >= woken_ns.unwrap_or(wake.due_ns));
+    (woken_ns, switched_ns)
+}
+
+/// A timer may be handled so much before its time: two clocks are compared with rounding.
+const EARLY_NS: u64 = 2_000;
+
+/// When the hard interrupt began in which the thread was woken.
+fn interrupt_at(
+    window: &Window,
+    wake: &WakeUp,
+    stretches: &[Stretch],
+    woken_ns: u64,
+) -> Option<u64> {
+    let waking = window.events.iter().find(|event| {
+        event.at_ns == woken_ns
+            && matches!(&event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. }
+                if *pid == wake.tid)
+    })?;
+    if waking.cpu != wake.cpu {
+        return None;
+    }
+    // The stretch that ends with or holds the waking.
+    let stretch = stretches.iter().find(|s| s.from_ns < woken_ns && woken_ns <= s.to_ns)?;
+    stretch.state.hard.map(|(_, from_ns)| from_ns)
+}
+
+fn priority(wake: &WakeUp, window: &Window) -> Option<i32> {
+    let told = window.events.iter().rev().find_map(|event| match &event.what {
+        What::Waking { pid, prio, .. } | What::Wakeup { pid, prio, .. } if *pid == wake.tid => {
+            Some(*prio)
+        }
+        What::Switch { next_pid, next_prio, .. } if *next_pid == wake.tid => Some(*next_prio),
+        _ => None,
+    });
+    told.or_else(|| {
+        let task = window.tasks.get(&wake.tid)?;
+        Some(if task.rt_priority > 0 {
+            99 - i32::try_from(task.rt_priority).ok()?
+        } else {
+            120 + task.nice
+        })
+    })
+}
+
+/// Whether a hard interrupt is the timer's own.
+#[must_use]
+pub fn is_timer(hard: &Hard) -> bool {
+    hard.is_timer()
+}
+
+/// Name of a vector, as /proc/interrupts explains it.
+#[must_use]
+pub const fn vector_name(vector: Vector) -> &'static str {
+    match vector {
+        Vector::LocalTimer => "local timer",
+        Vector::Reschedule => "rescheduling interrupt",
+        Vector::CallFunction | Vector::CallFunctionSingle => "function call interrupt",
+        Vector::IrqWork => "IRQ work",
+        Vector::Thermal => "thermal event",
+        Vector::Threshold => "machine check threshold",
+        Vector::DeferredError => "deferred machine check",
+        Vector::Error => "APIC error",
+        Vector::Spurious => "spurious interrupt",
+        Vector::PlatformIpi => "platform interrupt",
+    }
+}

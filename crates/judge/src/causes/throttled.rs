@@ -1,0 +1,106 @@
+//! The scheduler passed the thread over.
+
+use super::{
+    claim::{Cause, Claim},
+    names,
+    order::{Order, order},
+    scene::{Moment, Phase},
+};
+use crate::Remedy;
+
+/// Throttling: real-time limit, fair server or CPU quota.
+#[derive(Debug)]
+pub(super) struct Throttled;
+
+impl Cause for Throttled {
+    fn id(&self) -> &'static str {
+        "throttled"
+    }
+
+    fn title(&self) -> &'static str {
+        "throttling: real-time limit, fair server or CPU quota"
+    }
+
+    fn about(&self) -> &'static str {
+        "sched_switch chose the idle task or one of lower priority after the thread had been woken: its class or its group had used up its share"
+    }
+
+    fn source(&self) -> &'static str {
+        "kernel/sched/rt.c (sched_rt_runtime_exceeded), kernel/sched/deadline.c (fair_server, 6.12), kernel/sched/fair.c (throttle_cfs_rq); blame.md (50 022 and 54 038 us)"
+    }
+
+    fn checks(&self) -> &'static [&'static str] {
+        &["rt-throttling", "fair-server", "ext-server", "app-cgroup-quota", "app-rt-bandwidth"]
+    }
+
+    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
+        if moment.phase != Phase::Runnable || !moment.is_task() {
+            return None;
+        }
+        let scene = moment.scene;
+        // The idle task is chosen only when nothing else may run.
+        let chosen_ns = moment.cpu.since_ns?;
+        if chosen_ns <= moment.runnable_since_ns || order(moment) != Order::Below {
+            let waits_for_group = order(moment) == Order::Equal
+                && scene.prio.is_some_and(|prio| prio >= 100)
+                && scene.window.beside.throttled.is_some_and(|periods| periods > 0);
+            if !waits_for_group {
+                return None;
+            }
+        }
+        let name = names::comm(scene, moment.cpu.task);
+        if name.starts_with("migration/") {
+            return None;
+        }
+        let ran = format!("meanwhile ran {}", names::task(scene, moment.cpu.task, moment.cpu.prio));
+        let beside = &scene.window.beside;
+        let fair = scene.prio.is_some_and(|prio| prio >= 100);
+        let by = if fair { By::Quota } else { By::of(moment) };
+        let claim = by.claim();
+        let limit = beside.rt_runtime_us.zip(beside.rt_period_us).filter(|_| !fair);
+        let limit = limit.map(|(run, of)| format!("limit: {run} of {of} µs (sched_rt_runtime_us)"));
+        Some(claim.detail([ran]).detail(limit))
+    }
+}
+
+/// What took the CPU away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// cpu.max of the group.
+    Quota,
+    /// sched_rt_runtime_us, before 6.12.
+    Limit,
+    /// The fair server, since 6.12.
+    Server,
+    /// One of the two.
+    Either,
+}
+
+impl By {
+    fn of(moment: &Moment<'_>) -> Self {
+        match moment.scene.window.beside.fair_server {
+            // A server serves somebody: the idle task is no customer.
+            _ if moment.cpu.task == 0 => Self::Limit,
+            Some(true) => Self::Server,
+            Some(false) => Self::Limit,
+            None if moment.scene.window.beside.rt_runtime_us == Some(-1) => Self::Server,
+            None => Self::Either,
+        }
+    }
+
+    fn claim(self) -> Claim {
+        let limit = Remedy::Write {
+            paths: vec!["/proc/sys/kernel/sched_rt_runtime_us".into()],
+            value: "-1".into(),
+        };
+        let server = "write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime, or keep ordinary \
+                      tasks off this CPU";
+        match self {
+            Self::Quota => Claim::by("CPU quota of its control group")
+                .manual("raise cpu.max of the group, or leave the group"),
+            Self::Limit => Claim::by("RT throttling").remedy(limit),
+            Self::Server => Claim::by("fair server").manual(server),
+            Self::Either => Claim::by("RT throttling or fair server").remedy(limit).manual(server),
+        }
+    }
+}

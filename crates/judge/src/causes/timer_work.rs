@@ -1,0 +1,77 @@
+//! The timer interrupt itself: timers that expire before the thread's own, and the tick.
+
+use rtproof_trace::{Event, What};
+
+use super::{
+    claim::{Cause, Claim},
+    names,
+    scene::{Moment, Phase},
+};
+
+/// The path of the interrupt between the functions of timers is not longer than this.
+const QUIET_NS: u64 = 100_000;
+
+/// Work in the timer interrupt.
+#[derive(Debug)]
+pub(super) struct TimerWork;
+
+impl Cause for TimerWork {
+    fn id(&self) -> &'static str {
+        "timer-work"
+    }
+
+    fn title(&self) -> &'static str {
+        "work in the timer interrupt"
+    }
+
+    fn about(&self) -> &'static str {
+        "the timer interrupt was on top: functions of other timers that expired with it (hrtimer_expire_entry), the tick, waking other threads"
+    }
+
+    fn source(&self) -> &'static str {
+        "kernel/time/hrtimer.c (__hrtimer_run_queues)"
+    }
+
+    fn checks(&self) -> &'static [&'static str] {
+        &["nohz-full", "skew-tick", "app-timer-slack"]
+    }
+
+    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
+        moment.cpu.hard.filter(|(hard, _)| hard.is_timer())?;
+        let scene = moment.scene;
+        let function = moment.cpu.expiring.or_else(|| before(moment));
+        let culprit = function.map(|function| names::function(scene, function));
+        // Between callbacks there is only the interrupt's own path: much longer, and the CPU stood still.
+        if culprit.is_none() && moment.whole_ns() > QUIET_NS {
+            return None;
+        }
+        let mut woken: Vec<String> = scene
+            .events(moment.from_ns, moment.to_ns)
+            .filter_map(|event| match &event.what {
+                What::Waking { comm, pid, .. } if *pid != scene.wake.tid => Some(comm.to_string()),
+                _ => None,
+            })
+            .collect();
+        woken.sort();
+        woken.dedup();
+        woken.truncate(8);
+        let detail = (!woken.is_empty()).then(|| format!("wakes {}", woken.join(", ")));
+        let claim = Claim::by(culprit.unwrap_or_default()).detail(detail);
+        let owner = function.and_then(|function| names::module(scene, function));
+        Some(claim.owner(owner))
+    }
+}
+
+/// The timer before, while the thread's own is still to come: its removal from the queue is part
+/// of it.
+fn before(moment: &Moment<'_>) -> Option<u64> {
+    let (_, begin_ns) = moment.cpu.hard?;
+    if moment.phase != Phase::Expiry {
+        return None;
+    }
+    let inside: Vec<&Event> = moment.scene.events(begin_ns, moment.from_ns).collect();
+    inside.iter().rev().find_map(|event| match &event.what {
+        What::TimerExpire { function, .. } => Some(*function),
+        _ => None,
+    })
+}

@@ -1,0 +1,37 @@
+//! What is left.
+
+use super::{
+    claim::{Cause, Claim},
+    scene::Moment,
+};
+
+/// Nothing that was recorded.
+#[derive(Debug)]
+pub(super) struct Unexplained;
+
+impl Cause for Unexplained {
+    fn id(&self) -> &'static str {
+        "unexplained"
+    }
+
+    fn title(&self) -> &'static str {
+        "nothing that was recorded"
+    }
+
+    fn about(&self) -> &'static str {
+        "no event says what the CPU did"
+    }
+
+    fn source(&self) -> &'static str {
+        "promise 3 of the design: what cannot be told is printed"
+    }
+
+    fn checks(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
+        let _ = moment;
+        Some(Claim::default())
+    }
+}
