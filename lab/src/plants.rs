@@ -19,7 +19,7 @@ mod shell;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The kernel module: `irqsoff`, `preemptoff`, `hardirq`, `softirq`, `smi`.
+    /// The kernel module: `irqsoff`, `preemptoff`, `hardirq`, `softirq`, `irqwork`, `smi`.
     Module(&'static str),
     /// A process that is busy for some time in every period.
     Burst {

@@ -83,7 +83,7 @@ pub(super) const ALL: &[Plant] = &[
             "lab-plant burst --busy 100ms --every 100ms",
         ],
         causes: &["throttled"],
-        culprit: &[],
+        culprit: &["fair server"],
         // What the scheduler gives to others at once; hypervisors take less.
         told: Told::Gaps(20_000_000),
         times_as_long: 2,

@@ -36,7 +36,7 @@ Plants:
   offline      takes --cpu N off for --down D, --times N, every --every D
   quota        lives, spinning, under --quota US of each --of US in --cgroup DIR; with --pid N puts
                that process there and back
-  module       lets the kernel module do --kind irqsoff|preemptoff|hardirq|softirq|smi,
+  module       lets the kernel module do --kind irqsoff|preemptoff|hardirq|softirq|irqwork|smi,
                --busy D every --every D, --times N
   boost        holds a lock for --busy D that a FIFO 90 thread waits for: its priority is inherited
   cycle        an application: works --busy D every --every D, each --each N-th time --long D; with

@@ -79,6 +79,14 @@ const HARD_IRQ: Planted = Planted {
     other: Plant::irqs_off,
     ..DAEMON
 };
+const INTERRUPT: Planted = Planted {
+    name: "other-interrupt",
+    plant: Plant::irq_work,
+    causes: &["masked"],
+    culprit: &["irq_work"],
+    other: Plant::irqs_off,
+    ..DAEMON
+};
 /// On stock kernels; on PREEMPT_RT it delays nobody.
 const SOFT_IRQ: Planted = Planted {
     name: "soft-interrupt",
@@ -110,7 +118,7 @@ const THROTTLED: Planted = Planted {
     name: "throttling",
     plant: || Plant::rt_throttling().lasting_ms(7_000),
     causes: &["throttled"],
-    culprit: &[],
+    culprit: &["RT throttling"],
     told: Told::Gaps(20_000_000),
     other: || Plant::rogue_rr99().every_ms(100),
 };
@@ -123,7 +131,7 @@ pub(super) fn cases() -> Vec<Case> {
     for planted in [DAEMON, IRQS_OFF, PREEMPT_OFF, HARD_IRQ] {
         cases.push(case(planted, "rt-6.1", Tier::One));
     }
-    for planted in [NEIGHBOUR, LOCK, SMI, STOPPED, THROTTLED] {
+    for planted in [NEIGHBOUR, LOCK, INTERRUPT, SMI, STOPPED, THROTTLED] {
         cases.push(case(planted, "rt-6.1", Tier::Two));
     }
     for planted in [DAEMON, IRQS_OFF, PREEMPT_OFF, HARD_IRQ, SOFT_IRQ, DELIVERY] {

@@ -42,6 +42,12 @@ impl Plant {
         Self::of(Cause::Module("softirq"))
     }
 
+    /// A long interrupt that is not the timer's, as often. Needs the module.
+    #[must_use]
+    pub fn irq_work() -> Self {
+        Self::of(Cause::Module("irqwork"))
+    }
+
     /// A system management interrupt, as often, counted in MSR 0x34. Needs the module, and a q35
     /// machine.
     #[must_use]
