@@ -21,8 +21,11 @@ pub mod pm_qos;
 pub mod reading;
 pub mod root;
 pub mod sample;
+pub mod symbols;
+pub mod task;
 #[cfg(test)]
 mod testing;
+pub mod tracefs;
 
 pub use capture::Capture;
 pub use cpu_list::CpuList;

@@ -379,7 +379,7 @@ impl Root {
         }
     }
 
-    fn refused<T>(&self, path: &str, refusal: &Refusal) -> Reading<T> {
+    pub(crate) fn refused<T>(&self, path: &str, refusal: &Refusal) -> Reading<T> {
         refusal.reading(path, || self.surroundings.get_or_init(|| self.look_around()))
     }
 

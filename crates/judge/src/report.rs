@@ -12,7 +12,8 @@ use rtproof_stats::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Finding, Intent, Standing, Verdict, checks, dependence::Blocks, share, units, verdict,
+    Finding, Intent, Standing, Verdict, causes::Spikes, checks, dependence::Blocks, share, units,
+    verdict,
 };
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
@@ -59,6 +60,9 @@ pub struct Report {
     pub changes: Vec<Change>,
     /// Warnings.
     pub notes: Vec<Note>,
+    /// Why wake-ups were late; `None`: the record has nothing of it.
+    #[serde(default)]
+    pub spikes: Option<Spikes>,
 }
 
 /// The machine in short.
@@ -208,6 +212,7 @@ impl Report {
             top: top(run),
             changes,
             notes: run.notes.clone(),
+            spikes: Spikes::of(run),
         }
     }
 }
@@ -406,11 +411,6 @@ fn phase_report(run: &Run, phase: &rtproof_record::options::Phase) -> PhaseRepor
 }
 
 fn top(run: &Run) -> Vec<Top> {
-    let phase_at = |due_ns: u64| {
-        let phases = &run.options.phases;
-        let found = phases.iter().find(|phase| (phase.from_ns..phase.to_ns).contains(&due_ns));
-        found.map_or(String::new(), |phase| phase.name.clone())
-    };
     let mut all: Vec<Top> = run
         .threads
         .iter()
@@ -419,7 +419,7 @@ fn top(run: &Run) -> Vec<Top> {
                 cpu: thread.info.cpu,
                 due_ns: sample.due_ns,
                 latency_ns: sample.latency_ns,
-                phase: phase_at(sample.due_ns),
+                phase: run.options.phase_at(sample.due_ns).into(),
             })
         })
         .collect();

@@ -54,6 +54,7 @@ pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> R
             error: None,
         }],
         notes: Vec::new(),
+        spikes: None,
     }
 }
 
@@ -62,6 +63,8 @@ fn options(class: Class, cpus: u32, seconds: u64) -> Options {
     Options {
         profile: String::new(),
         skipped: std::collections::BTreeMap::new(),
+        spike_ns: None,
+        trace: true,
         cpus: all.clone(),
         housekeeping: CpuList::new([cpus]),
         load_cpus: all,

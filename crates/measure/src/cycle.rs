@@ -10,7 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rtproof_stats::cluster::GAP_PERIODS;
 use rtrb::{Consumer, Producer};
 
-use crate::{slot::Slot, thread::EndReason};
+use crate::{
+    slot::Slot,
+    spike::{Outlet, Spike},
+    thread::EndReason,
+};
 
 /// A second, the length of a slot.
 pub const SLOT_NS: u64 = 1_000_000_000;
@@ -51,6 +55,11 @@ pub struct Cycle {
     slot: Box<Slot>,
     empty: Consumer<Box<Slot>>,
     full: Producer<Box<Slot>>,
+    spikes: Outlet,
+    /// Later than this is a spike: the threshold as it was at the last end of a second.
+    spike_ns: u64,
+    /// Later than this is looked at: missed wake-ups, late ones or spikes.
+    beyond_ns: u64,
     next_due_ns: u64,
     slot_end_ns: u64,
     starving_since_ns: u64,
@@ -66,19 +75,32 @@ impl Cycle {
         mut slot: Box<Slot>,
         empty: Consumer<Box<Slot>>,
         full: Producer<Box<Slot>>,
+        spikes: Outlet,
     ) -> Self {
         slot.from_ns = schedule.first_ns;
-        Self {
+        let mut cycle = Self {
             schedule,
             slot,
             empty,
             full,
+            spikes,
+            spike_ns: u64::MAX,
+            beyond_ns: 0,
             next_due_ns: schedule.first_ns,
             slot_end_ns: schedule.origin_ns + SLOT_NS,
             starving_since_ns: 0,
             last_late_ns: 0,
             any_late: false,
-        }
+        };
+        cycle.refresh();
+        cycle
+    }
+
+    /// Takes over the threshold that the collector wants.
+    fn refresh(&mut self) {
+        let Schedule { period_ns, budget_ns, .. } = self.schedule;
+        self.spike_ns = self.spikes.threshold_ns();
+        self.beyond_ns = budget_ns.min(period_ns - 1).min(self.spike_ns);
     }
 
     /// Runs until the schedule ends, `stop` is set, or nobody collects. `wait` returns the time at
@@ -96,15 +118,27 @@ impl Cycle {
             let now_ns = wait(due_ns);
             let latency_ns = self.slot.record_wake(due_ns, now_ns);
             self.next_due_ns = due_ns + self.schedule.period_ns;
-            if latency_ns >= self.schedule.period_ns {
-                self.miss(due_ns, latency_ns);
-            }
-            if latency_ns > self.schedule.budget_ns {
-                self.late(due_ns, latency_ns);
+            if latency_ns > self.beyond_ns {
+                self.beyond(due_ns, latency_ns);
             }
             if stop.load(Ordering::Relaxed) {
                 return EndReason::Stopped;
             }
+        }
+    }
+
+    /// A wake-up later than usual: what it was too late for.
+    #[cold]
+    #[inline(never)]
+    fn beyond(&mut self, due_ns: u64, latency_ns: u64) {
+        if latency_ns >= self.schedule.period_ns {
+            self.miss(due_ns, latency_ns);
+        }
+        if latency_ns > self.schedule.budget_ns {
+            self.late(due_ns, latency_ns);
+        }
+        if latency_ns > self.spike_ns {
+            self.spikes.push(&mut self.slot, Spike { due_ns, latency_ns });
         }
     }
 
@@ -135,6 +169,7 @@ impl Cycle {
     #[cold]
     #[inline(never)]
     fn rotate(&mut self, due_ns: u64) -> bool {
+        self.refresh();
         let past = (due_ns - self.schedule.origin_ns) / SLOT_NS;
         self.slot_end_ns = self.schedule.origin_ns + (past + 1) * SLOT_NS;
         let Ok(empty) = self.empty.pop() else {
@@ -176,8 +211,10 @@ impl Cycle {
 
 /// Addresses of what runs only when a wake-up is late or a second ends: locked into memory too,
 /// because a late moment is the wrong one for a page fault.
-pub(crate) fn code() -> [usize; 4] {
+pub(crate) fn code() -> [usize; 6] {
     [
+        Cycle::beyond as fn(&mut Cycle, u64, u64) as usize,
+        Outlet::push as fn(&mut Outlet, &mut Slot, Spike) as usize,
         Cycle::miss as fn(&mut Cycle, u64, u64) as usize,
         Cycle::late as fn(&mut Cycle, u64, u64) as usize,
         Cycle::rotate as fn(&mut Cycle, u64) -> bool as usize,
@@ -185,7 +222,8 @@ pub(crate) fn code() -> [usize; 4] {
     ]
 }
 
-/// Runs every path of a cycle once, with made-up times: on time, late, missed, end of a second.
+/// Runs every path of a cycle once, with made-up times: on time, late, missed, a spike with and
+/// without room for it, end of a second.
 pub(crate) fn rehearse() {
     let (mut give, empty) = rtrb::RingBuffer::new(SLOTS);
     let (full, _take) = rtrb::RingBuffer::new(SLOTS);
@@ -198,7 +236,8 @@ pub(crate) fn rehearse() {
         origin_ns: SLOT_NS,
         budget_ns: 1000,
     };
-    let mut cycle = Cycle::new(schedule, Box::default(), empty, full);
+    let (spikes, _take_spikes) = crate::spike::ring(schedule.budget_ns / 2);
+    let mut cycle = Cycle::new(schedule, Box::default(), empty, full, spikes);
     let mut wakes = 0_u64;
     let reason = cycle.run(&AtomicBool::new(false), |due_ns| {
         wakes += 1;
@@ -212,11 +251,21 @@ mod tests {
     use rtrb::RingBuffer;
 
     use super::*;
+    use crate::spike::{Inlet, SPIKES, ring};
 
     const MS: u64 = 1_000_000;
 
     /// A cycle of `seconds` at 1 ms with all its slots, and the collector's ends of the rings.
     fn cycle(seconds: u64) -> (Cycle, Consumer<Box<Slot>>, Producer<Box<Slot>>) {
+        let (cycle, take, give, _) = spiky(seconds, u64::MAX);
+        (cycle, take, give)
+    }
+
+    /// The same with a threshold of spikes, and the collector's end of those.
+    fn spiky(
+        seconds: u64,
+        spike_ns: u64,
+    ) -> (Cycle, Consumer<Box<Slot>>, Producer<Box<Slot>>, Inlet) {
         let (mut give, empty) = RingBuffer::new(SLOTS);
         let (full, take) = RingBuffer::new(SLOTS);
         for _ in 1..SLOTS {
@@ -225,7 +274,8 @@ mod tests {
         let (first_ns, end_ns) = (SLOT_NS, (1 + seconds) * SLOT_NS);
         let schedule =
             Schedule { first_ns, period_ns: MS, end_ns, origin_ns: first_ns, budget_ns: 100_000 };
-        (Cycle::new(schedule, Box::default(), empty, full), take, give)
+        let (outlet, inlet) = ring(spike_ns);
+        (Cycle::new(schedule, Box::default(), empty, full, outlet), take, give, inlet)
     }
 
     fn go(seconds: u64, late: impl Fn(u64) -> u64) -> (EndReason, u64, Vec<Slot>) {
@@ -311,6 +361,69 @@ mod tests {
         }
         counts.push(cycle.into_last_slot().totals.accounted());
         assert_eq!(counts, [5000, 1000, 1000, 5000]);
+    }
+
+    #[test]
+    fn spikes_go_out_beside_the_slots() {
+        // Above the budget, between spike and budget, at the threshold, and one of many periods.
+        let late = |due: u64| match due - SLOT_NS {
+            0 => 150_000,
+            7_000_000 => 40_001,
+            9_000_000 => 40_000,
+            20_000_000 => 5 * MS + 3,
+            _ => 1000,
+        };
+        let (mut cycle, _take, _give, mut inlet) = spiky(1, 40_000);
+        let reason = cycle.run(&AtomicBool::new(false), |due_ns| due_ns + late(due_ns));
+        assert_eq!(reason, EndReason::Complete);
+        let mut got = Vec::new();
+        inlet.drain(|spike| got.push((spike.due_ns - SLOT_NS, spike.latency_ns)));
+        assert_eq!(got, [(0, 150_000), (7 * MS, 40_001), (20 * MS, 5 * MS + 3)]);
+        let slot = cycle.into_last_slot();
+        assert_eq!((slot.spikes, slot.spikes_dropped), (3, 0));
+        assert_eq!((slot.totals.late_sampled, slot.totals.late_missed), (2, 4));
+        assert_eq!((slot.totals.missed, slot.totals.accounted()), (5, 1000));
+    }
+
+    #[test]
+    fn a_moved_threshold_holds_from_the_next_second_on() {
+        let (mut cycle, mut take, mut give, mut inlet) = spiky(4, u64::MAX);
+        let mut counts = Vec::new();
+        let mut waits = 0;
+        let reason = cycle.run(&AtomicBool::new(false), |due_ns| {
+            waits += 1;
+            if waits == 1500 {
+                inlet.set_threshold_ns(10_000);
+            }
+            if waits == 2500 {
+                inlet.set_threshold_ns(30_000);
+            }
+            while let Ok(mut slot) = take.pop() {
+                counts.push(slot.spikes);
+                slot.clear();
+                give.push(slot).expect("room");
+            }
+            // One in ten is 20 us late.
+            due_ns + if waits % 10 == 0 { 20_000 } else { 5000 }
+        });
+        assert_eq!(reason, EndReason::Complete);
+        counts.push(cycle.into_last_slot().spikes);
+        assert_eq!(counts, [0, 0, 100, 0]);
+        let mut n = 0;
+        inlet.drain(|_| n += 1);
+        assert_eq!(n, 100);
+    }
+
+    #[test]
+    fn spikes_that_nobody_takes_are_counted() {
+        let (mut cycle, _take, _give, mut inlet) = spiky(3, 0);
+        assert_eq!(cycle.run(&AtomicBool::new(false), |due_ns| due_ns + 1), EndReason::Complete);
+        let mut n = 0;
+        inlet.drain(|_| n += 1);
+        assert_eq!(n, SPIKES);
+        // The slots before were handed over; the last one holds what its second brought.
+        let slot = cycle.into_last_slot();
+        assert_eq!((slot.spikes, slot.spikes_dropped), (1000, 1000));
     }
 
     #[test]

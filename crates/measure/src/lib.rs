@@ -5,14 +5,18 @@
 pub mod calibrate;
 pub mod cycle;
 pub mod loads;
+pub mod recorder;
 pub mod session;
 pub mod slot;
+pub mod spike;
 #[expect(unsafe_code, reason = "the one file for calls that no safe crate wraps")]
 mod sys;
 pub mod thread;
 pub mod trials;
 pub mod workloads;
 
+pub use recorder::Recorder;
 pub use session::{Plan, Session, SessionError};
 pub use slot::Slot;
+pub use spike::Spike;
 pub use thread::{EndReason, Policy, Report, Started, is_armed};

@@ -11,6 +11,7 @@ use std::{
 
 use crate::{
     slot::Slot,
+    spike::Spike,
     sys,
     thread::{self, Handle, Order, Policy, Report, Started},
     workloads::Workload,
@@ -44,6 +45,8 @@ pub struct Plan {
     pub staggered: bool,
     /// Later than this is late; `None`: nothing is.
     pub budget_ns: Option<u64>,
+    /// Later than this is a spike; `None`: nothing is, until [`Session::set_spike_ns`].
+    pub spike_ns: Option<u64>,
     /// What each thread does.
     pub workload: &'static dyn Workload,
 }
@@ -199,6 +202,19 @@ impl Session {
         }
     }
 
+    /// Hands the spikes that came since the last call to `take`, with the number of their thread:
+    /// oldest first for each thread. May be called as often as is wanted.
+    pub fn spikes(&mut self, mut take: impl FnMut(u32, Spike)) {
+        for (number, handle) in (0..).zip(&mut self.handles) {
+            handle.spikes.drain(|spike| take(number, spike));
+        }
+    }
+
+    /// Moves the threshold of spikes of all threads; in force from each thread's next second on.
+    pub fn set_spike_ns(&self, spike_ns: u64) {
+        self.handles.iter().for_each(|handle| handle.spikes.set_threshold_ns(spike_ns));
+    }
+
     /// Whether every thread has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
@@ -218,9 +234,13 @@ impl Session {
     }
 
     /// Ends the threads and hands out what they had not handed over. Slots in flight go to `take`
-    /// first. Takes a period, and not much longer even where a thread is kept from running: of one
+    /// first, spikes to `spikes`. Takes a period, and not much longer even where a thread is kept from running: of one
     /// that does not end there is no report.
-    pub fn finish(self, mut take: impl FnMut(u32, &Slot)) -> Vec<Report> {
+    pub fn finish(
+        self,
+        mut take: impl FnMut(u32, &Slot),
+        mut spikes: impl FnMut(u32, Spike),
+    ) -> Vec<Report> {
         self.stop();
         self.wait(Duration::from_nanos(self.period_ns) + END_TIMEOUT);
         let mut reports = Vec::new();
@@ -230,6 +250,7 @@ impl Session {
             while let Ok(slot) = handle.full.pop() {
                 take(number, &slot);
             }
+            handle.spikes.drain(|spike| spikes(number, spike));
             if let Some(report) = report {
                 take(number, &report.last);
                 reports.push(report);
@@ -251,6 +272,7 @@ impl Plan {
             duration_ns: self.duration_ns,
             offset_ns: if self.staggered { u64::from(number) * self.period_ns / n } else { 0 },
             budget_ns: self.budget_ns.unwrap_or(u64::MAX),
+            spike_ns: self.spike_ns.unwrap_or(u64::MAX),
             workload: self.workload,
         })
     }

@@ -25,6 +25,10 @@ pub struct Slot {
     pub missed: Histogram,
     /// Largest samples.
     pub top: TopSamples,
+    /// Wake-ups later than the threshold of spikes.
+    pub spikes: u64,
+    /// Of those, the ones that found no room on their way to the collector.
+    pub spikes_dropped: u64,
 }
 
 impl Default for Slot {
@@ -37,6 +41,8 @@ impl Default for Slot {
             wake: Histogram::new(Layout::FINE),
             missed: Histogram::new(Layout::FINE),
             top: TopSamples::new(TOP),
+            spikes: 0,
+            spikes_dropped: 0,
         }
     }
 }
@@ -45,6 +51,7 @@ impl Slot {
     /// Empties the slot; the memory stays.
     pub fn clear(&mut self) {
         (self.from_ns, self.to_ns, self.max_at_ns) = (0, 0, 0);
+        (self.spikes, self.spikes_dropped) = (0, 0);
         self.totals = Totals::default();
         self.wake.clear();
         self.missed.clear();

@@ -17,6 +17,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::{
     cycle::{Cycle, SLOTS, Schedule},
     slot::Slot,
+    spike::{self, Inlet, Outlet},
     sys,
     workloads::Workload,
 };
@@ -115,6 +116,8 @@ pub(crate) struct Order {
     /// First wake-up after the origin.
     pub(crate) offset_ns: u64,
     pub(crate) budget_ns: u64,
+    /// Later than this is a spike, to begin with.
+    pub(crate) spike_ns: u64,
     pub(crate) workload: &'static dyn Workload,
 }
 
@@ -124,6 +127,7 @@ pub(crate) struct Handle {
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) full: Consumer<Box<Slot>>,
     pub(crate) empty: Producer<Box<Slot>>,
+    pub(crate) spikes: Inlet,
     /// Thread id, once the thread lives.
     pub(crate) tid: Arc<AtomicU32>,
     /// CPU it is pinned to.
@@ -140,9 +144,11 @@ pub(crate) fn spawn(
     let (mut give, empty) = rtrb::RingBuffer::new(SLOTS);
     let (full, take) = rtrb::RingBuffer::new(SLOTS);
     let mut slots: Vec<Box<Slot>> = (0..SLOTS).map(|_| Box::default()).collect();
+    let (mut outlet, inlet) = spike::ring(order.spike_ns);
     let lock_error = slots
         .iter()
         .flat_map(|slot| slot.memory())
+        .chain(outlet.memory())
         .find_map(|(address, bytes)| sys::lock(address, bytes).err())
         .map(|error| error.to_string());
     let first = slots.pop().unwrap_or_default();
@@ -157,8 +163,8 @@ pub(crate) fn spawn(
     let join = std::thread::Builder::new()
         .name(format!("rtproof/{}", life.order.cpu))
         .stack_size(STACK_BYTES)
-        .spawn(move || life.run(first, empty, full))?;
-    Ok(Handle { stop, full: take, empty: give, tid, cpu, join })
+        .spawn(move || life.run(first, empty, full, outlet))?;
+    Ok(Handle { stop, full: take, empty: give, spikes: inlet, tid, cpu, join })
 }
 
 struct Life {
@@ -171,7 +177,13 @@ struct Life {
 }
 
 impl Life {
-    fn run(self, slot: Box<Slot>, empty: Consumer<Box<Slot>>, full: Producer<Box<Slot>>) -> Report {
+    fn run(
+        self,
+        slot: Box<Slot>,
+        empty: Consumer<Box<Slot>>,
+        full: Producer<Box<Slot>>,
+        spikes: Outlet,
+    ) -> Report {
         sys::block_signals();
         self.tid.store(tid(), Ordering::Release);
         let started = self.prepare();
@@ -189,7 +201,7 @@ impl Life {
         // The receiver is gone when the session gave up: then the stop flag is set too.
         let _ = self.ready.send(started);
         let origin_ns = self.wait_for_origin();
-        let mut cycle = Cycle::new(schedule(origin_ns), slot, empty, full);
+        let mut cycle = Cycle::new(schedule(origin_ns), slot, empty, full, spikes);
         let before = sys::usage();
         ARMED.set(true);
         let outcome =

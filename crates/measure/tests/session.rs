@@ -60,6 +60,7 @@ fn plan(period_ns: u64, duration_ns: u64) -> Plan {
         duration_ns,
         staggered: true,
         budget_ns: Some(100_000),
+        spike_ns: Some(20_000),
         workload: WORKLOADS[0],
     }
 }
@@ -86,7 +87,7 @@ fn run(plan: &Plan) -> Vec<(Totals, u64, u64, rtproof_measure::Report)> {
         std::thread::sleep(Duration::from_millis(500));
         session.collect(&mut take);
     }
-    let reports = session.finish(&mut take);
+    let reports = session.finish(&mut take, |_, _| {});
     assert_eq!(reports.len(), n);
     let views = wake.iter().zip(&missed).map(|(w, m)| (w.total(), m.total()));
     let joined = totals.into_iter().zip(views).zip(reports);
@@ -124,6 +125,34 @@ fn an_armed_thread_allocates_nothing_and_faults_nothing_major() {
 }
 
 #[test]
+fn every_spike_comes_out_or_is_counted() {
+    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let mut plan = plan(1_000_000, 3_100_000_000);
+    // Every wake-up, in the first second; then none until the end.
+    plan.spike_ns = Some(0);
+    let mut session = Session::start(&plan).expect("a session");
+    let (mut came, mut seen, mut dropped) = (0_u64, 0, 0);
+    let mut take = |_: u32, spike: rtproof_measure::Spike| {
+        assert!(spike.latency_ns > 0 && spike.due_ns > 0);
+        came += 1;
+    };
+    session.set_spike_ns(u64::MAX);
+    let mut sampled = 0;
+    let mut slots = |_: u32, slot: &Slot| {
+        (seen, dropped) = (seen + slot.spikes, dropped + slot.spikes_dropped);
+        sampled += slot.totals.wake.count();
+    };
+    while !session.is_finished() {
+        std::thread::sleep(Duration::from_millis(100));
+        session.spikes(&mut take);
+        session.collect(&mut slots);
+    }
+    session.finish(&mut slots, &mut take);
+    assert_eq!(came + dropped, seen);
+    assert!(seen > 0 && seen < sampled, "{seen} of {sampled}: only those of the first second");
+}
+
+#[test]
 fn stopping_ends_within_a_period_and_keeps_the_account() {
     let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
     let plan = plan(10_000_000, 60_000_000_000);
@@ -132,7 +161,7 @@ fn stopping_ends_within_a_period_and_keeps_the_account() {
     std::thread::sleep(Duration::from_millis(300));
     session.stop();
     let mut accounted = 0;
-    let reports = session.finish(|_, slot| accounted += slot.totals.accounted());
+    let reports = session.finish(|_, slot| accounted += slot.totals.accounted(), |_, _| {});
     assert!(reports.iter().all(|report| report.reason == EndReason::Stopped));
     assert_eq!(accounted, reports.iter().map(|report| report.scheduled).sum::<u64>());
     assert!(accounted > 10 && accounted < 1000 * plan.cpus.len() as u64, "{accounted}");
@@ -162,7 +191,7 @@ fn threads_that_nobody_collects_end_by_themselves() {
         std::thread::sleep(Duration::from_millis(100));
     }
     let mut accounted = 0;
-    let reports = session.finish(|_, slot| accounted += slot.totals.accounted());
+    let reports = session.finish(|_, slot| accounted += slot.totals.accounted(), |_, _| {});
     assert!(reports.iter().all(|report| report.reason == EndReason::Starved), "{reports:?}");
     assert_eq!(accounted, reports.iter().map(|report| report.scheduled).sum::<u64>());
 }

@@ -20,6 +20,7 @@ mod read;
 pub mod run;
 pub mod schema;
 mod seal;
+pub mod spikes;
 pub mod tick;
 mod write;
 
@@ -29,5 +30,6 @@ pub use options::{Class, Options, Requirement, Start};
 pub use read::{Opened, read};
 pub use run::Run;
 pub use seal::SealState;
+pub use spikes::{SpikeTick, Spikes};
 pub use tick::{FactRow, Head, Origin, Snapshot, TOP_MAX, Tail, ThreadTick, Tick};
 pub use write::Writer;

@@ -37,6 +37,21 @@ pub struct Options {
     /// Checks left out, with the reason.
     #[serde(default)]
     pub skipped: BTreeMap<String, String>,
+    /// Wake-ups later than this are spikes; `None`: the threshold follows the machine.
+    #[serde(default)]
+    pub spike_ns: Option<u64>,
+    /// Whether kernel events were to be recorded, to explain the spikes.
+    #[serde(default)]
+    pub trace: bool,
+}
+
+impl Options {
+    /// Name of the load phase at a time, nanoseconds after the first wake-up; empty: there is none.
+    #[must_use]
+    pub fn phase_at(&self, at_ns: u64) -> &str {
+        let found = self.phases.iter().find(|p| (p.from_ns..p.to_ns).contains(&at_ns));
+        found.map_or("", |phase| &phase.name)
+    }
 }
 
 /// One phase of the run: the loads that run from `from_ns` to `to_ns` after the start.

@@ -5,7 +5,7 @@ use rtproof_stats::Histogram;
 pub use rtproof_stats::{Sample, Totals};
 use serde::{Deserialize, Serialize};
 
-use crate::Options;
+use crate::{Options, Spikes};
 
 /// One run, read back from its record.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct Run {
     pub loads: Vec<Load>,
     /// What the user must know, in order of time.
     pub notes: Vec<Note>,
+    /// Spikes and their causes; `None`: the record is older than those, or was torn before.
+    pub spikes: Option<Spikes>,
 }
 
 /// Identity of a run.

@@ -4,17 +4,22 @@
 //! here, and the same text is stored in the file as SQL. A reader accepts exactly this SQL: a file
 //! whose tables were swapped for views or other shapes is refused before anything is read from it.
 
+mod spikes;
+
 /// SQLite application id of a record: `RTPF`.
 pub const APPLICATION_ID: i32 = 0x5254_5046;
 
 /// Version of the tables below, in `PRAGMA user_version`. Raised by every change of [`TABLES`].
-pub const VERSION: i32 = 1;
+/// Versions only add tables: a record of an older one is read as far as it goes.
+pub const VERSION: i32 = 2;
 
 /// One table.
 #[derive(Debug)]
 pub struct Table {
     /// Name.
     pub name: &'static str,
+    /// Version of the record that it came with.
+    pub since: i32,
     /// What a row is.
     pub about: &'static str,
     /// Columns in order.
@@ -44,6 +49,7 @@ const fn c(name: &'static str, sql: &'static str, about: &'static str) -> Column
 pub const TABLES: &[Table] = &[
     Table {
         name: "run",
+        since: 1,
         about: "The run: one row. Times are nanoseconds; the origin of all other times is the \
                 first wake-up.",
         columns: &[
@@ -74,6 +80,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "machine",
+        since: 1,
         about: "Who the machine is: one row. NULL where unknown; table fact says why.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
@@ -88,6 +95,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "facts",
+        since: 1,
         about: "All that was known of the machine, as one document, before and after the run.",
         columns: &[
             c("taken", "TEXT PRIMARY KEY CHECK (taken IN ('start', 'end'))", "start or end."),
@@ -98,6 +106,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "fact",
+        since: 1,
         about: "The same facts, one a row, for searching and comparing.",
         columns: &[
             c("taken", "TEXT NOT NULL REFERENCES facts (taken)", "start or end."),
@@ -121,6 +130,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "thread",
+        since: 1,
         about: "One measured thread. The columns from end_reason on are NULL until it ended.",
         columns: &[
             c("number", "INTEGER PRIMARY KEY", "0, 1, ..."),
@@ -144,6 +154,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "stat",
+        since: 1,
         about: "Exact numbers of one thread in one second; sums over rows are exact for the run.",
         columns: &[
             c("second", "INTEGER NOT NULL", "Number of the second within the thread: 0, 1, ..."),
@@ -170,6 +181,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "hist",
+        since: 1,
         about: "Whole-run histogram, 7 sub-bucket bits. Bucket b: e = max(b / 128 - 1, 0), \
                 m = b - 128 e, holds m 2^e to (m + 1) 2^e - 1 ns. Deadline view = wake + missed.",
         columns: &[
@@ -187,6 +199,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "hist_second",
+        since: 1,
         about: "Histogram of one second, 5 sub-bucket bits (as hist, with 32 for 128). No row: \
                 empty. See docs/adr/0003-per-second-histograms-as-blobs.md.",
         columns: &[
@@ -206,6 +219,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "top",
+        since: 1,
         about: "The largest samples of each thread, 64 at most; none larger is left out.",
         columns: &[
             c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
@@ -217,6 +231,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "host",
+        since: 1,
         about: "The whole machine over one second.",
         columns: &[
             c("number", "INTEGER PRIMARY KEY", "Number of the reading: 1, 2, ..."),
@@ -230,6 +245,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "host_cpu",
+        since: 1,
         about: "One CPU over one second.",
         columns: &[
             c("host", "INTEGER NOT NULL REFERENCES host (number)", "Reading."),
@@ -243,6 +259,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "load",
+        since: 1,
         about: "A load that ran beside the measurement.",
         columns: &[
             c("number", "INTEGER PRIMARY KEY", "Order of appearance: 1, 2, ..."),
@@ -259,6 +276,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "note",
+        since: 1,
         about: "What the user must know of the run.",
         columns: &[
             c("number", "INTEGER PRIMARY KEY", "Order of appearance: 1, 2, ..."),
@@ -276,6 +294,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "finding",
+        since: 1,
         about: "Findings as judged when the run ended: at most one row.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
@@ -286,6 +305,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "verdict",
+        since: 1,
         about: "Verdict as judged when the run ended: at most one row.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
@@ -297,6 +317,7 @@ pub const TABLES: &[Table] = &[
     },
     Table {
         name: "seal",
+        since: 1,
         about: "Digest over all bytes of the file: at most one row. No row, or digits all zero: \
                 the run is torn.",
         columns: &[
@@ -311,6 +332,11 @@ pub const TABLES: &[Table] = &[
         constraints: "",
         without_rowid: false,
     },
+    spikes::RECORDER,
+    spikes::SPIKE,
+    spikes::CAUSE,
+    spikes::CAUSE_CPU,
+    spikes::WINDOW,
 ];
 
 impl Table {
@@ -339,6 +365,18 @@ mod tests {
                 assert!(about.ends_with('.'), "{}: {about}", table.name);
             }
         }
+    }
+
+    /// Records of version 1 are out there: what they are made of does not change any more.
+    #[test]
+    fn the_tables_of_version_1_stay_as_they_were() {
+        use sha2::{Digest, Sha256};
+        let old = TABLES.iter().filter(|table| table.since == 1);
+        let sql: Vec<String> = old.map(Table::create_sql).collect();
+        let digest = Sha256::digest(sql.join("\n"));
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(digest, "c492ad58759bae740de93cae2bbdc65386fd8f835be4708cb9301191100b0cd7");
+        assert!(TABLES.iter().all(|table| (1..=VERSION).contains(&table.since)));
     }
 
     #[test]

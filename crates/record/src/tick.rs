@@ -5,7 +5,7 @@ use rtproof_host::Facts;
 use rtproof_stats::{Histogram, Layout, Sample};
 
 use crate::{
-    Options, pairs,
+    Options, SpikeTick, pairs,
     run::{Cost, HostSecond, Load, Meta, Note, RunEnd, Second, ThreadEnd, ThreadInfo},
 };
 
@@ -69,6 +69,8 @@ pub struct Tick {
     /// Loads that are new or have changed. Name and `from_ns` say which one it is: a later state
     /// of a load replaces the earlier one.
     pub loads: Vec<Load>,
+    /// Spikes.
+    pub spikes: SpikeTick,
 }
 
 /// The first wake-up on two clocks.

@@ -189,6 +189,29 @@ fn wrong_numbers_are_refused() {
         "DELETE FROM facts",
         "UPDATE facts SET document = '{}'",
         "UPDATE load SET work = -1",
+        "UPDATE recorder SET seen = seen + 1",
+        "UPDATE recorder SET explained = -1",
+        "UPDATE recorder SET dropped = 100",
+        "UPDATE recorder SET certain_ns = sum_ns + 1",
+        "UPDATE recorder SET document = '{'",
+        "UPDATE recorder SET seen = 2, explained = 1, unexamined = 1",
+        "UPDATE spike SET thread = 77 WHERE thread = 0",
+        "UPDATE spike SET culprit = NULL",
+        "UPDATE spike SET complete = 1",
+        "UPDATE spike SET latency_ns = -1",
+        "UPDATE cause SET sum_ns = sum_ns + 1",
+        "UPDATE cause SET number = 256 WHERE number = 1",
+        "UPDATE cause SET top = count + 1",
+        "UPDATE cause SET words = 'x'",
+        "UPDATE cause_cpu SET cause = 9 WHERE cause = 0",
+        "UPDATE cause_cpu SET sum_ns = 9223372036854775807",
+        "UPDATE cause_cpu SET worst_ns = 1",
+        "UPDATE window SET thread = 0",
+        "UPDATE window SET document = '[]'",
+        "UPDATE window SET document = json_set(document, '$.cpu', -1)",
+        "INSERT INTO window WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n \
+         WHERE x < 140) SELECT x, thread, due_ns, latency_ns, document FROM window, n \
+         WHERE number = 2",
     ] {
         drop(begin(&path, 2));
         let conn = rusqlite::Connection::open(&path).unwrap();

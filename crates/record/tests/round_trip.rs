@@ -146,6 +146,32 @@ fn facts_of_a_later_version_are_read() {
     assert_same(&read(&path).unwrap().run, &expected);
 }
 
+/// What version 1 wrote: fewer tables, options without what came later.
+#[test]
+fn a_record_of_version_1_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.rtproof");
+    let (writer, mut expected) = begin(&path, 2);
+    drop(writer);
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.execute_batch(
+        "PRAGMA foreign_keys = OFF; DROP TABLE cause_cpu; DROP TABLE cause; DROP TABLE spike;
+         DROP TABLE window; DROP TABLE recorder; PRAGMA user_version = 1;
+         UPDATE run SET options = json_remove(options, '$.spike_ns', '$.trace')",
+    )
+    .unwrap();
+    drop(conn);
+    (expected.options.spike_ns, expected.options.trace) = (None, false);
+    expected.spikes = None;
+    assert_same(&read(&path).unwrap().run, &expected);
+    let finished = Finished::open(&path).unwrap();
+    finished.store_judgement(&judgement()).unwrap();
+    finished.seal().unwrap();
+    let opened = read(&path).unwrap();
+    assert!(matches!(opened.state, SealState::Sealed { .. }));
+    assert_same(&opened.run, &expected);
+}
+
 #[test]
 fn other_files_are_refused_with_what_they_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -169,7 +195,7 @@ fn other_files_are_refused_with_what_they_are() {
     refused("table run is missing");
     conn.execute_batch("CREATE VIEW run AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT * FROM r").unwrap();
     refused("table run is missing");
-    conn.pragma_update(None, "user_version", 2).unwrap();
+    conn.pragma_update(None, "user_version", 3).unwrap();
     refused("update rtproof");
     assert!(matches!(read(folder.path()), Err(ReadError::NotARecord { .. })));
 }

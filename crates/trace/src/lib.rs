@@ -2,14 +2,31 @@
 //!
 //! Floor 0. Pure: no I/O, no clock. The kernel's own `format` files say where a field is; nothing
 //! is assumed of the kernel's version, word size or byte order.
+//!
+//! [`Formats`] come from the kernel's texts; a [`page::Page`] is a sub-buffer of its ring, and has
+//! records; a [`Decoder`] makes [`Event`]s of them. [`Pages`] are sub-buffers of several CPUs, in
+//! memory ([`Store`]) or in a file; [`around::window`] takes a [`Window`] out of them.
 
+pub mod around;
+mod carry;
 pub mod context;
+pub mod decode;
 pub mod event;
+pub mod format;
+pub mod page;
+pub mod pages;
+pub mod store;
 pub mod text_value;
 pub mod wakeup;
 pub mod window;
 
+pub use around::Around;
+pub use decode::{Brief, Decoder};
 pub use event::{Event, What};
+pub use format::{ByteOrder, Formats};
+pub use page::{Page, Raw};
+pub use pages::Pages;
+pub use store::Store;
 pub use text_value::Text;
 pub use wakeup::{How, WakeUp};
 pub use window::{Beside, IdleState, Lost, Policy, Task, Window};

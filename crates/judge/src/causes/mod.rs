@@ -22,6 +22,7 @@ mod masked;
 mod migration;
 mod names;
 mod nmi;
+mod of_run;
 mod order;
 mod own_cycle;
 mod page_fault;
@@ -37,6 +38,7 @@ pub mod stack;
 mod stall;
 mod stopped;
 mod switch;
+pub mod table;
 #[cfg(test)]
 mod testing;
 mod throttled;
@@ -47,6 +49,7 @@ pub use claim::{Cause, Claim};
 pub use explain::explain;
 pub use explanation::{Explanation, Share, Span};
 pub use spikes::{CauseCpu, CauseRow, Recorder, Spike, Spikes, Structure};
+pub use table::Table;
 
 /// All causes, in the order in which they are asked.
 pub const CAUSES: &[&dyn Cause] = &[

@@ -26,7 +26,7 @@ impl Format for Csv {
     }
 
     fn tables(&self) -> &'static [&'static str] {
-        &["seconds", "hist", "top", "host", "loads", "threads", "notes"]
+        &["seconds", "hist", "top", "host", "loads", "threads", "notes", "spikes", "causes"]
     }
 
     fn write(&self, opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), ExportError> {
@@ -39,6 +39,8 @@ impl Format for Csv {
             "host" => host(run, &mut lines),
             "loads" => loads(run, &mut lines),
             "threads" => threads(run, &mut lines),
+            "spikes" => spikes(run, &mut lines),
+            "causes" => causes(run, &mut lines),
             _ => notes(run, &mut lines),
         }?;
         Ok(())
@@ -225,6 +227,44 @@ fn threads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
             &Maybe(end.map(|end| end.cpu_time_ns)),
             &Maybe(end.map(|end| end.preemptions)),
         ])?;
+    }
+    Ok(())
+}
+
+fn spikes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head("thread,cpu,due_ns,latency_ns,cause,culprit,complete")?;
+    for spike in run.spikes.iter().flat_map(|spikes| &spikes.list) {
+        let cpu = run.threads.iter().find(|thread| thread.info.number == spike.thread);
+        let why = spike.why.as_ref();
+        lines.row(&[
+            &spike.thread,
+            &Maybe(cpu.map(|thread| thread.info.cpu)),
+            &spike.due_ns,
+            &spike.latency_ns,
+            &Maybe(why.map(|why| Text(&why.cause))),
+            &Maybe(why.map(|why| Text(&why.culprit))),
+            &Maybe(why.map(|why| why.complete)),
+        ])?;
+    }
+    Ok(())
+}
+
+/// One row per cause, culprit and CPU.
+fn causes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head("cause,culprit,top,ambiguous_ns,cpu,count,worst_ns,sum_ns")?;
+    for cause in run.spikes.iter().flat_map(|spikes| &spikes.causes) {
+        for cpu in &cause.cpus {
+            lines.row(&[
+                &Text(&cause.cause),
+                &Text(&cause.culprit),
+                &cause.top,
+                &cause.ambiguous_ns,
+                &cpu.cpu,
+                &cpu.count,
+                &cpu.worst_ns,
+                &cpu.sum_ns,
+            ])?;
+        }
     }
     Ok(())
 }

@@ -12,8 +12,9 @@ use serde_json::Value;
 
 use super::{ExportError, Format};
 use crate::{
-    Judgement, Opened, Options, SealState,
+    Judgement, Opened, Options, SealState, Spikes,
     run::{Cost, HostSecond, Load, Meta, Note, Run, Second, Thread, ThreadEnd, ThreadInfo, Totals},
+    spikes,
 };
 
 /// Version of the document.
@@ -71,6 +72,8 @@ pub struct Document<'a> {
     loads: &'a [Load],
     /// Notes in order of time.
     notes: &'a [Note],
+    /// Spikes and their causes; null: an older record, or torn before.
+    spikes: Option<SpikesJson<'a>>,
     /// Findings as judged when the run ended; null: not judged.
     findings: Option<Value>,
     /// Verdict as judged when the run ended; null: not judged.
@@ -116,6 +119,27 @@ struct ThreadJson<'a> {
     top: &'a [Sample],
     /// Second by second.
     seconds: Vec<SecondJson<'a>>,
+}
+
+/// Spikes.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct SpikesJson<'a> {
+    /// In numbers.
+    summary: &'a spikes::Summary,
+    /// What caused them.
+    causes: &'a [spikes::Cause],
+    /// The first 100 000.
+    list: &'a [spikes::Spike],
+    /// The worst ones with the kernel events round them.
+    kept: &'a [spikes::Kept],
+}
+
+impl<'a> SpikesJson<'a> {
+    fn new(spikes: &'a Spikes) -> Self {
+        let Spikes { summary, causes, list, kept } = spikes;
+        Self { summary, causes, list, kept }
+    }
 }
 
 /// A histogram. Bucket b of k sub-bucket bits: e = max((b >> k) - 1, 0), m = b - (e << k), holds
@@ -186,7 +210,18 @@ impl<'a> Document<'a> {
     /// If findings or verdict in the record are not JSON.
     pub fn new(opened: &'a Opened) -> Result<Self, ExportError> {
         let Opened { run, state, judgement } = opened;
-        let Run { meta, options, cost, facts_start, facts_end, threads, host, loads, notes } = run;
+        let Run {
+            meta,
+            options,
+            cost,
+            facts_start,
+            facts_end,
+            threads,
+            host,
+            loads,
+            notes,
+            spikes,
+        } = run;
         let judged = |of: fn(&Judgement) -> &String| {
             let value = judgement.as_ref().map(|judgement| serde_json::from_str(of(judgement)));
             value.transpose().map_err(|error| ExportError::Content {
@@ -206,6 +241,7 @@ impl<'a> Document<'a> {
             host,
             loads,
             notes,
+            spikes: spikes.as_ref().map(SpikesJson::new),
             findings: judged(|judgement| &judgement.findings_json)?,
             verdict: judged(|judgement| &judgement.verdict_json)?,
             summary: judgement.as_ref().map(|judgement| judgement.summary.as_str()),

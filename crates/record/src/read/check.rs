@@ -21,7 +21,8 @@ pub(super) fn run(run: &Run) -> Result<(), String> {
     for thread in &run.threads {
         check(thread).map_err(|what| format!("thread {}: {what}", thread.info.number))?;
     }
-    Ok(())
+    let threads: Vec<_> = run.threads.iter().map(|t| (t.info.number, t.info.cpu)).collect();
+    run.spikes.as_ref().map_or(Ok(()), |spikes| spikes.check(&threads))
 }
 
 /// The exact sums of a thread.

@@ -9,6 +9,7 @@
 mod check;
 mod recover;
 mod rows;
+mod spikes;
 
 use std::{
     io::{self, Read},
@@ -57,13 +58,16 @@ pub fn read(path: &Path) -> Result<Opened, ReadError> {
     if is_empty(conn).map_err(|error| fault(error.into()))? {
         return Err(ReadError::Empty { path: path.into() });
     }
-    check_schema(conn).map_err(fault)?;
+    let version = check_schema(conn).map_err(fault)?;
     let (run_id, row) = rows::claim(conn).map_err(fault)?;
     let state = seal::state(path, row.as_deref(), &run_id, &marks).map_err(open)?;
     if !matches!(state, SealState::Sealed { .. }) {
         quick_check(conn).map_err(fault)?;
     }
-    let run = rows::run(conn).map_err(fault)?;
+    let mut run = rows::run(conn).map_err(fault)?;
+    if version >= 2 {
+        run.spikes = spikes::spikes(conn).map_err(fault)?;
+    }
     check::run(&run).map_err(|what| fault(Fault::Content(what)))?;
     let judgement = rows::judgement(conn).map_err(fault)?;
     Ok(Opened { run, state, judgement })
@@ -122,11 +126,13 @@ fn harden(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// The tables must be the ones this version knows, to the letter; others may stand beside them.
-fn check_schema(conn: &Connection) -> Result<(), Fault> {
+/// The tables must be the ones of the file's version, to the letter; others may stand beside them.
+/// Returns the version.
+fn check_schema(conn: &Connection) -> Result<i32, Fault> {
+    let version: i32 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let mut found =
         conn.prepare("SELECT sql FROM sqlite_schema WHERE name = ?1 AND type = 'table'")?;
-    for table in TABLES {
+    for table in TABLES.iter().filter(|table| table.since <= version) {
         let sql: Option<String> = match found.query_row([table.name], |row| row.get(0)) {
             Err(rusqlite::Error::QueryReturnedNoRows) => None,
             other => other?,
@@ -134,12 +140,12 @@ fn check_schema(conn: &Connection) -> Result<(), Fault> {
         if sql.as_deref() != Some(&table.create_sql()) {
             let what = if sql.is_some() { "has other columns" } else { "is missing" };
             return Err(Fault::Content(format!(
-                "table {} {what}, expected the tables of schema version {VERSION}",
+                "table {} {what}, expected the tables of schema version {version}",
                 table.name
             )));
         }
     }
-    Ok(())
+    Ok(version)
 }
 
 fn quick_check(conn: &Connection) -> Result<(), Fault> {

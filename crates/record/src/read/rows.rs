@@ -16,9 +16,9 @@ use crate::{
     },
 };
 
-type Result<T> = std::result::Result<T, Fault>;
+pub(super) type Result<T> = std::result::Result<T, Fault>;
 
-fn fault<T>(what: String) -> Result<T> {
+pub(super) fn fault<T>(what: String) -> Result<T> {
     Err(Fault::Content(what))
 }
 
@@ -33,7 +33,11 @@ fn one<T>(conn: &Connection, sql: &str, read: impl FnOnce(&Row<'_>) -> Result<T>
 }
 
 /// Calls `read` for each row.
-fn each(conn: &Connection, sql: &str, mut read: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
+pub(super) fn each(
+    conn: &Connection,
+    sql: &str,
+    mut read: impl FnMut(&Row<'_>) -> Result<()>,
+) -> Result<()> {
     let mut statement = conn.prepare(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -43,17 +47,17 @@ fn each(conn: &Connection, sql: &str, mut read: impl FnMut(&Row<'_>) -> Result<(
 }
 
 /// Columns of one row, left to right.
-struct Columns<'a, 'b> {
+pub(super) struct Columns<'a, 'b> {
     row: &'a Row<'b>,
     at: usize,
 }
 
 impl<'a, 'b> Columns<'a, 'b> {
-    const fn new(row: &'a Row<'b>) -> Self {
+    pub(super) const fn new(row: &'a Row<'b>) -> Self {
         Self { row, at: 0 }
     }
 
-    fn get<T: rusqlite::types::FromSql>(&mut self) -> Result<T> {
+    pub(super) fn get<T: rusqlite::types::FromSql>(&mut self) -> Result<T> {
         self.at += 1;
         Ok(self.row.get(self.at - 1)?)
     }
@@ -62,7 +66,7 @@ impl<'a, 'b> Columns<'a, 'b> {
         self.row.as_ref().column_name(self.at - 1).unwrap_or("?")
     }
 
-    fn uint(&mut self) -> Result<u64> {
+    pub(super) fn uint(&mut self) -> Result<u64> {
         let value: i64 = self.get()?;
         u64::try_from(value).or_else(|_| fault(format!("{} is {value}", self.name())))
     }
@@ -77,7 +81,7 @@ impl<'a, 'b> Columns<'a, 'b> {
         }
     }
 
-    fn count(&mut self) -> Result<u64> {
+    pub(super) fn count(&mut self) -> Result<u64> {
         let value = self.uint()?;
         if value > COUNT_MAX {
             return fault(format!("{} is {value}, expected {COUNT_MAX} at most", self.name()));
@@ -100,7 +104,7 @@ impl<'a, 'b> Columns<'a, 'b> {
         }
     }
 
-    fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
+    pub(super) fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
         let text: String = self.get()?;
         serde_json::from_str(&text)
             .or_else(|error| fault(format!("{} is not as expected: {error}", self.name())))
@@ -174,6 +178,7 @@ pub(super) fn run(conn: &Connection) -> Result<Run> {
         host: host(conn)?,
         loads: loads(conn)?,
         notes: notes(conn)?,
+        spikes: None,
     })
 }
 

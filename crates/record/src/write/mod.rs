@@ -10,6 +10,7 @@
 
 mod plan;
 mod rows;
+mod spikes;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +39,7 @@ pub struct Writer {
     conn: Connection,
     path: PathBuf,
     threads: BTreeMap<u32, plan::ThreadState>,
+    spikes: spikes::State,
 }
 
 impl Writer {
@@ -78,7 +80,12 @@ impl Writer {
         })
         .map_err(|error| WriteError::sqlite(path, DOING, error))?;
         file::sync_folder(&absolute).map_err(|error| WriteError::io(path, DOING, error))?;
-        Ok(Self { conn, path: absolute, threads: BTreeMap::new() })
+        Ok(Self {
+            conn,
+            path: absolute,
+            threads: BTreeMap::new(),
+            spikes: spikes::State::default(),
+        })
     }
 
     /// Where the record is, absolute.
@@ -94,6 +101,11 @@ impl Writer {
     /// or the seconds before it. The record then stands as before the call.
     pub fn append(&mut self, tick: &Tick) -> Result<(), WriteError> {
         let planned = plan::plan(&self.path, &self.threads, tick)?;
+        let known =
+            |number| self.threads.contains_key(&number) || planned.threads.contains_key(&number);
+        let spikes = self.spikes.after(&tick.spikes, known).map_err(|what| {
+            WriteError::Inconsistent { path: self.path.clone(), subject: "spikes".into(), what }
+        })?;
         transact(&mut self.conn, |tx| {
             for info in &tick.started {
                 rows::thread(tx, info)?;
@@ -102,10 +114,12 @@ impl Writer {
                 rows::second(tx, thread, step)?;
             }
             rows::thread_ends(tx, &tick.ended)?;
-            rows::rest(tx, tick)
+            rows::rest(tx, tick)?;
+            spikes::write(tx, &tick.spikes)
         })
         .map_err(|error| WriteError::sqlite(&self.path, "writing a second", error))?;
         self.threads.extend(planned.threads);
+        self.spikes = spikes;
         Ok(())
     }
 

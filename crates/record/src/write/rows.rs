@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// An unsigned number as SQLite's signed one.
-fn int(value: u64) -> Result<i64> {
+pub(super) fn int(value: u64) -> Result<i64> {
     i64::try_from(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
@@ -20,7 +20,7 @@ fn opt_int(value: Option<u64>) -> Result<Option<i64>> {
     value.map(int).transpose()
 }
 
-fn json(value: &impl Serialize) -> Result<String> {
+pub(super) fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
@@ -30,7 +30,7 @@ fn word(value: &impl Serialize) -> Result<String> {
     Ok(json(value)?.trim_matches('"').to_owned())
 }
 
-fn run(conn: &Connection, sql: &str, values: &[&dyn ToSql]) -> Result<()> {
+pub(super) fn run(conn: &Connection, sql: &str, values: &[&dyn ToSql]) -> Result<()> {
     conn.prepare_cached(sql)?.execute(values).map(drop)
 }
 

@@ -103,6 +103,49 @@ fn a_contradiction_is_refused_and_nothing_of_it_is_written() {
     writer.append(&good).unwrap();
 }
 
+type SpoilSpikes = fn(&mut crate::SpikeTick);
+
+#[test]
+fn spikes_that_contradict_are_refused_and_nothing_of_them_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.rtproof");
+    let (mut writer, expected) = begin(&path, 2);
+    let mut good = common::spike_tick(1);
+    good.list.iter_mut().for_each(|spike| spike.due_ns += 100);
+    good.kept.iter_mut().for_each(|kept| kept.number += 100);
+    good.dropped = vec![2];
+    let spoil: [(&str, SpoilSpikes); 9] = [
+        ("thread 17, which has not started", |tick| tick.list[0].thread = 17),
+        ("thread 18, which has not started", |tick| tick.kept[0].thread = 18),
+        ("window 3 comes twice", |tick| tick.kept[0].number = 3),
+        ("window 1 is to go", |tick| tick.dropped = vec![1]),
+        ("its CPUs do not sum", |tick| tick.causes[0].worst_ns += 1),
+        ("words is not JSON", |tick| tick.causes[0].words_json.clear()),
+        ("spikes cannot be", |tick| tick.summary.as_mut().unwrap().seen += 1),
+        ("events of a window", |tick| {
+            let event = tick.kept[0].window.events[0].clone();
+            tick.kept[0].window.events = vec![event; crate::spikes::EVENTS_MAX + 1];
+        }),
+        ("100001 spikes", |tick| {
+            let spike = tick.list[0].clone();
+            tick.list = (1000..100_998)
+                .map(|due_ns| crate::spikes::Spike { due_ns, ..spike.clone() })
+                .collect();
+        }),
+    ];
+    for (expected, spoil) in spoil {
+        let mut spikes = good.clone();
+        spoil(&mut spikes);
+        let tick = Tick { spikes, ..Tick::default() };
+        let text = writer.append(&tick).unwrap_err().to_string();
+        assert!(text.contains(expected) && text.contains("spikes"), "{expected}: {text}");
+    }
+    assert_same(&read(&path).unwrap().run, &expected);
+    writer.append(&Tick { spikes: good, ..Tick::default() }).unwrap();
+    let spikes = read(&path).unwrap().run.spikes.unwrap();
+    assert_eq!(spikes.kept.iter().map(|kept| kept.number).collect::<Vec<_>>(), [3, 103]);
+}
+
 /// A file as a kill in the middle of a commit leaves it: changed pages and a hot journal.
 fn torn_in_mid_commit(folder: &Path) -> (PathBuf, crate::Run) {
     let original = folder.join("original");

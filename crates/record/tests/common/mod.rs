@@ -12,15 +12,17 @@ use std::path::Path;
 
 use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy};
 use rtproof_record::{
-    Class, FactRow, Head, Judgement, Options, Requirement, Run, Snapshot, Start, TOP_MAX, Tail,
-    ThreadTick, Tick, Writer,
+    Class, FactRow, Head, Judgement, Options, Requirement, Run, Snapshot, SpikeTick, Spikes, Start,
+    TOP_MAX, Tail, ThreadTick, Tick, Writer,
     options::Phase,
     run::{
         Cost, EndReason, HostCpuSecond, HostSecond, Load, Meta, Note, RunEnd, Second, Thread,
         ThreadEnd, ThreadInfo, Totals,
     },
+    spikes::{Cause, CauseCpu, Kept, Spike, Summary, Why},
 };
 use rtproof_stats::{Histogram, Layout, Sample};
+use rtproof_trace::{Event, What, Window};
 
 pub const RUN_ID: &str = "0123456789abcdef0123456789abcdef";
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -101,6 +103,8 @@ pub fn head() -> Head {
         options: Options {
             profile: String::new(),
             skipped: std::collections::BTreeMap::new(),
+            spike_ns: Some(50_000),
+            trace: true,
             cpus: CpuList::new([1, 2, 3]),
             housekeeping: CpuList::new([0]),
             load_cpus: CpuList::new([0, 1]),
@@ -311,6 +315,7 @@ pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
         if at == 1 {
             tick.loads = vec![load("memory", 20)];
         }
+        tick.spikes = spike_tick(at);
         writer.append(&tick).unwrap();
     }
     let run = Run {
@@ -323,8 +328,102 @@ pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
         host: maker.host,
         loads: vec![load("memory", if seconds > 1 { 20 } else { 10 }), load("disk", 3)],
         notes: notes(),
+        spikes: match seconds {
+            0 => None,
+            1 => Some(spikes_after_one()),
+            _ => Some(spikes_after_two()),
+        },
     };
     (writer, run)
+}
+
+fn kept(number: u32, latency_ns: u64) -> Kept {
+    let event = |at_ns, what| Event { at_ns, cpu: 2, pid: 17, flags: 0, preempt: 0, what };
+    let window = Window {
+        cpu: 2,
+        from_ns: 1,
+        to_ns: 900,
+        events: vec![event(5, What::Idle { state: 1 }), event(7, What::IdleExit)],
+        missing: vec!["nmi:nmi_handler".into()],
+        ..Window::default()
+    };
+    Kept { number, thread: 1, due_ns: 1_000 * u64::from(number), latency_ns, window }
+}
+
+fn cause(number: u32, culprit: &str, count: u64) -> Cause {
+    let cpu = |cpu| CauseCpu { cpu, count, worst_ns: 500 * count, sum_ns: 700 * count };
+    Cause {
+        number,
+        cause: "preempted".into(),
+        culprit: culprit.into(),
+        top: count,
+        count: 2 * count,
+        worst_ns: 500 * count,
+        sum_ns: 1400 * count,
+        ambiguous_ns: 3,
+        cpus: vec![cpu(1), cpu(2)],
+        words_json: "{\"title\": \"ran instead\"}".into(),
+    }
+}
+
+fn summary(seen: u64, explained: u64) -> Summary {
+    Summary {
+        threshold_ns: 50_000,
+        adaptive: true,
+        seen,
+        explained,
+        incomplete: 1,
+        unexamined: seen - explained,
+        dropped: 1,
+        sum_ns: 1_000_000,
+        certain_ns: 999_000,
+        recorder_json: "{\"off\": null}".into(),
+    }
+}
+
+fn spike(thread: u32, due_ns: u64, culprit: Option<&str>) -> Spike {
+    let why = culprit.map(|culprit| Why {
+        cause: "preempted".into(),
+        culprit: culprit.into(),
+        complete: culprit != "b",
+    });
+    Spike { thread, due_ns, latency_ns: 60_000 + due_ns, why }
+}
+
+fn spikes_after_one() -> Spikes {
+    Spikes {
+        summary: summary(12, 8),
+        causes: vec![cause(0, "a [RR 99], \"x\"", 1)],
+        list: vec![spike(0, 3, Some("a")), spike(1, 2, None)],
+        kept: vec![kept(1, 80_000), kept(2, 70_000)],
+    }
+}
+
+fn spikes_after_two() -> Spikes {
+    let Spikes { mut list, kept: mut windows, .. } = spikes_after_one();
+    list.push(spike(1, 9, Some("b")));
+    windows.remove(0);
+    windows.push(kept(3, 90_000));
+    let causes = vec![cause(0, "a [RR 99], \"x\"", 2), cause(1, "", 1)];
+    Spikes { summary: summary(20, 14), causes, list, kept: windows }
+}
+
+/// What the spikes of `at` are, said as the writer is told.
+pub fn spike_tick(at: u64) -> SpikeTick {
+    let all = |spikes: Spikes| {
+        let Spikes { summary, causes, list, kept } = spikes;
+        SpikeTick { summary: Some(summary), causes, list, kept, dropped: Vec::new() }
+    };
+    match at {
+        0 => all(spikes_after_one()),
+        1 => {
+            let mut tick = all(spikes_after_two());
+            tick.list.retain(|spike| spike.due_ns == 9);
+            tick.kept.retain(|kept| kept.number == 3);
+            SpikeTick { dropped: vec![1], ..tick }
+        }
+        _ => SpikeTick::default(),
+    }
 }
 
 /// Writes a whole sealed run.
@@ -353,6 +452,7 @@ pub fn assert_same(got: &Run, expected: &Run) {
     assert_eq!(got.host, expected.host);
     assert_eq!(got.loads, expected.loads);
     assert_eq!(got.notes, expected.notes);
+    assert_eq!(got.spikes, expected.spikes);
 }
 
 /// Every field; says which one differs, not what all the others are.

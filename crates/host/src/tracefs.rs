@@ -1,0 +1,151 @@
+//! Kernel traces of the live machine: an instance of tracefs of our own, and nothing beside it.
+//!
+//! An instance (Documentation/trace/ftrace.rst, "Instances") has its own ring, clock, events and
+//! triggers, so that whatever else is traced on the machine goes on as it was. Every write goes
+//! below the instance's own folder; removing that folder undoes all of them.
+
+mod events;
+mod instance;
+mod name;
+
+use std::io;
+
+pub use events::{Missing, WANTED, Wanted};
+pub use instance::{Instance, Rings, Stats};
+
+use crate::{Reading, Root, reading::State};
+
+/// Where tracefs is mounted; before Linux 4.1 and on old systems inside debugfs.
+const FOLDERS: &[&str] = &["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// Why the kernel's events cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum TracefsError {
+    /// A captured machine has no events.
+    #[error("kernel events are recorded on a live machine only, not of a captured one")]
+    NotLive,
+    /// It is not mounted.
+    #[error(
+        "tracefs is not mounted: no kernel events; mount it with \
+         `mount -t tracefs tracefs /sys/kernel/tracing`"
+    )]
+    NotMounted,
+    /// The kernel has none.
+    #[error(
+        "{}: is not there: this kernel was built without event tracing (CONFIG_EVENT_TRACING)",
+        FOLDERS[0]
+    )]
+    NoKernel,
+    /// It may not be read.
+    #[error("{path}: {why}")]
+    Refused {
+        /// File or folder.
+        path: String,
+        /// Why, and what stands behind it.
+        why: String,
+    },
+    /// The kernel has no instances.
+    #[error(
+        "{0}/instances: is not there: this kernel cannot record beside another tracer (it needs \
+         Linux 3.10)"
+    )]
+    NoInstances(String),
+    /// The clock of the threads is none of the trace's.
+    #[error(
+        "{path}: {why}; the trace must run on CLOCK_MONOTONIC, which the threads' own times are \
+         on: any other clock would be compared by an offset that drifts"
+    )]
+    NoClock {
+        /// File.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// The one event without which nothing can be told.
+    #[error("{path}: {why}; without it nobody can tell who ran")]
+    NoSwitch {
+        /// File.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// A file holds something else than it should.
+    #[error("{path}: holds `{found}`, not {expected}")]
+    Malformed {
+        /// File.
+        path: String,
+        /// What it holds, shortened.
+        found: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+}
+
+/// The folder of tracefs that can be used.
+///
+/// # Errors
+/// There is none: why, and what to do about it.
+fn find(root: &Root) -> Result<&'static str, TracefsError> {
+    if !root.is_live() {
+        return Err(TracefsError::NotLive);
+    }
+    let mut error = None;
+    for folder in FOLDERS {
+        match usable(root, folder) {
+            Ok(()) => return Ok(folder),
+            // The first refusal tells more than that the other place is not there.
+            Err(other) => match error {
+                None | Some(TracefsError::NoKernel) => error = Some(other),
+                Some(_) => {}
+            },
+        }
+    }
+    Err(error.unwrap_or(TracefsError::NoKernel))
+}
+
+fn usable(root: &Root, folder: &str) -> Result<(), TracefsError> {
+    let names = root.list_dir(folder);
+    match &names.state {
+        State::Known { value } if value.is_empty() => Err(TracefsError::NotMounted),
+        State::Known { value } if !value.iter().any(|name| name == "instances") => {
+            Err(TracefsError::NoInstances(folder.into()))
+        }
+        State::Known { .. } => listed(root, &format!("{folder}/instances")),
+        State::Absent => Err(TracefsError::NoKernel),
+        _ => Err(refused(&names)),
+    }
+}
+
+fn listed(root: &Root, folder: &str) -> Result<(), TracefsError> {
+    let names = root.list_dir(folder);
+    match names.value() {
+        Some(_) => Ok(()),
+        None => Err(refused(&names)),
+    }
+}
+
+fn refused<T>(reading: &Reading<T>) -> TracefsError {
+    let why = match &reading.state {
+        State::Absent => "is not there".into(),
+        State::Denied { why } => why.clone(),
+        State::Malformed { found, expected } => format!("holds `{found}`, not {expected}"),
+        State::Known { .. } => "cannot be used".into(),
+    };
+    TracefsError::Refused { path: reading.path.clone(), why }
+}
+
+/// The same words for a refused write as for a refused read: with lockdown, container, rights.
+fn refused_io(root: &Root, path: &str, error: io::Error) -> TracefsError {
+    refused(&root.refused::<()>(path, &error.into()))
+}
+
+/// Adds to a refusal of another kind.
+fn why(error: &TracefsError) -> String {
+    match error {
+        TracefsError::Refused { why, .. } => why.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! The spikes of a run, from its record alone: sums as they were written, the worst ones explained
+//! anew from their windows.
+
+use rtproof_record::{Run, run::Thread, spikes};
+use rtproof_trace::{How, WakeUp};
+
+use super::{CauseCpu, CauseRow, Recorder, Spike, Spikes, Table, explain, table::Words, title};
+
+impl Spikes {
+    /// The spikes of a run; `None`: its record has nothing of them.
+    #[must_use]
+    pub fn of(run: &Run) -> Option<Self> {
+        let spikes = run.spikes.as_ref()?;
+        let spikes::Summary { threshold_ns, adaptive, seen, explained, .. } = spikes.summary;
+        let spikes::Summary { incomplete, unexamined, sum_ns, certain_ns, .. } = spikes.summary;
+        Some(Self {
+            threshold_ns,
+            adaptive,
+            seen,
+            explained,
+            incomplete,
+            unexamined,
+            sum_ns,
+            certain_ns,
+            recorder: recorder(&spikes.summary),
+            causes: causes(&spikes.causes),
+            worst: worst(run, &spikes.kept),
+            structure: Vec::new(),
+        })
+    }
+}
+
+impl Spikes {
+    /// Late wake-ups that no run measured: of a foreign trace, or of a running application.
+    /// `worst` is sorted here.
+    #[must_use]
+    pub fn gathered(
+        table: &mut Table,
+        mut summary: spikes::Summary,
+        recorder: Recorder,
+        mut worst: Vec<Spike>,
+    ) -> Self {
+        table.fill(&mut summary);
+        sort(&mut worst);
+        Self {
+            threshold_ns: summary.threshold_ns,
+            adaptive: summary.adaptive,
+            seen: summary.seen,
+            explained: summary.explained,
+            incomplete: summary.incomplete,
+            unexamined: summary.unexamined,
+            sum_ns: summary.sum_ns,
+            certain_ns: summary.certain_ns,
+            recorder,
+            causes: causes(&table.take_changed()),
+            worst,
+            structure: Vec::new(),
+        }
+    }
+}
+
+/// What the record says of the recorder; what a newer rtproof wrote is read as far as it goes.
+fn recorder(summary: &spikes::Summary) -> Recorder {
+    serde_json::from_str(&summary.recorder_json).unwrap_or_else(|error| Recorder {
+        off: Some(format!("the record does not say it in words that are known here ({error})")),
+        ..Recorder::default()
+    })
+}
+
+fn causes(rows: &[spikes::Cause]) -> Vec<CauseRow> {
+    let mut causes: Vec<CauseRow> = rows.iter().map(cause).collect();
+    // Rows come in order of appearance, which stays where sums are alike.
+    causes.sort_by_key(|row| std::cmp::Reverse(row.sum_ns));
+    causes
+}
+
+fn cause(row: &spikes::Cause) -> CauseRow {
+    let words: Words = serde_json::from_str(&row.words_json).unwrap_or_default();
+    let cpu = |of: &spikes::CauseCpu| CauseCpu {
+        cpu: of.cpu,
+        count: of.count,
+        worst_ns: of.worst_ns,
+        sum_ns: of.sum_ns,
+    };
+    CauseRow {
+        cause: row.cause.clone(),
+        title: title(&row.cause).into(),
+        culprit: row.culprit.clone(),
+        owner: words.owner,
+        top: row.top,
+        count: row.count,
+        worst_ns: row.worst_ns,
+        sum_ns: row.sum_ns,
+        ambiguous_ns: row.ambiguous_ns,
+        cpus: row.cpus.iter().map(cpu).collect(),
+        checks: words.checks,
+        remedies: words.remedies,
+    }
+}
+
+fn worst(run: &Run, kept: &[spikes::Kept]) -> Vec<Spike> {
+    let mut worst: Vec<Spike> = kept.iter().filter_map(|kept| spike(run, kept)).collect();
+    sort(&mut worst);
+    worst
+}
+
+/// Worst first.
+fn sort(worst: &mut [Spike]) {
+    worst.sort_by_key(|spike| {
+        (std::cmp::Reverse(spike.explanation.wake.latency_ns()), spike.at_ns, spike.number)
+    });
+}
+
+fn spike(run: &Run, kept: &spikes::Kept) -> Option<Spike> {
+    let thread = run.threads.iter().find(|thread| thread.info.number == kept.thread)?;
+    Some(Spike {
+        number: kept.number,
+        at_ns: kept.due_ns,
+        phase: run.options.phase_at(kept.due_ns).into(),
+        explanation: explain(&wake_up(run, thread, kept), &kept.window),
+    })
+}
+
+/// The wake-up as it was asked for while it was measured: on the clock of its trace.
+fn wake_up(run: &Run, thread: &Thread, kept: &spikes::Kept) -> WakeUp {
+    let due_ns = run.meta.started_monotonic_ns.saturating_add(kept.due_ns);
+    WakeUp {
+        tid: thread.info.tid.cast_signed(),
+        cpu: thread.info.cpu,
+        due_ns,
+        ran_ns: due_ns.saturating_add(kept.latency_ns),
+        how: How::Measured,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_record::{Class, Spikes as Recorded};
+    use rtproof_trace::Window;
+
+    use super::*;
+    use crate::{Report, Standing, causes::Table};
+
+    /// A run of two CPUs with three spikes, two of them kept, as a collector leaves it.
+    fn run() -> Run {
+        let mut run = crate::testing::run(Class::Hundred, 2, 3, &[(1, 1500, 300_000)]);
+        let mut table = Table::default();
+        let mut recorded = Recorded::default();
+        for (number, (thread, due_ns, latency_ns)) in
+            (1..).zip([(1, 1_500_000_000, 300_000), (0, 7_000_000, 90_000)])
+        {
+            let window = Window { cpu: thread, ..Window::default() };
+            let kept = spikes::Kept { number, thread, due_ns, latency_ns, window };
+            let wake = wake_up(&run, &run.threads[thread as usize], &kept);
+            assert_eq!(table.add(&explain(&wake, &kept.window)).keep, Some(number));
+            recorded.kept.push(kept);
+        }
+        recorded.causes = table.take_changed();
+        recorded.summary.seen = 3;
+        recorded.summary.threshold_ns = 80_000;
+        recorded.summary.recorder_json = r#"{"cost_p50_ns":1200,"cost_pairs":4,"missing":["x"],
+            "lost_events":0,"blind_ns":0,"moon":"full"}"#
+            .into();
+        table.fill(&mut recorded.summary);
+        run.spikes = Some(recorded);
+        run
+    }
+
+    #[test]
+    fn all_of_it_comes_from_the_record() {
+        let run = run();
+        let spikes = Spikes::of(&run).expect("spikes");
+        assert_eq!((spikes.seen, spikes.explained, spikes.unexamined), (3, 2, 1));
+        assert_eq!((spikes.sum_ns, spikes.threshold_ns), (390_000, 80_000));
+        assert_eq!(spikes.recorder.cost_p50_ns, Some(1200));
+        let latencies: Vec<u64> =
+            spikes.worst.iter().map(|spike| spike.explanation.wake.latency_ns()).collect();
+        assert_eq!(latencies, [300_000, 90_000]);
+        for spike in &spikes.worst {
+            let explanation = &spike.explanation;
+            let sum: u64 = explanation.shares.iter().map(|share| share.ns).sum();
+            assert_eq!(sum, explanation.wake.latency_ns());
+            assert_eq!(spike.phase, "cpu");
+        }
+        assert_eq!(spikes.worst[0].explanation.wake.tid, 1001);
+        assert_eq!(spikes.causes.iter().map(|row| row.sum_ns).sum::<u64>(), 390_000);
+        assert_eq!(Report::new(&run, &Standing::Torn).spikes, Some(spikes.clone()));
+        assert_eq!(Spikes::of(&run), Some(spikes), "the same again");
+    }
+
+    #[test]
+    fn a_record_without_spikes_has_none() {
+        let run = crate::testing::run(Class::Hundred, 1, 1, &[]);
+        assert_eq!(Spikes::of(&run), None);
+        let report = Report::new(&run, &Standing::Torn);
+        let mut json = serde_json::to_value(&report).expect("JSON");
+        json.as_object_mut().expect("an object").remove("spikes");
+        let old: Report = serde_json::from_value(json).expect("a report of before");
+        assert_eq!(old, report);
+    }
+
+    #[test]
+    fn words_that_are_not_known_are_no_panic() {
+        let mut run = run();
+        let spikes = run.spikes.as_mut().expect("spikes");
+        spikes.summary.recorder_json = "[]".into();
+        spikes.causes[0].words_json = "7".into();
+        spikes.kept[0].thread = 99;
+        let spikes = Spikes::of(&run).expect("spikes");
+        assert!(spikes.recorder.off.is_some());
+        assert_eq!(spikes.worst.len(), 1);
+    }
+}

@@ -1,0 +1,269 @@
+//! The flight recorder: the kernel's own account of what each CPU did, kept for the last seconds,
+//! so that a late wake-up can be looked into after it has happened, and nothing stops.
+//!
+//! A thread of ordinary priority on the housekeeping CPUs reads the rings of an instance of
+//! tracefs of our own. Whoever sees a late wake-up asks for its window; when the events up to then
+//! are there, the window is taken out, its tasks and addresses are named at once (processes die),
+//! and it waits to be taken. Nothing is asked of the measured CPUs but that they write their
+//! events.
+
+pub mod cost;
+mod counters;
+mod engine;
+mod error;
+mod rings;
+mod settings;
+mod who;
+
+use std::sync::{
+    Arc, mpsc,
+    mpsc::{Sender, SyncSender, TrySendError},
+};
+
+use rtproof_host::{Facts, Root, tracefs::Instance};
+use rtproof_trace::{ByteOrder, Decoder, Formats, Store, WakeUp, Window};
+
+use self::{
+    counters::Counters,
+    engine::{ASKS_MAX, Command, Engine, Reply, Shared, State, settle},
+    rings::Rings,
+    who::Who,
+};
+pub use self::{
+    error::RecorderError,
+    settings::{Mode, Settings},
+};
+use crate::sys;
+
+/// What a recorder did so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Events that the kernel wrote.
+    pub events: u64,
+    /// Of those lost before they were read: the kernel's own count.
+    pub lost_events: u64,
+    /// Sub-buffers that were read.
+    pub pages: u64,
+    /// Bytes of events in them.
+    pub bytes: u64,
+    /// Wake-ups that were answered.
+    pub answered: u64,
+    /// Wake-ups that wait for their answer.
+    pub waiting: u64,
+    /// Wake-ups that were not taken: too many at once.
+    pub refused: u64,
+    /// Time without recording, nanoseconds, because reading stops it in [`Mode::Freeze`].
+    pub blind_ns: u64,
+    /// CPU time of the recorder's thread, nanoseconds.
+    pub cpu_time_ns: u64,
+    /// Whether stacks are taken at the timer interrupt.
+    pub stacks: bool,
+    /// Why addresses of the kernel have no names; `None`: they have, or are being read.
+    pub no_symbols: Option<String>,
+    /// Why a sub-buffer could not be read; `None`: all could.
+    pub error: Option<String>,
+}
+
+/// Records until it is dropped; its instance of tracefs goes with it.
+#[derive(Debug)]
+pub struct Recorder {
+    mode: Mode,
+    name: String,
+    formats: Arc<Formats>,
+    missing: Vec<String>,
+    removed: Vec<String>,
+    asks: SyncSender<WakeUp>,
+    /// `None` once it was told to end.
+    commands: Option<Sender<Command>>,
+    shared: Arc<Shared>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Recorder {
+    /// Starts to record: what happens from now on can be asked for.
+    ///
+    /// # Errors
+    /// Why the kernel's events cannot be had here; nothing is left behind then.
+    pub fn start(root: &Root, facts: &Facts, settings: Settings) -> Result<Self, RecorderError> {
+        let cpus = settings.measured.union(&settings.others);
+        if cpus.is_empty() {
+            return Err(RecorderError::NoCpus);
+        }
+        let mode = settings.mode.unwrap_or_else(|| usual_mode(facts));
+        let instance = Instance::create(root, &settings.rings())?;
+        let formats = Arc::new(formats(&instance)?);
+        let strings = instance.strings().into_iter();
+        let strings = strings.map(|(address, text)| (address, text.as_str().into()));
+        let decoder = Decoder::new(&formats).with_strings(strings);
+        let mut store = Store::new(decoder.clone(), settings.store_bytes);
+        let mut rings = Rings::open(&instance, cpus.iter(), &decoder)?;
+        let (asks, asked) = mpsc::sync_channel(ASKS_MAX);
+        let (commands, obeyed) = mpsc::channel();
+        let shared = Arc::new(Shared::default());
+        let mut recorder = Self {
+            mode,
+            name: instance.name().to_owned(),
+            missing: instance.missing().iter().map(ToString::to_string).collect(),
+            removed: instance.removed().to_vec(),
+            formats: Arc::clone(&formats),
+            asks,
+            commands: Some(commands),
+            shared: Arc::clone(&shared),
+            thread: None,
+        };
+        let counters = Counters::new(root, facts, &settings.measured);
+        instance.set_on(true)?;
+        rings.begin(&mut store, sys::now_ns());
+        let root = root.clone();
+        let life = move || {
+            settle(&settings);
+            let who = Who::new(&root);
+            let state = State::new();
+            let engine = Engine {
+                settings,
+                mode,
+                rings,
+                instance,
+                store,
+                decoder,
+                counters,
+                who,
+                asks: asked,
+                commands: obeyed,
+                shared,
+                state,
+            };
+            engine.run();
+        };
+        let thread = std::thread::Builder::new().name("rtproof/recorder".into()).spawn(life);
+        recorder.thread = Some(thread.map_err(RecorderError::Thread)?);
+        Ok(recorder)
+    }
+
+    /// Asks for the window of a wake-up; [`Recorder::take`] hands it out. Its times are
+    /// CLOCK_MONOTONIC. Returns whether there was room for it.
+    pub fn ask(&self, wake: WakeUp) -> bool {
+        match self.asks.try_send(wake) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.shared.stats().refused += 1;
+                false
+            }
+        }
+    }
+
+    /// Windows that are ready, in the order in which they became so. Takes no longer than a lock.
+    #[must_use]
+    pub fn take(&self) -> Vec<(WakeUp, Window)> {
+        std::mem::take(&mut *self.shared.ready())
+    }
+
+    /// Stops recording for a while: what happens then cannot be asked for.
+    ///
+    /// # Errors
+    /// The write is refused, or the recorder has stopped.
+    pub fn pause(&self) -> Result<(), RecorderError> {
+        self.tell(|reply| Command::On(false, reply))
+    }
+
+    /// Goes on after [`Recorder::pause`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resume(&self) -> Result<(), RecorderError> {
+        self.tell(|reply| Command::On(true, reply))
+    }
+
+    /// Takes the kernel stack at each timer interrupt from now on, or no longer.
+    ///
+    /// # Errors
+    /// The kernel takes no stacks, or the recorder has stopped.
+    pub fn arm_stack(&self, on: bool) -> Result<(), RecorderError> {
+        self.tell(|reply| Command::Stack(on, reply))
+    }
+
+    fn tell(&self, command: impl FnOnce(Reply) -> Command) -> Result<(), RecorderError> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        let commands = self.commands.as_ref().ok_or(RecorderError::Stopped)?;
+        commands.send(command(reply)).map_err(|_| RecorderError::Stopped)?;
+        Ok(answer.recv().map_err(|_| RecorderError::Stopped)??)
+    }
+
+    /// How the rings are read.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Name of the instance.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Formats of what is recorded.
+    #[must_use]
+    pub fn formats(&self) -> &Formats {
+        &self.formats
+    }
+
+    /// Events that this machine lacks or refuses, and what cannot be told apart without each:
+    /// sentences.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// Instances that killed runs had left behind and that are gone now.
+    #[must_use]
+    pub fn removed(&self) -> &[String] {
+        &self.removed
+    }
+
+    /// What it did so far, as of its last look.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shared.stats().clone()
+    }
+
+    /// Ends it: what was asked for is answered as far as its events are there, and its instance is
+    /// removed. Windows can be taken and counts be read after it.
+    pub fn stop(&mut self) {
+        self.commands = None;
+        if let Some(thread) = self.thread.take() {
+            // It panicked: what it answered before is still there.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Where one CPU is online it does all.
+fn usual_mode(facts: &Facts) -> Mode {
+    match facts.cpus.online.value() {
+        Some(online) if online.len() == 1 => Mode::Freeze,
+        _ => Mode::Stream,
+    }
+}
+
+fn formats(instance: &Instance) -> Result<Formats, RecorderError> {
+    let wrong = |file: &str| {
+        let file = file.to_owned();
+        |error| RecorderError::Format { file, error }
+    };
+    let header = instance.header_page()?;
+    let mut formats = Formats::new(&header, ByteOrder::native()).map_err(wrong("header_page"))?;
+    for (system, text) in instance.formats()? {
+        let name = text.lines().next().unwrap_or_default();
+        formats.add(system, &text).map_err(wrong(&format!("{system}: {name}")))?;
+    }
+    if let Ok(header) = instance.header_event() {
+        formats.set_header_event(&header);
+    }
+    Ok(formats)
+}

@@ -1,0 +1,283 @@
+//! The recorder's thread: reads the rings, answers, obeys.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError, SyncSender},
+    },
+    time::{Duration, Instant},
+};
+
+use rtproof_host::tracefs::{Instance, TracefsError};
+use rtproof_trace::{Around, Decoder, Lost, Store, WakeUp, Window, around};
+
+use super::{Mode, Settings, Stats, counters::Counters, rings::Rings, who::Who};
+use crate::{sys, thread::pin_all};
+
+/// Wake-ups that wait for their answer, and windows that wait to be taken.
+pub(super) const ASKS_MAX: usize = 4_096;
+/// Windows that wait to be taken: each may hold thousands of events.
+const READY_MAX: usize = 256;
+/// Stretches without recording that are remembered.
+const GAPS_MAX: usize = 1_024;
+/// Longest wait for the kernel's symbols.
+const SYMBOLS_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time between two looks at the kernel's counts of lost events.
+const LOST_EVERY: Duration = Duration::from_millis(500);
+
+/// What the thread is told.
+pub(super) enum Command {
+    /// Recording goes on, or stops for a while.
+    On(bool, Reply),
+    /// Stacks at the timer interrupt.
+    Stack(bool, Reply),
+}
+
+/// Where the outcome goes.
+pub(super) type Reply = SyncSender<Result<(), TracefsError>>;
+
+/// What both sides see.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) stats: Mutex<Stats>,
+    pub(super) ready: Mutex<Vec<(WakeUp, Window)>>,
+}
+
+impl Shared {
+    /// A panic of the other side leaves whole values behind: they are only replaced.
+    pub(super) fn stats(&self) -> std::sync::MutexGuard<'_, Stats> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn ready(&self) -> std::sync::MutexGuard<'_, Vec<(WakeUp, Window)>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The state of the thread.
+pub(super) struct Engine {
+    pub(super) settings: Settings,
+    pub(super) mode: Mode,
+    // Before the instance: files of its rings keep it from being removed.
+    pub(super) rings: Rings,
+    pub(super) instance: Instance,
+    pub(super) store: Store,
+    pub(super) decoder: Decoder,
+    pub(super) counters: Counters,
+    pub(super) who: Who,
+    pub(super) asks: Receiver<WakeUp>,
+    pub(super) commands: Receiver<Command>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) state: State,
+}
+
+/// What changes from look to look.
+pub(super) struct State {
+    started: Instant,
+    is_on: bool,
+    off_since_ns: u64,
+    /// Wake-ups to be answered, and when they were asked for.
+    pending: VecDeque<(u64, WakeUp)>,
+    /// Stretches without recording.
+    gaps: VecDeque<(u64, u64)>,
+    lost_read: Option<Instant>,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            is_on: true,
+            off_since_ns: 0,
+            pending: VecDeque::new(),
+            gaps: VecDeque::new(),
+            lost_read: None,
+        }
+    }
+}
+
+impl Engine {
+    /// Runs until the recorder is dropped.
+    pub(super) fn run(mut self) {
+        loop {
+            let start = Instant::now();
+            self.look();
+            let mut rest = self.settings.poll;
+            loop {
+                match self.commands.recv_timeout(rest) {
+                    Ok(command) => self.obey(command),
+                    Err(RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Disconnected) => return self.end(),
+                }
+                rest = self.settings.poll.saturating_sub(start.elapsed());
+            }
+        }
+    }
+
+    /// What is done at every look.
+    fn look(&mut self) {
+        let now_ns = sys::now_ns();
+        let room = ASKS_MAX.saturating_sub(self.state.pending.len());
+        for wake in self.asks.try_iter().take(room) {
+            self.state.pending.push_back((now_ns, wake));
+        }
+        if self.mode == Mode::Stream {
+            self.rings.drain(&mut self.store, sys::now_ns);
+        }
+        self.counters.sample(sys::now_ns);
+        match self.mode {
+            Mode::Stream => self.answer(now_ns),
+            Mode::Freeze => self.freeze(now_ns),
+        }
+        self.count();
+    }
+
+    /// Stops recording, reads everything, answers, goes on: when the oldest question has waited
+    /// for its tail.
+    fn freeze(&mut self, now_ns: u64) {
+        let tail_ns = self.settings.tail_ns;
+        let is_due = |(_, wake): &(u64, WakeUp)| now_ns >= wake.ran_ns.saturating_add(tail_ns);
+        if !self.state.pending.iter().any(is_due) || !self.can_answer() {
+            return;
+        }
+        let was_on = self.state.is_on;
+        if was_on && self.switch(false).is_err() {
+            return;
+        }
+        self.rings.drain(&mut self.store, sys::now_ns);
+        self.answer(sys::now_ns());
+        if was_on {
+            // A refusal after it was granted a moment ago: the next question meets it again.
+            let _ = self.switch(true);
+            self.shared.stats().blind_ns += sys::now_ns() - self.state.off_since_ns;
+        }
+    }
+
+    /// Whether there is room for answers, and names for what is in them.
+    fn can_answer(&self) -> bool {
+        let named = self.who.is_ready() || self.state.started.elapsed() > SYMBOLS_TIMEOUT;
+        named && self.shared.ready().len() < READY_MAX
+    }
+
+    /// Takes the windows of the wake-ups whose events are all there.
+    fn answer(&mut self, now_ns: u64) {
+        let complete_ns = self.rings.complete_ns();
+        let mut later = VecDeque::new();
+        while let Some((asked_ns, wake)) = self.state.pending.pop_front() {
+            let is_there = complete_ns >= wake.ran_ns.saturating_add(self.settings.tail_ns);
+            let is_late = now_ns.saturating_sub(asked_ns) >= self.settings.patience_ns;
+            if (is_there || is_late) && self.can_answer() {
+                let window = self.window(&wake, now_ns);
+                self.shared.ready().push((wake, window));
+                self.shared.stats().answered += 1;
+            } else {
+                later.push_back((asked_ns, wake));
+            }
+        }
+        self.state.pending = later;
+    }
+
+    fn window(&mut self, wake: &WakeUp, now_ns: u64) -> Window {
+        let Settings { lead_ns, tail_ns, .. } = self.settings;
+        let around = Around { lead_ns, tail_ns, ..Around::default() };
+        // Pages in memory can be read.
+        let taken = around::window(&mut self.store, &self.decoder, wake, &around);
+        let mut window = taken.unwrap_or_else(|_| Window { cpu: wake.cpu, ..Window::default() });
+        let now = (!self.state.is_on).then_some((self.state.off_since_ns, now_ns));
+        for &(from_ns, to_ns) in self.state.gaps.iter().chain(&now) {
+            if from_ns < window.to_ns && window.from_ns < to_ns {
+                window.lost.push(Lost { from_ns, to_ns, count: None });
+            }
+        }
+        window.lost.sort_unstable_by_key(|lost| lost.from_ns);
+        window.missing = self.instance.missing().iter().map(|m| m.event.to_owned()).collect();
+        self.who.name(&mut window, wake.tid, now_ns);
+        let group = window.tasks.get(&wake.tid).and_then(|task| task.cgroup.clone());
+        window.beside =
+            self.counters.beside(wake.cpu, group.as_deref(), wake.due_ns, wake.ran_ns, now_ns);
+        if let Some(group) = group {
+            self.counters.watch(&group);
+        }
+        window
+    }
+
+    /// Turns recording on or off; time that it is off is a gap.
+    fn switch(&mut self, on: bool) -> Result<(), TracefsError> {
+        if on == self.state.is_on {
+            return Ok(());
+        }
+        let before_ns = sys::now_ns();
+        self.instance.set_on(on)?;
+        self.state.is_on = on;
+        if !on {
+            self.state.off_since_ns = before_ns;
+            return Ok(());
+        }
+        if self.state.gaps.len() == GAPS_MAX {
+            self.state.gaps.pop_front();
+        }
+        self.state.gaps.push_back((self.state.off_since_ns, sys::now_ns()));
+        Ok(())
+    }
+
+    fn obey(&mut self, command: Command) {
+        let (result, reply) = match command {
+            Command::On(on, reply) => (self.switch(on), reply),
+            Command::Stack(on, reply) => {
+                let result = self.instance.arm_stack(on);
+                self.shared.stats().stacks = on && result.is_ok();
+                (result, reply)
+            }
+        };
+        // Whoever asked may have gone.
+        let _ = reply.try_send(result);
+    }
+
+    fn count(&mut self) {
+        let is_due = self.state.lost_read.is_none_or(|at| at.elapsed() >= LOST_EVERY);
+        let counts = is_due.then(|| self.kernel_counts());
+        if is_due {
+            self.state.lost_read = Some(Instant::now());
+        }
+        let mut stats = self.shared.stats();
+        if let Some((events, lost)) = counts {
+            (stats.events, stats.lost_events) = (events, lost);
+        }
+        stats.pages = self.rings.pages;
+        stats.bytes = self.rings.bytes;
+        stats.error.clone_from(&self.rings.error);
+        stats.no_symbols = self.who.no_symbols();
+        stats.cpu_time_ns = sys::thread_cpu_ns();
+        stats.waiting = self.state.pending.len() as u64;
+    }
+
+    /// Events that were written, and those of them that were lost before they were read.
+    fn kernel_counts(&self) -> (u64, u64) {
+        let stats = self.rings.cpus().map(|cpu| self.instance.stats(cpu));
+        stats.filter_map(|stats| stats.value().copied()).fold((0, 0), |(events, lost), of| {
+            let gone = of.overrun + of.commit_overrun + of.dropped;
+            (events + of.read + of.entries + gone, lost + gone)
+        })
+    }
+
+    /// What was asked for before the end is still answered.
+    fn end(mut self) {
+        let _ = self.instance.set_on(false);
+        self.rings.drain(&mut self.store, sys::now_ns);
+        let now_ns = sys::now_ns();
+        let left: Vec<WakeUp> = self.asks.try_iter().collect();
+        self.state.pending.extend(left.into_iter().map(|wake| (now_ns, wake)));
+        self.answer(now_ns);
+        self.state.lost_read = None;
+        self.count();
+    }
+}
+
+/// Puts the calling thread on the housekeeping CPUs; where none of them is left it stays.
+pub(super) fn settle(settings: &Settings) {
+    let cpus: Vec<u32> = settings.housekeeping.iter().collect();
+    if !cpus.is_empty() {
+        let _ = pin_all(&cpus);
+    }
+}

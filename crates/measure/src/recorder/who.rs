@@ -1,0 +1,119 @@
+//! Names for what is in a window: tasks by their ids, kernel addresses by their functions.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, OnceLock},
+};
+
+use rtproof_host::{Reading, Root, symbols::Symbols, task::task};
+use rtproof_trace::{Event, Task, What, Window};
+
+/// A task may change its policy: what is known of it holds so long.
+const FRESH_NS: u64 = 1_000_000_000;
+/// Tasks that are remembered, also after their end.
+const TASKS_MAX: usize = 8_192;
+/// Addresses that are named in one window.
+const ADDRESSES_MAX: usize = 4_096;
+
+/// Symbols that another thread is reading.
+pub(super) type Reader = Arc<OnceLock<Reading<Symbols>>>;
+
+/// Tasks and symbols.
+#[derive(Debug)]
+pub(super) struct Who {
+    root: Root,
+    /// When it was asked for, and the task as it was then.
+    tasks: BTreeMap<i32, (u64, Task)>,
+    symbols: Reader,
+}
+
+impl Who {
+    /// Begins to read the symbols. The thread that reads is a child of the calling one and runs
+    /// where that may.
+    pub(super) fn new(root: &Root) -> Self {
+        let symbols = Reader::default();
+        let (into, of) = (Arc::clone(&symbols), root.clone());
+        let read = move || drop(into.set(Symbols::read(&of)));
+        let thread = std::thread::Builder::new().name("rtproof/symbols".into()).spawn(read);
+        if let Err(error) = thread {
+            let _ = symbols.set(Reading::denied("/proc/kallsyms", error.to_string()));
+        }
+        Self { root: root.clone(), tasks: BTreeMap::new(), symbols }
+    }
+
+    /// Whether symbols have been read, or will not be.
+    pub(super) fn is_ready(&self) -> bool {
+        self.symbols.get().is_some()
+    }
+
+    /// Why addresses have no names.
+    pub(super) fn no_symbols(&self) -> Option<String> {
+        self.symbols.get()?.why_unknown()
+    }
+
+    /// The task as it is now, or was when it was last asked for within a second, or before it
+    /// ended.
+    pub(super) fn task(&mut self, tid: i32, now_ns: u64) -> Option<&Task> {
+        let is_fresh = |(at_ns, _): &(u64, Task)| now_ns.saturating_sub(*at_ns) < FRESH_NS;
+        if tid > 0 && !self.tasks.get(&tid).is_some_and(is_fresh) {
+            if let Some(task) = task(&self.root, tid) {
+                if self.tasks.len() >= TASKS_MAX {
+                    self.tasks.retain(|_, known| is_fresh(known));
+                }
+                if self.tasks.len() < TASKS_MAX {
+                    self.tasks.insert(tid, (now_ns, task));
+                }
+            }
+        }
+        self.tasks.get(&tid).map(|(_, task)| task)
+    }
+
+    /// Fills in the tasks and the symbols of a window.
+    pub(super) fn name(&mut self, window: &mut Window, tid: i32, now_ns: u64) {
+        let mut tids: BTreeSet<i32> = [tid].into();
+        let mut addresses = BTreeSet::new();
+        for event in &window.events {
+            tids_of(event, &mut tids);
+            addresses_of(&event.what, &mut addresses);
+        }
+        for tid in tids {
+            if let Some(task) = self.task(tid, now_ns) {
+                window.tasks.insert(tid, task.clone());
+            }
+        }
+        let Some(symbols) = self.symbols.get().and_then(Reading::value) else { return };
+        let name = |address: u64| Some((address, symbols.lookup(address)?));
+        window.symbols = addresses.into_iter().take(ADDRESSES_MAX).filter_map(name).collect();
+    }
+}
+
+fn tids_of(event: &Event, into: &mut BTreeSet<i32>) {
+    into.insert(event.pid);
+    match &event.what {
+        What::Switch { prev_pid, next_pid, .. } => into.extend([*prev_pid, *next_pid]),
+        What::Waking { pid, .. }
+        | What::Wakeup { pid, .. }
+        | What::Migrate { pid, .. }
+        | What::PiSetprio { pid, .. }
+        | What::Signal { pid, .. } => drop(into.insert(*pid)),
+        _ => {}
+    }
+}
+
+/// Addresses of code, zero left out.
+fn addresses_of(what: &What, into: &mut BTreeSet<u64>) {
+    match what {
+        What::TimerStart { function, .. }
+        | What::TimerExpire { function, .. }
+        | What::WheelExpire { function, .. }
+        | What::WorkStart { function, .. }
+        | What::Hotplug { function, .. } => drop(into.insert(*function)),
+        What::IpiSend { callsite, callback, .. } => into.extend([*callsite, *callback]),
+        What::Nmi { handler, .. } => drop(into.insert(*handler)),
+        What::PageFault { ip, user: false, .. } => drop(into.insert(*ip)),
+        What::Irqs { caller, .. } | What::Preempt { caller, .. } => drop(into.insert(*caller)),
+        What::Stack { frames } => into.extend(frames.iter().copied()),
+        _ => {}
+    }
+    into.remove(&0);
+}

@@ -1,0 +1,265 @@
+//! Spikes of a run as a record holds them: numbers, causes, the list, the kept windows.
+//!
+//! What judging owns is text here (JSON): a record is below the judge.
+
+use rtproof_trace::Window;
+use serde::Serialize;
+
+/// Spikes listed, at most; all of them are counted.
+pub const SPIKES_MAX: usize = 100_000;
+/// Windows kept, at most.
+pub const WINDOWS_MAX: usize = 128;
+/// Causes, at most.
+pub const CAUSES_MAX: usize = 256;
+/// CPUs of one cause, at most: what Linux can have.
+pub const CPUS_MAX: usize = 8192;
+/// Events of a kept window, at most.
+pub const EVENTS_MAX: usize = 20_000;
+
+/// The spikes of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spikes {
+    /// In numbers.
+    pub summary: Summary,
+    /// What caused them, in order of appearance.
+    pub causes: Vec<Cause>,
+    /// The first [`SPIKES_MAX`], by thread and time.
+    pub list: Vec<Spike>,
+    /// The worst ones with their windows, by number.
+    pub kept: Vec<Kept>,
+}
+
+/// What one second brought of spikes.
+#[derive(Clone, Debug, Default)]
+pub struct SpikeTick {
+    /// The numbers now.
+    pub summary: Option<Summary>,
+    /// Causes that are new or have changed: as they are now.
+    pub causes: Vec<Cause>,
+    /// New spikes.
+    pub list: Vec<Spike>,
+    /// Windows to keep from now on.
+    pub kept: Vec<Kept>,
+    /// Numbers of windows that are no longer kept.
+    pub dropped: Vec<u32>,
+}
+
+/// Spikes in numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Summary {
+    /// Wake-ups later than this are spikes; of an adaptive threshold the last one.
+    pub threshold_ns: u64,
+    /// Whether the threshold followed the machine.
+    pub adaptive: bool,
+    /// Spikes.
+    pub seen: u64,
+    /// Of those explained.
+    pub explained: u64,
+    /// Of the explained: events were lost or missing.
+    pub incomplete: u64,
+    /// Not explained: `seen - explained`.
+    pub unexamined: u64,
+    /// Of the unexamined: no room on their way out of the measuring thread.
+    pub dropped: u64,
+    /// Sum of the latencies of the explained ones.
+    pub sum_ns: u64,
+    /// Of that with one possible cause.
+    pub certain_ns: u64,
+    /// How kernel events were had: the judge's JSON.
+    pub recorder_json: String,
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        Self {
+            threshold_ns: 0,
+            adaptive: false,
+            seen: 0,
+            explained: 0,
+            incomplete: 0,
+            unexamined: 0,
+            dropped: 0,
+            sum_ns: 0,
+            certain_ns: 0,
+            recorder_json: "{}".into(),
+        }
+    }
+}
+
+/// One spike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Spike {
+    /// Thread.
+    pub thread: u32,
+    /// When it was due, after the origin.
+    pub due_ns: u64,
+    /// How late it was.
+    pub latency_ns: u64,
+    /// Cause and culprit of the largest share; null: not explained.
+    pub why: Option<Why>,
+}
+
+/// What a spike was mostly caused by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Why {
+    /// Cause.
+    pub cause: String,
+    /// Who; empty where there is nobody to name.
+    pub culprit: String,
+    /// Whether no event was lost or missing.
+    pub complete: bool,
+}
+
+/// One cause and culprit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cause {
+    /// Order of appearance: 0, 1, ...
+    pub number: u32,
+    /// Cause.
+    pub cause: String,
+    /// Who; empty where there is nobody to name.
+    pub culprit: String,
+    /// Spikes in which it has the largest share.
+    pub top: u64,
+    /// Spikes in which it has a share.
+    pub count: u64,
+    /// Its largest share.
+    pub worst_ns: u64,
+    /// Sum of its shares.
+    pub sum_ns: u64,
+    /// Of that: may have been something else.
+    pub ambiguous_ns: u64,
+    /// The same for each CPU, ascending.
+    pub cpus: Vec<CauseCpu>,
+    /// Title, owner, checks and remedies: the judge's JSON.
+    pub words_json: String,
+}
+
+/// One cause on one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CauseCpu {
+    /// CPU.
+    pub cpu: u32,
+    /// Spikes in which it has a share.
+    pub count: u64,
+    /// Its largest share.
+    pub worst_ns: u64,
+    /// Sum of its shares.
+    pub sum_ns: u64,
+}
+
+/// A spike of which the window is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Kept {
+    /// Number: 1, 2, ...
+    pub number: u32,
+    /// Thread.
+    pub thread: u32,
+    /// When it was due, after the origin.
+    pub due_ns: u64,
+    /// How late it was.
+    pub latency_ns: u64,
+    /// Kernel events round it; times are CLOCK_MONOTONIC nanoseconds.
+    #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
+    pub window: Window,
+}
+
+impl Spikes {
+    /// What must hold between the parts; `threads`: (number, CPU) of those that the run has.
+    pub(crate) fn check(&self, threads: &[(u32, u32)]) -> Result<(), String> {
+        self.summary.check()?;
+        let Summary { seen, explained, .. } = self.summary;
+        bound("spikes", self.list.len(), SPIKES_MAX)?;
+        bound("windows", self.kept.len(), WINDOWS_MAX)?;
+        bound("causes", self.causes.len(), CAUSES_MAX)?;
+        let whys = self.list.iter().filter(|spike| spike.why.is_some()).count() as u64;
+        if self.list.len() as u64 > seen || whys > explained {
+            return Err(format!(
+                "{} spikes are listed, {whys} with a cause, but {seen} were seen and {explained} \
+                 explained",
+                self.list.len()
+            ));
+        }
+        let known = |number: u32| threads.iter().find(|thread| thread.0 == number);
+        if let Some(spike) = self.list.iter().find(|spike| known(spike.thread).is_none()) {
+            return Err(format!("a spike of thread {}, which does not exist", spike.thread));
+        }
+        for kept in &self.kept {
+            let cpu = known(kept.thread).map(|thread| thread.1);
+            if cpu != Some(kept.window.cpu) {
+                return Err(format!(
+                    "window {} is of CPU {}, but its thread {} of {cpu:?}",
+                    kept.number, kept.window.cpu, kept.thread
+                ));
+            }
+            bound("events of a window", kept.window.events.len(), EVENTS_MAX)?;
+        }
+        self.causes.iter().try_for_each(|cause| cause.check(explained))
+    }
+}
+
+fn bound(what: &str, found: usize, most: usize) -> Result<(), String> {
+    if found > most {
+        return Err(format!("{found} {what}, expected {most} at most"));
+    }
+    Ok(())
+}
+
+impl Summary {
+    /// Whether the numbers fit each other.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let Self { seen, explained, incomplete, unexamined, dropped, sum_ns, certain_ns, .. } =
+            *self;
+        if explained.checked_add(unexamined) != Some(seen)
+            || incomplete > explained
+            || dropped > unexamined
+            || certain_ns > sum_ns
+        {
+            return Err(format!(
+                "{seen} spikes cannot be {explained} explained ({incomplete} incomplete, \
+                 {certain_ns} of {sum_ns} ns certain) and {unexamined} not ({dropped} dropped)"
+            ));
+        }
+        check_json("recorder", &self.recorder_json)
+    }
+}
+
+impl Cause {
+    /// Whether the numbers fit each other and those of the CPUs.
+    pub(crate) fn check(&self, explained: u64) -> Result<(), String> {
+        let bad = |what: &str| {
+            Err(format!("cause {} ({} {}): {what}", self.number, self.cause, self.culprit))
+        };
+        if self.number as usize >= CAUSES_MAX {
+            return bad("its number is beyond the last one");
+        }
+        let sums = self.cpus.iter().try_fold((0_u64, 0_u64), |(count, sum), cpu| {
+            Some((count.checked_add(cpu.count)?, sum.checked_add(cpu.sum_ns)?))
+        });
+        let worst = self.cpus.iter().map(|cpu| cpu.worst_ns).max().unwrap_or(0);
+        if sums != Some((self.count, self.sum_ns)) || worst != self.worst_ns {
+            return bad("its CPUs do not sum to it");
+        }
+        let fits = self.top <= self.count
+            && self.count <= explained
+            && self.worst_ns <= self.sum_ns
+            && self.ambiguous_ns <= self.sum_ns;
+        if !fits {
+            return bad("its counts and sums do not fit each other");
+        }
+        check_json("words", &self.words_json)
+    }
+}
+
+/// Whether a document is one.
+pub(crate) fn check_json(name: &str, text: &str) -> Result<(), String> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text)
+        .map(drop)
+        .map_err(|error| format!("{name} is not JSON: {error}"))
+}

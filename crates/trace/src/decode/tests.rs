@@ -1,0 +1,1 @@
+//! Every event of every kernel layout, decoded.
