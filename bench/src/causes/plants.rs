@@ -57,21 +57,21 @@ pub(super) const ALL: &[Plant] = &[
     },
     Plant {
         name: "kernel code without preemption",
-        commands: &["lab-plant purge --every 100ms --count 8000"],
+        commands: &["lab-plant purge --every 100ms --count 8000 --policy fifo:20"],
         causes: &["preempt-off"],
         culprit: &["lab-plant"],
         ..DAEMON
     },
     Plant {
         name: "soft interrupt",
-        commands: &["lab-plant deliver --every 50ms --count 4000"],
+        commands: &["lab-plant deliver --every 50ms --count 4000 --policy fifo:20"],
         causes: &["softirq"],
         culprit: &["NET_RX"],
         ..DAEMON
     },
     Plant {
         name: "timers of one instant",
-        commands: &["lab-plant expire --every 20ms --count 2000"],
+        commands: &["lab-plant expire --every 50ms --count 2000 --policy fifo:20"],
         causes: &["timer-work"],
         culprit: &[],
         ..DAEMON

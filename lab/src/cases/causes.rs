@@ -83,7 +83,7 @@ const INTERRUPT: Planted = Planted {
     name: "other-interrupt",
     plant: Plant::irq_work,
     causes: &["masked"],
-    culprit: &["irq_work"],
+    culprit: &["IRQ work"],
     other: Plant::irqs_off,
     ..DAEMON
 };
