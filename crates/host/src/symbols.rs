@@ -17,8 +17,10 @@ const FUNCTION_BYTES_MAX: u64 = 1 << 20;
 pub struct Symbols {
     /// Names, each ended by a newline: `name` or `name\t[module]`.
     names: Vec<u8>,
-    /// Address and offset in `names`, ascending by address.
-    index: Vec<(u64, u32)>,
+    /// Addresses, ascending.
+    addresses: Vec<u64>,
+    /// Offset in `names` of each.
+    offsets: Vec<u32>,
 }
 
 impl Symbols {
@@ -63,36 +65,50 @@ impl Symbols {
         }
         found.sort_unstable();
         found.dedup_by_key(|symbol| symbol.0);
-        let index = found.into_iter().map(|(address, _, at)| (address, at)).collect::<Vec<_>>();
-        (!index.is_empty()).then_some(Self { names, index })
+        names.shrink_to_fit();
+        let addresses: Vec<u64> = found.iter().map(|symbol| symbol.0).collect();
+        let offsets = found.iter().map(|symbol| symbol.2).collect();
+        (!addresses.is_empty()).then_some(Self { names, addresses, offsets })
     }
 
     /// Number of functions.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.index.len()
+        self.addresses.len()
     }
 
     /// Whether there are none; never true of what was read.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.index.is_empty()
+        self.addresses.is_empty()
     }
 
     /// Memory that the table takes, bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.names.capacity() + self.index.capacity() * size_of::<(u64, u32)>()
+        self.names.capacity() + self.len() * (size_of::<u64>() + size_of::<u32>())
+    }
+
+    /// Where functions of these names begin, in no order; a name may be that of several.
+    #[must_use]
+    pub fn addresses_of(&self, names: &[&str]) -> Vec<u64> {
+        let of = |at: usize| self.names.get(at..)?.split(|&byte| byte == b'\n').next();
+        let is_wanted = |at: u32| {
+            of(at as usize).is_some_and(|name| names.iter().any(|n| n.as_bytes() == name))
+        };
+        let both = self.addresses.iter().zip(&self.offsets);
+        both.filter(|(_, at)| is_wanted(**at)).map(|(address, _)| *address).collect()
     }
 
     /// The function of an address: `name+0x1f/0x80` or `name+0x1f/0x80 [module]`, offset and size
     /// in bytes as the kernel writes them. `None` for what is no code of the kernel.
     #[must_use]
     pub fn lookup(&self, address: u64) -> Option<String> {
-        let after = self.index.partition_point(|(start, _)| *start <= address);
-        let (start, at) = *self.index.get(after.checked_sub(1)?)?;
+        let after = self.addresses.partition_point(|start| *start <= address);
+        let found = after.checked_sub(1)?;
+        let (start, at) = (*self.addresses.get(found)?, *self.offsets.get(found)?);
         let offset = address - start;
-        let end = self.index.get(after).map(|(next, _)| *next);
+        let end = self.addresses.get(after);
         let size = end.map_or(FUNCTION_BYTES_MAX, |end| end - start);
         if offset >= FUNCTION_BYTES_MAX {
             return None;
@@ -139,6 +155,7 @@ mod tests {
         assert_eq!(of(0xffff_9001).as_deref(), Some("nvme_irq+0x1/0x1000 [nvme]"));
         assert_eq!(of(0xffff_a004).as_deref(), Some("__pfx_x+0x4 [nvme]"), "its size is unknown");
         assert_eq!((of(0xffff_0fff), of(0), of(u64::MAX)), (None, None, None));
+        assert_eq!(symbols.addresses_of(&["_stext", "last_of", "x"]), [0xffff_1000]);
     }
 
     #[test]
@@ -158,7 +175,7 @@ mod tests {
             assert!(read.why_unknown().is_some_and(|why| !why.is_empty()));
             return;
         };
-        let (address, _) = symbols.index[symbols.len() / 2];
+        let address = symbols.addresses[symbols.len() / 2];
         let name = symbols.lookup(address).unwrap();
         assert!(name.contains("+0x0/0x"), "{name}");
         let text = String::from_utf8_lossy(&symbols.names);

@@ -1,5 +1,12 @@
 //! An instance of tracefs on this machine: made, filled, removed, and what a killed run leaves.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "tests look at what the machine says itself, and say what cannot run"
+)]
+
 use std::{io::Read, process::Command};
 
 use rtproof_host::{

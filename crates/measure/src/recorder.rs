@@ -13,6 +13,7 @@ mod engine;
 mod error;
 mod rings;
 mod settings;
+mod watch;
 mod who;
 
 use std::sync::{
@@ -21,7 +22,7 @@ use std::sync::{
 };
 
 use rtproof_host::{Facts, Root, tracefs::Instance};
-use rtproof_trace::{ByteOrder, Decoder, Formats, Store, WakeUp, Window};
+use rtproof_trace::{ByteOrder, Decoder, Formats, Store, Subjects, WakeUp, Window, scan::Totals};
 
 use self::{
     counters::Counters,
@@ -40,7 +41,8 @@ use crate::sys;
 pub struct Stats {
     /// Events that the kernel wrote.
     pub events: u64,
-    /// Of those lost before they were read: the kernel's own count.
+    /// Of those lost before they were read: the kernel's own count. In [`Mode::Freeze`] what is
+    /// overwritten while nobody asks is none of them.
     pub lost_events: u64,
     /// Sub-buffers that were read.
     pub pages: u64,
@@ -135,7 +137,7 @@ impl Recorder {
             };
             engine.run();
         };
-        let thread = std::thread::Builder::new().name("rtproof/recorder".into()).spawn(life);
+        let thread = std::thread::Builder::new().name("rtproof/record".into()).spawn(life);
         recorder.thread = Some(thread.map_err(RecorderError::Thread)?);
         Ok(recorder)
     }
@@ -180,6 +182,25 @@ impl Recorder {
     /// The kernel takes no stacks, or the recorder has stopped.
     pub fn arm_stack(&self, on: bool) -> Result<(), RecorderError> {
         self.tell(|reply| Command::Stack(on, reply))
+    }
+
+    /// Looks for wake-ups of any threads that are more than `threshold_ns` late, from now on, and
+    /// asks for them by itself; `None`: no longer. What was counted before is forgotten.
+    ///
+    /// # Errors
+    /// In [`Mode::Freeze`] nobody looks; or the recorder has stopped.
+    pub fn watch(&self, whom: Option<(Subjects, u64)>) -> Result<(), RecorderError> {
+        if self.mode == Mode::Freeze {
+            return Err(RecorderError::Frozen);
+        }
+        let commands = self.commands.as_ref().ok_or(RecorderError::Stopped)?;
+        commands.send(Command::Watch(whom)).map_err(|_| RecorderError::Stopped)
+    }
+
+    /// What [`Recorder::watch`] counted of each thread, as of the last look.
+    #[must_use]
+    pub fn watched(&self) -> Vec<Totals> {
+        self.shared.totals().clone()
     }
 
     fn tell(&self, command: impl FnOnce(Reply) -> Command) -> Result<(), RecorderError> {

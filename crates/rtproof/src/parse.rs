@@ -118,6 +118,14 @@ pub fn budget(text: &str) -> Result<u64, String> {
     bounded(text, 100, 3_600_000_000_000, "a budget")
 }
 
+/// A threshold of spikes.
+///
+/// # Errors
+/// See [`time`]; outside 100 ns to an hour.
+pub fn spike(text: &str) -> Result<u64, String> {
+    bounded(text, 100, 3_600_000_000_000, "a spike")
+}
+
 /// A confidence in percent, e.g. `95`, `99.9%`, to parts per million.
 ///
 /// # Errors

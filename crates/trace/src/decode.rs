@@ -17,7 +17,7 @@ use crate::{
     page::Raw,
 };
 use fields::{Bytes, Record};
-use plan::{Common, Plan, Woken};
+use plan::{Common, Group, Plan, Woken};
 
 /// Bits of `prev_state` that say what the task waits for. From the next on they say that it was
 /// preempted (`TASK_REPORT_MAX`; other bits in kernels before 4.15): then it is runnable.
@@ -29,6 +29,8 @@ pub struct Decoder {
     layout: Layout,
     /// Index in `plans` by the record's number.
     index: Vec<u8>,
+    /// The same for those that have a brief form; the others are not worth the look.
+    briefs: Vec<u8>,
     /// The first is for numbers that are not known.
     plans: Vec<(Option<Common>, Plan)>,
     text_start: Option<u64>,
@@ -110,6 +112,7 @@ impl Decoder {
         let mut decoder = Self {
             layout: *formats.layout(),
             index: Vec::new(),
+            briefs: Vec::new(),
             plans: vec![(common, Plan::Other)],
             text_start: None,
             strings: BTreeMap::new(),
@@ -124,8 +127,10 @@ impl Decoder {
             let id = usize::from(format.id);
             if decoder.index.len() <= id {
                 decoder.index.resize(id + 1, 0);
+                decoder.briefs.resize(id + 1, 0);
             }
             decoder.index[id] = index;
+            decoder.briefs[id] = if plan.has_brief() { index } else { 0 };
         }
         decoder
     }
@@ -207,13 +212,16 @@ impl Decoder {
     #[inline]
     #[must_use]
     pub fn brief<'a>(&self, raw: &Raw<'a>) -> Brief<'a> {
-        self.try_brief(raw).unwrap_or(Brief::Other)
+        match self.briefs.get(usize::from(raw.id)) {
+            None | Some(0) => Brief::Other,
+            Some(&index) => self.try_brief(raw, index).unwrap_or(Brief::Other),
+        }
     }
 
     #[inline]
-    fn try_brief<'a>(&self, raw: &Raw<'a>) -> Option<Brief<'a>> {
+    fn try_brief<'a>(&self, raw: &Raw<'a>, index: u8) -> Option<Brief<'a>> {
         let record = self.record(raw);
-        let (common, plan) = self.plan(raw.id);
+        let (common, plan) = self.plans.get(usize::from(index))?;
         Some(match plan {
             Plan::Switch { prev_pid, prev_state, next_comm, next_pid, next_prio, .. } => {
                 Brief::Switch {
@@ -247,13 +255,7 @@ impl Decoder {
                 Brief::TimerExpire { timer: record.get(*timer)?, now_ns: record.get(*now)? }
             }
             Plan::TimerExpired { .. } => Brief::TimerExpired,
-            Plan::Migrate { .. }
-            | Plan::PiSetprio { .. }
-            | Plan::Signal { .. }
-            | Plan::IpiRaise { .. }
-            | Plan::IpiSend { .. }
-            | Plan::Hotplug { .. }
-            | Plan::Frequency { .. } => Brief::Across,
+            plan if plan.is_across() => Brief::Across,
             _ => Brief::Other,
         })
     }
@@ -271,10 +273,12 @@ impl Decoder {
 
     /// `None`: the record lacks something.
     fn what(&self, plan: &Plan, record: &Record<'_>) -> Option<What> {
-        sched(plan, record)
-            .or_else(|| timers(plan, record))
-            .or_else(|| self.interrupts(plan, record))
-            .or_else(|| self.others(plan, record))
+        match plan.group() {
+            Group::Sched => sched(plan, record),
+            Group::Timers => timers(plan, record),
+            Group::Interrupts => self.interrupts(plan, record),
+            Group::Others => self.others(plan, record),
+        }
     }
 
     fn interrupts(&self, plan: &Plan, record: &Record<'_>) -> Option<What> {

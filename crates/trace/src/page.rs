@@ -4,6 +4,9 @@
 //! of kernel/trace/ring_buffer.c and include/linux/ring_buffer.h, since 2.6.30 the same but for
 //! the absolute time stamp (4.17).
 
+#[cfg(test)]
+mod tests;
+
 use thiserror::Error;
 
 use crate::format::{ByteOrder, Layout};
@@ -211,6 +214,12 @@ impl Walk {
     /// The next record of `bytes`, which are those of the page that this is a place of.
     #[inline]
     pub(crate) fn next<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<Raw<'a>>, PageError> {
+        Ok(self.step(bytes)?.map(|found| found.raw(bytes)))
+    }
+
+    /// As [`Walk::next`], without borrowing.
+    #[inline]
+    pub(crate) fn step(&mut self, bytes: &[u8]) -> Result<Option<Found>, PageError> {
         let is_big = matches!(self.order, ByteOrder::Big);
         while self.at < self.end {
             let (word, rest) = self.word(bytes, is_big)?;
@@ -271,25 +280,26 @@ impl Walk {
         }
     }
 
-    /// A record whose data begins `rest` and is `bytes` long, behind `header` bytes.
+    /// A record whose data begins `rest` and is `len` long, behind `header` bytes.
     #[inline]
-    fn record<'a>(
+    fn record(
         &mut self,
-        rest: &'a [u8],
+        rest: &[u8],
         header: usize,
-        bytes: usize,
+        len: usize,
         is_big: bool,
-    ) -> Result<Raw<'a>, PageError> {
-        let Some(data) = rest.get(..bytes) else {
-            let bytes = bytes.saturating_add(header);
+    ) -> Result<Found, PageError> {
+        if len > rest.len() {
+            let bytes = len.saturating_add(header);
             return Err(self.fail(|at, left| PageError::Record { at, bytes, left }));
+        }
+        let Some(&id) = rest[..len].first_chunk() else {
+            return Err(self.fail(|at, _| PageError::Length { at, bytes: len }));
         };
-        let Some(&id) = data.first_chunk() else {
-            return Err(self.fail(|at, _| PageError::Length { at, bytes }));
-        };
-        self.at += header + bytes.next_multiple_of(4);
+        let from = self.at + header;
+        self.at = from + len.next_multiple_of(4);
         let id = if is_big { u16::from_be_bytes(id) } else { u16::from_le_bytes(id) };
-        Ok(Raw { at_ns: self.at_ns, id, data })
+        Ok(Found { at_ns: self.at_ns, from, len, id })
     }
 
     fn skip(&mut self, bytes: usize) -> Result<(), PageError> {
@@ -306,6 +316,22 @@ impl Walk {
         let error = error(self.at, self.end.saturating_sub(self.at));
         self.at = self.end;
         error
+    }
+}
+
+/// Where a record lies in its page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) at_ns: u64,
+    from: usize,
+    len: usize,
+    id: u16,
+}
+
+impl Found {
+    #[inline]
+    pub(crate) fn raw(self, bytes: &[u8]) -> Raw<'_> {
+        Raw { at_ns: self.at_ns, id: self.id, data: &bytes[self.from..self.from + self.len] }
     }
 }
 

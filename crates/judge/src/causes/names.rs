@@ -53,8 +53,9 @@ pub(super) fn comm(scene: &Scene<'_>, tid: i32) -> String {
 /// Policy and priority in brackets: `RR 99`, `OTHER`, `nice -5`; from the priority of an event
 /// where the task was gone.
 pub(super) fn rank(task: Option<&Task>, prio: Option<i32>) -> String {
+    // The event tells what it was then; the task may have changed since.
     let policy = task.and_then(|task| Some((task, task.policy?)));
-    match policy {
+    match policy.filter(|&(task, policy)| fits(policy, task.rt_priority, prio)) {
         Some((task, policy @ (Policy::Fifo | Policy::Rr))) => {
             format!("{} {}", policy.text(), task.rt_priority)
         }
@@ -68,6 +69,19 @@ pub(super) fn rank(task: Option<&Task>, prio: Option<i32>) -> String {
             Some(100..) => "OTHER".into(),
             _ => "priority unknown".into(),
         },
+    }
+}
+
+/// Whether a policy goes with the priority of an event.
+fn fits(policy: Policy, rt_priority: u32, prio: Option<i32>) -> bool {
+    match prio {
+        None => true,
+        Some(..0) => policy == Policy::Deadline,
+        Some(prio @ 0..=99) => {
+            matches!(policy, Policy::Fifo | Policy::Rr)
+                && i64::from(rt_priority) == 99 - i64::from(prio)
+        }
+        Some(_) => !matches!(policy, Policy::Fifo | Policy::Rr | Policy::Deadline),
     }
 }
 

@@ -17,7 +17,7 @@ const SAMPLES_MAX: usize = 256;
 const GROUPS_MAX: usize = 16;
 /// Share of a CPU that reading may take, one part in so many: /proc/stat of a large machine takes
 /// milliseconds.
-const COST_PARTS: u64 = 100;
+const COST_PARTS: u64 = 400;
 
 /// One reading.
 #[derive(Debug)]
@@ -155,4 +155,80 @@ impl Counters {
 /// Counters may step back.
 fn since(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     Some(after?.saturating_sub(before?))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make the machines that they read")]
+mod tests {
+    use std::{cell::Cell, fs};
+
+    use super::*;
+
+    fn machine() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("proc")).unwrap();
+        fs::create_dir_all(dir.path().join("sys/fs/cgroup/plc")).unwrap();
+        set(&dir, 5, 1);
+        dir
+    }
+
+    /// Stolen ticks of 10 ms, and periods in which the group was throttled.
+    fn set(dir: &tempfile::TempDir, steal: u64, throttled: u64) {
+        let stat = format!("cpu  0 0 0 0 0 0 0 0 0 0\ncpu1 1 2 3 4 5 6 7 {steal} 0 0\n");
+        fs::write(dir.path().join("proc/stat"), stat).unwrap();
+        let stat = format!("nr_periods 9\nnr_throttled {throttled}\n");
+        fs::write(dir.path().join("sys/fs/cgroup/plc/cpu.stat"), stat).unwrap();
+    }
+
+    #[test]
+    fn what_went_by_over_a_spike_is_between_the_samples_round_it() {
+        let dir = machine();
+        let root = Root::dir(dir.path()).unwrap();
+        let mut counters = Counters::new(&root, &Facts::read(&root), &CpuList::new([1]));
+        counters.watch("/plc");
+        counters.watch("/nothing");
+        counters.sample(|| 100);
+        counters.sample(|| 200);
+        set(&dir, 7, 4);
+        counters.sample(|| 300);
+        set(&dir, 9, 9);
+        counters.sample(|| 400);
+        let beside = counters.beside(1, Some("/plc"), 210, 290, 500);
+        assert_eq!((beside.over_ns, beside.steal_ns), (100, Some(20_000_000)));
+        assert_eq!((beside.throttled, beside.smi), (Some(3), None));
+        let other = counters.beside(2, Some("/nothing"), 150, 350, 500);
+        assert_eq!((other.over_ns, other.steal_ns, other.throttled), (300, None, None));
+        // Nothing was counted before it: no delta.
+        assert_eq!(counters.beside(1, None, 50, 150, 500).over_ns, 0);
+        // Nothing was counted after it: that is made up for.
+        set(&dir, 10, 9);
+        let last = counters.beside(1, None, 410, 450, 500);
+        assert_eq!((last.over_ns, last.steal_ns), (100, Some(10_000_000)));
+    }
+
+    #[test]
+    fn a_file_that_takes_long_is_read_less_often() {
+        let dir = machine();
+        let root = Root::dir(dir.path()).unwrap();
+        let mut counters = Counters::new(&root, &Facts::read(&root), &CpuList::new([1]));
+        let now = Cell::new(0);
+        // Each question takes 7 ns.
+        let clock = || now.replace(now.get() + 7);
+        counters.sample(clock);
+        counters.sample(clock);
+        assert_eq!(counters.samples.len(), 1, "not yet again");
+        now.set(7 * COST_PARTS);
+        counters.sample(clock);
+        assert_eq!(counters.samples.len(), 2);
+    }
+
+    #[test]
+    fn samples_are_bounded() {
+        let dir = machine();
+        let root = Root::dir(dir.path()).unwrap();
+        let mut counters = Counters::new(&root, &Facts::read(&root), &CpuList::new([1]));
+        (0..1_000).for_each(|at_ns| counters.sample(|| at_ns));
+        assert_eq!(counters.samples.len(), SAMPLES_MAX);
+        assert_eq!(counters.samples[0].at_ns, 1_000 - SAMPLES_MAX as u64);
+    }
 }

@@ -3,16 +3,16 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, SyncSender},
     },
     time::{Duration, Instant},
 };
 
 use rtproof_host::tracefs::{Instance, TracefsError};
-use rtproof_trace::{Around, Decoder, Lost, Store, WakeUp, Window, around};
+use rtproof_trace::{Around, Decoder, Lost, Store, Subjects, WakeUp, Window, around, scan::Totals};
 
-use super::{Mode, Settings, Stats, counters::Counters, rings::Rings, who::Who};
+use super::{Mode, Settings, Stats, counters::Counters, rings::Rings, watch::Watch, who::Who};
 use crate::{sys, thread::pin_all};
 
 /// Wake-ups that wait for their answer, and windows that wait to be taken.
@@ -32,6 +32,8 @@ pub(super) enum Command {
     On(bool, Reply),
     /// Stacks at the timer interrupt.
     Stack(bool, Reply),
+    /// Late wake-ups of other threads are looked for, or no longer.
+    Watch(Option<(Subjects, u64)>),
 }
 
 /// Where the outcome goes.
@@ -42,16 +44,21 @@ pub(super) type Reply = SyncSender<Result<(), TracefsError>>;
 pub(super) struct Shared {
     pub(super) stats: Mutex<Stats>,
     pub(super) ready: Mutex<Vec<(WakeUp, Window)>>,
+    pub(super) totals: Mutex<Vec<Totals>>,
 }
 
 impl Shared {
     /// A panic of the other side leaves whole values behind: they are only replaced.
-    pub(super) fn stats(&self) -> std::sync::MutexGuard<'_, Stats> {
+    pub(super) fn stats(&self) -> MutexGuard<'_, Stats> {
         self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn ready(&self) -> std::sync::MutexGuard<'_, Vec<(WakeUp, Window)>> {
+    pub(super) fn ready(&self) -> MutexGuard<'_, Vec<(WakeUp, Window)>> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn totals(&self) -> MutexGuard<'_, Vec<Totals>> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -82,6 +89,9 @@ pub(super) struct State {
     /// Stretches without recording.
     gaps: VecDeque<(u64, u64)>,
     lost_read: Option<Instant>,
+    /// Whom to watch, once the symbols are there.
+    wanted: Option<(Subjects, u64)>,
+    watch: Option<Watch>,
 }
 
 impl State {
@@ -93,6 +103,8 @@ impl State {
             pending: VecDeque::new(),
             gaps: VecDeque::new(),
             lost_read: None,
+            wanted: None,
+            watch: None,
         }
     }
 }
@@ -123,7 +135,9 @@ impl Engine {
             self.state.pending.push_back((now_ns, wake));
         }
         if self.mode == Mode::Stream {
-            self.rings.drain(&mut self.store, sys::now_ns);
+            self.begin_watch(now_ns);
+            self.rings.drain(&mut self.store, self.state.watch.as_mut(), sys::now_ns);
+            self.find();
         }
         self.counters.sample(sys::now_ns);
         match self.mode {
@@ -145,7 +159,7 @@ impl Engine {
         if was_on && self.switch(false).is_err() {
             return;
         }
-        self.rings.drain(&mut self.store, sys::now_ns);
+        self.rings.drain(&mut self.store, None, sys::now_ns);
         self.answer(sys::now_ns());
         if was_on {
             // A refusal after it was granted a moment ago: the next question meets it again.
@@ -156,8 +170,42 @@ impl Engine {
 
     /// Whether there is room for answers, and names for what is in them.
     fn can_answer(&self) -> bool {
-        let named = self.who.is_ready() || self.state.started.elapsed() > SYMBOLS_TIMEOUT;
-        named && self.shared.ready().len() < READY_MAX
+        self.is_named() && self.shared.ready().len() < READY_MAX
+    }
+
+    fn is_named(&self) -> bool {
+        self.who.is_ready() || self.state.started.elapsed() > SYMBOLS_TIMEOUT
+    }
+
+    /// Begins to watch when the addresses of timers are known by which to tell them.
+    fn begin_watch(&mut self, now_ns: u64) {
+        if !self.is_named() {
+            return;
+        }
+        let Some((subjects, threshold_ns)) = self.state.wanted.take() else { return };
+        // Quotas are known by what was counted before.
+        for tid in &subjects.tids {
+            let group = self.who.task(*tid, now_ns).and_then(|task| task.cgroup.clone());
+            group.iter().for_each(|group| self.counters.watch(group));
+        }
+        let symbols = self.who.symbols();
+        self.state.watch = Some(Watch::new(&subjects, threshold_ns, symbols, &self.decoder));
+    }
+
+    /// Asks for the wake-ups that the events show.
+    fn find(&mut self) {
+        let Some(watch) = &mut self.state.watch else { return };
+        let (pending, now_ns) = (&mut self.state.pending, sys::now_ns());
+        let mut refused = 0;
+        watch.find(&self.decoder, self.rings.complete_ns(), |wake| {
+            if pending.len() < ASKS_MAX {
+                pending.push_back((now_ns, wake));
+            } else {
+                refused += 1;
+            }
+        });
+        self.shared.stats().refused += refused;
+        *self.shared.totals() = watch.totals();
     }
 
     /// Takes the windows of the wake-ups whose events are all there.
@@ -218,6 +266,9 @@ impl Engine {
             self.state.gaps.pop_front();
         }
         self.state.gaps.push_back((self.state.off_since_ns, sys::now_ns()));
+        if let Some(watch) = &mut self.state.watch {
+            watch.lost();
+        }
         Ok(())
     }
 
@@ -228,6 +279,10 @@ impl Engine {
                 let result = self.instance.arm_stack(on);
                 self.shared.stats().stacks = on && result.is_ok();
                 (result, reply)
+            }
+            Command::Watch(wanted) => {
+                (self.state.wanted, self.state.watch) = (wanted, None);
+                return;
             }
         };
         // Whoever asked may have gone.
@@ -252,19 +307,23 @@ impl Engine {
         stats.waiting = self.state.pending.len() as u64;
     }
 
-    /// Events that were written, and those of them that were lost before they were read.
+    /// Events that were written, and those of them that were lost before they were read. What is
+    /// overwritten while nobody asks is not lost.
     fn kernel_counts(&self) -> (u64, u64) {
+        let is_kept = self.mode == Mode::Stream;
         let stats = self.rings.cpus().map(|cpu| self.instance.stats(cpu));
         stats.filter_map(|stats| stats.value().copied()).fold((0, 0), |(events, lost), of| {
-            let gone = of.overrun + of.commit_overrun + of.dropped;
-            (events + of.read + of.entries + gone, lost + gone)
+            let never = of.commit_overrun + of.dropped;
+            let gone = never + if is_kept { of.overrun } else { 0 };
+            (events + of.read + of.entries + of.overrun + never, lost + gone)
         })
     }
 
     /// What was asked for before the end is still answered.
     fn end(mut self) {
         let _ = self.instance.set_on(false);
-        self.rings.drain(&mut self.store, sys::now_ns);
+        self.rings.drain(&mut self.store, self.state.watch.as_mut(), sys::now_ns);
+        self.find();
         let now_ns = sys::now_ns();
         let left: Vec<WakeUp> = self.asks.try_iter().collect();
         self.state.pending.extend(left.into_iter().map(|wake| (now_ns, wake)));

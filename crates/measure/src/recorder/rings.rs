@@ -11,7 +11,9 @@ use std::{
 };
 
 use rtproof_host::tracefs::{Instance, TracefsError};
-use rtproof_trace::{Decoder, Store, page::Page};
+use rtproof_trace::{Decoder, Page, Store};
+
+use super::watch::Watch;
 
 /// Sub-buffers that are read of one CPU at a look: a ring that is filled faster than it is read
 /// must not keep the thread from its other work.
@@ -73,8 +75,13 @@ impl Rings {
         self.pipes.iter().map(|pipe| pipe.complete_ns).min().unwrap_or(0)
     }
 
-    /// Reads what there is into the store.
-    pub(super) fn drain(&mut self, store: &mut Store, clock: impl Fn() -> u64) {
+    /// Reads what there is into the store, and past who watches.
+    pub(super) fn drain(
+        &mut self,
+        store: &mut Store,
+        mut watch: Option<&mut Watch>,
+        clock: impl Fn() -> u64,
+    ) {
         for pipe in &mut self.pipes {
             // What a CPU writes from now on may be left for the next look.
             let now_ns = clock();
@@ -87,6 +94,9 @@ impl Rings {
                         let page = Page::parse(store.decoder().layout(), bytes);
                         let used = page.map_or(0, |page| page.used_bytes(store.decoder().layout()));
                         self.bytes += used as u64;
+                        if let Some(watch) = &mut watch {
+                            watch.push(store.decoder(), pipe.cpu, bytes);
+                        }
                         if let Err(error) = store.push(pipe.cpu, bytes) {
                             self.error = Some(format!("CPU {}: {error}", pipe.cpu));
                         }

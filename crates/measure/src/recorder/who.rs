@@ -46,6 +46,11 @@ impl Who {
         self.symbols.get().is_some()
     }
 
+    /// The symbols, where there are some.
+    pub(super) fn symbols(&self) -> Option<&Symbols> {
+        self.symbols.get()?.value()
+    }
+
     /// Why addresses have no names.
     pub(super) fn no_symbols(&self) -> Option<String> {
         self.symbols.get()?.why_unknown()
@@ -55,14 +60,15 @@ impl Who {
     /// ended.
     pub(super) fn task(&mut self, tid: i32, now_ns: u64) -> Option<&Task> {
         let is_fresh = |(at_ns, _): &(u64, Task)| now_ns.saturating_sub(*at_ns) < FRESH_NS;
-        if tid > 0 && !self.tasks.get(&tid).is_some_and(is_fresh) {
-            if let Some(task) = task(&self.root, tid) {
-                if self.tasks.len() >= TASKS_MAX {
-                    self.tasks.retain(|_, known| is_fresh(known));
-                }
-                if self.tasks.len() < TASKS_MAX {
-                    self.tasks.insert(tid, (now_ns, task));
-                }
+        if tid > 0
+            && !self.tasks.get(&tid).is_some_and(is_fresh)
+            && let Some(task) = task(&self.root, tid)
+        {
+            if self.tasks.len() >= TASKS_MAX {
+                self.tasks.retain(|_, known| is_fresh(known));
+            }
+            if self.tasks.len() < TASKS_MAX {
+                self.tasks.insert(tid, (now_ns, task));
             }
         }
         self.tasks.get(&tid).map(|(_, task)| task)
@@ -81,7 +87,7 @@ impl Who {
                 window.tasks.insert(tid, task.clone());
             }
         }
-        let Some(symbols) = self.symbols.get().and_then(Reading::value) else { return };
+        let Some(symbols) = self.symbols() else { return };
         let name = |address: u64| Some((address, symbols.lookup(address)?));
         window.symbols = addresses.into_iter().take(ADDRESSES_MAX).filter_map(name).collect();
     }
@@ -116,4 +122,55 @@ fn addresses_of(what: &What, into: &mut BTreeSet<u64>) {
         _ => {}
     }
     into.remove(&0);
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make the machines that they read")]
+mod tests {
+    use super::*;
+
+    const STAT: &str = " S 1 7 7 0 -1 0 9 0 0 0 3 4 0 0 20 0 1 0 88 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+                        17 2 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+
+    #[test]
+    fn a_task_is_known_after_its_end_and_asked_again_after_a_second() {
+        let dir = tempfile::tempdir().unwrap();
+        let stat = dir.path().join("proc/7/stat");
+        std::fs::create_dir_all(stat.parent().unwrap()).unwrap();
+        std::fs::write(&stat, format!("7 (one){STAT}")).unwrap();
+        let mut who = Who::new(&Root::dir(dir.path()).unwrap());
+        let comm = |who: &mut Who, now_ns| who.task(7, now_ns).map(|task| task.comm.clone());
+        assert_eq!(comm(&mut who, 5).as_deref(), Some("one"));
+        std::fs::write(&stat, format!("7 (two){STAT}")).unwrap();
+        assert_eq!(comm(&mut who, 6).as_deref(), Some("one"));
+        assert_eq!(comm(&mut who, 5 + FRESH_NS).as_deref(), Some("two"));
+        std::fs::remove_file(&stat).unwrap();
+        assert_eq!(comm(&mut who, 5 * FRESH_NS).as_deref(), Some("two"));
+        assert!([8, 0, -1].iter().all(|tid| who.task(*tid, 0).is_none()));
+    }
+
+    #[test]
+    fn what_has_an_id_or_an_address_is_named() {
+        let event = |pid, what| Event { at_ns: 1, cpu: 0, pid, flags: 0, preempt: 0, what };
+        let comm = "x".into();
+        let mut tids = BTreeSet::new();
+        let switch = What::Switch {
+            prev_comm: comm,
+            prev_pid: 2,
+            prev_prio: 120,
+            prev_state: 0,
+            next_comm: comm,
+            next_pid: 3,
+            next_prio: 120,
+        };
+        tids_of(&event(1, switch), &mut tids);
+        tids_of(&event(4, What::Signal { number: 9, comm, pid: 5 }), &mut tids);
+        assert_eq!(tids.into_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        let mut addresses = BTreeSet::new();
+        addresses_of(&What::IpiSend { to_cpu: 0, callsite: 10, callback: 0 }, &mut addresses);
+        addresses_of(&What::Stack { frames: [11, 12].into() }, &mut addresses);
+        addresses_of(&What::PageFault { user: true, address: 13, ip: 14 }, &mut addresses);
+        addresses_of(&What::PageFault { user: false, address: 13, ip: 15 }, &mut addresses);
+        assert_eq!(addresses.into_iter().collect::<Vec<_>>(), [10, 11, 12, 15]);
+    }
 }

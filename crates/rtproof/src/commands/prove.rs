@@ -102,6 +102,15 @@ pub struct Args {
     #[arg(long = "dma-latency", value_name = "US")]
     pub dma_latency_us: Option<u32>,
 
+    /// Wake-ups later than this are spikes, which are explained; default: the budget, and without
+    /// one a threshold that follows the machine
+    #[arg(long = "spike", value_name = "TIME", value_parser = parse::spike)]
+    pub spike_ns: Option<u64>,
+
+    /// Do not record kernel events: spikes are counted, not explained
+    #[arg(long)]
+    pub no_trace: bool,
+
     /// Where record and report go: a folder, or a file name without extension
     #[arg(short, long, value_name = "PATH", default_value = ".")]
     pub output: PathBuf,

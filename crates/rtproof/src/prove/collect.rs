@@ -12,7 +12,7 @@ use rtproof_record::{
     run::{HostCpuSecond, HostSecond, Load, Note, ThreadEnd, ThreadInfo},
 };
 
-use super::{convert, notes, output::Output, progress};
+use super::{convert, notes, output::Output, progress, spikes::Explainer};
 use crate::commands::{load_worker, prove::Args};
 
 /// Shortest interval that makes a row of host counters.
@@ -38,6 +38,7 @@ pub(crate) struct Collector {
     options: Options,
     sampler: HostSampler,
     settings: Settings,
+    explainer: Explainer,
     watched: Vec<Watched>,
     loads: Vec<Live>,
     phase: Option<usize>,
@@ -63,6 +64,7 @@ impl Collector {
         output: &Output,
         sampler: HostSampler,
         facts: &rtproof_host::Facts,
+        explainer: Explainer,
         early: Vec<Note>,
     ) -> Self {
         let cache =
@@ -78,6 +80,7 @@ impl Collector {
             options: options.clone(),
             sampler,
             settings,
+            explainer,
             watched: Vec::new(),
             loads: Vec::new(),
             phase: None,
@@ -92,6 +95,7 @@ impl Collector {
 
     /// Puts the threads into the record.
     pub(crate) fn announce(&mut self, started: &[Started], workload: &str, origin: Origin) {
+        self.explainer.begin(started, origin.monotonic_ns);
         self.pending.origin = Some(origin);
         let (n, period_ns) = (started.len() as u64, self.options.period_ns);
         for started in started {
@@ -113,6 +117,9 @@ impl Collector {
     /// What the last second brought.
     pub(crate) fn tick(&mut self, session: &mut Session, now_ns: u64) -> Tick {
         self.take_slots(session);
+        self.take_spikes(session, now_ns);
+        self.pending.spikes = self.explainer.tick(session);
+        self.pending.notes.extend(self.explainer.take_notes());
         self.sample_host(now_ns);
         self.watch_threads(session, now_ns);
         self.watch_loads(now_ns);
@@ -127,8 +134,18 @@ impl Collector {
     fn take_slots(&mut self, session: &mut Session) {
         let origin_ns = session.origin_ns();
         let mut taken = Vec::new();
-        session.collect(|number, slot| taken.push(convert::second(number, slot, origin_ns)));
+        session.collect(|number, slot| {
+            self.explainer.learn(slot);
+            taken.push(convert::second(number, slot, origin_ns));
+        });
         taken.into_iter().for_each(|tick| self.take(tick));
+    }
+
+    /// Spikes to the recorder, and its answers back. Returns when to do it again; `None`: with the
+    /// next tick.
+    pub(crate) fn take_spikes(&mut self, session: &mut Session, now_ns: u64) -> Option<u64> {
+        self.explainer.poll(session, now_ns);
+        self.explainer.next_poll_ns(now_ns)
     }
 
     fn take(&mut self, tick: rtproof_record::ThreadTick) {
@@ -243,9 +260,16 @@ impl Collector {
         session.stop();
         let origin_ns = session.origin_ns();
         self.take_slots(&mut session);
-        let mut last = Vec::new();
-        let reports =
-            session.finish(|number, slot| last.push(convert::second(number, slot, origin_ns)));
+        let (mut last, mut spikes) = (Vec::new(), Vec::new());
+        let explainer = &mut self.explainer;
+        let reports = session.finish(
+            |number, slot| {
+                explainer.learn(slot);
+                last.push(convert::second(number, slot, origin_ns));
+            },
+            |number, spike| spikes.push((number, spike)),
+        );
+        spikes.into_iter().for_each(|(number, spike)| self.explainer.last(number, spike));
         last.into_iter()
             .filter(|tick| tick.second.totals.accounted() > 0)
             .for_each(|tick| self.take(tick));
@@ -255,6 +279,9 @@ impl Collector {
         if at_ns.saturating_sub(self.sampled_ns) >= ROW_MIN_NS {
             self.sample_host(at_ns);
         }
+        let (spikes, notes) = self.explainer.finish(at_ns);
+        self.pending.spikes = spikes;
+        self.pending.notes.extend(notes);
         let lost = |number: u32| self.watched.get(number as usize).is_some_and(|w| w.lost);
         let ends = reports.iter().map(|r| (r.number, convert::end(r, lost(r.number)))).collect();
         Collected { tick: self.pending, ends, failure: self.failure }

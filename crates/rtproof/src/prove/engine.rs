@@ -2,7 +2,8 @@
 //!
 //! One thread, awake once a second and at the edges of load phases: it empties the slots of the
 //! measuring threads, reads the host's counters, looks after the loads, and hands a tick to the
-//! thread that writes the record.
+//! thread that writes the record. Where kernel events are recorded it wakes more often, to have
+//! spikes explained before their events are forgotten.
 
 use anyhow::Context;
 use rtproof_host::{Facts, HostSampler, Root, facts::tasks::Policy, pm_qos};
@@ -23,6 +24,7 @@ use super::{
     output::Output,
     progress::Progress,
     signals::Signals,
+    spikes::Explainer,
     writer::WriterThread,
 };
 use crate::commands::prove::Args;
@@ -49,7 +51,7 @@ pub fn measure(
     // Housekeeping, record and loads are ordinary, however rtproof was started.
     let was_real_time = become_ordinary().context("cannot become an ordinary thread")?;
     let workload = workloads::WORKLOADS[0];
-    let plan = Plan {
+    let mut plan = Plan {
         cpus: options.cpus.as_slice().to_vec(),
         policy: if options.policy == Policy::Fifo {
             rtproof_measure::Policy::Fifo
@@ -61,6 +63,7 @@ pub fn measure(
         duration_ns: options.duration_ns,
         staggered: options.start == Start::Staggered,
         budget_ns: options.requirement.budget_ns,
+        spike_ns: None,
         workload,
     };
     let first_cpu = plan.cpus[0];
@@ -89,10 +92,14 @@ pub fn measure(
         started_monotonic_ns: 0,
         ended: None,
     };
+    let floor_ns = cost.floor_ns;
     let head = Head { meta, options: options.clone(), facts: snapshot(&facts), cost };
     // From here on this thread and what it starts stay off the measured CPUs. A refusal changes
     // where the tool's own work runs, not what is measured.
     let _ = pin_all(options.housekeeping.as_slice());
+    // Before the record, which is to hold a run from its first second on; and before the threads,
+    // which must not be disturbed by measuring what it costs.
+    let explainer = Explainer::start(root, &facts, options, floor_ns, &mut plan);
     let writer = Writer::create(&output.record, &head)?;
     let writer = match WriterThread::start(writer) {
         Ok(writer) => writer,
@@ -108,7 +115,8 @@ pub fn measure(
     let origin_ns = session.origin_ns();
     let realtime_ns = clock_ns(ClockId::Realtime) + origin_ns - clock_ns(ClockId::Monotonic);
     early_notes.extend(notes::of_start(options, session.started()));
-    let mut collector = Collector::new(options, args, output, sampler, &facts, early_notes);
+    let mut collector =
+        Collector::new(options, args, output, sampler, &facts, explainer, early_notes);
     collector.announce(
         session.started(),
         workload.name(),
@@ -141,6 +149,7 @@ impl Rig {
                 progress.show(&self.collector.progress(now_ns));
                 next_tick_ns = (now_ns - AFTER_NS) / SECOND_NS * SECOND_NS + SECOND_NS + AFTER_NS;
             }
+            let poll_ns = self.collector.take_spikes(&mut self.session, now_ns);
             self.collector.enter_phase(now_ns);
             if self.session.is_finished() {
                 break RunEnd::Complete;
@@ -160,7 +169,8 @@ impl Rig {
             }
             let edge_ns = self.collector.next_edge_ns(now_ns).unwrap_or(u64::MAX);
             let end_ns = now_ns.max(options.duration_ns) + AFTER_NS;
-            sleep_until(origin_ns + next_tick_ns.min(edge_ns).min(end_ns));
+            let poll_ns = poll_ns.unwrap_or(u64::MAX);
+            sleep_until(origin_ns + next_tick_ns.min(edge_ns).min(end_ns).min(poll_ns));
         };
         progress.done();
         ended

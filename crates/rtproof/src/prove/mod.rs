@@ -9,6 +9,7 @@ pub mod output;
 mod progress;
 pub mod resolve;
 pub(crate) mod signals;
+mod spikes;
 mod writer;
 
 pub use engine::measure;

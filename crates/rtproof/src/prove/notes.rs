@@ -1,8 +1,13 @@
 //! What a user must know of a run, each with the next step to take.
 
+use rtproof_judge::causes;
 use rtproof_judge::units;
 use rtproof_measure::{Policy, Started};
-use rtproof_record::{Options, run::Cost, run::Note};
+use rtproof_record::{
+    Options,
+    run::{Cost, Note},
+    spikes::Summary,
+};
 
 fn note(at_ns: u64, id: &str, weakens: bool, text: String) -> Note {
     Note { at_ns, id: id.into(), text, weakens }
@@ -90,8 +95,9 @@ pub(crate) fn was_real_time() -> Note {
 /// The tool's own work shares a CPU with what it measures.
 pub(crate) fn no_housekeeping() -> Note {
     let text =
-        "Every usable CPU is measured: rtproof's own work, once a second, shares a CPU with a \
-                measured thread. Leave one out with --cpus to avoid that."
+        "Every usable CPU is measured: rtproof's own work, once a second and more often where it \
+                records kernel events, shares a CPU with a measured thread. Leave one out with \
+                --cpus to avoid that."
             .into();
     note(0, "no-housekeeping-cpu", false, text)
 }
@@ -133,4 +139,103 @@ pub(crate) fn policy_changed(at_ns: u64, cpu: u32, to: &str) -> Note {
         units::duration(at_ns)
     );
     note(at_ns, "policy-changed", true, text)
+}
+
+/// Kernel events cannot be recorded.
+pub(crate) fn no_trace(why: &str) -> Note {
+    let text = format!(
+        "Spikes are not explained, because kernel events cannot be recorded: {why}. --no-trace \
+         leaves this out."
+    );
+    note(0, "no-trace", false, text)
+}
+
+/// Events that this kernel lacks or refuses.
+pub(crate) fn events_missing(missing: &[String]) -> Note {
+    note(0, "trace-events-missing", false, missing.join(" "))
+}
+
+/// What killed runs had left behind.
+pub(crate) fn instances_removed(removed: &[String]) -> Note {
+    let text = format!(
+        "A run that was killed had left the recording of kernel events on ({}); it is off now.",
+        removed.join(", ")
+    );
+    note(0, "trace-instances-removed", false, text)
+}
+
+/// What recording costs.
+pub(crate) fn trace_cost(delta_ns: i64, pairs: u32) -> Note {
+    let sign = if delta_ns < 0 { "-" } else { "+" };
+    let text = format!(
+        "Recording kernel events is part of what is measured: {sign}{} at the median, from {pairs} \
+         pairs with and without. --no-trace leaves it out.",
+        units::ns(delta_ns.unsigned_abs())
+    );
+    note(0, "trace-cost", false, text)
+}
+
+/// What recording costs is not known.
+pub(crate) fn trace_cost_unknown(why: &str) -> Note {
+    let text = format!(
+        "Recording kernel events is part of what is measured; what it costs is not known: {why}. \
+         --no-trace leaves it out."
+    );
+    note(0, "trace-cost", false, text)
+}
+
+/// Stacks are taken from now on.
+pub(crate) fn stacks(at_ns: u64) -> Note {
+    let text = format!(
+        "From {} after the start the kernel's stack is recorded at each timer interrupt, to tell \
+         interrupts being off from the machine standing still. It adds to the cost.",
+        units::duration(at_ns)
+    );
+    note(at_ns, "trace-stacks", false, text)
+}
+
+/// Stacks cannot be had.
+pub(crate) fn no_stacks(at_ns: u64, why: &str) -> Note {
+    let text = format!(
+        "The kernel's stack cannot be recorded ({why}): interrupts being off and the machine \
+         standing still are not told apart."
+    );
+    note(at_ns, "trace-stacks", false, text)
+}
+
+/// After the run: what is missing in the explanations.
+pub(crate) fn of_spikes(at_ns: u64, spikes: &Summary, recorder: &causes::Recorder) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let n = units::grouped;
+    if spikes.incomplete > 0 {
+        let text = format!(
+            "Of {} explained spikes {} are incomplete: events were lost or were not recorded, and \
+             their causes may be wrong. The verdict does not rest on them.",
+            n(spikes.explained),
+            n(spikes.incomplete)
+        );
+        notes.push(note(at_ns, "spikes-incomplete", false, text));
+    }
+    if spikes.unexamined > 0 {
+        let text = format!(
+            "{} of {} spikes are not explained: there were too many at once. Raise --spike.",
+            n(spikes.unexamined),
+            n(spikes.seen)
+        );
+        notes.push(note(at_ns, "spikes-unexamined", false, text));
+    }
+    if recorder.lost_events > 0 {
+        let text =
+            format!("The kernel dropped {} events before they were read.", n(recorder.lost_events));
+        notes.push(note(at_ns, "trace-events-lost", false, text));
+    }
+    if recorder.blind_ns > 0 {
+        let text = format!(
+            "Kernel events were not recorded for {}, while they were read: spikes of that time are \
+             incomplete.",
+            units::duration(recorder.blind_ns)
+        );
+        notes.push(note(at_ns, "trace-blind", false, text));
+    }
+    notes
 }

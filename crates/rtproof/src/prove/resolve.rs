@@ -43,6 +43,8 @@ pub fn options(args: &Args, facts: &Facts) -> anyhow::Result<Options> {
     Ok(Options {
         profile: wishes.profile.to_json(),
         skipped: wishes.skip.clone(),
+        spike_ns: args.spike_ns.or(args.budget_ns).or(wishes.budget_ns),
+        trace: !args.no_trace,
         housekeeping: housekeeping(&allowed(facts, &online), &others),
         load_cpus,
         policy,

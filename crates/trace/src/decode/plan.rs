@@ -159,6 +159,15 @@ pub(super) enum Plan {
     },
 }
 
+/// Plans that are carried out together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    Sched,
+    Timers,
+    Interrupts,
+    Others,
+}
+
 /// Fields of sched_waking, sched_wakeup and sched_wakeup_new.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Woken {
@@ -195,6 +204,65 @@ impl Plan {
             _ => None,
         };
         plan.unwrap_or(Self::Other)
+    }
+
+    pub(super) const fn group(&self) -> Group {
+        match self {
+            Self::Switch { .. }
+            | Self::Waking(_)
+            | Self::Wakeup(_)
+            | Self::Migrate { .. }
+            | Self::PiSetprio { .. } => Group::Sched,
+            Self::TimerStart { .. }
+            | Self::TimerCancel { .. }
+            | Self::TimerExpire { .. }
+            | Self::TimerExpired { .. }
+            | Self::WheelExpire { .. }
+            | Self::WheelExpired { .. } => Group::Timers,
+            Self::VectorEntry(_)
+            | Self::VectorExit(_)
+            | Self::IrqEntry { .. }
+            | Self::IrqExit { .. }
+            | Self::IpiEntry { .. }
+            | Self::IpiExit { .. }
+            | Self::IpiRaise { .. }
+            | Self::IpiSend { .. }
+            | Self::SoftirqRaise { .. }
+            | Self::SoftirqEntry { .. }
+            | Self::SoftirqExit { .. }
+            | Self::Nmi { .. }
+            | Self::Irqs { .. }
+            | Self::Preempt { .. } => Group::Interrupts,
+            _ => Group::Others,
+        }
+    }
+
+    /// Whether such an event may concern another CPU than its own.
+    pub(super) const fn is_across(&self) -> bool {
+        matches!(
+            self,
+            Self::Migrate { .. }
+                | Self::PiSetprio { .. }
+                | Self::Signal { .. }
+                | Self::IpiRaise { .. }
+                | Self::IpiSend { .. }
+                | Self::Hotplug { .. }
+                | Self::Frequency { .. }
+        )
+    }
+
+    /// Whether such an event has a brief form.
+    pub(super) const fn has_brief(&self) -> bool {
+        self.is_across()
+            || matches!(
+                self,
+                Self::Switch { .. }
+                    | Self::Waking(_)
+                    | Self::Wakeup(_)
+                    | Self::TimerStart { .. }
+                    | Self::TimerExpire { .. }
+                    | Self::TimerExpired { .. }
+            )
     }
 }
 

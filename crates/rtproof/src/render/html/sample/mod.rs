@@ -90,6 +90,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
             text: "Spikes are not explained: tracefs is not readable. Run as root.".into(),
             weakens: false,
         }],
+        spikes: None,
     }
 }
 

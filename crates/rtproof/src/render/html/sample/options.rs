@@ -41,6 +41,8 @@ pub(super) fn options(shape: &Shape) -> Options {
     Options {
         profile: String::new(),
         skipped: std::collections::BTreeMap::new(),
+        spike_ns: shape.budget_ns,
+        trace: true,
         cpus: CpuList::new(2..2 + shape.cpus),
         housekeeping: CpuList::new([0]),
         load_cpus: CpuList::new(0..2 + shape.cpus),

@@ -1,0 +1,262 @@
+//! All CPUs' records in order of time, with one page of each CPU in memory.
+
+use std::{cmp::Reverse, collections::BinaryHeap, io};
+
+use thiserror::Error;
+
+use crate::{
+    Pages,
+    format::Layout,
+    page::{Found, Missed, Page, PageError, Raw, Walk},
+};
+
+/// A record and where it comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Merged<'a> {
+    /// CPU that wrote it.
+    pub cpu: u32,
+    /// The record.
+    pub raw: Raw<'a>,
+    /// Events of this CPU were lost, or could not be read, just before it.
+    pub missed: Option<Missed>,
+}
+
+/// Why a page is missing from the stream.
+#[derive(Debug, Error)]
+#[error("CPU {cpu}, page {page}")]
+pub struct MergeError {
+    /// Its CPU.
+    pub cpu: u32,
+    /// Its number on that CPU, from 0.
+    pub page: usize,
+    /// What is wrong with it.
+    #[source]
+    pub why: Why,
+}
+
+/// What is wrong with a page.
+#[derive(Debug, Error)]
+pub enum Why {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    /// It is not as the kernel writes it.
+    #[error(transparent)]
+    Page(#[from] PageError),
+}
+
+/// Merges the records of all CPUs by time; at the same nanosecond the lower CPU is first.
+pub struct Merge<'p> {
+    pages: &'p mut dyn Pages,
+    layout: Layout,
+    cursors: Vec<Cursor>,
+    /// Times and places of the cursors that wait.
+    waiting: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The cursor that the last record came from.
+    current: Option<usize>,
+}
+
+struct Cursor {
+    cpu: u32,
+    next_page: usize,
+    buffer: Vec<u8>,
+    walk: Walk,
+    head: Option<Found>,
+    missed: Option<Missed>,
+    /// Why the page's last run ended.
+    broken: Option<PageError>,
+}
+
+impl<'p> Merge<'p> {
+    /// All records of these pages.
+    pub fn new(pages: &'p mut dyn Pages, layout: &Layout) -> Self {
+        let cursor = |&cpu: &u32| Cursor {
+            cpu,
+            next_page: 0,
+            buffer: Vec::new(),
+            walk: Walk::END,
+            head: None,
+            missed: None,
+            broken: None,
+        };
+        let cursors: Vec<Cursor> = pages.cpus().iter().map(cursor).collect();
+        // All are due at once: each reads its first page when it is its turn.
+        let waiting = (0..cursors.len()).map(|at| Reverse((0, at))).collect();
+        Self { pages, layout: *layout, cursors, waiting, current: None }
+    }
+
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// When a page cannot be read or understood. What is left of it is skipped: the next call goes
+    /// on behind it, with that CPU's next record marked as after a loss.
+    #[expect(clippy::should_implement_trait, reason = "the record borrows from the merge")]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Merged<'_>>, MergeError> {
+        let Some((at, first)) = self.advance()? else { return Ok(None) };
+        let cursor = &mut self.cursors[at];
+        let missed = cursor.missed.take();
+        Ok(Some(Merged { cpu: cursor.cpu, raw: first.raw(&cursor.buffer), missed }))
+    }
+
+    /// The next records of one CPU, up to where another one's turn or another page comes: the same
+    /// as [`Merge::next`], in bulk. At least one; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`Merge::next`]. A record that cannot be understood ends a run, and the next call is an
+    /// error.
+    #[inline]
+    pub fn next_run(&mut self) -> Result<Option<Run<'_>>, MergeError> {
+        let Some((at, first)) = self.advance()? else { return Ok(None) };
+        let end = self.waiting.peek().map_or((u64::MAX, usize::MAX), |&Reverse(first)| first);
+        let cursor = &mut self.cursors[at];
+        Ok(Some(Run {
+            cpu: cursor.cpu,
+            missed: cursor.missed.take(),
+            bytes: &cursor.buffer,
+            // At the same nanosecond the lower CPU is first.
+            end_ns: if at < end.1 { end.0 } else { end.0.saturating_sub(1) },
+            first: Some(first),
+            walk: &mut cursor.walk,
+            head: &mut cursor.head,
+            broken: &mut cursor.broken,
+        }))
+    }
+
+    /// The cursor whose turn it is, and its next record. Records come in runs of one CPU: the queue
+    /// is only touched between those.
+    #[inline]
+    fn advance(&mut self) -> Result<Option<(usize, Found)>, MergeError> {
+        loop {
+            let at = match self.current {
+                Some(at) => at,
+                None => match self.waiting.pop() {
+                    Some(Reverse((_, at))) => at,
+                    None => return Ok(None),
+                },
+            };
+            self.current = Some(at);
+            let cursor = &mut self.cursors[at];
+            let found = match cursor.head.take() {
+                Some(found) => found,
+                None => match cursor.step(self.pages, &self.layout)? {
+                    Some(found) => found,
+                    None => {
+                        self.current = None;
+                        continue;
+                    }
+                },
+            };
+            match self.waiting.peek() {
+                Some(&Reverse(first)) if first < (found.at_ns, at) => {
+                    cursor.head = Some(found);
+                    self.waiting.push(Reverse((found.at_ns, at)));
+                    self.current = None;
+                }
+                _ => return Ok(Some((at, found))),
+            }
+        }
+    }
+}
+
+/// Records of one CPU, all before those of any other that have not come yet. What is not taken out
+/// of it comes again in the next run.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// CPU that wrote them.
+    pub cpu: u32,
+    /// Events of this CPU were lost, or could not be read, just before the first.
+    pub missed: Option<Missed>,
+    bytes: &'a [u8],
+    /// Last time that is before another CPU's.
+    end_ns: u64,
+    first: Option<Found>,
+    walk: &'a mut Walk,
+    head: &'a mut Option<Found>,
+    broken: &'a mut Option<PageError>,
+}
+
+impl<'a> Iterator for Run<'a> {
+    type Item = Raw<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Raw<'a>> {
+        if let Some(first) = self.first.take() {
+            return Some(first.raw(self.bytes));
+        }
+        if self.head.is_some() {
+            return None;
+        }
+        match self.walk.step(self.bytes) {
+            Ok(Some(found)) if found.at_ns <= self.end_ns => Some(found.raw(self.bytes)),
+            Ok(found) => {
+                *self.head = found;
+                None
+            }
+            Err(error) => {
+                *self.broken = Some(error);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        if let Some(first) = self.first.take() {
+            *self.head = Some(first);
+        }
+    }
+}
+
+impl Cursor {
+    /// The next record of this CPU.
+    #[inline]
+    fn step(
+        &mut self,
+        pages: &mut dyn Pages,
+        layout: &Layout,
+    ) -> Result<Option<Found>, MergeError> {
+        loop {
+            if let Some(error) = self.broken.take() {
+                return Err(self.fail(self.next_page.saturating_sub(1), error.into()));
+            }
+            match self.walk.step(&self.buffer) {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => {
+                    if !self.load(pages, layout)? {
+                        return Ok(None);
+                    }
+                }
+                Err(error) => return Err(self.fail(self.next_page.saturating_sub(1), error.into())),
+            }
+        }
+    }
+
+    /// Reads the next page; `false`: there is none.
+    fn load(&mut self, pages: &mut dyn Pages, layout: &Layout) -> Result<bool, MergeError> {
+        let page = self.next_page;
+        if page >= pages.count(self.cpu) {
+            return Ok(false);
+        }
+        self.next_page += 1;
+        if let Err(error) = pages.read(self.cpu, page, &mut self.buffer) {
+            return Err(self.fail(page, error.into()));
+        }
+        match Page::parse(layout, &self.buffer) {
+            Ok(parsed) => {
+                self.walk = parsed.walk();
+                self.missed = self.missed.or(parsed.missed());
+                Ok(true)
+            }
+            Err(error) => Err(self.fail(page, error.into())),
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, page: usize, why: Why) -> MergeError {
+        self.walk = Walk::END;
+        self.missed = Some(Missed { count: None });
+        MergeError { cpu: self.cpu, page, why }
+    }
+}

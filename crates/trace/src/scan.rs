@@ -1,0 +1,305 @@
+//! Finds the wake-ups of chosen threads in a merged stream of events: for running applications and
+//! for traces of other tools, where nobody measured.
+//!
+//! A thread should have run when the timer was to expire that it slept on; or, when it was woken
+//! by something else, when it was woken.
+
+mod thread;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+};
+
+use crate::{
+    Brief, Decoder, How, Raw, WakeUp,
+    event::{Comm, flags},
+    merge::Merged,
+};
+use thread::{Due, Thread};
+
+pub use thread::Totals;
+
+/// Threads whose wake-ups are looked for: any of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subjects {
+    /// By thread id.
+    pub tids: Vec<i32>,
+    /// By name, as the kernel has it: cut to 15 bytes. Such a thread is followed from then on,
+    /// whatever it is called later.
+    pub comms: Vec<String>,
+    /// All that have a real-time or deadline priority when they are woken.
+    pub all_real_time: bool,
+}
+
+/// From here on priorities are fair ones.
+const PRIO_FAIR: i32 = 100;
+/// The kernel's largest thread id (PID_MAX_LIMIT); larger ones are no threads.
+const TID_MAX: i32 = 1 << 22;
+/// A kernel's CPUs at most (twice NR_CPUS_MAX of x86).
+const CPUS_MAX: u32 = 1 << 14;
+/// A timer's clock that differs from the trace's by more is another clock.
+const SAME_CLOCK_NS: u64 = 1_000_000_000;
+/// Length of a task's name in the kernel, without the NUL.
+const COMM_BYTES: usize = 15;
+
+/// Finds wake-ups.
+#[derive(Clone, Debug)]
+pub struct Scanner {
+    comms: Vec<Comm>,
+    all_real_time: bool,
+    threshold_ns: u64,
+    is_mono: bool,
+    sleep_functions: Vec<u64>,
+    index: HashMap<i32, u32, BuildHasherDefault<TidHasher>>,
+    threads: Vec<Thread>,
+    cpus: Vec<Cpu>,
+}
+
+/// What an interrupt of a CPU is doing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    expiring: Option<Expiring>,
+    /// Thread and timer that expired last: it may be started again in the same interrupt.
+    again: Option<(usize, u64)>,
+}
+
+/// A timer whose function runs.
+#[derive(Clone, Copy, Debug)]
+struct Expiring {
+    timer: u64,
+    at_ns: u64,
+    now_ns: u64,
+}
+
+impl Scanner {
+    /// Looks for wake-ups that are more than `threshold_ns` late. `is_mono`: the trace's clock is
+    /// CLOCK_MONOTONIC (`mono` in trace_clock), so that a timer's expiry is a time of the trace.
+    #[must_use]
+    pub fn new(subjects: &Subjects, threshold_ns: u64, is_mono: bool) -> Self {
+        let cut = |comm: &String| Comm::of(&comm.as_bytes()[..comm.len().min(COMM_BYTES)]);
+        let mut scanner = Self {
+            comms: subjects.comms.iter().map(cut).collect(),
+            all_real_time: subjects.all_real_time,
+            threshold_ns,
+            is_mono,
+            sleep_functions: Vec::new(),
+            index: HashMap::default(),
+            threads: Vec::new(),
+            cpus: Vec::new(),
+        };
+        for &tid in subjects.tids.iter().filter(|&&tid| tid > 0 && tid <= TID_MAX) {
+            if !scanner.index.contains_key(&tid) {
+                scanner.add(tid);
+            }
+        }
+        scanner
+    }
+
+    /// Addresses of the functions of timers that threads sleep on (`hrtimer_wakeup`, and
+    /// `posix_timer_fn`, `timerfd_tmrproc` for those who wait for such). Without any, each timer
+    /// that a thread starts itself may be one.
+    #[must_use]
+    pub fn with_sleep_functions(mut self, addresses: Vec<u64>) -> Self {
+        self.sleep_functions = addresses;
+        self
+    }
+
+    /// The next record, in order of time. The wake-up that ends with it, if that was too late.
+    #[inline]
+    pub fn feed(&mut self, decoder: &Decoder, cpu: u32, raw: &Raw<'_>) -> Option<WakeUp> {
+        self.feed_brief(raw.at_ns, cpu, &decoder.brief(raw))
+    }
+
+    /// As [`Scanner::feed`], of a merged record; a loss before it is taken into account.
+    #[inline]
+    pub fn feed_merged(&mut self, decoder: &Decoder, merged: &Merged<'_>) -> Option<WakeUp> {
+        if merged.missed.is_some() {
+            self.lost(merged.cpu);
+        }
+        self.feed(decoder, merged.cpu, &merged.raw)
+    }
+
+    /// As [`Scanner::feed`], of an event that is decoded already.
+    #[inline]
+    pub fn feed_brief(&mut self, at_ns: u64, cpu: u32, brief: &Brief<'_>) -> Option<WakeUp> {
+        match *brief {
+            Brief::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm } => {
+                if let Some(at) = self.find(prev_pid) {
+                    self.threads[at].leave(prev_state == 0);
+                }
+                let at = self.subject(next_pid, next_prio, next_comm)?;
+                return self.come(at, at_ns, cpu, next_comm);
+            }
+            Brief::Waking { pid, prio, comm, .. } => {
+                let at = self.subject(pid, prio, comm)?;
+                let due = self.due(at, at_ns, cpu);
+                self.threads[at].waking(due);
+            }
+            Brief::Wakeup { pid, prio, comm, .. } => {
+                let at = self.subject(pid, prio, comm)?;
+                let due = self.due(at, at_ns, cpu);
+                return self.overrun(at, at_ns, cpu, due);
+            }
+            Brief::TimerStart { pid, flags, timer, function, expires_ns } => {
+                self.start(cpu, pid, flags, timer, function, expires_ns);
+            }
+            Brief::TimerExpire { timer, now_ns } => {
+                let expiring = Expiring { timer, at_ns, now_ns };
+                if let Some(cpu) = self.cpu(cpu) {
+                    cpu.expiring = Some(expiring);
+                }
+            }
+            Brief::TimerExpired => {
+                if let Some(cpu) = self.cpu(cpu) {
+                    cpu.expiring = None;
+                }
+            }
+            Brief::Across | Brief::Other => {}
+        }
+        None
+    }
+
+    /// Events of a CPU were lost before what comes next: no wake-up is made up of what was before
+    /// and what is behind.
+    pub fn lost(&mut self, cpu: u32) {
+        if let Some(cpu) = self.cpu(cpu) {
+            *cpu = Cpu::default();
+        }
+        self.threads.iter_mut().for_each(Thread::forget);
+    }
+
+    /// What was counted of each thread, in the order they were first seen; those asked for by id
+    /// first.
+    pub fn totals(&self) -> impl Iterator<Item = &Totals> {
+        self.threads.iter().map(|thread| &thread.totals)
+    }
+
+    /// A thread that sets its timer for a time that has passed is late by its own work, and may be
+    /// woken before it has left the CPU.
+    fn overrun(&mut self, at: usize, at_ns: u64, cpu: u32, due: Due) -> Option<WakeUp> {
+        let thread = &mut self.threads[at];
+        let due = thread.wakeup(due).filter(|due| due.how == How::Timer)?;
+        let tid = thread.totals.tid;
+        let wake = WakeUp { tid, cpu, due_ns: due.at_ns, ran_ns: at_ns, how: due.how };
+        let is_over = wake.latency_ns() > self.threshold_ns;
+        if is_over {
+            thread.count(&wake, is_over);
+        }
+        is_over.then_some(wake)
+    }
+
+    fn come(&mut self, at: usize, at_ns: u64, cpu: u32, comm: &[u8]) -> Option<WakeUp> {
+        let thread = &mut self.threads[at];
+        thread.totals.comm = Comm::of(comm);
+        let due = thread.come()?;
+        let tid = thread.totals.tid;
+        let wake = WakeUp { tid, cpu, due_ns: due.at_ns, ran_ns: at_ns, how: due.how };
+        let is_over = wake.latency_ns() > self.threshold_ns;
+        thread.count(&wake, is_over);
+        is_over.then_some(wake)
+    }
+
+    /// When a thread that is woken now should run.
+    fn due(&mut self, at: usize, at_ns: u64, cpu: u32) -> Due {
+        let woken = Due { at_ns, how: How::Woken };
+        let is_mono = self.is_mono;
+        let Some(Expiring { timer, at_ns: entry_ns, now_ns }) =
+            self.cpu(cpu).and_then(|cpu| cpu.expiring)
+        else {
+            return woken;
+        };
+        let Some(expires_ns) = self.threads[at].expiry_ns(timer) else { return woken };
+        if let Some(cpu) = self.cpu(cpu) {
+            cpu.again = Some((at, timer));
+        }
+        let due_ns = if is_mono && entry_ns.abs_diff(now_ns) < SAME_CLOCK_NS {
+            expires_ns
+        } else {
+            entry_ns.saturating_sub(now_ns.saturating_sub(expires_ns))
+        };
+        // Timers with slack may expire before they have to.
+        Due { at_ns: due_ns.min(at_ns), how: How::Timer }
+    }
+
+    fn start(&mut self, cpu: u32, pid: i32, flags: u8, timer: u64, function: u64, expires_ns: u64) {
+        if flags & (flags::HARDIRQ | flags::SOFTIRQ | flags::NMI) != 0 {
+            let again = self.cpu(cpu).and_then(|cpu| cpu.again);
+            if let Some((at, expired)) = again
+                && expired == timer
+            {
+                self.threads[at].start(timer, expires_ns);
+            }
+            return;
+        }
+        if !self.sleep_functions.is_empty() && !self.sleep_functions.contains(&function) {
+            return;
+        }
+        if let Some(at) = self.find(pid) {
+            self.threads[at].start(timer, expires_ns);
+        }
+    }
+
+    fn cpu(&mut self, cpu: u32) -> Option<&mut Cpu> {
+        let at = cpu as usize;
+        if at >= self.cpus.len() {
+            if cpu >= CPUS_MAX {
+                return None;
+            }
+            self.cpus.resize(at + 1, Cpu::default());
+        }
+        self.cpus.get_mut(at)
+    }
+
+    /// The thread of an id, if it is one that is followed.
+    #[inline]
+    fn find(&self, tid: i32) -> Option<usize> {
+        if tid == 0 {
+            return None;
+        }
+        self.index.get(&tid).map(|&at| at as usize)
+    }
+
+    /// The same; follows it from now on, if it is one of those asked for.
+    #[inline]
+    fn subject(&mut self, tid: i32, prio: i32, comm: &[u8]) -> Option<usize> {
+        if let Some(at) = self.find(tid) {
+            return Some(at);
+        }
+        let is_asked_for = (self.all_real_time && prio < PRIO_FAIR)
+            || (!self.comms.is_empty() && self.comms.contains(&Comm::of(comm)));
+        (is_asked_for && tid > 0 && tid <= TID_MAX).then(|| self.add(tid))
+    }
+
+    fn add(&mut self, tid: i32) -> usize {
+        let at = self.threads.len();
+        self.threads.push(Thread::new(tid));
+        self.index.insert(tid, u32::try_from(at).unwrap_or(u32::MAX));
+        at
+    }
+}
+
+/// Thread ids are small, dense numbers: one multiplication spreads them.
+#[derive(Clone, Copy, Debug, Default)]
+struct TidHasher(u64);
+
+impl Hasher for TidHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    fn write_i32(&mut self, tid: i32) {
+        self.0 = u64::from(tid.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The table takes its place from the low bits, its tag from the high ones.
+        self.0 ^= self.0 >> 32;
+    }
+}

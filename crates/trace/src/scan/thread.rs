@@ -1,0 +1,157 @@
+//! What is known of one thread while its wake-ups are looked for.
+
+use crate::{How, WakeUp, event::Comm};
+
+/// Timers of a thread that are remembered.
+const TIMERS: usize = 4;
+
+/// What was counted of one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Thread.
+    pub tid: i32,
+    /// Its name, as last seen.
+    pub comm: Comm,
+    /// Wake-ups.
+    pub wake_ups: u64,
+    /// Those later than the threshold.
+    pub over: u64,
+    /// Times that it was woken before it had left the CPU: no wake-ups.
+    pub never_left: u64,
+    /// Sum of the latencies of all wake-ups, nanoseconds.
+    pub sum_ns: u64,
+    /// The latest of all.
+    pub worst: Option<WakeUp>,
+}
+
+/// One thread.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    place: Place,
+    woken: Option<Due>,
+    timers: [Timer; TIMERS],
+    next_timer: usize,
+    pub(super) totals: Totals,
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Unknown,
+    /// On a CPU.
+    Running,
+    /// Preempted.
+    Queued,
+    /// Asleep, or woken out of it.
+    Asleep,
+}
+
+/// When a thread should run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Due {
+    pub(super) at_ns: u64,
+    pub(super) how: How,
+}
+
+/// A timer that the thread started.
+#[derive(Clone, Copy, Debug, Default)]
+struct Timer {
+    address: u64,
+    expires_ns: u64,
+}
+
+impl Thread {
+    pub(super) fn new(tid: i32) -> Self {
+        Self {
+            place: Place::Unknown,
+            woken: None,
+            timers: [Timer::default(); TIMERS],
+            next_timer: 0,
+            totals: Totals { tid, ..Totals::default() },
+        }
+    }
+
+    /// It starts a timer, or a timer that it once started is started again.
+    pub(super) fn start(&mut self, address: u64, expires_ns: u64) {
+        let known = self.timers.iter_mut().find(|timer| timer.address == address);
+        match known {
+            Some(timer) => timer.expires_ns = expires_ns,
+            None => {
+                self.timers[self.next_timer] = Timer { address, expires_ns };
+                self.next_timer = (self.next_timer + 1) % TIMERS;
+            }
+        }
+    }
+
+    /// When a timer was to expire, if it is one of this thread's.
+    pub(super) fn expiry_ns(&self, address: u64) -> Option<u64> {
+        let timer = self.timers.iter().find(|timer| timer.address == address && address != 0)?;
+        Some(timer.expires_ns)
+    }
+
+    /// sched_waking. While it is on a CPU it may be just about to leave that: then it is a wake-up.
+    pub(super) fn waking(&mut self, due: Due) {
+        if self.is_on_cpu() && self.woken.is_some() {
+            self.totals.never_left += 1;
+        }
+        self.woken = Some(due);
+    }
+
+    /// sched_wakeup: the waking is done. What has not left the CPU by now does not: it was woken for
+    /// what is returned.
+    pub(super) fn wakeup(&mut self, due: Due) -> Option<Due> {
+        if self.is_on_cpu() {
+            self.totals.never_left += 1;
+            return self.woken.take();
+        }
+        if self.woken.is_none() {
+            self.woken = Some(due);
+        }
+        None
+    }
+
+    /// It was switched away from.
+    pub(super) fn leave(&mut self, is_runnable: bool) {
+        if !is_runnable {
+            self.place = Place::Asleep;
+            return;
+        }
+        self.place = Place::Queued;
+        if self.woken.take().is_some() {
+            self.totals.never_left += 1;
+        }
+    }
+
+    /// It was switched to. What it was woken for, if that is a wake-up.
+    pub(super) fn come(&mut self) -> Option<Due> {
+        let was_on_cpu = self.is_on_cpu();
+        self.place = Place::Running;
+        let due = self.woken.take()?;
+        if was_on_cpu {
+            self.totals.never_left += 1;
+            return None;
+        }
+        Some(due)
+    }
+
+    /// Events were lost: nothing is known of it any more.
+    pub(super) fn forget(&mut self) {
+        self.place = Place::Unknown;
+        self.woken = None;
+        self.timers = [Timer::default(); TIMERS];
+    }
+
+    pub(super) fn count(&mut self, wake: &WakeUp, is_over: bool) {
+        let totals = &mut self.totals;
+        totals.wake_ups += 1;
+        totals.over += u64::from(is_over);
+        totals.sum_ns = totals.sum_ns.saturating_add(wake.latency_ns());
+        if totals.worst.is_none_or(|worst| wake.latency_ns() > worst.latency_ns()) {
+            totals.worst = Some(*wake);
+        }
+    }
+
+    const fn is_on_cpu(&self) -> bool {
+        matches!(self.place, Place::Running | Place::Queued)
+    }
+}
