@@ -70,12 +70,16 @@ pub(crate) fn run(
 }
 
 fn write_sums(out: &mut impl Write, sums: &Sums) -> anyhow::Result<()> {
-    let Sums { shown, exact, sum_ns, certain_ns } = *sums;
+    let Sums { shown, exact, planted_ns, planted_certain_ns, sum_ns, certain_ns } = *sums;
+    let percent = |part: u64, of: u64| part as f64 * 100.0 / of.max(1) as f64;
     writeln!(out, "{exact} of {shown} spikes that the reports show sum to the nanosecond.")?;
-    let percent = certain_ns as f64 * 100.0 / sum_ns.max(1) as f64;
     writeln!(
         out,
-        "{percent:.2} % of {:.1} ms of latency have one possible cause.\n",
+        "One possible cause have {:.2} % of their planted latency ({:.1} ms), and {:.2} % of all \
+         latency of all spikes ({:.1} ms), whoever caused it.\n",
+        percent(planted_certain_ns, planted_ns),
+        planted_ns as f64 / 1e6,
+        percent(certain_ns, sum_ns),
         sum_ns as f64 / 1e6
     )?;
     Ok(())

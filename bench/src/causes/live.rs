@@ -13,8 +13,6 @@ use serde_json::Value;
 
 use super::plants::Plant;
 
-/// Shorter spikes are left out.
-const LEAST_NS: u64 = 100_000;
 /// From a plant's end to its books.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -71,7 +69,7 @@ impl<'a> Bench<'a> {
             causes: plant.causes.iter().map(ToString::to_string).collect(),
             culprit: plant.culprit.iter().map(ToString::to_string).collect(),
             acted: Stretches::of_truth(&books[0], plant.told),
-            least_ns: LEAST_NS,
+            least_ns: plant.least_ns,
         };
         let spikes = if plant.is_application {
             blame::shown(&report)
@@ -81,7 +79,7 @@ impl<'a> Bench<'a> {
         Ok(Kept {
             plant: plant.name.into(),
             judged: expected.judge(&spikes),
-            sums: blame::sums(&report),
+            sums: blame::sums(&report, &expected),
         })
     }
 

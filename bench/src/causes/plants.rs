@@ -14,6 +14,8 @@ pub(super) struct Plant {
     pub(super) causes: &'static [&'static str],
     /// Words that the culprit must have.
     pub(super) culprit: &'static [&'static str],
+    /// Shorter spikes are left out.
+    pub(super) least_ns: u64,
     /// Which of the books tell when it acted.
     pub(super) told: Told,
     /// Whether the plant is itself the application whose wake-ups are late (`rtproof explain`).
@@ -27,6 +29,7 @@ const DAEMON: Plant = Plant {
     commands: &["multipathd burst --busy 4ms --every 100ms --policy rr:99 --gap 20us"],
     causes: &["preempted"],
     culprit: &["multipathd", "RR 99"],
+    least_ns: 100_000,
     told: Told::Occurrences,
     is_application: false,
     times_as_long: 1,
@@ -60,6 +63,7 @@ pub(super) const ALL: &[Plant] = &[
         commands: &["lab-plant purge --every 100ms --count 8000 --policy fifo:20"],
         causes: &["preempt-off"],
         culprit: &["lab-plant"],
+        told: Told::Alike,
         ..DAEMON
     },
     Plant {
@@ -67,6 +71,7 @@ pub(super) const ALL: &[Plant] = &[
         commands: &["lab-plant deliver --every 50ms --count 4000 --policy fifo:20"],
         causes: &["softirq"],
         culprit: &["NET_RX"],
+        told: Told::Alike,
         ..DAEMON
     },
     Plant {
@@ -74,6 +79,7 @@ pub(super) const ALL: &[Plant] = &[
         commands: &["lab-plant expire --every 50ms --count 2000 --policy fifo:20"],
         causes: &["timer-work"],
         culprit: &[],
+        told: Told::Alike,
         ..DAEMON
     },
     Plant {
@@ -94,6 +100,8 @@ pub(super) const ALL: &[Plant] = &[
         commands: &["lab-plant stop --busy 20ms --every 250ms"],
         causes: &["stopped"],
         culprit: &["lab-plant"],
+        // It has to be noticed first.
+        least_ns: 5_000_000,
         ..DAEMON
     },
     Plant {

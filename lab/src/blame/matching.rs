@@ -52,7 +52,8 @@ impl Expected {
         planted.map(|spike| self.judged(spike)).collect()
     }
 
-    fn is_planted(&self, spike: &Spike) -> bool {
+    /// Whether the plant acted during most of a spike.
+    pub(super) fn is_planted(&self, spike: &Spike) -> bool {
         let Spike { due_ns, latency_ns, .. } = *spike;
         let inside_ns = self.acted.overlap_ns(due_ns, due_ns + latency_ns);
         latency_ns >= self.least_ns && inside_ns * 100 >= latency_ns * LEAST_PERCENT

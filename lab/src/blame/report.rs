@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Judged, Spike};
+use super::{Expected, Judged, Spike};
 
 /// Sums over the spikes of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +12,10 @@ pub struct Sums {
     pub shown: u64,
     /// Of those, spikes whose shares and whose spans sum to their latency exactly, without gaps.
     pub exact: u64,
+    /// Sum of the latencies of the planted spikes among them.
+    pub planted_ns: u64,
+    /// Of that with one possible cause.
+    pub planted_certain_ns: u64,
     /// Sum of the latencies of all explained spikes.
     pub sum_ns: u64,
     /// Of that with one possible cause.
@@ -45,31 +49,50 @@ impl std::ops::AddAssign for Sums {
     fn add_assign(&mut self, other: Self) {
         self.shown += other.shown;
         self.exact += other.exact;
+        self.planted_ns += other.planted_ns;
+        self.planted_certain_ns += other.planted_certain_ns;
         self.sum_ns += other.sum_ns;
         self.certain_ns += other.certain_ns;
     }
 }
 
-/// Sums over `rtproof prove --json` or `rtproof report --json`.
+/// Sums over `rtproof prove --json` or `rtproof report --json`, and what of them is planted.
 #[must_use]
-pub fn sums(report: &Value) -> Sums {
+pub fn sums(report: &Value, expected: &Expected) -> Sums {
     let spikes = &report["spikes"];
-    let worst = spikes["worst"].as_array().map_or(&[][..], Vec::as_slice);
-    let explanations = worst.iter().map(|spike| &spike["explanation"]);
-    Sums {
-        shown: worst.len() as u64,
-        exact: explanations.filter(|one| is_exact(one).unwrap_or(false)).count() as u64,
+    let mut sums = Sums {
         sum_ns: spikes["sum_ns"].as_u64().unwrap_or(0),
         certain_ns: spikes["certain_ns"].as_u64().unwrap_or(0),
+        ..Sums::default()
+    };
+    for explanation in explanations(report) {
+        sums.shown += 1;
+        sums.exact += u64::from(is_exact(explanation).unwrap_or(false));
+        if let Some(spike) = one_shown(explanation).filter(|spike| expected.is_planted(spike)) {
+            sums.planted_ns += spike.latency_ns;
+            sums.planted_certain_ns += certain_ns(explanation);
+        }
     }
+    sums
+}
+
+fn explanations(report: &Value) -> impl Iterator<Item = &Value> {
+    let worst = report["spikes"]["worst"].as_array().map_or(&[][..], Vec::as_slice);
+    worst.iter().map(|spike| &spike["explanation"])
+}
+
+/// What can be nothing else.
+fn certain_ns(explanation: &Value) -> u64 {
+    let shares = explanation["shares"].as_array().map_or(&[][..], Vec::as_slice);
+    let certain = shares.iter().filter(|share| share["or"].as_array().is_none_or(Vec::is_empty));
+    certain.filter_map(|share| share["ns"].as_u64()).sum()
 }
 
 /// The spikes of which a report has all shares, on the clock of the trace: also those of an
 /// application, of which there is no record.
 #[must_use]
 pub fn shown(report: &Value) -> Vec<Spike> {
-    let worst = report["spikes"]["worst"].as_array().map_or(&[][..], Vec::as_slice);
-    worst.iter().filter_map(|spike| one_shown(&spike["explanation"])).collect()
+    explanations(report).filter_map(one_shown).collect()
 }
 
 fn one_shown(explanation: &Value) -> Option<Spike> {
@@ -139,16 +162,25 @@ mod tests {
 
     #[test]
     fn a_nanosecond_too_many_is_seen() {
-        let shares = json!([{"ns": 70}, {"ns": 30}]);
+        let shares = json!([{"ns": 70}, {"ns": 30, "or": ["stall"]}]);
         let spans = json!([
             {"from_ns": 100, "to_ns": 130, "share": 0},
             {"from_ns": 130, "to_ns": 160, "share": 1},
             {"from_ns": 160, "to_ns": 200, "share": 0},
         ]);
-        let good = sums(&report(shares.clone(), spans.clone()));
-        assert_eq!(good, Sums { shown: 1, exact: 1, sum_ns: 100, certain_ns: 90 });
-        let exact =
-            |shares: &Value, spans: &Value| sums(&report(shares.clone(), spans.clone())).exact;
+        let expected = Expected {
+            plant: "x".into(),
+            causes: Vec::new(),
+            culprit: Vec::new(),
+            acted: crate::blame::Stretches::of(vec![(100, 180)]),
+            least_ns: 0,
+        };
+        let of =
+            |shares: &Value, spans: &Value| sums(&report(shares.clone(), spans.clone()), &expected);
+        let exact = |shares: &Value, spans: &Value| of(shares, spans).exact;
+        let good = of(&shares, &spans);
+        assert_eq!((good.shown, good.exact, good.sum_ns, good.certain_ns), (1, 1, 100, 90));
+        assert_eq!((good.planted_ns, good.planted_certain_ns), (100, 70));
         assert_eq!(exact(&json!([{"ns": 71}, {"ns": 30}]), &spans), 0);
         assert_eq!(exact(&json!([{"ns": 71}, {"ns": 29}]), &spans), 0);
         for (place, key, value) in [(0, "from_ns", 101), (1, "to_ns", 159), (2, "to_ns", 199)] {
@@ -156,6 +188,6 @@ mod tests {
             spans[place][key] = value.into();
             assert_eq!(exact(&shares, &spans), 0, "{place} {key}");
         }
-        assert_eq!(sums(&json!({})), Sums::default());
+        assert_eq!(sums(&json!({}), &expected), Sums::default());
     }
 }

@@ -7,6 +7,9 @@ use serde_json::Value;
 pub enum Told {
     /// `occurrences`, without what took the CPU from the plant meanwhile (`gaps`).
     Occurrences,
+    /// `occurrences` that take about as long as most: work that is always the same took longer
+    /// where something else took the CPU in its midst, which kernel code cannot book.
+    Alike,
     /// `gaps` of at least so many nanoseconds: the plant suffers the cause as well.
     Gaps(u64),
     /// `transitions` of a CPU that goes or comes.
@@ -38,6 +41,7 @@ impl Stretches {
     pub fn of_truth(line: &Value, told: Told) -> Self {
         match told {
             Told::Occurrences => pairs(line, "occurrences").without(&pairs(line, "gaps")),
+            Told::Alike => pairs(line, "occurrences").alike(),
             Told::Transitions => pairs(line, "transitions"),
             Told::Gaps(least_ns) => {
                 let mut gaps = pairs(line, "gaps");
@@ -45,6 +49,15 @@ impl Stretches {
                 gaps
             }
         }
+    }
+
+    /// Those that are not longer than five quarters of their median.
+    fn alike(mut self) -> Self {
+        let mut lengths: Vec<u64> = self.0.iter().map(|(begin, end)| end - begin).collect();
+        lengths.sort_unstable();
+        let longest = lengths.get(lengths.len() / 2).map_or(0, |median| median * 5 / 4);
+        self.0.retain(|(begin, end)| end - begin <= longest);
+        self
     }
 
     /// These and those.
@@ -141,6 +154,11 @@ mod tests {
         assert_eq!(told(Told::Occurrences), [(100, 150), (160, 200), (300, 350), (390, 400)]);
         assert_eq!(told(Told::Gaps(20)), [(350, 390)]);
         assert_eq!(told(Told::Transitions), [(1, 2)]);
+        assert_eq!(told(Told::Alike), [(100, 200), (300, 400)]);
+        let line =
+            json!({"occurrences": [[0, 100], [200, 324], [400, 526], [600, 700], [800, 890]]});
+        let alike = Stretches::of_truth(&line, Told::Alike).0;
+        assert_eq!(alike, [(0, 100), (200, 324), (600, 700), (800, 890)]);
         assert!(Stretches::of_truth(&json!({"plant": "x"}), Told::Occurrences).is_empty());
     }
 }

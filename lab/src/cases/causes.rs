@@ -186,7 +186,7 @@ fn judged(seen: &Seen, expect: &mut Expect, planted: &Planted, kernel: &str) -> 
     let sums = kept.sums;
     expect.that("spikes that are shown", "some", sums.shown > 0, sums.shown);
     expect.equal("spikes that sum to the nanosecond", sums.exact, sums.shown);
-    let percent = sums.certain_ns * 100 / sums.sum_ns.max(1);
+    let percent = sums.planted_certain_ns * 100 / sums.planted_ns.max(1);
     expect.within("latency with one possible cause, percent", percent, CERTAIN_PERCENT..=100);
     // A mutation keeps nothing: it is not what the matrix shows.
     if expect.failures().is_empty() {
@@ -212,7 +212,8 @@ fn kept(seen: &Seen, planted: &Planted, kernel: &str) -> Result<Kept> {
     };
     let record = seen.path("run.rtproof")?;
     let spikes = blame::spikes(&record).context("spikes of the record")?;
-    Ok(Kept { plant, judged: expected.judge(&spikes), sums: blame::sums(report.at("")) })
+    let sums = blame::sums(report.at(""), &expected);
+    Ok(Kept { plant, judged: expected.judge(&spikes), sums })
 }
 
 /// A CPU that goes stops all others for a moment.
