@@ -15,12 +15,14 @@ programs=(
     "cyclictest rt-tests"
     "jitterdebugger jitterdebugger"
     "make make"
+    "python3 python3"
     "qemu-system-aarch64 qemu-system-arm"
     "qemu-system-x86_64 qemu-system-x86"
     "setpriv util-linux"
     "sqlite3 sqlite3"
     "stress-ng stress-ng"
     "tmux tmux"
+    "trace-cmd trace-cmd"
     "xz xz-utils"
     "zstd zstd"
 )
@@ -52,6 +54,10 @@ missing() {
     if [ ! -e /usr/share/keyrings/debian-archive-keyring.gpg ]; then
         echo debian-archive-keyring
     fi
+    # Perfetto's own code lives in an environment of its own.
+    if command -v python3 >/dev/null && ! python3 -c 'import ensurepip' 2>/dev/null; then
+        echo python3-venv
+    fi
     # A page without a font has no text to measure.
     if [ -z "$(find /usr/share/fonts -name '*.ttf' -print -quit 2>/dev/null)" ]; then
         echo fonts-dejavu-core
@@ -79,5 +85,21 @@ if [ "${#wanted[@]}" -gt 0 ]; then
     echo "deps: missing; install with: apt-get install ${wanted[*]}" >&2
     [ "${CI:-}" = true ] && exit 1
     exit 3
+fi
+# Perfetto's generated code, which reads what we write: kept between runs.
+perfetto=$HOME/.cache/rtproof-perfetto
+perfetto_version=0.59.1
+if [ "$(cat "$perfetto/version" 2>/dev/null)" != "$perfetto_version" ]; then
+    echo "deps: installing perfetto $perfetto_version into $perfetto"
+    if python3 -m venv --clear "$perfetto" &&
+        "$perfetto/bin/pip" install --quiet --disable-pip-version-check \
+            "perfetto==$perfetto_version"; then
+        echo "$perfetto_version" >"$perfetto/version"
+    else
+        rm -rf "$perfetto"
+        echo "deps: no perfetto $perfetto_version: pip found no Python package index" >&2
+        [ "${CI:-}" = true ] && exit 1
+        exit 3
+    fi
 fi
 echo "deps: all there"

@@ -72,13 +72,17 @@ fn start(root: &Path, binary: &Path, name: &str, seconds: u64) -> Result<(Child,
     fs::create_dir_all(&work)?;
     fs::create_dir_all(&corpus)?;
     let log = work.join("log.txt");
+    // Something real to start from.
+    let seeds = match name {
+        "capture" => root.join("fixtures/machines"),
+        _ => root.join("fuzz/seeds").join(name),
+    };
     let child = Command::new(binary)
         .arg(format!("-max_total_time={seconds}"))
         .args(["-timeout=10", "-rss_limit_mb=2048", "-max_len=65536", "-print_final_stats=1"])
         .arg(format!("-artifact_prefix={}/", work.display()))
         .arg(&corpus)
-        // Real machines to start from.
-        .args((name == "capture").then(|| root.join("fixtures/machines")))
+        .args(seeds.is_dir().then_some(seeds))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(File::create(&log)?)

@@ -91,6 +91,8 @@ impl Recorder {
         if cpus.is_empty() {
             return Err(RecorderError::NoCpus);
         }
+        // Tens of megabytes come and go while others are measured.
+        sys::steady_heap();
         let mode = settings.mode.unwrap_or_else(|| usual_mode(facts));
         let instance = Instance::create(root, &settings.rings())?;
         let formats = Arc::new(formats(&instance)?);

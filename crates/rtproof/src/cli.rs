@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::commands::{capture, check, export, prove, report};
+use crate::commands::{capture, check, explain, export, prove, report};
 
 /// Takes a Linux machine from unknown to proven real-time.
 ///
@@ -27,6 +27,8 @@ pub enum Command {
     Check(Box<check::Args>),
     /// Write the machine's configuration to one text file, to be checked anywhere
     Capture(capture::Args),
+    /// Why was it late: a run, another tool's trace, a running application
+    Explain(Box<explain::Args>),
     /// Show a record again, judged anew
     Report(report::Args),
     /// Write a record in another format: JSON, CSV, HdrHistogram log

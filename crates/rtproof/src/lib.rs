@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod commands;
 pub mod exit;
+mod explain;
 pub mod parse;
 pub mod prove;
 pub mod render;

@@ -11,6 +11,16 @@ pub fn cdf(k: u64, n: u64, p: f64) -> f64 {
     if k >= n { 1.0 } else { regularised((n - k) as f64, k as f64 + 1.0, 1.0 - p) }
 }
 
+/// P(X >= k) for X ~ Binomial(n, p), to full precision where it is small.
+#[must_use]
+pub fn tail(k: u64, n: u64, p: f64) -> f64 {
+    match k {
+        0 => 1.0,
+        k if k > n => 0.0,
+        k => regularised(k as f64, (n - k) as f64 + 1.0, p),
+    }
+}
+
 /// One-sided upper bound on the probability of an event seen `k` times in `n` trials.
 /// 1 when there were no trials.
 #[must_use]
@@ -84,6 +94,14 @@ mod tests {
         close(upper_bound(0, 3000, 0.95), 9.980_790e-4, 1e-6);
         close(upper_bound(0, 5000, 0.95), 5.989_670e-4, 1e-6);
         close(upper_bound(2, 1_000_000, 0.95), 6.295_780_1e-6, 1e-7);
+    }
+
+    #[test]
+    fn tails() {
+        close(tail(3, 4, 0.1), 4.0 * 0.001 * 0.9 + 0.0001, 1e-12);
+        close(tail(20, 20, 0.001), 1e-60, 1e-9);
+        close(tail(7, 30, 0.2), 1.0 - cdf(6, 30, 0.2), 1e-12);
+        assert_eq!((tail(0, 5, 0.1), tail(6, 5, 0.1)), (1.0, 0.0));
     }
 
     #[test]

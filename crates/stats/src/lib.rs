@@ -6,9 +6,13 @@
 mod beta;
 pub mod binomial;
 pub mod cluster;
+pub mod coincidence;
 pub mod histogram;
+pub mod holm;
 pub mod moments;
+pub mod period;
 pub mod quantile;
+mod random;
 pub mod top;
 mod totals;
 

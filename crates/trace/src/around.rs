@@ -6,6 +6,8 @@
 mod nearest;
 mod reader;
 mod stops;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::VecDeque, io};
 

@@ -104,6 +104,48 @@ pub enum Brief<'a> {
     Other,
 }
 
+impl<'a> Brief<'a> {
+    /// Of an event that is decoded already, such as one out of a text.
+    #[must_use]
+    pub fn of(event: &'a Event) -> Self {
+        match &event.what {
+            What::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm, .. } => {
+                Self::Switch {
+                    prev_pid: *prev_pid,
+                    prev_state: prev_state & STATE_BITS,
+                    next_pid: *next_pid,
+                    next_prio: *next_prio,
+                    next_comm: next_comm.as_bytes(),
+                }
+            }
+            What::Waking { comm, pid, prio, target_cpu } => Self::Waking {
+                pid: *pid,
+                prio: *prio,
+                target_cpu: *target_cpu,
+                comm: comm.as_bytes(),
+            },
+            What::Wakeup { comm, pid, prio, target_cpu } => Self::Wakeup {
+                pid: *pid,
+                prio: *prio,
+                target_cpu: *target_cpu,
+                comm: comm.as_bytes(),
+            },
+            What::TimerStart { timer, function, expires_ns } => Self::TimerStart {
+                pid: event.pid,
+                flags: event.flags,
+                timer: *timer,
+                function: *function,
+                expires_ns: *expires_ns,
+            },
+            What::TimerExpire { timer, now_ns, .. } => {
+                Self::TimerExpire { timer: *timer, now_ns: *now_ns }
+            }
+            What::TimerExpired { .. } => Self::TimerExpired,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl Decoder {
     /// For the events of these formats.
     #[must_use]

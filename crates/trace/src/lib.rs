@@ -10,12 +10,15 @@
 pub mod around;
 mod carry;
 pub mod context;
+pub mod dat;
 pub mod decode;
 pub mod event;
 pub mod format;
+pub mod ftrace_text;
 pub mod merge;
 pub mod page;
 pub mod pages;
+pub mod perfetto;
 pub mod scan;
 pub mod store;
 #[cfg(test)]

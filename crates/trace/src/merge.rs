@@ -113,6 +113,7 @@ impl<'p> Merge<'p> {
         Ok(Some(Run {
             cpu: cursor.cpu,
             missed: cursor.missed.take(),
+            mark: &mut cursor.missed,
             bytes: &cursor.buffer,
             // At the same nanosecond the lower CPU is first.
             end_ns: if at < end.1 { end.0 } else { end.0.saturating_sub(1) },
@@ -167,6 +168,7 @@ pub struct Run<'a> {
     pub cpu: u32,
     /// Events of this CPU were lost, or could not be read, just before the first.
     pub missed: Option<Missed>,
+    mark: &'a mut Option<Missed>,
     bytes: &'a [u8],
     /// Last time that is before another CPU's.
     end_ns: u64,
@@ -205,6 +207,7 @@ impl Drop for Run<'_> {
     fn drop(&mut self) {
         if let Some(first) = self.first.take() {
             *self.head = Some(first);
+            *self.mark = self.missed;
         }
     }
 }
@@ -258,5 +261,153 @@ impl Cursor {
         self.walk = Walk::END;
         self.missed = Some(Missed { count: None });
         MergeError { cpu: self.cpu, page, why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+    use crate::testing::{KERNELS, Memory};
+
+    const KERNEL: &crate::testing::Kernel = &KERNELS[0];
+
+    fn layout() -> Layout {
+        let formats = crate::Formats::new(&KERNEL.header_page(4096), KERNEL.order);
+        *formats.expect("a header").layout()
+    }
+
+    /// A page of records of one CPU, their numbers those of their places.
+    fn page(times: &[u64]) -> Vec<u8> {
+        let page = KERNEL.page(times.first().copied().unwrap_or(0));
+        times.iter().fold(page, |page, &at_ns| page.event(at_ns, &[1, 0, 0, 0])).done()
+    }
+
+    type Seen = Vec<(u32, u64, bool)>;
+
+    fn by_one(memory: &mut Memory) -> (Seen, Vec<String>) {
+        let (mut seen, mut errors) = (Vec::new(), Vec::new());
+        let mut merge = Merge::new(memory, &layout());
+        loop {
+            match merge.next() {
+                Ok(Some(merged)) => {
+                    seen.push((merged.cpu, merged.raw.at_ns, merged.missed.is_some()));
+                }
+                Ok(None) => return (seen, errors),
+                Err(error) => errors.push(error.to_string()),
+            }
+        }
+    }
+
+    fn in_runs(memory: &mut Memory) -> (Seen, Vec<String>) {
+        let (mut seen, mut errors) = (Vec::new(), Vec::new());
+        let mut merge = Merge::new(memory, &layout());
+        loop {
+            match merge.next_run() {
+                Ok(Some(run)) => {
+                    let (cpu, mut missed) = (run.cpu, run.missed.is_some());
+                    for raw in run {
+                        seen.push((cpu, raw.at_ns, missed));
+                        missed = false;
+                    }
+                }
+                Ok(None) => return (seen, errors),
+                Err(error) => errors.push(error.to_string()),
+            }
+        }
+    }
+
+    fn both(memory: &Memory) -> (Seen, Vec<String>) {
+        let one = by_one(&mut memory.clone());
+        assert_eq!(one, in_runs(&mut memory.clone()));
+        one
+    }
+
+    #[test]
+    fn records_come_by_time_and_the_lower_cpu_first() {
+        let memory = Memory::new(&[
+            (0, &[page(&[10, 30, 30]), page(&[40])]),
+            (2, &[]),
+            (5, &[page(&[5, 30, 35, 50])]),
+        ]);
+        let order: Vec<_> = both(&memory).0.iter().map(|&(cpu, at, _)| (cpu, at)).collect();
+        let expected = [(5, 5), (0, 10), (0, 30), (0, 30), (5, 30), (5, 35), (0, 40), (5, 50)];
+        assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn a_loss_is_told_with_the_record_behind_it() {
+        let lost = KERNEL.page(20).event(20, &[1, 0, 0, 0]).event(21, &[1, 0, 0, 0]);
+        let empty = KERNEL.page(15).missed(Some(3)).done();
+        let memory = Memory::new(&[
+            (0, &[page(&[10]), lost.missed(None).done()]),
+            (1, &[empty, page(&[16])]),
+        ]);
+        let expected = [(0, 10, false), (1, 16, true), (0, 20, true), (0, 21, false)];
+        assert_eq!(both(&memory).0, expected);
+    }
+
+    #[test]
+    fn a_page_that_is_broken_is_an_error_and_the_rest_goes_on() {
+        let torn = KERNEL.page(20).event(20, &[1, 0, 0, 0]).raw(&[0xff, 0]).done();
+        let mut short = page(&[25]);
+        short.truncate(5);
+        let mut memory = Memory::new(&[
+            (0, &[page(&[10]), torn, page(&[30])]),
+            (1, &[page(&[11]), short, page(&[26]), page(&[29])]),
+        ]);
+        memory.unreadable.push((1, 3));
+        let (seen, errors) = both(&memory);
+        let expected =
+            [(0, 10, false), (1, 11, false), (0, 20, false), (1, 26, true), (0, 30, true)];
+        assert_eq!(seen, expected);
+        let mut errors = errors;
+        errors.sort_unstable();
+        assert_eq!(errors, ["CPU 0, page 1", "CPU 1, page 1", "CPU 1, page 3"]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_run_comes_again() {
+        let record = [1, 0, 0, 0];
+        let page = KERNEL.page(1).event(1, &record).event(2, &record).event(3, &record);
+        let mut memory = Memory::new(&[(0, &[page.missed(Some(4)).done()])]);
+        let layout = layout();
+        let mut merge = Merge::new(&mut memory, &layout);
+        assert!(merge.next_run().expect("a run").is_some());
+        {
+            let mut run = merge.next_run().expect("a run").expect("not the end");
+            assert_eq!(run.missed, Some(Missed { count: Some(4) }));
+            assert_eq!(run.next().map(|raw| raw.at_ns), Some(1));
+        }
+        {
+            let run = merge.next_run().expect("a run").expect("not the end");
+            assert_eq!(run.missed, None);
+            assert_eq!(run.map(|raw| raw.at_ns).collect::<Vec<_>>(), [2, 3]);
+        }
+        assert!(merge.next_run().expect("the end").is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_all_is_in_order(
+            cpus in vec(vec(vec(0_u64..40, 0..30), 0..4), 0..5),
+        ) {
+            let mut expected = Vec::new();
+            let mut pages = Vec::new();
+            for (cpu, of_cpu) in cpus.iter().enumerate() {
+                let mut at_ns = 100;
+                let of_cpu: Vec<Vec<u8>> = of_cpu.iter().map(|deltas| {
+                    let times: Vec<u64> = deltas.iter().map(|delta| { at_ns += delta; at_ns }).collect();
+                    expected.extend(times.iter().map(|&at_ns| (cpu as u32, at_ns, false)));
+                    page(&times)
+                }).collect();
+                pages.push((cpu as u32, of_cpu));
+            }
+            expected.sort_by_key(|&(cpu, at_ns, _)| (at_ns, cpu));
+            let pages: Vec<_> = pages.iter().map(|(cpu, pages)| (*cpu, pages.as_slice())).collect();
+            let memory = Memory::new(&pages);
+            prop_assert_eq!(both(&memory), (expected, vec![]));
+        }
     }
 }

@@ -192,3 +192,102 @@ impl Pages for Store {
         self.cpus.get(&cpu).map_or(&[], |cpu| &cpu.carried)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Machine;
+
+    fn store(machine: &Machine, bytes_max: usize) -> Store {
+        Store::new(Decoder::new(&machine.formats), bytes_max)
+    }
+
+    #[test]
+    fn pages_come_back_as_they_came_but_for_what_means_nothing() {
+        let m = Machine::new();
+        let mut store = store(&m, 1 << 20);
+        let first = m.page(&[m.switch(10, 1, 2)]);
+        let second = m.builder(&[m.switch(30, 2, 1)]).missed(Some(5)).done();
+        store.push(3, &first).expect("a page");
+        store.push(3, &second).expect("a page");
+        store.push(0, &first).expect("a page");
+        assert_eq!(store.cpus(), [0, 3]);
+        assert_eq!((store.count(3), store.count(0), store.count(9)), (2, 1, 0));
+        let mut into = vec![1; 9];
+        store.read(3, 1, &mut into).expect("a page");
+        assert_eq!(into, second);
+        let error = store.read(3, 2, &mut into).expect_err("no page");
+        assert_eq!(error.to_string(), "page 2 of CPU 3 is not kept");
+        // Three pages of few events take little.
+        assert!(store.bytes() < 600, "{}", store.bytes());
+    }
+
+    #[test]
+    fn empty_pages_are_not_kept() {
+        let m = Machine::new();
+        let mut store = store(&m, 1 << 20);
+        store.push(0, &m.page(&[])).expect("a page");
+        assert_eq!((store.count(0), store.bytes(), store.covered(0)), (0, 0, None));
+        store.push(0, &m.builder(&[]).missed(None).done()).expect("a page");
+        assert_eq!(store.count(0), 1);
+    }
+
+    #[test]
+    fn the_oldest_of_all_goes_first() {
+        let m = Machine::new();
+        let page = |at_ns| m.page(&[m.switch(at_ns, 1, 2), m.plain(at_ns + 5, "mine:thing")]);
+        let mut store = store(&m, 1);
+        store.push(0, &page(10)).expect("a page");
+        let one = store.bytes();
+        // The last one stays, however little room there is.
+        assert_eq!(store.count(0), 1);
+        store.bytes_max = 3 * one;
+        for (cpu, at_ns) in [(1, 20), (1, 30), (0, 40), (1, 50)] {
+            store.push(cpu, &page(at_ns)).expect("a page");
+        }
+        assert_eq!((store.count(0), store.count(1), store.dropped_pages()), (1, 2, 2));
+        assert_eq!((store.covered(0), store.covered(1)), (Some((40, 45)), Some((30, 55))));
+        assert_eq!(store.bytes(), 3 * one);
+        assert!(store.carried(0).len() == 1 && store.carried(0)[0].at_ns == 10);
+    }
+
+    #[test]
+    fn completeness_begins_with_the_first_reading_and_ends_with_the_last() {
+        let m = Machine::new();
+        let mut store = store(&m, 1 << 20);
+        assert_eq!(store.covered(0), None);
+        store.note_read(0, 5);
+        assert_eq!(store.covered(0), Some((5, 5)));
+        store.push(0, &m.page(&[m.switch(10, 1, 2), m.switch(90, 2, 1)])).expect("a page");
+        assert_eq!(store.covered(0), Some((5, 90)));
+        store.note_read(0, 80);
+        assert_eq!(store.covered(0), Some((5, 90)));
+        store.note_read(0, 100);
+        assert_eq!(store.covered(0), Some((5, 100)));
+    }
+
+    #[test]
+    fn behind_a_page_that_cannot_be_nothing_before_counts() {
+        let m = Machine::new();
+        let mut store = store(&m, 1 << 20);
+        store.push(0, &m.page(&[m.switch(10, 1, 2)])).expect("a page");
+        store.push(1, &m.page(&[m.switch(10, 1, 2)])).expect("a page");
+        let one = store.bytes() / 2;
+        assert_eq!(store.push(0, &[0; 3]), Err(PageError::Short { bytes: 3, header: 16 }));
+        assert_eq!((store.count(0), store.covered(0), store.bytes()), (0, None, one));
+        store.push(0, &m.page(&[m.switch(50, 1, 2)])).expect("a page");
+        assert_eq!((store.covered(0), store.count(1)), (Some((50, 50)), 1));
+    }
+
+    #[test]
+    fn a_loss_in_what_was_dropped_leaves_nothing_to_carry() {
+        let m = Machine::new();
+        let mut store = store(&m, 1);
+        store.push(0, &m.page(&[m.switch(10, 1, 2)])).expect("a page");
+        let lost = m.builder(&[m.plain(20, "mine:thing")]).missed(None).done();
+        store.push(0, &lost).expect("a page");
+        assert_eq!(store.carried(0).len(), 1);
+        store.push(0, &m.page(&[m.plain(30, "mine:thing")])).expect("a page");
+        assert!(store.carried(0).is_empty());
+    }
+}

@@ -1,7 +1,10 @@
 //! For tests: kernels of every word size and byte order, and what they write: format files,
 //! records, pages.
 
-use crate::format::{ByteOrder, Format, Formats, Shape};
+use crate::{
+    Pages,
+    format::{ByteOrder, Format, Formats, Shape},
+};
 
 /// What decides how a kernel writes.
 #[derive(Clone, Copy, Debug)]
@@ -325,5 +328,92 @@ impl PageBuilder {
         assert!(page.len() <= 4096, "too much for a page");
         page.resize(4096, 0);
         page
+    }
+}
+
+/// Pages in memory, as in a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    cpus: Vec<u32>,
+    pages: Vec<Vec<Vec<u8>>>,
+    /// Pages that cannot be read, by CPU and index.
+    pub(crate) unreadable: Vec<(u32, usize)>,
+    /// How many were read.
+    pub(crate) reads: usize,
+}
+
+impl Memory {
+    pub(crate) fn new(cpus: &[(u32, &[Vec<u8>])]) -> Self {
+        let pages = cpus.iter().map(|(_, pages)| pages.to_vec()).collect();
+        Self { cpus: cpus.iter().map(|&(cpu, _)| cpu).collect(), pages, ..Self::default() }
+    }
+}
+
+impl Pages for Memory {
+    fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+
+    fn count(&self, cpu: u32) -> usize {
+        let at = self.cpus.iter().position(|&of| of == cpu);
+        at.map_or(0, |at| self.pages[at].len())
+    }
+
+    fn read(&mut self, cpu: u32, index: usize, into: &mut Vec<u8>) -> std::io::Result<()> {
+        self.reads += 1;
+        if self.unreadable.contains(&(cpu, index)) {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        let at = self.cpus.iter().position(|&of| of == cpu).expect("a CPU");
+        into.clone_from(&self.pages[at][index]);
+        Ok(())
+    }
+}
+
+/// Events of the first kernel, for tests of what is made of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) formats: Formats,
+}
+
+/// An event before it is in a page: when, and the record.
+pub(crate) type At = (u64, Vec<u8>);
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        Self { formats: KERNELS[0].formats() }
+    }
+
+    pub(crate) fn event(&self, at_ns: u64, pid: i32, name: &str, fields: &[(&str, i64)]) -> At {
+        let record = KERNELS[0].record(&self.formats, name).pid(pid);
+        let record = fields.iter().fold(record, |record, (name, value)| record.set(name, *value));
+        (at_ns, record.data)
+    }
+
+    /// One task leaves, another comes.
+    pub(crate) fn switch(&self, at_ns: u64, prev: i32, next: i32) -> At {
+        let fields = [("prev_pid", prev.into()), ("prev_state", 1), ("next_pid", next.into())];
+        self.event(at_ns, prev, "sched:sched_switch", &fields)
+    }
+
+    /// One task wakes another, which is to run on a CPU.
+    pub(crate) fn waking(&self, at_ns: u64, by: i32, pid: i32, on: u32) -> At {
+        let fields = [("pid", pid.into()), ("target_cpu", on.into())];
+        self.event(at_ns, by, "sched:sched_waking", &fields)
+    }
+
+    /// An event without fields that matter.
+    pub(crate) fn plain(&self, at_ns: u64, name: &str) -> At {
+        self.event(at_ns, 7, name, &[])
+    }
+
+    pub(crate) fn builder(&self, events: &[At]) -> PageBuilder {
+        let first_ns = events.first().map_or(0, |(at_ns, _)| *at_ns);
+        let page = KERNELS[0].page(first_ns);
+        events.iter().fold(page, |page, (at_ns, data)| page.event(*at_ns, data))
+    }
+
+    pub(crate) fn page(&self, events: &[At]) -> Vec<u8> {
+        self.builder(events).done()
     }
 }

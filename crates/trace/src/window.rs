@@ -1,10 +1,10 @@
 //! What is known round one late wake-up: events, what was lost, who the tasks are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Event;
+use crate::{Event, What};
 
 /// The events round one late wake-up, in order of time.
 ///
@@ -148,6 +148,60 @@ impl Window {
         self.lost.iter().any(|lost| lost.from_ns < to_ns && from_ns < lost.to_ns)
             || from_ns < self.from_ns
             || to_ns > self.to_ns
+    }
+
+    /// Every thread id in its events.
+    #[must_use]
+    pub fn tids(&self) -> BTreeSet<i32> {
+        let mut tids = BTreeSet::new();
+        for event in &self.events {
+            tids.insert(event.pid);
+            match &event.what {
+                What::Switch { prev_pid, next_pid, .. } => tids.extend([*prev_pid, *next_pid]),
+                What::Waking { pid, .. }
+                | What::Wakeup { pid, .. }
+                | What::Migrate { pid, .. }
+                | What::PiSetprio { pid, .. }
+                | What::Signal { pid, .. } => {
+                    tids.insert(*pid);
+                }
+                _ => {}
+            }
+        }
+        tids
+    }
+
+    /// Every address of kernel code in its events.
+    #[must_use]
+    pub fn addresses(&self) -> BTreeSet<u64> {
+        let mut addresses = BTreeSet::new();
+        for event in &self.events {
+            match &event.what {
+                What::TimerStart { function, .. }
+                | What::TimerExpire { function, .. }
+                | What::WheelExpire { function, .. }
+                | What::WorkStart { function, .. }
+                | What::Hotplug { function, .. } => {
+                    addresses.insert(*function);
+                }
+                What::IpiSend { callsite, callback, .. } => {
+                    addresses.extend([*callsite, *callback]);
+                }
+                What::Nmi { handler, .. } => {
+                    addresses.insert(*handler);
+                }
+                What::PageFault { ip, user: false, .. } => {
+                    addresses.insert(*ip);
+                }
+                What::Irqs { caller, .. } | What::Preempt { caller, .. } => {
+                    addresses.insert(*caller);
+                }
+                What::Stack { frames } => addresses.extend(frames.iter().copied()),
+                _ => {}
+            }
+        }
+        addresses.remove(&0);
+        addresses
     }
 
     /// The name of an address: `function+0x1f/0x80`, or `None`.

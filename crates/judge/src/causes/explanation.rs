@@ -75,4 +75,12 @@ impl Explanation {
     pub fn certain_ns(&self) -> u64 {
         self.shares.iter().filter(|share| share.or.is_empty()).map(|share| share.ns).sum()
     }
+
+    /// Whether it is mostly one of several causes that a stack at the timer interrupt would tell
+    /// apart.
+    #[must_use]
+    pub fn wants_stacks(&self) -> bool {
+        let latency_ns = self.wake.latency_ns();
+        latency_ns.saturating_sub(self.certain_ns()) > latency_ns / 2
+    }
 }

@@ -1,12 +1,12 @@
 //! Names for what is in a window: tasks by their ids, kernel addresses by their functions.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, OnceLock},
 };
 
 use rtproof_host::{Reading, Root, symbols::Symbols, task::task};
-use rtproof_trace::{Event, Task, What, Window};
+use rtproof_trace::{Task, Window};
 
 /// A task may change its policy: what is known of it holds so long.
 const FRESH_NS: u64 = 1_000_000_000;
@@ -76,13 +76,8 @@ impl Who {
 
     /// Fills in the tasks and the symbols of a window.
     pub(super) fn name(&mut self, window: &mut Window, tid: i32, now_ns: u64) {
-        let mut tids: BTreeSet<i32> = [tid].into();
-        let mut addresses = BTreeSet::new();
-        for event in &window.events {
-            tids_of(event, &mut tids);
-            addresses_of(&event.what, &mut addresses);
-        }
-        for tid in tids {
+        let addresses = window.addresses();
+        for tid in window.tids().into_iter().chain([tid]) {
             if let Some(task) = self.task(tid, now_ns) {
                 window.tasks.insert(tid, task.clone());
             }
@@ -91,37 +86,6 @@ impl Who {
         let name = |address: u64| Some((address, symbols.lookup(address)?));
         window.symbols = addresses.into_iter().take(ADDRESSES_MAX).filter_map(name).collect();
     }
-}
-
-fn tids_of(event: &Event, into: &mut BTreeSet<i32>) {
-    into.insert(event.pid);
-    match &event.what {
-        What::Switch { prev_pid, next_pid, .. } => into.extend([*prev_pid, *next_pid]),
-        What::Waking { pid, .. }
-        | What::Wakeup { pid, .. }
-        | What::Migrate { pid, .. }
-        | What::PiSetprio { pid, .. }
-        | What::Signal { pid, .. } => drop(into.insert(*pid)),
-        _ => {}
-    }
-}
-
-/// Addresses of code, zero left out.
-fn addresses_of(what: &What, into: &mut BTreeSet<u64>) {
-    match what {
-        What::TimerStart { function, .. }
-        | What::TimerExpire { function, .. }
-        | What::WheelExpire { function, .. }
-        | What::WorkStart { function, .. }
-        | What::Hotplug { function, .. } => drop(into.insert(*function)),
-        What::IpiSend { callsite, callback, .. } => into.extend([*callsite, *callback]),
-        What::Nmi { handler, .. } => drop(into.insert(*handler)),
-        What::PageFault { ip, user: false, .. } => drop(into.insert(*ip)),
-        What::Irqs { caller, .. } | What::Preempt { caller, .. } => drop(into.insert(*caller)),
-        What::Stack { frames } => into.extend(frames.iter().copied()),
-        _ => {}
-    }
-    into.remove(&0);
 }
 
 #[cfg(test)]

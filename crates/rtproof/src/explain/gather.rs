@@ -15,10 +15,12 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
-    /// A late wake-up that is explained. Times in the answer count from `origin_ns`.
-    pub(crate) fn add(&mut self, wake: &WakeUp, window: Window, origin_ns: u64) {
+    /// A late wake-up that is explained. Times in the answer count from `origin_ns`. Returns whether
+    /// a stack at the timer interrupt would tell more.
+    pub(crate) fn add(&mut self, wake: &WakeUp, window: Window, origin_ns: u64) -> bool {
         self.seen += 1;
         let explanation = explain(wake, &window);
+        let wants_stacks = explanation.wants_stacks();
         let added = self.table.add(&explanation);
         if let Some(number) = added.drop {
             self.kept.retain(|(spike, _)| spike.number != number);
@@ -27,16 +29,12 @@ impl Gather {
             let at_ns = wake.due_ns.saturating_sub(origin_ns);
             self.kept.push((Spike { number, at_ns, phase: String::new(), explanation }, window));
         }
+        wants_stacks
     }
 
     /// Late wake-ups of which there is no window.
     pub(crate) fn unexamined(&mut self, count: u64) {
         self.seen += count;
-    }
-
-    /// How many were explained or not.
-    pub(crate) const fn seen(&self) -> u64 {
-        self.seen
     }
 
     /// All of it. Numbers are given anew: 1 is the worst.

@@ -1,13 +1,23 @@
 //! What stands behind `explain`: late wake-ups with their windows, wherever they come from.
 
+mod export;
+mod file;
 mod gather;
+mod live;
 mod record;
+mod text;
+mod trace_dat;
 
 use rtproof_judge::causes::{Spike, Spikes};
 use rtproof_trace::Window;
 
+pub(crate) use export::export;
+pub(crate) use file::Kind;
 pub(crate) use gather::Gather;
+pub(crate) use live::{Whom, live};
 pub(crate) use record::of_record;
+pub(crate) use text::of_text;
+pub(crate) use trace_dat::of_trace_dat;
 
 /// Late wake-ups, explained.
 #[derive(Debug)]

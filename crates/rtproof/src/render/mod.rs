@@ -5,6 +5,7 @@ pub mod html;
 mod intent;
 pub mod junit;
 pub mod sarif;
+pub(crate) mod spike;
 pub mod svg;
 pub mod text;
 

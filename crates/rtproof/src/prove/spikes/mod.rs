@@ -13,11 +13,11 @@ mod threshold;
 use std::time::{Duration, Instant};
 
 use rtproof_host::{Facts, Root};
-use rtproof_judge::causes::Explanation;
 use rtproof_measure::{Plan, Session, Slot, Started};
 use rtproof_record::{Options, SpikeTick, run::Note, spikes::Summary};
 use rtproof_trace::{WakeUp, Window};
 
+pub(super) use self::sums::Unexamined;
 use self::{recording::Recording, sums::Sums, threshold::Threshold};
 use super::notes;
 
@@ -63,8 +63,9 @@ impl Explainer {
 
     /// Asks for what came and explains what was answered. `now_ns`: after the start.
     pub(super) fn poll(&mut self, session: &mut Session, now_ns: u64) {
+        let threshold_ns = self.threshold.ns();
         session.spikes(|thread, spike| {
-            self.sums.came(thread, spike, |wake| self.recording.ask(wake));
+            self.sums.came(thread, spike, threshold_ns, |wake| self.recording.ask(wake));
         });
         self.answers(now_ns);
     }
@@ -77,7 +78,7 @@ impl Explainer {
 
     fn answer(&mut self, wake: &WakeUp, window: Window, now_ns: u64) {
         let Some(explanation) = self.sums.answered(wake, window) else { return };
-        if !wants_stacks(&explanation) {
+        if !explanation.wants_stacks() {
             return;
         }
         match self.recording.arm_stacks(now_ns) {
@@ -120,7 +121,8 @@ impl Explainer {
 
     /// A spike that came out of a thread that has ended.
     pub(super) fn last(&mut self, thread: u32, spike: rtproof_measure::Spike) {
-        self.sums.came(thread, spike, |wake| self.recording.ask(wake));
+        let threshold_ns = self.threshold.ns();
+        self.sums.came(thread, spike, threshold_ns, |wake| self.recording.ask(wake));
     }
 
     /// All threads have ended: waits for the answers that are still to come, ends the recorder, and
@@ -136,14 +138,13 @@ impl Explainer {
         self.sums.give_up();
         let tick = self.take();
         if let (Some(summary), true) = (&tick.summary, self.recording.is_on()) {
-            self.notes.extend(notes::of_spikes(now_ns, summary, self.recording.info()));
+            self.notes.extend(notes::of_spikes(
+                now_ns,
+                summary,
+                self.sums.lost(),
+                self.recording.info(),
+            ));
         }
         (tick, self.notes)
     }
-}
-
-/// Whether a spike is mostly one of several causes that a stack would tell apart.
-fn wants_stacks(explanation: &Explanation) -> bool {
-    let latency_ns = explanation.wake.latency_ns();
-    latency_ns.saturating_sub(explanation.certain_ns()) > latency_ns / 2
 }

@@ -150,7 +150,7 @@ fn card(finding: &Finding) -> Markup {
 }
 
 /// A remedy, with the part that is typed as code of its own.
-fn remedy_shown(remedy: &Remedy) -> Markup {
+pub(super) fn remedy_shown(remedy: &Remedy) -> Markup {
     let (before, code) = match remedy {
         Remedy::Manual { text } => return html! { p.remedy { (text) } },
         Remedy::Boot { parameter } => ("Kernel command line:".into(), parameter.clone()),

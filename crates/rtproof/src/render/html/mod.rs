@@ -17,6 +17,7 @@ mod quantiles;
 #[cfg(test)]
 pub(crate) mod sample;
 mod samples;
+mod spikes;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -24,7 +25,7 @@ mod timeline;
 mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use rtproof_judge::{Report, units};
+use rtproof_judge::{Report, causes::Spikes, units};
 use rtproof_record::Run;
 
 use super::svg::bins::TimeBins;
@@ -60,9 +61,12 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
                 (header(report))
                 main {
                     (verdict::section(run, report))
-                    (contents(run))
+                    (contents(run, report))
                     (findings::section(report))
                     (latency::section(run, report))
+                    @if let Some(spikes) = &report.spikes {
+                        (why_late(run, report, spikes))
+                    }
                     (timeline::section(run, report, &rows, &columns, time))
                     (missed::section(run, report, &columns, time))
                     (quantiles::section(report))
@@ -79,6 +83,11 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
         }
     };
     page.into_string()
+}
+
+fn why_late(run: &Run, report: &Report, spikes: &Spikes) -> Markup {
+    let window = |number| run.spikes.as_ref()?.window(number);
+    spikes::section(spikes, &report.findings, &window)
 }
 
 fn head(report: &Report) -> Markup {
@@ -134,7 +143,7 @@ fn asked(report: &Report) -> String {
     )
 }
 
-fn contents(run: &Run) -> Markup {
+fn contents(run: &Run, report: &Report) -> Markup {
     let mut sections = vec![
         ("findings", "What stands in the way"),
         ("latency", "Latency"),
@@ -144,6 +153,9 @@ fn contents(run: &Run) -> Markup {
         ("threads", "CPUs and loads"),
         ("samples", "Largest samples"),
     ];
+    if report.spikes.is_some() {
+        sections.insert(2, ("spikes", "Why it was late"));
+    }
     if !run.host.is_empty() {
         sections.push(("host", "Host"));
     }

@@ -1,9 +1,12 @@
 //! The answer as text on stdout.
 
 mod controls;
+mod explanation;
 mod findings;
 mod measured;
 mod proofs;
+mod spikes;
+mod timeline;
 mod verdict;
 
 use std::{
@@ -17,9 +20,11 @@ use serde::Serialize;
 
 pub(crate) use self::findings::word;
 pub use self::{
+    explanation::explanation,
     findings::{Detail, application, audit},
     measured::measured,
     proofs::proofs,
+    spikes::{spikes, spikes_of},
     verdict::verdict,
 };
 use crate::prove::output::Output;
@@ -119,6 +124,22 @@ pub fn banner(to: &mut dyn Write, banner: Option<&str>) -> io::Result<()> {
     }
 }
 
+/// What `explain` looked at, and what the user must know of it.
+///
+/// # Errors
+/// When writing fails.
+pub fn told(to: &mut dyn Write, about: &str, notes: &[String]) -> io::Result<()> {
+    wrapped(
+        to,
+        &format!("{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION")),
+        "         ",
+        about,
+    )?;
+    notes.iter().try_for_each(|note| {
+        wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", note)
+    })
+}
+
 /// Where the files are, those that are there.
 ///
 /// # Errors
@@ -155,15 +176,26 @@ fn width() -> usize {
 /// Writes text broken into lines: `first` before the first, `next` before the others. Prefixes may
 /// hold colours, which take no room. Groups of digits stay together.
 pub(crate) fn wrapped(to: &mut dyn Write, first: &str, next: &str, text: &str) -> io::Result<()> {
+    wrapped_in(width(), to, first, next, text)
+}
+
+/// The same, so many columns wide.
+fn wrapped_in(
+    columns: usize,
+    to: &mut dyn Write,
+    first: &str,
+    next: &str,
+    text: &str,
+) -> io::Result<()> {
     let length = |prefix: &str| anstream::adapter::strip_str(prefix).to_string().chars().count();
-    let (mut prefix, mut room) = (first, width().saturating_sub(length(first)));
+    let (mut prefix, mut room) = (first, columns.saturating_sub(length(first)));
     let mut line = String::new();
     let mut used = 0;
     for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
         let word_length = length(word);
         if used > 0 && used + 1 + word_length > room {
             writeln!(to, "{prefix}{line}")?;
-            (prefix, room) = (next, width().saturating_sub(length(next)));
+            (prefix, room) = (next, columns.saturating_sub(length(next)));
             line.clear();
             used = 0;
         }

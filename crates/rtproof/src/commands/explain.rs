@@ -1,0 +1,192 @@
+//! `rtproof explain`: why was it late: a run, another tool's trace, a running application.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use rtproof_judge::{causes::Spikes, units};
+use rtproof_trace::scan::Subjects;
+use serde::Serialize;
+
+use crate::{
+    exit,
+    explain::{self, Kind, Told, Whom},
+    parse,
+    render::{self, text::Text},
+};
+
+/// Arguments of `explain`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof explain prove-pi5-20261121T020304.rtproof --worst 3
+  rtproof explain prove-pi5-20261121T020304.rtproof --spike 2 --perfetto spike.pftrace
+  rtproof explain trace.dat --task cyclictest --over 200us
+  rtproof explain --pid 4711 --for 10s
+  rtproof explain --comm control --over 50us --json
+
+A running application is not changed and need not know: each wake-up of its threads that was late \
+is explained, whatever woke it. Kernel events are recorded in an instance of tracefs of our own, \
+which is gone at the end.")]
+pub struct Args {
+    /// A record, a trace.dat of trace-cmd, or a copy of the kernel's trace file (nop, wakeup_rt);
+    /// default: the newest record in this folder
+    #[arg(conflicts_with_all = ["pid", "comm"])]
+    pub file: Option<PathBuf>,
+
+    /// All threads of a running process
+    #[arg(long, value_name = "PID", conflicts_with = "comm")]
+    pub pid: Option<u32>,
+
+    /// All running threads of this name
+    #[arg(long, value_name = "NAME")]
+    pub comm: Option<String>,
+
+    /// How long a running application is watched
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = parse::run_duration
+    )]
+    pub duration_ns: u64,
+
+    /// Threads of this name in a foreign trace; default: all of real-time priority
+    #[arg(long, value_name = "NAME")]
+    pub task: Option<String>,
+
+    /// Thread with this id in a foreign trace
+    #[arg(long, value_name = "TID")]
+    pub tid: Option<i32>,
+
+    /// Wake-ups later than this, in a foreign trace or of a running application
+    #[arg(long = "over", value_name = "TIME", default_value = "100us", value_parser = parse::budget)]
+    pub over_ns: u64,
+
+    /// Only the spike of this number
+    #[arg(long, value_name = "N")]
+    pub spike: Option<u32>,
+
+    /// How many of the worst are told in full
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub worst: usize,
+
+    /// Write the spike (the worst, or that of --spike) for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+
+    /// Write its events as a trace.dat, for trace-cmd and KernelShark
+    #[arg(long = "trace-dat", value_name = "FILE")]
+    pub trace_dat: Option<PathBuf>,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Version of the JSON that `--json` prints.
+const SCHEMA: &str = "rtproof-explain-1";
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    schema: &'static str,
+    about: &'a str,
+    notes: &'a [String],
+    spikes: &'a Spikes,
+}
+
+/// Runs the command. 0: told, or nothing was late; 3: what was late could not be explained.
+///
+/// # Errors
+/// Files that cannot be read, threads that are not there, kernel events that cannot be had.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let mut told = told(args)?;
+    if let Some(number) = args.spike {
+        let count = told.spikes.worst.len();
+        if told.spike(number).is_none() {
+            let text = format!("--spike {number}: there is no such spike; {count} are kept");
+            return Err(exit::usage(text));
+        }
+        told.spikes.worst.retain(|spike| spike.number == number);
+    }
+    export(args, &told)?;
+    let text = Text::new(args.json);
+    let Told { about, notes, spikes, .. } = &told;
+    text.print(|to| {
+        render::text::told(to, about, notes)?;
+        // The worst follow in full.
+        let table = Spikes { worst: Vec::new(), ..spikes.clone() };
+        render::text::spikes(to, &table, None)
+    })?;
+    for spike in told.spikes.worst.iter().take(args.worst) {
+        let window = told.window(spike.number);
+        text.print(|to| {
+            writeln!(to)?;
+            render::text::explanation(to, &spike.explanation, window)
+        })?;
+    }
+    text.print_json(&Answer { schema: SCHEMA, about, notes, spikes })?;
+    Ok(if told.spikes.seen > 0 && told.spikes.explained == 0 { exit::NOT_PROVEN } else { 0 })
+}
+
+fn told(args: &Args) -> anyhow::Result<Told> {
+    let whom = match (args.pid, &args.comm) {
+        (Some(pid), _) => Some(Whom::Process(pid)),
+        (None, Some(name)) => Some(Whom::Named(name.clone())),
+        (None, None) => None,
+    };
+    if let Some(whom) = whom {
+        return explain::live(&whom, args.duration_ns, args.over_ns);
+    }
+    let path = match &args.file {
+        Some(path) => path.clone(),
+        None => newest(Path::new("."))?,
+    };
+    for target in [&args.perfetto, &args.trace_dat].into_iter().flatten() {
+        render::file::check_target(&path, target)?;
+    }
+    match Kind::of(&path)? {
+        Kind::Record => explain::of_record(&path),
+        Kind::TraceDat(file) => explain::of_trace_dat(&path, file, &subjects(args), args.over_ns),
+        Kind::Text(text) => explain::of_text(&path, &text, &subjects(args), args.over_ns),
+    }
+}
+
+fn subjects(args: &Args) -> Subjects {
+    Subjects {
+        tids: args.tid.into_iter().collect(),
+        comms: args.task.iter().cloned().collect(),
+        all_real_time: args.tid.is_none() && args.task.is_none(),
+    }
+}
+
+/// The record that was written last.
+#[expect(clippy::disallowed_methods, reason = "the user's own folder")]
+fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
+    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let records = entries.filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let is_record = path.extension().is_some_and(|extension| extension == "rtproof");
+        let modified = path.metadata().ok()?.modified().ok()?;
+        is_record.then_some((modified, path))
+    });
+    records.max().map(|(_, path)| path).ok_or_else(|| {
+        exit::usage(
+            "there is no record (*.rtproof) in this folder: name one, or a trace, or a running \
+             application with --pid or --comm",
+        )
+    })
+}
+
+fn export(args: &Args, told: &Told) -> anyhow::Result<()> {
+    if args.perfetto.is_none() && args.trace_dat.is_none() {
+        return Ok(());
+    }
+    let worst = told.spikes.worst.first();
+    let found = worst.and_then(|spike| Some((spike, told.window(spike.number)?)));
+    let Some((spike, window)) = found else {
+        let over = units::ns(told.spikes.threshold_ns);
+        anyhow::bail!("nothing to write: no wake-up was more than {over} late");
+    };
+    explain::export(spike, window, args.perfetto.as_deref(), args.trace_dat.as_deref())
+}

@@ -1,0 +1,122 @@
+//! Do events follow a period? Asked of the times of clusters, not of a series: O(events).
+//!
+//! Known period: Rayleigh's test (p after Mardia and Jupp 2000). Unknown period: the H-test (de
+//! Jager, Raubenheimer and Swanepoel, Astron. Astrophys. 221, 1989), which finds the sharp pulses
+//! that one harmonic misses and the broad ones that many harmonics bury.
+
+mod fold;
+mod search;
+
+pub use fold::{Fold, fold};
+pub use search::{Ask, Period, search};
+
+/// Harmonics that the H-test looks at.
+const HARMONICS: usize = 20;
+/// Events that share a period by chance too easily to speak of it.
+pub const EVENTS_MIN: usize = 5;
+
+/// Rayleigh's test: do angles point into one direction?
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rayleigh {
+    /// Angles.
+    pub n: u64,
+    /// Length of the sum of their unit vectors.
+    pub r: f64,
+    /// R² / n.
+    pub z: f64,
+    /// Probability of such a sum from angles that point anywhere.
+    pub p: f64,
+}
+
+/// Rayleigh's test of angles in radians.
+#[must_use]
+pub fn rayleigh(angles: &[f64]) -> Rayleigh {
+    let n = angles.len() as f64;
+    let (sin, cos) = angles.iter().fold((0.0, 0.0), |(s, c), a| (s + a.sin(), c + a.cos()));
+    let r = f64::hypot(sin, cos);
+    let z = if n > 0.0 { r * r / n } else { 0.0 };
+    let p = ((1.0 + 4.0 * n + 4.0 * (n * n - r * r)).sqrt() - (1.0 + 2.0 * n)).exp().min(1.0);
+    Rayleigh { n: angles.len() as u64, r, z, p }
+}
+
+/// The H-test at one frequency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct H {
+    /// max over m of (sum of the first m powers - 4 m + 4).
+    pub h: f64,
+    /// The m of it.
+    pub harmonics: usize,
+    /// 2/n |sum exp(i k phase)|² for k = 1, 2, ...: 2 on average by chance.
+    pub powers: [f64; HARMONICS],
+}
+
+impl H {
+    /// Probability of as much by chance, at one frequency that was fixed beforehand.
+    #[must_use]
+    pub fn p(&self) -> f64 {
+        (-0.4 * self.h).exp().min(1.0)
+    }
+}
+
+/// The H-test of times in seconds at a frequency in hertz, with at most so many harmonics.
+#[must_use]
+pub fn h_test(times_s: &[f64], frequency_hz: f64, harmonics: usize) -> H {
+    H::of(times_s, frequency_hz, harmonics.clamp(1, HARMONICS))
+}
+
+/// Events that are worked on at once: independent sums, which the compiler turns into vectors.
+const LANES: usize = 4;
+
+impl H {
+    fn of(times_s: &[f64], frequency_hz: f64, harmonics: usize) -> Self {
+        let mut sums = [[[0.0_f64; LANES]; 2]; HARMONICS];
+        for chunk in times_s.chunks(LANES) {
+            let (mut cos, mut sin) = ([0.0; LANES], [0.0; LANES]);
+            for (lane, &time) in chunk.iter().enumerate() {
+                let turns = time * frequency_hz;
+                let angle = std::f64::consts::TAU * (turns - turns.floor());
+                (sin[lane], cos[lane]) = angle.sin_cos();
+            }
+            // Lanes without an event stay 0 and add nothing.
+            let (mut c, mut s) = (cos, sin);
+            for [sum_c, sum_s] in &mut sums[..harmonics] {
+                for lane in 0..LANES {
+                    sum_c[lane] += c[lane];
+                    sum_s[lane] += s[lane];
+                    let turned = c[lane] * cos[lane] - s[lane] * sin[lane];
+                    s[lane] = c[lane] * sin[lane] + s[lane] * cos[lane];
+                    c[lane] = turned;
+                }
+            }
+        }
+        let sums = sums.map(|both| both.map(|lanes| lanes.iter().sum()));
+        Self::from_sums(&sums, times_s.len(), harmonics)
+    }
+
+    fn from_sums(sums: &[[f64; 2]; HARMONICS], n: usize, harmonics: usize) -> Self {
+        let scale = 2.0 / n.max(1) as f64;
+        let powers = sums.map(|[c, s]| scale * (c * c + s * s));
+        let (mut h, mut best, mut sum) = (f64::MIN, 1, 0.0);
+        for (index, power) in powers[..harmonics].iter().enumerate() {
+            sum += power;
+            let value = sum - 4.0 * index as f64;
+            if value > h {
+                (h, best) = (value, index + 1);
+            }
+        }
+        Self { h, harmonics: best, powers }
+    }
+
+    /// Whether the power lies in multiples of one harmonic: the true frequency is that multiple.
+    fn is_subharmonic(&self) -> bool {
+        let excess = |k: usize| self.powers[k - 1] - 2.0;
+        let total: f64 = (1..=self.harmonics).map(excess).sum();
+        (2..=self.harmonics).any(|j| {
+            let multiples: f64 = (j..=self.harmonics).step_by(j).map(excess).sum();
+            multiples >= 0.85 * total
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

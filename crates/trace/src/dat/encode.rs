@@ -1,0 +1,436 @@
+//! A window as a trace.dat: its events become pages again, so that an old record's spike opens in
+//! trace-cmd and KernelShark.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
+
+use super::{
+    kinds::{self, COMMON, Kind, Stored},
+    write::{Parts, write},
+};
+use crate::{
+    Event, Pages, What, Window,
+    event::{Comm, Name, Vector},
+    format::{ByteOrder, Formats},
+};
+
+const PAGE: usize = 4096;
+const PAGE_HEADER: usize = 16;
+/// What a page may hold besides the number of lost events behind it.
+const PAGE_ROOM: usize = PAGE - PAGE_HEADER - 8;
+/// Bits of the time between two events.
+const DELTA_BITS: u32 = 27;
+
+/// Bits of a page's number of bytes: events were lost before it; their number stands behind it.
+const MISSED: u64 = 1 << 31;
+const MISSED_STORED: u64 = 1 << 30;
+
+/// What a field holds.
+enum Value<'a> {
+    Number(u64),
+    Comm(Comm),
+    Text(&'a Name),
+    Mask(u64),
+    Addresses(&'a [u64]),
+}
+
+impl From<u64> for Value<'_> {
+    fn from(value: u64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<u32> for Value<'_> {
+    fn from(value: u32) -> Self {
+        Self::Number(u64::from(value))
+    }
+}
+
+impl From<i32> for Value<'_> {
+    fn from(value: i32) -> Self {
+        Self::Number(i64::from(value).cast_unsigned())
+    }
+}
+
+impl From<&Comm> for Value<'_> {
+    fn from(value: &Comm) -> Self {
+        Self::Comm(*value)
+    }
+}
+
+impl<'a> From<&'a Name> for Value<'a> {
+    fn from(value: &'a Name) -> Self {
+        Self::Text(value)
+    }
+}
+
+/// Writes the events of a window as a trace.dat, version 6.
+///
+/// # Errors
+/// As `into`.
+pub fn write_window(window: &Window, clock: &str, into: &mut dyn Write) -> io::Result<()> {
+    let mut formats = Formats::new(kinds::HEADER_PAGE, ByteOrder::Little).map_err(own)?;
+    formats.set_header_event(kinds::HEADER_EVENT);
+    for kind in kinds::KINDS {
+        if let Some((id, kind)) = kinds::find(kind.name) {
+            formats.add(kind.system, &kinds::format(id, kind)).map_err(own)?;
+        }
+    }
+    let mut pages = Encoded::of(window);
+    let ranges = pages.cpus.iter().map(|&cpu| (cpu, 0..pages.count(cpu))).collect();
+    let mut symbols = window.symbols.clone();
+    let text_start = text_start(window);
+    if text_start != 0 {
+        symbols.insert(text_start, "_stext".into());
+    }
+    let comms = window.tasks.iter().map(|(&tid, task)| (tid, task.comm.clone())).collect();
+    let parts = Parts {
+        formats: &formats,
+        page_bytes: 4096,
+        symbols: Some(&symbols),
+        comms,
+        clock,
+        uname: None,
+    };
+    write(&parts, &mut pages, &ranges, into)
+}
+
+/// Our own texts are those that are read above; this is what the compiler cannot know.
+fn own(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+    io::Error::other(error)
+}
+
+/// An address that callers are told from, as the kernel tells them from `_stext`: below them all.
+fn text_start(window: &Window) -> u64 {
+    let callers = window.events.iter().filter_map(|event| match event.what {
+        What::Irqs { caller, .. } | What::Preempt { caller, .. } if caller != 0 => Some(caller),
+        _ => None,
+    });
+    callers.min().map_or(0, |first| first.saturating_sub(1 << 20) & !0xfff)
+}
+
+/// The events of a window as pages.
+struct Encoded {
+    cpus: Vec<u32>,
+    pages: BTreeMap<u32, Vec<Vec<u8>>>,
+}
+
+impl Encoded {
+    fn of(window: &Window) -> Self {
+        let mut rings: BTreeMap<u32, Ring> = BTreeMap::new();
+        let text_start = text_start(window);
+        let mut lost = window.lost.iter().peekable();
+        for event in &window.events {
+            let ring =
+                rings.entry(event.cpu).or_insert_with(|| Ring { text_start, ..Ring::default() });
+            if event.cpu == window.cpu {
+                while let Some(gap) = lost.next_if(|gap| gap.to_ns <= event.at_ns) {
+                    ring.lose(gap.count);
+                }
+            }
+            ring.push(event);
+        }
+        let mut pages = BTreeMap::new();
+        for (cpu, ring) in rings {
+            pages.insert(cpu, ring.finish());
+        }
+        Self { cpus: pages.keys().copied().collect(), pages }
+    }
+}
+
+impl Pages for Encoded {
+    fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+
+    fn count(&self, cpu: u32) -> usize {
+        self.pages.get(&cpu).map_or(0, Vec::len)
+    }
+
+    fn read(&mut self, cpu: u32, index: usize, into: &mut Vec<u8>) -> io::Result<()> {
+        let page = self.pages.get(&cpu).and_then(|pages| pages.get(index));
+        let page = page.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        into.clone_from(page);
+        Ok(())
+    }
+}
+
+/// The pages of one CPU as they fill.
+#[derive(Default)]
+struct Ring {
+    done: Vec<Vec<u8>>,
+    /// Time stamp of the page, and its data so far.
+    at_ns: u64,
+    data: Vec<u8>,
+    /// Time of the last event.
+    last_ns: u64,
+    /// What was lost before the page: how many, 0 when it is not known.
+    lost: Option<u64>,
+    /// What the callers of irq_disable and the like are told from.
+    text_start: u64,
+}
+
+impl Ring {
+    /// Events were lost here.
+    fn lose(&mut self, count: Option<u64>) {
+        self.flush();
+        self.lost = Some(self.lost.unwrap_or(0) + count.unwrap_or(0));
+    }
+
+    fn push(&mut self, event: &Event) {
+        let Some(record) = record(event, self.text_start) else { return };
+        // Times of one CPU ascend; one that does not would wrap.
+        let at_ns = event.at_ns.max(self.last_ns);
+        let mut bytes = Vec::with_capacity(record.len() + 16);
+        let mut delta = if self.data.is_empty() { 0 } else { at_ns - self.last_ns };
+        if delta >> DELTA_BITS != 0 {
+            let low = (delta & ((1 << DELTA_BITS) - 1)) as u32;
+            bytes.extend((30 | low << 5).to_le_bytes());
+            bytes.extend(((delta >> DELTA_BITS) as u32).to_le_bytes());
+            delta = 0;
+        }
+        let words = record.len() / 4;
+        let kind = if words <= 28 { words as u32 } else { 0 };
+        bytes.extend((kind | (delta as u32) << 5).to_le_bytes());
+        if kind == 0 {
+            bytes.extend((record.len() as u32 + 4).to_le_bytes());
+        }
+        bytes.extend(record);
+        if bytes.len() > PAGE_ROOM {
+            return;
+        }
+        let is_far = delta_is_far(self.last_ns, at_ns);
+        if !self.data.is_empty() && (self.data.len() + bytes.len() > PAGE_ROOM || is_far) {
+            self.flush();
+            return self.push(event);
+        }
+        if self.data.is_empty() {
+            self.at_ns = at_ns;
+        }
+        self.data.extend(bytes);
+        self.last_ns = at_ns;
+    }
+
+    /// Ends the page.
+    fn flush(&mut self) {
+        if self.data.is_empty() {
+            return;
+        }
+        let mut page = Vec::with_capacity(PAGE);
+        let mut commit = self.data.len() as u64;
+        let lost = self.lost.take();
+        if let Some(count) = lost {
+            commit |= if count > 0 { MISSED | MISSED_STORED } else { MISSED };
+        }
+        page.extend(self.at_ns.to_le_bytes());
+        page.extend(commit.to_le_bytes());
+        page.append(&mut self.data);
+        if let Some(count) = lost.filter(|&count| count > 0) {
+            page.extend(count.to_le_bytes());
+        }
+        page.resize(PAGE, 0);
+        self.done.push(page);
+    }
+
+    fn finish(mut self) -> Vec<Vec<u8>> {
+        self.flush();
+        self.done
+    }
+}
+
+/// Whether two times are too far apart for one page: 59 bits, 18 years.
+const fn delta_is_far(from_ns: u64, to_ns: u64) -> bool {
+    (to_ns - from_ns) >> (DELTA_BITS + 32) != 0
+}
+
+/// The record of an event, a whole number of words. `None`: there is no format for it.
+fn record(event: &Event, text_start: u64) -> Option<Vec<u8>> {
+    let (name, values) = parts(event, text_start)?;
+    let (id, kind) = kinds::find(name)?;
+    let mut bytes = Vec::with_capacity(64);
+    bytes.extend(id.to_le_bytes());
+    bytes.extend([event.flags, event.preempt]);
+    bytes.extend(event.pid.to_le_bytes());
+    put(&mut bytes, kind, &values);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    Some(bytes)
+}
+
+fn put(bytes: &mut Vec<u8>, kind: &Kind, values: &[Value<'_>]) {
+    debug_assert_eq!(kind.fields.len(), values.len(), "{}", kind.name);
+    debug_assert_eq!(bytes.len(), COMMON);
+    // What lies behind the fields, and where that is told.
+    let mut behind: Vec<(usize, Vec<u8>)> = Vec::new();
+    for (field, value) in kind.fields.iter().zip(values) {
+        bytes.resize(bytes.len().next_multiple_of(field.stored.align()), 0);
+        match (field.stored, value) {
+            (Stored::Number(size), Value::Number(value)) => {
+                bytes.extend(&value.to_le_bytes()[..usize::from(size)]);
+            }
+            (Stored::Comm, Value::Comm(comm)) => {
+                let end = bytes.len() + 16;
+                // The kernel's array ends with NUL.
+                bytes.extend(&comm.as_bytes()[..comm.as_bytes().len().min(15)]);
+                bytes.resize(end, 0);
+            }
+            (Stored::Text, Value::Text(text)) => {
+                behind.push((bytes.len(), [text.as_bytes(), &[0]].concat()));
+                bytes.extend([0; 4]);
+            }
+            (Stored::Mask, Value::Mask(mask)) => {
+                behind.push((bytes.len(), mask.to_le_bytes().to_vec()));
+                bytes.extend([0; 4]);
+            }
+            (Stored::Addresses, Value::Addresses(addresses)) => {
+                bytes.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));
+            }
+            _ => debug_assert!(false, "{}: a value of another kind", kind.name),
+        }
+    }
+    for (at, data) in behind {
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        let place = (data.len() << 16 | bytes.len()) as u32;
+        bytes[at..at + 4].copy_from_slice(&place.to_le_bytes());
+        bytes.extend(data);
+    }
+}
+
+/// Name and values of an event. `None`: it has no format.
+fn parts(event: &Event, text_start: u64) -> Option<(&'static str, Vec<Value<'_>>)> {
+    macro_rules! values {
+        ($($value:expr),*) => { vec![$(Value::from($value)),*] };
+    }
+    let what = &event.what;
+    let offset = |caller: u64| caller.wrapping_sub(text_start);
+    Some(match what {
+        What::Switch {
+            prev_comm,
+            prev_pid,
+            prev_prio,
+            prev_state,
+            next_comm,
+            next_pid,
+            next_prio,
+        } => (
+            "sched_switch",
+            values![
+                prev_comm,
+                *prev_pid,
+                *prev_prio,
+                *prev_state,
+                next_comm,
+                *next_pid,
+                *next_prio
+            ],
+        ),
+        What::Waking { comm, pid, prio, target_cpu } => {
+            ("sched_waking", values![comm, *pid, *prio, *target_cpu])
+        }
+        What::Wakeup { comm, pid, prio, target_cpu } => {
+            ("sched_wakeup", values![comm, *pid, *prio, *target_cpu])
+        }
+        What::Migrate { comm, pid, prio, from_cpu, to_cpu } => {
+            ("sched_migrate_task", values![comm, *pid, *prio, *from_cpu, *to_cpu])
+        }
+        What::PiSetprio { comm, pid, old_prio, new_prio } => {
+            ("sched_pi_setprio", values![comm, *pid, *old_prio, *new_prio])
+        }
+        What::TimerStart { timer, function, expires_ns } => {
+            ("hrtimer_start", values![*timer, *function, *expires_ns, *expires_ns])
+        }
+        What::TimerCancel { timer } => ("hrtimer_cancel", values![*timer]),
+        What::TimerExpire { timer, function, now_ns } => {
+            ("hrtimer_expire_entry", values![*timer, *now_ns, *function])
+        }
+        What::TimerExpired { timer } => ("hrtimer_expire_exit", values![*timer]),
+        What::WheelExpire { timer, function } => ("timer_expire_entry", values![*timer, *function]),
+        What::WheelExpired { timer } => ("timer_expire_exit", values![*timer]),
+        What::VectorEntry { vector } => (vector_name(*vector, true), values![0_u32]),
+        What::VectorExit { vector } => (vector_name(*vector, false), values![0_u32]),
+        What::IrqEntry { irq, name } => ("irq_handler_entry", values![*irq, name]),
+        What::IrqExit { irq } => ("irq_handler_exit", values![*irq]),
+        What::IpiEntry { reason } => ("ipi_entry", values![reason]),
+        What::IpiExit { reason } => ("ipi_exit", values![reason]),
+        What::IpiRaise { cpus, reason } => ("ipi_raise", vec![Value::Mask(*cpus), reason.into()]),
+        What::IpiSend { to_cpu, callsite, callback } => {
+            ("ipi_send_cpu", values![*to_cpu, *callsite, *callback])
+        }
+        What::SoftirqRaise { vec } => ("softirq_raise", values![*vec]),
+        What::SoftirqEntry { vec } => ("softirq_entry", values![*vec]),
+        What::SoftirqExit { vec } => ("softirq_exit", values![*vec]),
+        What::Nmi { handler, delta_ns } => ("nmi_handler", values![*handler, *delta_ns]),
+        What::Idle { state } => ("cpu_idle", values![*state, event.cpu]),
+        What::IdleExit => ("cpu_idle", values![u32::MAX, event.cpu]),
+        What::Frequency { of_cpu, khz } => ("cpu_frequency", values![*khz, *of_cpu]),
+        What::WorkStart { work, function } => {
+            ("workqueue_execute_start", values![*work, *function])
+        }
+        What::WorkEnd { work } => ("workqueue_execute_end", values![*work]),
+        What::PageFault { user: true, address, ip } => ("page_fault_user", values![*address, *ip]),
+        What::PageFault { user: false, address, ip } => {
+            ("page_fault_kernel", values![*address, *ip])
+        }
+        What::Irqs { off: true, caller } => ("irq_disable", values![offset(*caller), *caller]),
+        What::Irqs { off: false, caller } => ("irq_enable", values![offset(*caller), *caller]),
+        What::Preempt { off: true, caller } => {
+            ("preempt_disable", values![offset(*caller), *caller])
+        }
+        What::Preempt { off: false, caller } => {
+            ("preempt_enable", values![offset(*caller), *caller])
+        }
+        What::Stack { frames } => {
+            let size = frames.len() as u32;
+            ("kernel_stack", vec![Value::from(size), Value::Addresses(frames)])
+        }
+        What::Signal { number, comm, pid } => ("signal_generate", values![*number, comm, *pid]),
+        What::Hotplug { of_cpu, target, function } => {
+            ("cpuhp_enter", values![*of_cpu, *target, *target, *function])
+        }
+        What::Timerlat { sequence, context, latency_ns } => {
+            ("timerlat", values![*sequence, *context, *latency_ns])
+        }
+        What::Noise { .. } => return noise(what),
+        What::Hwlat { inner_ns, outer_ns, nmi_count } => {
+            ("hwlat", values![*inner_ns, *outer_ns, *nmi_count])
+        }
+        What::Other { .. } => return None,
+    })
+}
+
+fn noise(what: &What) -> Option<(&'static str, Vec<Value<'_>>)> {
+    let What::Noise { kind, name, number, start_ns, duration_ns } = what else { return None };
+    let (start, duration) = (Value::from(*start_ns), Value::from(*duration_ns));
+    Some(match kind.as_bytes() {
+        b"nmi" => ("nmi_noise", vec![start, duration]),
+        b"irq" => ("irq_noise", vec![start, duration, name.into(), (*number).into()]),
+        b"softirq" => ("softirq_noise", vec![start, duration, (*number).into()]),
+        b"thread" => {
+            let comm = Value::Comm(Comm::of(name.as_bytes()));
+            ("thread_noise", vec![comm, start, duration, (*number).into()])
+        }
+        _ => return None,
+    })
+}
+
+const fn vector_name(vector: Vector, is_entry: bool) -> &'static str {
+    macro_rules! name {
+        ($name:literal) => {
+            if is_entry { concat!($name, "_entry") } else { concat!($name, "_exit") }
+        };
+    }
+    match vector {
+        Vector::LocalTimer => name!("local_timer"),
+        Vector::Reschedule => name!("reschedule"),
+        Vector::CallFunction => name!("call_function"),
+        Vector::CallFunctionSingle => name!("call_function_single"),
+        Vector::IrqWork => name!("irq_work"),
+        Vector::Thermal => name!("thermal_apic"),
+        Vector::Threshold => name!("threshold_apic"),
+        Vector::DeferredError => name!("deferred_error_apic"),
+        Vector::Error => name!("error_apic"),
+        Vector::Spurious => name!("spurious_apic"),
+        Vector::PlatformIpi => name!("x86_platform_ipi"),
+    }
+}

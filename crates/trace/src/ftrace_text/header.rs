@@ -1,0 +1,82 @@
+//! The lines of a trace that begin with `#`: tracer, latency, task, and what the columns mean.
+
+use super::line::{Column, Columns};
+use crate::{Policy, Task};
+
+/// What the header says.
+#[derive(Default)]
+pub(super) struct Header {
+    pub(super) tracer: String,
+    pub(super) kernel: Option<String>,
+    pub(super) latency_ns: Option<u64>,
+    pub(super) cpu: Option<u32>,
+    /// The task that was late.
+    pub(super) task: Option<(i32, Task)>,
+    pub(super) started: Option<String>,
+    pub(super) ended: Option<String>,
+}
+
+impl Header {
+    /// A line without its `#`.
+    pub(super) fn line(&mut self, line: &str, columns: &mut Columns) {
+        let text = line.trim().trim_start_matches('|').trim();
+        if let Some(name) = text.strip_prefix("tracer:") {
+            name.trim().clone_into(&mut self.tracer);
+            // Two traces in one text: the legend of the second counts.
+            *columns = Columns::default();
+        } else if let Some((_, kernel)) = text.split_once(" latency trace v") {
+            self.kernel = kernel.split_once(" on ").map(|(_, kernel)| kernel.trim().to_owned());
+        } else if let Some(rest) = text.strip_prefix("latency:") {
+            self.latency(rest);
+        } else if let Some(rest) = text.strip_prefix("task:") {
+            self.task = task(rest.trim());
+        } else if let Some(name) = text.strip_prefix("=> started at:") {
+            self.started = Some(name.trim().to_owned());
+        } else if let Some(name) = text.strip_prefix("=> ended at:") {
+            self.ended = Some(name.trim().to_owned());
+        } else if let Some((before, name)) = line.split_once("=> ")
+            && before.trim_end().ends_with(['-', '='])
+        {
+            columns.add(Column::named(name.trim()));
+        }
+    }
+
+    /// `1689 us, #6/6, CPU#0 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:4)`
+    fn latency(&mut self, text: &str) {
+        let us = text.split_whitespace().next().and_then(|us| us.parse::<u64>().ok());
+        self.latency_ns = us.and_then(|us| us.checked_mul(1_000));
+        let cpu = text.split_once("CPU#").map(|(_, rest)| rest);
+        let digits = cpu.and_then(|cpu| cpu.split(|c: char| !c.is_ascii_digit()).next());
+        self.cpu = digits.and_then(|digits| digits.parse().ok());
+    }
+}
+
+/// `cyclictest-217 (uid:0 nice:0 policy:1 rt_prio:99)`
+fn task(text: &str) -> Option<(i32, Task)> {
+    let (who, rest) = text.rsplit_once(" (")?;
+    let (comm, tid) = who.rsplit_once('-')?;
+    let value = |key: &str| {
+        let words = rest.trim_end_matches(')').split_whitespace();
+        words.filter_map(|word| word.split_once(':')).find(|(name, _)| *name == key)?.1.parse().ok()
+    };
+    let policy = value("policy").and_then(|number: i32| {
+        Some(match number {
+            0 => Policy::Other,
+            1 => Policy::Fifo,
+            2 => Policy::Rr,
+            3 => Policy::Batch,
+            5 => Policy::Idle,
+            6 => Policy::Deadline,
+            _ => return None,
+        })
+    });
+    let rt_priority = value("rt_prio").and_then(|priority| u32::try_from(priority).ok());
+    let task = Task {
+        comm: comm.to_owned(),
+        policy,
+        rt_priority: rt_priority.unwrap_or(0),
+        nice: value("nice").unwrap_or(0),
+        ..Task::default()
+    };
+    Some((tid.trim().parse().ok()?, task))
+}

@@ -1,0 +1,245 @@
+//! Lines of every kind; the real traces are in tests/traces.rs.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::event::flags;
+
+fn one(line: &str) -> Event {
+    let trace = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    assert_eq!((trace.events.len(), trace.skipped.count), (1, 0), "{line}: {trace:?}");
+    trace.events[0].clone()
+}
+
+#[test]
+fn names_may_hold_what_separates() {
+    let event = one(
+        " a - [001] b=c-12345   [003] dN.21  8.000001: sched_switch: prev_comm=a ==> b prev_p prev_pid=12345 \
+         prev_prio=-1 prev_state=R+ ==> next_comm=x =y> next_pid=7 next_prio=99",
+    );
+    assert_eq!((event.cpu, event.pid, event.at_ns), (3, 12_345, 8_000_001_000));
+    assert_eq!((event.flags, event.preempt), (flags::IRQS_OFF | flags::NEED_RESCHED, 0x12));
+    let What::Switch { prev_comm, prev_prio, prev_state, next_comm, next_pid, .. } = event.what
+    else {
+        panic!("{event:?}")
+    };
+    assert_eq!((prev_comm, next_comm), ("a ==> b prev_p".into(), "x =y>".into()));
+    assert_eq!((prev_prio, prev_state, next_pid), (-1, 0, 7));
+}
+
+#[test]
+fn flags_are_read_by_the_legend_or_by_their_number() {
+    let body = "  9.5: softirq_raise: vec=9 [action=RCU]";
+    for (letters, bits, preempt) in [
+        ("dNh3", flags::IRQS_OFF | flags::NEED_RESCHED | flags::HARDIRQ, 0x03),
+        ("bls21", flags::BH_OFF | flags::NEED_RESCHED_LAZY | flags::SOFTIRQ, 0x12),
+        (
+            ".NLH2.",
+            flags::NEED_RESCHED | flags::NEED_RESCHED_LAZY | flags::HARDIRQ | flags::SOFTIRQ,
+            2,
+        ),
+        ("D..Z.24", flags::IRQS_OFF | flags::BH_OFF | flags::NMI, 0x40),
+    ] {
+        let event = one(&format!("x-1 [000] {letters}{body}"));
+        assert_eq!((event.flags, event.preempt), (bits, preempt), "{letters}");
+    }
+    // Without flags, with the process, as a count.
+    for line in ["x-1 [000]", "x-1     (     55) [000] .....", "x-1 (-------) [000] d..1"] {
+        assert_eq!(one(&format!("{line}{body}")).at_ns, 9_500_000_000);
+    }
+    assert_eq!(one("x-1 [000] ..... 123456: cpu_idle: state=4294967295 cpu_id=0").at_ns, 123_456);
+    let legend =
+        "# tracer: nop\n#  _---=> irqs-off\n# / _--=> preempt-depth\n# | / _-=> a-new-one\n";
+    let trace = parse(&format!("{legend} x-1 [000] d7N 1.0: cpu_idle: state=1 cpu_id=0"));
+    let trace = trace.expect("a trace");
+    assert_eq!((trace.events[0].flags, trace.events[0].preempt), (flags::IRQS_OFF, 7));
+    assert_eq!(trace.tracer, "nop");
+}
+
+#[test]
+fn every_kind_of_line_has_its_event() {
+    let name = |what: &What| serde_json::to_string(what).expect("json");
+    for (body, wanted) in [
+        (
+            "sched_waking: comm=a b pid=7 prio=19 target_cpu=003",
+            r#"{"waking":{"comm":"a b","pid":7,"prio":19,"target_cpu":3}}"#,
+        ),
+        (
+            "sched_wakeup: comm=a pid=7 prio=19 success=1 target_cpu=003",
+            r#"{"wakeup":{"comm":"a","pid":7,"prio":19,"target_cpu":3}}"#,
+        ),
+        (
+            "sched_migrate_task: comm=a pid=7 prio=19 orig_cpu=0 dest_cpu=1",
+            r#"{"migrate":{"comm":"a","pid":7,"prio":19,"from_cpu":0,"to_cpu":1}}"#,
+        ),
+        (
+            "sched_pi_setprio: comm=a pid=7 oldprio=120 newprio=19",
+            r#"{"pi_setprio":{"comm":"a","pid":7,"old_prio":120,"new_prio":19}}"#,
+        ),
+        (
+            "hrtimer_start: hrtimer=0000000073d9c642 function=tick expires=24 softexpires=2 mode=ABS",
+            r#"{"timer_start":{"timer":1943651906,"function":17293822569102704640,"expires_ns":24}}"#,
+        ),
+        ("hrtimer_cancel: hrtimer=00000000d64cf595", r#"{"timer_cancel":{"timer":3595367829}}"#),
+        (
+            "hrtimer_expire_entry: hrtimer=10 function=tick now=2400424011358",
+            r#"{"timer_expire":{"timer":16,"function":17293822569102704640,"now_ns":2400424011358}}"#,
+        ),
+        (
+            "timer_expire_entry: timer=10 function=p now=4295492342 baseclk=4",
+            r#"{"wheel_expire":{"timer":16,"function":17293822569102704640}}"#,
+        ),
+        ("timer_expire_exit: timer=10", r#"{"wheel_expired":{"timer":16}}"#),
+        ("reschedule_entry: vector=253", r#"{"vector_entry":{"vector":"reschedule"}}"#),
+        (
+            "call_function_single_exit: vector=251",
+            r#"{"vector_exit":{"vector":"call_function_single"}}"#,
+        ),
+        (
+            "irq_handler_entry: irq=36 name=virtio1 req.0",
+            r#"{"irq_entry":{"irq":36,"name":"virtio1 req.0"}}"#,
+        ),
+        ("irq_handler_exit: irq=36 ret=handled", r#"{"irq_exit":{"irq":36}}"#),
+        (
+            "ipi_entry: (Function call interrupts)",
+            r#"{"ipi_entry":{"reason":"Function call interrupts"}}"#,
+        ),
+        (
+            "ipi_raise: target_mask=00000001,00000002 (Rescheduling interrupts)",
+            r#"{"ipi_raise":{"cpus":4294967298,"reason":"Rescheduling interrupts"}}"#,
+        ),
+        (
+            "ipi_send_cpumask: cpumask=0-1,5 callsite=a+0x1/0x2 callback=b+0x0/0x10",
+            r#"{"ipi_raise":{"cpus":35,"reason":""}}"#,
+        ),
+        (
+            "ipi_send_cpu: cpu=0 callsite=a+0x20/0x60 callback=b+0x0/0x10",
+            r#"{"ipi_send":{"to_cpu":0,"callsite":17293822569102704640,"callback":17293822569102704656}}"#,
+        ),
+        (
+            "nmi_handler: perf_event_nmi_handler() delta_ns: 2713 handled: 1",
+            r#"{"nmi":{"handler":17293822569102704640,"delta_ns":2713}}"#,
+        ),
+        ("cpu_idle: state=2 cpu_id=3", r#"{"idle":{"state":2}}"#),
+        ("cpu_frequency: state=2400000 cpu_id=3", r#"{"frequency":{"of_cpu":3,"khz":2400000}}"#),
+        (
+            "workqueue_execute_start: work struct 00000000d98d5ecb: function a",
+            r#"{"work_start":{"work":3649920715,"function":17293822569102704640}}"#,
+        ),
+        (
+            "workqueue_execute_end: work struct 00000000d98d5ecb: function a",
+            r#"{"work_end":{"work":3649920715}}"#,
+        ),
+        (
+            "page_fault_user: address=0x559c92f5cebc ip=0x10 error_code=0x7",
+            r#"{"page_fault":{"user":true,"address":94130968841916,"ip":16}}"#,
+        ),
+        (
+            "irq_disable: caller=a+0x1/0x2 parent=0x0",
+            r#"{"irqs":{"off":true,"caller":17293822569102704640}}"#,
+        ),
+        (
+            "preempt_enable: caller=a+0x1/0x2 parent=0x0",
+            r#"{"preempt":{"off":false,"caller":17293822569102704640}}"#,
+        ),
+        (
+            "signal_generate: sig=17 errno=0 code=1 comm=a b pid=9 grp=1 res=0",
+            r#"{"signal":{"number":17,"comm":"a b","pid":9}}"#,
+        ),
+        (
+            "cpuhp_enter: cpu: 0001 target: 195 step: 194 (smpboot)",
+            r#"{"hotplug":{"of_cpu":1,"target":195,"function":17293822569102704640}}"#,
+        ),
+        (
+            "#12     context irq timer_latency  4970000 ns",
+            r#"{"timerlat":{"sequence":12,"context":0,"latency_ns":4970000}}"#,
+        ),
+        (
+            "#12     context user-ret timer_latency  4970000 ns",
+            r#"{"timerlat":{"sequence":12,"context":2,"latency_ns":4970000}}"#,
+        ),
+        (
+            "#3 inner/outer(us): 21/20    ts:1702024432.844243126 count:9 nmi-total:4 nmi-count:2",
+            r#"{"hwlat":{"inner_ns":21000,"outer_ns":20000,"nmi_count":2}}"#,
+        ),
+        (
+            "nmi_noise: start 11.000000004 duration 5061 ns",
+            r#"{"noise":{"kind":"nmi","name":"","number":-1,"start_ns":11000000004,"duration_ns":5061}}"#,
+        ),
+        (
+            "softirq_noise:  NET_RX:3 start 11.400000000 duration 5061 ns",
+            r#"{"noise":{"kind":"softirq","name":"NET_RX","number":3,"start_ns":11400000000,"duration_ns":5061}}"#,
+        ),
+        (
+            "thread_noise: a start b:7 start 11.400000000 duration 51 ns",
+            r#"{"noise":{"kind":"thread","name":"a start b","number":7,"start_ns":11400000000,"duration_ns":51}}"#,
+        ),
+    ] {
+        assert_eq!(name(&one(&format!("x-1 [000] d...1 1.000001: {body}")).what), wanted, "{body}");
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_counted_and_quoted() {
+    let text = "x-1 [000] ..... 1.0: sched_switch: prev_comm=a\n\
+        x-1 [000] ..... 1.5: sched_stat_runtime: comm=a pid=1 runtime=1 [ns]\nwhat is this\n\
+        x-1 [000] ..... 1.5: hrtimer_cancel: hrtimer=zz\nCPU:0 [LOST 17 EVENTS]\n\
+        x-1 [000] ..... 2.0: __schedule <-schedule\nx-1 [000] ..... 2.5: tick <-x+0x1/0x2\n";
+    let trace = parse(text).expect("a trace");
+    assert_eq!(trace.skipped.count, 3);
+    assert!(trace.skipped.first[1].contains("what is this"));
+    assert_eq!(trace.others["sched_stat_runtime"], 1);
+    let lost = Lost { from_ns: 1_500_000_000, to_ns: 2_000_000_000, count: Some(17) };
+    assert_eq!(trace.lost, [(0, lost)]);
+    assert_eq!((trace.calls.len(), trace.calls[0].caller.as_str()), (2, "schedule"));
+    let error = parse("PID USER\n 1 root\n").expect_err("no trace");
+    assert!(error.to_string().contains("none of 2 lines"), "{error}");
+}
+
+#[test]
+fn an_irqsoff_trace_has_its_section() {
+    let text = "# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 3.8.0-test+\n\
+        # --------------------------------------------------------------------\n\
+        # latency: 16 us, #4/4, CPU#2 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:4)\n\
+        #    -----------------\n#    | task: swapper/0-0 (uid:0 nice:0 policy:0 rt_prio:0)\n\
+        #    -----------------\n#  => started at: run_timer_softirq\n\
+        #  => ended at:   run_timer_softirq\n#\n#\n\
+        #                  _------=> CPU#            \n\
+        #                 / _-----=> irqs-off        \n\
+        #                | / _----=> need-resched    \n\
+        #                || / _---=> hardirq/softirq \n\
+        #                ||| / _--=> preempt-depth   \n\
+        #                |||| /     delay             \n\
+        #  cmd     pid   ||||| time  |   caller      \n\
+        #     \\   /      |||||  \\    |   /           \n\
+        \x20 <idle>-0       2d.s2    0us+: _raw_spin_lock_irq <-run_timer_softirq\n\
+        \x20 <idle>-0       2dNs3   17us : _raw_spin_unlock_irq <-run_timer_softirq\n\
+        \x20 <idle>-0       2dNs3   17us+: trace_hardirqs_on <-run_timer_softirq\n\
+        \x20 <idle>-0       2dNs3   25us : <stack trace>\n => _raw_spin_unlock_irq\n\
+        \x20=> run_timer_softirq\n => 0\n => after\n";
+    let trace = parse(text).expect("a trace");
+    assert_eq!(
+        (trace.tracer.as_str(), trace.latency_ns, trace.cpu),
+        ("irqsoff", Some(16_000), Some(2))
+    );
+    let (began, ended) = trace.section.as_ref().expect("a section");
+    assert_eq!((began.as_str(), ended.as_str()), ("run_timer_softirq", "run_timer_softirq"));
+    assert_eq!((trace.calls.len(), trace.calls[0].cpu, trace.calls[2].at_ns), (3, 2, 17_000));
+    let What::Stack { frames } = &trace.events[0].what else { panic!("{trace:?}") };
+    let names: Vec<_> = frames.iter().map(|frame| trace.symbols[frame].as_str()).collect();
+    assert_eq!(names, ["_raw_spin_unlock_irq", "run_timer_softirq"]);
+    let bits = flags::IRQS_OFF | flags::NEED_RESCHED | flags::SOFTIRQ;
+    assert_eq!((trace.events[0].flags, trace.events[0].preempt), (bits, 3));
+    assert_eq!((trace.skipped.count, trace.subject), (0, None), "{:?}", trace.skipped);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_no_panic(text in "(?s).{0,300}", tail in "[-0-9a-z \\[\\]:.=>#()\n]{0,300}") {
+        let _ = parse(&text);
+        let _ = parse_rtla(&text);
+        if let Ok(trace) = parse(&format!("x-1 [000] d.h3. 2.0: {tail}")) {
+            let _ = (trace.window(), trace.longest_gap_ns());
+        }
+    }
+}
