@@ -10,6 +10,7 @@ pub mod intent;
 pub mod profile;
 pub mod report;
 mod share;
+pub mod structure;
 #[doc(hidden)]
 pub mod testing;
 pub mod trials;

@@ -18,6 +18,19 @@ pub fn clusters(times_ns: impl IntoIterator<Item = u64>, period_ns: u64) -> u64 
     if times.is_empty() { 0 } else { breaks + 1 }
 }
 
+/// Starts of the groups among ascending times: groups are separated by more than the gap.
+#[must_use]
+pub fn starts(times_ns: impl IntoIterator<Item = u64>, gap_ns: u64) -> Vec<u64> {
+    let (mut starts, mut last) = (Vec::new(), None);
+    for time in times_ns {
+        if last.is_none_or(|last| time.saturating_sub(last) > gap_ns) {
+            starts.push(time);
+        }
+        last = Some(time);
+    }
+    starts
+}
+
 /// Extremal index at the level of the largest samples, in (0, 1]. 1 when there are none.
 #[must_use]
 pub fn extremal_index(top: &[Sample], period_ns: u64) -> f64 {
@@ -74,6 +87,7 @@ mod tests {
         assert_eq!(clusters([5 * ms], ms), 1);
         assert_eq!(clusters((0..13).map(|i| i * ms), ms), 1);
         assert_eq!(clusters([0, 10 * ms, 21 * ms], ms), 2);
+        assert_eq!(starts([0, 10 * ms, 21 * ms, 21 * ms], 10 * ms), [0, 21 * ms]);
         let top: Vec<_> = [0, 1, 2, 50].map(|i| Sample { due_ns: i * ms, latency_ns: 9 }).into();
         assert_eq!(extremal_index(&top, ms), 0.5);
         assert_eq!(extremal_index(&[], ms), 1.0);

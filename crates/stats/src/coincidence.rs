@@ -84,6 +84,10 @@ pub fn pair(a: &[u64], b: &[u64], ask: &Ask) -> Option<Coincidence> {
 pub fn all(lists: &[&[u64]], ask: &Ask) -> Option<Coincidence> {
     let (first, others) = lists.split_first()?;
     let step = ask.step_ns.max(1);
+    // Centuries are no times of a run, and their sums would not fit.
+    if ask.duration_ns.max(step) > u64::MAX / 4 {
+        return None;
+    }
     // A circle of whole steps, so that shifted events stay on the grid.
     let circle = ask.duration_ns.div_ceil(step) * step;
     let (least, most) = (ask.least_ns.div_ceil(step), ask.most_ns.min(circle / 2) / step);
@@ -269,6 +273,8 @@ mod tests {
         assert_eq!(pair(&[], &[1], &ask(60, 1)), None);
         assert_eq!(pair(&[1], &[1], &ask(1, 1)), None, "no room for a shift of a second");
         assert_eq!(all(&[&[1]], &ask(60, 1)), None);
+        assert_eq!(pair(&[1], &[1], &Ask { duration_ns: u64::MAX, ..ask(60, 1) }), None);
+        assert_eq!(pair(&[1], &[1], &Ask { step_ns: u64::MAX, ..ask(60, 1) }), None);
         assert!(pair(&[u64::MAX], &[u64::MAX], &ask(60, 1)).is_some());
         let many: Vec<u64> = (0..100_000).collect();
         let thinned = thin(&many, EVENTS_MAX);

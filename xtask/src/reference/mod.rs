@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::tree::{Complaint, root};
 
+mod causes;
 mod checks;
 mod cli;
 mod exit_codes;
@@ -24,6 +25,7 @@ type Page = fn() -> Result<String>;
 
 /// Every page.
 const PAGES: &[(&str, Page)] = &[
+    ("causes.md", || Ok(causes::page())),
     ("checks.md", || Ok(checks::page())),
     ("cli.md", || Ok(cli::page(command()))),
     ("exit-codes.md", || Ok(exit_codes::page(rtproof::exit::CODES))),

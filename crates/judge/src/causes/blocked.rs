@@ -20,7 +20,8 @@ impl Cause for Blocked {
     }
 
     fn about(&self) -> &'static str {
-        "sched_switch saw the thread leave uninterruptibly (D), without a page fault before: a lock, the disk, memory reclaim"
+        "sched_switch saw the thread leave uninterruptibly (D), without a page fault before: a \
+         lock, the disk, memory reclaim"
     }
 
     fn source(&self) -> &'static str {

@@ -23,7 +23,8 @@ impl Cause for Frequency {
     }
 
     fn about(&self) -> &'static str {
-        "cpu_frequency of this CPU in a stretch that nothing else explains: some CPUs stand still while they change"
+        "cpu_frequency of this CPU in a stretch that nothing else explains: some CPUs stand still \
+         while they change"
     }
 
     fn source(&self) -> &'static str {

@@ -25,11 +25,12 @@ impl Cause for IdleExit {
     }
 
     fn about(&self) -> &'static str {
-        "the CPU was idle when the timer was due, or when the thread was woken; up to three times the exit latency that the state declares, and what a hypervisor needs to wake its guest"
+        "the CPU was idle when the timer was due, or when the thread was woken; up to three times \
+         the exit latency that the state declares, and what a hypervisor needs to wake its guest"
     }
 
     fn source(&self) -> &'static str {
-        "Documentation/admin-guide/pm/cpuidle.rst; blame.md"
+        "Documentation/admin-guide/pm/cpuidle.rst"
     }
 
     fn checks(&self) -> &'static [&'static str] {

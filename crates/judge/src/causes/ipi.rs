@@ -20,7 +20,8 @@ impl Cause for Ipi {
     }
 
     fn about(&self) -> &'static str {
-        "a rescheduling or function call interrupt was on top; ipi_send_cpu (6.4) and ipi_raise name who sent it"
+        "a rescheduling or function call interrupt was on top; ipi_send_cpu (6.4) and ipi_raise \
+         name who sent it"
     }
 
     fn source(&self) -> &'static str {

@@ -25,7 +25,7 @@ impl Cause for IrqThread {
     }
 
     fn source(&self) -> &'static str {
-        "kernel/irq/manage.c (irq_thread); S3"
+        "kernel/irq/manage.c (irq_thread); szg, \"SCHED_FIFO on Raspberry Pi and Debian\""
     }
 
     fn checks(&self) -> &'static [&'static str] {
@@ -45,7 +45,8 @@ impl Cause for IrqThread {
         let claim = claim.detail(names::task_detail(scene, moment.cpu.task));
         let claim = claim.owner((!driver.is_empty()).then(|| driver.to_owned()));
         Some(claim.manual(format!(
-            "move IRQ {irq} to another CPU, or give the application a higher priority than the thread"
+            "move IRQ {irq} to another CPU, or give the application a higher priority than the \
+             thread"
         )))
     }
 }

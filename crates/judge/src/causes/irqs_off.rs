@@ -22,11 +22,13 @@ impl Cause for IrqsOff {
     }
 
     fn about(&self) -> &'static str {
-        "the timer was due, a task was on the CPU and no interrupt came; the stack at the interrupt names the code, and rules out user mode, where interrupts cannot be off"
+        "the timer was due, a task was on the CPU and no interrupt came; the stack at the \
+         interrupt names the code, and rules out user mode, where interrupts cannot be off"
     }
 
     fn source(&self) -> &'static str {
-        "blame.md section 3; kernel/trace/trace_irqsoff.c"
+        "kernel/trace/trace_irqsoff.c; measured: 457 us in move_expired_inodes (wb_workfn), Linux \
+         6.18"
     }
 
     fn checks(&self) -> &'static [&'static str] {
@@ -60,6 +62,10 @@ impl Cause for IrqsOff {
              calls it off this CPU",
         );
         let beside = &scene.window.beside;
+        if !ends && beside.steal_ns.is_some_and(|ns| ns > 0) {
+            // In the midst of kernel code, while the hypervisor took the CPU: the stall's, rather.
+            return None;
+        }
         // Interrupts that come just where they are turned on were held up by that code. Elsewhere a
         // stall in the midst of kernel code looks the same, unless the machine says there was none.
         let no_stall = beside.smi == Some(0) && beside.guest == Some(false);

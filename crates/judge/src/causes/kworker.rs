@@ -26,7 +26,7 @@ impl Cause for Kworker {
     }
 
     fn source(&self) -> &'static str {
-        "kernel/workqueue.c; S0 (vmstat every second)"
+        "kernel/workqueue.c; Wu, \"Real-time programming with Linux, part 2\" (vmstat every second)"
     }
 
     fn checks(&self) -> &'static [&'static str] {

@@ -22,11 +22,12 @@ impl Cause for Masked {
     }
 
     fn about(&self) -> &'static str {
-        "the timer was due and not yet handled, and another interrupt was on top: interrupts are off in handlers"
+        "the timer was due and not yet handled, and another interrupt was on top: interrupts are \
+         off in handlers"
     }
 
     fn source(&self) -> &'static str {
-        "kernel/irq/handle.c; blame.md"
+        "kernel/irq/handle.c (handlers run with interrupts off)"
     }
 
     fn checks(&self) -> &'static [&'static str] {

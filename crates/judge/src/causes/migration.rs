@@ -20,7 +20,8 @@ impl Cause for Migration {
     }
 
     fn about(&self) -> &'static str {
-        "the thread was on the queue of another CPU than the one it ran on (sched_migrate_task), or the stopper that moves tasks (migration/N) was running"
+        "the thread was on the queue of another CPU than the one it ran on (sched_migrate_task), \
+         or the stopper that moves tasks (migration/N) was running"
     }
 
     fn source(&self) -> &'static str {

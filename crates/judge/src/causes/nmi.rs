@@ -24,7 +24,7 @@ impl Cause for Nmi {
     }
 
     fn source(&self) -> &'static str {
-        "arch/x86/kernel/nmi.c; blame.md"
+        "arch/x86/kernel/nmi.c (nmi_handler tells its length)"
     }
 
     fn checks(&self) -> &'static [&'static str] {

@@ -25,7 +25,7 @@ impl Spikes {
             recorder: recorder(&spikes.summary),
             causes: causes(&spikes.causes),
             worst: worst(run, &spikes.kept),
-            structure: Vec::new(),
+            structure: crate::structure::of_run(run),
         })
     }
 }

@@ -24,7 +24,8 @@ impl Cause for OwnCycle {
     }
 
     fn source(&self) -> &'static str {
-        "blame.md (overrun); S2"
+        "Codethink, \"Configuring Linux systems to stabilise latency\"; clock_nanosleep(2), \
+         TIMER_ABSTIME"
     }
 
     fn checks(&self) -> &'static [&'static str] {

@@ -22,11 +22,13 @@ impl Cause for PageFault {
     }
 
     fn about(&self) -> &'static str {
-        "page_fault_user or page_fault_kernel of the thread itself, until it goes on or sleeps for the page"
+        "page_fault_user or page_fault_kernel of the thread itself, until it goes on or sleeps \
+         for the page"
     }
 
     fn source(&self) -> &'static str {
-        "S1: lock and touch all memory before the loop; mlockall(2)"
+        "mlockall(2); Flatscher, \"Real-time Optimizations\": lock and touch all memory before \
+         the loop"
     }
 
     fn checks(&self) -> &'static [&'static str] {

@@ -23,11 +23,13 @@ impl Cause for PreemptOff {
     }
 
     fn about(&self) -> &'static str {
-        "a task that should give way had been running since before the thread was woken: kernel code with preemption off, or any kernel code where the kernel is not preemptible"
+        "a task that should give way had been running since before the thread was woken: kernel \
+         code with preemption off, or any kernel code where the kernel is not preemptible"
     }
 
     fn source(&self) -> &'static str {
-        "kernel/sched/core.c (preempt_schedule); blame.md"
+        "kernel/sched/core.c (preempt_schedule); measured: the switch, not NEED_RESCHED, tells it \
+         from throttling"
     }
 
     fn checks(&self) -> &'static [&'static str] {

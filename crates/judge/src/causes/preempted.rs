@@ -25,7 +25,7 @@ impl Cause for Preempted {
     }
 
     fn source(&self) -> &'static str {
-        "sched(7); Wu, part 2 (multipathd at SCHED_RR 99)"
+        "sched(7); Wu, \"Real-time programming with Linux, part 2\" (multipathd at SCHED_RR 99)"
     }
 
     fn checks(&self) -> &'static [&'static str] {

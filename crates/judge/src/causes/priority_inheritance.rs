@@ -22,7 +22,8 @@ impl Cause for PriorityInheritance {
     }
 
     fn about(&self) -> &'static str {
-        "the task on the CPU had been raised by sched_pi_setprio: it held a lock that somebody of higher or equal priority waits for"
+        "the task on the CPU had been raised by sched_pi_setprio: it held a lock that somebody of \
+         higher or equal priority waits for"
     }
 
     fn source(&self) -> &'static str {

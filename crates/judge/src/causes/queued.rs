@@ -21,7 +21,8 @@ impl Cause for Queued {
     }
 
     fn about(&self) -> &'static str {
-        "the thread was runnable and a task of equal real-time priority, or another ordinary task if it is one itself, was on the CPU"
+        "the thread was runnable and a task of equal real-time priority, or another ordinary task \
+         if it is one itself, was on the CPU"
     }
 
     fn source(&self) -> &'static str {

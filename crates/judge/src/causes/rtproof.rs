@@ -26,7 +26,7 @@ impl Cause for Rtproof {
     }
 
     fn source(&self) -> &'static str {
-        "promise 2 of the design: the tool says what it costs"
+        "crates/measure: who empties the results of the measuring threads"
     }
 
     fn checks(&self) -> &'static [&'static str] {

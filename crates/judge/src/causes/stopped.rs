@@ -25,7 +25,8 @@ impl Cause for Stopped {
     }
 
     fn about(&self) -> &'static str {
-        "sched_switch saw the thread leave as stopped (T) or traced (t); signal_generate tells who sent SIGSTOP"
+        "sched_switch saw the thread leave as stopped (T) or traced (t); signal_generate tells \
+         who sent SIGSTOP"
     }
 
     fn source(&self) -> &'static str {

@@ -5,7 +5,7 @@ use rtproof_trace::{
     event::{Comm, Vector, flags},
 };
 
-use super::{Explanation, explain};
+use super::{Cause, Claim, Explanation, explain, scene::Scene};
 
 /// The late thread.
 pub(super) const LATE: i32 = 50;
@@ -109,6 +109,17 @@ impl Story {
         assert_eq!(explanation, explain(&wake, &self.window), "the same twice");
         sums(&explanation);
         explanation
+    }
+}
+
+impl Story {
+    /// What one cause alone claims, until the thread runs at `us`: nanoseconds, claim.
+    pub(super) fn claimed_by(mut self, cause: &dyn Cause, us: i64) -> Vec<(u64, Claim)> {
+        self.window.events.sort_by_key(|event| event.at_ns);
+        let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: at(us), how: How::Measured };
+        let scene = Scene::new(&wake, &self.window);
+        let moments = scene.moments();
+        moments.iter().filter_map(|moment| Some((moment.ns(), cause.claims(moment)?))).collect()
     }
 }
 

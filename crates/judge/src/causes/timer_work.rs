@@ -25,7 +25,8 @@ impl Cause for TimerWork {
     }
 
     fn about(&self) -> &'static str {
-        "the timer interrupt was on top: functions of other timers that expired with it (hrtimer_expire_entry), the tick, waking other threads"
+        "the timer interrupt was on top: functions of other timers that expired with it \
+         (hrtimer_expire_entry), the tick, waking other threads"
     }
 
     fn source(&self) -> &'static str {

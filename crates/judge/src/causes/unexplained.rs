@@ -23,7 +23,7 @@ impl Cause for Unexplained {
     }
 
     fn source(&self) -> &'static str {
-        "promise 3 of the design: what cannot be told is printed"
+        "docs/adr/0009-every-nanosecond-is-claimed.md"
     }
 
     fn checks(&self) -> &'static [&'static str] {
