@@ -20,9 +20,9 @@ struct Tool {
 
 /// One run.
 #[derive(Clone, Copy, Debug)]
-struct Ran {
-    wall_ms: f64,
-    cpu_ms: f64,
+pub(crate) struct Ran {
+    pub(crate) wall_ms: f64,
+    pub(crate) cpu_ms: f64,
 }
 
 /// Runs the rounds and prints the table.
@@ -31,12 +31,12 @@ pub(crate) fn run(out: &mut impl Write, rtproof: &Path, rounds: u32) -> anyhow::
     let mut runs: Vec<Vec<Ran>> = vec![Vec::new(); tools.len()];
     // The first of each fills the caches.
     for tool in &tools {
-        time(tool)?;
+        time(&tool.command)?;
     }
     for round in 0..rounds as usize {
         for place in 0..tools.len() {
             let which = (place + round) % tools.len();
-            runs[which].push(time(&tools[which])?);
+            runs[which].push(time(&tools[which].command)?);
         }
     }
     writeln!(out, "Auditing this machine, {rounds} rounds; median (quartiles; range)\n")?;
@@ -50,7 +50,7 @@ pub(crate) fn run(out: &mut impl Write, rtproof: &Path, rounds: u32) -> anyhow::
         let wall = column(&|round| runs[at][round].wall_ms, 1);
         let cpu = column(&|round| runs[at][round].cpu_ms, 1);
         let ratio = column(&|round| runs[at][round].cpu_ms / runs[0][round].cpu_ms, 2);
-        let memory = resident(tool).unwrap_or_else(|| "?".into());
+        let memory = resident(&tool.command).unwrap_or_else(|| "?".into());
         let (name, checks) = (tool.name, &tool.checks);
         writeln!(out, "| {name} | {checks} | {wall} | {cpu} | {ratio} | {memory} |")?;
     }
@@ -94,27 +94,28 @@ fn there(variable: &str, below: &str) -> Option<String> {
     Path::new(&file).exists().then_some(path)
 }
 
-fn time(tool: &Tool) -> anyhow::Result<Ran> {
+/// Runs a command; its output goes nowhere.
+pub(crate) fn time(command: &[String]) -> anyhow::Result<Ran> {
     let script = "TIMEFORMAT='%R %U %S'; time \"$@\" >/dev/null 2>&1";
     let output = Command::new("bash")
         .args(["-c", script, "bash"])
-        .args(&tool.command)
+        .args(command)
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("{}: cannot run", tool.name))?;
+        .with_context(|| format!("{}: cannot run", command.join(" ")))?;
     let times = String::from_utf8_lossy(&output.stderr);
     let words: Vec<f64> = times.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [wall, user, system] = words[..] else {
-        anyhow::bail!("{}: no times in \"{times}\"", tool.name);
+        anyhow::bail!("{}: no times in \"{times}\"", command.join(" "));
     };
     Ok(Ran { wall_ms: wall * 1e3, cpu_ms: (user + system) * 1e3 })
 }
 
 /// Largest resident set in KiB, as GNU time tells it; `None` where that is not installed.
-fn resident(tool: &Tool) -> Option<String> {
+pub(crate) fn resident(command: &[String]) -> Option<String> {
     let output = Command::new("/usr/bin/time")
         .args(["-q", "-f", "KIB %M"])
-        .args(&tool.command)
+        .args(command)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .output()

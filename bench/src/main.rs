@@ -3,11 +3,13 @@
 
 mod audit;
 mod bare;
+mod causes;
 mod memory;
 mod numbers;
 mod peers;
 mod recording;
 mod rounds;
+mod trace;
 
 use std::{io::Write, path::PathBuf};
 
@@ -41,6 +43,18 @@ struct Args {
 enum Command {
     /// `rtproof check` beside rtcqs and tuned-adm verify
     Audit,
+    /// Reading a kernel trace beside trace-cmd report
+    Trace,
+    /// Reads a trace.dat, run by the benchmark as a process of its own
+    #[command(hide = true)]
+    ReadTrace {
+        /// File
+        file: PathBuf,
+        /// What is made of its events
+        how: trace::How,
+    },
+    /// Plants causes of latency, and compares what rtproof says with what was planted
+    Causes(causes::Options),
     /// The bare loop, run by the benchmark as a process of its own
     #[command(hide = true)]
     Bare {
@@ -54,13 +68,19 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let mut out = std::io::stdout().lock();
-    if let Some(Command::Bare { period_us, seconds }) = args.command {
-        let n = bare::run(period_us * 1000, seconds * 1_000_000_000);
-        writeln!(out, "{n}")?;
-        return Ok(());
-    }
-    if args.command.is_some() {
-        return audit::run(&mut out, &args.rtproof, args.rounds);
+    match args.command {
+        Some(Command::Bare { period_us, seconds }) => {
+            let n = bare::run(period_us * 1000, seconds * 1_000_000_000);
+            writeln!(out, "{n}")?;
+            return Ok(());
+        }
+        Some(Command::ReadTrace { file, how }) => return trace::read(&mut out, &file, how),
+        Some(Command::Trace) => return trace::run(&mut out),
+        Some(Command::Audit) => return audit::run(&mut out, &args.rtproof, args.rounds),
+        Some(Command::Causes(options)) => {
+            return causes::run(&mut out, &args.rtproof, args.cpu, &options);
+        }
+        None => {}
     }
     anyhow::ensure!(
         args.rtproof.exists(),
@@ -74,5 +94,6 @@ fn main() -> anyhow::Result<()> {
     writeln!(out, "/dev/cpu_dma_latency: {state}\n")?;
     recording::run(&mut out)?;
     memory::run(&mut out, &args.rtproof)?;
+    trace::run(&mut out)?;
     rounds::run(&mut out, &args)
 }

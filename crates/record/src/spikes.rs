@@ -171,6 +171,12 @@ pub struct Kept {
 }
 
 impl Spikes {
+    /// The window kept under a number.
+    #[must_use]
+    pub fn window(&self, number: u32) -> Option<&Window> {
+        self.kept.iter().find(|kept| kept.number == number).map(|kept| &kept.window)
+    }
+
     /// What must hold between the parts; `threads`: (number, CPU) of those that the run has.
     pub(crate) fn check(&self, threads: &[(u32, u32)]) -> Result<(), String> {
         self.summary.check()?;

@@ -185,8 +185,10 @@ fn an_ordinary_user_gets_a_measurement_and_no_verdict() {
         .expect("setpriv");
     expect_code(&output, NOT_PROVEN);
     assert!(stdout(&output).contains("SCHED_OTHER, without any real-time priority"));
+    assert!(stdout(&output).contains("Spikes are not explained, because"), "{}", stdout(&output));
     let (json, _) = report(&folder.path().join("run.rtproof"));
     assert_accounted(&json);
+    assert!(json["spikes"]["recorder"]["off"].is_string());
 }
 
 #[test]

@@ -164,6 +164,8 @@ fn without_the_recorder_spikes_are_counted_and_tracefs_is_not_touched() {
     let json: Value = serde_json::from_slice(&finish(child).stdout).expect("JSON");
     let spikes = &json["spikes"];
     assert_eq!(spikes["recorder"]["off"], "--no-trace");
+    let notes = json["notes"].as_array().expect("notes");
+    assert!(notes.iter().any(|note| note["id"] == "no-trace" && note["weakens"] == false));
     // Nobody gave a budget or a threshold.
     assert_eq!(spikes["adaptive"], true);
     assert!(number(&spikes["threshold_ns"]) >= 5000);

@@ -2,6 +2,7 @@
 //! more than is asked for, and written (version 6) so that those tools open what rtproof found.
 
 mod bytes;
+mod clock;
 mod compress;
 mod encode;
 mod error;
@@ -19,6 +20,7 @@ use std::{
     io::{BufReader, Read},
 };
 
+pub use clock::is_monotonic;
 pub use compress::Compression;
 pub use encode::write_window;
 pub use error::DatError;

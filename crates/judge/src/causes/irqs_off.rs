@@ -62,6 +62,10 @@ impl Cause for IrqsOff {
              calls it off this CPU",
         );
         let beside = &scene.window.beside;
+        if !ends && beside.steal_ns.is_some_and(|ns| ns > 0) {
+            // In the midst of kernel code, while the hypervisor took the CPU: the stall's, rather.
+            return None;
+        }
         // Interrupts that come just where they are turned on were held up by that code. Elsewhere a
         // stall in the midst of kernel code looks the same, unless the machine says there was none.
         let no_stall = beside.smi == Some(0) && beside.guest == Some(false);

@@ -7,6 +7,9 @@ use super::{
     switch::path_ns,
 };
 
+/// No path inside the timer interrupt is longer.
+const LONG_NS: u64 = 1_000_000;
+
 /// A stall of hardware or hypervisor.
 #[derive(Debug)]
 pub(super) struct Stall;
@@ -68,6 +71,15 @@ impl Cause for Stall {
         let idle = moment.cpu.task == 0 && moment.is_task();
         let user = scene.interrupted == Interrupted::User && moment.phase == Phase::TimerLate;
         let told = smi.is_some() || steal.is_some_and(|ns| ns >= moment.ns());
-        Some(if idle || user || told { claim } else { claim.or(&["switch"]) })
+        // Nothing takes milliseconds in the timer interrupt without a timer's function.
+        let in_timer = moment.cpu.hard.is_some_and(|(hard, _)| hard.is_timer());
+        let long = in_timer && moment.ns() > LONG_NS;
+        let other = match moment.phase {
+            Phase::TimerLate => "irqs-off",
+            _ if in_timer => "timer-work",
+            Phase::Runnable => "preempt-off",
+            _ => "switch",
+        };
+        Some(if idle || user || told || long { claim } else { claim.or(&[other]) })
     }
 }

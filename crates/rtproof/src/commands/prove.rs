@@ -185,7 +185,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let html = render::file::write_html(&output.html, &sealed.run, &report, None);
     text.print(|to| {
         render::text::measured(to, &report)?;
-        render::text::why(to, &sealed.run, &report)?;
+        render::text::spikes_of(to, &sealed.run, &report)?;
         render::text::verdict(to, &report)?;
         render::text::files(to, &output, sealed.failure.is_none(), html.is_ok())
     })?;

@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         render::text::banner(to, banner.as_deref())?;
         render::text::head(to, &report.machine, &report.findings)?;
         render::text::measured(to, &report)?;
-        render::text::why(to, &opened.run, &report)?;
+        render::text::spikes_of(to, &opened.run, &report)?;
         render::text::verdict(to, &report)
     })?;
     text.print_json(&report)?;

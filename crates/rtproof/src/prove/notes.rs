@@ -1,6 +1,8 @@
 //! What a user must know of a run, each with the next step to take.
 
 use rtproof_judge::causes;
+
+use super::spikes::Unexamined;
 use rtproof_judge::units;
 use rtproof_measure::{Policy, Started};
 use rtproof_record::{
@@ -150,6 +152,12 @@ pub(crate) fn no_trace(why: &str) -> Note {
     note(0, "no-trace", false, text)
 }
 
+/// The user does not want them.
+pub(crate) fn trace_left_out() -> Note {
+    let text = "Spikes are counted, not explained: --no-trace.".into();
+    note(0, "no-trace", false, text)
+}
+
 /// Events that this kernel lacks or refuses.
 pub(crate) fn events_missing(missing: &[String]) -> Note {
     note(0, "trace-events-missing", false, missing.join(" "))
@@ -204,7 +212,12 @@ pub(crate) fn no_stacks(at_ns: u64, why: &str) -> Note {
 }
 
 /// After the run: what is missing in the explanations.
-pub(crate) fn of_spikes(at_ns: u64, spikes: &Summary, recorder: &causes::Recorder) -> Vec<Note> {
+pub(crate) fn of_spikes(
+    at_ns: u64,
+    spikes: &Summary,
+    lost: Unexamined,
+    recorder: &causes::Recorder,
+) -> Vec<Note> {
     let mut notes = Vec::new();
     let n = units::grouped;
     if spikes.incomplete > 0 {
@@ -218,9 +231,12 @@ pub(crate) fn of_spikes(at_ns: u64, spikes: &Summary, recorder: &causes::Recorde
     }
     if spikes.unexamined > 0 {
         let text = format!(
-            "{} of {} spikes are not explained: there were too many at once. Raise --spike.",
+            "{} of {} spikes are not explained: {} were too many at once, {} were not answered \
+             before the end. The worst come first; raise --spike for fewer.",
             n(spikes.unexamined),
-            n(spikes.seen)
+            n(spikes.seen),
+            n(lost.too_many + lost.dropped),
+            n(lost.unanswered)
         );
         notes.push(note(at_ns, "spikes-unexamined", false, text));
     }

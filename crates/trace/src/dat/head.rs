@@ -39,8 +39,7 @@ pub(super) struct CpuData {
 pub struct Buffer {
     /// Name of the instance; empty: the top buffer.
     pub name: String,
-    /// Clock of its time stamps as the file names it, e.g. `local`. trace-cmd 3.1 writes `local`
-    /// for an extracted instance, whatever its clock was.
+    /// Clock of its time stamps as the file names it, e.g. `local`; see [`super::is_monotonic`].
     pub clock: String,
     /// Bytes of a page, header included.
     pub page_bytes: u32,

@@ -90,7 +90,8 @@ impl Symbols {
     /// The address of a function, the first of that name.
     #[must_use]
     pub fn address(&self, function: &str) -> Option<u64> {
-        let place = (0..self.len()).find(|&place| self.name_at(place) == function)?;
+        let place = (0..self.len())
+            .find(|&place| self.name_at(place).split('\t').next() == Some(function))?;
         self.addresses.get(place).copied()
     }
 

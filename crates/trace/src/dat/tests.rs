@@ -407,6 +407,28 @@ fn a_torn_file_is_an_error_wherever_it_ends() {
 }
 
 #[test]
+fn the_clock_is_known_by_the_timers() {
+    let is_mono = |offset_ns: u64| {
+        // A timer of the real-time clock besides.
+        let expire = |at_ns: u64, now_ns| What::TimerExpire {
+            timer: 1,
+            function: 2,
+            now_ns: at_ns + now_ns,
+        };
+        let events = vec![
+            event(9_000_000, 3, expire(9_000_000, 1 << 60)),
+            event(9_001_000, 3, expire(8_999_500 - offset_ns, 0)),
+        ];
+        let mut file = Vec::new();
+        write_window(&window_of(events), "mono", &mut file).expect("memory");
+        let dat = TraceDat::open(file.as_slice()).expect("a file");
+        let mut pages = dat.pages(dat.main_buffer().expect("a buffer")).expect("its pages");
+        is_monotonic(&mut pages, &Decoder::new(dat.formats())).expect("pages")
+    };
+    assert_eq!((is_mono(0), is_mono(2_000_000)), (Some(true), Some(false)));
+}
+
+#[test]
 fn the_scale_of_the_counter_is_applied_to_a_window() {
     let scale = TscScale { multiplier: 1 << 31, shift: 32 };
     assert_eq!(scale.ns(u64::MAX), u64::MAX / 2);

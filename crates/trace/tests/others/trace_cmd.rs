@@ -12,7 +12,7 @@ use std::{
 use crate::common::{capture, ignored};
 use rtproof_trace::{
     Decoder, Event, Page, Pages, What, Window,
-    dat::{Parts, TraceDat, write, write_window},
+    dat::{Parts, TraceDat, is_monotonic, write, write_window},
     ftrace_text,
 };
 use tempfile::TempDir;
@@ -189,6 +189,10 @@ fn recordings_in_every_version_are_read_as_trace_cmd_reads_them() {
         let dat = TraceDat::open(bytes.as_slice()).expect("a trace.dat");
         let main = dat.main_buffer().expect("a buffer");
         assert!(main.name.starts_with("rtproof-test-"), "{}", main.name);
+        // trace-cmd may tell another clock than the instance had.
+        let mut pages = dat.pages(main).expect("its pages");
+        let is_mono = is_monotonic(&mut pages, &Decoder::new(dat.formats()));
+        assert_eq!(is_mono.expect("pages"), Some(true));
         assert!(dat.symbols().expect("symbols").len() > 10_000);
         assert!(dat.comms().len() > 5 && dat.uname().is_some_and(|name| name.starts_with("Linux")));
         copy_is_the_same(&dat, &folder, &lines);

@@ -123,6 +123,29 @@ fn the_scheduler_passes_it_over() {
 }
 
 #[test]
+fn others_were_passed_over_before_it_was_woken() {
+    // A FIFO 10 hog has to make way for ordinary tasks before the thread is even due.
+    let served = |state: u64| {
+        let story =
+            Story::new().with(60, "hog", Policy::Fifo, 10).with(8, "other", Policy::Other, 0);
+        story
+            .switch(-300, 7, 120, 0, 60, 89)
+            .switch(-200, 60, 89, state, 8, 120)
+            .switch(-100, 8, 120, 0, 7, 120)
+            .timer(1, 7)
+            .stack(1, 7, &[ENTRY])
+    };
+    let told = served(0x100).runs(50_003, 7, 120);
+    assert_eq!(top(&told).0, "throttled", "{told:#?}");
+    // It slept: nobody was passed over.
+    let told = served(1).runs(900, 7, 120);
+    assert_eq!(top(&told).0, "stall");
+    // A real-time task has run since.
+    let story = served(0).switch(-50, 7, 120, 0, 60, 89).switch(-40, 60, 89, 1, 7, 120);
+    assert_eq!(top(&story.runs(900, 7, 120)).0, "stall");
+}
+
+#[test]
 fn interrupts_off_or_a_stall() {
     // Without a stack nobody can tell.
     let told = Story::new().timer(3000, 7).runs(3008, 7, 120);

@@ -17,6 +17,7 @@ use rtproof_measure::{Plan, Session, Slot, Started};
 use rtproof_record::{Options, SpikeTick, run::Note, spikes::Summary};
 use rtproof_trace::{WakeUp, Window};
 
+pub(super) use self::sums::Unexamined;
 use self::{recording::Recording, sums::Sums, threshold::Threshold};
 use super::notes;
 
@@ -62,8 +63,9 @@ impl Explainer {
 
     /// Asks for what came and explains what was answered. `now_ns`: after the start.
     pub(super) fn poll(&mut self, session: &mut Session, now_ns: u64) {
+        let threshold_ns = self.threshold.ns();
         session.spikes(|thread, spike| {
-            self.sums.came(thread, spike, |wake| self.recording.ask(wake));
+            self.sums.came(thread, spike, threshold_ns, |wake| self.recording.ask(wake));
         });
         self.answers(now_ns);
     }
@@ -119,7 +121,8 @@ impl Explainer {
 
     /// A spike that came out of a thread that has ended.
     pub(super) fn last(&mut self, thread: u32, spike: rtproof_measure::Spike) {
-        self.sums.came(thread, spike, |wake| self.recording.ask(wake));
+        let threshold_ns = self.threshold.ns();
+        self.sums.came(thread, spike, threshold_ns, |wake| self.recording.ask(wake));
     }
 
     /// All threads have ended: waits for the answers that are still to come, ends the recorder, and
@@ -135,7 +138,12 @@ impl Explainer {
         self.sums.give_up();
         let tick = self.take();
         if let (Some(summary), true) = (&tick.summary, self.recording.is_on()) {
-            self.notes.extend(notes::of_spikes(now_ns, summary, self.recording.info()));
+            self.notes.extend(notes::of_spikes(
+                now_ns,
+                summary,
+                self.sums.lost(),
+                self.recording.info(),
+            ));
         }
         (tick, self.notes)
     }

@@ -43,7 +43,7 @@ impl Recording {
         plan: &Plan,
     ) -> (Self, Vec<Note>) {
         if !options.trace {
-            return (Self::off("--no-trace".into()), Vec::new());
+            return (Self::off("--no-trace".into()), vec![notes::trace_left_out()]);
         }
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let others = online.difference(&options.cpus);

@@ -25,7 +25,7 @@ mod timeline;
 mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use rtproof_judge::{Report, units};
+use rtproof_judge::{Report, causes::Spikes, units};
 use rtproof_record::Run;
 
 use super::svg::bins::TimeBins;
@@ -61,10 +61,12 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
                 (header(report))
                 main {
                     (verdict::section(run, report))
-                    (contents(run))
+                    (contents(run, report))
                     (findings::section(report))
-                    (why(run, report))
                     (latency::section(run, report))
+                    @if let Some(spikes) = &report.spikes {
+                        (why_late(run, report, spikes))
+                    }
                     (timeline::section(run, report, &rows, &columns, time))
                     (missed::section(run, report, &columns, time))
                     (quantiles::section(report))
@@ -83,11 +85,8 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
     page.into_string()
 }
 
-/// The spikes with their windows, where the record has them.
-fn why(run: &Run, report: &Report) -> Markup {
-    let Some(spikes) = &report.spikes else { return html! {} };
-    let kept = run.spikes.as_ref().map_or(&[][..], |spikes| &spikes.kept);
-    let window = |number| kept.iter().find(|kept| kept.number == number).map(|kept| &kept.window);
+fn why_late(run: &Run, report: &Report, spikes: &Spikes) -> Markup {
+    let window = |number| run.spikes.as_ref()?.window(number);
     spikes::section(spikes, &report.findings, &window)
 }
 
@@ -144,7 +143,7 @@ fn asked(report: &Report) -> String {
     )
 }
 
-fn contents(run: &Run) -> Markup {
+fn contents(run: &Run, report: &Report) -> Markup {
     let mut sections = vec![
         ("findings", "What stands in the way"),
         ("latency", "Latency"),
@@ -154,8 +153,8 @@ fn contents(run: &Run) -> Markup {
         ("threads", "CPUs and loads"),
         ("samples", "Largest samples"),
     ];
-    if run.spikes.is_some() {
-        sections.insert(1, ("spikes", "Why it was late"));
+    if report.spikes.is_some() {
+        sections.insert(2, ("spikes", "Why it was late"));
     }
     if !run.host.is_empty() {
         sections.push(("host", "Host"));

@@ -15,8 +15,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use rtproof_judge::{Finding, Report, report::Machine};
-use rtproof_record::Run;
+use rtproof_judge::{Finding, report::Machine};
 use serde::Serialize;
 
 pub(crate) use self::findings::word;
@@ -25,7 +24,7 @@ pub use self::{
     findings::{Detail, application, audit},
     measured::measured,
     proofs::proofs,
-    spikes::spikes,
+    spikes::{spikes, spikes_of},
     verdict::verdict,
 };
 use crate::prove::output::Output;
@@ -139,18 +138,6 @@ pub fn told(to: &mut dyn Write, about: &str, notes: &[String]) -> io::Result<()>
     notes.iter().try_for_each(|note| {
         wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", note)
     })
-}
-
-/// The spikes of a run, where it has some.
-///
-/// # Errors
-/// When writing fails.
-pub fn why(to: &mut dyn Write, run: &Run, report: &Report) -> io::Result<()> {
-    let Some(of) = &report.spikes else { return Ok(()) };
-    let worst = of.worst.first().map(|spike| spike.number);
-    let kept = run.spikes.iter().flat_map(|spikes| &spikes.kept);
-    let window = kept.into_iter().find(|kept| Some(kept.number) == worst).map(|kept| &kept.window);
-    spikes(to, of, window)
 }
 
 /// Where the files are, those that are there.

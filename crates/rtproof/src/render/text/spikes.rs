@@ -3,8 +3,12 @@
 
 use std::io::{self, Write};
 
-use rtproof_judge::causes::{CauseRow, Recorder, Spike, Spikes};
-use rtproof_judge::units::{self, grouped};
+use rtproof_judge::{
+    Report,
+    causes::{CauseRow, Recorder, Spike, Spikes},
+    units::{self, grouped},
+};
+use rtproof_record::Run;
 use rtproof_trace::Window;
 
 use super::{
@@ -28,6 +32,16 @@ const INDENT: &str = "         ";
 /// When writing fails.
 pub fn spikes(to: &mut dyn Write, spikes: &Spikes, window: Option<&Window>) -> io::Result<()> {
     Page { columns: width(), glyphs: Glyphs::of_stdout() }.spikes(to, spikes, window)
+}
+
+/// The spikes of a run, where its record has any.
+///
+/// # Errors
+/// When writing fails.
+pub fn spikes_of(to: &mut dyn Write, run: &Run, report: &Report) -> io::Result<()> {
+    let Some(told) = &report.spikes else { return Ok(()) };
+    let window = |worst: &Spike| run.spikes.as_ref()?.window(worst.number);
+    spikes(to, told, told.worst.first().and_then(window))
 }
 
 impl Page {

@@ -1,0 +1,7 @@
+//! Texts of the kernel that say where the fields of events lie.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|parts: (&str, u8, Vec<&str>, &[u8])| {
+    let (header, order, texts, data) = parts;
+    rtproof_fuzz::trace::read_by(header, order, &texts, data);
+});
