@@ -50,7 +50,7 @@ fn a_run_is_told_at_every_width() {
             "multipathd",
             "multipathd.service",
             "and 8 more",
-            "Stalls come at multiples of 100 ms",
+            "follow a period of 100.004 ms",
             "echo -1 > /proc/sys/kernel/sched_rt_runtime_us",
             "+1.18 µs at p50",
             "17 events lost",
