@@ -14,7 +14,7 @@ use std::{
 };
 
 use serde_json::Value;
-use support::{alone, code, folder, run, stderr, stdout};
+use support::{alone, code, folder, stderr, stdout};
 
 /// Captures of other tools, beside the project; says so where they are not.
 fn capture(name: &str) -> Option<PathBuf> {
@@ -26,6 +26,11 @@ fn capture(name: &str) -> Option<PathBuf> {
         return None;
     }
     Some(path)
+}
+
+/// Runs it where there is no record.
+fn run(arguments: &[&str]) -> std::process::Output {
+    support::run(Path::new("/"), arguments)
 }
 
 fn json(arguments: &[&str]) -> Value {

@@ -42,7 +42,8 @@ impl Cause for TimerWork {
         let scene = moment.scene;
         let function = moment.cpu.expiring.or_else(|| before(moment));
         let culprit = function.map(|function| names::function(scene, function));
-        // Between callbacks there is only the interrupt's own path: much longer, and the CPU stood still.
+        // Between callbacks there is only the interrupt's own path: much longer, and the CPU
+        // stood still.
         if culprit.is_none() && moment.whole_ns() > QUIET_NS {
             return None;
         }

@@ -83,11 +83,9 @@ fn a_hog_that_never_lets_a_group_end() {
     // Busy 0.7 ms of every 5 ms: each fifth wake-up is late, no group ends.
     let spikes: Vec<_> = (0..12_000).map(|i| spike(1, i * 5 * MS, "badhog [RR 99]")).collect();
     let found = ask(&spikes, &[], &[], 1);
-    assert!(
-        found[0]
-            .text
-            .starts_with("12000 of 12000 spikes by badhog [RR 99] follow a period of 5.000 ms")
-    );
+    assert!(found[0].text.starts_with(
+        "12\u{202f}000 of 12\u{202f}000 spikes by badhog [RR 99] follow a period of 5.000 ms"
+    ));
 }
 
 #[test]
