@@ -447,7 +447,11 @@ static FILES: LazyLock<Vec<(Compression, Vec<u8>)>> = LazyLock::new(|| {
 
 proptest! {
     #[test]
-    fn bytes_from_anywhere_are_no_panic(which in 0_usize..4, at in 0.0..1.0_f64, put in any::<u64>()) {
+    fn bytes_from_anywhere_are_no_panic(
+        which in 0_usize..4,
+        at in 0.0..1.0_f64,
+        put in any::<u64>(),
+    ) {
         let mut file = FILES[which].1.clone();
         // Lengths and offsets are everywhere.
         let at = ((file.len() - 8) as f64 * at) as usize;
