@@ -114,7 +114,7 @@ pub(super) const ALL: &[Plant] = &[
     },
     Plant {
         name: "application's page faults",
-        commands: &["lab-plant cycle --busy 100us --every 2ms --each 50 --bytes 16m"],
+        commands: &["lab-plant cycle --busy 100us --every 2ms --each 50 --bytes 64m"],
         causes: &["page-fault"],
         culprit: &[],
         is_application: true,

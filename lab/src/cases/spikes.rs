@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![found_and_removed(), killed(), lossy(), cost()]
+    vec![found_and_removed(), killed(), lossy(), cost(), quota()]
 }
 
 /// From a refusal through the remedy to an acceptance.
@@ -137,6 +137,35 @@ fn lost(seen: &Seen, expect: &mut Expect) -> Result<()> {
     let lost = report.number("/spikes/recorder/lost_events")?;
     expect.that("lost events", "counted", lost > 0, lost);
     Ok(())
+}
+
+/// An ordinary application in a group that may use less than it needs.
+fn quota() -> Case {
+    Case::new(
+        "spikes/quota/stock-6.1",
+        "explain --pid blames the CPU quota of its group for an application's late wake-ups",
+        Machine::new("stock-6.1"),
+    )
+    .script(
+        "group=/sys/fs/cgroup/lab
+         mkdir -p $group
+         echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+         echo '20000 100000' >$group/cpu.max
+         lab-plant cycle --busy 400us --every 1ms --policy other --cgroup $group --for 60s &
+         application=$!
+         sleep 1
+         run told rtproof explain --pid $application --for 3s --over 1ms --json
+         kill $application
+         wait $application",
+    )
+    .expect(|seen, expect| {
+        let told = seen.json("told")?;
+        expect.equal("first cause", told.text("/spikes/causes/0/cause"), "throttled");
+        let culprit = told.text("/spikes/causes/0/culprit");
+        expect.contains("first culprit", culprit, "quota");
+        Ok(())
+    })
+    .other_word("20000 100000", "max 100000", "first cause")
 }
 
 /// Rounds of the comparison of costs.
