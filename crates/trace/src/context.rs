@@ -325,5 +325,4 @@ fn carve(stretches: Vec<Stretch>, from_ns: u64, to_ns: u64, handler: u64) -> Vec
 }
 
 #[cfg(test)]
-#[path = "context_tests.rs"]
 mod tests;

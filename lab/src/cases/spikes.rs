@@ -192,8 +192,8 @@ fn cost() -> Case {
             };
             let _ = writeln!(
                 script,
-                "{on}prove {name}-{round} --for 1s --period 200us --budget 1ms --load idle --cpus 0 \
-                 {option}\n{off}"
+                "{on}prove {name}-{round} --for 1s --period 200us --budget 1ms --load idle \
+                 --cpus 0 {option}\n{off}"
             );
         }
     }

@@ -53,8 +53,10 @@ impl Cause for Hotplug {
         if !(held_up || elsewhere || moment.phase == Phase::Blocked) {
             return None;
         }
-        Some(Claim::by(format!("CPU {step}")).detail([format!("{name} was running")]).manual(
-            "nothing may take CPUs off or on in operation: no suspend, no power daemon, no hot-unplug",
-        ))
+        Some(
+            Claim::by(format!("CPU {step}"))
+                .detail([format!("{name} was running")])
+                .manual("nothing may take CPUs off or on in operation: no suspend, no hot-unplug"),
+        )
     }
 }

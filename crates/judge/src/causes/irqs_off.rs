@@ -58,8 +58,8 @@ impl Cause for IrqsOff {
         let claim = claim.detail([frames.join(" ← ")]);
         let owner = frames.iter().find_map(|frame| names::module_of(frame));
         let claim = claim.owner(owner).manual(
-            "the code named here keeps interrupts off: another driver, a newer kernel, or keep what \
-             calls it off this CPU",
+            "the code named here keeps interrupts off: another driver, a newer kernel, or keep \
+             what calls it off this CPU",
         );
         let beside = &scene.window.beside;
         if !ends && beside.steal_ns.is_some_and(|ns| ns > 0) {

@@ -115,7 +115,7 @@ impl By {
             paths: vec!["/proc/sys/kernel/sched_rt_runtime_us".into()],
             value: "-1".into(),
         };
-        let server = "write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime, or keep ordinary \
+        let server = "write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime, or keep other \
                       tasks off this CPU";
         match self {
             Self::Quota => Claim::by("CPU quota of its control group")
