@@ -87,7 +87,7 @@ fn incompleteness_stacks_and_wakers_are_told() {
     let text = of_spike(page(100), &sample::incomplete());
     for part in [
         "incomplete: 17 events of CPU 1 were lost within it",
-        "or: stall of the hardware or the hypervisor",
+        "or: a stall of hardware or hypervisor",
         "which was woken by IRQ 38 can0",
         "××",
         "kworker/1:0",
