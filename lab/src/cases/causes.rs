@@ -224,8 +224,8 @@ fn kept(seen: &Seen, planted: &Planted, kernel: &str) -> Result<Kept> {
     Ok(Kept { plant, judged: expected.judge(&spikes), sums })
 }
 
-/// A CPU that goes stops all others for a moment; between emulated CPUs that take turns, other delays
-/// are longer, so that it is asked for as a share only.
+/// A CPU that goes stops all others for a moment; between emulated CPUs that take turns, other
+/// delays are longer, so that it is asked for as a share only.
 fn hotplug() -> Case {
     Case::new(
         "causes/hotplug/rt-6.1",

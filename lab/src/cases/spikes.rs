@@ -142,14 +142,15 @@ fn quota() -> Case {
     Case::new(
         "spikes/quota/stock-6.1",
         "explain --pid blames the CPU quota of its group for an application's late wake-ups",
-        Machine::new("stock-6.1"),
+        Machine::new("stock-6.1").cpus(2),
     )
     .script(
         "group=/sys/fs/cgroup/lab
          mkdir -p $group
          echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
          echo '20000 100000' >$group/cpu.max
-         lab-plant cycle --busy 400us --every 1ms --policy other --cgroup $group --for 60s &
+         lab-plant cycle --busy 400us --every 1ms --policy other --cgroup $group --cpu 1 \\
+             --for 60s &
          application=$!
          sleep 1
          run told rtproof explain --pid $application --for 3s --over 1ms --json
@@ -190,8 +191,8 @@ fn cost() -> Case {
             };
             let _ = writeln!(
                 script,
-                "{on}prove {name}-{round} --for 1s --period 200us --budget 1ms --load idle --cpus 0 \
-                 {option}\n{off}"
+                "{on}prove {name}-{round} --for 1s --period 200us --budget 1ms --load idle \
+                 --cpus 0 {option}\n{off}"
             );
         }
     }

@@ -22,8 +22,8 @@ use crate::{
 
 const COUNT: u64 = 1_000;
 const COUNT_MAX: u64 = 20_000;
-/// Looks at the clock begin so long before the timers expire (ordinary threads sleep up to 50 µs too
-/// long), and end so long after.
+/// Looks at the clock begin so long before the timers expire (ordinary threads sleep up to 50 µs
+/// too long), and end so long after.
 const WATCH_NS: u64 = 250_000;
 /// Shorter: no interrupt of many timers.
 const GAP_NS: u64 = 20_000;
