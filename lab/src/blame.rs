@@ -1,8 +1,8 @@
 //! Was the blame right: spikes of a record beside what was planted.
 //!
 //! The plants write down when they really acted ([`Stretches::of_truth`]), the record says when
-//! each wake-up was due and how late it was ([`spikes`]): the two meet on CLOCK_MONOTONIC and in nothing
-//! else. A spike counts as planted when the plant acted during most of its latency
+//! each wake-up was due and how late it was ([`spikes`]): the two meet on CLOCK_MONOTONIC and in
+//! nothing else. A spike counts as planted when the plant acted during most of its latency
 //! ([`Expected::judge`]); the cause that rtproof gives most of the latency to must be the planted
 //! one then, and its culprit the planted one ([`Matrix`] counts them).
 

@@ -77,7 +77,7 @@ fn what_wakeup_rt_kept() {
 fn a_trace_dat_of_somebody_else() {
     let Some(path) = capture("trace-dat/trappy-raw_trace.dat") else { return };
     // Its kernel is of 2015, without sched_waking; ordinary threads alone.
-    let answer = explain(&path, &["--task", "trace-cmd", "--over", "1ns"]);
+    let answer = explain(&path, &["--task", "trace-cmd", "--over", "1us"]);
     assert_sums(&answer);
     assert!(answer["about"].as_str().unwrap().contains("wake-ups"), "{}", answer["about"]);
     let none = run(&["explain", &path.to_string_lossy(), "--task", "nobody-there"]);
@@ -111,6 +111,16 @@ fn what_is_no_trace() {
     assert_eq!(code(&nobody), 64, "{}", stderr(&nobody));
 }
 
+/// An application that ends with the test, also when that fails.
+struct Sleeper(std::process::Child);
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn a_running_application() {
     let instances = Path::new("/sys/kernel/tracing/instances");
@@ -124,10 +134,9 @@ fn a_running_application() {
     let mut sleeper =
         Command::new("sh").args(["-c", "while :; do sleep 0.01; done"]).spawn().expect("a shell");
     let pid = sleeper.id().to_string();
-    let answer = json(&["explain", "--pid", &pid, "--for", "2s", "--over", "1ns", "--json"]);
-    let text = run(&["explain", "--comm", "sleep", "--for", "1s", "--over", "1ns"]);
-    sleeper.kill().expect("it ends");
-    let _ = sleeper.wait();
+    let answer = json(&["explain", "--pid", &pid, "--for", "2s", "--over", "1us", "--json"]);
+    let text = run(&["explain", "--comm", "sleep", "--for", "1s", "--over", "1us"]);
+    drop(sleeper);
     assert_sums(&answer);
     let seen = answer["spikes"]["seen"].as_u64().expect("a count");
     assert!(seen > 10, "{}", answer["about"]);
@@ -168,7 +177,7 @@ fn a_record_and_what_others_open() {
     assert!(std::fs::metadata(&pftrace).expect("a file").len() > 500);
     // What was written is a trace.dat that we read ourselves.
     let tid = answer["spikes"]["worst"][0]["explanation"]["wake"]["tid"].to_string();
-    let again = explain(&dat, &["--tid", &tid, "--over", "1ns"]);
+    let again = explain(&dat, &["--tid", &tid, "--over", "1us"]);
     assert_sums(&again);
     assert!(again["spikes"]["seen"].as_u64() > Some(0), "{again}");
     let missing = run(&["explain", &record, "--spike", "9999"]);

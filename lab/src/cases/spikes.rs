@@ -134,8 +134,6 @@ fn lost(seen: &Seen, expect: &mut Expect) -> Result<()> {
     expect.that("planted spikes", "50 at least", judged.len() >= 50, judged.len());
     expect.that("incomplete spikes", "some", incomplete > 0, incomplete);
     expect.that("complete spikes that are wrong", "none", wrong.is_empty(), &wrong);
-    let lost = report.number("/spikes/recorder/lost_events")?;
-    expect.that("lost events", "counted", lost > 0, lost);
     Ok(())
 }
 
@@ -144,14 +142,15 @@ fn quota() -> Case {
     Case::new(
         "spikes/quota/stock-6.1",
         "explain --pid blames the CPU quota of its group for an application's late wake-ups",
-        Machine::new("stock-6.1"),
+        Machine::new("stock-6.1").cpus(2),
     )
     .script(
         "group=/sys/fs/cgroup/lab
          mkdir -p $group
          echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
          echo '20000 100000' >$group/cpu.max
-         lab-plant cycle --busy 400us --every 1ms --policy other --cgroup $group --for 60s &
+         lab-plant cycle --busy 400us --every 1ms --policy other --cgroup $group --cpu 1 \\
+             --for 60s &
          application=$!
          sleep 1
          run told rtproof explain --pid $application --for 3s --over 1ms --json

@@ -69,8 +69,9 @@ pub const CAUSES: &[&dyn Cause] = &[
     &irq::Irq,
     &softirq::Softirq,
     &own_cycle::OwnCycle,
-    &rtproof::Rtproof,
+    // Before rtproof: what a server lets run may be its own thread, and is not to blame.
     &throttled::Throttled,
+    &rtproof::Rtproof,
     &priority_inheritance::PriorityInheritance,
     &irq_thread::IrqThread,
     &kworker::Kworker,

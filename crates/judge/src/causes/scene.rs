@@ -181,7 +181,7 @@ impl<'a> Scene<'a> {
         let phase = self.phase(from_ns, thread);
         let fault = match thread {
             Thread::Running { .. } | Thread::Blocked => {
-                faults.iter().rev().find(|fault| fault.at_ns <= from_ns).copied()
+                faults[..faults.partition_point(|fault| fault.at_ns <= from_ns)].last().copied()
             }
             _ => None,
         };
@@ -240,10 +240,16 @@ impl<'a> Scene<'a> {
     }
 
     /// Events of the late CPU in a stretch of time.
-    pub fn events(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = &'a Event> + use<'a> {
+    pub fn events(
+        &self,
+        from_ns: u64,
+        to_ns: u64,
+    ) -> impl DoubleEndedIterator<Item = &'a Event> + use<'a> {
         let (cpu, events) = (self.wake.cpu, &self.window.events);
-        let of_cpu = events.iter().filter(move |event| event.cpu == cpu);
-        of_cpu.filter(move |event| (from_ns..=to_ns).contains(&event.at_ns))
+        // They are in order of time, and each moment asks for its few of thousands.
+        let first = events.partition_point(|event| event.at_ns < from_ns);
+        let end = events.partition_point(|event| event.at_ns <= to_ns).max(first);
+        events[first..end].iter().filter(move |event| event.cpu == cpu)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The timer interrupt itself: timers that expire before the thread's own, and the tick.
 
-use rtproof_trace::{Event, What};
+use rtproof_trace::What;
 
 use super::{
     claim::{Cause, Claim},
@@ -71,8 +71,7 @@ fn before(moment: &Moment<'_>) -> Option<u64> {
     if moment.phase != Phase::Expiry {
         return None;
     }
-    let inside: Vec<&Event> = moment.scene.events(begin_ns, moment.from_ns).collect();
-    inside.iter().rev().find_map(|event| match &event.what {
+    moment.scene.events(begin_ns, moment.from_ns).rev().find_map(|event| match &event.what {
         What::TimerExpire { function, .. } => Some(*function),
         _ => None,
     })
