@@ -28,7 +28,9 @@ bench: ## Measure rtproof beside its peers (cyclictest, hdrhistogram, rtcqs ...)
 	@scripts/deps.sh
 	@$(CARGO) build --locked --release --package rtproof
 	@$(CARGO) build --locked --release --package rtproof-bench
+	@$(CARGO) build --locked --package rtproof-lab-plant
 	@target/release/rtproof-bench
+	@target/release/rtproof-bench causes
 	@scripts/bench-audit.sh target/release/rtproof-bench audit
 
 dist: ## Build the static binary with man pages, completions and licences into dist/

@@ -3,6 +3,7 @@
 
 mod audit;
 mod bare;
+mod causes;
 mod memory;
 mod numbers;
 mod peers;
@@ -52,6 +53,8 @@ enum Command {
         /// What is made of its events
         how: trace::How,
     },
+    /// Plants causes of latency, and compares what rtproof says with what was planted
+    Causes(causes::Options),
     /// The bare loop, run by the benchmark as a process of its own
     #[command(hide = true)]
     Bare {
@@ -74,6 +77,9 @@ fn main() -> anyhow::Result<()> {
         Some(Command::ReadTrace { file, how }) => return trace::read(&mut out, &file, how),
         Some(Command::Trace) => return trace::run(&mut out),
         Some(Command::Audit) => return audit::run(&mut out, &args.rtproof, args.rounds),
+        Some(Command::Causes(options)) => {
+            return causes::run(&mut out, &args.rtproof, args.cpu, &options);
+        }
         None => {}
     }
     anyhow::ensure!(

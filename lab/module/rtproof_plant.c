@@ -6,7 +6,8 @@
  *   echo "irqsoff cpu=1 us=3000 every_us=100000 count=20" > /proc/rtproof_plant
  *   cat /proc/rtproof_plant
  *
- * Plants: irqsoff, preemptoff, hardirq, softirq, smi (x86-64 on QEMU's q35). Occurrence k is due at
+ * Plants: irqsoff, preemptoff, hardirq (a timer's function), softirq (one, too), irqwork (another
+ * interrupt than the timer's), smi (x86-64 on QEMU's q35). Occurrence k is due at
  * start_ns + k * every_us on CLOCK_MONOTONIC; without start_ns= the first is due 10 ms from now.
  * One plant at a time; everything is bounded (see parse()).
  *
@@ -16,6 +17,7 @@
 #include <linux/completion.h>
 #include <linux/cpu.h>
 #include <linux/hrtimer.h>
+#include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -44,9 +46,9 @@
 /* Between the command and the first occurrence, where the command names no time. */
 #define LEAD_NS (10 * NSEC_PER_MSEC)
 
-enum kind { IRQSOFF, PREEMPTOFF, HARDIRQ, SOFTIRQ, SMI, KINDS };
+enum kind { IRQSOFF, PREEMPTOFF, HARDIRQ, SOFTIRQ, IRQWORK, SMI, KINDS };
 static const char *const kind_names[KINDS] = {
-	"irqsoff", "preemptoff", "hardirq", "softirq", "smi"
+	"irqsoff", "preemptoff", "hardirq", "softirq", "irqwork", "smi"
 };
 
 struct occurrence {
@@ -211,6 +213,25 @@ static noinline void rtproof_plant_preemptoff(struct occurrence *o)
 	preempt_enable();
 }
 
+/* A hard interrupt on PREEMPT_RT as well; raised by the thread, for its own CPU. */
+static void rtproof_plant_irqwork(struct irq_work *work)
+{
+	struct occurrence *o = &plant.occurrences[plant.occurred];
+
+	o->begin_ns = ktime_get_ns();
+	rtproof_plant_spin();
+	o->end_ns = ktime_get_ns();
+}
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+static struct irq_work irq_work = IRQ_WORK_INIT_HARD(rtproof_plant_irqwork);
+#else
+static struct irq_work irq_work = {
+	.flags = ATOMIC_INIT(IRQ_WORK_HARD_IRQ),
+	.func = rtproof_plant_irqwork,
+};
+#endif
+
 /* Books an occurrence; returns whether another one is to come. */
 static bool book(struct occurrence *o)
 {
@@ -282,6 +303,10 @@ static void by_thread(void)
 		case PREEMPTOFF:
 			rtproof_plant_preemptoff(o);
 			break;
+		case IRQWORK:
+			irq_work_queue(&irq_work);
+			irq_work_sync(&irq_work);
+			break;
 		default:
 			smi_raise(o);
 		}
@@ -321,7 +346,10 @@ static void stop(void)
 	memset(&plant, 0, sizeof(plant));
 }
 
-/* To the top, to begin on time even where the measured thread is just running. */
+/*
+ * To the top, to begin on time even where the measured thread is just running. Without preemption
+ * it stays an ordinary thread: one of higher priority would delay with preemption as well.
+ */
 static int raise(struct task_struct *task)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
@@ -355,7 +383,7 @@ static int start(const struct plant *asked)
 		goto out_smi;
 	}
 	kthread_bind(task, plant.cpu);
-	err = raise(task);
+	err = plant.kind == PREEMPTOFF ? 0 : raise(task);
 	if (err)
 		goto out_task;
 	plant.task = task;

@@ -7,6 +7,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test program talks to its caller")]
 
 pub mod binaries;
+pub mod blame;
 pub mod cache;
 pub mod case;
 pub mod cases;

@@ -19,7 +19,7 @@ mod shell;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The kernel module: `irqsoff`, `preemptoff`, `hardirq`, `softirq`, `smi`.
+    /// The kernel module: `irqsoff`, `preemptoff`, `hardirq`, `softirq`, `irqwork`, `smi`.
     Module(&'static str),
     /// A process that is busy for some time in every period.
     Burst {
@@ -62,6 +62,25 @@ pub enum Cause {
         /// For how long.
         down_ms: u64,
     },
+    /// A lock held by a thread of low priority, which one of FIFO 90 waits for.
+    Boost,
+    /// One datagram to many sockets: a long soft interrupt.
+    Deliver {
+        /// Sockets.
+        sockets: u64,
+    },
+    /// Timers that expire in the same instant.
+    Expire {
+        /// Timers.
+        timers: u64,
+    },
+    /// A socket that is closed with many messages in it.
+    Purge {
+        /// Messages.
+        messages: u64,
+    },
+    /// SIGSTOP and SIGCONT for the measuring process.
+    Stop,
     /// A process under a CPU quota.
     Quota {
         /// Its share of each 100 ms, microseconds.

@@ -117,6 +117,15 @@ fn two_instances_of_one_process_have_two_names() {
     assert!(one.removed().iter().chain(two.removed()).all(|name| name != one.name()));
 }
 
+/// Whether this runs in the machine's first namespaces (include/linux/proc_ns.h).
+fn sees_all_processes() -> bool {
+    let is = |name: &str, number: &str| {
+        std::fs::read_link(format!("/proc/self/ns/{name}"))
+            .is_ok_and(|link| link.to_string_lossy() == format!("{name}:[{number}]"))
+    };
+    is("pid", "4026531836") && is("cgroup", "4026531835")
+}
+
 /// The test binary itself, told to hold an instance until it is killed.
 #[test]
 fn hold_an_instance() {
@@ -157,7 +166,12 @@ fn what_a_killed_run_leaves_the_next_one_removes() {
     assert!(std::path::Path::new(&folder(&name)).exists(), "SIGKILL leaves it behind");
     // Another test's instance may have removed it first.
     let third = instance().expect("as before");
-    assert!(!std::path::Path::new(&folder(&name)).exists());
+    if sees_all_processes() {
+        assert!(!std::path::Path::new(&folder(&name)).exists());
+    } else {
+        // Inside a container nobody can tell whose process is dead.
+        std::fs::remove_dir(folder(&name)).expect("it was left alone");
+    }
     drop(third);
 }
 

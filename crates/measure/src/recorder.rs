@@ -21,7 +21,7 @@ use std::sync::{
     mpsc::{Sender, SyncSender, TrySendError},
 };
 
-use rtproof_host::{Facts, Root, tracefs::Instance};
+use rtproof_host::{Facts, Root, task::task, tracefs::Instance};
 use rtproof_trace::{ByteOrder, Decoder, Formats, Store, Subjects, WakeUp, Window, scan::Totals};
 
 use self::{
@@ -115,7 +115,11 @@ impl Recorder {
             shared: Arc::clone(&shared),
             thread: None,
         };
-        let counters = Counters::new(root, facts, &settings.measured);
+        let mut counters = Counters::new(root, facts, &settings.measured);
+        // What is counted before the first wake-up tells what went by over it.
+        let own = i32::try_from(std::process::id()).ok().and_then(|pid| task(root, pid));
+        own.and_then(|own| own.cgroup).iter().for_each(|group| counters.watch(group));
+        counters.sample(sys::now_ns);
         instance.set_on(true)?;
         rings.begin(&mut store, sys::now_ns());
         let root = root.clone();

@@ -234,8 +234,8 @@ impl Session {
     }
 
     /// Ends the threads and hands out what they had not handed over. Slots in flight go to `take`
-    /// first, spikes to `spikes`. Takes a period, and not much longer even where a thread is kept from running: of one
-    /// that does not end there is no report.
+    /// first, spikes to `spikes`. Takes a period, and not much longer even where a thread is kept
+    /// from running: of one that does not end there is no report.
     pub fn finish(
         self,
         mut take: impl FnMut(u32, &Slot),

@@ -142,6 +142,7 @@ fn a_wake_up_is_told_with_names() {
     assert_eq!(window.symbols.is_empty(), symbols.value().is_none());
     let is_timer = |name: &String| name.starts_with("hrtimer_wakeup+0x0/");
     assert!(window.symbols.is_empty() || window.symbols.values().any(is_timer));
+    // It was asked for at once, and yet counters were read before and after it.
     assert!(window.beside.over_ns >= wake.latency_ns(), "{:?}", window.beside);
     assert!(window.beside.steal_ns.is_some() && window.beside.preempt_rt.is_some());
     recorder.stop();

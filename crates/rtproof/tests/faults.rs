@@ -129,6 +129,11 @@ fn killed_at_ten_moments_every_record_opens_and_renders() {
         let html = folder.path().join("again.html");
         let output =
             run(folder.path(), &["report", record, "--html", html.to_str().expect("UTF-8")]);
+        // Killed in the very commit that makes the record: it holds nothing, and says so.
+        if i < 6 && stderr(&output).contains("the record is empty") {
+            expect_code(&output, FAILED);
+            continue;
+        }
         assert!(
             [REFUSED, NOT_PROVEN].contains(&code(&output)),
             "moment {i}: {}\n{}",
@@ -153,7 +158,7 @@ fn a_full_disk_keeps_what_was_written() {
     let folder = folder();
     // A mount namespace of its own: the machine's mounts stay as they are.
     let script = format!(
-        "mount -t tmpfs -o size=300k none {0} && cd {0} && head -c 60k /dev/zero > ballast && \
+        "mount -t tmpfs -o size=340k none {0} && cd {0} && head -c 60k /dev/zero > ballast && \
          {1} prove --for 30s --period 100us --load idle --budget 1h -o run; code=$?; \
          [ -e run.html ] && echo run.html is there; rm ballast; \
          {1} report run.rtproof; echo \"exit $code, report $?\"",
@@ -248,6 +253,8 @@ fn a_thread_that_is_moved_away_ends_and_is_reported() {
     let folder = folder();
     let args = ["prove", "--for", "20s", "--cpus", "0", "--load", "idle", "--budget", "1h"];
     let child = start(folder.path(), &args);
+    // Threads of the same name run before, to measure what recording costs.
+    wait_for("the record", 20, || !files(folder.path(), ".rtproof").is_empty());
     wait_for("the thread", 10, || !measuring_threads(child.id()).is_empty());
     std::thread::sleep(SECONDS);
     let (tid, cpu) = measuring_threads(child.id())[0];
@@ -269,6 +276,8 @@ fn a_priority_changed_from_outside_is_reported() {
     let folder = folder();
     let args = ["prove", "--for", "4s", "--cpus", "0", "--load", "idle", "--budget", "1h"];
     let child = start(folder.path(), &args);
+    // Threads of the same name run before, to measure what recording costs.
+    wait_for("the record", 20, || !files(folder.path(), ".rtproof").is_empty());
     wait_for("the thread", 10, || !measuring_threads(child.id()).is_empty());
     std::thread::sleep(SECONDS);
     let (tid, _) = measuring_threads(child.id())[0];

@@ -45,7 +45,8 @@ pub struct Coincidence {
     pub p: f64,
 }
 
-/// Pairs within the window that two unrelated lists of `a` and `b` events have on average: 2 w l1 l2 T.
+/// Pairs within the window that two unrelated lists of `a` and `b` events have on average:
+/// 2 w l1 l2 T.
 #[must_use]
 pub fn expected_pairs(a: u64, b: u64, window_ns: u64, duration_ns: u64) -> f64 {
     2.0 * window_ns as f64 * a as f64 * b as f64 / duration_ns.max(1) as f64
@@ -235,8 +236,8 @@ mod tests {
 
     #[test]
     fn lists_on_one_grid_are_shifted_along_it() {
-        // Wake-ups every 1 ms on both CPUs: unrelated spikes share a wake-up 40 * 40 / 60 000 = 2.7 %
-        // of the time, far more than 2 w l1 l2 T says; bunches make it worse.
+        // Wake-ups every 1 ms on both CPUs: unrelated spikes share a wake-up five times as often
+        // as 2 w l1 l2 T says.
         let mut alarms = 0;
         for seed in 0..300 {
             let mut random = Random::new(1000 + seed);

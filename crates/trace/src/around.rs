@@ -5,6 +5,7 @@
 
 mod nearest;
 mod reader;
+mod stops;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use std::{collections::VecDeque, io};
 use crate::{Brief, Decoder, Event, Pages, WakeUp, What, Window, event::flags};
 use nearest::{Nearest, keep_nearest};
 use reader::{Reader, Visit};
+use stops::{is_stop, stops};
 
 /// How much round the wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +83,7 @@ pub fn window(
     let (carried, own) = late_cpu(&mut reader, &subject, around, &mut window)?;
     let wakings = wakings(&mut reader, &subject)?;
     subject.pids.extend(wakers(wake, &wakings));
-    let mut others = Vec::new();
+    let mut others = stops(&mut reader, subject.from_ns)?;
     for cpu in reader.cpus().into_iter().filter(|&cpu| cpu != wake.cpu) {
         let mut events = Nearest::new(wake, around.events_max);
         other_cpu(&mut reader, &subject, cpu, &mut events)?;
@@ -249,7 +251,7 @@ fn across(event: &Event, subject: &Subject<'_>) -> bool {
             is_ours(pid) || *from_cpu == cpu || *to_cpu == cpu
         }
         What::PiSetprio { pid, .. } => is_ours(pid) || is_ours(&event.pid),
-        What::Signal { pid, .. } => is_ours(pid),
+        What::Signal { pid, .. } => is_ours(pid) || is_stop(event),
         What::IpiRaise { cpus, .. } => cpus.checked_shr(cpu).is_some_and(|cpus| cpus & 1 == 1),
         What::IpiSend { to_cpu, .. } => *to_cpu == cpu,
         What::Frequency { of_cpu, .. } => *of_cpu == cpu,

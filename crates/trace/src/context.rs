@@ -144,6 +144,8 @@ struct Machine {
     works: BTreeMap<i32, u64>,
     done: Vec<Stretch>,
     nmis: Vec<(u64, u64, u64)>,
+    /// Since when events without the beginning of an interrupt were flagged to be in one.
+    inside: Option<u64>,
 }
 
 impl Machine {
@@ -159,6 +161,7 @@ impl Machine {
             works: BTreeMap::new(),
             done: Vec::new(),
             nmis: Vec::new(),
+            inside: None,
         }
     }
 
@@ -172,22 +175,25 @@ impl Machine {
                 }
                 _ => event.pid,
             };
-            self.began_inside(event);
+            self.inside = Some(self.from_ns);
         }
+        self.flagged(event);
         self.advance(event);
         self.apply(event);
         self.refresh();
     }
 
-    /// A trace may begin inside an interrupt: only flags tell.
-    fn began_inside(&mut self, event: &Event) {
+    /// An interrupt whose beginning is not in the trace: only flags tell, from one event that has
+    /// them to the next.
+    fn flagged(&mut self, event: &Event) {
         let enters = matches!(
             event.what,
             What::IrqEntry { .. } | What::VectorEntry { .. } | What::IpiEntry { .. }
         );
-        if event.flags & flags::HARDIRQ != 0 && !enters {
-            self.hard.push((Hard::Unknown, self.from_ns));
-            self.state.hard = self.hard.last().copied();
+        let is_inside = event.flags & flags::HARDIRQ != 0 && !enters && self.hard.is_empty();
+        match self.inside {
+            Some(from_ns) if is_inside => self.state.hard = Some((Hard::Unknown, from_ns)),
+            _ => self.inside = is_inside.then_some(event.at_ns),
         }
     }
 
@@ -273,8 +279,8 @@ impl Machine {
     fn leave(&mut self, fits: impl Fn(&Hard) -> bool) {
         if let Some(at) = self.hard.iter().rposition(|(hard, _)| fits(hard)) {
             self.hard.truncate(at);
-        } else if self.hard.last().is_some_and(|(hard, _)| *hard == Hard::Unknown) {
-            self.hard.pop();
+        } else if self.hard.is_empty() {
+            self.inside = None;
         }
         if self.hard.is_empty() {
             self.state.expiring = None;
@@ -325,5 +331,4 @@ fn carve(stretches: Vec<Stretch>, from_ns: u64, to_ns: u64, handler: u64) -> Vec
 }
 
 #[cfg(test)]
-#[path = "context_tests.rs"]
 mod tests;

@@ -287,7 +287,10 @@ fn subject(
     latency_ns: Option<u64>,
 ) -> Option<WakeUp> {
     if let (Some(tid), Some(latency_ns)) = (task, latency_ns) {
-        let is_woken = |what: &What| matches!(what, What::Wakeup { pid, .. } | What::Waking { pid, .. } if *pid == tid);
+        let is_woken = |what: &What| match what {
+            What::Wakeup { pid, .. } | What::Waking { pid, .. } => *pid == tid,
+            _ => false,
+        };
         let is_here =
             |what: &What| matches!(what, What::Switch { next_pid, .. } if *next_pid == tid);
         let ran = events.iter().rposition(|event| is_here(&event.what))?;

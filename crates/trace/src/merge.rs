@@ -432,7 +432,11 @@ mod tests {
             for (cpu, of_cpu) in cpus.iter().enumerate() {
                 let mut at_ns = 100;
                 let of_cpu: Vec<Vec<u8>> = of_cpu.iter().map(|deltas| {
-                    let times: Vec<u64> = deltas.iter().map(|delta| { at_ns += delta; at_ns }).collect();
+                    let mut next_ns = |delta| {
+                        at_ns += delta;
+                        at_ns
+                    };
+                    let times: Vec<u64> = deltas.iter().map(&mut next_ns).collect();
                     expected.extend(times.iter().map(|&at_ns| (cpu as u32, at_ns, false)));
                     page(&times)
                 }).collect();

@@ -216,3 +216,37 @@ impl Window {
         self.symbol(address).map(|symbol| symbol.split('+').next().unwrap_or(symbol))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(whats: impl IntoIterator<Item = (i32, What)>) -> Window {
+        let event = |(pid, what)| Event { at_ns: 1, cpu: 0, pid, flags: 0, preempt: 0, what };
+        Window { events: whats.into_iter().map(event).collect(), ..Window::default() }
+    }
+
+    #[test]
+    fn what_has_an_id_or_an_address_can_be_named() {
+        let comm = "x".into();
+        let switch = What::Switch {
+            prev_comm: comm,
+            prev_pid: 2,
+            prev_prio: 120,
+            prev_state: 0,
+            next_comm: comm,
+            next_pid: 3,
+            next_prio: 120,
+        };
+        let tids = window([(1, switch), (4, What::Signal { number: 9, comm, pid: 5 })]).tids();
+        assert_eq!(tids.into_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        let addresses = window([
+            (1, What::IpiSend { to_cpu: 0, callsite: 10, callback: 0 }),
+            (1, What::Stack { frames: [11, 12].into() }),
+            (1, What::PageFault { user: true, address: 13, ip: 14 }),
+            (1, What::PageFault { user: false, address: 13, ip: 15 }),
+        ]);
+        let addresses = addresses.addresses();
+        assert_eq!(addresses.into_iter().collect::<Vec<_>>(), [10, 11, 12, 15]);
+    }
+}

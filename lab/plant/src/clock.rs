@@ -20,14 +20,20 @@ pub(crate) fn now_ns() -> u64 {
 
 /// Sleeps; returns early when it is to stop.
 pub(crate) fn sleep_until(at_ns: u64, stop: &AtomicBool) {
-    let at = Timespec {
-        tv_sec: (at_ns / SECOND_NS).cast_signed(),
-        tv_nsec: (at_ns % SECOND_NS).cast_signed(),
-    };
     while !stop.load(Ordering::Relaxed) && now_ns() < at_ns {
-        // EINTR: a signal, which may have set `stop`.
-        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &at);
+        sleep_once(at_ns);
     }
+}
+
+/// Sleeps; returns early when a signal comes, and when the time has passed.
+pub(crate) fn sleep_once(at_ns: u64) {
+    // EINTR: whoever has to stop then looks for himself.
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(at_ns));
+}
+
+/// As the kernel wants it.
+pub(crate) fn timespec(ns: u64) -> Timespec {
+    Timespec { tv_sec: (ns / SECOND_NS).cast_signed(), tv_nsec: (ns % SECOND_NS).cast_signed() }
 }
 
 /// Sleeps, whatever comes.

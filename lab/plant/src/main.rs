@@ -36,8 +36,16 @@ Plants:
   offline      takes --cpu N off for --down D, --times N, every --every D
   quota        lives, spinning, under --quota US of each --of US in --cgroup DIR; with --pid N puts
                that process there and back
-  module       lets the kernel module do --kind irqsoff|preemptoff|hardirq|softirq|smi,
+  module       lets the kernel module do --kind irqsoff|preemptoff|hardirq|softirq|irqwork|smi,
                --busy D every --every D, --times N
+  boost        holds a lock for --busy D that a FIFO 90 thread waits for: its priority is inherited
+  cycle        an application: works --busy D every --every D, each --each N-th time --long D; with
+               --bytes N it touches fresh memory then instead
+  deliver      one datagram to --count N sockets every --every D: a long soft interrupt
+  expire       --count N timers that expire in the same instant, every --every D
+  purge        closes a socket with --count N messages every --every D: a long stretch of kernel
+               code, in which kernels without preemption do not switch
+  stop         SIGSTOP for --busy D every --every D, for --pid N or the measuring rtproof
   wait-for     waits until `rtproof prove` is measuring, then --after D
 
 Options of all:
@@ -46,6 +54,7 @@ Options of all:
   --when-measuring  wait until `rtproof prove` is measuring
   --limit D         give up that wait after this long (default 300s)
   --after D         begin so long after that, or after the start
+  --gap D           burst, throttle: longer between two looks at the clock is a gap (default 1ms)
   --phase D         begin when CLOCK_MONOTONIC is this much after a multiple of --every
   --cpu N           run there (offline: the CPU to take off)
   --policy P        other, fifo:N, rr:N (default other)

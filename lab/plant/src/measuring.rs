@@ -14,8 +14,10 @@ use crate::{
 const LOOK_NS: u64 = 20 * MS_NS;
 /// Sleeps of a measuring thread before it is ready: crates/measure/src/thread.rs, WARM_UP.
 const WARM_UP: u64 = 20;
-/// After all threads are ready the first wake-up is 20 ms off (session.rs, LEAD_NS).
-const LEAD_NS: u64 = 60 * MS_NS;
+/// After all threads are ready the first wake-up is 20 ms off (session.rs, LEAD_NS). Longer than
+/// the slices of 100 ms in which prove first measures what its recorder costs, with threads of the
+/// same names (prove/spikes/recording.rs).
+const LEAD_NS: u64 = 200 * MS_NS;
 
 /// Waits for the measuring threads (`rtproof/0`, `rtproof/1`, ...); the time at which they are
 /// surely measuring, or `None` after `limit_ns`.
@@ -40,23 +42,30 @@ pub(crate) fn wait(limit_ns: u64) -> Option<u64> {
     None
 }
 
+/// The process whose threads are measuring.
+pub(crate) fn process() -> Option<u32> {
+    let has_slept = |pid: &u32| threads_of(*pid).values().any(|&sleeps| sleeps >= WARM_UP);
+    processes().find(has_slept)
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    numbers("/proc").into_iter().filter(|pid| {
+        files::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == "rtproof")
+    })
+}
+
 /// Measuring threads and how often each has slept.
 fn threads() -> BTreeMap<u32, u64> {
-    let processes = numbers("/proc").into_iter().filter(|pid| {
-        files::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == "rtproof")
-    });
-    let mut found = BTreeMap::new();
-    for pid in processes {
-        for tid in numbers(&format!("/proc/{pid}/task")) {
-            let Ok(status) = files::read(format!("/proc/{pid}/task/{tid}/status")) else {
-                continue;
-            };
-            if let Some(sleeps) = sleeps(&status) {
-                found.insert(tid, sleeps);
-            }
-        }
-    }
-    found
+    processes().flat_map(threads_of).collect()
+}
+
+fn threads_of(pid: u32) -> BTreeMap<u32, u64> {
+    let tids = numbers(&format!("/proc/{pid}/task")).into_iter();
+    tids.filter_map(|tid| {
+        let status = files::read(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+        Some((tid, sleeps(&status)?))
+    })
+    .collect()
 }
 
 /// How often a measuring thread has slept; `None` of any other thread.

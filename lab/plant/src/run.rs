@@ -53,6 +53,21 @@ impl Run {
         clock::sleep_until(at_ns.min(self.end_ns), &self.stop);
     }
 
+    /// Does `work` at the begin and every `every_ns` then, until time is up. Periods that have
+    /// passed meanwhile are left out.
+    pub(crate) fn each(
+        &self,
+        every_ns: u64,
+        mut work: impl FnMut(u64) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut due_ns = self.begin_ns;
+        while due_ns < self.end_ns && !self.is_over() {
+            work(due_ns)?;
+            due_ns += every_ns * (now_ns().saturating_sub(due_ns) / every_ns).max(1);
+        }
+        Ok(())
+    }
+
     /// Sleeps until the end or TERM.
     pub(crate) fn sleep_out(&self) {
         self.sleep_until(self.end_ns);

@@ -5,6 +5,7 @@ use crate::case::Case;
 
 mod article;
 mod capture;
+mod causes;
 mod common;
 mod container;
 mod disk;
@@ -16,6 +17,7 @@ mod noise;
 mod power;
 mod proofs;
 mod rogue;
+mod spikes;
 mod stalls;
 mod topology;
 
@@ -28,6 +30,8 @@ pub fn all() -> Vec<Case> {
         kernels::cases(),
         stalls::cases(),
         rogue::cases(),
+        causes::cases(),
+        spikes::cases(),
         topology::cases(),
         power::cases(),
         proofs::cases(),

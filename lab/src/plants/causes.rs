@@ -42,6 +42,12 @@ impl Plant {
         Self::of(Cause::Module("softirq"))
     }
 
+    /// A long interrupt that is not the timer's, as often. Needs the module.
+    #[must_use]
+    pub fn irq_work() -> Self {
+        Self::of(Cause::Module("irqwork"))
+    }
+
     /// A system management interrupt, as often, counted in MSR 0x34. Needs the module, and a q35
     /// machine.
     #[must_use]
@@ -146,6 +152,36 @@ impl Plant {
             *down_ms = ms;
         }
         self
+    }
+
+    /// A thread that inherits FIFO 90 through a lock, 3 ms every 100 ms.
+    #[must_use]
+    pub fn boost() -> Self {
+        Self::of(Cause::Boost)
+    }
+
+    /// A datagram for many sockets, every 100 ms: one long soft interrupt.
+    #[must_use]
+    pub fn deliver(sockets: u64) -> Self {
+        Self::of(Cause::Deliver { sockets })
+    }
+
+    /// Timers of one instant, every 100 ms: one long timer interrupt on stock kernels.
+    #[must_use]
+    pub fn expire(timers: u64) -> Self {
+        Self::of(Cause::Expire { timers })
+    }
+
+    /// A full socket is closed every 100 ms: a long stretch of kernel code.
+    #[must_use]
+    pub fn purge(messages: u64) -> Self {
+        Self::of(Cause::Purge { messages })
+    }
+
+    /// The measuring process stands still for 20 ms every 250.
+    #[must_use]
+    pub fn stop() -> Self {
+        Self::of(Cause::Stop).us(20_000).every_ms(250)
     }
 
     /// A spinning process that has 20 ms of each 100.

@@ -79,6 +79,17 @@ fn command(plant: &Plant) -> String {
         Cause::Offline { down_ms } => {
             format!("lab-plant offline --down {down_ms}ms --every {every_us}us --times {times}")
         }
+        Cause::Boost => format!("lab-plant boost --busy {us}us --every {every_us}us"),
+        Cause::Deliver { sockets } => {
+            format!("lab-plant deliver --count {sockets} --every {every_us}us")
+        }
+        Cause::Expire { timers } => {
+            format!("lab-plant expire --count {timers} --every {every_us}us")
+        }
+        Cause::Purge { messages } => {
+            format!("lab-plant purge --count {messages} --every {every_us}us")
+        }
+        Cause::Stop => format!("lab-plant stop --busy {us}us --every {every_us}us"),
         Cause::Quota { quota_us } => {
             format!("lab-plant quota --quota {quota_us}us --of 100ms --cgroup {GROUP}/quota")
         }
@@ -159,6 +170,11 @@ mod tests {
             Plant::clock_step_ms(-1500),
             Plant::full_disk("/tmp/o", 4096),
             Plant::cpu_quota(),
+            Plant::boost(),
+            Plant::deliver(100),
+            Plant::expire(100),
+            Plant::purge(100),
+            Plant::stop(),
         ];
         for plant in all {
             let line = last_line(&plant);

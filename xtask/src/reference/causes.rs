@@ -29,15 +29,16 @@ pub(crate) fn page() -> String {
 
 /// What a cause says of itself.
 fn text(cause: &dyn Cause, of_application: &BTreeSet<&str>) -> String {
-    let (id, title) = (cause.id(), sentence(cause.title()));
-    let (about, source) = (sentence(cause.about()), cause.source());
+    let (id, source) = (cause.id(), cause.source());
+    // One sentence: what a cause says of itself often begins with the name of an event.
+    let what = sentence(&format!("{}: {}", cause.title(), cause.about()));
     let checks: Vec<String> =
         cause.checks().iter().map(|check| link(check, of_application)).collect();
     let checks = match checks.as_slice() {
         [] => String::new(),
         checks => format!("- Checks: {}\n", checks.join(", ")),
     };
-    format!("\n## {id}\n\n{title} {about}\n\n{checks}- Source: {source}\n")
+    format!("\n## {id}\n\n{what}\n\n{checks}- Source: {source}\n")
 }
 
 /// A check where the page of checks has it.

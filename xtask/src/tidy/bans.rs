@@ -31,6 +31,7 @@ const LISTS: &[(&str, bool)] = &[
     ("clippy.toml", false),
     ("crates/judge/clippy.toml", true),
     ("crates/stats/clippy.toml", true),
+    ("crates/trace/clippy.toml", true),
 ];
 
 #[derive(Deserialize)]

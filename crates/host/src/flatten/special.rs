@@ -193,7 +193,9 @@ pub(super) fn irqbalance(irqbalance: &Reading<Irqbalance>, rows: &mut Vec<FactRo
 pub(super) fn settings(settings: &Settings, rows: &mut Vec<FactRow>) {
     for (id, setting) in settings {
         let is_counter = knobs::all().any(|knob| knob.id == id && knob.is_counter);
-        for value in &setting.values {
+        // Those of another rtproof come and go with its runs: they are no setting of the machine.
+        let is_ours = |of: &str| id.starts_with("trace-instance") && of.starts_with("rtproof-");
+        for value in setting.values.iter().filter(|value| !is_ours(&value.of)) {
             let key = match value.of.as_str() {
                 "" => format!("settings.{id}"),
                 of => format!("settings.{id}.{of}"),

@@ -1,3 +1,5 @@
+//! Finding tracefs, instances, events: on made-up trees.
+
 use super::*;
 use crate::testing::Tree;
 

@@ -1,5 +1,5 @@
-//! Copy this file to start a cause. It is compiled and tested, so it cannot rot; it is in no list, so
-//! it explains nothing.
+//! Copy this file to start a cause. It is compiled and tested, so it cannot rot; it is in no list,
+//! so it explains nothing.
 //!
 //! 1. Copy it to `your_cause.rs` beside it; rename the type; set the id to the file's name with `-`
 //!    for `_`.
@@ -7,8 +7,8 @@
 //! 3. Add `mod your_cause;` and one line in `CAUSES`, both in `mod.rs`. The first cause of the list
 //!    that claims a moment has it: stand before those that would take yours, behind those that know
 //!    better.
-//! 4. Plant it in a made-up window, in `explain/tests.rs`: the largest share must be yours, and with
-//!    the one event less that proves it, somebody else's.
+//! 4. Plant it in a made-up window, in `explain/tests.rs`: the largest share must be yours, and
+//!    with the one event less that proves it, somebody else's.
 //!
 //! If it needs an event that is not recorded yet, the event comes first: `rtproof_trace::event`.
 
@@ -54,8 +54,8 @@ impl Cause for Template {
         if moment.phase != Phase::Runnable || !moment.is_task() {
             return None;
         }
-        // What is not known is not claimed. Claim only what was seen; where it may as well have been
-        // something else, say so with `.or(&["irqs-off"])`.
+        // What is not known is not claimed. Claim only what was seen; where it may as well have
+        // been something else, say so with `.or(&["irqs-off"])`.
         let name = names::comm(moment.scene, moment.cpu.task);
         if !name.starts_with("rcuc/") {
             return None;

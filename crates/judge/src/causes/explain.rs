@@ -50,6 +50,9 @@ fn divide(mut moment: Moment<'_>, shares: &mut Shares) {
 }
 
 fn claimed(moment: &Moment<'_>) -> (&'static dyn Cause, Claim) {
+    if moment.scene.blind_ns.is_some_and(|blind_ns| blind_ns <= moment.from_ns) {
+        return (CAUSES[CAUSES.len() - 1], Claim::by("events were lost"));
+    }
     let found = CAUSES.iter().find_map(|cause| cause.claims(moment).map(|claim| (*cause, claim)));
     // The last cause claims everything.
     found.unwrap_or((CAUSES[CAUSES.len() - 1], Claim::default()))
@@ -121,7 +124,7 @@ fn incomplete(scene: &Scene<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     if window.events.is_empty() {
         reasons.push("no event of this time was recorded".into());
-    } else if window.lost_between(wake.due_ns, wake.ran_ns) {
+    } else if scene.blind_ns.is_some() {
         reasons.push("events of this time were lost, or had already been overwritten".into());
     } else if scene.woken_ns.is_none() && scene.switched_ns.is_none() && wake.latency_ns() > 0 {
         let ran = window.events.iter().any(|event| event.pid == wake.tid);

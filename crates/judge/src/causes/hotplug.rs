@@ -44,17 +44,17 @@ impl Cause for Hotplug {
         let near = |at_ns: u64| {
             at_ns + NEAR_NS >= moment.from_ns && at_ns <= moment.to_ns.saturating_add(NEAR_NS)
         };
-        let step = scene.window.events.iter().find_map(|event| match &event.what {
-            What::Hotplug { of_cpu, .. } if near(event.at_ns) => Some(*of_cpu),
-            _ => None,
-        })?;
         let elsewhere = matches!(moment.phase, Phase::Elsewhere(_));
         let held_up = matches!(moment.phase, Phase::TimerLate | Phase::Runnable) && works;
         if !(held_up || elsewhere || moment.phase == Phase::Blocked) {
             return None;
         }
-        Some(Claim::by(format!("CPU {step}")).detail([format!("{name} was running")]).manual(
-            "nothing may take CPUs off or on in operation: no suspend, no power daemon, no hot-unplug",
-        ))
+        let step = scene.window.events.iter().find_map(|event| match &event.what {
+            What::Hotplug { of_cpu, .. } if near(event.at_ns) => Some(*of_cpu),
+            _ => None,
+        })?;
+        let claim = Claim::by(format!("CPU {step}")).detail([format!("{name} was running")]);
+        let text = "nothing may take CPUs off or on in operation: no suspend, no hot-unplug";
+        Some(claim.manual(text))
     }
 }

@@ -58,12 +58,13 @@ impl Cause for IrqsOff {
         let claim = claim.detail([frames.join(" ← ")]);
         let owner = frames.iter().find_map(|frame| names::module_of(frame));
         let claim = claim.owner(owner).manual(
-            "the code named here keeps interrupts off: another driver, a newer kernel, or keep what \
-             calls it off this CPU",
+            "the code named here keeps interrupts off: another driver, a newer kernel, or keep \
+             what calls it off this CPU",
         );
         let beside = &scene.window.beside;
-        if !ends && beside.steal_ns.is_some_and(|ns| ns > 0) {
-            // In the midst of kernel code, while the hypervisor took the CPU: the stall's, rather.
+        let taken = beside.steal_ns.is_some_and(|ns| ns > 0) || beside.smi.is_some_and(|n| n > 0);
+        if !ends && taken {
+            // In the midst of kernel code, while firmware or hypervisor took the CPU: a stall.
             return None;
         }
         // Interrupts that come just where they are turned on were held up by that code. Elsewhere a

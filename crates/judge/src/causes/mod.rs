@@ -1,8 +1,8 @@
 //! Causes: why a wake-up was late, one file each, in one list.
 //!
-//! The time from due to run is cut into moments ([`scene`]); each moment is offered to the causes in
-//! the order of [`CAUSES`], and the first that claims it has it. Shares are disjoint and sum to the
-//! latency by construction; the last cause takes what nobody claims.
+//! The time from due to run is cut into moments ([`scene`]); each moment is offered to the causes
+//! in the order of [`CAUSES`], and the first that claims it has it. Shares are disjoint and sum to
+//! the latency by construction; the last cause takes what nobody claims.
 //!
 //! To add one: copy `_template.rs`, fill it in, add one line to [`CAUSES`].
 //!
@@ -69,8 +69,9 @@ pub const CAUSES: &[&dyn Cause] = &[
     &irq::Irq,
     &softirq::Softirq,
     &own_cycle::OwnCycle,
-    &rtproof::Rtproof,
+    // Before rtproof: what a server lets run may be its own thread, and is not to blame.
     &throttled::Throttled,
+    &rtproof::Rtproof,
     &priority_inheritance::PriorityInheritance,
     &irq_thread::IrqThread,
     &kworker::Kworker,

@@ -3,7 +3,7 @@
 use super::scene::Moment;
 
 /// First priority of fair tasks in the kernel's scale.
-const FAIR: i32 = 100;
+pub(super) const FAIR: i32 = 100;
 
 /// How the task of a moment stands to the late thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

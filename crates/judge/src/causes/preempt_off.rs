@@ -44,7 +44,7 @@ impl Cause for PreemptOff {
         }
         let scene = moment.scene;
         if scene.interrupted == Interrupted::User {
-            // User mode is preempted at once: the stall's business, unless it entered the kernel since.
+            // User mode is preempted at once: the stall's business, unless it left that since.
             return None;
         }
         let claim = Claim::by(names::task(scene, moment.cpu.task, moment.cpu.prio));
@@ -59,7 +59,7 @@ impl Cause for PreemptOff {
             _ => names::owner(scene, moment.cpu.task),
         };
         let claim = claim.detail(stack).owner(owner).manual(
-            "a PREEMPT_RT kernel preempts nearly everywhere; there it is the driver or the call named \
+            "a PREEMPT_RT kernel preempts nearly everywhere; there it is the driver or call named \
              here",
         );
         Some(if told { claim } else { claim.or(&["stall"]) })

@@ -115,6 +115,8 @@ pub struct Scene<'a> {
     pub switched_ns: Option<u64>,
     /// What the timer interrupt interrupted, where its stack was recorded.
     pub interrupted: Interrupted,
+    /// From here on nothing is certain: events were lost, and with them what was going on.
+    pub blind_ns: Option<u64>,
     /// What the thread was doing, in order, from due to run.
     thread: Vec<(u64, u64, Thread)>,
     /// What the CPU was doing.
@@ -147,6 +149,7 @@ impl<'a> Scene<'a> {
             woken_ns,
             switched_ns,
             interrupted: Interrupted::at(window, wake.cpu, irq_ns),
+            blind_ns: blind(wake, window),
             thread,
             stretches,
         }
@@ -160,6 +163,7 @@ impl<'a> Scene<'a> {
         edges.extend(self.stretches.iter().map(|stretch| stretch.to_ns));
         edges.extend(self.thread.iter().map(|(_, to_ns, _)| *to_ns));
         edges.extend(self.irq_ns);
+        edges.extend(self.blind_ns);
         edges.extend(faults.iter().map(|fault| fault.at_ns));
         edges.retain(|at_ns| (self.wake.due_ns..=self.wake.ran_ns).contains(at_ns));
         edges.sort_unstable();
@@ -177,7 +181,7 @@ impl<'a> Scene<'a> {
         let phase = self.phase(from_ns, thread);
         let fault = match thread {
             Thread::Running { .. } | Thread::Blocked => {
-                faults.iter().rev().find(|fault| fault.at_ns <= from_ns).copied()
+                faults[..faults.partition_point(|fault| fault.at_ns <= from_ns)].last().copied()
             }
             _ => None,
         };
@@ -236,11 +240,37 @@ impl<'a> Scene<'a> {
     }
 
     /// Events of the late CPU in a stretch of time.
-    pub fn events(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = &'a Event> + use<'a> {
+    pub fn events(
+        &self,
+        from_ns: u64,
+        to_ns: u64,
+    ) -> impl DoubleEndedIterator<Item = &'a Event> + use<'a> {
         let (cpu, events) = (self.wake.cpu, &self.window.events);
-        let of_cpu = events.iter().filter(move |event| event.cpu == cpu);
-        of_cpu.filter(move |event| (from_ns..=to_ns).contains(&event.at_ns))
+        // They are in order of time, and each moment asks for its few of thousands.
+        let first = events.partition_point(|event| event.at_ns < from_ns);
+        let end = events.partition_point(|event| event.at_ns <= to_ns).max(first);
+        events[first..end].iter().filter(move |event| event.cpu == cpu)
     }
+}
+
+/// From when on nothing is certain. A loss before the thread was due does no harm when both its
+/// state and the CPU's were told again before that.
+fn blind(wake: &WakeUp, window: &Window) -> Option<u64> {
+    if window.events.is_empty() || window.from_ns > wake.due_ns {
+        return Some(wake.due_ns);
+    }
+    let told_again = |from_ns: u64| {
+        let between = |event: &&Event| (from_ns..=wake.due_ns).contains(&event.at_ns);
+        let events = || window.events.iter().filter(between);
+        let cpu =
+            |event: &Event| event.cpu == wake.cpu && matches!(event.what, What::Switch { .. });
+        events().any(cpu) && events().any(|event| change(event, wake.tid).is_some())
+    };
+    let harms = window.lost.iter().filter(|lost| lost.from_ns < wake.ran_ns);
+    let harms = harms.filter(|lost| lost.to_ns > wake.due_ns || !told_again(lost.to_ns));
+    let lost_ns = harms.map(|lost| lost.from_ns.max(wake.due_ns)).min();
+    let ends_ns = (window.to_ns < wake.ran_ns).then(|| window.to_ns.max(wake.due_ns));
+    lost_ns.into_iter().chain(ends_ns).min()
 }
 
 /// Bits of a task's state in sched_switch (TASK_REPORT in include/linux/sched.h).

@@ -56,7 +56,7 @@ impl Cause for Softirq {
             .then(|| format!("in {}", names::task(scene, moment.cpu.task, moment.cpu.prio)));
         let owner = moment.cpu.wheel.and_then(|function| names::module(scene, function));
         Some(Claim::by(culprit).detail(on.into_iter().chain(wheel)).owner(owner).manual(format!(
-            "keep the interrupt that raises it off CPU {} (IRQ affinity, RPS), or use PREEMPT_RT with \
+            "keep the interrupt that raises it off CPU {} (affinity, RPS), or use PREEMPT_RT with \
              ksoftirqd below the application",
             scene.wake.cpu
         )))

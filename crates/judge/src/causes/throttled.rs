@@ -1,9 +1,11 @@
 //! The scheduler passed the thread over.
 
+use rtproof_trace::What;
+
 use super::{
     claim::{Cause, Claim},
     names,
-    order::{Order, order},
+    order::{FAIR, Order, order},
     scene::{Moment, Phase},
 };
 use crate::Remedy;
@@ -23,7 +25,8 @@ impl Cause for Throttled {
 
     fn about(&self) -> &'static str {
         "sched_switch chose the idle task or one of lower priority after the thread had been \
-         woken: its class or its group had used up its share"
+         woken, or before that in place of another real-time task that could go on: its class or \
+         its group had used up its share"
     }
 
     fn source(&self) -> &'static str {
@@ -42,7 +45,8 @@ impl Cause for Throttled {
         let scene = moment.scene;
         // The idle task is chosen only when nothing else may run.
         let chosen_ns = moment.cpu.since_ns?;
-        if chosen_ns <= moment.runnable_since_ns || order(moment) != Order::Below {
+        let passed_over = chosen_ns > moment.runnable_since_ns || is_served(moment);
+        if !passed_over || order(moment) != Order::Below {
             let waits_for_group = order(moment) == Order::Equal
                 && scene.prio.is_some_and(|prio| prio >= 100)
                 && scene.window.beside.throttled.is_some_and(|periods| periods > 0);
@@ -63,6 +67,22 @@ impl Cause for Throttled {
         let limit = limit.map(|(run, of)| format!("limit: {run} of {of} µs (sched_rt_runtime_us)"));
         Some(claim.detail([ran]).detail(limit))
     }
+}
+
+/// Whether real-time tasks were passed over already when the thread was woken: one that could go on
+/// was switched from to an ordinary one, and none was switched to since.
+fn is_served(moment: &Moment<'_>) -> bool {
+    let scene = moment.scene;
+    let mut is_served = false;
+    for event in scene.events(0, moment.from_ns) {
+        let What::Switch { prev_prio, prev_state, next_pid, next_prio, .. } = event.what else {
+            continue;
+        };
+        // Lower bits: why it left. The bit above them: it was preempted.
+        let could_go_on = prev_prio < FAIR && prev_state & 0xff == 0;
+        is_served = next_pid != 0 && next_prio >= FAIR && (is_served || could_go_on);
+    }
+    is_served
 }
 
 /// What took the CPU away.
@@ -95,7 +115,7 @@ impl By {
             paths: vec!["/proc/sys/kernel/sched_rt_runtime_us".into()],
             value: "-1".into(),
         };
-        let server = "write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime, or keep ordinary \
+        let server = "write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime, or keep other \
                       tasks off this CPU";
         match self {
             Self::Quota => Claim::by("CPU quota of its control group")

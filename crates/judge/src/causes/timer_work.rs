@@ -1,6 +1,6 @@
 //! The timer interrupt itself: timers that expire before the thread's own, and the tick.
 
-use rtproof_trace::{Event, What};
+use rtproof_trace::What;
 
 use super::{
     claim::{Cause, Claim},
@@ -42,7 +42,8 @@ impl Cause for TimerWork {
         let scene = moment.scene;
         let function = moment.cpu.expiring.or_else(|| before(moment));
         let culprit = function.map(|function| names::function(scene, function));
-        // Between callbacks there is only the interrupt's own path: much longer, and the CPU stood still.
+        // Between callbacks there is only the interrupt's own path: much longer, and the CPU
+        // stood still.
         if culprit.is_none() && moment.whole_ns() > QUIET_NS {
             return None;
         }
@@ -70,8 +71,7 @@ fn before(moment: &Moment<'_>) -> Option<u64> {
     if moment.phase != Phase::Expiry {
         return None;
     }
-    let inside: Vec<&Event> = moment.scene.events(begin_ns, moment.from_ns).collect();
-    inside.iter().rev().find_map(|event| match &event.what {
+    moment.scene.events(begin_ns, moment.from_ns).rev().find_map(|event| match &event.what {
         What::TimerExpire { function, .. } => Some(*function),
         _ => None,
     })

@@ -84,8 +84,8 @@ fn all(found: &Coincidence, cpus: &[Cpu], spikes: &Spikes<'_>) -> Option<Structu
     let (cpu, expected) = (first.cpu, text::expected(found.expected));
     let text = match cpus {
         [_, second] => format!(
-            "{of} of CPU {cpu} came at once with one of CPU {}, within 100 µs ({expected} by chance, \
-             {{p}}): what stops both, as firmware (SMI), the hypervisor or the clock, or what the \
+            "{of} of CPU {cpu} came at once with one of CPU {}, within 100 µs ({expected} by \
+             chance, {{p}}): what stops both, as firmware (SMI), the hypervisor or the clock, or what the \
              two share, as a core, a cache or interrupts between them",
             second.cpu
         ),

@@ -18,7 +18,7 @@ use rtproof_record::{
 };
 use rtproof_stats::{cluster, holm};
 
-use crate::causes::Structure;
+use crate::{causes::Structure, units::grouped};
 
 /// Groups of spikes below which nothing is said.
 const EVENTS_MIN: usize = 5;
@@ -159,7 +159,7 @@ impl<'a> Spikes<'a> {
     /// How many of so many, in words: groups are spikes where each group is one.
     fn of(&self, count: u64, groups: &[u64], spikes: usize) -> String {
         let noun = if groups.len() == spikes { "spikes" } else { "groups of spikes" };
-        format!("{count} of {} {noun}", groups.len())
+        format!("{} of {} {noun}", grouped(count), grouped(groups.len() as u64))
     }
 }
 

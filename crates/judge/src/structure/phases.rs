@@ -1,7 +1,7 @@
 //! Do spikes come more often in one load phase than in the others?
 //!
-//! With equal rates, the groups of a phase are a binomial share of all: its part of the time (exact,
-//! Przyborowski and Wilenski 1940). Groups that bunch within phases are worth fewer.
+//! With equal rates, the groups of a phase are a binomial share of all: its part of the time
+//! (exact, Przyborowski and Wilenski 1940). Groups that bunch within phases are worth fewer.
 
 use rtproof_record::options::Phase;
 use rtproof_stats::binomial;

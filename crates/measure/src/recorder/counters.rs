@@ -52,7 +52,12 @@ impl Counters {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let smi_cpu = online.difference(measured).iter().next();
         let smi_cpu = smi_cpu.filter(|cpu| msr::read(root, *cpu, msr::SMI_COUNT).value().is_some());
+        let servers = &facts.sched.fair_server;
+        let is_served =
+            servers.value().map(|servers| servers.iter().any(|server| server.runtime_ns > 0));
         let fixed = Beside {
+            // Kernels before 6.12 have none.
+            fair_server: is_served.or(servers.is_absent().then_some(false)),
             rt_runtime_us: facts.sched.rt_runtime_us.value().copied(),
             rt_period_us: facts.sched.rt_period_us.value().copied(),
             preempt_rt: facts.kernel.preemption.value().map(|model| *model == Preemption::Rt),

@@ -112,29 +112,4 @@ mod tests {
         assert_eq!(comm(&mut who, 5 * FRESH_NS).as_deref(), Some("two"));
         assert!([8, 0, -1].iter().all(|tid| who.task(*tid, 0).is_none()));
     }
-
-    #[test]
-    fn what_has_an_id_or_an_address_is_named() {
-        let event = |pid, what| Event { at_ns: 1, cpu: 0, pid, flags: 0, preempt: 0, what };
-        let comm = "x".into();
-        let mut tids = BTreeSet::new();
-        let switch = What::Switch {
-            prev_comm: comm,
-            prev_pid: 2,
-            prev_prio: 120,
-            prev_state: 0,
-            next_comm: comm,
-            next_pid: 3,
-            next_prio: 120,
-        };
-        tids_of(&event(1, switch), &mut tids);
-        tids_of(&event(4, What::Signal { number: 9, comm, pid: 5 }), &mut tids);
-        assert_eq!(tids.into_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
-        let mut addresses = BTreeSet::new();
-        addresses_of(&What::IpiSend { to_cpu: 0, callsite: 10, callback: 0 }, &mut addresses);
-        addresses_of(&What::Stack { frames: [11, 12].into() }, &mut addresses);
-        addresses_of(&What::PageFault { user: true, address: 13, ip: 14 }, &mut addresses);
-        addresses_of(&What::PageFault { user: false, address: 13, ip: 15 }, &mut addresses);
-        assert_eq!(addresses.into_iter().collect::<Vec<_>>(), [10, 11, 12, 15]);
-    }
 }

@@ -59,7 +59,12 @@ pub struct Args {
     pub tid: Option<i32>,
 
     /// Wake-ups later than this, in a foreign trace or of a running application
-    #[arg(long = "over", value_name = "TIME", default_value = "100us", value_parser = parse::budget)]
+    #[arg(
+        long = "over",
+        value_name = "TIME",
+        default_value = "100us",
+        value_parser = parse::budget
+    )]
     pub over_ns: u64,
 
     /// Only the spike of this number

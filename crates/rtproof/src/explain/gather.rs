@@ -15,8 +15,8 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
-    /// A late wake-up that is explained. Times in the answer count from `origin_ns`. Returns whether
-    /// a stack at the timer interrupt would tell more.
+    /// A late wake-up that is explained. Times in the answer count from `origin_ns`. Returns
+    /// whether a stack at the timer interrupt would tell more.
     pub(crate) fn add(&mut self, wake: &WakeUp, window: Window, origin_ns: u64) -> bool {
         self.seen += 1;
         let explanation = explain(wake, &window);

@@ -7,7 +7,7 @@ use anyhow::Context;
 use rtproof_judge::{causes, units};
 use rtproof_trace::{
     Around, Decoder, Pages, Task, WakeUp, Window, around,
-    dat::{Symbols, TraceDat},
+    dat::{self, Symbols, TraceDat},
     merge::Merge,
     scan::{Scanner, Subjects, Totals},
 };
@@ -30,23 +30,25 @@ pub(crate) fn of_trace_dat(
     over_ns: u64,
 ) -> anyhow::Result<Told> {
     let at = || path.display().to_string();
-    let dat = TraceDat::open(file).with_context(at)?;
-    let Some(buffer) = dat.main_buffer() else {
+    let trace = TraceDat::open(file).with_context(at)?;
+    let Some(buffer) = trace.main_buffer() else {
         anyhow::bail!("{}: holds no events; was the recording stopped before it began?", at());
     };
     let (clock, buffer_name) = (buffer.clock.clone(), buffer.name.clone());
-    let symbols = dat.symbols().with_context(at)?;
-    let strings = dat.strings().iter().map(|(&address, &name)| (address, name));
-    let decoder = Decoder::new(dat.formats()).with_strings(strings);
-    let mut pages = dat.pages(buffer).with_context(at)?;
-    let is_mono = clock.contains("mono") && !clock.contains("mono_raw");
-    let mut found = find(&mut pages, &dat, &decoder, &symbols, subjects, (over_ns, is_mono))
+    let symbols = trace.symbols().with_context(at)?;
+    let strings = trace.strings().iter().map(|(&address, &name)| (address, name));
+    let decoder = Decoder::new(trace.formats()).with_strings(strings);
+    let mut pages = trace.pages(buffer).with_context(at)?;
+    // The name may be wrong: trace-cmd extract writes `local` for an instance on `mono`.
+    let told = dat::is_monotonic(&mut pages, &decoder).with_context(at)?;
+    let is_mono = told.unwrap_or(clock == "mono");
+    let mut found = find(&mut pages, &trace, &decoder, &symbols, subjects, (over_ns, is_mono))
         .with_context(at)?;
     anyhow::ensure!(
         !found.totals.is_empty(),
         "{}: none of the threads asked for is in it; the most awake are: {}",
         at(),
-        busiest(dat.comms().values().map(ToString::to_string))
+        busiest(trace.comms().values().map(ToString::to_string))
     );
     found.late.sort_by_key(|wake| std::cmp::Reverse(wake.latency_ns()));
     let mut gather = Gather::default();
@@ -55,19 +57,19 @@ pub(crate) fn of_trace_dat(
     for wake in &found.late {
         let mut window =
             around::window(&mut pages, &decoder, wake, &Around::default()).with_context(at)?;
-        if let Some(tsc) = dat.tsc() {
+        if let Some(tsc) = trace.tsc() {
             tsc.apply(&mut window);
         }
-        name(&mut window, dat.comms(), &symbols);
+        name(&mut window, trace.comms(), &symbols);
         lost += u64::from(!window.lost.is_empty());
         gather.add(wake, window, found.begin_ns);
     }
     let recorder = causes::Recorder {
-        missing: missing(&dat),
-        lost_events: dat.stats().iter().map(|of| of.overrun + of.dropped).sum(),
+        missing: missing(&trace),
+        lost_events: trace.stats().iter().map(|of| of.overrun + of.dropped).sum(),
         ..causes::Recorder::default()
     };
-    let mut notes: Vec<String> = dat.notes().to_vec();
+    let mut notes: Vec<String> = trace.notes().to_vec();
     if !is_mono {
         notes.push(format!(
             "The clock of this trace is {clock}: when a timer was due is counted back from its \

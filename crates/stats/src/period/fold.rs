@@ -26,7 +26,7 @@ pub fn fold(times_ns: &[u64], period_ns: f64) -> Option<Fold> {
     let mut phases: Vec<f64> = times_ns.iter().map(|&time| turn(time as f64 / period_ns)).collect();
     phases.sort_unstable_by(f64::total_cmp);
     let n = phases.len();
-    // Unrolled twice round the circle, an arc from i to j has value (j + 1 - i)/n - DENSER * length.
+    // Twice round the circle, an arc from i to j has value (j + 1 - i)/n - DENSER * length.
     let at = |index: usize| phases[index % n] + (index / n) as f64;
     let height = |index: usize| index as f64 / n as f64 - DENSER * at(index);
     let (mut best, mut arc) = (f64::MIN, None);

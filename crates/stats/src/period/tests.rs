@@ -58,7 +58,7 @@ fn h_is_the_definition_summed_plainly() {
     let got = h_test(&times, frequency, 20);
     assert!((got.h - want).abs() < 1e-9, "{got:?} {want}");
     assert_eq!(h_test(&[], 1.0, 20).h, 0.0);
-    // p of one frequency, over many draws: e^(-0.4 H) is a probability (de Jager and Buesching 2010).
+    // p of one frequency, over many draws (e^(-0.4 H): de Jager and Buesching 2010).
     let by_chance = (0..4000).filter(|_| {
         let times: Vec<f64> = (0..50).map(|_| 60.0 * random.unit()).collect();
         h_test(&times, frequency, 20).p() < 0.05

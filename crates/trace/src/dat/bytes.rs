@@ -7,8 +7,8 @@ use super::error::DatError;
 /// A stream of the file's numbers in its byte order.
 pub(super) struct Bytes<R> {
     from: R,
-    /// Where the next byte is: in the file, or for compressed sections where they begin plus how far
-    /// they have been unpacked.
+    /// Where the next byte is: in the file, or for compressed sections where they begin plus how
+    /// far they have been unpacked.
     at: u64,
     is_big_endian: bool,
 }

@@ -101,7 +101,9 @@ pub(super) const KINDS: &[Kind] = &[
             int("pid_t next_pid"),
             int("int next_prio"),
         ],
-        r#""prev_comm=%s prev_pid=%d prev_prio=%d prev_state=0x%lx ==> next_comm=%s next_pid=%d next_prio=%d", REC->prev_comm, REC->prev_pid, REC->prev_prio, REC->prev_state, REC->next_comm, REC->next_pid, REC->next_prio"#,
+        "\"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=0x%lx ==> next_comm=%s \
+         next_pid=%d next_prio=%d\", REC->prev_comm, REC->prev_pid, REC->prev_prio, \
+         REC->prev_state, REC->next_comm, REC->next_pid, REC->next_prio",
     ),
     kind("sched", "sched_waking", WAKES, WAKES_PRINT),
     kind("sched", "sched_wakeup", WAKES, WAKES_PRINT),
@@ -115,13 +117,15 @@ pub(super) const KINDS: &[Kind] = &[
             int("int orig_cpu"),
             int("int dest_cpu"),
         ],
-        r#""comm=%s pid=%d prio=%d orig_cpu=%d dest_cpu=%d", REC->comm, REC->pid, REC->prio, REC->orig_cpu, REC->dest_cpu"#,
+        "\"comm=%s pid=%d prio=%d orig_cpu=%d dest_cpu=%d\", REC->comm, REC->pid, \
+         REC->prio, REC->orig_cpu, REC->dest_cpu",
     ),
     kind(
         "sched",
         "sched_pi_setprio",
         &[comm("char comm[16]"), int("pid_t pid"), int("int oldprio"), int("int newprio")],
-        r#""comm=%s pid=%d oldprio=%d newprio=%d", REC->comm, REC->pid, REC->oldprio, REC->newprio"#,
+        "\"comm=%s pid=%d oldprio=%d newprio=%d\", REC->comm, REC->pid, REC->oldprio, \
+         REC->newprio",
     ),
     kind(
         "timer",
@@ -132,7 +136,8 @@ pub(super) const KINDS: &[Kind] = &[
             signed("s64 expires"),
             signed("s64 softexpires"),
         ],
-        r#""hrtimer=%p function=%ps expires=%llu softexpires=%llu", REC->hrtimer, REC->function, REC->expires, REC->softexpires"#,
+        "\"hrtimer=%p function=%ps expires=%llu softexpires=%llu\", REC->hrtimer, \
+         REC->function, REC->expires, REC->softexpires",
     ),
     kind("timer", "hrtimer_cancel", &[wide("void * hrtimer")], r#""hrtimer=%p", REC->hrtimer"#),
     kind(
@@ -256,7 +261,8 @@ pub(super) const KINDS: &[Kind] = &[
             text("__data_loc char[] desc"),
             int("int vector"),
         ],
-        r#""%s:%d start=%llu duration=%llu ns", __get_str(desc), REC->vector, REC->start, REC->duration"#,
+        "\"%s:%d start=%llu duration=%llu ns\", __get_str(desc), REC->vector, REC->start, \
+         REC->duration",
     ),
     kind(
         "osnoise",
@@ -274,7 +280,8 @@ pub(super) const KINDS: &[Kind] = &[
         "ftrace",
         "hwlat",
         &[wide("u64 duration"), wide("u64 outer_duration"), uint("unsigned int nmi_count")],
-        r#""inner:%llu outer:%llu nmi-count:%u", REC->duration, REC->outer_duration, REC->nmi_count"#,
+        "\"inner:%llu outer:%llu nmi-count:%u\", REC->duration, REC->outer_duration, \
+         REC->nmi_count",
     ),
     vector("local_timer_entry"),
     vector("local_timer_exit"),

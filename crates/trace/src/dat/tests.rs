@@ -1,6 +1,6 @@
 //! Files made here, whole, torn and hostile.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use proptest::prelude::*;
 
@@ -334,7 +334,7 @@ fn symbols_and_strings_of_a_file() {
 
 #[test]
 fn many_chunks_have_few_marks_and_all_are_found() {
-    let wanted: Vec<Event> = (0..400_000)
+    let wanted: Vec<Event> = (0..300_000)
         .map(|number| event(number, 0, What::SoftirqRaise { vec: number as u32 }))
         .collect();
     let mut six = Vec::new();
@@ -345,7 +345,8 @@ fn many_chunks_have_few_marks_and_all_are_found() {
     let mut seven =
         Seven { bytes: Vec::new(), compression: Compression::Zlib, options: Vec::new() };
     let count = pages.count(0);
-    assert!(count > 1_500, "{count}");
+    // More than there are marks for.
+    assert!(count > 1_024, "{count}");
     let mut page = Vec::new();
     seven.bytes.extend((count as u32).to_le_bytes());
     for index in 0..count {
@@ -439,12 +440,20 @@ fn the_scale_of_the_counter_is_applied_to_a_window() {
     assert_eq!((window.events[0].at_ns, window.lost[0].to_ns), (1_000, 10));
 }
 
+/// Made once: a case is a change of a few bytes.
+static FILES: LazyLock<Vec<(Compression, Vec<u8>)>> = LazyLock::new(|| {
+    files(&window_of(kinds().into_iter().map(|what| event(5, 3, what)).collect()))
+});
+
 proptest! {
     #[test]
-    fn bytes_from_anywhere_are_no_panic(which in 0_usize..4, at in 0.0..1.0_f64, put in any::<u64>()) {
-        let window = window_of(kinds().into_iter().map(|what| event(5, 3, what)).collect());
-        let mut file = files(&window).swap_remove(which).1;
-        // Lengths and offsets most: they are at the start and at the end.
+    fn bytes_from_anywhere_are_no_panic(
+        which in 0_usize..4,
+        at in 0.0..1.0_f64,
+        put in any::<u64>(),
+    ) {
+        let mut file = FILES[which].1.clone();
+        // Lengths and offsets are everywhere.
         let at = ((file.len() - 8) as f64 * at) as usize;
         file[at..at + 8].copy_from_slice(&put.to_le_bytes());
         let _ = events(&file);

@@ -213,7 +213,8 @@ proptest! {
         let kernel = &KERNELS[kernel];
         // Most committed lengths are too large to get any further.
         if bytes.len() >= 16 {
-            let place = if kernel.order == ByteOrder::Little { 8 } else { 8 + kernel.long_bytes - 2 };
+            let is_little = kernel.order == ByteOrder::Little;
+            let place = if is_little { 8 } else { 8 + kernel.long_bytes - 2 };
             bytes[8..8 + kernel.long_bytes].fill(0);
             let commit = commit as u16;
             let commit = match kernel.order {

@@ -97,8 +97,8 @@ impl Thread {
         self.woken = Some(due);
     }
 
-    /// sched_wakeup: the waking is done. What has not left the CPU by now does not: it was woken for
-    /// what is returned.
+    /// sched_wakeup: the waking is done. What has not left the CPU by now does not: it was woken
+    /// for what is returned.
     pub(super) fn wakeup(&mut self, due: Due) -> Option<Due> {
         if self.is_on_cpu() {
             self.totals.never_left += 1;

@@ -1,6 +1,6 @@
-//! trace.dat files of others, and ours in the hands of `trace-cmd`: real captures read in place, and
-//! recordings made here where that is allowed. What cannot be had is said, and fails under `CI=true`
-//! where it is installed there.
+//! trace.dat files of others, and ours in the hands of `trace-cmd`: real captures read in place,
+//! and recordings made here where that is allowed. What cannot be had is said, and fails under
+//! `CI=true` where it is installed there.
 
 use std::{
     collections::BTreeMap,

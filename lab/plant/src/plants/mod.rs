@@ -7,16 +7,22 @@ use crate::{
     run::{self, Frame},
 };
 
+mod boost;
 mod burst;
 mod clock_step;
+mod cycle;
+mod deliver;
+mod expire;
 mod fill_disk;
 mod fork;
 mod irq;
 mod memory;
 mod module;
 mod offline;
+mod purge;
 mod quota;
 mod softirq;
+mod stop;
 
 /// Runs one.
 pub(crate) fn run(plant: &str, args: &Args) -> Result<(), Failure> {
@@ -24,6 +30,12 @@ pub(crate) fn run(plant: &str, args: &Args) -> Result<(), Failure> {
     match plant {
         "burst" => burst::burst(plain, args),
         "throttle" => burst::throttle(Frame { policy: Policy::Fifo(10), ..plain }, args),
+        "boost" => boost::boost(Frame { policy: Policy::Fifo(10), ..plain }, args),
+        "cycle" => cycle::cycle(Frame { policy: Policy::Fifo(70), ..plain }, args),
+        "deliver" => deliver::deliver(plain, args),
+        "expire" => expire::expire(plain, args),
+        "purge" => purge::purge(plain, args),
+        "stop" => stop::stop(plain, args),
         "softirq" => plain.run(plant, args, softirq::flood),
         "irq" => irq::irq(plain, args),
         "memory" => memory::memory(plain, args),

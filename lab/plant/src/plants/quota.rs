@@ -26,7 +26,7 @@ pub(super) fn quota(frame: Frame, args: &Args) -> Result<(), Failure> {
         match pid {
             Some(_) => run.sleep_out(),
             None => {
-                burst::spin(run, run.begin_ns, run.end_ns, &mut gaps);
+                burst::spin(run, run.end_ns, burst::GAP_NS, &mut gaps);
             }
         }
         let back = cgroup::put(&home, target);

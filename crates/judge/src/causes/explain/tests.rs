@@ -1,7 +1,7 @@
 //! Every cause, planted in a made-up window.
 
 use rtproof_trace::{
-    Event, How, IdleState, Policy, What,
+    Event, How, IdleState, Lost, Policy, What,
     event::{Comm, Vector},
 };
 
@@ -120,6 +120,29 @@ fn the_scheduler_passes_it_over() {
     assert!(told.top().is_some_and(|share| share.detail[0].contains("worker [OTHER]")));
     let told = Story::new().timer(1, 7).switch(5, 7, 120, 0, 0, 120).runs(50_005, 0, 120);
     assert_eq!(top(&told).1, "RT throttling", "nobody at all may run");
+}
+
+#[test]
+fn others_were_passed_over_before_it_was_woken() {
+    // A FIFO 10 hog has to make way for ordinary tasks before the thread is even due.
+    let served = |state: u64| {
+        let story =
+            Story::new().with(60, "hog", Policy::Fifo, 10).with(8, "other", Policy::Other, 0);
+        story
+            .switch(-300, 7, 120, 0, 60, 89)
+            .switch(-200, 60, 89, state, 8, 120)
+            .switch(-100, 8, 120, 0, 7, 120)
+            .timer(1, 7)
+            .stack(1, 7, &[ENTRY])
+    };
+    let told = served(0x100).runs(50_003, 7, 120);
+    assert_eq!(top(&told).0, "throttled", "{told:#?}");
+    // It slept: nobody was passed over.
+    let told = served(1).runs(900, 7, 120);
+    assert_eq!(top(&told).0, "stall");
+    // A real-time task has run since.
+    let story = served(0).switch(-50, 7, 120, 0, 60, 89).switch(-40, 60, 89, 1, 7, 120);
+    assert_eq!(top(&story.runs(900, 7, 120)).0, "stall");
 }
 
 #[test]
@@ -306,10 +329,22 @@ fn priority_inheritance_is_not_preemption() {
 
 #[test]
 fn lost_events_make_it_incomplete() {
-    let mut story = Story::new().timer(1, 7);
-    story.window.lost =
-        vec![rtproof_trace::Lost { from_ns: DUE + 100, to_ns: DUE + 200, count: None }];
-    assert_eq!(story.runs(900, 7, 120).incomplete.len(), 1);
+    let lost = |from_us: i64, to_us: i64| {
+        let mut story = Story::new().timer(1, 7);
+        let at = |us: i64| DUE.saturating_add_signed(us * 1000);
+        story.window.lost = vec![Lost { from_ns: at(from_us), to_ns: at(to_us), count: None }];
+        story.runs(900, 7, 120)
+    };
+    // What was before the loss is told; nothing that is behind it.
+    let told = lost(100, 200);
+    assert_eq!(told.incomplete.len(), 1);
+    assert_eq!(top(&told), ("unexplained", "events were lost", 802));
+    // Before it was due: who knows what the thread did meanwhile.
+    assert_eq!(top(&lost(-200, -100)).0, "unexplained");
+    // Both were told again.
+    let told = lost(-900, -600);
+    assert!(told.incomplete.is_empty());
+    assert_eq!(top(&told).0, "preempt-off");
     let nothing = explain(
         &WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE + 99, how: How::Measured },
         &Window { to_ns: u64::MAX, ..Window::default() },

@@ -3,8 +3,8 @@
 //!
 //! All of it is done by the housekeeping thread, which wakes every 50 ms for it where kernel events
 //! are recorded: a spike must be asked for before its events are overwritten, seconds later at the
-//! earliest. Without the recorder spikes are taken with the slots, once a second. The recorder has a
-//! thread of its own for the rings, on the housekeeping CPUs as well.
+//! earliest. Without the recorder spikes are taken with the slots, once a second. The recorder has
+//! a thread of its own for the rings, on the housekeeping CPUs as well.
 
 mod recording;
 mod sums;

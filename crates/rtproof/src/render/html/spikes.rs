@@ -93,13 +93,7 @@ fn structure(structure: &[Structure]) -> Markup {
             h3 { "What they have in common" }
             ul {
                 @for of in structure {
-                    li {
-                        (of.text) " "
-                        span.quiet {
-                            (units::grouped(of.count)) " of " (units::grouped(of.of))
-                            "; by chance as much with probability " (units::probability(of.p)) "."
-                        }
-                    }
+                    li { (of.text) "." }
                 }
             }
         }

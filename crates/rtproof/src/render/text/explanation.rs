@@ -14,6 +14,9 @@ use super::{
 };
 use crate::render::spike::{self, percent, us, us_number};
 
+/// Shares of less than one in so many have no remedies shown.
+const SMALL: u64 = 20;
+
 /// Why a wake-up was late. `window`: the events round it, where they were kept.
 ///
 /// # Errors
@@ -114,7 +117,10 @@ impl Page {
 
     /// What would remove its causes, by their letters.
     fn remedies(self, to: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
-        let shares = || spike::listed(explanation).0.iter().enumerate();
+        // What took little is not worth a change.
+        let least_ns = explanation.wake.latency_ns() / SMALL;
+        let listed = || spike::listed(explanation).0.iter().enumerate();
+        let shares = || listed().filter(|(i, share)| *i == 0 || share.ns >= least_ns);
         if shares().all(|(_, share)| share.remedies.is_empty() && share.checks.is_empty()) {
             return Ok(());
         }
@@ -126,8 +132,7 @@ impl Page {
                 self.wrapped(to, &first, "    ", &remedy.to_string())?;
             }
             if !share.checks.is_empty() {
-                let text = share.checks.iter().map(|id| format!("rtproof check explain {id}"));
-                let text = text.collect::<Vec<_>>().join(", ");
+                let text = format!("rtproof check explain {}", share.checks.join(" | "));
                 self.wrapped(
                     to,
                     &format!("  {tone}{}{tone:#} {DIM}", letter(i)),

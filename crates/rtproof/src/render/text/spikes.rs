@@ -61,8 +61,7 @@ impl Page {
         }
         self.causes(to, spikes)?;
         for of in &spikes.structure {
-            let text = format!("{} ({} of {})", of.text, grouped(of.count), grouped(of.of));
-            self.wrapped(to, &format!("{INDENT}{DIM}-{DIM:#} "), "           ", &text)?;
+            self.wrapped(to, &format!("{INDENT}{DIM}-{DIM:#} "), "           ", &of.text)?;
         }
         if let Some(worst) = spikes.worst.first() {
             self.worst(to, worst, window)?;

@@ -32,7 +32,7 @@ fn everything_is_said() {
         "multipathd [RR 99]",
         "multipathd.service",
         "chrt --rr -p 10 812",
-        "Stalls come at multiples of 100 ms",
+        "follow a period of 100.004 ms",
         "29 of 31",
         "+1.18 µs, measured in 8 pairs",
         "17 events were lost.",

@@ -50,7 +50,7 @@ fn a_run_is_told_at_every_width() {
             "multipathd",
             "multipathd.service",
             "and 8 more",
-            "Stalls come at multiples of 100 ms",
+            "follow a period of 100.004 ms",
             "echo -1 > /proc/sys/kernel/sched_rt_runtime_us",
             "+1.18 µs at p50",
             "17 events lost",
@@ -87,7 +87,7 @@ fn incompleteness_stacks_and_wakers_are_told() {
     let text = of_spike(page(100), &sample::incomplete());
     for part in [
         "incomplete: 17 events of CPU 1 were lost within it",
-        "or: stall of the hardware or the hypervisor",
+        "or: a stall of hardware or hypervisor",
         "which was woken by IRQ 38 can0",
         "××",
         "kworker/1:0",

@@ -84,9 +84,15 @@ fn what_changes_nothing_makes_no_boundary() {
 fn a_trace_that_begins_inside_an_interrupt() {
     let mut first = event(10, 2, What::TimerExpire { timer: 1, function: 5, now_ns: 9 });
     first.flags = flags::HARDIRQ | flags::IRQS_OFF;
-    let events = [first, event(20, 2, What::VectorExit { vector: Vector::LocalTimer })];
+    let mut last = event(20, 2, What::VectorExit { vector: Vector::LocalTimer });
+    last.flags = flags::HARDIRQ;
+    // Without the beginning of interrupts nothing but flags says when one has ended.
+    let after = event(25, 2, What::SoftirqRaise { vec: 1 });
+    let events = [first, last, after];
     let all = reconstruct(&events, 0, 0, 30);
     covers(&all, 0, 30);
+    let inside: Vec<_> = all.iter().map(|s| s.state.hard.is_some()).collect();
+    assert_eq!(inside, [true, true, false]);
     assert_eq!(all[0].state.hard.map(|(hard, _)| hard), Some(Hard::Unknown));
     assert_eq!(all.last().and_then(|s| s.state.hard), None);
 }

@@ -1,0 +1,245 @@
+//! Planted causes: what `prove` says about each spike beside what the plant wrote down. The same
+//! judgement as that of `make bench`, with causes that user space cannot plant, on other kernels.
+
+use anyhow::{Context, Result};
+
+use super::common;
+use crate::{
+    blame::{self, Expected, Judged, Kept, Stretches, Told},
+    case::{Case, Tier},
+    expect::Expect,
+    machine::Machine,
+    plants::Plant,
+    seen::Seen,
+};
+
+/// Shorter spikes are left out: guests of the lab need so long to wake a thread.
+const LEAST_NS: u64 = 300_000;
+/// Spikes that a plant must hit at least; each acts some twenty times.
+const LEAST_SPIKES: usize = 5;
+
+/// A plant and what it must be blamed for.
+#[derive(Clone, Copy)]
+struct Planted {
+    name: &'static str,
+    plant: fn() -> Plant,
+    causes: &'static [&'static str],
+    culprit: &'static [&'static str],
+    told: Told,
+    /// Of the planted latency, so much must have one possible cause, in percent.
+    certain_percent: u64,
+    /// Another plant: its spikes must not be blamed on this one.
+    other: fn() -> Plant,
+}
+
+const DAEMON: Planted = Planted {
+    name: "daemon",
+    plant: || Plant::rogue_rr99().every_ms(100),
+    causes: &["preempted"],
+    culprit: &["multipathd", "RR 99"],
+    told: Told::Occurrences,
+    certain_percent: 95,
+    other: || Plant::equal_fifo(80).us(5_000).every_ms(100),
+};
+const NEIGHBOUR: Planted = Planted {
+    name: "neighbour",
+    plant: || Plant::equal_fifo(80).us(5_000).every_ms(100),
+    causes: &["queued"],
+    culprit: &["lab-plant", "FIFO 80"],
+    other: || Plant::rogue_rr99().every_ms(100),
+    ..DAEMON
+};
+const LOCK: Planted = Planted {
+    name: "lock",
+    plant: Plant::boost,
+    causes: &["priority-inheritance"],
+    culprit: &["lab-plant"],
+    ..DAEMON
+};
+const IRQS_OFF: Planted = Planted {
+    name: "interrupts-off",
+    plant: Plant::irqs_off,
+    causes: &["irqs-off"],
+    culprit: &["rtproof_plant_irqsoff"],
+    // In a guest a stall in the midst of this code would look the same, and rtproof says so.
+    certain_percent: 0,
+    other: Plant::preempt_off,
+    ..DAEMON
+};
+const PREEMPT_OFF: Planted = Planted {
+    name: "preemption-off",
+    plant: Plant::preempt_off,
+    causes: &["preempt-off"],
+    culprit: &["rtproof_plant"],
+    other: Plant::irqs_off,
+    ..DAEMON
+};
+const HARD_IRQ: Planted = Planted {
+    name: "hard-interrupt",
+    plant: Plant::hard_irq,
+    causes: &["timer-work"],
+    culprit: &["rtproof_plant"],
+    other: Plant::irqs_off,
+    ..DAEMON
+};
+const INTERRUPT: Planted = Planted {
+    name: "other-interrupt",
+    plant: Plant::irq_work,
+    causes: &["masked"],
+    culprit: &["IRQ work"],
+    other: Plant::irqs_off,
+    ..DAEMON
+};
+/// On stock kernels; on PREEMPT_RT it delays nobody.
+const SOFT_IRQ: Planted = Planted {
+    name: "soft-interrupt",
+    plant: Plant::soft_irq,
+    causes: &["softirq"],
+    culprit: &["HRTIMER"],
+    other: Plant::irqs_off,
+    ..DAEMON
+};
+const DELIVERY: Planted =
+    Planted { name: "delivery", plant: || Plant::deliver(2_000), culprit: &["NET_RX"], ..SOFT_IRQ };
+const SMI: Planted = Planted {
+    name: "smi",
+    plant: Plant::smi,
+    causes: &["stall"],
+    culprit: &[],
+    other: Plant::irqs_off,
+    ..DAEMON
+};
+const STOPPED: Planted = Planted {
+    name: "stopped",
+    plant: Plant::stop,
+    causes: &["stopped"],
+    culprit: &["lab-plant"],
+    ..DAEMON
+};
+/// Before 6.12: 50 ms of each second.
+const THROTTLED: Planted = Planted {
+    name: "throttling",
+    plant: || Plant::rt_throttling().lasting_ms(7_000),
+    causes: &["throttled"],
+    culprit: &["RT throttling"],
+    told: Told::Gaps(20_000_000),
+    certain_percent: 95,
+    other: || Plant::rogue_rr99().every_ms(100),
+};
+/// From 6.12 on.
+const SERVED: Planted =
+    Planted { name: "fair-server", plant: || Plant::fair_server().lasting_ms(7_000), ..THROTTLED };
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for planted in [DAEMON, IRQS_OFF, PREEMPT_OFF, HARD_IRQ] {
+        cases.push(case(planted, "rt-6.1", Tier::One));
+    }
+    for planted in [NEIGHBOUR, LOCK, INTERRUPT, SMI, STOPPED, THROTTLED] {
+        cases.push(case(planted, "rt-6.1", Tier::Two));
+    }
+    for planted in [DAEMON, IRQS_OFF, PREEMPT_OFF, HARD_IRQ, SOFT_IRQ, DELIVERY] {
+        cases.push(case(planted, "stock-6.1", Tier::Two));
+    }
+    for planted in [DAEMON, IRQS_OFF, HARD_IRQ, SOFT_IRQ, SERVED] {
+        cases.push(case(planted, "stock-7.2", Tier::Two));
+    }
+    for planted in [DAEMON, NEIGHBOUR, IRQS_OFF, PREEMPT_OFF] {
+        cases.push(case(planted, "rt-6.1-arm64", Tier::Two));
+    }
+    cases.push(hotplug());
+    cases
+}
+
+fn case(planted: Planted, kernel: &'static str, tier: Tier) -> Case {
+    let Planted { name, plant, other, told, .. } = planted;
+    // Long enough for twenty occurrences; what is throttled is so once a second.
+    let is_often = told == Told::Occurrences;
+    let plant = plant().cpu(0);
+    let case = Case::new(
+        format!("causes/{name}/{kernel}"),
+        "each planted spike is blamed on the planted cause and culprit, and sums exactly",
+        Machine::new(kernel),
+    )
+    .tier(tier)
+    .plant(if is_often { plant.lasting_ms(2_500) } else { plant })
+    .script(format!(
+        "prove run --for {}s --budget 200us --load idle --cpus 0",
+        if is_often { 4 } else { 8 }
+    ))
+    .expect(move |seen, expect| judged(seen, expect, &planted, kernel));
+    if !is_often {
+        return case.unplanted("planted spikes");
+    }
+    case.mutation("another cause is planted", "blamed on the planted cause", move |case| {
+        case.boots[0].plants = vec![other().cpu(0).lasting_ms(2_500)];
+    })
+}
+
+/// The planted spikes are there, and their causes are the planted ones.
+fn judged(seen: &Seen, expect: &mut Expect, planted: &Planted, kernel: &str) -> Result<()> {
+    let report = seen.report("run")?;
+    common::adds_up(expect, "run", &report, 1);
+    let kept = kept(seen, planted, kernel)?;
+    let wrong: Vec<&Judged> = kept.judged.iter().filter(|judged| !judged.right).collect();
+    let what = format!("none, of {}", kept.judged.len());
+    expect.that("blamed on the planted cause: others", &what, wrong.is_empty(), &wrong);
+    let least = if planted.told == Told::Occurrences { LEAST_SPIKES } else { 2 };
+    let count = kept.judged.len();
+    expect.that("planted spikes", &format!("{least} at least"), count >= least, count);
+    let sums = kept.sums;
+    expect.that("spikes that are shown", "some", sums.shown > 0, sums.shown);
+    expect.equal("spikes that sum to the nanosecond", sums.exact, sums.shown);
+    let percent = sums.planted_certain_ns * 100 / sums.planted_ns.max(1);
+    expect.within(
+        "latency with one possible cause, percent",
+        percent,
+        planted.certain_percent..=100,
+    );
+    // A mutation keeps nothing: it is not what the matrix shows.
+    if expect.failures().is_empty() {
+        let name = format!("{}{}-{kernel}.json", Kept::PREFIX, planted.name);
+        seen.keep(&name, &serde_json::to_string_pretty(&kept)?)?;
+    }
+    Ok(())
+}
+
+fn kept(seen: &Seen, planted: &Planted, kernel: &str) -> Result<Kept> {
+    let report = seen.report("run")?;
+    let truth = seen.truth()?;
+    // The fair server has two plants; the one that suffers has the gaps.
+    let books = truth.iter().map(|line| Stretches::of_truth(line.at(""), planted.told));
+    let acted = books.fold(Stretches::default(), Stretches::with);
+    let plant = format!("{} ({kernel})", planted.name);
+    let expected = Expected {
+        plant: plant.clone(),
+        causes: planted.causes.iter().map(ToString::to_string).collect(),
+        culprit: planted.culprit.iter().map(ToString::to_string).collect(),
+        acted,
+        least_ns: LEAST_NS,
+    };
+    let record = seen.path("run.rtproof")?;
+    let spikes = blame::spikes(&record).context("spikes of the record")?;
+    let sums = blame::sums(report.at(""), &expected);
+    Ok(Kept { plant, judged: expected.judge(&spikes), sums })
+}
+
+/// A CPU that goes stops all others for a moment; between emulated CPUs that take turns, other
+/// delays are longer, so that it is asked for as a share only.
+fn hotplug() -> Case {
+    Case::new(
+        "causes/hotplug/rt-6.1",
+        "a CPU that is taken away is blamed for the stop of the others",
+        Machine::new("rt-6.1").cpus(2),
+    )
+    .plant(Plant::cpu_offline(1).times(6).every_ms(600).down_ms(200))
+    .script("prove run --for 4s --budget 500us --spike 100us --load idle --cpus 0")
+    .expect(move |seen, expect| {
+        let report = seen.report("run")?;
+        let causes = report.list("/spikes/causes");
+        let named = causes.iter().any(|row| row["cause"] == "hotplug");
+        expect.that("shares of the CPU that goes", "some", named, causes);
+        Ok(())
+    })
+    .unplanted("shares of the CPU that goes")
+}
