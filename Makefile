@@ -24,7 +24,7 @@ lab-all: ## Run all tiers of the lab, all mutations and the fuzz targets
 deps: ## Install what the tests need (apt, as root), or say what is missing
 	@scripts/deps.sh
 
-bench: ## Measure rtproof beside its peers (cyclictest, hdrhistogram, rtcqs ...); prints ratios
+bench: ## Measure rtproof beside its peers (cyclictest, trace-cmd, rtcqs ...); prints ratios
 	@scripts/deps.sh
 	@$(CARGO) build --locked --release --package rtproof
 	@$(CARGO) build --locked --release --package rtproof-bench

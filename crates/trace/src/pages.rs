@@ -20,8 +20,8 @@ pub trait Pages {
     /// When the file cannot be read, or there is no such page.
     fn read(&mut self, cpu: u32, index: usize, into: &mut Vec<u8>) -> io::Result<()>;
 
-    /// The same for several pages at once, for who reads all in order: from `index` on up to `count`
-    /// pages of the same size, one behind the other. How many there are in `into`, at least one.
+    /// The same for several pages at once, for who reads all in order: from `index` on up to
+    /// `count` pages of one size, one behind the other. How many are in `into`, at least one.
     ///
     /// # Errors
     /// As [`Pages::read`], of the first.
