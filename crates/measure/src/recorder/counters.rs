@@ -50,7 +50,9 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn new(root: &Root, facts: &Facts, measured: &CpuList) -> Self {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
-        let smi_cpu = online.difference(measured).iter().next();
+        // Reading another CPU's register interrupts that; the only CPU reads its own.
+        let only = if online.len() == 1 { online.iter().next() } else { None };
+        let smi_cpu = online.difference(measured).iter().next().or(only);
         let smi_cpu = smi_cpu.filter(|cpu| msr::read(root, *cpu, msr::SMI_COUNT).value().is_some());
         let servers = &facts.sched.fair_server;
         let is_served =

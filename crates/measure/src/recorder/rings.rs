@@ -100,6 +100,12 @@ impl Rings {
                         if let Err(error) = store.push(pipe.cpu, bytes) {
                             self.error = Some(format!("CPU {}: {error}", pipe.cpu));
                         }
+                        // A page that is not nearly full was the last: the ring was read to its
+                        // end. On a busy CPU the next one would have a few events, and so on.
+                        if used < length / 2 {
+                            is_empty = true;
+                            break;
+                        }
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     // Empty; a CPU that has gone offline keeps its ring.
