@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::Path};
 use anyhow::Context;
 use rtproof_judge::{causes, units};
 use rtproof_trace::{
-    Around, Decoder, Pages, Task, WakeUp, Window, around,
+    Around, Brief, Decoder, Pages, Task, WakeUp, Window, around,
     dat::{self, Symbols, TraceDat},
     merge::Merge,
     scan::{Scanner, Subjects, Totals},
@@ -44,6 +44,12 @@ pub(crate) fn of_trace_dat(
     let is_mono = told.unwrap_or(clock == "mono");
     let mut found = find(&mut pages, &trace, &decoder, &symbols, subjects, (over_ns, is_mono))
         .with_context(at)?;
+    anyhow::ensure!(
+        found.wakings > 0,
+        "{}: no wake-up was recorded in it (sched_waking, sched_wakeup): record with trace-cmd \
+         record -C mono -e sched -e irq -e irq_vectors -e timer",
+        at()
+    );
     anyhow::ensure!(
         !found.totals.is_empty(),
         "{}: none of the threads asked for is in it; the most awake are: {}",
@@ -90,6 +96,7 @@ struct Found {
     over: u64,
     totals: Vec<Totals>,
     events: u64,
+    wakings: u64,
     begin_ns: u64,
     end_ns: u64,
 }
@@ -104,8 +111,15 @@ fn find(
 ) -> anyhow::Result<Found> {
     let sleeps: Vec<u64> = SLEEPS.iter().filter_map(|name| symbols.address(name)).collect();
     let mut scanner = Scanner::new(subjects, over_ns, is_mono).with_sleep_functions(sleeps);
-    let mut found =
-        Found { late: Vec::new(), over: 0, totals: Vec::new(), events: 0, begin_ns: 0, end_ns: 0 };
+    let mut found = Found {
+        late: Vec::new(),
+        over: 0,
+        totals: Vec::new(),
+        events: 0,
+        wakings: 0,
+        begin_ns: 0,
+        end_ns: 0,
+    };
     let mut merge = Merge::new(pages, dat.formats().layout());
     while let Some(merged) = merge.next()? {
         if found.events == 0 {
@@ -113,7 +127,13 @@ fn find(
         }
         found.end_ns = merged.raw.at_ns;
         found.events += 1;
-        let Some(wake) = scanner.feed_merged(decoder, &merged) else { continue };
+        let brief = decoder.brief(&merged.raw);
+        found.wakings += u64::from(matches!(brief, Brief::Waking { .. } | Brief::Wakeup { .. }));
+        if merged.missed.is_some() {
+            scanner.lost(merged.cpu);
+        }
+        let wake = scanner.feed_brief(merged.raw.at_ns, merged.cpu, &brief);
+        let Some(wake) = wake else { continue };
         found.over += 1;
         found.late.push(wake);
         if found.late.len() >= 2 * EXPLAINED_MAX {
