@@ -86,6 +86,7 @@ impl Rings {
             // What a CPU writes from now on may be left for the next look.
             let now_ns = clock();
             let mut is_empty = false;
+            let mut short = 0;
             for _ in 0..PAGES_MAX {
                 match pipe.file.read(&mut self.page) {
                     Ok(length) if length > 0 => {
@@ -100,9 +101,11 @@ impl Rings {
                         if let Err(error) = store.push(pipe.cpu, bytes) {
                             self.error = Some(format!("CPU {}: {error}", pipe.cpu));
                         }
-                        // A page that is not nearly full was the last: the ring was read to its
-                        // end. On a busy CPU the next one would have a few events, and so on.
-                        if used < length / 2 {
+                        // A page that is not nearly full is the rest of one that was read before,
+                        // or the last: two of them are the end. On a busy CPU the next one would
+                        // have a few events, and so on.
+                        short = if used < length / 2 { short + 1 } else { 0 };
+                        if short == 2 {
                             is_empty = true;
                             break;
                         }
