@@ -1,7 +1,7 @@
 //! A window as a Perfetto trace (`.pftrace`): the kernel's events, the causes as slices of a track
 //! of their own, and marks where the thread was due and where it ran.
 //!
-//! Field numbers are those of protos/perfetto/trace in https://github.com/google/perfetto.
+//! Field numbers are those of protos/perfetto/trace in <https://github.com/google/perfetto>.
 
 mod events;
 mod proto;

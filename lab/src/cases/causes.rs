@@ -60,7 +60,8 @@ const IRQS_OFF: Planted = Planted {
     name: "interrupts-off",
     plant: Plant::irqs_off,
     causes: &["irqs-off"],
-    culprit: &["rtproof_plant_irqsoff"],
+    // The first one comes before stacks are taken: then the task alone is known.
+    culprit: &["rtproof_plant"],
     // In a guest a stall in the midst of this code would look the same, and rtproof says so.
     certain_percent: 0,
     other: Plant::preempt_off,

@@ -42,8 +42,13 @@ impl Cause for IrqsOff {
         {
             return None;
         }
+        let beside = &scene.window.beside;
+        let taken = beside.steal_ns.is_some_and(|ns| ns > 0) || beside.smi.is_some_and(|n| n > 0);
         let task = names::task(scene, moment.cpu.task, moment.cpu.prio);
         let Interrupted::Kernel(frames) = &scene.interrupted else {
+            if taken {
+                return None;
+            }
             return Some(
                 Claim::by(task).or(&["stall"]).detail(["without the stack at the interrupt \
                 it may as well be the hardware or a hypervisor"
@@ -61,8 +66,6 @@ impl Cause for IrqsOff {
             "the code named here keeps interrupts off: another driver, a newer kernel, or keep \
              what calls it off this CPU",
         );
-        let beside = &scene.window.beside;
-        let taken = beside.steal_ns.is_some_and(|ns| ns > 0) || beside.smi.is_some_and(|n| n > 0);
         if !ends && taken {
             // In the midst of kernel code, while firmware or hypervisor took the CPU: a stall.
             return None;

@@ -256,7 +256,8 @@ impl<'a> Scene<'a> {
 /// From when on nothing is certain. A loss before the thread was due does no harm when both its
 /// state and the CPU's were told again before that.
 fn blind(wake: &WakeUp, window: &Window) -> Option<u64> {
-    if window.events.is_empty() || window.from_ns > wake.due_ns {
+    let speaks_of = |event: &Event| event.pid == wake.tid || change(event, wake.tid).is_some();
+    if window.from_ns > wake.due_ns || !window.events.iter().any(speaks_of) {
         return Some(wake.due_ns);
     }
     let told_again = |from_ns: u64| {
