@@ -168,7 +168,7 @@ fn quota() -> Case {
 }
 
 /// Rounds of the comparison of costs.
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 3;
 /// What runs beside, and how it is switched on and off.
 const BESIDE: &[(&str, &str, &str)] = &[
     ("recorder-off", "--no-trace", ""),

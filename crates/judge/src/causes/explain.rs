@@ -50,7 +50,8 @@ fn divide(mut moment: Moment<'_>, shares: &mut Shares) {
 }
 
 fn claimed(moment: &Moment<'_>) -> (&'static dyn Cause, Claim) {
-    if moment.scene.blind_ns.is_some_and(|blind_ns| blind_ns <= moment.from_ns) {
+    let is_blind = |&(from_ns, to_ns): &(u64, u64)| (from_ns..to_ns).contains(&moment.from_ns);
+    if moment.scene.blind.iter().any(is_blind) {
         return (CAUSES[CAUSES.len() - 1], Claim::by("events were lost"));
     }
     let found = CAUSES.iter().find_map(|cause| cause.claims(moment).map(|claim| (*cause, claim)));
@@ -124,7 +125,7 @@ fn incomplete(scene: &Scene<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     if window.events.is_empty() {
         reasons.push("no event of this time was recorded".into());
-    } else if scene.blind_ns.is_some() {
+    } else if !scene.blind.is_empty() {
         reasons.push("events of this time were lost, or had already been overwritten".into());
     } else if scene.woken_ns.is_none() && scene.switched_ns.is_none() && wake.latency_ns() > 0 {
         let ran = window.events.iter().any(|event| event.pid == wake.tid);

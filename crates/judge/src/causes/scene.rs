@@ -115,8 +115,8 @@ pub struct Scene<'a> {
     pub switched_ns: Option<u64>,
     /// What the timer interrupt interrupted, where its stack was recorded.
     pub interrupted: Interrupted,
-    /// From here on nothing is certain: events were lost, and with them what was going on.
-    pub blind_ns: Option<u64>,
+    /// Stretches in which nothing is certain: events were lost, and with them what was going on.
+    pub blind: Vec<(u64, u64)>,
     /// What the thread was doing, in order, from due to run.
     thread: Vec<(u64, u64, Thread)>,
     /// What the CPU was doing.
@@ -149,7 +149,7 @@ impl<'a> Scene<'a> {
             woken_ns,
             switched_ns,
             interrupted: Interrupted::at(window, wake.cpu, irq_ns),
-            blind_ns: blind(wake, window),
+            blind: blind(wake, window),
             thread,
             stretches,
         }
@@ -163,7 +163,7 @@ impl<'a> Scene<'a> {
         edges.extend(self.stretches.iter().map(|stretch| stretch.to_ns));
         edges.extend(self.thread.iter().map(|(_, to_ns, _)| *to_ns));
         edges.extend(self.irq_ns);
-        edges.extend(self.blind_ns);
+        edges.extend(self.blind.iter().flat_map(|&(from_ns, to_ns)| [from_ns, to_ns]));
         edges.extend(faults.iter().map(|fault| fault.at_ns));
         edges.retain(|at_ns| (self.wake.due_ns..=self.wake.ran_ns).contains(at_ns));
         edges.sort_unstable();
@@ -253,25 +253,29 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// From when on nothing is certain. A loss before the thread was due does no harm when both its
-/// state and the CPU's were told again before that.
-fn blind(wake: &WakeUp, window: &Window) -> Option<u64> {
+/// Stretches in which nothing is certain: where events were lost, until both the thread's state and
+/// the CPU's are told again.
+fn blind(wake: &WakeUp, window: &Window) -> Vec<(u64, u64)> {
     let speaks_of = |event: &Event| event.pid == wake.tid || change(event, wake.tid).is_some();
-    if window.from_ns > wake.due_ns || !window.events.iter().any(speaks_of) {
-        return Some(wake.due_ns);
+    if !window.events.iter().any(speaks_of) {
+        return vec![(wake.due_ns, wake.ran_ns)];
     }
-    let told_again = |from_ns: u64| {
-        let between = |event: &&Event| (from_ns..=wake.due_ns).contains(&event.at_ns);
-        let events = || window.events.iter().filter(between);
+    let after = |from_ns: u64, tells: &dyn Fn(&Event) -> bool| {
+        let told = window.events.iter().find(|event| event.at_ns >= from_ns && tells(event));
+        told.map_or(u64::MAX, |event| event.at_ns)
+    };
+    let told_again_ns = |from_ns: u64| {
         let cpu =
             |event: &Event| event.cpu == wake.cpu && matches!(event.what, What::Switch { .. });
-        events().any(cpu) && events().any(|event| change(event, wake.tid).is_some())
+        let thread = |event: &Event| change(event, wake.tid).is_some();
+        after(from_ns, &cpu).max(after(from_ns, &thread))
     };
-    let harms = window.lost.iter().filter(|lost| lost.from_ns < wake.ran_ns);
-    let harms = harms.filter(|lost| lost.to_ns > wake.due_ns || !told_again(lost.to_ns));
-    let lost_ns = harms.map(|lost| lost.from_ns.max(wake.due_ns)).min();
-    let ends_ns = (window.to_ns < wake.ran_ns).then(|| window.to_ns.max(wake.due_ns));
-    lost_ns.into_iter().chain(ends_ns).min()
+    let head = (window.from_ns > wake.due_ns).then(|| (0, told_again_ns(window.from_ns)));
+    let tail = (window.to_ns < wake.ran_ns).then_some((window.to_ns, u64::MAX));
+    let lost = window.lost.iter().map(|lost| (lost.from_ns, told_again_ns(lost.to_ns)));
+    let all = lost.chain(head).chain(tail);
+    let inside = all.map(|(from_ns, to_ns)| (from_ns.max(wake.due_ns), to_ns.min(wake.ran_ns)));
+    inside.filter(|(from_ns, to_ns)| from_ns < to_ns).collect()
 }
 
 /// Bits of a task's state in sched_switch (TASK_REPORT in include/linux/sched.h).

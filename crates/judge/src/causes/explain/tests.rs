@@ -338,9 +338,17 @@ fn lost_events_make_it_incomplete() {
     // What was before the loss is told; nothing that is behind it.
     let told = lost(100, 200);
     assert_eq!(told.incomplete.len(), 1);
-    assert_eq!(top(&told), ("unexplained", "events were lost", 802));
+    assert_eq!(top(&told), ("unexplained", "events were lost", 800));
     // Before it was due: who knows what the thread did meanwhile.
     assert_eq!(top(&lost(-200, -100)).0, "unexplained");
+    // A wake-up that was due before the recording began: told from where all is known.
+    let mut story = Story::new();
+    story.window.events.clear();
+    story.window.from_ns = DUE + 5000 * US;
+    let story = story.switch(6000, 60, 19, 0, 7, 120).switch(7000, 7, 120, 0, LATE, 19);
+    let told = story.switch(7100, LATE, 19, 0, 7, 120).runs(9100, 7, 120);
+    assert_eq!(top(&told), ("unexplained", "events were lost", 7000));
+    assert!(told.shares.iter().any(|share| share.cause == "throttled" && share.ns == 2_000 * US));
     // Both were told again.
     let told = lost(-900, -600);
     assert!(told.incomplete.is_empty());
