@@ -137,7 +137,8 @@ fn lost(seen: &Seen, expect: &mut Expect) -> Result<()> {
     Ok(())
 }
 
-/// An ordinary application in a group that may use less than it needs.
+/// An ordinary application in a group that may use less than it needs in one period of five, and
+/// enough on the whole: it does not fall behind for ever.
 fn quota() -> Case {
     Case::new(
         "spikes/quota/stock-6.1",
@@ -149,8 +150,8 @@ fn quota() -> Case {
          mkdir -p $group
          echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
          echo '20000 100000' >$group/cpu.max
-         lab-plant cycle --busy 400us --every 1ms --policy other --cgroup $group --cpu 1 \\
-             --for 60s &
+         lab-plant cycle --busy 50us --long 25ms --each 200 --every 1ms --policy other \\
+             --cgroup $group --cpu 1 --for 60s &
          application=$!
          sleep 1
          run told rtproof explain --pid $application --for 3s --over 1ms --json

@@ -180,9 +180,14 @@ fn footer(report: &Report) -> Markup {
     }
 }
 
-/// The report as JSON within the page. `<` is escaped, so that nothing in it can end the element.
+/// The report as JSON within the page, with the spikes that it shows; the record has all of them.
+/// `<` is escaped, so that nothing in it can end the element.
 fn data(report: &Report) -> Markup {
-    let json = serde_json::to_string(report).unwrap_or_else(|_| "null".into());
+    let mut report = report.clone();
+    if let Some(spikes) = &mut report.spikes {
+        spikes.worst.truncate(spikes::SHOWN_MAX);
+    }
+    let json = serde_json::to_string(&report).unwrap_or_else(|_| "null".into());
     let json =
         json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
     html! { script #rtproof-report type="application/json" { (PreEscaped(json)) } }

@@ -13,7 +13,7 @@ use super::parts;
 use crate::render::spike::percent;
 
 /// Most spikes shown one by one; the record has all.
-const SHOWN_MAX: usize = 32;
+pub(super) const SHOWN_MAX: usize = 12;
 
 /// The section. `findings`: those of the same page; `windows`: the events round a spike, by its
 /// number.
