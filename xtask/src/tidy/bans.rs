@@ -110,6 +110,7 @@ mod tests {
             ("clippy.toml", &*all),
             ("crates/judge/clippy.toml", &*pure),
             ("crates/stats/clippy.toml", &*pure),
+            ("crates/trace/clippy.toml", &*pure),
             ("Cargo.toml", cargo),
         ];
         assert_eq!(check(&Tree::of(&files)), []);
