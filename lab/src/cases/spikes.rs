@@ -202,6 +202,7 @@ fn cost() -> Case {
         "what the recorder adds to the median, beside wakeup_rt and timerlat",
         Machine::new("rt-6.1"),
     )
+    .tier(Tier::Three)
     .limit_s(240)
     .script(script)
     .expect(costs)
