@@ -26,7 +26,15 @@ run() {
     return $rc
 }
 
+# Without kernel events: what is measured to the instruction must not have the recorder beside it.
 prove() {
+    name=$1
+    shift
+    run $name rtproof prove --no-trace -o /tmp/o/$name "$@"
+}
+
+# With them: spikes are explained.
+traced() {
     name=$1
     shift
     run $name rtproof prove -o /tmp/o/$name "$@"

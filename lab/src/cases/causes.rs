@@ -163,7 +163,7 @@ fn case(planted: Planted, kernel: &'static str, tier: Tier) -> Case {
     .tier(tier)
     .plant(if is_often { plant.lasting_ms(2_500) } else { plant })
     .script(format!(
-        "prove run --for {}s --budget 200us --load idle --cpus 0",
+        "traced run --for {}s --budget 200us --load idle --cpus 0",
         if is_often { 4 } else { 8 }
     ))
     .expect(move |seen, expect| judged(seen, expect, &planted, kernel));
@@ -232,7 +232,7 @@ fn hotplug() -> Case {
         Machine::new("rt-6.1").cpus(2),
     )
     .plant(Plant::cpu_offline(1).times(6).every_ms(600).down_ms(200))
-    .script("prove run --for 4s --budget 500us --spike 100us --load idle --cpus 0")
+    .script("traced run --for 4s --budget 500us --spike 100us --load idle --cpus 0")
     .expect(move |seen, expect| {
         let report = seen.report("run")?;
         let causes = report.list("/spikes/causes");

@@ -30,7 +30,7 @@ fn found_and_removed() -> Case {
     )
     .tier(Tier::One)
     .plant(Plant::rogue_rr99().cpu(0).at_once().lasting_ms(60_000).every_ms(500))
-    .script(format!("prove before {prove}\nkillall multipathd\nprove after {prove}"))
+    .script(format!("traced before {prove}\nkillall multipathd\ntraced after {prove}"))
     .expect(found)
     .other_word("killall multipathd", "true", "after: exit code")
     .unplanted("before: exit code")
@@ -76,7 +76,7 @@ fn killed() -> Case {
          kill -9 $!
          wait $!
          run left sh -c '{instances}'
-         prove again --for 1s --budget 2ms --load idle
+         traced again --for 1s --budget 2ms --load idle
          run after sh -c '{instances}'
          run tracing cat /sys/kernel/tracing/current_tracer"
     ))
@@ -88,8 +88,8 @@ fn killed() -> Case {
         Ok(())
     })
     .other_word(
-        "prove again --for",
-        "prove again --help --for",
+        "traced again --for",
+        "traced again --help --for",
         "instances after the next run",
     )
 }
@@ -109,7 +109,7 @@ fn lossy() -> Case {
              for ring in /sys/kernel/tracing/instances/*/buffer_size_kb; do echo 8 >$ring; done
          }
          shrink &
-         prove run --for 7s --budget 200us --load idle --cpus 0",
+         traced run --for 7s --budget 200us --load idle --cpus 0",
     )
     .expect(lost)
     .other_word("echo 8", "true 8", "incomplete spikes")
@@ -192,7 +192,7 @@ fn cost() -> Case {
             };
             let _ = writeln!(
                 script,
-                "{on}prove {name}-{round} --for 1s --period 200us --budget 1ms --load idle \
+                "{on}traced {name}-{round} --for 1s --period 200us --budget 1ms --load idle \
                  --cpus 0 {option}\n{off}"
             );
         }
