@@ -59,7 +59,8 @@ const LOCK: Planted = Planted {
 const IRQS_OFF: Planted = Planted {
     name: "interrupts-off",
     plant: Plant::irqs_off,
-    causes: &["irqs-off"],
+    // The module's thread has FIFO 99: where one interrupt wakes both, it runs ahead.
+    causes: &["irqs-off", "preempted"],
     // The first one comes before stacks are taken: then the task alone is known.
     culprit: &["rtproof_plant"],
     // In a guest a stall in the midst of this code would look the same, and rtproof says so.
@@ -105,7 +106,8 @@ const DELIVERY: Planted =
 const SMI: Planted = Planted {
     name: "smi",
     plant: Plant::smi,
-    causes: &["stall"],
+    // As above.
+    causes: &["stall", "preempted"],
     culprit: &[],
     other: Plant::irqs_off,
     ..DAEMON
