@@ -109,7 +109,7 @@ const SMI: Planted = Planted {
     // As above.
     causes: &["stall", "preempted"],
     culprit: &[],
-    other: Plant::irqs_off,
+    other: || Plant::equal_fifo(80).us(5_000).every_ms(100),
     ..DAEMON
 };
 const STOPPED: Planted = Planted {
