@@ -45,7 +45,8 @@ impl Cause for Throttled {
         let scene = moment.scene;
         // The idle task is chosen only when nothing else may run.
         let chosen_ns = moment.cpu.since_ns?;
-        let passed_over = chosen_ns > moment.runnable_since_ns || is_served(moment);
+        let passed_over =
+            chosen_ns > moment.runnable_since_ns || is_served(moment) || is_left_idle(moment);
         if !passed_over || order(moment) != Order::Below {
             let waits_for_group = order(moment) == Order::Equal
                 && scene.prio.is_some_and(|prio| prio >= 100)
@@ -67,6 +68,21 @@ impl Cause for Throttled {
         let limit = limit.map(|(run, of)| format!("limit: {run} of {of} µs (sched_rt_runtime_us)"));
         Some(claim.detail([ran]).detail(limit))
     }
+}
+
+/// Shorter, and the CPU may just have been on its way to sleep when the thread was woken.
+const LEFT_IDLE_NS: u64 = 1_000_000;
+
+/// Whether the CPU went to sleep while the thread was there to be run: the idle loop does that only
+/// when the scheduler has nobody it may choose.
+fn is_left_idle(moment: &Moment<'_>) -> bool {
+    moment.cpu.task == 0
+        && moment.cpu.idle.is_some()
+        && moment.whole_ns() > LEFT_IDLE_NS
+        && moment
+            .scene
+            .events(moment.runnable_since_ns, moment.from_ns)
+            .any(|event| matches!(event.what, What::Idle { .. }))
 }
 
 /// Whether real-time tasks were passed over already when the thread was woken: one that could go on

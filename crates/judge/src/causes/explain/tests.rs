@@ -123,6 +123,21 @@ fn the_scheduler_passes_it_over() {
 }
 
 #[test]
+fn a_cpu_that_goes_to_sleep_beside_a_runnable_thread() {
+    // Throttled already when it is woken: the idle task stays where it is, and sleeps again.
+    let idle = |state| What::Idle { state };
+    let told = Story::new()
+        .switch(-400, 7, 120, 1, 0, 120)
+        .event(-399, 0, 0, idle(1))
+        .timer(2, 0)
+        .event(24, 0, 0, What::IdleExit)
+        .event(30, 0, 0, idle(1))
+        .event(50_050, 0, 0, What::IdleExit)
+        .runs(50_060, 0, 120);
+    assert_eq!(top(&told), ("throttled", "RT throttling", 50_020));
+}
+
+#[test]
 fn others_were_passed_over_before_it_was_woken() {
     // A FIFO 10 hog has to make way for ordinary tasks before the thread is even due.
     let served = |state: u64| {
