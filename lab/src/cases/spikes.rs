@@ -145,6 +145,7 @@ fn quota() -> Case {
         "explain --pid blames the CPU quota of its group for an application's late wake-ups",
         Machine::new("stock-6.1").cpus(2),
     )
+    .tier(Tier::Three)
     .script(
         "group=/sys/fs/cgroup/lab
          mkdir -p $group
