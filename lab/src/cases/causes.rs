@@ -182,11 +182,13 @@ fn judged(seen: &Seen, expect: &mut Expect, planted: &Planted, kernel: &str) -> 
     let report = seen.report("run")?;
     common::adds_up(expect, "run", &report, 1);
     let kept = kept(seen, planted, kernel)?;
-    let wrong: Vec<&Judged> = kept.judged.iter().filter(|judged| !judged.right).collect();
+    // What was lost while the recorder read its frozen rings is said to be so, and no blame.
+    let complete = || kept.judged.iter().filter(|judged| !judged.incomplete);
+    let wrong: Vec<&Judged> = complete().filter(|judged| !judged.right).collect();
     let what = format!("none, of {}", kept.judged.len());
     expect.that("blamed on the planted cause: others", &what, wrong.is_empty(), &wrong);
     let least = if planted.told == Told::Occurrences { LEAST_SPIKES } else { 2 };
-    let count = kept.judged.len();
+    let count = complete().count();
     expect.that("planted spikes", &format!("{least} at least"), count >= least, count);
     let sums = kept.sums;
     expect.that("spikes that are shown", "some", sums.shown > 0, sums.shown);
