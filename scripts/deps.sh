@@ -86,6 +86,11 @@ if [ "${#wanted[@]}" -gt 0 ]; then
     [ "${CI:-}" = true ] && exit 1
     exit 3
 fi
+# Kernel events: systemd mounts this when somebody looks at it, another init does not.
+if [ "$(id -u)" = 0 ] && [ -d /sys/kernel/tracing ] && [ ! -e /sys/kernel/tracing/instances ]; then
+    echo "deps: mounting tracefs at /sys/kernel/tracing"
+    mount -t tracefs tracefs /sys/kernel/tracing || true
+fi
 # Perfetto's generated code, which reads what we write: kept between runs.
 perfetto=$HOME/.cache/rtproof-perfetto
 perfetto_version=0.59.1
