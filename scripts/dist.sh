@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 triple=${TRIPLE:-x86_64-unknown-linux-gnu}
 target=${CARGO_TARGET_DIR:-target}
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 name=rtproof-$version-${triple%%-*}-linux
 folder=dist/$name
 rm -rf "$folder" "dist/$name.tar.gz"
