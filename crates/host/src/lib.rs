@@ -26,6 +26,7 @@ pub mod task;
 #[cfg(test)]
 mod testing;
 pub mod tracefs;
+pub mod tune;
 
 pub use capture::Capture;
 pub use cpu_list::CpuList;

@@ -1,6 +1,10 @@
 //! What a check answers.
 
-use rtproof_host::{CpuList, Reading, knob::Effect};
+use rtproof_host::{
+    CpuList, Reading,
+    knob::Effect,
+    tune::{Scheduling, TaskName},
+};
 use serde::{Deserialize, Serialize};
 
 /// The answer of one check.
@@ -197,6 +201,13 @@ pub enum Remedy {
         /// Line to have.
         line: String,
     },
+    /// Set policy, priority or CPUs of a task.
+    Task {
+        /// Its thread id and name.
+        task: TaskName,
+        /// What is set.
+        set: Scheduling,
+    },
     /// A command whose effect has no file of its own.
     Command {
         /// The command.
@@ -207,6 +218,19 @@ pub enum Remedy {
         /// What to do.
         text: String,
     },
+}
+
+/// The commands of util-linux that set it.
+fn task_command(task: &TaskName, set: &Scheduling) -> String {
+    let mut commands = Vec::new();
+    if let Some(cpus) = &set.cpus {
+        commands.push(format!("taskset -cp {cpus} {}", task.tid));
+    }
+    if let Some(policy) = &set.policy {
+        let priority = set.priority.unwrap_or(0);
+        commands.push(format!("chrt --{policy} --pid {priority} {}", task.tid));
+    }
+    commands.join(" && ")
 }
 
 /// Most paths that are written out.
@@ -250,6 +274,7 @@ impl std::fmt::Display for Remedy {
             Self::Boot { parameter } => write!(f, "boot with {parameter}"),
             Self::Unit { unit, action } => write!(f, "systemctl {action} {unit}"),
             Self::File { path, line } => write!(f, "put \"{line}\" into {path}"),
+            Self::Task { task, set } => write!(f, "{}", task_command(task, set)),
             Self::Command { command } => write!(f, "{command}"),
             Self::Manual { text } => write!(f, "{text}"),
         }

@@ -7,6 +7,7 @@ pub mod checks;
 mod dependence;
 pub mod finding;
 pub mod intent;
+pub mod plan;
 pub mod profile;
 pub mod report;
 mod share;

@@ -155,9 +155,10 @@ pub(super) fn remedy_shown(remedy: &Remedy) -> Markup {
         Remedy::Manual { text } => return html! { p.remedy { (text) } },
         Remedy::Boot { parameter } => ("Kernel command line:".into(), parameter.clone()),
         Remedy::File { path, line } => (format!("In {path}:"), line.clone()),
-        Remedy::Write { .. } | Remedy::Unit { .. } | Remedy::Command { .. } => {
-            (String::new(), remedy.to_string())
-        }
+        Remedy::Write { .. }
+        | Remedy::Unit { .. }
+        | Remedy::Task { .. }
+        | Remedy::Command { .. } => (String::new(), remedy.to_string()),
     };
     html! {
         @if !before.is_empty() { p.remedy { (before) } }
