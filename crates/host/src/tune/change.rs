@@ -128,7 +128,7 @@ pub struct IrqName {
     pub number: u32,
     /// Names of its handlers, as in /sys/kernel/irq/N/actions; empty without any.
     pub actions: String,
-    /// Number in its interrupt controller, as in /sys/kernel/irq/N/hwirq; empty where there is none.
+    /// Number in its interrupt controller, as in /sys/kernel/irq/N/hwirq; empty without one.
     pub hwirq: String,
     /// Its interrupt controller, as in /sys/kernel/irq/N/chip_name.
     pub chip: String,
