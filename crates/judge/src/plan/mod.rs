@@ -3,6 +3,8 @@
 //!
 //! Pure: what the machine holds now, and what becomes of a change, is `rtproof_host::tune`'s.
 
+pub mod units;
+
 use rtproof_host::tune::Change;
 use serde::{Deserialize, Serialize};
 
