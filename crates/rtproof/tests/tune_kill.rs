@@ -98,12 +98,11 @@ fn left_out() -> bool {
 
 /// Kills a run before each of its calls in turn; two machines share the work. `prepare` comes before
 /// each round. Returns the number of rounds that were killed.
-fn every_step(args: &'static [&'static str], prepare: fn(&Machine)) -> u64 {
+fn every_step(args: &'static [&'static str], prepare: fn(&Machine)) -> usize {
     let work = |first: u64| {
         move || {
             let machine = Machine::new();
-            let mut rounds = 0;
-            for at in (first..CALLS_MAX).step_by(2) {
+            for (rounds, at) in (first..CALLS_MAX).step_by(2).enumerate() {
                 prepare(&machine);
                 let end = killed_at(binary(), machine.folder.path(), args, at);
                 let killed = matches!(end, End::Killed);
@@ -114,7 +113,6 @@ fn every_step(args: &'static [&'static str], prepare: fn(&Machine)) -> u64 {
                 if !killed {
                     return rounds;
                 }
-                rounds += 1;
             }
             panic!("{args:?} makes more than {CALLS_MAX} calls");
         }
