@@ -129,7 +129,7 @@ fn fallback() -> Case {
         "sums before; cat /proc/cmdline >/host/cmdline.0
          run plan rtproof tune plan --cpus 1 --json
          # A plan with a parameter that no kernel survives.
-         sed 's|\"boot\": *\\[|&{\"parameter\":\"init=/nonexistent\",\"checks\":[\"test\"],\
+         sed 's|\"words\": *\\[|&{\"parameter\":\"init=/nonexistent\",\"checks\":[\"test\"],\
 \"why\":\"test\",\"impact\":\"Tens\"},|' /host/plan.out >/tmp/plan.json
          cp /tmp/plan.json /host/
          run trial rtproof tune trial --plan /tmp/plan.json --yes
