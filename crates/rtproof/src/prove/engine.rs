@@ -10,6 +10,7 @@ use rtproof_host::{Facts, HostSampler, Root, facts::tasks::Policy, pm_qos};
 use rtproof_judge::units;
 use rtproof_measure::{
     Plan, Session, calibrate,
+    cycle::SLOT_NS,
     thread::{become_ordinary, pin_all},
     workloads,
 };
@@ -64,6 +65,7 @@ pub fn measure(
         staggered: options.start == Start::Staggered,
         budget_ns: options.requirement.budget_ns,
         spike_ns: None,
+        slot_ns: SLOT_NS,
         workload,
     };
     let first_cpu = plan.cpus[0];
