@@ -233,7 +233,7 @@ impl Life {
         let pin_error = pin(self.order.cpu).err().map(|error| error.to_string());
         let lock_error = self.lock_error.clone().or_else(|| {
             let stack = sys::stack().and_then(|(address, bytes)| sys::lock(address, bytes));
-            let mut cold = crate::cycle::code().into_iter().chain(rtproof_stats::code());
+            let mut cold = cycle::code().into_iter().chain(rtproof_stats::code());
             let code =
                 lock_code(self.order.workload.code()).and_then(|()| cold.try_for_each(lock_code));
             stack.and(code).err().map(|error| error.to_string())
@@ -263,7 +263,7 @@ impl Life {
             scratch.record_wake(due_ns, now_ns);
             due_ns = now_ns + period_ns;
         }
-        crate::cycle::rehearse();
+        cycle::rehearse();
     }
 
     /// Sleeps until the session has chosen the origin; 0 when it gave up.
