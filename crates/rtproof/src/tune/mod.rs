@@ -1,4 +1,5 @@
-//! The work behind `tune`: proving, exporting, one folder each.
+//! The work behind `tune`: proving, exporting, repeating at boot, one folder each.
 
 pub mod config;
 pub mod place;
+pub mod prove;
