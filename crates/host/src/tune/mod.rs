@@ -5,6 +5,7 @@
 //! rtproof ever writes to a machine goes through this module.
 
 pub mod change;
+pub mod drift;
 pub mod state;
 
 pub use change::{Change, Compare, IrqName, Scheduling, TaskName, UnitWish};
