@@ -1,0 +1,3 @@
+//! The work behind `tune`: proving, exporting, one folder each.
+
+pub mod prove;
