@@ -1,3 +1,4 @@
-//! The work behind `tune`: proving, exporting, one folder each.
+//! The work behind `tune`: previews, the guardian, proving, exporting.
 
+pub mod preview;
 pub mod prove;
