@@ -18,6 +18,7 @@ mod irq;
 pub mod journal;
 mod lock;
 pub mod machine;
+pub mod mark;
 mod side;
 pub mod state;
 pub mod status;
