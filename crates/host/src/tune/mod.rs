@@ -28,9 +28,11 @@ pub mod trouble;
 pub mod undo;
 pub mod units;
 mod value;
+pub mod wake;
 
 pub use apply::{Applied, ApplyError, Options, Progress, apply};
 pub use change::{Change, Compare, IrqName, Scheduling, TaskName, UnitWish};
+pub use drift::{Clue, Suspect, suspects};
 pub use journal::{
     Journal, JournalError, Summary, Title,
     script::{Entry, Item, Stage},
