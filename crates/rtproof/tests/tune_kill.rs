@@ -18,8 +18,8 @@ use std::{
 };
 
 use support::{
-    binary, expect_code,
-    killed::{End, can_trace, killed_at},
+    binary, code, expect_code,
+    killed::{can_trace, failing_at, killed_at},
     odd, run, stderr, stdout,
     tree::{Snapshot, differences, snapshot},
 };
@@ -96,21 +96,40 @@ fn left_out() -> bool {
     !can
 }
 
-/// Kills a run before each of its calls in turn; two machines share the work. `prepare` comes before
-/// each round. Returns the number of rounds that were killed.
-fn every_step(args: &'static [&'static str], prepare: fn(&Machine)) -> usize {
+/// What is done to a run.
+#[derive(Clone, Copy)]
+enum Fault {
+    /// Killed before the call.
+    Kill,
+    /// The call fails.
+    Error(&'static str),
+}
+
+/// Does it to a run at each of its calls in turn, and takes everything back after each; two
+/// machines share the work. `prepare` comes before each round. Returns the number of rounds.
+fn every_step(args: &'static [&'static str], fault: Fault, prepare: fn(&Machine)) -> usize {
     let work = |first: u64| {
         move || {
             let machine = Machine::new();
             for (rounds, at) in (first..CALLS_MAX).step_by(2).enumerate() {
                 prepare(&machine);
-                let end = killed_at(binary(), machine.folder.path(), args, at);
-                let killed = matches!(end, End::Killed);
-                if let End::ByItself(output) = &end {
-                    expect_code(output, 0);
+                let folder = machine.folder.path();
+                let end = match fault {
+                    Fault::Kill => killed_at(binary(), folder, args, at),
+                    Fault::Error(error) => failing_at(binary(), folder, args, error, at),
+                };
+                match (fault, end.was_reached) {
+                    (_, false) => expect_code(&end.output, 0),
+                    (Fault::Kill, true) => {}
+                    // It says so, or could do without: no panic, no signal.
+                    (Fault::Error(error), true) => {
+                        let is_told = matches!(code(&end.output), 0 | 1);
+                        let said = stderr(&end.output);
+                        assert!(is_told, "{args:?}, {error} at call {at}: {said}");
+                    }
                 }
-                machine.undone(&format!("{} killed before call {at}", args[1]));
-                if !killed {
+                machine.undone(&format!("{} hit at call {at}", args[1]));
+                if !end.was_reached {
                     return rounds;
                 }
             }
@@ -119,6 +138,22 @@ fn every_step(args: &'static [&'static str], prepare: fn(&Machine)) -> usize {
     };
     let halves = [1, 2].map(|first| thread::spawn(work(first)));
     halves.into_iter().map(|half| half.join().expect("every round is well")).sum()
+}
+
+/// Runs it and prints what came of it.
+fn printed(what: &str, args: &'static [&'static str], fault: Fault, prepare: fn(&Machine)) {
+    if left_out() {
+        return;
+    }
+    let began = Instant::now();
+    let rounds = every_step(args, fault, prepare);
+    assert!(rounds >= 100, "{rounds} rounds");
+    let (changes, seconds) = (odd::plan().steps.len(), began.elapsed().as_secs_f64());
+    println!("{what}, {changes} changes: rounds {rounds}, files that differ 0, {seconds:.0} s");
+}
+
+fn applied(machine: &Machine) {
+    expect_code(&run(machine.folder.path(), APPLY), 0);
 }
 
 #[test]
@@ -136,31 +171,20 @@ fn a_plan_is_applied_and_undone() {
 
 #[test]
 fn killed_at_every_step_of_apply() {
-    if left_out() {
-        return;
-    }
-    let began = Instant::now();
-    let rounds = every_step(APPLY, |_| {});
-    assert!(rounds >= 100, "{rounds} rounds");
-    println!(
-        "tune apply, {} changes: rounds {rounds}, files that differ 0, {:.0} s",
-        odd::plan().steps.len(),
-        began.elapsed().as_secs_f64()
-    );
+    printed("tune apply, killed", APPLY, Fault::Kill, |_| {});
 }
 
 #[test]
 fn killed_at_every_step_of_undo() {
-    if left_out() {
-        return;
-    }
-    let began = Instant::now();
-    let rounds = every_step(UNDO, |machine| {
-        expect_code(&run(machine.folder.path(), APPLY), 0);
-    });
-    assert!(rounds >= 100, "{rounds} rounds");
-    println!(
-        "tune undo: rounds {rounds}, files that differ 0, {:.0} s",
-        began.elapsed().as_secs_f64()
-    );
+    printed("tune undo, killed", UNDO, Fault::Kill, applied);
+}
+
+#[test]
+fn failing_at_every_step_of_apply() {
+    printed("tune apply, one call fails", APPLY, Fault::Error("ENOSPC"), |_| {});
+}
+
+#[test]
+fn failing_at_every_step_of_undo() {
+    printed("tune undo, one call fails", UNDO, Fault::Error("EIO"), applied);
 }

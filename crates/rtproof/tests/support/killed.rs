@@ -2,6 +2,7 @@
 //! before every one that changes something.
 
 use std::{
+    fs,
     os::unix::process::ExitStatusExt,
     path::Path,
     process::{Command, Output, Stdio},
@@ -18,11 +19,11 @@ pub(crate) const CALLS: &str = "?write,?writev,?pwrite64,?pwritev,?pwritev2,?sen
 
 /// How a run under strace ended.
 #[derive(Clone, Debug)]
-pub(crate) enum End {
-    /// Killed before the call.
-    Killed,
-    /// There were fewer calls.
-    ByItself(Output),
+pub(crate) struct End {
+    /// Output and exit code, or signal, of the binary.
+    pub(crate) output: Output,
+    /// Whether there was a call of that number.
+    pub(crate) was_reached: bool,
 }
 
 /// Whether strace is there and may trace.
@@ -33,17 +34,29 @@ pub(crate) fn can_trace() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Runs the binary, and kills it before its call number `at`, counted from 1.
+/// Runs the binary in a folder, and kills it before its call number `at`, counted from 1.
 pub(crate) fn killed_at(binary: &str, folder: &Path, args: &[&str], at: u64) -> End {
+    injected(binary, folder, args, "signal=KILL", at)
+}
+
+/// Runs the binary in a folder; its call number `at` is not made and fails with this error.
+pub(crate) fn failing_at(binary: &str, folder: &Path, args: &[&str], error: &str, at: u64) -> End {
+    injected(binary, folder, args, &format!("error={error}"), at)
+}
+
+fn injected(binary: &str, folder: &Path, args: &[&str], what: &str, at: u64) -> End {
+    let log = folder.join("strace.log");
     let mut command = Command::new("strace");
-    command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={CALLS}"));
-    command.arg("-e").arg(format!("inject={CALLS}:signal=KILL:when={at}"));
+    command.args(["-f", "-qq", "-e", &format!("trace={CALLS}"), "-o"]).arg(&log);
+    command.arg("-e").arg(format!("inject={CALLS}:{what}:when={at}"));
     command.arg("--").arg(binary).args(args);
     command.current_dir(folder).env("NO_COLOR", "1").stdin(Stdio::null());
-    let output = command.output().expect("strace runs");
     // strace ends as what it traced.
-    match output.status.signal() {
-        Some(9) => End::Killed,
-        _ => End::ByItself(output),
-    }
+    let output = command.output().expect("strace runs");
+    let log = fs::read(&log).expect("the log");
+    let was_reached = match what {
+        "signal=KILL" => output.status.signal() == Some(9),
+        _ => String::from_utf8_lossy(&log).contains("(INJECTED)"),
+    };
+    End { output, was_reached }
 }

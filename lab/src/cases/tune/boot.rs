@@ -130,7 +130,7 @@ fn fallback() -> Case {
          run plan rtproof tune plan --cpus 1 --json
          # A plan with a parameter that no kernel survives.
          sed 's|\"words\": *\\[|&{\"parameter\":\"init=/nonexistent\",\"checks\":[\"test\"],\
-\"why\":\"test\",\"impact\":\"Tens\"},|' /host/plan.out >/tmp/plan.json
+\"why\":\"test\",\"impact\":\"tens\"},|' /host/plan.out >/tmp/plan.json
          cp /tmp/plan.json /host/
          run trial rtproof tune trial --plan /tmp/plan.json --yes
          echo reboot >/host/then",
