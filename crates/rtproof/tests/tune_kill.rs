@@ -10,81 +10,17 @@
 
 mod support;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    thread,
-    time::Instant,
-};
+use std::{thread, time::Instant};
 
 use support::{
     binary, code, expect_code,
     killed::{can_trace, failing_at, killed_at},
-    odd, run, stderr, stdout,
-    tree::{Snapshot, differences, snapshot},
+    odd::{self, APPLY, Machine, UNDO},
+    run, stderr,
 };
-use tempfile::TempDir;
-
-/// Ours to keep: journals stay when they are closed.
-const OURS: &[&str] = &["var/lib/rtproof", "run/lock", "run/rtproof"];
 
 /// More calls than any run makes: a loop that does not end is a fault, not a test.
 const CALLS_MAX: u64 = 20_000;
-
-/// A machine in a folder, and the plan beside it.
-struct Machine {
-    folder: TempDir,
-    before: Snapshot,
-}
-
-impl Machine {
-    fn new() -> Self {
-        // In memory, where there is some: a disk would take most of the time for its barriers.
-        let memory = Path::new("/dev/shm");
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("rtproof-test-");
-        let folder = match memory.is_dir() {
-            true => builder.tempdir_in(memory),
-            false => builder.tempdir(),
-        };
-        let folder = folder.expect("a temporary folder");
-        odd::machine(&folder.path().join("root"));
-        let plan = serde_json::to_string(&odd::plan()).expect("JSON");
-        fs::write(folder.path().join("plan.json"), plan).expect("the plan is written");
-        let before = snapshot(&folder.path().join("root"), OURS);
-        Self { folder, before }
-    }
-
-    fn root(&self) -> PathBuf {
-        self.folder.path().join("root")
-    }
-
-    fn differ(&self) -> Vec<String> {
-        differences(&self.before, &snapshot(&self.root(), OURS))
-    }
-
-    /// Takes everything back, twice, and compares; forgets the journals.
-    #[track_caller]
-    fn undone(&self, after: &str) {
-        let output = run(self.folder.path(), UNDO);
-        let differ = self.differ();
-        assert!(
-            differ.is_empty() && output.status.success(),
-            "{after}: {} files differ:\n{}\n{}\n{}",
-            differ.len(),
-            differ.join("\n"),
-            stdout(&output),
-            stderr(&output)
-        );
-        let again = run(self.folder.path(), UNDO);
-        assert_eq!(self.differ(), [""; 0], "{after}: a second undo changes nothing");
-        expect_code(&again, 0);
-        let _ = fs::remove_dir_all(self.root().join("var/lib/rtproof"));
-    }
-}
-
-const APPLY: &[&str] = &["tune", "apply", "--root", "root", "--plan", "plan.json", "--yes"];
-const UNDO: &[&str] = &["tune", "undo", "--root", "root", "--yes"];
 
 fn left_out() -> bool {
     let can = can_trace();

@@ -46,8 +46,8 @@ fn round_trip(kernel: &'static str, tier: Tier) -> Case {
     .script(script(
         "odd
          track first; track before
-         run plan rtproof tune plan --cpus 1 --json
-         run apply rtproof tune apply --cpus 1 --yes
+         run plan rtproof tune plan --cpus 1 --doubtful --json
+         run apply rtproof tune apply --cpus 1 --doubtful --yes
          track during
          run status rtproof tune status --json
          run undo rtproof tune undo --yes
@@ -147,7 +147,7 @@ fn killed(what: &'static str, tier: Tier) -> Case {
     .script(script(&format!(
         "odd
          track first; track before
-         run plan rtproof tune plan --cpus 1 --json
+         run plan rtproof tune plan --cpus 1 --doubtful --json
          cp /host/plan.out /tmp/plan.json
          {run}
          track after"
@@ -180,7 +180,7 @@ fn three_way() -> Case {
     .script(script(
         "odd
          track first; track before
-         run apply rtproof tune apply --cpus 1 --yes vm-swappiness stat-interval rt-throttling
+         run apply rtproof tune apply --cpus 1 --yes swappiness stat-interval rt-throttling
          echo 55 >/proc/sys/vm/stat_interval
          run status rtproof tune status
          run undo rtproof tune undo --yes
