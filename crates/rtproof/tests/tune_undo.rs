@@ -16,7 +16,7 @@ use std::{
 };
 
 use support::{
-    FAILED, binary, code, command, expect_code, files,
+    FAILED, REFUSED, binary, code, expect_code, files,
     odd::{APPLY, Machine, UNDO},
     only, run, stderr, stdout,
     tree::{differences, snapshot},
@@ -89,7 +89,7 @@ fn a_copy_of_the_journal_is_enough() {
     let path = only(&journals(&machine), ".journal");
     fs::copy(path, machine.folder.path().join("copy")).expect("a copy");
     fs::remove_dir_all(machine.root().join("var/lib/rtproof")).expect("the journals are gone");
-    let args = ["tune", "undo", "--root", "root", "--journal", "copy", "--yes"];
+    let args = ["tune", "undo", "--root", "root", "--journal", "copy"];
     let output = run(machine.folder.path(), &args);
     expect_code(&output, 0);
     assert_eq!(machine.differ(), [""; 0], "{}", said(&output));
@@ -107,6 +107,7 @@ fn what_somebody_else_changed_is_left_alone_and_named() {
         fs::write(machine.root().join(path), text).expect("a file");
     }
     let output = run(machine.folder.path(), UNDO);
+    expect_code(&output, REFUSED);
     let said = said(&output);
     for (path, text) in theirs {
         assert_eq!(fs::read_to_string(machine.root().join(path)).expect("a file"), text, "{path}");
@@ -204,9 +205,7 @@ fn a_machine_that_cannot_be_tuned_is_refused() {
     let capture = capture.to_str().expect("UTF-8");
     let machine = Machine::new();
     for verb in ["apply", "undo"] {
-        let args = ["tune", verb, "--root", capture, "--yes"];
-        let mut command = command(machine.folder.path(), &args);
-        let output = command.output().expect("the binary runs");
+        let output = run(machine.folder.path(), &["tune", verb, "--root", capture]);
         assert_eq!(code(&output), FAILED, "{}", said(&output));
         assert!(stderr(&output).contains("capture"), "{}", stderr(&output));
     }

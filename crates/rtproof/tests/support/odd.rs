@@ -7,11 +7,11 @@ use std::{
 };
 
 use rtproof_host::{
-    CpuList,
-    tune::{Bytes, Change, Compare, IrqName, UnitWish},
+    CpuList, Root,
+    tune::{self, Bytes, Change, Compare, IrqName, UnitWish},
 };
-use rtproof_judge::plan::{Plan, Reason, Step};
-
+use rtproof_measure::scheduling::LiveTasks;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
@@ -125,17 +125,6 @@ fn units(root: &Path) {
     put_link(root, &format!("{wants}/odd.service"), "/lib/systemd/system/odd.service");
 }
 
-fn step(change: Change) -> Step {
-    let reason = Reason {
-        checks: vec!["test".into()],
-        why: "the test wants it".into(),
-        impact: Default::default(),
-        trade_off: None,
-        risk: None,
-    };
-    Step { change, reason }
-}
-
 fn value(path: &str, value: &str, compare: Compare) -> Change {
     Change::Value { path: path.into(), value: value.into(), compare, couples: Vec::new() }
 }
@@ -187,9 +176,24 @@ fn changes() -> Vec<Change> {
     all
 }
 
-/// The plan.
-pub(crate) fn plan() -> Plan {
-    Plan { steps: changes().into_iter().map(step).collect(), ..Plan::default() }
+/// Number of changes.
+pub(crate) fn count() -> usize {
+    changes().len()
+}
+
+/// The plan in the form of `tune plan --json`: with what each change finds.
+fn plan(root: &Path) -> Value {
+    let root = Root::open_path(root).expect("the machine");
+    let machine = tune::Machine::for_reading(&root, &LiveTasks);
+    let step = |change: Change| {
+        let before = machine.state(&change).unwrap_or_else(|e| panic!("{}: {e}", change.target()));
+        json!({
+            "change": change, "before": before,
+            "checks": ["test"], "why": "the test wants it", "impact": "tens",
+        })
+    };
+    let steps: Vec<Value> = changes().into_iter().map(step).collect();
+    json!({ "schema": "rtproof/plan/1", "steps": steps })
 }
 
 /// Ours to keep: journals stay when they are closed.
@@ -213,8 +217,8 @@ impl Machine {
         };
         let folder = folder.expect("a temporary folder");
         machine(&folder.path().join("root"));
-        let plan = serde_json::to_string(&plan()).expect("JSON");
-        fs::write(folder.path().join("plan.json"), plan).expect("the plan is written");
+        let plan = plan(&folder.path().join("root"));
+        fs::write(folder.path().join("plan.json"), plan.to_string()).expect("the plan is written");
         let before = snapshot(&folder.path().join("root"), OURS);
         Self { folder, before }
     }
@@ -251,4 +255,4 @@ impl Machine {
 pub(crate) const APPLY: &[&str] =
     &["tune", "apply", "--root", "root", "--plan", "plan.json", "--yes"];
 /// Takes everything back.
-pub(crate) const UNDO: &[&str] = &["tune", "undo", "--root", "root", "--yes"];
+pub(crate) const UNDO: &[&str] = &["tune", "undo", "--root", "root"];

@@ -32,7 +32,7 @@ fn beside() -> Case {
          killed write rtproof tune apply --plan /tmp/plan.json --yes
          run apply rtproof tune apply --plan /tmp/plan.json --yes
          track mine.during
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          track mine.after",
     ))
     .then_again()
