@@ -10,17 +10,14 @@
 
 mod support;
 
-use std::{thread, time::Instant};
+use std::{sync::Arc, thread, time::Instant};
 
 use support::{
     binary, code, expect_code,
-    killed::{can_trace, failing_at, killed_at},
+    killed::{Call, calls, can_trace, failing_at, killed_at},
     odd::{self, APPLY, Machine, UNDO},
     run, stderr,
 };
-
-/// More calls than any run makes: a loop that does not end is a fault, not a test.
-const CALLS_MAX: u64 = 20_000;
 
 fn left_out() -> bool {
     let can = can_trace();
@@ -44,36 +41,39 @@ enum Fault {
 /// Does it to a run at each of its calls in turn, and takes everything back after each; two
 /// machines share the work. `prepare` comes before each round. Returns the number of rounds.
 fn every_step(args: &'static [&'static str], fault: Fault, prepare: fn(&Machine)) -> usize {
-    let work = |first: u64| {
+    let machine = Machine::new();
+    prepare(&machine);
+    let calls = Arc::new(calls(binary(), machine.folder.path(), args));
+    let work = |first: usize| {
+        let calls = Arc::clone(&calls);
         move || {
             let machine = Machine::new();
-            for (rounds, at) in (first..CALLS_MAX).step_by(2).enumerate() {
+            for (number, call) in calls.iter().enumerate().skip(first).step_by(2) {
                 prepare(&machine);
-                let folder = machine.folder.path();
-                let end = match fault {
-                    Fault::Kill => killed_at(binary(), folder, args, at),
-                    Fault::Error(error) => failing_at(binary(), folder, args, error, at),
-                };
-                match (fault, end.was_reached) {
-                    (_, false) => expect_code(&end.output, 0),
-                    (Fault::Kill, true) => {}
-                    // It says so, or could do without: no panic, no signal.
-                    (Fault::Error(error), true) => {
-                        let is_told = matches!(code(&end.output), 0 | 1);
-                        let said = stderr(&end.output);
-                        assert!(is_told, "{args:?}, {error} at call {at}: {said}");
-                    }
-                }
-                machine.undone(&format!("{} hit at call {at}", args[1]));
-                if !end.was_reached {
-                    return rounds;
-                }
+                let what = format!("{} hit at call {number}, {call:?}", args[1]);
+                round(&machine, args, fault, call, &what);
+                machine.undone(&what);
             }
-            panic!("{args:?} makes more than {CALLS_MAX} calls");
         }
     };
-    let halves = [1, 2].map(|first| thread::spawn(work(first)));
-    halves.into_iter().map(|half| half.join().expect("every round is well")).sum()
+    let halves = [0, 1].map(|first| thread::spawn(work(first)));
+    halves.into_iter().for_each(|half| half.join().expect("every round is well"));
+    calls.len()
+}
+
+/// One run, hit at one call.
+fn round(machine: &Machine, args: &[&str], fault: Fault, call: &Call, what: &str) {
+    let folder = machine.folder.path();
+    let end = match fault {
+        Fault::Kill => killed_at(binary(), folder, args, call),
+        Fault::Error(error) => failing_at(binary(), folder, args, error, call),
+    };
+    assert!(end.was_reached, "{what}: not reached");
+    if matches!(fault, Fault::Error(_)) {
+        // It says so, or could do without: no panic, no signal.
+        let is_told = matches!(code(&end.output), 0 | 1);
+        assert!(is_told, "{what}: {}: {}", code(&end.output), stderr(&end.output));
+    }
 }
 
 /// Runs it and prints what came of it.

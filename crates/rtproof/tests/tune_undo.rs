@@ -180,9 +180,10 @@ fn a_second_apply_does_not_forget_what_was_before_the_first() {
         return;
     }
     let machine = Machine::new();
-    for at in (20..200).step_by(20) {
-        let end = support::killed::killed_at(binary(), machine.folder.path(), APPLY, at);
-        assert!(end.was_reached, "call {at}");
+    for at in (5..100).step_by(10) {
+        let call = ("write".to_owned(), at);
+        let end = support::killed::killed_at(binary(), machine.folder.path(), APPLY, &call);
+        assert!(end.was_reached, "write {at}");
         // Refused, or continued: both are right, to forget is not.
         let output = run(machine.folder.path(), APPLY);
         assert!(matches!(code(&output), 0 | 1), "{}", said(&output));
@@ -193,7 +194,7 @@ fn a_second_apply_does_not_forget_what_was_before_the_first() {
             }
             undone = run(machine.folder.path(), UNDO);
         }
-        assert_eq!(machine.differ(), [""; 0], "killed before call {at}: {}", said(&undone));
+        assert_eq!(machine.differ(), [""; 0], "killed before write {at}: {}", said(&undone));
         let _ = fs::remove_dir_all(machine.root().join("var/lib/rtproof"));
     }
 }
