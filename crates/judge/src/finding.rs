@@ -3,6 +3,7 @@
 use rtproof_host::{
     CpuList, Reading,
     knob::Effect,
+    pm_qos::PATH,
     tune::{Change, Scheduling, TaskName},
 };
 use serde::{Deserialize, Serialize};
@@ -228,6 +229,14 @@ pub enum Remedy {
         text: String,
         /// They.
         changes: Vec<Change>,
+        /// What is left for the user to do with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        then: Option<String>,
+    },
+    /// A service of ours that holds /dev/cpu_dma_latency open.
+    Hold {
+        /// Longest exit from idle that it allows, in microseconds.
+        limit_us: u32,
     },
     /// A command that rtproof does not run for anybody: it names what only the user knows, or what
     /// it sets has no place that could be put back to the byte.
@@ -327,6 +336,11 @@ impl std::fmt::Display for Remedy {
             Self::Task { task, set } => write!(f, "{}", task_command(task, set)),
             Self::Command { command } => write!(f, "{command}"),
             Self::Build { options } => write!(f, "{}", built(options)),
+            Self::Hold { limit_us } => write!(
+                f,
+                "in the application, write the int32 {limit_us} to {PATH} and keep it open; else \
+                 a service that does: rtproof tune hold --latency {limit_us}us"
+            ),
             Self::Changes { text, .. } | Self::Manual { text } => write!(f, "{text}"),
         }
     }

@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod change;
 mod compare;
+pub mod drift;
 mod engine;
 mod file;
 #[cfg(test)]

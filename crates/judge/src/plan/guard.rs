@@ -32,13 +32,18 @@ pub(super) fn refuses(facts: &Facts, intent: &Intent, wish: &Wish) -> Option<Str
     }
     let Wish::Change(change) = wish else { return None };
     match change {
-        Change::Value { path, value, .. } if value.is_empty() && !path.ends_with("/set_event") => {
+        Change::Value { path, value, .. } if value.is_empty() && !is_list(path) => {
             Some(format!("nothing to write to {path}"))
         }
         Change::Irq { irq, cpus } => irq_stays(facts, irq.number, cpus),
         Change::Hotplug { path, value } if value == "0" => takes_the_last(facts, intent, path),
         _ => None,
     }
+}
+
+/// Whether an empty text empties what the file lists.
+fn is_list(path: &str) -> bool {
+    ["/set_event", "/kprobe_events"].iter().any(|name| path.ends_with(name))
 }
 
 /// Whether it sets CPUs apart, or moves work to those that are left.

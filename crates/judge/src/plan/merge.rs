@@ -15,6 +15,16 @@ impl Changes {
         self.0.push((change, reason));
     }
 
+    /// The value that is written to a file, where there is one only.
+    pub(super) fn value_of(&self, file: &str) -> Option<&str> {
+        let mut values = self.0.iter().filter_map(|(change, _)| match change {
+            Change::Value { path, value, .. } if path == file => Some(value.as_str()),
+            _ => None,
+        });
+        let first = values.next()?;
+        values.all(|value| value == first).then_some(first)
+    }
+
     /// The steps in order, and what contradicts.
     pub(super) fn finish(self, facts: &Facts) -> (Vec<Step>, Vec<Conflict>) {
         let mut groups: Vec<(String, Vec<(Change, Reason)>)> = Vec::new();

@@ -19,6 +19,7 @@ mod risk;
 mod select;
 #[cfg(test)]
 mod tests;
+pub mod units;
 mod value;
 mod wish;
 mod words;
@@ -152,10 +153,18 @@ pub struct Conflict {
     pub wishes: Vec<(String, String)>,
 }
 
+/// Our settings of the kernel at boot: the last of /etc/sysctl.d, so that they hold.
+pub const SYSCTL_FILE: &str = "/etc/sysctl.d/99-zz-rtproof.conf";
+/// Our limits of logins: the last that says something of a group holds.
+pub const LIMITS_FILE: &str = "/etc/security/limits.d/99-rtproof.conf";
+
 /// Checks that look at one thing from several sides: where one of them has its changes in the plan,
 /// the others of its line wait, unless they are named.
 const ONE_IS_ENOUGH: &[&[&str]] =
     &[&["cpuidle-states", "pm-qos-resume", "cpu-dma-latency", "cstate-cmdline"]];
+
+/// Checks that want what is in force to stay: what another check wants instead comes first.
+const KEEPS: &[&str] = &["boot-persistence", "persistence-drift"];
 
 /// The plan for what stands of `findings`. Pure, and the same for the same arguments.
 #[must_use]
@@ -206,7 +215,7 @@ impl<'a> Making<'a> {
             self.leave_out(&finding.check, why);
             return;
         }
-        for wish in wish::of(self.facts, finding, self.wanted.durable) {
+        for wish in wish::of(self.facts, finding, self.wanted) {
             self.add_wish(finding, wish);
         }
     }
@@ -260,12 +269,13 @@ impl<'a> Making<'a> {
     }
 
     fn finish(mut self) -> Plan {
-        for (change, reason) in self.files.finish(self.facts) {
+        let (files, in_files) = self.files.finish(self.facts, &self.changes);
+        for (change, reason) in files {
             self.changes.add(change, reason);
         }
         let (steps, mut conflicts) = self.changes.finish(self.facts);
-        let (boot, contradictions) = self.words.finish(self.facts);
-        conflicts.extend(contradictions);
+        let (boot, in_words) = self.words.finish(self.facts);
+        conflicts.extend(in_files.into_iter().chain(in_words));
         let mut instructions: Vec<Instruction> = Vec::new();
         for instruction in self.plan.instructions {
             let is_same = |known: &&mut Instruction| {

@@ -6,7 +6,7 @@ use super::LeftOut;
 use crate::{Finding, Status, checks};
 
 /// What the user asks for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Selection {
@@ -19,6 +19,20 @@ pub struct Selection {
     /// Boot parameters and files that do what a change of the running kernel does, beside it:
     /// without, `rtproof.service` makes that change again at each boot.
     pub durable: bool,
+    /// Where rtproof is installed: what a service of ours starts.
+    pub exe: String,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            ids: Vec::new(),
+            doubtful: false,
+            risky: false,
+            durable: false,
+            exe: "/usr/bin/rtproof".into(),
+        }
+    }
 }
 
 impl Selection {

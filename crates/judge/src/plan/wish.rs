@@ -9,7 +9,7 @@
 
 use rtproof_host::tune::{Change, UnitWish};
 
-use super::value;
+use super::{Selection, units, value};
 use crate::{Finding, Remedy};
 use rtproof_host::Facts;
 
@@ -47,6 +47,7 @@ fn kind(remedy: &Remedy) -> Kind {
         | Remedy::Unit { .. }
         | Remedy::Property { .. }
         | Remedy::Task { .. }
+        | Remedy::Hold { .. }
         | Remedy::Changes { .. } => Kind::Now,
         Remedy::Boot { .. } | Remedy::Unboot { .. } => Kind::Boot,
         Remedy::File { path, .. } if is_ours(path) => Kind::File,
@@ -89,10 +90,10 @@ fn is_early(parameter: &str) -> bool {
 }
 
 /// What a finding wishes for, in the order of its remedies.
-pub(super) fn of(facts: &Facts, finding: &Finding, durable: bool) -> Vec<Wish> {
-    let chosen = chosen(&finding.remedies, durable);
+pub(super) fn of(facts: &Facts, finding: &Finding, wanted: &Selection) -> Vec<Wish> {
+    let chosen = chosen(&finding.remedies, wanted.durable);
     let mut wishes: Vec<Wish> = Vec::new();
-    for wish in chosen.into_iter().flat_map(|remedy| wishes_of(facts, remedy)) {
+    for wish in chosen.into_iter().flat_map(|remedy| wishes_of(facts, remedy, &wanted.exe)) {
         if !wishes.contains(&wish) {
             wishes.push(wish);
         }
@@ -104,9 +105,12 @@ pub(super) fn of(facts: &Facts, finding: &Finding, durable: bool) -> Vec<Wish> {
     wishes
 }
 
-fn wishes_of(facts: &Facts, remedy: &Remedy) -> Vec<Wish> {
+fn wishes_of(facts: &Facts, remedy: &Remedy, exe: &str) -> Vec<Wish> {
     let human = |text: String| vec![Wish::Human { text, build_options: Vec::new() }];
     match remedy {
+        Remedy::Write { paths, .. } if paths.iter().any(|path| is_of_process(path)) => {
+            human(format!("as root: {remedy}"))
+        }
         Remedy::Write { paths, value } => {
             paths.iter().map(|path| Wish::Change(value::change(facts, path, value))).collect()
         }
@@ -129,7 +133,13 @@ fn wishes_of(facts: &Facts, remedy: &Remedy) -> Vec<Wish> {
         Remedy::Task { task, set } => {
             vec![Wish::Change(Change::Task { task: task.clone(), set: set.clone() })]
         }
-        Remedy::Changes { changes, .. } => changes.iter().cloned().map(Wish::Change).collect(),
+        Remedy::Changes { changes, then, .. } => {
+            let changes = changes.iter().cloned().map(Wish::Change);
+            changes.chain(then.iter().flat_map(|text| human(text.clone()))).collect()
+        }
+        Remedy::Hold { limit_us } => {
+            units::latency_changes(exe, *limit_us).into_iter().map(Wish::Change).collect()
+        }
         Remedy::File { path, line } if is_ours(path) => {
             vec![Wish::Line { path: path.clone(), line: line.clone() }]
         }
@@ -139,6 +149,11 @@ fn wishes_of(facts: &Facts, remedy: &Remedy) -> Vec<Wish> {
             vec![Wish::Human { text: remedy.to_string(), build_options: options.clone() }]
         }
     }
+}
+
+/// Whether a file is of one process: its number may be another's when the file is put back.
+fn is_of_process(path: &str) -> bool {
+    path.strip_prefix("/proc/").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// What `systemctl ACTION` wants of a unit.

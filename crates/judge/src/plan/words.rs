@@ -3,7 +3,7 @@
 use rtproof_host::{CpuList, Facts};
 
 use super::guard::cpus_of;
-use super::{BootWord, Conflict, Reason};
+use super::{BootWord, Conflict, KEEPS, Reason};
 
 /// Parameters whose words add up: each value is a word of its own.
 const ADD_UP: &[&str] = &["acpi", "efi", "intel_iommu", "iommu", "mce", "pci", "slub_debug"];
@@ -49,6 +49,7 @@ impl Words {
         groups.sort_by(|one, other| one[0].key().cmp(other[0].key()));
         let (mut words, mut conflicts) = (Vec::new(), Vec::new());
         for group in groups {
+            let group = without_keepers(group);
             match merged(&group) {
                 Some((parameter, removes)) => {
                     let removes = removes || replaces(facts, &parameter);
@@ -68,6 +69,19 @@ fn replaces(facts: &Facts, parameter: &str) -> bool {
     let Some((key, _)) = parameter.split_once('=') else { return false };
     let is_there = facts.kernel.cmdline.value().is_some_and(|line| line.last(key).is_some());
     is_there && !ADD_UP.contains(&key)
+}
+
+/// Without what only wants the word of now to stay, where another word is wanted.
+fn without_keepers(group: Vec<Wanted>) -> Vec<Wanted> {
+    let keeps = |one: &Wanted| one.reason.checks.iter().all(|id| KEEPS.contains(&id.as_str()));
+    if group.iter().all(keeps) {
+        return group;
+    }
+    let (keepers, mut others): (Vec<Wanted>, Vec<Wanted>) = group.into_iter().partition(keeps);
+    let is_same = |one: &Wanted| others.iter().any(|other| other.parameter == one.parameter);
+    let same: Vec<Wanted> = keepers.into_iter().filter(is_same).collect();
+    others.extend(same);
+    others
 }
 
 fn conflict(group: &[Wanted]) -> Conflict {

@@ -1,4 +1,11 @@
 //! The work behind `tune`: previews, the guardian, proving, exporting.
 
 pub mod preview;
+//! Tuning, as far as it is neither the judge's (what is wanted) nor the host's (how it is set):
+//! what works over time and by measuring, what is repeated at boot, and what hands a plan to
+//! others, one folder each.
+
+pub mod config;
+pub mod export;
+pub mod place;
 pub mod prove;

@@ -152,7 +152,10 @@ fn card(finding: &Finding) -> Markup {
 /// A remedy, with the part that is typed as code of its own.
 pub(super) fn remedy_shown(remedy: &Remedy) -> Markup {
     let (before, code) = match remedy {
-        Remedy::Manual { .. } | Remedy::Build { .. } | Remedy::Changes { .. } => {
+        Remedy::Manual { .. }
+        | Remedy::Build { .. }
+        | Remedy::Hold { .. }
+        | Remedy::Changes { .. } => {
             return html! { p.remedy { (remedy) } };
         }
         Remedy::Boot { parameter } => ("Kernel command line:".into(), parameter.clone()),
