@@ -88,6 +88,7 @@ const PLACES: &[Place] = &[
     ),
     when("numa_balancing", "disable", "/proc/sys/kernel/numa_balancing", Shows::OneOf(&["0"])),
     place("noautogroup", "/proc/sys/kernel/sched_autogroup_enabled", Shows::OneOf(&["0"])),
+    place("panic", "/proc/sys/kernel/panic", Shows::Value),
     place("loglevel", "/proc/sys/kernel/printk", Shows::First),
 ];
 

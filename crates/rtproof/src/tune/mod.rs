@@ -1,5 +1,10 @@
-//! The work behind `tune`: previews, the guardian, proving, exporting.
+//! The work behind `tune`: previews, outcomes, the guardian, proving.
 
+pub mod ask;
+pub mod boot;
+pub mod guardian;
+pub mod making;
+pub mod outcome;
 pub mod preview;
 //! Tuning, as far as it is neither the judge's (what is wanted) nor the host's (how it is set):
 //! what works over time and by measuring, what is repeated at boot, and what hands a plan to
@@ -9,3 +14,5 @@ pub mod config;
 pub mod export;
 pub mod place;
 pub mod prove;
+pub mod standing;
+pub mod stored;

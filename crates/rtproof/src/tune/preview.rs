@@ -62,7 +62,7 @@ pub struct Previewed {
 pub struct BootPreview {
     /// Words.
     pub words: Vec<BootWord>,
-    /// Command line of the running kernel; `null`: not readable.
+    /// Command line of the entry that boots now; of the running kernel where that is not known.
     pub now: Option<String>,
     /// The same with the words.
     pub then: Option<String>,
@@ -72,9 +72,12 @@ pub struct BootPreview {
     /// Name of the entry that would be made.
     #[serde(default)]
     pub entry: Option<String>,
-    /// Why no entry can be made here.
+    /// Why no entry can be made here, or none that is safe to try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// What a human has to do where no entry can be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<String>,
 }
 
 /// Looks up what each step finds. What is as wanted already is counted and left out.

@@ -10,7 +10,7 @@ use std::{
 
 use rtproof_host::{
     Root,
-    tune::{self, Journal, JournalError, Machine, guard},
+    tune::{self, Journal, JournalError, Machine, UndoError, mark},
 };
 use rtproof_measure::scheduling::LiveTasks;
 
@@ -60,35 +60,36 @@ fn leave_terminal() -> anyhow::Result<()> {
     writeln!(stdout, "{ARMED}")?;
     stdout.flush()?;
     // Whoever waits for the end of the output must not wait for the guardian.
-    let null = std::fs::OpenOptions::new();
-    drop(null);
-    Ok(())
+    #[expect(clippy::disallowed_methods, reason = "a device of every system")]
+    let null = std::fs::File::open("/dev/null")?;
+    Ok(rustix::stdio::dup2_stdout(null)?)
 }
 
 /// Waits until time is up; `false`: somebody confirmed.
 fn wait(root: &Root, journal: u32, until: Instant) -> bool {
     while Instant::now() < until {
-        if !guard::is_marked(root, journal) {
+        if mark::of(root, journal).is_none() {
             return false;
         }
         thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
     }
-    guard::is_marked(root, journal)
+    true
 }
 
-/// Takes everything back, if the mark is still there once the lock is ours.
+/// Takes everything back, unless somebody confirmed in the last moment.
 fn take_back(machine: &Machine<'_>, number: u32) -> anyhow::Result<u8> {
-    let mut journal = loop {
-        match Journal::open_number(machine, number) {
-            // Whoever holds it works or dies.
-            Err(JournalError::Locked { .. }) => thread::sleep(LOOK),
-            opened => break opened?,
-        }
-    };
-    if !guard::is_marked(machine.root(), number) {
+    if !mark::expire(machine, number)? {
         return Ok(exit::ACCEPTED);
     }
-    tune::undo(machine, &mut journal, &mut |_| {})?;
-    guard::unmark(machine, number)?;
+    loop {
+        let mut journal = Journal::open_number(machine, number)?;
+        match tune::undo(machine, &mut journal, &mut |_| {}) {
+            // Whoever holds the lock works or dies.
+            Err(UndoError::Journal(JournalError::Locked { .. })) => thread::sleep(LOOK),
+            Err(error) => return Err(error.into()),
+            Ok(_) => break,
+        }
+    }
+    mark::clear(machine, number)?;
     Ok(exit::ACCEPTED)
 }

@@ -5,6 +5,7 @@ pub mod apply;
 pub mod confirm;
 pub mod guard;
 pub mod plan;
+mod prove;
 pub mod status;
 pub mod trial;
 pub mod undo;
@@ -14,6 +15,7 @@ mod wish;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use rtproof_host::tune::{Journal, Machine};
 
 pub use wish::WishArgs;
 
@@ -83,4 +85,20 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Command::Confirm(args) => confirm::run(args),
         Command::Guard(args) => guard::run(args),
     }
+}
+
+/// Numbers of the journals that have something to undo, ascending.
+///
+/// # Errors
+/// They cannot be read, or one of them is damaged.
+fn open_journals(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
+    let mut open = Vec::new();
+    for journal in Journal::list(machine)? {
+        match journal.problem {
+            Some(problem) => anyhow::bail!(problem),
+            None if !journal.closed => open.push(journal.number),
+            None => {}
+        }
+    }
+    Ok(open)
 }

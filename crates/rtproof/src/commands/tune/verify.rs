@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rtproof_host::{Facts, tune::Machine};
 use rtproof_judge::{
     report,
-    verify::{self, Asked, Effect, Verified},
+    verify::{Effect, Verified},
 };
 use rtproof_measure::scheduling::LiveTasks;
 use serde::Serialize;
@@ -73,29 +73,19 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let machine = Machine::for_reading(&root, &LiveTasks);
     let facts = Facts::read(&root);
     let asked = match args.words.as_slice() {
-        [] => boot::asked(&machine)?,
+        [] => boot::asked(&root)?,
         words => words.iter().map(|word| boot::word(word)).collect::<Result<_, _>>()?,
     };
     let document = Document {
         schema: SCHEMA,
         machine: report::Machine::of(&facts),
-        parameters: verified(&machine, &facts, &asked),
+        parameters: boot::verified(&root, &facts, &asked),
         changes: standing::of_open(&machine)?,
     };
     let text = Text::new(args.json);
     text.print(|to| render::text::verified(to, &document))?;
     text.print_json(&document)?;
     Ok(code(&document))
-}
-
-/// What became of words, with what the kernel shows of them.
-pub(super) fn verified(machine: &Machine<'_>, facts: &Facts, asked: &[Asked]) -> Vec<Verified> {
-    let paths = verify::paths(asked);
-    let shown = paths.into_iter().map(|path| {
-        let reading = machine.root().trimmed(&path);
-        (path, reading)
-    });
-    verify::words(facts, asked, &shown.collect())
 }
 
 fn code(document: &Document) -> u8 {

@@ -25,10 +25,10 @@ pub use self::{
     explanation::explanation,
     findings::{Detail, application, audit},
     measured::measured,
-    plan::{plan, tokens},
+    plan::{after, before, place, plan, steps, target, tokens},
     proofs::proofs,
     spikes::{spikes, spikes_of},
-    tune::*,
+    tune::{applied, boot_left, parameters, status, undone, verified},
     verdict::verdict,
 };
 use crate::prove::output::Output;

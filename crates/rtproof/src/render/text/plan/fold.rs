@@ -51,7 +51,8 @@ fn is_like(one: &Previewed, other: &Previewed) -> bool {
 }
 
 /// What a change is about, as it is shown.
-pub(super) fn target(change: &Change) -> String {
+#[must_use]
+pub fn target(change: &Change) -> String {
     match change {
         Change::Irq { irq, .. } if irq.actions.is_empty() => format!("IRQ {}", irq.number),
         Change::Irq { irq, .. } => format!("IRQ {} ({})", irq.number, irq.actions),

@@ -17,7 +17,8 @@ use super::{BAD, BOLD, DIM, GOOD, WARN, title, wrapped};
 use crate::tune::preview::{Document, Previewed};
 
 pub use self::diff::{after, before};
-pub use self::words::tokens;
+pub use self::fold::target;
+pub use self::words::{place, tokens};
 
 /// Prefix of what belongs to a change.
 const INDENT: &str = "      ";
@@ -130,7 +131,7 @@ impl Kind {
 }
 
 /// The changes, by what they are about.
-pub(crate) fn steps(to: &mut dyn Write, steps: &[Previewed], verbose: bool) -> io::Result<()> {
+pub fn steps(to: &mut dyn Write, steps: &[Previewed], verbose: bool) -> io::Result<()> {
     for kind in Kind::ALL {
         let of: Vec<&Previewed> =
             steps.iter().filter(|it| Kind::of(&it.step.change) == kind).collect();
@@ -218,6 +219,3 @@ fn left_out(to: &mut dyn Write, all: &[LeftOut], verbose: bool) -> io::Result<()
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests;

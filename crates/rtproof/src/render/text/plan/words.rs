@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use rtproof_judge::units;
 
-use super::{BAD, BOLD, DIM, GOOD, reason, wrapped};
+use super::{BAD, BOLD, DIM, GOOD, WARN, reason, wrapped};
 use crate::tune::preview::BootPreview;
 
 /// The words, and the line that they would make.
@@ -36,15 +36,20 @@ pub(super) fn boot(to: &mut dyn Write, boot: &BootPreview, verbose: bool) -> io:
 }
 
 /// Loader and entry, or why there can be none.
-pub(crate) fn place(to: &mut dyn Write, boot: &BootPreview) -> io::Result<()> {
-    match (&boot.loader, &boot.entry, &boot.refused) {
-        (_, _, Some(why)) => wrapped(to, "  no entry can be made here: ", "    ", why),
-        (Some(loader), Some(entry), None) => {
-            wrapped(to, "  ", "    ", &format!("entry \"{entry}\" of {loader}"))
-        }
-        (Some(loader), None, None) => wrapped(to, "  ", "    ", loader),
-        (None, ..) => Ok(()),
+///
+/// # Errors
+/// When writing fails.
+pub fn place(to: &mut dyn Write, boot: &BootPreview) -> io::Result<()> {
+    if let (Some(loader), Some(entry)) = (&boot.loader, &boot.entry) {
+        wrapped(to, "  ", "    ", &format!("entry \"{entry}\" of {loader}, beside the default"))?;
     }
+    if let Some(why) = &boot.refused {
+        wrapped(to, &format!("  {WARN}!{WARN:#} "), "    ", why)?;
+    }
+    for line in boot.printed.iter().flat_map(|text| text.lines()) {
+        writeln!(to, "    {line}")?;
+    }
+    Ok(())
 }
 
 /// The whole line, before and after.
