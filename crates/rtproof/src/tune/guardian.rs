@@ -27,6 +27,17 @@ pub enum Guardian {
     Process(Child),
 }
 
+impl Guardian {
+    /// Who it is.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Timer(unit) => format!("{unit}.timer"),
+            Self::Process(child) => format!("process {}", child.id()),
+        }
+    }
+}
+
 /// Arms a guardian for a journal.
 ///
 /// # Errors

@@ -4,9 +4,7 @@
 use std::io::{IsTerminal, Write};
 
 use rtproof_host::tune::{
-    Change, Journal, State, Undone as UndoneChange,
-    journal::script::{Entry, Stage},
-    undo::Outcome,
+    Change, Entry, Gone, Journal, Outcome, Progress, Stage, Undone as UndoneChange,
 };
 use rtproof_judge::units;
 
@@ -29,6 +27,14 @@ impl Making {
     #[must_use]
     pub fn new(of: usize) -> Self {
         Self { of, made: 0, is_shown: std::io::stderr().is_terminal() }
+    }
+
+    /// What happens while changes are applied.
+    pub fn apply(&mut self, step: &Progress<'_>) {
+        match step {
+            Progress::WasSo { change, .. } | Progress::Begin { change, .. } => self.tell(change),
+            Progress::Done { .. } | Progress::Failed { .. } | Progress::Undone(_) => {}
+        }
     }
 
     /// One more.
@@ -80,7 +86,7 @@ pub fn outcomes(planned: Vec<Made>, entries: &[Entry]) -> Vec<Made> {
             }
             (Stage::Begun | Stage::Done, None) => MadeOutcome::Applied,
             (Stage::Begun | Stage::Done, Some(outcome)) => {
-                made.why = why(outcome);
+                made.why = why(outcome, &entry.item.change);
                 MadeOutcome::RolledBack
             }
         };
@@ -95,34 +101,40 @@ pub fn code(applied: &Applied) -> u8 {
     if failed { exit::REFUSED } else { exit::ACCEPTED }
 }
 
-fn why(outcome: &Outcome) -> Option<String> {
+fn why(outcome: &Outcome, change: &Change) -> Option<String> {
     match outcome {
         Outcome::Failed { why } => Some(why.clone()),
-        Outcome::LeftAlone { found } => Some(format!("left alone: found {}", state(found))),
-        _ => None,
+        Outcome::LeftAlone { found } => {
+            Some(format!("left alone: found {}", before(change, found)))
+        }
+        Outcome::Restored | Outcome::WasBefore | Outcome::Gone { .. } => None,
     }
-}
-
-fn state(state: &State) -> String {
-    serde_json::to_string(state).unwrap_or_default().chars().take(80).collect()
 }
 
 /// What became of one change that was to be taken back.
 #[must_use]
-pub fn taken_back(entry: &Entry, undone: &UndoneChange) -> TakenBack {
-    let change = entry.item.change.clone();
+pub fn taken_back(entries: &[Entry], undone: &UndoneChange) -> TakenBack {
+    let change = undone.change.clone();
+    let entry = entries.iter().find(|entry| entry.item.change == change);
     let ours = after(&change);
-    let old = entry.before.as_ref().map_or_else(|| "?".into(), |state| before(&change, state));
+    let old = entry.and_then(|entry| entry.before.as_ref());
+    let old = old.map_or_else(|| "?".into(), |state| before(&change, state));
     let (outcome, now, why) = match &undone.outcome {
         Outcome::Restored => (TakenBackOutcome::Restored, old, None),
         Outcome::WasBefore => (TakenBackOutcome::WasBefore, old, None),
-        Outcome::Gone { why } => (TakenBackOutcome::Gone, String::new(), Some(why.clone())),
-        Outcome::LeftAlone { found } => {
-            (TakenBackOutcome::LeftAlone, before(&change, found), None)
+        Outcome::Gone { why } => {
+            (TakenBackOutcome::Gone, String::new(), Some(gone(*why).to_owned()))
         }
-        Outcome::Failed { why } => {
-            (TakenBackOutcome::Failed, String::new(), Some(why.clone()))
-        }
+        Outcome::LeftAlone { found } => (TakenBackOutcome::LeftAlone, before(&change, found), None),
+        Outcome::Failed { why } => (TakenBackOutcome::Failed, String::new(), Some(why.clone())),
     };
     TakenBack { change, ours, now, outcome, why }
+}
+
+const fn gone(why: Gone) -> &'static str {
+    match why {
+        Gone::Reboot => "with the reboot",
+        Gone::Ended => "what it was about has ended",
+        Gone::Removed => "the kernel has no such file any more",
+    }
 }

@@ -11,6 +11,8 @@ pub mod preview;
 //! others, one folder each.
 
 pub mod config;
+pub mod hold;
+pub mod notify;
 pub mod export;
 pub mod place;
 pub mod prove;

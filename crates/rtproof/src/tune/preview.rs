@@ -109,9 +109,7 @@ fn preview(machine: &Machine<'_>, step: Step) -> Option<Previewed> {
             let step = Step { change, ..step };
             Some(Previewed { step, before: Some(state), unknown: None })
         }
-        Err(trouble) => {
-            Some(Previewed { step, before: None, unknown: Some(trouble.to_string()) })
-        }
+        Err(trouble) => Some(Previewed { step, before: None, unknown: Some(trouble.to_string()) }),
     }
 }
 

@@ -198,11 +198,11 @@ fn changes(machine: &Machine<'_>, number: u32, journal: &Journal) -> Vec<Stands>
     let stands = |standing: tune::Standing| {
         let change = standing.change;
         let ours = after(&change);
-        let (standing, now, why) = match standing.now {
-            tune::Now::AsApplied => (StandsNow::AsApplied, ours.clone(), None),
-            tune::Now::Changed { found } => (StandsNow::Changed, before(&change, &found), None),
-            tune::Now::Gone { why } => (StandsNow::Gone, String::new(), Some(why)),
-            tune::Now::Unreadable { why } => (StandsNow::Unreadable, String::new(), Some(why)),
+        let (standing, now, why) = match standing.stands {
+            tune::Stands::AsApplied => (StandsNow::AsApplied, ours.clone(), None),
+            tune::Stands::Changed { found } => (StandsNow::Changed, before(&change, &found), None),
+            tune::Stands::Gone => (StandsNow::Gone, String::new(), None),
+            tune::Stands::Unreadable { why } => (StandsNow::Unreadable, String::new(), Some(why)),
         };
         Stands { journal: number, change, ours, now, standing, why, by: Vec::new() }
     };

@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         text.print_json(&applied)?;
         return Ok(exit::ACCEPTED);
     }
-    text.print(|to| render::text::steps(to, &todo.steps))?;
+    text.print(|to| render::text::steps(to, &todo.steps, false))?;
     let question = format!("apply these {}?", making::count(todo.steps.len()));
     if !args.yes && !ask::consent(&question)? {
         anyhow::bail!("nothing was changed");
@@ -186,7 +186,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     let planned: Vec<Made> = todo.steps.iter().map(planned).collect();
     let options = Options { keep_going: args.keep_going };
     let mut making = Making::new(items.len());
-    let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.tell(&step));
+    let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.apply(&step));
     making.end();
     let interrupted = signals.came();
     if interrupted.is_some() && made.is_ok() {

@@ -1,8 +1,6 @@
 //! `rtproof tune confirm`: what was on trial stays. The boot entry becomes the default once the
 //! running boot has every word of it; changes applied with --confirm are no longer taken back.
 
-use std::io::Write;
-
 use rtproof_host::{
     Facts,
     boot::{self, Standing},

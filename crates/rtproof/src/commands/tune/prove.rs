@@ -51,10 +51,7 @@ pub(super) fn run(args: &apply::Args, machine: &Machine<'_>, ns: u64) -> anyhow:
 }
 
 /// The arguments of `prove` that say the same.
-fn measured(
-    args: &apply::Args,
-    ns: u64,
-) -> anyhow::Result<crate::commands::prove::Args> {
+fn measured(args: &apply::Args, ns: u64) -> anyhow::Result<crate::commands::prove::Args> {
     let wish = &args.wish;
     let mut words = vec!["rtproof".to_owned(), "prove".into(), "--for".into(), format!("{ns}ns")];
     let mut give = |name: &str, value: Option<String>| {

@@ -178,7 +178,7 @@ pub(super) fn all_or_none<'a>(
     let mut journal = Journal::begin(machine, Title { what })?;
     let mut making = Making::new(items.len());
     let options = Options { keep_going: false };
-    let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.tell(&step));
+    let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.apply(&step));
     making.end();
     made.context("the boot entry cannot be made; everything was taken back")?;
     let of = (making::number(&journal), journal.path().to_owned());

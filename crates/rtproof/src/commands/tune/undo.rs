@@ -92,16 +92,12 @@ pub(super) fn take_back(
     journal: &mut Journal,
 ) -> anyhow::Result<JournalUndone> {
     let mut making = Making::new(journal.entries().len());
-    let undone = tune::undo(machine, journal, &mut |change| making.tell(&change));
+    let undone = tune::undo(machine, journal, &mut |it| making.tell(&it.change));
     making.end();
     let undone = undone?;
     let entries = journal.entries();
-    let of = |it: &tune::Undone| {
-        let entry = entries.iter().find(|entry| entry.item.change == it.change)?;
-        Some(making::taken_back(entry, it))
-    };
     let number = making::number(journal);
-    if journal.is_closed() {
+    if journal.is_closed() && number > 0 {
         mark::clear(machine, number)?;
         guardian::dismiss(machine.root(), number);
     }
@@ -109,7 +105,7 @@ pub(super) fn take_back(
         journal: number,
         path: journal.path().to_owned(),
         title: journal.header().what.clone(),
-        changes: undone.iter().filter_map(of).collect(),
+        changes: undone.iter().map(|it| making::taken_back(entries, it)).collect(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! The answer as text on stdout.
 
 mod controls;
+pub mod effects;
 mod explanation;
 mod findings;
 mod measured;

@@ -13,9 +13,7 @@ use super::{BAD, BOLD, DIM, GOOD, WARN, title, wrapped};
 use crate::{
     commands::tune::verify,
     tune::{
-        outcome::{
-            Applied, JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome, Undone,
-        },
+        outcome::{Applied, JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome, Undone},
         standing::{BootStands, EntryStands, JournalStands, Stands, StandsNow, Status},
     },
 };
@@ -43,7 +41,9 @@ pub fn applied(to: &mut dyn Write, applied: &Applied) -> io::Result<()> {
     }
     let count = |outcome| applied.changes.iter().filter(|it| it.outcome == outcome).count();
     let head = match applied.rolled_back {
-        true => "Nothing is applied: one change could not be made, the others were taken back".into(),
+        true => {
+            "Nothing is applied: one change could not be made, the others were taken back".into()
+        }
         false => format!("Applied {}", units::count(count(MadeOutcome::Applied), "change")),
     };
     writeln!(to, "\n{BOLD}{head}{BOLD:#}")?;

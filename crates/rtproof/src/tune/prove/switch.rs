@@ -14,7 +14,7 @@ pub struct Item {
 /// Changes the machine and takes it back. Whatever is on is written in a journal first: a kill at
 /// any moment is undone by `rtproof tune undo`.
 pub trait Switch {
-    /// Makes the changes, in this order, each read back. Called only while nothing is on.
+    /// Makes changes, in this order, each read back. Called only while nothing is on.
     ///
     /// # Errors
     /// When one cannot be made; those before it are taken back.
@@ -25,4 +25,10 @@ pub trait Switch {
     /// # Errors
     /// When something could not be taken back: it stays in the journal.
     fn off(&mut self) -> anyhow::Result<()>;
+
+    /// Makes the changes that stay, as [`Switch::on`] does: the last call.
+    ///
+    /// # Errors
+    /// When one cannot be made; those before it are taken back.
+    fn keep(&mut self, items: &[Item]) -> anyhow::Result<()>;
 }

@@ -40,27 +40,24 @@ pub fn plan(to: &mut dyn Write, plan: &Document, verbose: bool) -> io::Result<()
 
 /// What it comes to, in one line.
 fn summary(plan: &Document) -> String {
-    let mut parts = Vec::new();
-    let mut part = |n: usize, text: String| {
-        if n > 0 {
-            parts.push(text);
-        }
-    };
     let steps = plan.steps.len();
-    part(plan.conflicts.len(), units::count(plan.conflicts.len(), "conflict"));
-    part(steps, format!("{} now", units::count(steps, "change")));
     let words = plan.boot.words.len();
-    part(words, format!("{} for the next boot", units::count(words, "parameter")));
     let by_hand = plan.instructions.len();
-    part(by_hand, format!("{by_hand} by hand"));
     let risky = plan.steps.iter().filter(|it| it.step.reason.risk.is_some()).count()
         + plan.boot.words.iter().filter(|word| word.reason.risk.is_some()).count();
-    part(risky, format!("{risky} of them risky"));
-    if plan.steps.is_empty() && plan.boot.words.is_empty() && plan.instructions.is_empty() {
-        parts.push("nothing to do".into());
-    }
-    part(plan.left_out.len(), format!("{} left out", plan.left_out.len()));
-    parts.join(", ")
+    let nothing = usize::from(steps + words + by_hand == 0);
+    let parts = [
+        (plan.conflicts.len(), units::count(plan.conflicts.len(), "conflict")),
+        (steps, format!("{} now", units::count(steps, "change"))),
+        (words, format!("{} for the next boot", units::count(words, "parameter"))),
+        (by_hand, format!("{by_hand} by hand")),
+        (risky, format!("{risky} of them risky")),
+        (nothing, "nothing to do".into()),
+        (plan.done, format!("{} done already", plan.done)),
+        (plan.left_out.len(), format!("{} left out", plan.left_out.len())),
+    ];
+    let parts = parts.into_iter().filter(|(n, _)| *n > 0);
+    parts.map(|(_, text)| text).collect::<Vec<_>>().join(", ")
 }
 
 fn conflicts(to: &mut dyn Write, conflicts: &[Conflict]) -> io::Result<()> {

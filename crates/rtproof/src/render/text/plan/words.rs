@@ -20,7 +20,10 @@ pub(super) fn boot(to: &mut dyn Write, boot: &BootPreview, verbose: bool) -> io:
         let has_value = word.parameter.contains('=');
         // A word that replaces others, or removes them.
         let now = boot.now.as_deref().filter(|_| word.removes).unwrap_or_default();
-        for old in same_name(now, &word.parameter).iter().filter(|old| **old != word.parameter || !has_value) {
+        for old in same_name(now, &word.parameter)
+            .iter()
+            .filter(|old| **old != word.parameter || !has_value)
+        {
             writeln!(to, "    {BAD}- {old}{BAD:#}")?;
         }
         if word.removes && !has_value {
