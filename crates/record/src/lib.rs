@@ -10,6 +10,7 @@
 #[cfg(test)]
 extern crate self as rtproof_record; // tests/common serves unit tests as well
 
+pub mod effects;
 mod error;
 pub mod export;
 mod file;
@@ -24,6 +25,7 @@ pub mod spikes;
 pub mod tick;
 mod write;
 
+pub use effects::{EffectTick, Effects};
 pub use error::{ReadError, WriteError};
 pub use finished::{Finished, Judgement};
 pub use options::{Class, Options, Requirement, Start};

@@ -5,7 +5,7 @@ use rtproof_stats::Histogram;
 pub use rtproof_stats::{Sample, Totals};
 use serde::{Deserialize, Serialize};
 
-use crate::{Options, Spikes};
+use crate::{Effects, Options, Spikes};
 
 /// One run, read back from its record.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct Run {
     pub notes: Vec<Note>,
     /// Spikes and their causes; `None`: the record is older than those, or was torn before.
     pub spikes: Option<Spikes>,
+    /// What changes of the machine did to latency; `None`: none were tried.
+    pub effects: Option<Effects>,
 }
 
 /// Identity of a run.

@@ -5,7 +5,7 @@ use rtproof_host::Facts;
 use rtproof_stats::{Histogram, Layout, Sample};
 
 use crate::{
-    Options, SpikeTick, pairs,
+    EffectTick, Options, SpikeTick, pairs,
     run::{Cost, HostSecond, Load, Meta, Note, RunEnd, Second, ThreadEnd, ThreadInfo},
 };
 
@@ -71,6 +71,8 @@ pub struct Tick {
     pub loads: Vec<Load>,
     /// Spikes.
     pub spikes: SpikeTick,
+    /// Changes that are tried.
+    pub effects: EffectTick,
 }
 
 /// The first wake-up on two clocks.

@@ -40,6 +40,8 @@ fn json_holds_the_whole_record() {
     assert_eq!(json["spikes"]["summary"]["seen"], 20);
     assert_eq!(json["spikes"]["list"][2]["why"]["culprit"], "b");
     assert_eq!(json["spikes"]["kept"][1]["window"]["events"].as_array().unwrap().len(), 2);
+    assert_eq!(json["effects"]["knobs"][1]["effects"][0]["p_ppb"], 488_281);
+    assert_eq!(json["effects"]["slices"][2]["on"][0], 1);
     assert_eq!(json["verdict"]["verdict"], "accepted");
     assert_eq!(json["facts_start"]["identity"]["hostname"]["value"], "robot-7");
     let threads = json["threads"].as_array().unwrap();
@@ -70,7 +72,7 @@ fn csv_tables_hold_all_rows_in_all_columns() {
         let text = exported(&opened, "csv", Some(table));
         text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect()
     };
-    for table in ["seconds", "hist", "top", "host", "threads", "spikes"] {
+    for table in ["seconds", "hist", "top", "host", "threads", "spikes", "effects", "slices"] {
         let lines = lines(table);
         assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{table}");
     }
@@ -82,6 +84,8 @@ fn csv_tables_hold_all_rows_in_all_columns() {
     assert_eq!(lines("top").len(), 1 + 64 * run.threads.len());
     assert_eq!(lines("spikes").len(), 1 + 3);
     assert_eq!(lines("causes").len(), 1 + 2 * 2);
+    assert_eq!(lines("effects").len(), 1 + 2 * 2);
+    assert_eq!(lines("slices").len(), 1 + 3);
     let cpus: usize = run.host.iter().map(|host| host.cpus.len()).sum();
     assert_eq!(lines("host").len(), 1 + cpus);
     let hist: u64 = lines("hist")[1..].iter().map(|line| line[5].parse::<u64>().unwrap()).sum();

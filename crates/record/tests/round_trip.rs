@@ -155,14 +155,15 @@ fn a_record_of_version_1_is_read() {
     drop(writer);
     let conn = rusqlite::Connection::open(&path).unwrap();
     conn.execute_batch(
-        "PRAGMA foreign_keys = OFF; DROP TABLE cause_cpu; DROP TABLE cause; DROP TABLE spike;
+        "PRAGMA foreign_keys = OFF; DROP TABLE slice; DROP TABLE effect; DROP TABLE knob;
+         DROP TABLE trial; DROP TABLE cause_cpu; DROP TABLE cause; DROP TABLE spike;
          DROP TABLE window; DROP TABLE recorder; PRAGMA user_version = 1;
          UPDATE run SET options = json_remove(options, '$.spike_ns', '$.trace')",
     )
     .unwrap();
     drop(conn);
     (expected.options.spike_ns, expected.options.trace) = (None, false);
-    expected.spikes = None;
+    (expected.spikes, expected.effects) = (None, None);
     assert_same(&read(&path).unwrap().run, &expected);
     let finished = Finished::open(&path).unwrap();
     finished.store_judgement(&judgement()).unwrap();
@@ -170,6 +171,24 @@ fn a_record_of_version_1_is_read() {
     let opened = read(&path).unwrap();
     assert!(matches!(opened.state, SealState::Sealed { .. }));
     assert_same(&opened.run, &expected);
+}
+
+/// What version 2 wrote: no effects.
+#[test]
+fn a_record_of_version_2_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.rtproof");
+    let (writer, mut expected) = begin(&path, 2);
+    drop(writer);
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.execute_batch(
+        "PRAGMA foreign_keys = OFF; DROP TABLE slice; DROP TABLE effect; DROP TABLE knob;
+         DROP TABLE trial; PRAGMA user_version = 2",
+    )
+    .unwrap();
+    drop(conn);
+    expected.effects = None;
+    assert_same(&read(&path).unwrap().run, &expected);
 }
 
 #[test]
@@ -195,7 +214,7 @@ fn other_files_are_refused_with_what_they_are() {
     refused("table run is missing");
     conn.execute_batch("CREATE VIEW run AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT * FROM r").unwrap();
     refused("table run is missing");
-    conn.pragma_update(None, "user_version", 3).unwrap();
+    conn.pragma_update(None, "user_version", 4).unwrap();
     refused("update rtproof");
     assert!(matches!(read(folder.path()), Err(ReadError::NotARecord { .. })));
 }

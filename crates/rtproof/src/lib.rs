@@ -10,4 +10,5 @@ mod explain;
 pub mod parse;
 pub mod prove;
 pub mod render;
+pub mod tune;
 pub mod wishes;

@@ -10,6 +10,7 @@ pub mod coincidence;
 pub mod histogram;
 pub mod holm;
 pub mod moments;
+pub mod paired;
 pub mod period;
 pub mod quantile;
 mod random;

@@ -26,7 +26,10 @@ impl Format for Csv {
     }
 
     fn tables(&self) -> &'static [&'static str] {
-        &["seconds", "hist", "top", "host", "loads", "threads", "notes", "spikes", "causes"]
+        &[
+            "seconds", "hist", "top", "host", "loads", "threads", "notes", "spikes", "causes",
+            "effects", "slices",
+        ]
     }
 
     fn write(&self, opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), ExportError> {
@@ -41,6 +44,8 @@ impl Format for Csv {
             "threads" => threads(run, &mut lines),
             "spikes" => spikes(run, &mut lines),
             "causes" => causes(run, &mut lines),
+            "effects" => effects(run, &mut lines),
+            "slices" => slices(run, &mut lines),
             _ => notes(run, &mut lines),
         }?;
         Ok(())
@@ -265,6 +270,56 @@ fn causes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
                 &cpu.sum_ns,
             ])?;
         }
+    }
+    Ok(())
+}
+
+/// One row per knob and statistic.
+fn effects(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head(
+        "knob,name,how,decision,kept,statistic,pairs,off_ns,on_ns,ratio_ppm,low_ppm,high_ppm,\
+         p_ppb,adjusted_ppb",
+    )?;
+    for knob in run.effects.iter().flat_map(|effects| &effects.knobs) {
+        for effect in &knob.effects {
+            lines.row(&[
+                &knob.number,
+                &Text(&knob.name),
+                &word(&knob.how),
+                &word(&knob.decision),
+                &knob.kept,
+                &effect.statistic.name(),
+                &effect.pairs,
+                &effect.off_ns,
+                &effect.on_ns,
+                &effect.ratio_ppm,
+                &Maybe(effect.low_ppm),
+                &Maybe(effect.high_ppm),
+                &Maybe(effect.p_ppb),
+                &Maybe(effect.adjusted_ppb),
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+/// Knobs that were on are joined by spaces.
+fn slices(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head("slice,part,pair,knobs_on,from_ns,to_ns,n,p999_ns,max_ns,missed")?;
+    for slice in run.effects.iter().flat_map(|effects| &effects.slices) {
+        let on: Vec<String> = slice.on.iter().map(ToString::to_string).collect();
+        lines.row(&[
+            &slice.number,
+            &word(&slice.part),
+            &slice.pair,
+            &on.join(" "),
+            &slice.from_ns,
+            &slice.to_ns,
+            &slice.n,
+            &Maybe(slice.p999_ns),
+            &Maybe(slice.max_ns),
+            &slice.missed,
+        ])?;
     }
     Ok(())
 }

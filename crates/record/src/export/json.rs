@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{ExportError, Format};
 use crate::{
-    Judgement, Opened, Options, SealState, Spikes,
+    Effects, Judgement, Opened, Options, SealState, Spikes,
     run::{Cost, HostSecond, Load, Meta, Note, Run, Second, Thread, ThreadEnd, ThreadInfo, Totals},
     spikes,
 };
@@ -74,6 +74,8 @@ pub struct Document<'a> {
     notes: &'a [Note],
     /// Spikes and their causes; null: an older record, or torn before.
     spikes: Option<SpikesJson<'a>>,
+    /// What changes of the machine did to latency; null: none were tried.
+    effects: Option<&'a Effects>,
     /// Findings as judged when the run ended; null: not judged.
     findings: Option<Value>,
     /// Verdict as judged when the run ended; null: not judged.
@@ -221,6 +223,7 @@ impl<'a> Document<'a> {
             loads,
             notes,
             spikes,
+            effects,
         } = run;
         let judged = |of: fn(&Judgement) -> &String| {
             let value = judgement.as_ref().map(|judgement| serde_json::from_str(of(judgement)));
@@ -242,6 +245,7 @@ impl<'a> Document<'a> {
             loads,
             notes,
             spikes: spikes.as_ref().map(SpikesJson::new),
+            effects: effects.as_ref(),
             findings: judged(|judgement| &judgement.findings_json)?,
             verdict: judged(|judgement| &judgement.verdict_json)?,
             summary: judgement.as_ref().map(|judgement| judgement.summary.as_str()),

@@ -6,6 +6,7 @@
 use rtproof_stats::{Histogram, Layout};
 
 use crate::{
+    Effects,
     run::{Run, Second, Thread, Totals},
     tick::TOP_MAX,
 };
@@ -22,7 +23,8 @@ pub(super) fn run(run: &Run) -> Result<(), String> {
         check(thread).map_err(|what| format!("thread {}: {what}", thread.info.number))?;
     }
     let threads: Vec<_> = run.threads.iter().map(|t| (t.info.number, t.info.cpu)).collect();
-    run.spikes.as_ref().map_or(Ok(()), |spikes| spikes.check(&threads))
+    run.spikes.as_ref().map_or(Ok(()), |spikes| spikes.check(&threads))?;
+    run.effects.as_ref().map_or(Ok(()), Effects::check)
 }
 
 /// The exact sums of a thread.

@@ -7,6 +7,7 @@
 //! circles or be longer than the file.
 
 mod check;
+mod effects;
 mod recover;
 mod rows;
 mod spikes;
@@ -67,6 +68,9 @@ pub fn read(path: &Path) -> Result<Opened, ReadError> {
     let mut run = rows::run(conn).map_err(fault)?;
     if version >= 2 {
         run.spikes = spikes::spikes(conn).map_err(fault)?;
+    }
+    if version >= 3 {
+        run.effects = effects::effects(conn).map_err(fault)?;
     }
     check::run(&run).map_err(|what| fault(Fault::Content(what)))?;
     let judgement = rows::judgement(conn).map_err(fault)?;

@@ -71,7 +71,7 @@ impl<'a, 'b> Columns<'a, 'b> {
         u64::try_from(value).or_else(|_| fault(format!("{} is {value}", self.name())))
     }
 
-    fn opt_uint(&mut self) -> Result<Option<u64>> {
+    pub(super) fn opt_uint(&mut self) -> Result<Option<u64>> {
         match self.get::<Option<i64>>()? {
             None => Ok(None),
             Some(value) => match u64::try_from(value) {
@@ -111,7 +111,7 @@ impl<'a, 'b> Columns<'a, 'b> {
     }
 
     /// A unit variant by its name.
-    fn word<T: DeserializeOwned>(&mut self) -> Result<T> {
+    pub(super) fn word<T: DeserializeOwned>(&mut self) -> Result<T> {
         let text: String = self.get()?;
         serde_json::from_value(text.into())
             .or_else(|error| fault(format!("{} is not as expected: {error}", self.name())))
@@ -179,6 +179,7 @@ pub(super) fn run(conn: &Connection) -> Result<Run> {
         loads: loads(conn)?,
         notes: notes(conn)?,
         spikes: None,
+        effects: None,
     })
 }
 

@@ -41,7 +41,7 @@ pub(super) fn spikes(conn: &Connection) -> Result<Option<Spikes>> {
 }
 
 /// Refuses more rows than a record has, before they take memory.
-fn room(table: &str, len: usize, most: usize) -> Result<()> {
+pub(super) fn room(table: &str, len: usize, most: usize) -> Result<()> {
     if len >= most {
         return fault(format!("table {table} has more than {most} rows"));
     }

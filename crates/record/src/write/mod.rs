@@ -8,6 +8,7 @@
 //!
 //! A failed append leaves file and writer as they were: the same tick may be given again.
 
+mod effects;
 mod plan;
 mod rows;
 mod spikes;
@@ -40,6 +41,7 @@ pub struct Writer {
     path: PathBuf,
     threads: BTreeMap<u32, plan::ThreadState>,
     spikes: spikes::State,
+    effects: effects::State,
 }
 
 impl Writer {
@@ -85,6 +87,7 @@ impl Writer {
             path: absolute,
             threads: BTreeMap::new(),
             spikes: spikes::State::default(),
+            effects: effects::State::default(),
         })
     }
 
@@ -106,6 +109,9 @@ impl Writer {
         let spikes = self.spikes.after(&tick.spikes, known).map_err(|what| {
             WriteError::Inconsistent { path: self.path.clone(), subject: "spikes".into(), what }
         })?;
+        let effects = self.effects.after(&tick.effects).map_err(|what| {
+            WriteError::Inconsistent { path: self.path.clone(), subject: "effects".into(), what }
+        })?;
         transact(&mut self.conn, |tx| {
             for info in &tick.started {
                 rows::thread(tx, info)?;
@@ -115,11 +121,13 @@ impl Writer {
             }
             rows::thread_ends(tx, &tick.ended)?;
             rows::rest(tx, tick)?;
-            spikes::write(tx, &tick.spikes)
+            spikes::write(tx, &tick.spikes)?;
+            effects::write(tx, &tick.effects)
         })
         .map_err(|error| WriteError::sqlite(&self.path, "writing a second", error))?;
         self.threads.extend(planned.threads);
         self.spikes = spikes;
+        self.effects = effects;
         Ok(())
     }
 

@@ -16,7 +16,7 @@ pub(super) fn int(value: u64) -> Result<i64> {
     i64::try_from(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-fn opt_int(value: Option<u64>) -> Result<Option<i64>> {
+pub(super) fn opt_int(value: Option<u64>) -> Result<Option<i64>> {
     value.map(int).transpose()
 }
 
@@ -26,7 +26,7 @@ pub(super) fn json(value: &impl Serialize) -> Result<String> {
 }
 
 /// A unit variant's name, as serde writes it.
-fn word(value: &impl Serialize) -> Result<String> {
+pub(super) fn word(value: &impl Serialize) -> Result<String> {
     Ok(json(value)?.trim_matches('"').to_owned())
 }
 

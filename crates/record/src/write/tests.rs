@@ -104,6 +104,7 @@ fn a_contradiction_is_refused_and_nothing_of_it_is_written() {
 }
 
 type SpoilSpikes = fn(&mut crate::SpikeTick);
+type SpoilEffects = fn(&mut crate::EffectTick);
 
 #[test]
 fn spikes_that_contradict_are_refused_and_nothing_of_them_is_written() {
@@ -144,6 +145,33 @@ fn spikes_that_contradict_are_refused_and_nothing_of_them_is_written() {
     writer.append(&Tick { spikes: good, ..Tick::default() }).unwrap();
     let spikes = read(&path).unwrap().run.spikes.unwrap();
     assert_eq!(spikes.kept.iter().map(|kept| kept.number).collect::<Vec<_>>(), [3, 103]);
+}
+
+#[test]
+fn effects_that_contradict_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.rtproof");
+    let (mut writer, expected) = begin(&path, 1);
+    let good = common::effect_tick(1);
+    let spoil: [(&str, SpoilEffects); 3] = [
+        ("slice 7, expected 2", |tick| tick.slices[0].number = 7),
+        ("knob 9, which is not there", |tick| tick.slices[0].on = vec![9]),
+        ("1002 knobs", |tick| {
+            let knob = tick.knobs[0].clone();
+            let more = (2..=1001).map(|number| crate::effects::Knob { number, ..knob.clone() });
+            tick.knobs.extend(more);
+        }),
+    ];
+    for (expected, spoil) in spoil {
+        let mut effects = good.clone();
+        spoil(&mut effects);
+        let tick = Tick { effects, ..Tick::default() };
+        let text = writer.append(&tick).unwrap_err().to_string();
+        assert!(text.contains(expected) && text.contains("effects"), "{expected}: {text}");
+    }
+    assert_same(&read(&path).unwrap().run, &expected);
+    writer.append(&Tick { effects: good, ..Tick::default() }).unwrap();
+    assert_eq!(read(&path).unwrap().run.effects.unwrap().slices.len(), 3);
 }
 
 /// A file as a kill in the middle of a commit leaves it: changed pages and a hot journal.

@@ -12,8 +12,9 @@ use std::path::Path;
 
 use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy};
 use rtproof_record::{
-    Class, FactRow, Head, Judgement, Options, Requirement, Run, Snapshot, SpikeTick, Spikes, Start,
-    TOP_MAX, Tail, ThreadTick, Tick, Writer,
+    Class, EffectTick, Effects, FactRow, Head, Judgement, Options, Requirement, Run, Snapshot,
+    SpikeTick, Spikes, Start, TOP_MAX, Tail, ThreadTick, Tick, Writer,
+    effects::{Decision, Design, Effect, How, Knob, Part, Slice, Statistic, Trial},
     options::Phase,
     run::{
         Cost, EndReason, HostCpuSecond, HostSecond, Load, Meta, Note, RunEnd, Second, Thread,
@@ -316,6 +317,7 @@ pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
             tick.loads = vec![load("memory", 20)];
         }
         tick.spikes = spike_tick(at);
+        tick.effects = effect_tick(at);
         writer.append(&tick).unwrap();
     }
     let run = Run {
@@ -332,6 +334,11 @@ pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
             0 => None,
             1 => Some(spikes_after_one()),
             _ => Some(spikes_after_two()),
+        },
+        effects: match seconds {
+            0 => None,
+            1 => Some(effects_after_one()),
+            _ => Some(effects_after_two()),
         },
     };
     (writer, run)
@@ -426,6 +433,83 @@ pub fn spike_tick(at: u64) -> SpikeTick {
     }
 }
 
+fn knob(number: u32, decision: Decision) -> Knob {
+    let effect = |statistic, p| Effect {
+        statistic,
+        pairs: 12,
+        off_ns: 90_000,
+        on_ns: 60_000,
+        ratio_ppm: 666_667,
+        low_ppm: p,
+        high_ppm: p.map(|p| p + 1),
+        p_ppb: p,
+        adjusted_ppb: p.map(|p| 2 * p),
+    };
+    Knob {
+        number,
+        name: format!("check-{number}"),
+        changes: vec!["/proc/sys/vm/stat_interval: 1 \u{2192} 120".into()],
+        how: How::Toggled,
+        decision,
+        kept: decision == Decision::Helps,
+        why: "because, \"so\"".into(),
+        effects: vec![effect(Statistic::P999, Some(488_281)), effect(Statistic::Max, None)],
+    }
+}
+
+fn effects_after_one() -> Effects {
+    let slice = |number, part, on: &[u32]| Slice {
+        number,
+        part,
+        pair: 3,
+        on: on.to_vec(),
+        from_ns: 500 * u64::from(number),
+        to_ns: 500 * u64::from(number) + 400,
+        n: 1000,
+        p999_ns: (number > 0).then_some(60_000),
+        max_ns: (number > 0).then_some(70_000),
+        missed: 2,
+    };
+    Effects {
+        trial: Trial {
+            seed: 42,
+            design: Design::Mirrored,
+            pairs: 12,
+            slice_ns: 500_000_000,
+            margin_ppm: 50_000,
+            level_ppb: 50_000_000,
+            detectable_ppm: None,
+        },
+        knobs: vec![knob(0, Decision::NotTried), knob(1, Decision::NotTried)],
+        slices: vec![slice(0, Part::Before, &[]), slice(1, Part::Pair, &[0, 1])],
+    }
+}
+
+fn effects_after_two() -> Effects {
+    let mut effects = effects_after_one();
+    effects.trial.detectable_ppm = Some(80_000);
+    effects.knobs[1] = knob(1, Decision::Helps);
+    let last = Slice { number: 2, on: vec![1], ..effects.slices[1].clone() };
+    effects.slices.push(last);
+    effects
+}
+
+/// What the effects of `at` are, said as the writer is told.
+pub fn effect_tick(at: u64) -> EffectTick {
+    match at {
+        0 => {
+            let Effects { trial, knobs, slices } = effects_after_one();
+            EffectTick { trial: Some(trial), knobs, slices }
+        }
+        1 => {
+            let Effects { trial, mut knobs, mut slices } = effects_after_two();
+            let (knobs, slices) = (knobs.split_off(1), slices.split_off(2));
+            EffectTick { trial: Some(trial), knobs, slices }
+        }
+        _ => EffectTick::default(),
+    }
+}
+
 /// Writes a whole sealed run.
 pub fn sealed(path: &Path, seconds: u64) -> Run {
     let (writer, mut run) = begin(path, seconds);
@@ -453,6 +537,7 @@ pub fn assert_same(got: &Run, expected: &Run) {
     assert_eq!(got.loads, expected.loads);
     assert_eq!(got.notes, expected.notes);
     assert_eq!(got.spikes, expected.spikes);
+    assert_eq!(got.effects, expected.effects);
 }
 
 /// Every field; says which one differs, not what all the others are.

@@ -91,6 +91,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
             weakens: false,
         }],
         spikes: None,
+        effects: None,
     }
 }
 
