@@ -53,7 +53,7 @@ pub(super) fn reverse(value: &str, compare: Compare) -> String {
 
 /// What to write to have the old value again, where it is known and text.
 pub(super) fn old(before: &State, value: &str, compare: Compare) -> Option<String> {
-    let State::Value { bytes } = before else { return None };
+    let State::Value { bytes, .. } = before else { return None };
     let text = std::str::from_utf8(&bytes.0).ok()?.trim();
     let reverse = reverse(value, compare);
     if !reverse.is_empty() {
