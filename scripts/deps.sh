@@ -20,6 +20,7 @@ programs=(
     "qemu-system-x86_64 qemu-system-x86"
     "setpriv util-linux"
     "sqlite3 sqlite3"
+    "strace strace"
     "stress-ng stress-ng"
     "tmux tmux"
     "trace-cmd trace-cmd"

@@ -346,6 +346,29 @@ impl Root {
         }
     }
 
+    /// Where a path of the machine is, links followed; for what writes.
+    pub(crate) fn place(&self, path: &str) -> io::Result<PathBuf> {
+        self.disk()?.resolve(path, true)
+    }
+
+    /// Where a path of the machine is, its last part not followed where it is a link; that part
+    /// need not be there.
+    pub(crate) fn entry(&self, path: &str) -> io::Result<PathBuf> {
+        self.disk()?.entry(path)
+    }
+
+    /// Whether this is a capture: answers, no files.
+    pub(crate) const fn is_capture(&self) -> bool {
+        matches!(self.source, Source::Capture(_))
+    }
+
+    fn disk(&self) -> io::Result<&Disk> {
+        match &self.source {
+            Source::Disk(disk) => Ok(disk),
+            Source::Capture(_) => Err(io::Error::other("a captured machine has no files")),
+        }
+    }
+
     fn bytes(&self, path: &str) -> Result<Vec<u8>, Refusal> {
         let answer = match &self.source {
             Source::Disk(disk) => disk.bytes(path).map_err(Refusal::from),

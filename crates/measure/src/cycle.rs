@@ -16,10 +16,12 @@ use crate::{
     thread::EndReason,
 };
 
-/// A second, the length of a slot.
+/// A second, the length of a slot where nobody wants shorter ones.
 pub const SLOT_NS: u64 = 1_000_000_000;
 /// Slots per thread: one being written, one being emptied, two for a collector that is late.
 pub const SLOTS: usize = 4;
+/// Most slots per thread, where they are short.
+pub const SLOTS_MAX: usize = 16;
 /// A thread that finds no empty slot for this long concludes that real-time threads starve the
 /// machine, and ends.
 pub const STARVED_NS: u64 = 4_000_000_000;
@@ -33,8 +35,10 @@ pub struct Schedule {
     pub period_ns: u64,
     /// No wake-up is due at or after this.
     pub end_ns: u64,
-    /// Slots end at this plus whole seconds.
+    /// Slots end at this plus multiples of their length.
     pub origin_ns: u64,
+    /// Length of a slot.
+    pub slot_ns: u64,
     /// Later than this is late. `u64::MAX`: nothing is.
     pub budget_ns: u64,
 }
@@ -87,7 +91,7 @@ impl Cycle {
             spike_ns: u64::MAX,
             beyond_ns: 0,
             next_due_ns: schedule.first_ns,
-            slot_end_ns: schedule.origin_ns + SLOT_NS,
+            slot_end_ns: schedule.origin_ns + schedule.slot_ns,
             starving_since_ns: 0,
             last_late_ns: 0,
             any_late: false,
@@ -170,11 +174,12 @@ impl Cycle {
     #[inline(never)]
     fn rotate(&mut self, due_ns: u64) -> bool {
         self.refresh();
-        let past = (due_ns - self.schedule.origin_ns) / SLOT_NS;
-        self.slot_end_ns = self.schedule.origin_ns + (past + 1) * SLOT_NS;
+        let Schedule { origin_ns, slot_ns, .. } = self.schedule;
+        let past = (due_ns - origin_ns) / slot_ns;
+        self.slot_end_ns = origin_ns + (past + 1) * slot_ns;
         let Ok(empty) = self.empty.pop() else {
             if self.starving_since_ns == 0 {
-                self.starving_since_ns = self.slot_end_ns - SLOT_NS;
+                self.starving_since_ns = self.slot_end_ns - slot_ns;
             }
             return due_ns - self.starving_since_ns >= STARVED_NS;
         };
@@ -209,6 +214,13 @@ impl Cycle {
     }
 }
 
+/// Slots that a thread gets: for a second or more of a late collector as far as they go.
+#[must_use]
+pub fn slots(slot_ns: u64) -> usize {
+    let seconds = SLOT_NS.div_ceil(slot_ns.max(1));
+    usize::try_from(seconds).unwrap_or(SLOTS_MAX).saturating_mul(SLOTS).min(SLOTS_MAX)
+}
+
 /// Addresses of what runs only when a wake-up is late or a second ends: locked into memory too,
 /// because a late moment is the wrong one for a page fault.
 pub(crate) fn code() -> [usize; 6] {
@@ -234,6 +246,7 @@ pub(crate) fn rehearse() {
         period_ns: SLOT_NS / 1000,
         end_ns: 3 * SLOT_NS,
         origin_ns: SLOT_NS,
+        slot_ns: SLOT_NS,
         budget_ns: 1000,
     };
     let (spikes, _take_spikes) = crate::spike::ring(schedule.budget_ns / 2);
@@ -272,8 +285,14 @@ mod tests {
             give.push(Box::default()).expect("room");
         }
         let (first_ns, end_ns) = (SLOT_NS, (1 + seconds) * SLOT_NS);
-        let schedule =
-            Schedule { first_ns, period_ns: MS, end_ns, origin_ns: first_ns, budget_ns: 100_000 };
+        let schedule = Schedule {
+            first_ns,
+            period_ns: MS,
+            end_ns,
+            origin_ns: first_ns,
+            slot_ns: SLOT_NS,
+            budget_ns: 100_000,
+        };
         let (outlet, inlet) = ring(spike_ns);
         (Cycle::new(schedule, Box::default(), empty, full, outlet), take, give, inlet)
     }
@@ -324,6 +343,26 @@ mod tests {
         assert!((mean - 2_526_000.0).abs() < 1.0, "{mean}");
         let deadline: u64 = slots.iter().map(|s| s.wake.total() + s.missed.total()).sum();
         assert_eq!(deadline, 2000);
+    }
+
+    #[test]
+    fn slots_are_as_long_as_is_wanted() {
+        let (schedule, slot_ns) = (cycle(1).0.schedule, SLOT_NS / 10);
+        let n = slots(slot_ns);
+        assert_eq!((n, slots(SLOT_NS), slots(0), slots(u64::MAX)), (SLOTS_MAX, SLOTS, 16, SLOTS));
+        let (mut give, empty) = RingBuffer::new(n);
+        let (full, mut take) = RingBuffer::new(n);
+        (1..n).for_each(|_| give.push(Box::default()).expect("room"));
+        let schedule = Schedule { slot_ns, ..schedule };
+        let (outlet, _spikes) = ring(u64::MAX);
+        let mut cycle = Cycle::new(schedule, Box::default(), empty, full, outlet);
+        assert_eq!(cycle.run(&AtomicBool::new(false), |due| due + 1), EndReason::Complete);
+        for i in 0..9 {
+            let slot = take.pop().expect("nine full slots");
+            assert_eq!(slot.totals.wake.count(), 100);
+            assert_eq!(slot.from_ns, schedule.origin_ns + i * slot_ns);
+        }
+        assert_eq!(cycle.into_last_slot().totals.wake.count(), 100);
     }
 
     #[test]
@@ -442,8 +481,14 @@ mod tests {
 
     #[test]
     fn a_period_that_does_not_divide_the_duration() {
-        let schedule =
-            Schedule { first_ns: 10, period_ns: 7, end_ns: 31, origin_ns: 10, budget_ns: u64::MAX };
+        let schedule = Schedule {
+            first_ns: 10,
+            period_ns: 7,
+            end_ns: 31,
+            origin_ns: 10,
+            slot_ns: 1,
+            budget_ns: u64::MAX,
+        };
         assert_eq!(schedule.due_before(u64::MAX), 3, "10, 17, 24");
         assert_eq!(schedule.due_before(17), 1);
         assert_eq!(schedule.due_before(18), 2);

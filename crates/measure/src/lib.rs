@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod cycle;
 pub mod loads;
 pub mod recorder;
+pub mod scheduling;
 pub mod session;
 pub mod slot;
 pub mod spike;
@@ -16,6 +17,7 @@ pub mod trials;
 pub mod workloads;
 
 pub use recorder::Recorder;
+pub use scheduling::LiveTasks;
 pub use session::{Plan, Session, SessionError};
 pub use slot::Slot;
 pub use spike::Spike;

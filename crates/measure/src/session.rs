@@ -47,6 +47,8 @@ pub struct Plan {
     pub budget_ns: Option<u64>,
     /// Later than this is a spike; `None`: nothing is, until [`Session::set_spike_ns`].
     pub spike_ns: Option<u64>,
+    /// Length of a slot, [`SLOT_NS`](crate::cycle::SLOT_NS) as a rule.
+    pub slot_ns: u64,
     /// What each thread does.
     pub workload: &'static dyn Workload,
 }
@@ -273,6 +275,7 @@ impl Plan {
             offset_ns: if self.staggered { u64::from(number) * self.period_ns / n } else { 0 },
             budget_ns: self.budget_ns.unwrap_or(u64::MAX),
             spike_ns: self.spike_ns.unwrap_or(u64::MAX),
+            slot_ns: self.slot_ns.max(1),
             workload: self.workload,
         })
     }

@@ -177,3 +177,63 @@ pub(crate) fn rtprio_limit() -> u32 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Rtprio).current;
     limit.map_or(99, |soft| u32::try_from(soft).unwrap_or(99))
 }
+
+/// How the kernel schedules a task: the structure of sched_setattr(2) as of its first version.
+pub(crate) fn sched_attr(tid: u32) -> io::Result<libc::sched_attr> {
+    let mut attr = MaybeUninit::<libc::sched_attr>::zeroed();
+    let size = size_of::<libc::sched_attr>();
+    // SAFETY: the kernel writes at most `size` bytes to `attr`, of which all-zero bytes are valid.
+    unsafe {
+        match libc::syscall(libc::SYS_sched_getattr, tid, attr.as_mut_ptr(), size, 0) {
+            0 => Ok(attr.assume_init()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Sets how the kernel schedules a task.
+pub(crate) fn set_sched_attr(tid: u32, attr: &libc::sched_attr) -> io::Result<()> {
+    let attr = libc::sched_attr { size: size_of::<libc::sched_attr>() as u32, ..*attr };
+    // SAFETY: `attr` is a valid structure of the size it says, and outlives the call.
+    match unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attr, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Words of a mask that holds every CPU that Linux can have (8192).
+const MASK_WORDS: usize = 8192 / usize::BITS as usize;
+
+/// The CPUs that a task may run on, of those in operation.
+pub(crate) fn affinity(tid: u32) -> io::Result<Vec<u32>> {
+    let mut mask = [0usize; MASK_WORDS];
+    let bytes = size_of_val(&mask);
+    // SAFETY: the kernel writes at most `bytes` bytes to `mask`.
+    let wrote =
+        unsafe { libc::syscall(libc::SYS_sched_getaffinity, tid, bytes, mask.as_mut_ptr()) };
+    if wrote < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let is_set = |cpu: &u32| {
+        let cpu = *cpu as usize;
+        mask[cpu / usize::BITS as usize] >> (cpu % usize::BITS as usize) & 1 == 1
+    };
+    Ok((0..8192).filter(is_set).collect())
+}
+
+/// Sets the CPUs that a task may run on.
+///
+/// # Errors
+/// EINVAL where none of them is in operation, or the kernel keeps the task where it is.
+pub(crate) fn set_affinity(tid: u32, cpus: impl Iterator<Item = u32>) -> io::Result<()> {
+    let mut mask = [0usize; MASK_WORDS];
+    for cpu in cpus {
+        let cpu = cpu as usize;
+        let word = mask.get_mut(cpu / usize::BITS as usize).ok_or(io::ErrorKind::InvalidInput)?;
+        *word |= 1 << (cpu % usize::BITS as usize);
+    }
+    let bytes = size_of_val(&mask);
+    // SAFETY: the kernel reads at most `bytes` bytes from `mask`.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, bytes, mask.as_ptr()) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -15,7 +15,7 @@ use rtrb::{Consumer, Producer};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::{
-    cycle::{Cycle, SLOTS, Schedule},
+    cycle::{self, Cycle, Schedule},
     slot::Slot,
     spike::{self, Inlet, Outlet},
     sys,
@@ -118,6 +118,8 @@ pub(crate) struct Order {
     pub(crate) budget_ns: u64,
     /// Later than this is a spike, to begin with.
     pub(crate) spike_ns: u64,
+    /// Length of a slot.
+    pub(crate) slot_ns: u64,
     pub(crate) workload: &'static dyn Workload,
 }
 
@@ -141,9 +143,10 @@ pub(crate) fn spawn(
     origin: Arc<AtomicU64>,
     ready: Sender<Started>,
 ) -> std::io::Result<Handle> {
-    let (mut give, empty) = rtrb::RingBuffer::new(SLOTS);
-    let (full, take) = rtrb::RingBuffer::new(SLOTS);
-    let mut slots: Vec<Box<Slot>> = (0..SLOTS).map(|_| Box::default()).collect();
+    let n = cycle::slots(order.slot_ns);
+    let (mut give, empty) = rtrb::RingBuffer::new(n);
+    let (full, take) = rtrb::RingBuffer::new(n);
+    let mut slots: Vec<Box<Slot>> = (0..n).map(|_| Box::default()).collect();
     let (mut outlet, inlet) = spike::ring(order.spike_ns);
     let lock_error = slots
         .iter()
@@ -153,7 +156,7 @@ pub(crate) fn spawn(
         .map(|error| error.to_string());
     let first = slots.pop().unwrap_or_default();
     for slot in slots {
-        // The ring holds SLOTS and SLOTS - 1 go in.
+        // The ring holds one more than go in.
         let _ = give.push(slot);
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -193,6 +196,7 @@ impl Life {
             period_ns: self.order.period_ns,
             end_ns: origin_ns + if pinned { self.order.duration_ns } else { 0 },
             origin_ns,
+            slot_ns: self.order.slot_ns,
             budget_ns: self.order.budget_ns,
         };
         if pinned {
@@ -229,7 +233,7 @@ impl Life {
         let pin_error = pin(self.order.cpu).err().map(|error| error.to_string());
         let lock_error = self.lock_error.clone().or_else(|| {
             let stack = sys::stack().and_then(|(address, bytes)| sys::lock(address, bytes));
-            let mut cold = crate::cycle::code().into_iter().chain(rtproof_stats::code());
+            let mut cold = cycle::code().into_iter().chain(rtproof_stats::code());
             let code =
                 lock_code(self.order.workload.code()).and_then(|()| cold.try_for_each(lock_code));
             stack.and(code).err().map(|error| error.to_string())
@@ -259,7 +263,7 @@ impl Life {
             scratch.record_wake(due_ns, now_ns);
             due_ns = now_ns + period_ns;
         }
-        crate::cycle::rehearse();
+        cycle::rehearse();
     }
 
     /// Sleeps until the session has chosen the origin; 0 when it gave up.

@@ -13,6 +13,7 @@ use std::{
 use rtproof_host::{CpuList, Facts, Root, tracefs::TracefsError};
 use rtproof_measure::{
     Plan, Policy, Recorder,
+    cycle::SLOT_NS,
     recorder::{Mode, RecorderError, Settings, cost::cost},
     workloads::WORKLOADS,
 };
@@ -302,6 +303,7 @@ fn its_cost_is_measured_in_pairs() {
         staggered: false,
         budget_ns: None,
         spike_ns: None,
+        slot_ns: SLOT_NS,
         workload: WORKLOADS[0],
     };
     let cost = cost(&recorder, &plan, 3, 50_000_000).expect("a cost");

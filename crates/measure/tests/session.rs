@@ -10,7 +10,8 @@ use std::{
 };
 
 use rtproof_measure::{
-    EndReason, Plan, Policy, Session, Slot, is_armed, session::PERIOD_MIN_NS, workloads::WORKLOADS,
+    EndReason, Plan, Policy, Session, Slot, cycle::SLOT_NS, is_armed, session::PERIOD_MIN_NS,
+    workloads::WORKLOADS,
 };
 use rtproof_stats::{Histogram, Totals};
 
@@ -61,6 +62,7 @@ fn plan(period_ns: u64, duration_ns: u64) -> Plan {
         staggered: true,
         budget_ns: Some(100_000),
         spike_ns: Some(20_000),
+        slot_ns: SLOT_NS,
         workload: WORKLOADS[0],
     }
 }

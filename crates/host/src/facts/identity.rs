@@ -66,7 +66,7 @@ fn usable(path: String, id: String) -> Reading<String> {
     Reading::known(path, id)
 }
 
-fn hash(raw: &str) -> String {
+pub(crate) fn hash(raw: &str) -> String {
     let digest = Sha256::new().chain_update(SALT).chain_update(raw).finalize();
     digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -31,6 +31,13 @@ impl Virt {
     }
 }
 
+impl Virt {
+    /// Name of the container runtime, where we are known to be in one.
+    pub(crate) fn container(root: &Root) -> Option<String> {
+        container::read(root).value().cloned().flatten()
+    }
+}
+
 fn steal(path: String, text: String) -> Reading<Vec<(u32, u64)>> {
     let mut ticks = Vec::new();
     for line in text.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")) {

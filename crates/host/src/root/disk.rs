@@ -98,7 +98,17 @@ impl Disk {
         Ok(file)
     }
 
-    fn resolve(&self, path: &str, follow_last: bool) -> io::Result<PathBuf> {
+    /// Where a path is; its last part need not be there, and is not followed where it is a link.
+    pub(super) fn entry(&self, path: &str) -> io::Result<PathBuf> {
+        let path = Path::new(path);
+        let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
+            return Err(Errno::INVAL.into());
+        };
+        let folder = folder.to_str().ok_or(Errno::INVAL)?;
+        Ok(self.resolve(folder, true)?.join(name))
+    }
+
+    pub(super) fn resolve(&self, path: &str, follow_last: bool) -> io::Result<PathBuf> {
         let Some(dir) = &self.dir else {
             return Ok(Path::new("/").join(path));
         };

@@ -4,8 +4,39 @@
 //! What is to change and why is the judge's (`rtproof_judge::plan`); here is how. Everything that
 //! rtproof ever writes to a machine goes through this module.
 
+pub mod apply;
 pub mod change;
+mod compare;
+mod engine;
+mod file;
+#[cfg(test)]
+pub(crate) mod fuse;
+pub(crate) mod gate;
+mod grubenv;
+mod hotplug;
+mod irq;
+pub mod journal;
+mod lock;
+pub mod machine;
+mod side;
 pub mod state;
+pub mod status;
+pub mod tasks;
+pub mod trouble;
+pub mod undo;
+pub mod units;
+mod value;
 
+pub use apply::{Applied, ApplyError, Options, Progress, apply};
 pub use change::{Change, Compare, IrqName, Scheduling, TaskName, UnitWish};
+pub use journal::{
+    Journal, JournalError, Summary, Title,
+    script::{Entry, Item, Stage},
+};
+pub use machine::{Machine, NotTunable};
 pub use state::{Bytes, State};
+pub use status::{Standing, Stands, status};
+pub use tasks::Tasks;
+pub use trouble::Trouble;
+pub use undo::{Gone, Outcome, UndoError, Undone, undo};
+pub use units::{Answer, Units};

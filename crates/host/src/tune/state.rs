@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::change::Scheduling;
+use super::change::{IrqName, Scheduling, TaskName};
+use crate::CpuList;
 
 /// The state of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,9 @@ pub enum State {
     Value {
         /// The bytes.
         bytes: Bytes,
+        /// The files that move with it, with their bytes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        couples: Vec<(String, Bytes)>,
     },
     /// A file.
     File {
@@ -51,12 +55,82 @@ pub enum State {
         /// Links that enable or mask it (path, text), in the folders of systemd and of the boot
         /// scripts under /etc and /run.
         links: Vec<(String, String)>,
+        /// The folders that hold such links (`multi-user.target.wants`), whatever is in them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        folders: Vec<String>,
     },
     /// A property of a unit.
     Property {
         /// Its value as `systemctl show` gives it.
         value: String,
+        /// The drop-in that an earlier `set-property --runtime` left.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        drop_in: Option<Bytes>,
     },
+    /// The switch of a CPU, and what the kernel moves when it is thrown.
+    Hotplug {
+        /// Bytes of the switch.
+        bytes: Bytes,
+        /// Affinity of every task that may use a CPU that goes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tasks: Vec<(TaskName, CpuList)>,
+        /// Affinity of every interrupt.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        irqs: Vec<(IrqName, CpuList)>,
+        /// CPUs of the groups (`cpuset.cpus`) that hold a CPU that goes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        groups: Vec<(String, Bytes)>,
+    },
+}
+
+impl State {
+    /// In a few words, for a line of text: the value itself, or what is there.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        let short = |bytes: &Bytes| {
+            let text = bytes.text();
+            let line = text.trim();
+            match line.char_indices().nth(60) {
+                Some((at, _)) => format!("\"{}...\"", &line[..at]),
+                None => format!("\"{line}\""),
+            }
+        };
+        match self {
+            Self::Absent => "nothing".into(),
+            Self::Value { bytes, .. } | Self::Hotplug { bytes, .. } => short(bytes),
+            Self::File { bytes, mode, .. } => {
+                format!("a file of {} bytes, mode {mode:04o}", bytes.0.len())
+            }
+            Self::Link { to } => format!("a link to {to}"),
+            Self::Folder => "a folder".into(),
+            Self::Task { scheduling } => scheduling.brief(),
+            Self::Unit { active, links, .. } => {
+                let runs = if *active { "running" } else { "not running" };
+                let is_masked = links.iter().any(|(_, to)| to == "/dev/null");
+                match (is_masked, links.len()) {
+                    (true, _) => format!("{runs}, masked"),
+                    (false, 0) => format!("{runs}, not enabled"),
+                    (false, _) => format!("{runs}, enabled"),
+                }
+            }
+            Self::Property { value, .. } => format!("\"{value}\""),
+        }
+    }
+}
+
+impl Scheduling {
+    /// In a few words: `fifo 50 on CPU 2-3`.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        let mut words: Vec<String> = self.policy.clone().into_iter().collect();
+        words.extend(self.priority.filter(|&priority| priority > 0).map(|p| p.to_string()));
+        words.extend(self.nice.filter(|&nice| nice != 0).map(|nice| format!("nice {nice}")));
+        words.extend(self.deadline_ns.map(|[runtime, deadline, period]| {
+            format!("{runtime} of {period} ns within {deadline} ns")
+        }));
+        words.extend(self.cpus.as_ref().map(|cpus| format!("on CPU {cpus}")));
+        words.join(" ")
+    }
 }
 
 /// Bytes that are text as a rule: JSON shows text as a string, other bytes as `{"hex": "..."}`.

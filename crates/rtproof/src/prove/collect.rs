@@ -12,7 +12,10 @@ use rtproof_record::{
     run::{HostCpuSecond, HostSecond, Load, Note, ThreadEnd, ThreadInfo},
 };
 
-use super::{convert, notes, output::Output, progress, spikes::Explainer};
+use super::{
+    conductor::Conductor, convert, notes, output::Output, progress, seconds::Seconds,
+    spikes::Explainer,
+};
 use crate::commands::{load_worker, prove::Args};
 
 /// Shortest interval that makes a row of host counters.
@@ -43,6 +46,7 @@ pub(crate) struct Collector {
     loads: Vec<Live>,
     phase: Option<usize>,
     pending: Tick,
+    seconds: Seconds,
     worst: Option<(u64, u32)>,
     missed: u64,
     late: u64,
@@ -85,12 +89,18 @@ impl Collector {
             loads: Vec::new(),
             phase: None,
             pending: Tick { notes: early, ..Tick::default() },
+            seconds: Seconds::default(),
             worst: None,
             missed: 0,
             late: 0,
             sampled_ns: 0,
             failure: None,
         }
+    }
+
+    /// How long slots are.
+    pub(crate) fn slots_are(&mut self, slot_ns: u64) {
+        self.seconds = Seconds::of(slot_ns);
     }
 
     /// Puts the threads into the record.
@@ -115,8 +125,14 @@ impl Collector {
     }
 
     /// What the last second brought.
-    pub(crate) fn tick(&mut self, session: &mut Session, now_ns: u64) -> Tick {
-        self.take_slots(session);
+    pub(crate) fn tick(
+        &mut self,
+        session: &mut Session,
+        now_ns: u64,
+        conductor: &mut dyn Conductor,
+    ) -> Tick {
+        self.take_slots(session, conductor);
+        self.take_effects(conductor);
         self.take_spikes(session, now_ns);
         self.pending.spikes = self.explainer.tick(session);
         self.pending.notes.extend(self.explainer.take_notes());
@@ -131,14 +147,22 @@ impl Collector {
         self.pending.host = Some(host_second(self.sampler.sample(now_ns)));
     }
 
-    fn take_slots(&mut self, session: &mut Session) {
+    /// Empties the slots; the conductor's are shorter than a second and are put together.
+    pub(crate) fn take_slots(&mut self, session: &mut Session, conductor: &mut dyn Conductor) {
         let origin_ns = session.origin_ns();
         let mut taken = Vec::new();
         session.collect(|number, slot| {
             self.explainer.learn(slot);
-            taken.push(convert::second(number, slot, origin_ns));
+            conductor.take(number, slot, origin_ns);
+            taken.extend(self.seconds.tick(number, slot, origin_ns));
         });
         taken.into_iter().for_each(|tick| self.take(tick));
+    }
+
+    fn take_effects(&mut self, conductor: &mut dyn Conductor) {
+        let (effects, notes) = conductor.tick();
+        self.pending.effects = effects;
+        self.pending.notes.extend(notes);
     }
 
     /// Spikes to the recorder, and its answers back. Returns when to do it again; `None`: with the
@@ -256,19 +280,26 @@ impl Collector {
     }
 
     /// Ends the threads if they still run, then the loads, and hands out what is left.
-    pub(crate) fn finish(mut self, mut session: Session, now_ns: impl Fn() -> u64) -> Collected {
+    pub(crate) fn finish(
+        mut self,
+        mut session: Session,
+        conductor: &mut dyn Conductor,
+        now_ns: impl Fn() -> u64,
+    ) -> Collected {
         session.stop();
         let origin_ns = session.origin_ns();
-        self.take_slots(&mut session);
+        self.take_slots(&mut session, conductor);
+        self.take_effects(conductor);
         let (mut last, mut spikes) = (Vec::new(), Vec::new());
-        let explainer = &mut self.explainer;
+        let (explainer, seconds) = (&mut self.explainer, &mut self.seconds);
         let reports = session.finish(
             |number, slot| {
                 explainer.learn(slot);
-                last.push(convert::second(number, slot, origin_ns));
+                last.extend(seconds.tick(number, slot, origin_ns));
             },
             |number, spike| spikes.push((number, spike)),
         );
+        last.extend(seconds.rest(origin_ns));
         spikes.into_iter().for_each(|(number, spike)| self.explainer.last(number, spike));
         last.into_iter()
             .filter(|tick| tick.second.totals.accounted() > 0)

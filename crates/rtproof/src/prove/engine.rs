@@ -18,6 +18,7 @@ use rustix::thread::ClockId;
 
 use super::{
     collect::Collector,
+    conductor::{Conductor, Nobody},
     convert,
     finish::{self, Finishing},
     notes,
@@ -47,6 +48,21 @@ pub fn measure(
     args: &Args,
     output: &Output,
 ) -> anyhow::Result<Finishing> {
+    measure_with(root, facts, options, args, output, &mut Nobody)
+}
+
+/// The same, while somebody changes the machine.
+///
+/// # Errors
+/// Those of [`measure`].
+pub fn measure_with(
+    root: &Root,
+    facts: Facts,
+    options: &Options,
+    args: &Args,
+    output: &Output,
+    conductor: &mut dyn Conductor,
+) -> anyhow::Result<Finishing> {
     let signals = Signals::catch(root).context("cannot catch signals")?;
     // Housekeeping, record and loads are ordinary, however rtproof was started.
     let was_real_time = become_ordinary().context("cannot become an ordinary thread")?;
@@ -64,6 +80,7 @@ pub fn measure(
         staggered: options.start == Start::Staggered,
         budget_ns: options.requirement.budget_ns,
         spike_ns: None,
+        slot_ns: conductor.slot_ns(),
         workload,
     };
     let first_cpu = plan.cpus[0];
@@ -117,12 +134,13 @@ pub fn measure(
     early_notes.extend(notes::of_start(options, session.started()));
     let mut collector =
         Collector::new(options, args, output, sampler, &facts, explainer, early_notes);
+    collector.slots_are(plan.slot_ns);
     collector.announce(
         session.started(),
         workload.name(),
         Origin { realtime_ns, monotonic_ns: origin_ns },
     );
-    let mut rig = Rig { session, collector, writer };
+    let mut rig = Rig { session, collector, writer, conductor };
     let ended = rig.run(&signals, options);
     // The facts of the end are those of the machine, not of the run: our limit is no change of it.
     drop(dma_latency);
@@ -130,13 +148,14 @@ pub fn measure(
 }
 
 /// What runs during a measurement.
-struct Rig {
+struct Rig<'a> {
     session: Session,
     collector: Collector,
     writer: WriterThread,
+    conductor: &'a mut dyn Conductor,
 }
 
-impl Rig {
+impl Rig<'_> {
     /// Ticks until the threads have ended or must end.
     fn run(&mut self, signals: &Signals, options: &Options) -> RunEnd {
         let origin_ns = self.session.origin_ns();
@@ -145,12 +164,14 @@ impl Rig {
         let ended = loop {
             let now_ns = clock_ns(ClockId::Monotonic).saturating_sub(origin_ns);
             if now_ns >= next_tick_ns {
-                self.writer.tick(self.collector.tick(&mut self.session, now_ns));
+                let tick = self.collector.tick(&mut self.session, now_ns, self.conductor);
+                self.writer.tick(tick);
                 progress.show(&self.collector.progress(now_ns));
                 next_tick_ns = (now_ns - AFTER_NS) / SECOND_NS * SECOND_NS + SECOND_NS + AFTER_NS;
             }
             let poll_ns = self.collector.take_spikes(&mut self.session, now_ns);
             self.collector.enter_phase(now_ns);
+            let conduct_ns = self.conduct(origin_ns);
             if self.session.is_finished() {
                 break RunEnd::Complete;
             }
@@ -170,17 +191,27 @@ impl Rig {
             let edge_ns = self.collector.next_edge_ns(now_ns).unwrap_or(u64::MAX);
             let end_ns = now_ns.max(options.duration_ns) + AFTER_NS;
             let poll_ns = poll_ns.unwrap_or(u64::MAX);
-            sleep_until(origin_ns + next_tick_ns.min(edge_ns).min(end_ns).min(poll_ns));
+            sleep_until(
+                origin_ns + next_tick_ns.min(edge_ns).min(end_ns).min(poll_ns).min(conduct_ns),
+            );
         };
         progress.done();
         ended
+    }
+
+    /// Lets the conductor do what is due; returns when it wants to come again.
+    fn conduct(&mut self, origin_ns: u64) -> u64 {
+        self.collector.take_slots(&mut self.session, self.conductor);
+        self.conductor.due(&|| clock_ns(ClockId::Monotonic).saturating_sub(origin_ns))
     }
 
     /// Ends everything and closes the record.
     fn finish(self, root: &Root, ended: RunEnd, output: &Output) -> anyhow::Result<Finishing> {
         let origin_ns = self.session.origin_ns();
         let now_ns = || clock_ns(ClockId::Monotonic).saturating_sub(origin_ns);
-        let collected = self.collector.finish(self.session, now_ns);
+        // First of all: what follows takes time.
+        self.conductor.finish(now_ns());
+        let collected = self.collector.finish(self.session, self.conductor, now_ns);
         finish::close(root, collected, self.writer, ended, output)
     }
 }

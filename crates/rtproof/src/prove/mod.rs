@@ -1,6 +1,7 @@
 //! The measurement behind `prove`: options, threads, loads, record, one file each.
 
 mod collect;
+mod conductor;
 mod convert;
 mod engine;
 pub mod finish;
@@ -8,8 +9,10 @@ mod notes;
 pub mod output;
 mod progress;
 pub mod resolve;
+mod seconds;
 pub(crate) mod signals;
 mod spikes;
 mod writer;
 
-pub use engine::measure;
+pub use conductor::Conductor;
+pub use engine::{measure, measure_with};

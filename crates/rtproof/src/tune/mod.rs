@@ -1,3 +1,5 @@
-//! The work behind `tune`: proving, exporting, one folder each.
+//! Tuning, as far as it is neither the judge's (what is wanted) nor the host's (how it is set):
+//! what works over time and by measuring, and what hands a plan to others.
 
+pub mod export;
 pub mod prove;

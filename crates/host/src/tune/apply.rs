@@ -1,0 +1,273 @@
+//! Making changes: each is written down with what was there, made, and read back.
+
+use std::io;
+
+use super::{
+    change::Change,
+    gate::why_not_writable,
+    journal::{
+        Journal,
+        script::{Item, Line},
+    },
+    machine::Machine,
+    state::State,
+    trouble::Trouble,
+    undo::{Undone, undo_all, undo_one},
+};
+
+/// How changes are applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Whether a change that fails is left out instead of taking all back.
+    pub keep_going: bool,
+}
+
+/// What happens while changes are applied.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// The machine was so already.
+    WasSo {
+        /// Number of the change, from 0.
+        n: usize,
+        /// The change.
+        change: &'a Change,
+    },
+    /// It is about to be made.
+    Begin {
+        /// Number of the change, from 0.
+        n: usize,
+        /// The change.
+        change: &'a Change,
+        /// What is there.
+        before: &'a State,
+    },
+    /// It was made and read back.
+    Done {
+        /// Number of the change, from 0.
+        n: usize,
+        /// The change.
+        change: &'a Change,
+        /// What is there now.
+        after: &'a State,
+        /// What is not in force yet.
+        note: Option<&'a str>,
+    },
+    /// It was not made, or is not in force.
+    Failed {
+        /// Number of the change, from 0.
+        n: usize,
+        /// The change.
+        change: &'a Change,
+        /// Why.
+        why: &'a str,
+    },
+    /// It is taken back, because another one failed.
+    Undone(&'a Undone),
+}
+
+/// What was applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Changes that were made.
+    pub done: usize,
+    /// Changes that the machine had already.
+    pub was_so: usize,
+    /// Changes that failed and were left out, and why.
+    pub failed: Vec<(Change, String)>,
+    /// Changes that are made and not in force yet, and what they wait for.
+    pub pending: Vec<(Change, String)>,
+}
+
+/// Why nothing was applied.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// A place cannot be written. Nothing was changed.
+    #[error("{0}; nothing was changed")]
+    NotWritable(Trouble),
+    /// A change failed, and those before it were taken back.
+    #[error("{why}; {}", taken_back(undone))]
+    Failed {
+        /// The change.
+        change: Box<Change>,
+        /// Why.
+        why: String,
+        /// What became of it and those before it.
+        undone: Vec<Undone>,
+    },
+    /// The journal could not be written; what was changed was taken back.
+    #[error("{path}: {source}; {}", taken_back(undone))]
+    Journal {
+        /// The journal.
+        path: String,
+        /// What was met.
+        source: io::Error,
+        /// What became of the changes made so far.
+        undone: Vec<Undone>,
+    },
+}
+
+/// How a roll-back ended, as a phrase.
+fn taken_back(undone: &[Undone]) -> String {
+    use super::undo::Outcome;
+    let is_left = |undone: &&Undone| {
+        matches!(undone.outcome, Outcome::Failed { .. } | Outcome::LeftAlone { .. })
+    };
+    let left: Vec<String> =
+        undone.iter().filter(is_left).map(|undone| undone.change.target()).collect();
+    match (undone.len(), left.len()) {
+        (0, _) => "nothing was changed".into(),
+        (_, 0) => "everything was taken back".into(),
+        _ => format!("taken back, except for {}", left.join(", ")),
+    }
+}
+
+/// What becomes of one change.
+enum Step {
+    WasSo,
+    Done(Option<String>),
+    Failed(String),
+}
+
+/// Applies changes in their order.
+///
+/// # Errors
+/// One failed and `keep_going` is not set, or the journal could not be written: then everything
+/// was taken back.
+pub fn apply(
+    machine: &Machine<'_>,
+    journal: &mut Journal,
+    items: &[Item],
+    options: Options,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Applied, ApplyError> {
+    writable(machine, items).map_err(ApplyError::NotWritable)?;
+    let mut applied = Applied::default();
+    for item in items {
+        let n = journal.entries().len();
+        let step = match make(machine, journal, item, n, progress) {
+            Ok(step) => step,
+            Err(source) => {
+                let path = journal.path().to_owned();
+                let undone = roll_back(machine, journal, progress);
+                return Err(ApplyError::Journal { path, source, undone });
+            }
+        };
+        // As it was named: the thread id or number that it has now.
+        let change = journal.entries().get(n).map_or(&item.change, |entry| &entry.item.change);
+        match step {
+            Step::WasSo => applied.was_so += 1,
+            Step::Done(note) => {
+                applied.done += 1;
+                applied.pending.extend(note.map(|note| (change.clone(), note)));
+            }
+            Step::Failed(why) => {
+                let change = change.clone();
+                progress(Progress::Failed { n, change: &change, why: &why });
+                if !options.keep_going {
+                    let undone = roll_back(machine, journal, progress);
+                    return Err(ApplyError::Failed { change: Box::new(change), why, undone });
+                }
+                if journal.entries().get(n).is_some_and(|entry| !entry.is_settled()) {
+                    let undone = undo_one(machine, journal, n, &mut None);
+                    progress(Progress::Undone(&undone));
+                }
+                applied.failed.push((change, why));
+            }
+        }
+    }
+    if let Err(trouble) = machine.reload_units() {
+        let why = trouble.to_string();
+        if !options.keep_going {
+            let undone = roll_back(machine, journal, progress);
+            let change = items.last().map(|item| item.change.clone());
+            let Some(change) = change else { return Ok(applied) };
+            return Err(ApplyError::Failed { change: Box::new(change), why, undone });
+        }
+        applied.failed.extend(items.last().map(|item| (item.change.clone(), why)));
+    }
+    Ok(applied)
+}
+
+/// Makes one change. An error is the journal's.
+fn make(
+    machine: &Machine<'_>,
+    journal: &mut Journal,
+    item: &Item,
+    n: usize,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> io::Result<Step> {
+    let named = machine.named(item.change.clone());
+    let looked = named.and_then(|change| Ok((machine.state(&change)?, change)));
+    let (before, change) = match looked {
+        Ok(looked) => looked,
+        Err(trouble) => {
+            let why = trouble.to_string();
+            let line = Line::Refused { n, item: item.clone(), why: why.clone() };
+            journal.write(machine, &line)?;
+            return Ok(Step::Failed(why));
+        }
+    };
+    let item = Item { change, checks: item.checks.clone() };
+    let change = item.change.clone();
+    if machine.is_done(&change, &before) {
+        journal.write(machine, &Line::Same { n, item, state: before })?;
+        progress(Progress::WasSo { n, change: &change });
+        return Ok(Step::WasSo);
+    }
+    progress(Progress::Begin { n, change: &change, before: &before });
+    journal.write(machine, &Line::Begin { n, item, before: before.clone() })?;
+    let written = machine.write(&change, &before);
+    let after = machine.state_after(&change, &before);
+    let why = match (written, &after) {
+        (Err(trouble), _) => Some(trouble.to_string()),
+        (Ok(()), Err(trouble)) => Some(format!("written, and cannot be read back: {trouble}")),
+        (Ok(()), Ok(after)) if !machine.is_done(&change, after) => {
+            Some(format!("{}: written and not in force: reads {}", change.target(), after.brief()))
+        }
+        _ => None,
+    };
+    if let Some(why) = why {
+        let line = Line::Failed { n, why: why.clone(), after: after.ok() };
+        journal.write(machine, &line)?;
+        return Ok(Step::Failed(why));
+    }
+    let Ok(after) = after else { return Ok(Step::Failed("cannot be read back".into())) };
+    let note = machine.note(&change);
+    journal.write(machine, &Line::Done { n, after: after.clone(), note: note.clone() })?;
+    progress(Progress::Done { n, change: &change, after: &after, note: note.as_deref() });
+    Ok(Step::Done(note))
+}
+
+fn roll_back(
+    machine: &Machine<'_>,
+    journal: &mut Journal,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Vec<Undone> {
+    undo_all(machine, journal, &mut |undone| progress(Progress::Undone(undone)), &mut None)
+}
+
+/// Looks whether the folders of the files can be written, so that an immutable /etc is found before
+/// anything is changed.
+fn writable(machine: &Machine<'_>, items: &[Item]) -> Result<(), Trouble> {
+    for item in items {
+        let path = match &item.change {
+            Change::File { path, .. } | Change::GrubEnv { path, .. } => path.as_str(),
+            Change::Folder { path } => path.as_str(),
+            Change::Unit { want: super::UnitWish::Stopped | super::UnitWish::Started, .. } => {
+                continue;
+            }
+            Change::Unit { .. } => "/etc/systemd/system/x",
+            _ => continue,
+        };
+        let Some((folder, _)) = path.rsplit_once('/') else { continue };
+        if machine.state(&item.change).is_ok_and(|now| machine.is_done(&item.change, &now)) {
+            continue;
+        }
+        match why_not_writable(machine.root(), if folder.is_empty() { "/" } else { folder }) {
+            Ok(None) => {}
+            Ok(Some((path, error))) => return Err(Trouble::refused(machine.root(), &path, error)),
+            Err(error) => return Err(Trouble::refused(machine.root(), folder, error)),
+        }
+    }
+    Ok(())
+}

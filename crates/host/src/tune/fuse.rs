@@ -1,0 +1,73 @@
+//! Death on demand, for tests: after so many single writes the process is as if killed.
+
+use std::{
+    cell::Cell,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+};
+
+/// Counts single writes, and ends the run before one of them.
+#[derive(Debug, Default)]
+pub(crate) struct Fuse {
+    steps: Cell<u32>,
+    dies_at: Cell<Option<u32>>,
+    /// From this line of the journal on the disk is full.
+    full_at: Cell<Option<u32>>,
+    lines: Cell<u32>,
+}
+
+/// What is thrown: nothing in the engine catches it.
+struct Killed;
+
+impl Fuse {
+    /// Lets `n` single writes happen, and no more.
+    pub(crate) fn dies_after(&self, n: u32) {
+        self.steps.set(0);
+        self.dies_at.set(Some(n));
+    }
+
+    /// Lets `n` lines of the journal be written, and no more.
+    pub(crate) fn full_after(&self, n: u32) {
+        self.lines.set(0);
+        self.full_at.set(Some(n));
+    }
+
+    /// Whether a line of the journal that it dies over is half written.
+    pub(crate) fn tears(&self) -> bool {
+        self.steps.get() % 2 == 1
+    }
+
+    pub(crate) fn steps(&self) -> u32 {
+        self.steps.get()
+    }
+
+    /// Whether the next single write is the one before which it dies.
+    pub(crate) fn is_last(&self) -> bool {
+        self.dies_at.get() == Some(self.steps.get())
+    }
+
+    pub(super) fn step(&self) -> io::Result<()> {
+        if self.is_last() {
+            resume_unwind(Box::new(Killed));
+        }
+        self.steps.set(self.steps.get() + 1);
+        Ok(())
+    }
+
+    pub(super) fn line(&self) -> io::Result<()> {
+        if self.full_at.get() == Some(self.lines.get()) {
+            return Err(rustix::io::Errno::NOSPC.into());
+        }
+        self.lines.set(self.lines.get() + 1);
+        Ok(())
+    }
+}
+
+/// Runs something that may be killed: `None` when it was.
+pub(crate) fn may_die<T>(run: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(value) => Some(value),
+        Err(payload) if payload.is::<Killed>() => None,
+        Err(payload) => resume_unwind(payload),
+    }
+}

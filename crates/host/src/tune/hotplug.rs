@@ -1,0 +1,223 @@
+//! CPUs taken out of operation: what the kernel moves away with them, saved before, and put back
+//! once they are there again. It forgets where things were.
+
+use super::{
+    change::{Compare, Scheduling},
+    irq,
+    machine::Machine,
+    side::Three,
+    state::{Bytes, State},
+    tasks,
+    trouble::Trouble,
+    value::Value,
+};
+use crate::{CpuList, Root};
+
+/// Where groups of CPUs are mounted: version 2, version 1, a second hierarchy of version 2.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("/sys/fs/cgroup", &["cpuset.cpus"]),
+    ("/sys/fs/cgroup/cpuset", &["cpuset.cpus", "cpus"]),
+    ("/sys/fs/cgroup/unified", &["cpuset.cpus"]),
+    ("/dev/cpuset", &["cpuset.cpus", "cpus"]),
+];
+/// Groups that are looked at.
+const GROUPS_MAX: usize = 20_000;
+
+/// The CPUs that go when a value is written to a switch.
+fn going(root: &Root, path: &str, value: &str) -> CpuList {
+    let cpu = path.strip_prefix("/sys/devices/system/cpu/cpu");
+    if let Some(cpu) = cpu.and_then(|rest| rest.strip_suffix("/online")) {
+        return CpuList::new(cpu.parse().ok().filter(|_| value.trim() == "0"));
+    }
+    if !path.ends_with("/smt/control") || !matches!(value.trim(), "off" | "forceoff") {
+        return CpuList::default();
+    }
+    let online = root.cpu_list("/sys/devices/system/cpu/online");
+    let is_second = |cpu: &u32| {
+        let siblings = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        let siblings = root.cpu_list(&siblings);
+        siblings.value().is_some_and(|siblings| siblings.iter().next() != Some(*cpu))
+    };
+    CpuList::new(online.value().into_iter().flat_map(CpuList::iter).filter(is_second))
+}
+
+impl Machine<'_> {
+    pub(super) fn hotplug_state(&self, path: &str, value: &str) -> Result<State, Trouble> {
+        let bytes = self.bytes(path)?;
+        let going = going(self.root, path, value);
+        if going.is_empty() {
+            let (tasks, irqs, groups) = (Vec::new(), Vec::new(), Vec::new());
+            return Ok(State::Hotplug { bytes, tasks, irqs, groups });
+        }
+        let mut tasks = Vec::new();
+        if let Some(calls) = self.tasks {
+            for task in tasks::all(self.root) {
+                let cpus = calls.scheduling(task.tid).ok().and_then(|now| now.cpus);
+                tasks.extend(cpus.map(|cpus| (task, cpus)));
+            }
+        }
+        // An interrupt of one CPU alone, its timer, has no handler that anyone could move.
+        let mut irqs = irq::all(self.root);
+        irqs.retain(|(name, _)| !name.actions.is_empty());
+        Ok(State::Hotplug { bytes, tasks, irqs, groups: groups(self.root) })
+    }
+
+    /// The switch after it was thrown, and where what was saved is now.
+    pub(super) fn hotplug_left(&self, path: &str, before: &State) -> Result<State, Trouble> {
+        let Now(mut left) = self.hotplug_now(before)?;
+        if let State::Hotplug { bytes, .. } = &mut left {
+            *bytes = self.bytes(path)?;
+        }
+        Ok(left)
+    }
+
+    /// Throws the switch back, then puts back what it had moved and nobody has moved since.
+    pub(super) fn restore_hotplug(
+        &self,
+        value: Value<'_>,
+        three: Three<'_>,
+    ) -> Result<(), Trouble> {
+        let before = three.before;
+        let left = three.after.unwrap_or(three.current);
+        let (
+            State::Hotplug { bytes, tasks, irqs, groups },
+            State::Hotplug { tasks: tasks_left, irqs: irqs_left, groups: groups_left, .. },
+        ) = (before, left)
+        else {
+            return Err(super::engine::not_expected(before, "a switch of CPUs"));
+        };
+        let now = self.hotplug_now(before)?;
+        if !value.is_same(&self.bytes(value.path)?, bytes) {
+            self.write_back(value, bytes)?;
+        }
+        // Groups first: a task may use no CPU that its group has not.
+        let cpus = |path| Value { path, value: "", compare: Compare::CpuList };
+        for (path, old) in groups {
+            let is_ours = get(groups_left, path).is_none_or(|left| now.group(path) == Some(left));
+            if is_ours && !self.bytes(path).is_ok_and(|now| cpus(path).is_same(&now, old)) {
+                self.put_back(self.write_back(cpus(path), old))?;
+            }
+        }
+        for (name, old) in tasks {
+            let is_ours = get(tasks_left, name).is_none_or(|left| now.task(name) == Some(left));
+            let calls = self.tasks.filter(|_| is_ours);
+            let is_moved = calls.is_some_and(|calls| {
+                let now = calls.scheduling(name.tid).ok().and_then(|now| now.cpus);
+                now.is_some_and(|now| now != *old) && tasks::find(self.root, name).is_ok()
+            });
+            if is_moved {
+                let cpus = Some(old.clone());
+                self.put_back(self.set_task(name, &Scheduling { cpus, ..Scheduling::default() }))?;
+            }
+        }
+        for (name, old) in irqs {
+            let is_ours = get(irqs_left, name).is_none_or(|left| now.irq(name) == Some(left));
+            let Ok(number) = irq::find(self.root, name) else { continue };
+            let path = irq::file(number);
+            let there = self.root.cpu_list(&path);
+            if is_ours && there.value().is_some_and(|there| there != old) {
+                self.put_back(self.write_value(&path, &old.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One that has ended or is not to be moved any more does not keep the others from their place.
+    fn put_back(&self, put: Result<(), Trouble>) -> Result<(), Trouble> {
+        match put {
+            Err(Trouble::Gone { .. } | Trouble::Missing { .. } | Trouble::Refused { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// How what was saved is now.
+    fn hotplug_now(&self, saved: &State) -> Result<Now, Trouble> {
+        let State::Hotplug { bytes, tasks, irqs, groups } = saved else {
+            return Err(super::engine::not_expected(saved, "a switch of CPUs"));
+        };
+        let task = |name: &super::TaskName| {
+            tasks::find(self.root, name).ok()?;
+            self.tasks?.scheduling(name.tid).ok()?.cpus
+        };
+        let irq = |name: &super::IrqName| {
+            let number = irq::find(self.root, name).ok()?;
+            self.root.cpu_list(&irq::file(number)).value().cloned()
+        };
+        let tasks = tasks.iter().filter_map(|(name, _)| Some((name.clone(), task(name)?)));
+        let irqs = irqs.iter().filter_map(|(name, _)| Some((name.clone(), irq(name)?)));
+        let groups =
+            groups.iter().filter_map(|(path, _)| Some((path.clone(), self.bytes(path).ok()?)));
+        Ok(Now(State::Hotplug {
+            bytes: bytes.clone(),
+            tasks: tasks.collect(),
+            irqs: irqs.collect(),
+            groups: groups.collect(),
+        }))
+    }
+}
+
+/// How things are right now.
+struct Now(State);
+
+impl Now {
+    fn task(&self, name: &super::TaskName) -> Option<&CpuList> {
+        let State::Hotplug { tasks, .. } = &self.0 else { return None };
+        get(tasks, name)
+    }
+
+    fn irq(&self, name: &super::IrqName) -> Option<&CpuList> {
+        let State::Hotplug { irqs, .. } = &self.0 else { return None };
+        get(irqs, name)
+    }
+
+    fn group(&self, path: &str) -> Option<&Bytes> {
+        let State::Hotplug { groups, .. } = &self.0 else { return None };
+        groups.iter().find(|(name, _)| name == path).map(|(_, bytes)| bytes)
+    }
+}
+
+fn get<'s, N: PartialEq, V>(saved: &'s [(N, V)], name: &N) -> Option<&'s V> {
+    saved.iter().find(|(saved, _)| saved == name).map(|(_, value)| value)
+}
+
+/// CPUs of every group that names any, outer groups first.
+fn groups(root: &Root) -> Vec<(String, Bytes)> {
+    let mut found: Vec<(String, Bytes)> = Vec::new();
+    let mut seen = 0;
+    for (top, files) in GROUPS {
+        let mut todo = vec![(*top).to_owned()];
+        while let Some(folder) = todo.pop() {
+            seen += 1;
+            if seen > GROUPS_MAX {
+                return found;
+            }
+            let names = root.list_dir(&folder);
+            let Some(names) = names.value() else { continue };
+            let Some(file) = files.iter().find(|file| names.iter().any(|name| name == *file))
+            else {
+                // The root group of version 2 has no such file, and its children may.
+                if folder == *top && names.iter().any(|name| name == "cgroup.controllers") {
+                    todo.extend(below(root, &folder, names));
+                }
+                continue;
+            };
+            let path = format!("{folder}/{file}");
+            let bytes = root.read_bytes(&path).value().cloned().unwrap_or_default();
+            let is_own = bytes.iter().any(u8::is_ascii_digit);
+            if is_own && folder != *top && !found.iter().any(|(known, _)| *known == path) {
+                found.push((path, Bytes(bytes)));
+            }
+            todo.extend(below(root, &folder, names));
+        }
+    }
+    found
+}
+
+/// Folders in a folder, told by what every group has.
+fn below(root: &Root, folder: &str, names: &[String]) -> Vec<String> {
+    let path = |name: &String| format!("{folder}/{name}");
+    let is_group = |path: &String| {
+        root.exists(&format!("{path}/cgroup.procs")) || root.exists(&format!("{path}/tasks"))
+    };
+    names.iter().map(path).filter(is_group).collect()
+}

@@ -1,0 +1,49 @@
+//! One rtproof at a time changes a machine.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read, Seek, Write},
+};
+
+use rustix::{fs::FlockOperation, io::Errno};
+
+use super::{
+    journal::JournalError,
+    machine::{FOLDER, Machine},
+};
+
+/// Held until it is dropped, or its process ends in any way.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock, at once or not at all.
+    pub(super) fn take(machine: &Machine<'_>) -> Result<Self, JournalError> {
+        let path = format!("{FOLDER}/lock");
+        let io = |source| JournalError::Io { path: path.clone(), source, next: "" };
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = machine.gate.own_file(&path, options).map_err(io)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => {
+                let mut pid = String::new();
+                let _ = (&file).take(32).read_to_string(&mut pid);
+                let pid = match pid.trim() {
+                    "" => "unknown".to_owned(),
+                    pid => pid.to_owned(),
+                };
+                return Err(JournalError::Locked { path, pid });
+            }
+            Err(errno) => return Err(io(errno.into())),
+        }
+        let named = file
+            .set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()));
+        named.map_err(io)?;
+        Ok(Self { _file: file })
+    }
+}

@@ -1,0 +1,155 @@
+//! [`Machine`]: a machine that may be changed, and who may do that.
+
+use std::{cell::Cell, io};
+
+use super::{
+    gate::{Gate, is_mounted_read_only, why_not_writable},
+    tasks::Tasks,
+    trouble::Trouble,
+    units::{Systemctl, Units},
+};
+use crate::{Root, facts::identity};
+
+/// Folder of the journals and their lock.
+pub const FOLDER: &str = "/var/lib/rtproof/tune";
+
+/// A machine whose state is read, and changed where it was opened for that.
+pub struct Machine<'a> {
+    pub(super) root: &'a Root,
+    pub(super) gate: Gate<'a>,
+    /// `None` for a folder: a thread id of it means nothing here.
+    pub(super) tasks: Option<&'a dyn Tasks>,
+    /// `None` for a folder.
+    pub(super) units: Option<&'a dyn Units>,
+    pub(super) may_write: bool,
+    /// Whether unit files changed since systemd read them.
+    pub(super) units_stale: Cell<bool>,
+}
+
+/// Why a machine cannot be changed. Nothing was.
+#[derive(Debug, thiserror::Error)]
+pub enum NotTunable {
+    /// A capture holds answers, not files.
+    #[error(
+        "a capture file is a machine as it was and cannot be changed; give a folder with --root, \
+         or run on the machine itself"
+    )]
+    Capture,
+    /// Not root.
+    #[error("only root can change this machine; run it with sudo")]
+    NotRoot,
+    /// A container sees the kernel's files and may not write them.
+    #[error("{path} is mounted read-only{by}; run it on the host")]
+    Container {
+        /// /proc/sys or /sys.
+        path: &'static str,
+        /// The container, where one is seen.
+        by: String,
+    },
+    /// There is no place for the journal, without which nothing is changed.
+    #[error(
+        "{path}: {why}; the journal that makes every change undoable is kept there: make it \
+         writable"
+    )]
+    NoJournal {
+        /// The folder.
+        path: String,
+        /// Why it cannot be written.
+        why: io::Error,
+    },
+}
+
+impl<'a> Machine<'a> {
+    /// A machine that is to be changed: the live one, or a folder with the files of one. In a
+    /// folder only files are changed; tasks and running units are the live machine's alone.
+    ///
+    /// # Errors
+    /// When it cannot be changed. Nothing is tried out.
+    pub fn new(root: &'a Root, tasks: &'a dyn Tasks) -> Result<Self, NotTunable> {
+        if root.is_capture() {
+            return Err(NotTunable::Capture);
+        }
+        if root.is_live() {
+            if !rustix::process::geteuid().is_root() {
+                return Err(NotTunable::NotRoot);
+            }
+            if let Some(path) =
+                ["/proc/sys", "/sys"].into_iter().find(|path| is_mounted_read_only(path))
+            {
+                return Err(NotTunable::Container { path, by: container(root) });
+            }
+        }
+        let journal = |path: &str, why| NotTunable::NoJournal { path: path.into(), why };
+        match why_not_writable(root, FOLDER) {
+            Ok(None) => {}
+            Ok(Some((path, why))) => return Err(journal(&path, why)),
+            Err(why) => return Err(journal(FOLDER, why)),
+        }
+        Ok(Self { may_write: true, ..Self::for_reading(root, tasks) })
+    }
+
+    /// A machine of which only the state is asked, also a capture and by anyone: for a plan, and
+    /// for the status of what was changed. Every attempt to change it is refused.
+    #[must_use]
+    pub fn for_reading(root: &'a Root, tasks: &'a dyn Tasks) -> Self {
+        Self {
+            root,
+            gate: Gate::new(root),
+            tasks: root.is_live().then_some(tasks),
+            units: root.is_live().then_some(&Systemctl),
+            may_write: false,
+            units_stale: Cell::new(false),
+        }
+    }
+
+    /// A folder with tasks and units that are played: for tests.
+    ///
+    /// # Errors
+    /// As [`Machine::new`]; the live machine is refused as well.
+    pub fn played(
+        root: &'a Root,
+        tasks: &'a dyn Tasks,
+        units: &'a dyn Units,
+    ) -> Result<Self, NotTunable> {
+        if root.is_live() {
+            return Err(NotTunable::NotRoot);
+        }
+        let machine = Self::new(root, tasks)?;
+        Ok(Self { tasks: Some(tasks), units: Some(units), ..machine })
+    }
+
+    /// The machine.
+    #[must_use]
+    pub const fn root(&self) -> &'a Root {
+        self.root
+    }
+
+    pub(super) fn may_write(&self, path: &str) -> Result<(), Trouble> {
+        if self.may_write { Ok(()) } else { Err(Trouble::ReadOnly { path: path.into() }) }
+    }
+
+    /// This boot; empty where a folder has none.
+    pub(super) fn boot_id(&self) -> String {
+        self.root.trimmed("/proc/sys/kernel/random/boot_id").value().cloned().unwrap_or_default()
+    }
+
+    /// Hash of /etc/machine-id; empty where there is none.
+    pub(super) fn machine_id(&self) -> String {
+        let id = self.root.trimmed("/etc/machine-id");
+        id.value().filter(|id| !id.is_empty()).map(|id| identity::hash(id)).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Machine<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Machine").field("root", self.root).finish_non_exhaustive()
+    }
+}
+
+/// The container that we are in, as a phrase.
+fn container(root: &Root) -> String {
+    match crate::facts::virt::Virt::container(root) {
+        Some(name) => format!(" (inside a container: {name})"),
+        None => String::new(),
+    }
+}

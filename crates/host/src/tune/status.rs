@@ -1,0 +1,82 @@
+//! What became of changes that are in force: nothing is written.
+
+use super::{
+    change::Change,
+    journal::{
+        Journal,
+        script::{Entry, Stage},
+    },
+    machine::Machine,
+    side::{Side, Three},
+    state::State,
+    trouble::Trouble,
+};
+
+/// How one change stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The change.
+    pub change: Change,
+    /// Checks that asked for it.
+    pub checks: Vec<String>,
+    /// How it stands.
+    pub stands: Stands,
+}
+
+/// How a change stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stands {
+    /// As it was applied.
+    AsApplied,
+    /// Somebody has changed it since.
+    Changed {
+        /// What is there.
+        found: State,
+    },
+    /// Undone, lost with a reboot, or what it was about has ended.
+    Gone,
+    /// It cannot be read, or was never made.
+    Unreadable {
+        /// Why.
+        why: String,
+    },
+}
+
+/// How each change of a journal stands now, in the order in which they were made. Those that were
+/// found done already are among them.
+#[must_use]
+pub fn status(machine: &Machine<'_>, journal: &Journal) -> Vec<Standing> {
+    let is_earlier_boot = journal.header().boot != machine.boot_id();
+    let standing = |entry: &Entry| Standing {
+        change: entry.item.change.clone(),
+        checks: entry.item.checks.clone(),
+        stands: stands(machine, entry, is_earlier_boot),
+    };
+    journal.entries().iter().map(standing).collect()
+}
+
+fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands {
+    let change = &entry.item.change;
+    if let Stage::Refused(why) | Stage::Failed(why) = &entry.stage {
+        return Stands::Unreadable { why: why.clone() };
+    }
+    let is_undone = entry.undone.is_some() && entry.is_settled();
+    if is_undone || (is_earlier_boot && !change.is_durable()) {
+        return Stands::Gone;
+    }
+    let found = match machine.state(change) {
+        Ok(found) => found,
+        Err(Trouble::Gone { .. } | Trouble::Missing { .. }) => return Stands::Gone,
+        Err(trouble) => return Stands::Unreadable { why: trouble.to_string() },
+    };
+    let is_ours = entry.before.as_ref().is_some_and(|before| {
+        let after = entry.after.as_ref();
+        let three = Three { before, after, current: &found, undoing: entry.undoing };
+        entry.stage != Stage::WasSo && machine.side(change, three) == Side::Ours
+    });
+    if is_ours || machine.is_done(change, &found) {
+        Stands::AsApplied
+    } else {
+        Stands::Changed { found }
+    }
+}

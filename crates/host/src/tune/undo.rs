@@ -1,0 +1,240 @@
+//! Taking changes back: newest first, and only what is still as we left it.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    change::Change,
+    journal::{
+        Journal, JournalError,
+        script::{Entry, Line},
+    },
+    machine::Machine,
+    side::{Side, Three},
+    state::State,
+    trouble::Trouble,
+};
+
+/// What became of one change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// The change.
+    pub change: Change,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of a change that was to be undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "became")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Outcome {
+    /// It is as before, and that was read back.
+    Restored,
+    /// It was as before already.
+    WasBefore,
+    /// There is nothing left that could be undone.
+    Gone {
+        /// Why.
+        why: Gone,
+    },
+    /// Somebody has changed it since: theirs stays.
+    LeftAlone {
+        /// What is there.
+        found: State,
+    },
+    /// It could not be undone; another undo tries again.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Why there is nothing left to be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Gone {
+    /// A value of the running kernel, and the machine has been started anew.
+    Reboot,
+    /// The task has ended, or the interrupt was given back.
+    Ended,
+    /// The kernel has no such file any more: a device or module that was taken away.
+    Removed,
+}
+
+/// Why an undo did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    /// Nothing was written to the machine.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Nothing was written to the machine.
+    #[error(transparent)]
+    NotWritable(#[from] Trouble),
+    /// The machine is as it was, and the journal does not say so.
+    #[error(
+        "{path}: {source}; {} changes were undone all the same: make room and run the undo again \
+         to close the journal", undone.len()
+    )]
+    Unrecorded {
+        /// The journal.
+        path: String,
+        /// What became of each change.
+        undone: Vec<Undone>,
+        /// Why it could not be written.
+        source: io::Error,
+    },
+}
+
+/// Takes back every change of a journal that is not yet undone. When nothing is left, the journal
+/// is closed; a second undo has nothing to do.
+///
+/// # Errors
+/// When nothing could be begun, or the journal not be written to the end.
+pub fn undo(
+    machine: &Machine<'_>,
+    journal: &mut Journal,
+    progress: &mut dyn FnMut(&Undone),
+) -> Result<Vec<Undone>, UndoError> {
+    if journal.is_closed() {
+        return Ok(Vec::new());
+    }
+    machine.may_write(journal.path())?;
+    journal.prepare(machine)?;
+    let mut unrecorded = None;
+    let undone = undo_all(machine, journal, progress, &mut unrecorded);
+    match unrecorded {
+        None => Ok(undone),
+        Some(source) => {
+            Err(UndoError::Unrecorded { path: journal.path().to_owned(), undone, source })
+        }
+    }
+}
+
+/// As [`undo`], with a journal that is being written. A journal that cannot be written does not
+/// keep the machine from being put back: what is not on record is found to be as before next time.
+pub(super) fn undo_all(
+    machine: &Machine<'_>,
+    journal: &mut Journal,
+    progress: &mut dyn FnMut(&Undone),
+    unrecorded: &mut Option<io::Error>,
+) -> Vec<Undone> {
+    let mut all = Vec::new();
+    if journal.entries().iter().any(|entry| entry.undoing && touches_units(&entry.item.change)) {
+        // An undo that was killed may have ended before systemd was told.
+        machine.units_stale.set(true);
+    }
+    for n in (0..journal.entries().len()).rev() {
+        if journal.entries()[n].is_settled() {
+            continue;
+        }
+        let undone = undo_one(machine, journal, n, unrecorded);
+        progress(&undone);
+        all.push(undone);
+    }
+    let reloaded = machine.reload_units();
+    if let Err(trouble) = reloaded {
+        let change = Change::Property {
+            unit: "systemd".into(),
+            property: "daemon-reload".into(),
+            value: String::new(),
+        };
+        let undone = Undone { change, outcome: Outcome::Failed { why: trouble.to_string() } };
+        progress(&undone);
+        all.push(undone);
+    }
+    if unrecorded.is_none() && !journal.is_closed() {
+        let is_left = |entry: &Entry| !entry.is_settled();
+        if !journal.entries().iter().any(is_left) {
+            *unrecorded = journal.write(machine, &Line::Closed).err();
+        }
+    }
+    all
+}
+
+fn touches_units(change: &Change) -> bool {
+    match change {
+        Change::Unit { .. } | Change::Property { .. } => true,
+        Change::File { path, .. } => path.contains("/systemd/"),
+        _ => false,
+    }
+}
+
+/// Takes back one change.
+pub(super) fn undo_one(
+    machine: &Machine<'_>,
+    journal: &mut Journal,
+    n: usize,
+    unrecorded: &mut Option<io::Error>,
+) -> Undone {
+    let entry = journal.entries()[n].clone();
+    let is_earlier_boot = journal.header().boot != machine.boot_id();
+    let mut begun = |journal: &mut Journal| {
+        if let Err(error) = journal.write(machine, &Line::Undoing { n }) {
+            unrecorded.get_or_insert(error);
+        }
+    };
+    let outcome = outcome(machine, &entry, is_earlier_boot, &mut || begun(journal));
+    let line = Line::Undone { n, outcome: outcome.clone() };
+    if unrecorded.is_none()
+        && let Err(error) = journal.write(machine, &line)
+    {
+        *unrecorded = Some(error);
+    }
+    Undone { change: entry.item.change, outcome }
+}
+
+fn outcome(
+    machine: &Machine<'_>,
+    entry: &Entry,
+    is_earlier_boot: bool,
+    begun: &mut dyn FnMut(),
+) -> Outcome {
+    let change = &entry.item.change;
+    let Some(before) = &entry.before else { return Outcome::WasBefore };
+    if is_earlier_boot && !change.is_durable() {
+        return Outcome::Gone { why: Gone::Reboot };
+    }
+    let current = match machine.clean(change).and_then(|()| machine.state(change)) {
+        Ok(current) => current,
+        Err(trouble) => return without_state(&trouble),
+    };
+    let three =
+        Three { before, after: entry.after.as_ref(), current: &current, undoing: entry.undoing };
+    let side = machine.side(change, three);
+    match side {
+        Side::Before => return Outcome::WasBefore,
+        Side::Theirs if !machine.is_partly_ours(change, three) => {
+            return Outcome::LeftAlone { found: current };
+        }
+        Side::Ours | Side::Theirs => {}
+    }
+    begun();
+    match machine.restore(change, three) {
+        Ok(()) if side == Side::Theirs => return Outcome::LeftAlone { found: current },
+        Ok(()) => {}
+        Err(Trouble::NotEmpty { .. }) => return Outcome::LeftAlone { found: current },
+        Err(trouble) => return without_state(&trouble),
+    }
+    match machine.state(change) {
+        Ok(now) => {
+            let three = Three { before, after: None, current: &now, undoing: false };
+            match machine.side(change, three) {
+                Side::Before => Outcome::Restored,
+                _ => Outcome::Failed { why: format!("{}: reads {}", change.target(), now.brief()) },
+            }
+        }
+        Err(trouble) => without_state(&trouble),
+    }
+}
+
+/// What it means that a state cannot be read.
+fn without_state(trouble: &Trouble) -> Outcome {
+    match trouble {
+        Trouble::Gone { .. } => Outcome::Gone { why: Gone::Ended },
+        Trouble::Missing { .. } => Outcome::Gone { why: Gone::Removed },
+        other => Outcome::Failed { why: other.to_string() },
+    }
+}

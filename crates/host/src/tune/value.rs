@@ -1,0 +1,165 @@
+//! Values of the running kernel: one file, and the files whose values move with it.
+
+use super::{
+    change::Compare,
+    compare::{self, meaning},
+    machine::Machine,
+    side::{Side, Three},
+    state::{Bytes, State},
+    trouble::Trouble,
+};
+
+/// A value with what it takes to put it back.
+#[derive(Clone, Copy)]
+pub(super) struct Value<'a> {
+    pub(super) path: &'a str,
+    pub(super) value: &'a str,
+    pub(super) compare: Compare,
+}
+
+/// Rounds over the files that move each other: a value that is refused while its pair holds
+/// another (`vm.dirty_bytes` takes no 0) is right once the pair is.
+const ROUNDS: usize = 3;
+
+impl Value<'_> {
+    pub(super) fn is_done(&self, bytes: &Bytes) -> bool {
+        compare::is_done(self.compare, self.value, &bytes.text())
+    }
+
+    pub(super) fn is_same(&self, a: &Bytes, b: &Bytes) -> bool {
+        let meaning = |bytes: &Bytes| meaning(self.compare, self.value, &bytes.text());
+        a == b || meaning(a) == meaning(b)
+    }
+}
+
+impl Machine<'_> {
+    pub(super) fn bytes(&self, path: &str) -> Result<Bytes, Trouble> {
+        let reading = self.root.read_bytes(path);
+        match reading.value() {
+            Some(bytes) => Ok(Bytes(bytes.clone())),
+            None => Err(Trouble::unread(reading)),
+        }
+    }
+
+    /// The state of a value. What moves with it may be a file that this kernel lacks.
+    pub(super) fn value_state(&self, path: &str, couples: &[String]) -> Result<State, Trouble> {
+        let bytes = self.bytes(path)?;
+        let mut with = Vec::new();
+        for couple in couples {
+            match self.bytes(couple) {
+                Ok(bytes) => with.push((couple.clone(), bytes)),
+                Err(Trouble::Missing { .. }) => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(State::Value { bytes, couples: with })
+    }
+
+    /// Writes a value as `echo` does, with a line's end.
+    pub(super) fn write_value(&self, path: &str, value: &str) -> Result<(), Trouble> {
+        let line = format!("{}\n", value.strip_suffix('\n').unwrap_or(value));
+        let written = self.gate.value(path, line.as_bytes());
+        written.map_err(|error| Trouble::refused(self.root, path, error))
+    }
+
+    /// Writes back what was read: the bytes in a folder, what the kernel takes for them on a live
+    /// machine.
+    pub(super) fn write_back(&self, value: Value<'_>, before: &Bytes) -> Result<(), Trouble> {
+        if self.root.is_live() {
+            let text = before.text();
+            let back = compare::written_back(value.path, value.compare, value.value, &text);
+            return self.write_value(value.path, &back);
+        }
+        let written = self.gate.value(value.path, &before.0);
+        written.map_err(|error| Trouble::refused(self.root, value.path, error))
+    }
+
+    /// Whose value is there.
+    pub(super) fn value_side(&self, value: Value<'_>, three: Three<'_>) -> Side {
+        let (Some((before, old)), Some((current, now))) =
+            (parts(three.before), parts(three.current))
+        else {
+            return Side::Theirs;
+        };
+        if self.is_torn(current, three) {
+            return Side::Ours;
+        }
+        if value.is_same(before, current) {
+            // Killed after the value was put back and before what moves with it was.
+            let is_moved = matches!(three.before, State::Hotplug { .. })
+                || old.iter().any(|(path, bytes)| {
+                    now.iter().any(|(name, now)| name == path && now != bytes)
+                });
+            return if three.undoing && is_moved { Side::Ours } else { Side::Before };
+        }
+        let is_ours = match three.after.and_then(parts) {
+            Some((after, _)) => value.is_same(after, current),
+            // Killed between write and read-back: as wanted.
+            None => value.is_done(current),
+        };
+        if is_ours { Side::Ours } else { Side::Theirs }
+    }
+
+    /// In a folder a value is a file: opened, so empty, and not yet written when the process was
+    /// killed.
+    pub(super) fn is_torn(&self, current: &Bytes, three: Three<'_>) -> bool {
+        let was_empty = parts(three.before).is_some_and(|(before, _)| before.0.is_empty());
+        !self.root.is_live() && three.may_be_halfway() && current.0.is_empty() && !was_empty
+    }
+
+    /// Puts a value back, and what moved with it unless somebody has set that since.
+    pub(super) fn restore_value(&self, value: Value<'_>, three: Three<'_>) -> Result<(), Trouble> {
+        let (main, couples) = parts(three.before)
+            .ok_or_else(|| super::engine::not_expected(three.before, "a value"))?;
+        let is_theirs = |path: &String, before: &Bytes| {
+            let now = couple(three.current, path);
+            let after = three.after.and_then(|after| couple(after, path));
+            let is_other = |now: &Bytes| now != before && after.is_some_and(|after| now != after);
+            !three.may_be_halfway() && now.is_some_and(is_other)
+        };
+        let as_text = |path| Value { path, value: "", compare: Compare::Text };
+        let mut all = vec![(value, main)];
+        let ours = couples.iter().filter(|(path, bytes)| !is_theirs(path, bytes));
+        all.extend(ours.map(|(path, bytes)| (as_text(path.as_str()), bytes)));
+        let mut refused = None;
+        for _ in 0..ROUNDS {
+            let mut is_settled = true;
+            for (value, bytes) in &all {
+                if value.is_same(&self.bytes(value.path)?, bytes) {
+                    continue;
+                }
+                is_settled = false;
+                if let Err(trouble) = self.write_back(*value, bytes) {
+                    refused.get_or_insert(trouble);
+                }
+            }
+            if is_settled {
+                return Ok(());
+            }
+        }
+        match refused {
+            Some(trouble) if all.iter().any(|(value, bytes)| !self.holds(*value, bytes)) => {
+                Err(trouble)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn holds(&self, value: Value<'_>, bytes: &Bytes) -> bool {
+        self.bytes(value.path).is_ok_and(|now| value.is_same(&now, bytes))
+    }
+}
+
+/// The bytes of a value, and of what moves with it.
+pub(super) fn parts(state: &State) -> Option<(&Bytes, &[(String, Bytes)])> {
+    match state {
+        State::Value { bytes, couples } => Some((bytes, couples)),
+        State::Hotplug { bytes, .. } => Some((bytes, &[])),
+        _ => None,
+    }
+}
+
+fn couple<'s>(state: &'s State, path: &str) -> Option<&'s Bytes> {
+    let (_, couples) = parts(state)?;
+    couples.iter().find(|(name, _)| name == path).map(|(_, bytes)| bytes)
+}

@@ -1,0 +1,46 @@
+//! Somebody who changes the machine while it is measured: `tune apply --prove`.
+
+use rtproof_measure::{Slot, cycle::SLOT_NS};
+use rtproof_record::{EffectTick, run::Note};
+
+/// Changes the machine at moments of its choice, and cuts what was measured into slices. Called by
+/// the housekeeping thread only.
+pub trait Conductor {
+    /// Length of the slots that slices are made of. A second is a multiple of it.
+    fn slot_ns(&self) -> u64;
+
+    /// What a thread measured in a slot. `origin_ns`: first wake-up of the run, on the slot's clock.
+    fn take(&mut self, thread: u32, slot: &Slot, origin_ns: u64);
+
+    /// Does what is due. `now_ns` tells the time after the first wake-up, before and after things
+    /// that take long. Returns when to come again; the slots until then are handed over before.
+    fn due(&mut self, now_ns: &dyn Fn() -> u64) -> u64;
+
+    /// What is to be in the record since the last call.
+    fn tick(&mut self) -> (EffectTick, Vec<Note>);
+
+    /// The run ends: what is not to stay is taken back, now.
+    fn finish(&mut self, now_ns: u64);
+}
+
+/// Nobody changes the machine.
+#[derive(Debug)]
+pub(super) struct Nobody;
+
+impl Conductor for Nobody {
+    fn slot_ns(&self) -> u64 {
+        SLOT_NS
+    }
+
+    fn take(&mut self, _: u32, _: &Slot, _: u64) {}
+
+    fn due(&mut self, _: &dyn Fn() -> u64) -> u64 {
+        u64::MAX
+    }
+
+    fn tick(&mut self) -> (EffectTick, Vec<Note>) {
+        Default::default()
+    }
+
+    fn finish(&mut self, _: u64) {}
+}
