@@ -203,23 +203,3 @@ fn what_a_program_can_do_is_no_command() {
         }
     }
 }
-
-#[test]
-fn zzz_show() {
-    for (name, facts, intent, findings) in cases().iter().filter(|c| c.0.ends_with(", periodic")) {
-        let plan = plan::make(facts, findings, intent, &everything());
-        println!("##### {name} rt {}", intent.rt_cpus);
-        for step in &plan.steps {
-            println!("  S {} {:?}", step.reason.checks.join(","), step.change);
-        }
-        for step in &plan.boot {
-            println!("  B {} {} {}", step.reason.checks.join(","), step.parameter, step.removes);
-        }
-        for step in &plan.instructions {
-            println!("  I {} {}", step.reason.checks.join(","), step.text);
-        }
-        for step in &plan.left_out {
-            println!("  L {} {}", step.check, step.why);
-        }
-    }
-}
