@@ -5,7 +5,7 @@ use rtproof_host::tune::{Change, UnitWish};
 
 use super::{Plan, Selection, make};
 use crate::checks::testing::{good, intent};
-use crate::{Finding, Intent, checks};
+use crate::{Intent, checks};
 
 mod together;
 mod whole_lists;
@@ -116,7 +116,7 @@ fn every_row_that_is_bad_has_something_to_do() {
         for rule in section.rules {
             let mut facts = good();
             checks::testing::fill_setting(&mut facts, rule.knob, rule.bad);
-            let findings: Vec<Finding> = checks::judge_all(&facts, &intent());
+            let findings = [checks::judge_one(rule, &facts, &intent())];
             let all = Selection { risky: true, doubtful: true, ..Selection::default() };
             let plan = make(&facts, &findings, &intent(), &all);
             assert_eq!(plan.conflicts, [], "{}", rule.knob.id);
