@@ -3,8 +3,10 @@
 //! others, one folder each.
 
 pub mod config;
+pub mod export;
 pub mod hold;
 pub mod notify;
-pub mod export;
 pub mod place;
 pub mod prove;
+pub mod repeat;
+pub mod watch;
