@@ -19,6 +19,7 @@ mod irq;
 pub mod journal;
 mod lock;
 pub mod machine;
+pub mod mark;
 mod side;
 pub mod state;
 pub mod status;
