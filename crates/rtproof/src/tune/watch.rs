@@ -178,13 +178,13 @@ impl Drift {
 fn shown(state: &State) -> String {
     match state {
         State::Absent => "not there".into(),
-        State::Value { bytes } => short(&bytes.text()),
+        State::Value { bytes, .. } => short(&bytes.text()),
         State::File { bytes, .. } => format!("a file of {} bytes", bytes.0.len()),
         State::Link { to } => format!("a link to {to}"),
         State::Folder => "a folder".into(),
         State::Task { scheduling } => scheduled(scheduling),
         State::Unit { active, .. } => if *active { "running" } else { "not running" }.into(),
-        State::Property { value } => short(value),
+        State::Property { value, .. } => short(value),
         _ => "otherwise".into(),
     }
 }
