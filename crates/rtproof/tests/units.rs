@@ -133,3 +133,18 @@ fn a_limit_is_held_until_sigterm_and_systemd_is_told() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_ne!(limit_us(), Some(37_000));
 }
+
+#[test]
+fn the_documentation_shows_the_units_as_they_are() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/persist.md");
+    let docs = fs::read_to_string(path).unwrap();
+    let exe = "/usr/local/bin/rtproof";
+    for unit in [
+        units::boot_unit(exe, units::CONFIG, &[]),
+        units::latency_unit(exe),
+        units::trial_unit(),
+        units::trial_timer(600),
+    ] {
+        assert!(docs.contains(&format!("```ini\n{unit}```\n")), "{unit}");
+    }
+}
