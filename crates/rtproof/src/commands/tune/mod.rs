@@ -4,8 +4,11 @@
 pub mod apply;
 pub mod confirm;
 pub mod guard;
+pub mod hold;
+pub mod persist;
 pub mod plan;
 mod prove;
+pub mod repeat;
 pub mod status;
 pub mod trial;
 pub mod undo;
@@ -56,6 +59,10 @@ pub enum Command {
     Verify(verify::Args),
     /// Keep what is on trial: the boot entry, and changes applied with --confirm
     Confirm(confirm::Args),
+    /// Repeat at each boot what is applied now: /etc/rtproof.toml and rtproof.service
+    Persist(persist::Args),
+    /// Hold a limit on the exit latency of idle states, until Ctrl-C
+    Hold(hold::Args),
     /// Not for users: takes changes back that nobody confirmed
     #[command(hide = true)]
     Guard(guard::Args),
@@ -83,6 +90,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Command::Trial(args) => trial::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Confirm(args) => confirm::run(args),
+        Command::Persist(args) => persist::run(args),
+        Command::Hold(args) => hold::run(args),
         Command::Guard(args) => guard::run(args),
     }
 }
