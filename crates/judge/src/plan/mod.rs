@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Finding, Impact, Intent};
 
-pub mod units;
-
 mod files;
 mod guard;
 mod merge;
