@@ -92,7 +92,7 @@ killed() {
         strace -f -qq -o /dev/null -e trace=$calls -e inject=$calls:signal=KILL:when=$at "$@" \
             >/tmp/killed.out 2>&1
         how=$?
-        if ! rtproof tune undo --yes >/tmp/undone.out 2>&1; then
+        if ! rtproof tune undo >/tmp/undone.out 2>&1; then
             failed=$((failed + 1))
             cp /tmp/undone.out /host/undo-failed.$at
         fi

@@ -75,6 +75,8 @@ pub struct Machine {
     pub power_states: bool,
     /// A network card and a disk, each with a queue for each CPU.
     pub devices: bool,
+    /// An empty ext4 disk, `/dev/vda`, which all boots of a case share.
+    pub store: bool,
     /// Whether a state saved after boot may be used instead of booting.
     pub snapshot: bool,
 }
@@ -95,6 +97,7 @@ impl Machine {
             boot: Boot::Kernel,
             power_states: false,
             devices: false,
+            store: false,
             snapshot: true,
         }
     }
@@ -155,6 +158,14 @@ impl Machine {
         self
     }
 
+    /// With a disk that keeps what is written from boot to boot. Booted anew each time.
+    #[must_use]
+    pub const fn store(mut self) -> Self {
+        self.store = true;
+        self.snapshot = false;
+        self
+    }
+
     /// Files over the serial line.
     #[must_use]
     pub const fn serial_share(mut self) -> Self {
@@ -202,6 +213,7 @@ impl Machine {
             (self.nodes > 1, format!("{} nodes", self.nodes)),
             (self.power_states, "power states".to_owned()),
             (self.devices, "a network card and a disk".to_owned()),
+            (self.store, "a disk that stays".to_owned()),
             (self.share == Share::Serial, "files over the console".to_owned()),
             (!self.command_line.is_empty(), self.command_line.clone()),
         ];

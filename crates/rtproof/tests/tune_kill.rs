@@ -10,81 +10,14 @@
 
 mod support;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    thread,
-    time::Instant,
-};
+use std::{sync::Arc, thread, time::Instant};
 
 use support::{
-    binary, expect_code,
-    killed::{End, can_trace, killed_at},
-    odd, run, stderr, stdout,
-    tree::{Snapshot, differences, snapshot},
+    binary, code, expect_code,
+    killed::{Call, calls, can_trace, failing_at, killed_at},
+    odd::{self, APPLY, Machine, UNDO},
+    run, stderr,
 };
-use tempfile::TempDir;
-
-/// Ours to keep: journals stay when they are closed.
-const OURS: &[&str] = &["var/lib/rtproof", "run/lock", "run/rtproof"];
-
-/// More calls than any run makes: a loop that does not end is a fault, not a test.
-const CALLS_MAX: u64 = 20_000;
-
-/// A machine in a folder, and the plan beside it.
-struct Machine {
-    folder: TempDir,
-    before: Snapshot,
-}
-
-impl Machine {
-    fn new() -> Self {
-        // In memory, where there is some: a disk would take most of the time for its barriers.
-        let memory = Path::new("/dev/shm");
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("rtproof-test-");
-        let folder = match memory.is_dir() {
-            true => builder.tempdir_in(memory),
-            false => builder.tempdir(),
-        };
-        let folder = folder.expect("a temporary folder");
-        odd::machine(&folder.path().join("root"));
-        let plan = serde_json::to_string(&odd::plan()).expect("JSON");
-        fs::write(folder.path().join("plan.json"), plan).expect("the plan is written");
-        let before = snapshot(&folder.path().join("root"), OURS);
-        Self { folder, before }
-    }
-
-    fn root(&self) -> PathBuf {
-        self.folder.path().join("root")
-    }
-
-    fn differ(&self) -> Vec<String> {
-        differences(&self.before, &snapshot(&self.root(), OURS))
-    }
-
-    /// Takes everything back, twice, and compares; forgets the journals.
-    #[track_caller]
-    fn undone(&self, after: &str) {
-        let output = run(self.folder.path(), UNDO);
-        let differ = self.differ();
-        assert!(
-            differ.is_empty() && output.status.success(),
-            "{after}: {} files differ:\n{}\n{}\n{}",
-            differ.len(),
-            differ.join("\n"),
-            stdout(&output),
-            stderr(&output)
-        );
-        let again = run(self.folder.path(), UNDO);
-        assert_eq!(self.differ(), [""; 0], "{after}: a second undo changes nothing");
-        expect_code(&again, 0);
-        let _ = fs::remove_dir_all(self.root().join("var/lib/rtproof"));
-    }
-}
-
-const APPLY: &[&str] = &["tune", "apply", "--root", "root", "--plan", "plan.json", "--yes"];
-const UNDO: &[&str] = &["tune", "undo", "--root", "root", "--yes"];
 
 fn left_out() -> bool {
     let can = can_trace();
@@ -96,71 +29,98 @@ fn left_out() -> bool {
     !can
 }
 
-/// Kills a run before each of its calls in turn; two machines share the work. `prepare` comes before
-/// each round. Returns the number of rounds that were killed.
-fn every_step(args: &'static [&'static str], prepare: fn(&Machine)) -> usize {
-    let work = |first: u64| {
+/// What is done to a run.
+#[derive(Clone, Copy)]
+enum Fault {
+    /// Killed before the call.
+    Kill,
+    /// The call fails.
+    Error(&'static str),
+}
+
+/// Does it to a run at each of its calls in turn, and takes everything back after each; two
+/// machines share the work. `prepare` comes before each round. Returns the number of rounds.
+fn every_step(args: &'static [&'static str], fault: Fault, prepare: fn(&Machine)) -> usize {
+    let machine = Machine::new();
+    prepare(&machine);
+    let calls = Arc::new(calls(binary(), machine.folder.path(), args));
+    let work = |first: usize| {
+        let calls = Arc::clone(&calls);
         move || {
             let machine = Machine::new();
-            for (rounds, at) in (first..CALLS_MAX).step_by(2).enumerate() {
+            for (number, call) in calls.iter().enumerate().skip(first).step_by(2) {
                 prepare(&machine);
-                let end = killed_at(binary(), machine.folder.path(), args, at);
-                let killed = matches!(end, End::Killed);
-                if let End::ByItself(output) = &end {
-                    expect_code(output, 0);
-                }
-                machine.undone(&format!("{} killed before call {at}", args[1]));
-                if !killed {
-                    return rounds;
-                }
+                let what = format!("{} hit at call {number}, {call:?}", args[1]);
+                round(&machine, args, fault, call, &what);
+                machine.undone(&what);
             }
-            panic!("{args:?} makes more than {CALLS_MAX} calls");
         }
     };
-    let halves = [1, 2].map(|first| thread::spawn(work(first)));
-    halves.into_iter().map(|half| half.join().expect("every round is well")).sum()
+    let halves = [0, 1].map(|first| thread::spawn(work(first)));
+    halves.into_iter().for_each(|half| half.join().expect("every round is well"));
+    calls.len()
+}
+
+/// One run, hit at one call.
+fn round(machine: &Machine, args: &[&str], fault: Fault, call: &Call, what: &str) {
+    let folder = machine.folder.path();
+    let end = match fault {
+        Fault::Kill => killed_at(binary(), folder, args, call),
+        Fault::Error(error) => failing_at(binary(), folder, args, error, call),
+    };
+    assert!(end.was_reached, "{what}: not reached");
+    if matches!(fault, Fault::Error(_)) {
+        // It says so, or could do without: no panic, no signal.
+        let is_told = matches!(code(&end.output), 0 | 1);
+        assert!(is_told, "{what}: {}: {}", code(&end.output), stderr(&end.output));
+    }
+}
+
+/// Runs it and prints what came of it.
+fn printed(what: &str, args: &'static [&'static str], fault: Fault, prepare: fn(&Machine)) {
+    if left_out() {
+        return;
+    }
+    let began = Instant::now();
+    let rounds = every_step(args, fault, prepare);
+    assert!(rounds >= 100, "{rounds} rounds");
+    let (changes, seconds) = (odd::count(), began.elapsed().as_secs_f64());
+    println!("{what}, {changes} changes: rounds {rounds}, files that differ 0, {seconds:.0} s");
+}
+
+fn applied(machine: &Machine) {
+    expect_code(&run(machine.folder.path(), APPLY), 0);
 }
 
 #[test]
 fn a_plan_is_applied_and_undone() {
     let machine = Machine::new();
-    let steps = odd::plan().steps;
-    assert!(steps.len() >= 25, "{} changes", steps.len());
+    let steps = odd::count();
+    assert!(steps >= 25, "{steps} changes");
     let output = run(machine.folder.path(), APPLY);
     expect_code(&output, 0);
     // Every change is one: but for the folder that is there, and the file that is not.
     let changed = machine.differ().len();
-    assert!(changed >= steps.len() - 6, "{changed} of {} changed", steps.len());
+    assert!(changed >= steps - 6, "{changed} of {steps} changed");
     machine.undone("apply");
 }
 
 #[test]
 fn killed_at_every_step_of_apply() {
-    if left_out() {
-        return;
-    }
-    let began = Instant::now();
-    let rounds = every_step(APPLY, |_| {});
-    assert!(rounds >= 100, "{rounds} rounds");
-    println!(
-        "tune apply, {} changes: rounds {rounds}, files that differ 0, {:.0} s",
-        odd::plan().steps.len(),
-        began.elapsed().as_secs_f64()
-    );
+    printed("tune apply, killed", APPLY, Fault::Kill, |_| {});
 }
 
 #[test]
 fn killed_at_every_step_of_undo() {
-    if left_out() {
-        return;
-    }
-    let began = Instant::now();
-    let rounds = every_step(UNDO, |machine| {
-        expect_code(&run(machine.folder.path(), APPLY), 0);
-    });
-    assert!(rounds >= 100, "{rounds} rounds");
-    println!(
-        "tune undo: rounds {rounds}, files that differ 0, {:.0} s",
-        began.elapsed().as_secs_f64()
-    );
+    printed("tune undo, killed", UNDO, Fault::Kill, applied);
+}
+
+#[test]
+fn failing_at_every_step_of_apply() {
+    printed("tune apply, one call fails", APPLY, Fault::Error("ENOSPC"), |_| {});
+}
+
+#[test]
+fn failing_at_every_step_of_undo() {
+    printed("tune undo, one call fails", UNDO, Fault::Error("EIO"), applied);
 }

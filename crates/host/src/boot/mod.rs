@@ -12,9 +12,17 @@ mod block;
 pub mod cmdline;
 mod efi;
 mod elsewhere;
+mod entries;
+mod extlinux;
 mod grub;
+mod pe;
+mod raspberry;
 mod storage;
+mod systemd_boot;
 mod view;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Debug;
 
@@ -31,6 +39,16 @@ pub const ID: &str = "rtproof-real-time";
 
 /// After a panic the kernel resets by itself, in seconds: else nobody would see that it fell back.
 const PANIC: &str = "panic=10";
+
+/// Where nothing is written.
+const NOTHING_WRITTEN: &str = "nothing is written here, so nothing falls back by itself: keep the \
+                               old command line at hand";
+/// Where nothing falls back.
+const BY_HAND: &str = "nothing falls back by itself: choose the old entry in the boot menu";
+/// How a trial ends that does not come up; who forgets the choice stands before it.
+const AFTER_A_TRIAL: &str = "after a reset, a panic (after which the kernel resets by itself) or a \
+                             power cycle the old default boots; a kernel that hangs without a \
+                             panic needs a watchdog or a hand on the power switch";
 
 /// Which boot loader, and how it is told about entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -105,8 +123,8 @@ pub struct Loader {
 pub struct BootChanges {
     /// Make the entry. The default stays the default.
     pub entry: Vec<Change>,
-    /// Boot it once, with the next boot. Empty where that cannot be done safely: see
-    /// [`Loader::no_trial`].
+    /// Boot it once, with the next boot. Empty where that cannot be done safely (see
+    /// [`Loader::no_trial`]) and where [`BootChanges::reboot`] is all that it takes.
     pub trial: Vec<Change>,
     /// Make it the default.
     pub confirm: Vec<Change>,
@@ -222,8 +240,15 @@ trait Method: Debug + Send + Sync {
         None
     }
 
-    /// What happens when it does not come up.
-    fn fallback(&self) -> String;
+    /// What happens when the trial does not come up.
+    fn fallback(&self) -> String {
+        BY_HAND.into()
+    }
+
+    /// What happens where there is no trial.
+    fn by_hand(&self) -> String {
+        BY_HAND.into()
+    }
 }
 
 /// What more than one boot loader wants to know.
@@ -251,6 +276,12 @@ impl Around {
         }
     }
 
+    /// Whether the running kernel was started by a boot loader that says what it started, as GRUB
+    /// does; `true` where the command line is not known.
+    fn has_boot_image(&self) -> bool {
+        self.cmdline.as_deref().is_none_or(|line| cmdline::has(line, "BOOT_IMAGE"))
+    }
+
     /// Whether a kernel's file is that of the running kernel.
     fn is_running(&self, kernel: &str) -> bool {
         let name = kernel.rsplit('/').next().unwrap_or_default();
@@ -258,6 +289,9 @@ impl Around {
         self.release.as_deref().is_some_and(is_it)
     }
 }
+
+/// Looks for one boot loader.
+type Detector = fn(&View<'_>, &Around) -> Result<Option<Loader>, BootError>;
 
 /// Reads the boot loader of a machine.
 ///
@@ -269,10 +303,16 @@ pub fn detect(root: &Root) -> Result<Loader, BootError> {
     if let Some(loader) = elsewhere::detect(&view, &around) {
         return Ok(loader);
     }
-    if !elsewhere::not_started_by_grub(&around)
-        && let Some(loader) = grub::detect(&view, &around)?
-    {
-        return Ok(loader);
+    // Who says that it started this system did; else files tell, the most telling first.
+    let is_systemd = around.firmware.loader.as_deref().is_some_and(|n| n.starts_with("systemd"));
+    let detectors: [Detector; 4] = match is_systemd {
+        true => [systemd_boot::detect, raspberry::detect, grub::detect, extlinux::detect],
+        false => [raspberry::detect, grub::detect, systemd_boot::detect, extlinux::detect],
+    };
+    for detect in detectors {
+        if let Some(loader) = detect(&view, &around)? {
+            return Ok(loader);
+        }
     }
     Ok(elsewhere::unknown(&view, &around))
 }
@@ -292,8 +332,7 @@ impl Loader {
             words.push(Word::set(PANIC));
         }
         let written = self.method.write(&here, &words)?;
-        let (reboot, fallback) = (self.method.reboot(), self.method.fallback());
-        if self.no_entry.is_some() {
+        if let Some(why) = &self.no_entry {
             let cmdline = cmdline::edited(base, &words)?;
             cmdline::fits(&cmdline, 0, self.limit)?;
             return Ok(BootChanges {
@@ -301,9 +340,9 @@ impl Loader {
                 trial: vec![],
                 confirm: vec![],
                 reboot: None,
-                fallback,
+                fallback: NOTHING_WRITTEN.into(),
                 cmdline,
-                printed: written.printed,
+                printed: written.printed.or_else(|| Some(format!("{why}\n"))),
             });
         }
         let then = View::with(root, &written.changes);
@@ -312,10 +351,13 @@ impl Loader {
         };
         cmdline::check(&entry.cmdline, &words)?;
         cmdline::fits(&entry.cmdline, self.method.added_bytes(&entry), self.limit)?;
-        let trial = match self.no_trial {
-            Some(_) => vec![],
-            None => self.method.trial(&then)?,
+        let (trial, reboot, mut fallback) = match self.no_trial {
+            Some(_) => (vec![], None, self.method.by_hand()),
+            None => (self.method.trial(&then)?, self.method.reboot(), self.method.fallback()),
         };
+        if !cmdline::resets_on_panic(&entry.cmdline) {
+            fallback += "; the entry says panic=0, so after a panic it does not reset by itself";
+        }
         let confirm = self.method.confirm(&then)?;
         Ok(BootChanges {
             entry: written.changes,

@@ -180,6 +180,19 @@ impl Journal {
         }
     }
 
+    /// A journal of this machine by its number.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn open_number(machine: &Machine<'_>, number: u32) -> Result<Self, JournalError> {
+        let path = path_of(number);
+        match machine.root.place(&path) {
+            Ok(real) => Self::open_at(machine, &path, real),
+            Err(error) if is_absent(&error) => Err(JournalError::Missing(path)),
+            Err(error) => Err(io_error(&path, error)),
+        }
+    }
+
     fn open_at(machine: &Machine<'_>, name: &str, real: PathBuf) -> Result<Self, JournalError> {
         let script = read_script(name, &real)?;
         let here = machine.machine_id();
@@ -256,6 +269,18 @@ impl Journal {
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.script.closed
+    }
+
+    /// Removes a journal of the machine of which everything was undone, e.g. of a change that was
+    /// only tried. Any other stays.
+    ///
+    /// # Errors
+    /// When it cannot be removed; nothing was lost then.
+    pub fn discard(self, machine: &Machine<'_>) -> Result<(), JournalError> {
+        if !self.is_closed() || !self.name.starts_with(FOLDER) {
+            return Ok(());
+        }
+        machine.gate.remove(&self.name).map_err(|error| io_error(&self.name, error))
     }
 
     /// Takes the lock and opens the file for appending, before anything is written to the machine.

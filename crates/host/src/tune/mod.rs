@@ -19,17 +19,22 @@ mod irq;
 pub mod journal;
 mod lock;
 pub mod machine;
+pub mod mark;
 mod side;
 pub mod state;
 pub mod status;
 pub mod tasks;
+#[cfg(test)]
+mod tests;
 pub mod trouble;
 pub mod undo;
 pub mod units;
 mod value;
+pub mod wake;
 
 pub use apply::{Applied, ApplyError, Options, Progress, apply};
 pub use change::{Change, Compare, IrqName, Scheduling, TaskName, UnitWish};
+pub use drift::{Clue, Suspect, suspects};
 pub use journal::{
     Journal, JournalError, Summary, Title,
     script::{Entry, Item, Stage},

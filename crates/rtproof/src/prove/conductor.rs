@@ -19,6 +19,9 @@ pub trait Conductor {
     /// What is to be in the record since the last call.
     fn tick(&mut self) -> (EffectTick, Vec<Note>);
 
+    /// Why the run must end now.
+    fn trouble(&self) -> Option<String>;
+
     /// The run ends: what is not to stay is taken back, now.
     fn finish(&mut self, now_ns: u64);
 }
@@ -40,6 +43,10 @@ impl Conductor for Nobody {
 
     fn tick(&mut self) -> (EffectTick, Vec<Note>) {
         Default::default()
+    }
+
+    fn trouble(&self) -> Option<String> {
+        None
     }
 
     fn finish(&mut self, _: u64) {}

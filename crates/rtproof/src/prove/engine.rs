@@ -178,6 +178,9 @@ impl Rig<'_> {
             if let Some(signal) = signals.came() {
                 break RunEnd::Interrupted { signal: signal.into() };
             }
+            if let Some(why) = self.conductor.trouble() {
+                break RunEnd::Aborted { why };
+            }
             if now_ns > options.duration_ns + options.period_ns + OVERDUE_NS {
                 let why = "a measuring thread did not come to its end: something outranks it on \
                            its CPU; see `rtproof check`";

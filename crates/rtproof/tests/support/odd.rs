@@ -1,15 +1,23 @@
 //! A machine in a folder whose values are as no program would leave them, and a plan that changes
 //! every kind of thing that a folder can hold. Undo has to give back these, not what is usual.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use rtproof_host::{
-    CpuList,
-    tune::{Bytes, Change, Compare, IrqName, UnitWish},
+    CpuList, Root,
+    tune::{self, Bytes, Change, Compare, IrqName, UnitWish},
 };
-use rtproof_judge::plan::{Plan, Reason, Step};
+use rtproof_measure::scheduling::LiveTasks;
+use serde_json::{Value, json};
+use tempfile::TempDir;
 
-use super::tree::{put, put_link, put_odd};
+use super::{
+    expect_code, run, stderr, stdout,
+    tree::{Snapshot, differences, put, put_link, put_odd, snapshot},
+};
 
 /// A GRUB environment block: 1024 bytes, filled up with `#`.
 fn grub_block(variables: &str) -> Vec<u8> {
@@ -117,17 +125,6 @@ fn units(root: &Path) {
     put_link(root, &format!("{wants}/odd.service"), "/lib/systemd/system/odd.service");
 }
 
-fn step(change: Change) -> Step {
-    let reason = Reason {
-        checks: vec!["test".into()],
-        why: "the test wants it".into(),
-        impact: Default::default(),
-        trade_off: None,
-        risk: None,
-    };
-    Step { change, reason }
-}
-
 fn value(path: &str, value: &str, compare: Compare) -> Change {
     Change::Value { path: path.into(), value: value.into(), compare, couples: Vec::new() }
 }
@@ -179,7 +176,83 @@ fn changes() -> Vec<Change> {
     all
 }
 
-/// The plan.
-pub(crate) fn plan() -> Plan {
-    Plan { steps: changes().into_iter().map(step).collect(), ..Plan::default() }
+/// Number of changes.
+pub(crate) fn count() -> usize {
+    changes().len()
 }
+
+/// The plan in the form of `tune plan --json`: with what each change finds.
+fn plan(root: &Path) -> Value {
+    let root = Root::open_path(root).expect("the machine");
+    let machine = tune::Machine::for_reading(&root, &LiveTasks);
+    let step = |change: Change| {
+        let before = machine.state(&change).unwrap_or_else(|e| panic!("{}: {e}", change.target()));
+        json!({
+            "change": change, "before": before,
+            "checks": ["test"], "why": "the test wants it", "impact": "tens",
+        })
+    };
+    let steps: Vec<Value> = changes().into_iter().map(step).collect();
+    json!({ "schema": "rtproof/plan/1", "steps": steps })
+}
+
+/// Ours to keep: journals stay when they are closed.
+const OURS: &[&str] = &["var/lib/rtproof", "run/lock", "run/rtproof"];
+
+/// A machine in a folder, and the plan beside it.
+pub(crate) struct Machine {
+    pub(crate) folder: TempDir,
+    pub(crate) before: Snapshot,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        // In memory, where there is some: a disk would take most of the time for its barriers.
+        let memory = Path::new("/dev/shm");
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("rtproof-test-");
+        let folder = match memory.is_dir() {
+            true => builder.tempdir_in(memory),
+            false => builder.tempdir(),
+        };
+        let folder = folder.expect("a temporary folder");
+        machine(&folder.path().join("root"));
+        let plan = plan(&folder.path().join("root"));
+        fs::write(folder.path().join("plan.json"), plan.to_string()).expect("the plan is written");
+        let before = snapshot(&folder.path().join("root"), OURS);
+        Self { folder, before }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    pub(crate) fn differ(&self) -> Vec<String> {
+        differences(&self.before, &snapshot(&self.root(), OURS))
+    }
+
+    /// Takes everything back, twice, and compares; forgets the journals.
+    #[track_caller]
+    pub(crate) fn undone(&self, after: &str) {
+        let output = run(self.folder.path(), UNDO);
+        let differ = self.differ();
+        assert!(
+            differ.is_empty() && output.status.success(),
+            "{after}: {} files differ:\n{}\n{}\n{}",
+            differ.len(),
+            differ.join("\n"),
+            stdout(&output),
+            stderr(&output)
+        );
+        let again = run(self.folder.path(), UNDO);
+        assert_eq!(self.differ(), [""; 0], "{after}: a second undo changes nothing");
+        expect_code(&again, 0);
+        let _ = fs::remove_dir_all(self.root().join("var/lib/rtproof"));
+    }
+}
+
+/// Applies the plan.
+pub(crate) const APPLY: &[&str] =
+    &["tune", "apply", "--root", "root", "--plan", "plan.json", "--yes"];
+/// Takes everything back.
+pub(crate) const UNDO: &[&str] = &["tune", "undo", "--root", "root"];

@@ -27,12 +27,12 @@ fn beside() -> Case {
         "odd
          systemctl stop irqbalance.service
          track mine.first; track mine.before
-         run plan rtproof tune plan --cpus 1 --json
+         run plan rtproof tune plan --cpus 1 --doubtful --json
          cp /host/plan.out /tmp/plan.json
          killed write rtproof tune apply --plan /tmp/plan.json --yes
          run apply rtproof tune apply --plan /tmp/plan.json --yes
          track mine.during
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          track mine.after",
     ))
     .then_again()

@@ -61,7 +61,7 @@ fn grub() -> Case {
     .script(script(
         "cat /proc/cmdline >/host/cmdline.2
          run kept rtproof tune verify --json
-         run undo rtproof tune undo --all --yes
+         run undo rtproof tune undo --all
          sums after
          echo reboot >/host/then",
     ))
@@ -130,7 +130,7 @@ fn fallback() -> Case {
          run plan rtproof tune plan --cpus 1 --json
          # A plan with a parameter that no kernel survives.
          sed 's|\"words\": *\\[|&{\"parameter\":\"init=/nonexistent\",\"checks\":[\"test\"],\
-\"why\":\"test\",\"impact\":\"Tens\"},|' /host/plan.out >/tmp/plan.json
+\"why\":\"test\",\"impact\":\"tens\"},|' /host/plan.out >/tmp/plan.json
          cp /tmp/plan.json /host/
          run trial rtproof tune trial --plan /tmp/plan.json --yes
          echo reboot >/host/then",
@@ -143,7 +143,7 @@ fn fallback() -> Case {
         "cat /proc/cmdline >/host/cmdline.2
          run verify rtproof tune verify
          run status rtproof tune status
-         run undo rtproof tune undo --all --yes
+         run undo rtproof tune undo --all
          sums after",
     ))
     .expect(|seen, expect| {
@@ -170,12 +170,12 @@ fn power_off() -> Case {
     let begin = "[ -e /root/before ] || { sums before; cp /host/before /root/; }
          cp /root/before /host/before";
     let undo = "run status rtproof tune status
-         run undo rtproof tune undo --all --yes
+         run undo rtproof tune undo --all
          sums after";
     let cut = "(sleep 0.$(($(od -An -N2 -tu2 /dev/urandom) % 100)); cue cut) &
          while :; do
              rtproof tune apply --cpus 1 --yes >/host/apply.out 2>&1
-             rtproof tune undo --all --yes >/host/undo.out 2>&1
+             rtproof tune undo --all >/host/undo.out 2>&1
          done";
     let machine = Machine::disk().cpus(2).multi_threaded();
     let mut case = Case::new(
@@ -235,7 +235,7 @@ fn units() -> Case {
          state >/host/during.unit
          od -An -td4 /dev/cpu_dma_latency >/host/latency.during
          systemctl list-units --no-legend 'rtproof*' >/host/ours
-         run undo rtproof tune undo --all --yes
+         run undo rtproof tune undo --all
          state >/host/after.unit; sums after; track after
          od -An -td4 /dev/cpu_dma_latency >/host/latency.after",
     ))
@@ -274,7 +274,7 @@ fn at_boot() -> Case {
         "cat /proc/sys/vm/swappiness /proc/sys/kernel/sched_rt_runtime_us >/host/values.2
          systemctl status rtproof.service >/host/service 2>&1
          run status rtproof tune status
-         run undo rtproof tune undo --all --yes
+         run undo rtproof tune undo --all
          cat /proc/sys/vm/swappiness /proc/sys/kernel/sched_rt_runtime_us >/host/values.3
          sums after",
     ))

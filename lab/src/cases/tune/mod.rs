@@ -8,15 +8,23 @@ use crate::{case::Case, expect::Expect, seen::Seen};
 
 mod beside;
 mod boot;
+mod cut;
 mod power;
 mod refusals;
 mod values;
 
 pub(super) fn cases() -> Vec<Case> {
-    [values::cases(), power::cases(), refusals::cases(), boot::cases(), beside::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        values::cases(),
+        power::cases(),
+        cut::cases(),
+        refusals::cases(),
+        boot::cases(),
+        beside::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Functions of the scripts.

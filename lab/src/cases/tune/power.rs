@@ -30,7 +30,7 @@ fn frequencies() -> Case {
          (cd /sys/devices/system/cpu/cpu1/cpufreq
           cat scaling_governor; [ $(cat scaling_min_freq) = $(cat cpuinfo_max_freq) ] && echo fixed
           [ $(cat scaling_max_freq) = $(cat cpuinfo_max_freq) ] && echo highest) >/host/during
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          track after",
     ))
     .expect(|seen, expect| {
@@ -58,7 +58,7 @@ fn idle_states() -> Case {
          run apply rtproof tune apply --cpus 1 --yes cpuidle-states pm-qos-resume
          (cd /sys/devices/system/cpu/cpu1; cat cpuidle/state[23]/disable
           cat power/pm_qos_resume_latency_us) >/host/during
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          track after",
     ))
     .expect(|seen, expect| {

@@ -80,7 +80,7 @@ fn locked_down() -> Case {
          track first
          echo integrity >/sys/kernel/security/lockdown
          track before
-         run apply rtproof tune apply --cpus 0 --yes sched-features fair-server
+         run apply rtproof tune apply --cpus 0 --yes sched-features-rt-push-ipi
          track after",
     ))
     .expect(|seen, expect| refused(seen, expect, &["lockdown"]))

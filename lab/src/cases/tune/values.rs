@@ -46,13 +46,13 @@ fn round_trip(kernel: &'static str, tier: Tier) -> Case {
     .script(script(
         "odd
          track first; track before
-         run plan rtproof tune plan --cpus 1 --json
-         run apply rtproof tune apply --cpus 1 --yes
+         run plan rtproof tune plan --cpus 1 --doubtful --json
+         run apply rtproof tune apply --cpus 1 --doubtful --yes
          track during
          run status rtproof tune status --json
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          track after
-         run again rtproof tune undo --yes
+         run again rtproof tune undo
          track twice",
     ))
     .expect(|seen, expect| {
@@ -133,7 +133,7 @@ fn killed(what: &'static str, tier: Tier) -> Case {
         "apply" => "killed write rtproof tune apply --plan /tmp/plan.json --yes",
         _ => {
             "prepare() { rtproof tune apply --plan /tmp/plan.json --yes >/dev/null 2>&1; }
-              killed write rtproof tune undo --yes"
+              killed write rtproof tune undo"
         }
     };
     Case::new(
@@ -147,7 +147,7 @@ fn killed(what: &'static str, tier: Tier) -> Case {
     .script(script(&format!(
         "odd
          track first; track before
-         run plan rtproof tune plan --cpus 1 --json
+         run plan rtproof tune plan --cpus 1 --doubtful --json
          cp /host/plan.out /tmp/plan.json
          {run}
          track after"
@@ -180,10 +180,10 @@ fn three_way() -> Case {
     .script(script(
         "odd
          track first; track before
-         run apply rtproof tune apply --cpus 1 --yes vm-swappiness stat-interval rt-throttling
+         run apply rtproof tune apply --cpus 1 --yes swappiness stat-interval rt-throttling
          echo 55 >/proc/sys/vm/stat_interval
          run status rtproof tune status
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          track after",
     ))
     .expect(|seen, expect| {
@@ -218,7 +218,7 @@ fn smt() -> Case {
          track first; track before
          run apply rtproof tune apply --cpus 2 --yes smt
          cat /sys/devices/system/cpu/smt/control /sys/devices/system/cpu/online >/host/off
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          cat /sys/devices/system/cpu/smt/control /sys/devices/system/cpu/online >/host/on
          track after
          grep Cpus_allowed_list /proc/$alone/status /proc/$both/status >/host/tasks
@@ -234,7 +234,7 @@ fn smt() -> Case {
         as_before(seen, expect, ["first", "before", "after"])
     })
     .mutation("SMT is not a thing here", "off", |case| case.boots[0].machine.threads = 1)
-    .other_word("run undo rtproof tune undo --yes", "echo on >/sys/devices/system/cpu/smt/control",
+    .other_word("run undo rtproof tune undo", "echo on >/sys/devices/system/cpu/smt/control",
         "CPUs of the tasks")
 }
 
@@ -255,7 +255,7 @@ fn fair_server() -> Case {
              /sys/kernel/debug/sched/fair_server/cpu1/runtime >/host/during
          # The trap: so the kernel refuses what is undone first.
          echo 940000 >/proc/sys/kernel/sched_rt_runtime_us || echo refused >/host/trap
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          track after",
     ))
     .expect(|seen, expect| {
@@ -284,7 +284,7 @@ fn interrupts() -> Case {
          run plan rtproof tune plan --cpus 1 --json irq-affinity
          run apply rtproof tune apply --cpus 1 --yes irq-affinity
          track during
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          track after",
     ))
     .expect(|seen, expect| {
@@ -318,7 +318,7 @@ fn partition() -> Case {
          run plan rtproof tune plan --cpus 1 --json cpuset-partition
          run apply rtproof tune apply --cpus 1 --yes cpuset-partition
          grep -H . /sys/fs/cgroup/*/cpuset.cpus.partition >/host/partition
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          find /sys/fs/cgroup -type d | sort >/host/groups.after
          track after",
     ))
@@ -389,7 +389,7 @@ fn gone() -> Case {
          echo $((task - 1)) >/proc/sys/kernel/ns_last_pid
          chrt -r 7 sleep 1000 & other=$!
          echo $task $other >/host/numbers
-         run undo rtproof tune undo --yes
+         run undo rtproof tune undo
          chrt -p $other >/host/other
          kill $other
          track after",

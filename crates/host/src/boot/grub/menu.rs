@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     boot::{
-        Around, BootError, Entry, ID, Kind, Loader, Method, Standing, TITLE, Word, Written, block,
-        cmdline, view, view::View,
+        AFTER_A_TRIAL, Around, BootError, Entry, ID, Kind, Loader, Method, PANIC, Standing, TITLE,
+        Word, Written, block, cmdline, view, view::View,
     },
     tune::Change,
 };
@@ -124,7 +124,11 @@ impl Menu {
                 command if LINUX.contains(&command) => {
                     let Some((first, rest)) = statement.words[1..].split_first() else { continue };
                     let tokens = rest.iter().map(|word| word.token(text)).collect();
-                    let tokens = cmdline::edit(tokens, words, script::quoted)?;
+                    let mut tokens = cmdline::edit(tokens, words, script::quoted)?;
+                    // Behind a condition there may be one more line, without what the other has.
+                    if !cmdline::has(&cmdline::kernel_line(&tokens), PANIC) {
+                        tokens = cmdline::edit(tokens, &[Word::set(PANIC)], script::quoted)?;
+                    }
                     let line = format!(" {}", cmdline::join(&tokens));
                     body.replace_range(first.span.end - start..whole.end - start, line.trim_end());
                 }
@@ -192,8 +196,7 @@ impl Method for Menu {
             Some(&[place]) => place,
             _ => 0,
         };
-        let lines =
-            format!("{entry}{DEFAULT}  set default='{ID}'\n  set fallback='{fallback}'\nfi\n");
+        let lines = format!("{entry}{}", default_lines(ID, fallback));
         Ok(vec![view::file(path.clone(), block::with(&path, &text, &lines)?)])
     }
 
@@ -201,18 +204,12 @@ impl Method for Menu {
         if self.entry(view)?.is_none() {
             return Ok(Standing::Absent);
         }
-        if self.config.environment.get("next_entry") == Some(ID) {
+        let path = &self.config.environment.path;
+        if super::env::read(view, path)?.get("next_entry") == Some(ID) {
             return Ok(Standing::Armed);
         }
-        let path = self.config.custom();
-        let text = view.text(&path)?.unwrap_or_default();
-        let script = script::parse(&path, &text)?;
-        let defaults = script.top.iter().filter_map(Statement::assignment);
-        let last = defaults.filter(|(name, _)| *name == "default").next_back();
-        Ok(match last {
-            Some((_, id)) if id == ID => Standing::Default,
-            _ => Standing::Written,
-        })
+        let is_default = is_default(view, &self.config.custom(), ID)?;
+        Ok(if is_default { Standing::Default } else { Standing::Written })
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
@@ -228,12 +225,22 @@ impl Method for Menu {
     }
 }
 
+/// Lines that make an entry the default.
+pub(super) fn default_lines(id: &str, fallback: usize) -> String {
+    format!("{DEFAULT}  set default='{id}'\n  set fallback='{fallback}'\nfi\n")
+}
+
+/// Whether custom.cfg makes an entry the default.
+pub(super) fn is_default(view: &View<'_>, path: &str, id: &str) -> Result<bool, BootError> {
+    let text = view.text(path)?.unwrap_or_default();
+    let script = script::parse(path, &text)?;
+    let mut defaults = script.top.iter().filter_map(Statement::assignment);
+    Ok(defaults.rfind(|(name, _)| *name == "default").is_some_and(|(_, value)| value == id))
+}
+
 /// What GRUB does when the entry does not come up.
 pub(super) fn fallback_sentence() -> String {
-    "GRUB forgets the choice before it starts the kernel: after a reset, a panic (the entry resets \
-     by itself after 10 s) or a power cycle the old default boots; a kernel that hangs without a \
-     panic needs a watchdog or a hand on the power switch"
-        .into()
+    format!("GRUB forgets the choice before it starts the kernel: {AFTER_A_TRIAL}")
 }
 
 /// Our lines taken out of custom.cfg; the file too when it held nothing else.
@@ -243,13 +250,7 @@ pub(super) fn removal(view: &View<'_>, path: &str) -> Result<Vec<Change>, BootEr
         return Ok(vec![]);
     }
     let rest = block::without(path, &text)?;
-    let mut change = view::file(path, rest.clone());
-    if let Change::File { content, .. } = &mut change
-        && rest.is_empty()
-    {
-        *content = None;
-    }
-    Ok(vec![change])
+    Ok(vec![if rest.is_empty() { view::gone(path) } else { view::file(path, rest) }])
 }
 
 /// custom.cfg as others wrote it.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use self::words::{Subject, Words};
 use super::change::{Change, UnitWish};
-use crate::{Facts, Root};
+use crate::Root;
 
 /// Someone who sets the same thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,14 +65,14 @@ impl Suspect {
 /// Who may have changed what a change had set; files that name the thing come first. Empty: nobody
 /// known is there. Reads a hundred small files at most.
 #[must_use]
-pub fn suspects(root: &Root, facts: &Facts, change: &Change) -> Vec<Suspect> {
+pub fn suspects(root: &Root, change: &Change) -> Vec<Suspect> {
     let words = Words::of(root, change);
     let mut found = files::sysctl(root, &words);
     found.extend(files::udev(root, &words));
     found.extend(files::tuned(root, &words));
     found.extend(files::power_settings(root, &words));
     let running = [
-        irqbalance(facts, &words),
+        irqbalance(root, &words),
         power_daemons(root, &words),
         link(root, &words),
         resume(root, &words),
@@ -93,11 +93,17 @@ fn group_of(root: &Root, unit: &str) -> Option<String> {
         .find(|path| root.exists(path))
 }
 
-fn irqbalance(facts: &Facts, words: &Words) -> Option<Suspect> {
-    let pid = facts.irqs.irqbalance.value()?.running?;
-    let clue = Clue::new(format!("/proc/{pid}/comm"), "irqbalance runs");
+/// By its process: it may run without a unit. The names alone are read, nothing that would have
+/// the kernel interrupt a busy CPU.
+fn irqbalance(root: &Root, words: &Words) -> Option<Suspect> {
+    if !words.is(Subject::Irq) {
+        return None;
+    }
+    let pids = root.list_numbered("/proc", "");
+    let is_it = |path: &String| root.trimmed(path).value().is_some_and(|comm| comm == "irqbalance");
+    let path = pids.value()?.iter().map(|pid| format!("/proc/{pid}/comm")).find(is_it)?;
     let why = "moves interrupts every ten seconds; disable it, or ban the real-time CPUs";
-    Suspect::new("irqbalance", why, vec![clue]).filter(|_| words.is(Subject::Irq))
+    Suspect::new("irqbalance", why, vec![Clue::new(path, "irqbalance runs")])
 }
 
 /// Daemons that set frequencies, and what they are.

@@ -19,7 +19,7 @@ fn irq(number: u32, actions: &str) -> Change {
 /// Suspects with their clues, a line each.
 fn of(tree: &Tree, change: &Change) -> Vec<String> {
     let root = tree.root();
-    let suspects = suspects(&root, &Facts::read(&root), change);
+    let suspects = suspects(&root, change);
     let line = |suspect: Suspect| {
         let clues: Vec<String> = suspect.evidence.iter().map(Clue::to_string).collect();
         format!("{} <- {}", suspect.who, clues.join(" | "))
@@ -111,16 +111,8 @@ fn tuned_is_suspected_of_what_its_profile_names() {
 #[test]
 fn what_moves_interrupts_is_named() {
     let tree = Tree::new(&[
-        (
-            "proc/1/stat",
-            "1 (systemd) S 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0 0 0 0 0 0 0 0 0 \
-          0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-        ),
-        (
-            "proc/77/stat",
-            "77 (irqbalance) S 1 77 77 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 0 0 0 0 \
-          0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-        ),
+        ("proc/76/comm", "irqbalance-ui\n"),
+        ("proc/77/comm", "irqbalance\n"),
         ("sys/class/net/eth0/carrier_up_count", "3\n"),
         ("sys/class/net/eth1/device/msi_irqs/31", "msix\n"),
         ("sys/fs/cgroup/system.slice/NetworkManager.service/cgroup.procs", "9\n"),

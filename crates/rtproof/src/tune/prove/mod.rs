@@ -1,17 +1,53 @@
 //! `tune apply --prove`: measures what each change of a plan does, keeps what helps, undoes the
 //! rest.
+//!
+//! docs/statistics.md says how, and what the answers mean.
 
+mod analyse;
+mod conduct;
+mod gather;
+mod knobs;
+mod schedule;
 mod switch;
 
+use anyhow::Context;
 use rtproof_host::{Facts, Root};
-use rtproof_judge::plan::Plan;
+use rtproof_judge::{Report, plan::Plan, units};
+use rtproof_record::{Effects, effects::Decision};
+use serde::Serialize;
 
-use crate::commands::prove;
+pub use switch::{Journaled, Switch};
 
-pub use switch::{Item, Switch};
+use self::{conduct::Conduct, knobs::Kind, schedule::Shares};
+use crate::{
+    commands::prove::Args,
+    exit,
+    prove::{self, output::Output, resolve},
+    render::{self, text::Text},
+};
+
+/// Load of the whole time where none is asked for: that of `prove` after its idle part.
+const LOAD: &str = "cpu+memory+net+disk";
+/// Version of the JSON.
+const SCHEMA: &str = "rtproof/effects/1";
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Outcome<'a> {
+    /// `rtproof/effects/1`.
+    schema: &'static str,
+    /// The record.
+    record: String,
+    /// The report.
+    report: String,
+    /// What was found.
+    effects: &'a Effects,
+}
 
 /// Proves a plan: measures, switches its changes on and off in pairs of slices, keeps what helps.
-/// Prints what it does, writes record and report where `args` says, and returns the exit code.
+/// Prints what it does, writes record and report where `args` says, and returns the exit code: 0
+/// when every knob was decided, 3 when one could not be.
 ///
 /// `args` are those of `prove`: `duration_ns` is the TIME of `--prove TIME`, `load` the load of the
 /// whole time. `root` is the machine that is measured; `switch` changes it (or a folder, in tests).
@@ -23,9 +59,95 @@ pub fn run(
     root: &Root,
     facts: Facts,
     plan: &Plan,
-    args: &prove::Args,
+    args: &Args,
     switch: &mut dyn Switch,
 ) -> anyhow::Result<u8> {
-    let _ = (root, facts, plan, args, switch);
-    anyhow::bail!("--prove: not built yet")
+    let mut args = args.clone();
+    if args.load.is_none() {
+        // One load for the whole time: slices are to be alike.
+        args.load = Some(LOAD.parse().map_err(|error| anyhow::anyhow!("{LOAD}: {error}"))?);
+    }
+    let options = resolve::options(&args, &facts)?;
+    let knobs = knobs::of(plan);
+    let shares = shares(&knobs, &options)?;
+    let output = Output::choose(&args.output, &facts)?;
+    let text = Text::new(args.json);
+    text.print(|to| render::text::effects::before(to, &schedule::sentence(&shares)))?;
+
+    let seed = seed()?;
+    let mut tell = |line: String| {
+        // Nowhere left to say that it cannot be said.
+        let _ = text.print(|to| render::text::effects::line(to, &line));
+    };
+    let (total_ns, threads) = (options.duration_ns, options.cpus.len());
+    let mut conduct = Conduct::new(switch, &mut tell, knobs, shares, total_ns, threads, seed);
+    let measured = prove::measure_with(root, facts, &options, &args, &output, &mut conduct);
+    let trouble = conduct.end().trouble;
+    let finished = match (measured, trouble) {
+        (Ok(finished), None) => finished,
+        (Ok(finished), Some(trouble)) => {
+            let report = Report::new(&finished.run, &finished.standing());
+            let _ = finished.seal(&report);
+            return Err(trouble.context("run `rtproof tune undo`"));
+        }
+        (Err(error), None) => return Err(error),
+        (Err(error), Some(trouble)) => {
+            return Err(error.context(format!("run `rtproof tune undo`: {trouble:#}")));
+        }
+    };
+    let report = Report::new(&finished.run, &finished.standing());
+    let sealed = finished.seal(&report)?;
+    let html = render::file::write_html(&output.html, &sealed.run, &report, None);
+    let effects = sealed.run.effects.as_ref().context("the record holds no effects")?;
+    text.print(|to| {
+        render::text::effects::table(to, effects)?;
+        render::text::files(to, &output, sealed.failure.is_none(), html.is_ok())
+    })?;
+    text.print_json(&Outcome {
+        schema: SCHEMA,
+        record: output.record.display().to_string(),
+        report: output.html.display().to_string(),
+        effects,
+    })?;
+    if let Some(failure) = sealed.failure {
+        return Err(failure);
+    }
+    html?;
+    let open = [Decision::CannotDecide, Decision::NotTried];
+    let is_open = effects.knobs.iter().any(|knob| open.contains(&knob.decision));
+    Ok(if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED })
+}
+
+/// How the time is shared.
+///
+/// # Errors
+/// Usage, when there is nothing to try or too little time for it.
+fn shares(knobs: &[knobs::Knob], options: &rtproof_record::Options) -> anyhow::Result<Shares> {
+    let count = |kind| knobs.iter().filter(|knob| knob.kind == kind).count();
+    let (toggled, once) = (count(Kind::Toggled), count(Kind::Once));
+    if toggled + once == 0 {
+        return Err(exit::usage(
+            "--prove: the plan holds nothing that can be measured now; leave --prove away",
+        ));
+    }
+    let (cpus, period_ns) = (options.cpus.len(), options.period_ns);
+    let found = schedule::share(options.duration_ns, toggled, once, cpus, period_ns);
+    found.ok_or_else(|| {
+        let [one, all] = schedule::shortest_ns(toggled, once, cpus, period_ns);
+        exit::usage(format!(
+            "--prove {}: too short; one knob takes {} at least, all of them one by one {}",
+            units::duration(options.duration_ns),
+            units::duration(one.next_multiple_of(1_000_000_000)),
+            units::duration(all.next_multiple_of(1_000_000_000))
+        ))
+    })
+}
+
+/// 63 random bits.
+fn seed() -> anyhow::Result<u64> {
+    let mut bytes = [0_u8; 8];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .context("no random bits for the order of slices")?;
+    anyhow::ensure!(got == bytes.len(), "too few random bits for the order of slices");
+    Ok(u64::from_le_bytes(bytes) >> 1)
 }
