@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_old_value_is_what_can_be_written() {
-        let state = |text: &str| State::Value { bytes: Bytes::from(text) };
+        let state = |text: &str| State::Value { bytes: Bytes::from(text), couples: Vec::new() };
         let old = |text, value, compare| old(&state(text), value, compare);
         let choice = old("always [madvise] never\n", "never", Compare::Choice);
         assert_eq!(choice.as_deref(), Some("madvise"));
