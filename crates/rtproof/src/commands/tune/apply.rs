@@ -3,7 +3,7 @@
 
 use std::{
     io::Write,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -21,11 +21,12 @@ use crate::{
     render::{self, text::Text},
     tune::{
         ask,
+        config::Config,
         guardian::{self, Guardian},
         making::{self, Making},
         outcome::{APPLIED, Applied, Made},
         preview::Previewed,
-        stored,
+        repeat, stored,
     },
 };
 
@@ -58,6 +59,14 @@ pub struct Args {
     /// machine is no longer what it was made for
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "risky", "cpus", "profile"])]
     pub plan: Option<PathBuf>,
+
+    /// Set what this file says, e.g. /etc/rtproof.toml: what rtproof.service does at each boot
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["plan", "ids", "prove_ns", "confirm_ns", "cpus", "profile", "json"]
+    )]
+    pub from: Option<PathBuf>,
 
     /// Do not ask
     #[arg(short, long)]
@@ -96,6 +105,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     // Before anything is asked of the machine: a usage error is told to anyone.
     wish::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
+    if let Some(path) = &args.from {
+        return from_file(args, &machine, path);
+    }
     let todo = todo(args, &machine)?;
     let text = Text::new(args.json);
     if todo.steps.is_empty() {
@@ -116,6 +128,21 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Some(ns) => super::prove::run(args, &machine, ns),
         None => make(args, &machine, todo, text),
     }
+}
+
+/// Sets what a file says.
+fn from_file(args: &Args, machine: &Machine<'_>, path: &Path) -> anyhow::Result<u8> {
+    let config = Config::open(path)?;
+    let prepared = repeat::prepare(machine, &config);
+    let text = Text::new(false);
+    if !args.yes {
+        text.print(|to| prepared.write(to, path))?;
+        let question = format!("set what {} says?", path.display());
+        anyhow::ensure!(ask::consent(&question)?, "nothing was changed");
+    }
+    let repeated = repeat::apply(machine, path, &config)?;
+    text.print(|to| repeated.write(to, path))?;
+    Ok(repeated.code())
 }
 
 /// What is to be done.
