@@ -14,6 +14,7 @@ use crate::{
         guardian,
         making::{self, Making},
         outcome::{JournalUndone, TakenBackOutcome, UNDONE, Undone},
+        repeat,
     },
 };
 
