@@ -40,7 +40,8 @@ stage build cargo build --quiet --locked --workspace
 stage tidy "$target/debug/xtask" tidy
 stage deny "$target/debug/xtask" deny
 stage docs env RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --locked --workspace --no-deps
-stage test cargo test --locked --workspace --no-fail-fast
+# Tests interrupt what they start: a shell's background job would have it ignore that.
+stage test env --default-signal=INT,QUIT,HUP cargo test --locked --workspace --no-fail-fast
 # Guests have limits of their own; this one is for what waits for the network.
 stage lab timeout 1500 "$target/debug/rtproof-lab" run --tier 1
 

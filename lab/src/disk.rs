@@ -82,6 +82,22 @@ pub fn overlay(image: &Image, dir: &Path) -> Result<PathBuf> {
     Ok(disk)
 }
 
+/// Size of a case's own disk.
+const STORE_BYTES: u64 = 64 << 20;
+
+/// An empty ext4 disk in `dir`.
+///
+/// # Errors
+/// mke2fs is missing or fails.
+pub fn store(dir: &Path) -> Result<PathBuf> {
+    let disk = dir.join("store.raw");
+    let made = std::fs::File::create(&disk).and_then(|file| file.set_len(STORE_BYTES));
+    made.with_context(|| format!("{}: cannot make", disk.display()))?;
+    let text = disk.display().to_string();
+    build::run("mke2fs", "e2fsprogs", &["-q", "-F", "-t", "ext4", &text])?;
+    Ok(disk)
+}
+
 /// QEMU arguments for a disk (raw, or a layer that ends in `.qcow2`) and what starts from it.
 #[must_use]
 pub fn args(disk: &Path, boot: Boot<'_>) -> Vec<String> {

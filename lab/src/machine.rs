@@ -73,6 +73,10 @@ pub struct Machine {
     pub boot: Boot,
     /// Idle states and frequencies through ACPI or the device tree.
     pub power_states: bool,
+    /// A network card and a disk, each with a queue for each CPU.
+    pub devices: bool,
+    /// An empty ext4 disk, `/dev/vda`, which all boots of a case share.
+    pub store: bool,
     /// Whether a state saved after boot may be used instead of booting.
     pub snapshot: bool,
 }
@@ -92,6 +96,8 @@ impl Machine {
             share: Share::NineP,
             boot: Boot::Kernel,
             power_states: false,
+            devices: false,
+            store: false,
             snapshot: true,
         }
     }
@@ -145,6 +151,21 @@ impl Machine {
         self
     }
 
+    /// With a network card and a disk.
+    #[must_use]
+    pub const fn devices(mut self) -> Self {
+        self.devices = true;
+        self
+    }
+
+    /// With a disk that keeps what is written from boot to boot. Booted anew each time.
+    #[must_use]
+    pub const fn store(mut self) -> Self {
+        self.store = true;
+        self.snapshot = false;
+        self
+    }
+
     /// Files over the serial line.
     #[must_use]
     pub const fn serial_share(mut self) -> Self {
@@ -191,6 +212,8 @@ impl Machine {
             (self.threads > 1, format!("{} threads a core", self.threads)),
             (self.nodes > 1, format!("{} nodes", self.nodes)),
             (self.power_states, "power states".to_owned()),
+            (self.devices, "a network card and a disk".to_owned()),
+            (self.store, "a disk that stays".to_owned()),
             (self.share == Share::Serial, "files over the console".to_owned()),
             (!self.command_line.is_empty(), self.command_line.clone()),
         ];
@@ -273,6 +296,15 @@ impl Machine {
             }
         }
         add(&["-nodefaults", "-display", "none", "-no-reboot", "-nic", "none"]);
+        if self.devices {
+            add(&["-netdev", "hubport,id=n,hubid=0"]);
+            let vectors = 2 * self.cpus + 2;
+            let queues = "virtio-net-pci,netdev=n,romfile=,vectors=";
+            add(&["-device", &format!("{queues}{vectors}")]);
+            add(&["-drive", "driver=null-co,if=none,id=d,size=16M,read-zeroes=on"]);
+            let queues = self.cpus;
+            add(&["-device", &format!("virtio-blk-pci,drive=d,num-queues={queues}")]);
+        }
         // The same date each time; a disk would be from the future.
         if !self.boot.has_disk() {
             add(&["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);

@@ -44,6 +44,13 @@ pub struct Bench {
     aarch64: Mutex<Option<Binaries>>,
 }
 
+/// Disks that the boots of a case share.
+#[derive(Clone, Copy)]
+struct Disks<'a> {
+    image: Option<&'a (disk::Image, PathBuf)>,
+    store: Option<&'a Path>,
+}
+
 /// How a case went.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -138,13 +145,16 @@ impl Bench {
             let layer = disk::overlay(&image, dir)?;
             disk = Some((image, layer));
         }
+        let has_store = case.boots.iter().any(|plan| plan.machine.store);
+        let store = if has_store { Some(disk::store(dir)?) } else { None };
         let mut boots = Vec::new();
         for (number, plan) in case.boots.iter().enumerate() {
             let dir = dir.join(format!("boot{number}"));
             loop {
                 let share = guest::share_of(&dir);
                 self.fill_share(case, plan, &share)?;
-                let outcome = match self.boot(case, &plan.machine, &dir, &share, disk.as_ref()) {
+                let disks = Disks { image: disk.as_ref(), store: store.as_deref() };
+                let outcome = match self.boot(case, &plan.machine, &dir, &share, disks) {
                     Err(error) if error.is::<NotReady>() && *retries == 0 => {
                         *retries += 1;
                         fs::rename(&dir, dir.with_extension("mute"))?;
@@ -215,13 +225,13 @@ impl Bench {
         machine: &Machine,
         dir: &Path,
         share: &Path,
-        disk: Option<&(disk::Image, PathBuf)>,
+        disks: Disks<'_>,
     ) -> Result<Outcome> {
         let emulator = machine.emulator(&self.cache)?;
         let mut arguments;
         let mut resume = None;
         if machine.boot.has_disk()
-            && let Some((image, layer)) = disk
+            && let Some((image, layer)) = disks.image
         {
             let boot = match machine.boot {
                 machine::Boot::Grub => disk::Boot::Grub,
@@ -244,6 +254,9 @@ impl Bench {
                     arguments = machine.hardware(&emulator, &self.cache)?;
                     arguments.extend(machine.kernel_arguments(&ready, &ready.initramfs, "")?);
                     arguments.extend(Machine::share_arguments(share));
+                    if let (true, Some(store)) = (machine.store, disks.store) {
+                        arguments.extend(disk::args(store, disk::Boot::Grub));
+                    }
                 }
                 (Share::Serial, _) => {
                     let mut archive = fs::read(&ready.initramfs)?;

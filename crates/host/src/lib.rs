@@ -10,6 +10,7 @@
 )]
 
 pub mod activity;
+pub mod boot;
 pub mod capture;
 pub mod cpu_list;
 pub mod facts;

@@ -3,7 +3,8 @@
 use rtproof_host::{
     CpuList, Reading,
     knob::Effect,
-    tune::{Scheduling, TaskName},
+    pm_qos::PATH,
+    tune::{Change, Scheduling, TaskName},
 };
 use serde::{Deserialize, Serialize};
 
@@ -187,6 +188,11 @@ pub enum Remedy {
         /// Parameter with its value, e.g. `isolcpus=managed_irq,domain,2-3`.
         parameter: String,
     },
+    /// Take a parameter off the kernel command line and reboot.
+    Unboot {
+        /// Its name, e.g. `nohz_full`: every word with this name goes.
+        parameter: String,
+    },
     /// Do something to a systemd unit.
     Unit {
         /// Unit, e.g. `irqbalance.service`.
@@ -208,10 +214,40 @@ pub enum Remedy {
         /// What is set.
         set: Scheduling,
     },
-    /// A command whose effect has no file of its own.
+    /// A property of a systemd unit, until the next boot.
+    Property {
+        /// Unit, e.g. `system.slice`.
+        unit: String,
+        /// Property, e.g. `AllowedCPUs`.
+        property: String,
+        /// Value.
+        value: String,
+    },
+    /// Several changes that only together have an effect, in this order.
+    Changes {
+        /// What they do, in words.
+        text: String,
+        /// They.
+        changes: Vec<Change>,
+        /// What is left for the user to do with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        then: Option<String>,
+    },
+    /// A service of ours that holds /dev/cpu_dma_latency open.
+    Hold {
+        /// Longest exit from idle that it allows, in microseconds.
+        limit_us: u32,
+    },
+    /// A command that rtproof does not run for anybody: it names what only the user knows, or what
+    /// it sets has no place that could be put back to the byte.
     Command {
         /// The command.
         command: String,
+    },
+    /// A kernel that is built otherwise.
+    Build {
+        /// Options as `NAME=value` without `CONFIG_`; `n`: not set.
+        options: Vec<String>,
     },
     /// What only a human can do: firmware, kernel package, hypervisor.
     Manual {
@@ -231,6 +267,25 @@ fn task_command(task: &TaskName, set: &Scheduling) -> String {
         commands.push(format!("chrt --{policy} --pid {priority} {}", task.tid));
     }
     commands.join(" && ")
+}
+
+/// `use a kernel built with CONFIG_A, CONFIG_B=1000 and without CONFIG_C`.
+fn built(options: &[String]) -> String {
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for option in options {
+        match option.split_once('=') {
+            Some((name, "n")) => without.push(format!("CONFIG_{name}")),
+            Some((name, "y")) => with.push(format!("CONFIG_{name}")),
+            _ => with.push(format!("CONFIG_{option}")),
+        }
+    }
+    let part = |word: &str, names: &[String]| match names {
+        [] => None,
+        names => Some(format!("{word} {}", names.join(", "))),
+    };
+    let parts: Vec<String> =
+        [part("with", &with), part("without", &without)].into_iter().flatten().collect();
+    format!("use a kernel built {}", parts.join(" and "))
 }
 
 /// Most paths that are written out.
@@ -272,11 +327,21 @@ impl std::fmt::Display for Remedy {
                 paths => write!(f, "echo {value} | tee {}", spread(paths)),
             },
             Self::Boot { parameter } => write!(f, "boot with {parameter}"),
+            Self::Unboot { parameter } => write!(f, "boot without {parameter}"),
             Self::Unit { unit, action } => write!(f, "systemctl {action} {unit}"),
+            Self::Property { unit, property, value } => {
+                write!(f, "systemctl set-property --runtime {unit} {property}={value}")
+            }
             Self::File { path, line } => write!(f, "put \"{line}\" into {path}"),
             Self::Task { task, set } => write!(f, "{}", task_command(task, set)),
             Self::Command { command } => write!(f, "{command}"),
-            Self::Manual { text } => write!(f, "{text}"),
+            Self::Build { options } => write!(f, "{}", built(options)),
+            Self::Hold { limit_us } => write!(
+                f,
+                "in the application, write the int32 {limit_us} to {PATH} and keep it open; else \
+                 a service that does: rtproof tune hold --latency {limit_us}us"
+            ),
+            Self::Changes { text, .. } | Self::Manual { text } => write!(f, "{text}"),
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod testing;
 pub mod trials;
 pub mod units;
 pub mod verdict;
+pub mod verify;
 mod weakness;
 
 pub use checks::application;

@@ -78,6 +78,7 @@ impl Kind {
 /// A question on which the sources disagree, answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Choice {
     /// Wanted.
     On,
@@ -90,6 +91,7 @@ pub enum Choice {
 /// How CPUs are kept free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Isolation {
     /// `isolcpus=` at boot.
     Boot,
@@ -102,6 +104,7 @@ pub enum Isolation {
 /// Choices where the sources disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Choices {
     /// `kernel.timer_migration`: off keeps timers where they were set (tuned), on lets idle and
     /// tickless CPUs hand them over (OpenShift).

@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::commands::{capture, check, explain, export, prove, report};
+use crate::commands::{capture, check, explain, export, prove, report, tune};
 
 /// Takes a Linux machine from unknown to proven real-time.
 ///
@@ -25,6 +25,8 @@ pub enum Command {
     Prove(Box<prove::Args>),
     /// Check the configuration; changes nothing
     Check(Box<check::Args>),
+    /// Change the configuration: plan, apply, undo, trial of boot parameters
+    Tune(Box<tune::Args>),
     /// Write the machine's configuration to one text file, to be checked anywhere
     Capture(capture::Args),
     /// Why was it late: a run, another tool's trace, a running application

@@ -19,20 +19,26 @@ pub const CODES: &[(u8, &str, &str)] = &[
     (
         ACCEPTED,
         "accepted",
-        "`prove`: accepted, or measured with no budget to judge; `check`: no bad finding; else \
-         done",
+        "`prove`: accepted, or measured with no budget to judge; `check`: no bad finding; `tune \
+         verify`: all as asked; else done",
     ),
     (
         FAILED,
         "failed",
-        "rtproof itself failed: an unwritable record, a full disk, an unreadable file",
+        "rtproof itself failed: an unwritable record, a full disk, an unreadable file; `tune`: \
+         refused, or a change could not be made and all were taken back",
     ),
-    (REFUSED, "refused", "the machine failed: `prove` refused it, `check` has bad findings"),
+    (
+        REFUSED,
+        "refused",
+        "the machine failed: `prove` refused it, `check` has bad findings; `tune`: something is \
+         not as it was applied, or was left alone",
+    ),
     (
         NOT_PROVEN,
         "not proven",
         "cannot tell: `prove` measured too little or without the rights, `check` could not read \
-         what it needs",
+         what it needs; `tune verify`: something cannot be told",
     ),
     (USAGE, "usage", "the command line is wrong; nothing was done"),
 ];

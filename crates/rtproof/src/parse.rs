@@ -71,6 +71,14 @@ pub fn run_duration(text: &str) -> Result<u64, String> {
     bounded(text, 100_000_000, YEAR_NS, "a run")
 }
 
+/// A time within which changes have to be confirmed.
+///
+/// # Errors
+/// See [`time`]; outside a second to an hour.
+pub fn confirm_within(text: &str) -> Result<u64, String> {
+    bounded(text, 1_000_000_000, 3_600_000_000_000, "the time to confirm")
+}
+
 /// A duration of a trial.
 ///
 /// # Errors

@@ -20,6 +20,7 @@ mod rogue;
 mod spikes;
 mod stalls;
 mod topology;
+mod tune;
 
 pub use capture::captures;
 
@@ -33,6 +34,7 @@ pub fn all() -> Vec<Case> {
         causes::cases(),
         spikes::cases(),
         topology::cases(),
+        tune::cases(),
         power::cases(),
         proofs::cases(),
         faults::cases(),

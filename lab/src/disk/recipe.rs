@@ -32,9 +32,11 @@ pub(super) const PACKAGES: &[&str] = &[
     "linux-image-amd64",
     "linux-image-rt-amd64",
     "procps",
+    "strace",
     "systemd-container",
     "systemd-sysv",
     "tiny-initramfs",
+    "tuned",
     "udev",
 ];
 

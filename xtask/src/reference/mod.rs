@@ -35,6 +35,11 @@ const PAGES: &[(&str, Page)] = &[
     }),
     ("record.md", || Ok(record::page(rtproof_record::schema::TABLES))),
     ("report.schema.json", schema::page::<rtproof_judge::report::Report>),
+    ("tune-applied.schema.json", schema::page::<rtproof::tune::outcome::Applied>),
+    ("tune-plan.schema.json", schema::page::<rtproof::tune::preview::Document>),
+    ("tune-status.schema.json", schema::page::<rtproof::tune::standing::Status>),
+    ("tune-undone.schema.json", schema::page::<rtproof::tune::outcome::Undone>),
+    ("tune-verify.schema.json", schema::page::<rtproof::commands::tune::verify::Document>),
     ("workloads.md", || {
         let workloads = rtproof_measure::workloads::WORKLOADS;
         Ok(items::page(&items::WORKLOADS, workloads.iter().map(|w| (w.name(), w.about()))))

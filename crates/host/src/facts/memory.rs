@@ -84,7 +84,7 @@ fn swaps(path: String, text: String) -> Reading<Vec<Swap>> {
 }
 
 /// Undoes the octal escapes of a name: white space and backslash are written `\\040`.
-pub(super) fn unescape(name: &str) -> String {
+pub(crate) fn unescape(name: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = name.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {

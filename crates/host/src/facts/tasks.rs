@@ -9,7 +9,7 @@ pub(crate) use groups::without_numbers;
 pub use scan::Scan;
 pub(crate) use scan::{Stat, unit_of};
 
-use crate::CpuList;
+use crate::{CpuList, tune::TaskName};
 
 /// One task (thread) under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +57,9 @@ pub struct TaskGroup {
     pub count: u32,
     /// Thread id of one of them, the lowest.
     pub tid: u32,
+    /// Each of them, where they are kernel threads that can be moved one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskName>,
 }
 
 /// Scheduling policy (include/uapi/linux/sched.h).

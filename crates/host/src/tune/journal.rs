@@ -180,6 +180,19 @@ impl Journal {
         }
     }
 
+    /// A journal of this machine by its number.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn open_number(machine: &Machine<'_>, number: u32) -> Result<Self, JournalError> {
+        let path = path_of(number);
+        match machine.root.place(&path) {
+            Ok(real) => Self::open_at(machine, &path, real),
+            Err(error) if is_absent(&error) => Err(JournalError::Missing(path)),
+            Err(error) => Err(io_error(&path, error)),
+        }
+    }
+
     fn open_at(machine: &Machine<'_>, name: &str, real: PathBuf) -> Result<Self, JournalError> {
         let script = read_script(name, &real)?;
         let here = machine.machine_id();

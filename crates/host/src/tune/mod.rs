@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod change;
 mod compare;
+pub mod drift;
 mod engine;
 mod file;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod irq;
 pub mod journal;
 mod lock;
 pub mod machine;
+pub mod mark;
 mod side;
 pub mod state;
 pub mod status;
@@ -26,9 +28,11 @@ pub mod trouble;
 pub mod undo;
 pub mod units;
 mod value;
+pub mod wake;
 
 pub use apply::{Applied, ApplyError, Options, Progress, apply};
 pub use change::{Change, Compare, IrqName, Scheduling, TaskName, UnitWish};
+pub use drift::{Clue, Suspect, suspects};
 pub use journal::{
     Journal, JournalError, Summary, Title,
     script::{Entry, Item, Stage},

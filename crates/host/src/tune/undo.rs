@@ -126,11 +126,21 @@ pub(super) fn undo_all(
         // An undo that was killed may have ended before systemd was told.
         machine.units_stale.set(true);
     }
+    let mut stuck: Vec<String> = Vec::new();
     for n in (0..journal.entries().len()).rev() {
         if journal.entries()[n].is_settled() {
             continue;
         }
-        let undone = undo_one(machine, journal, n, unrecorded);
+        let undone = match waits_for(&journal.entries()[n].item.change, &stuck) {
+            Some(why) => {
+                let change = journal.entries()[n].item.change.clone();
+                Undone { change, outcome: Outcome::Failed { why } }
+            }
+            None => undo_one(machine, journal, n, unrecorded),
+        };
+        if let (Outcome::Failed { .. }, Some(path)) = (&undone.outcome, file_of(&undone.change)) {
+            stuck.push(path.to_owned());
+        }
         progress(&undone);
         all.push(undone);
     }
@@ -159,6 +169,27 @@ fn touches_units(change: &Change) -> bool {
         Change::Unit { .. } | Change::Property { .. } => true,
         Change::File { path, .. } => path.contains("/systemd/"),
         _ => false,
+    }
+}
+
+/// Why a change has to wait for a newer one that could not be undone: it is of the same file, or
+/// made the folder that the file is in. Out of order, neither would be put back to the byte.
+fn waits_for(change: &Change, stuck: &[String]) -> Option<String> {
+    let own = file_of(change)?;
+    let is_below = |path: &&String| {
+        path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let path = stuck.iter().find(is_below)?;
+    Some(format!("{own}: waits for {path}, which could not be put back"))
+}
+
+/// The file or folder that a change is about.
+fn file_of(change: &Change) -> Option<&str> {
+    match change {
+        Change::File { path, .. } | Change::Folder { path } | Change::GrubEnv { path, .. } => {
+            Some(path)
+        }
+        _ => None,
     }
 }
 

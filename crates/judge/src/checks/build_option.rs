@@ -108,10 +108,10 @@ impl Check for BuildOption {
         if let Some((evidence, why)) = self.harmless.and_then(|ask| ask(facts, intent)) {
             return draft.saw([evidence]).good(format!("{summary}; {why}"));
         }
-        let with = if wish == Wish::All { "with" } else { "without" };
-        let text = format!("use a kernel built {with} {}", names(&wrong));
+        let value = if wish == Wish::All { "y" } else { "n" };
+        let options = wrong.iter().map(|name| format!("{name}={value}")).collect();
         let remedies = self.remedy.map(|remedy| remedy()).into_iter();
-        draft.remedies(remedies.chain([Remedy::Manual { text }])).status(self.otherwise, summary)
+        draft.remedies(remedies.chain([Remedy::Build { options }])).status(self.otherwise, summary)
     }
 }
 

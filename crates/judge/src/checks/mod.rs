@@ -26,6 +26,7 @@ mod isolation;
 mod kernel;
 mod machine;
 mod memory;
+mod of_task;
 mod platform;
 mod power;
 mod question;

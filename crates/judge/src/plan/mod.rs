@@ -3,10 +3,27 @@
 //!
 //! Pure: what the machine holds now, and what becomes of a change, is `rtproof_host::tune`'s.
 
+use rtproof_host::Facts;
 use rtproof_host::tune::Change;
 use serde::{Deserialize, Serialize};
 
-use crate::Impact;
+use crate::{Finding, Impact, Intent};
+
+mod files;
+mod guard;
+mod merge;
+mod order;
+mod risk;
+mod select;
+#[cfg(test)]
+mod tests;
+pub mod units;
+mod value;
+mod wish;
+mod words;
+
+pub use order::order;
+pub use select::Selection;
 
 /// What would be done to a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +68,38 @@ pub struct Reason {
     /// What can go wrong; such a change is made only when its check is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<String>,
+}
+
+impl Reason {
+    /// One reason out of two.
+    fn merged(mut self, other: Self) -> Self {
+        self.merge(other);
+        self
+    }
+
+    /// Takes another in.
+    fn merge(&mut self, other: Self) {
+        if other.checks.iter().all(|check| self.checks.contains(check)) {
+            return;
+        }
+        self.checks.extend(other.checks);
+        self.impact = self.impact.min(other.impact);
+        join(&mut self.why, &other.why);
+        for (text, more) in [(&mut self.trade_off, other.trade_off), (&mut self.risk, other.risk)] {
+            match (text, more) {
+                (Some(text), Some(more)) => join(text, &more),
+                (text, more) => *text = text.take().or(more),
+            }
+        }
+    }
+}
+
+/// Adds a text that is not there yet.
+fn join(text: &mut String, more: &str) {
+    if !text.contains(more) {
+        text.push_str("; ");
+        text.push_str(more);
+    }
 }
 
 /// A word of the kernel's command line.
@@ -100,4 +149,141 @@ pub struct Conflict {
     pub target: String,
     /// Checks, and what each wants.
     pub wishes: Vec<(String, String)>,
+}
+
+/// Our settings of the kernel at boot: the last of /etc/sysctl.d, so that they hold.
+pub const SYSCTL_FILE: &str = "/etc/sysctl.d/99-zz-rtproof.conf";
+/// Our limits of logins: the last that says something of a group holds.
+pub const LIMITS_FILE: &str = "/etc/security/limits.d/99-rtproof.conf";
+
+/// Checks that look at one thing from several sides: where one of them has its changes in the plan,
+/// the others of its line wait, unless they are named.
+const ONE_IS_ENOUGH: &[&[&str]] =
+    &[&["cpuidle-states", "pm-qos-resume", "cpu-dma-latency", "cstate-cmdline"]];
+
+/// Checks that want what is in force to stay: what another check wants instead comes first.
+const KEEPS: &[&str] = &["boot-persistence", "persistence-drift"];
+
+/// The plan for what stands of `findings`. Pure, and the same for the same arguments.
+#[must_use]
+pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selection) -> Plan {
+    let mut making = Making::new(facts, intent, wanted);
+    for finding in findings.iter().filter(|finding| wanted.takes(&finding.check)) {
+        making.add(finding);
+    }
+    making.finish()
+}
+
+/// A plan in the making.
+struct Making<'a> {
+    facts: &'a Facts,
+    intent: &'a Intent,
+    wanted: &'a Selection,
+    changes: merge::Changes,
+    files: files::Files,
+    words: words::Words,
+    /// Checks with a change or a word.
+    planned: Vec<String>,
+    plan: Plan,
+}
+
+impl<'a> Making<'a> {
+    fn new(facts: &'a Facts, intent: &'a Intent, wanted: &'a Selection) -> Self {
+        Self {
+            facts,
+            intent,
+            wanted,
+            changes: merge::Changes::default(),
+            files: files::Files::default(),
+            words: words::Words::default(),
+            planned: Vec::new(),
+            plan: Plan::default(),
+        }
+    }
+
+    fn add(&mut self, finding: &Finding) {
+        if let Some(left_out) = self.wanted.leaves_out(finding) {
+            if self.wanted.tells(finding) {
+                self.plan.left_out.push(left_out);
+            }
+            return;
+        }
+        if let Some(other) = self.is_done_by(&finding.check) {
+            let why = format!("{other} does it; name this one to have both");
+            self.leave_out(&finding.check, why);
+            return;
+        }
+        for wish in wish::of(self.facts, finding, self.wanted) {
+            self.add_wish(finding, wish);
+        }
+    }
+
+    /// The check that is planned already and is enough.
+    fn is_done_by(&self, check: &str) -> Option<&'static str> {
+        let line = ONE_IS_ENOUGH.iter().find(|line| line.contains(&check))?;
+        let other = line.iter().find(|other| self.planned.iter().any(|known| known == *other))?;
+        (!self.wanted.names(check)).then_some(other)
+    }
+
+    fn add_wish(&mut self, finding: &Finding, wish: wish::Wish) {
+        let check = &finding.check;
+        if let Some(why) = guard::refuses(self.facts, self.intent, &wish) {
+            self.leave_out(check, why);
+            return;
+        }
+        let risk = risk::of(&wish);
+        if let Some(risk) = risk.filter(|_| !self.wanted.risky && !self.wanted.names(check)) {
+            self.leave_out(
+                check,
+                format!("risky: {risk}; name it, or give --risky, to include it"),
+            );
+            return;
+        }
+        let reason = Reason {
+            checks: vec![check.clone()],
+            why: finding.why.clone(),
+            impact: finding.impact,
+            trade_off: finding.trade_off.clone(),
+            risk: risk.map(str::to_owned),
+        };
+        if !matches!(wish, wish::Wish::Human { .. }) && !self.planned.contains(check) {
+            self.planned.push(check.clone());
+        }
+        match wish {
+            wish::Wish::Change(change) => self.changes.add(change, reason),
+            wish::Wish::Line { path, line } => self.files.add(path, &line, reason),
+            wish::Wish::Word { parameter, removes } => self.words.add(parameter, removes, reason),
+            wish::Wish::Human { text, build_options } => {
+                self.plan.instructions.push(Instruction { text, build_options, reason });
+            }
+        }
+    }
+
+    fn leave_out(&mut self, check: &str, why: String) {
+        let left_out = LeftOut { check: check.to_owned(), why };
+        if !self.plan.left_out.contains(&left_out) {
+            self.plan.left_out.push(left_out);
+        }
+    }
+
+    fn finish(mut self) -> Plan {
+        let (files, in_files) = self.files.finish(self.facts, &self.changes);
+        for (change, reason) in files {
+            self.changes.add(change, reason);
+        }
+        let (steps, mut conflicts) = self.changes.finish(self.facts);
+        let (boot, in_words) = self.words.finish(self.facts);
+        conflicts.extend(in_files.into_iter().chain(in_words));
+        let mut instructions: Vec<Instruction> = Vec::new();
+        for instruction in self.plan.instructions {
+            let is_same = |known: &&mut Instruction| {
+                known.text == instruction.text && known.build_options == instruction.build_options
+            };
+            match instructions.iter_mut().find(is_same) {
+                Some(known) => known.reason.merge(instruction.reason),
+                None => instructions.push(instruction),
+            }
+        }
+        Plan { steps, boot, instructions, left_out: self.plan.left_out, conflicts }
+    }
 }

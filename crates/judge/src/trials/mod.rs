@@ -147,7 +147,7 @@ fn right(name: &str, value: &str, directive: &str) -> Vec<Remedy> {
             command: "groupadd --system --force realtime && usermod -aG realtime USER".into(),
         },
         Remedy::File {
-            path: "/etc/security/limits.d/99-realtime.conf".into(),
+            path: crate::plan::LIMITS_FILE.into(),
             line: format!("@realtime - {name} {value}"),
         },
         Remedy::Manual { text: format!("for a service: {directive} in its unit") },

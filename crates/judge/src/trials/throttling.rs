@@ -267,7 +267,7 @@ fn remedies(rule: Rule, facts: &Facts, intent: &Intent, cpu: u32) -> Vec<Remedy>
             value: "-1".into(),
         },
         Remedy::File {
-            path: "/etc/sysctl.d/90-realtime.conf".into(),
+            path: crate::plan::SYSCTL_FILE.into(),
             line: "kernel.sched_rt_runtime_us = -1".into(),
         },
     ];

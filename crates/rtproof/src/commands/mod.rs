@@ -7,3 +7,4 @@ pub mod export;
 pub mod load_worker;
 pub mod prove;
 pub mod report;
+pub mod tune;

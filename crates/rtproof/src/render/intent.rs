@@ -5,7 +5,8 @@ use rtproof_judge::{Intent, profile::Choices, units};
 use serde::Serialize;
 
 /// What an audit was made for.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntentShown {
     /// Profile.
     pub profile: String,

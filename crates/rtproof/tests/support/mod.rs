@@ -2,6 +2,10 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod killed;
+pub(crate) mod odd;
+pub(crate) mod tree;
+
 use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reading, Root, facts::kernel::CommandLine};
+use crate::{CpuList, Reading, Root, facts::kernel::CommandLine};
 
 /// Most lines kept.
 const LINES_MAX: usize = 64;
@@ -14,6 +14,9 @@ const LINE_CHARS_MAX: usize = 240;
 
 /// What init/main.c says of what it hands to the first process.
 const UNKNOWN: &str = "Unknown kernel command line parameters ";
+
+/// What kernel/rcu/tree_nocb.h says at boot, before the CPUs.
+const OFFLOADED: &str = "Offload RCU callbacks from CPUs: ";
 
 /// What the kernel said since boot, filtered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +32,9 @@ pub struct KernelLog {
     pub clock: Vec<String>,
     /// Lines about microcode.
     pub microcode: Vec<String>,
+    /// CPUs whose RCU callbacks other CPUs run, as said at boot; `None` where nothing was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcu_offloaded: Option<CpuList>,
 }
 
 impl KernelLog {
@@ -43,6 +49,9 @@ impl KernelLog {
                 if let Some(names) = line.strip_prefix(UNKNOWN) {
                     let names = names.split_whitespace().map(str::to_owned);
                     log.unknown_parameters.get_or_insert_default().extend(names);
+                } else if let Some(cpus) = offloaded(&line) {
+                    let cpus = if cpus == "(none)" { "" } else { cpus };
+                    log.rcu_offloaded = CpuList::parse(cpus, None).ok();
                 } else if is_microcode(&line) {
                     log.microcode.push(line);
                 } else {
@@ -62,8 +71,14 @@ fn keep(message: &str) -> Option<String> {
         let names: Vec<&str> = line.parameters.iter().map(|p| p.key.as_str()).collect();
         return Some(format!("{UNKNOWN}{}", names.join(" ")));
     }
-    let is_wanted = is_microcode(message) || is_clock(message);
+    let is_wanted = is_microcode(message) || is_clock(message) || offloaded(message).is_some();
     is_wanted.then(|| message.chars().take(LINE_CHARS_MAX).collect())
+}
+
+/// The CPUs of `rcu: <TAB>Offload RCU callbacks from CPUs: 2-3.`
+fn offloaded(message: &str) -> Option<&str> {
+    let (_, cpus) = message.split_once(OFFLOADED)?;
+    Some(cpus.trim().trim_end_matches('.'))
 }
 
 /// arch/x86/kernel/tsc.c, kernel/time/clocksource.c, kernel/sched/clock.c.
@@ -107,6 +122,17 @@ mod tests {
         assert_eq!(log.microcode.len(), 1);
         assert!(!of("from later\\x0Ato the end").is_whole);
         assert_eq!(of("from boot\\x0Ato the end").unknown_parameters, None);
+    }
+
+    #[test]
+    fn offloaded_cpus_are_those_of_the_log() {
+        let of = |line: &str| {
+            let line = keep(line).unwrap();
+            of(&format!("from boot\\x0Ato the end\\x0A{line}")).rcu_offloaded
+        };
+        let cpus = of("rcu: \tOffload RCU callbacks from CPUs: 2-3.").unwrap();
+        assert_eq!(cpus.to_string(), "2-3");
+        assert!(of("rcu: \tOffload RCU callbacks from CPUs: (none).").unwrap().is_empty());
     }
 
     #[test]

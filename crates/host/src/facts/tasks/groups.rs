@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Policy, Stat, TaskGroup};
-use crate::CpuList;
+use crate::{CpuList, tune::TaskName};
 
 /// Most groups. A machine with more loses their names first, then their units.
 const GROUPS_MAX: usize = 500;
@@ -42,7 +42,14 @@ impl Groups {
             } else {
                 without_numbers(if is_one { comm } else { &stat.comm })
             };
+            let is_free = stat.kernel_thread && !stat.bound && !name.starts_with("irq/");
+            let one = || TaskName {
+                tid: *tid,
+                start_ticks: Some(stat.start_ticks),
+                comm: stat.comm.clone(),
+            };
             self.add(TaskGroup {
+                tasks: is_free.then(one).into_iter().collect(),
                 name,
                 kernel_thread: stat.kernel_thread,
                 bound: stat.bound,
@@ -72,6 +79,7 @@ impl Groups {
             return;
         };
         known.count += group.count;
+        known.tasks.extend(group.tasks);
         known.tid = known.tid.min(group.tid);
         known.cpus = match (&known.cpus, &group.cpus) {
             (Some(one), Some(other)) => Some(one.union(other)),

@@ -1,8 +1,10 @@
 //! Do its threads stay on the real-time CPUs?
 
-use super::{AppCheck, Case, NAMED_MAX, Placed, commands, name, place, settle, tids};
+use rtproof_host::tune::Scheduling;
+
+use super::{AppCheck, Case, NAMED_MAX, Placed, name, place, set, settle};
 use crate::checks::text::{cpus, first_few};
-use crate::{Finding, Impact, When};
+use crate::{Finding, Impact, Remedy, When};
 
 pub(super) const CHECK: AppCheck = AppCheck {
     id: "app-affinity",
@@ -41,10 +43,12 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
         }
         return Ok(draft.good(format!("on {} only", cpus(&all))));
     }
-    let list = wanted.to_string();
-    let tids = tids(outside.iter().map(|placed| placed.thread));
-    let remedies = commands(&tids, |tid| format!("taskset --cpu-list --pid {list} {tid}"));
-    let line = format!("CPUAffinity={list}");
+    let move_to = |placed: &&Placed<'_>| {
+        let cpus = Scheduling { cpus: Some(wanted.clone()), ..Scheduling::default() };
+        set(placed.thread, placed.sched, cpus)
+    };
+    let remedies: Vec<Remedy> = outside.iter().map(move_to).collect();
+    let line = format!("CPUAffinity={wanted}");
     let draft = draft.remedies(remedies).remedies(case.drop_in(&line));
     let names: Vec<String> = outside
         .iter()
@@ -76,7 +80,7 @@ mod tests {
         set_cpus(&mut scene, 101, &[0]);
         let finding = scene.judge(&CHECK);
         assert_eq!(finding.status, Bad);
-        assert_eq!(finding.remedies[0].to_string(), "taskset --cpu-list --pid 2-3 101");
+        assert_eq!(finding.remedies[0].to_string(), "taskset -cp 2-3 101");
         blank(&mut thread(&mut scene, 101).status);
         assert_eq!(scene.judge(&CHECK).status, Unknown);
         let nowhere = Intent { rt_cpus: list(&[]), ..intent() };

@@ -129,7 +129,7 @@ fn rttime(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
 /// In the unit where it is a service, else in the limits of the login.
 fn remedies(case: &Case<'_>, unit: &str, login: &str) -> [Remedy; 1] {
     [case.drop_in(unit).unwrap_or_else(|| Remedy::File {
-        path: "/etc/security/limits.d/90-realtime.conf".into(),
+        path: crate::plan::LIMITS_FILE.into(),
         line: format!("@realtime - {login}"),
     })]
 }

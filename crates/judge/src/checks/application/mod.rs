@@ -10,6 +10,7 @@ use rtproof_host::{
     CpuList, Facts, Reading,
     facts::app::{App, Process, Thread, ThreadSched, ThreadStatus},
     facts::tasks::{Policy, RtTask},
+    tune::{Scheduling, TaskName},
 };
 
 use super::draft::Draft;
@@ -339,11 +340,14 @@ impl<'a> Case<'a> {
     /// The line of a drop-in, where the application is a service of the system's manager.
     fn drop_in(&self, line: &str) -> Option<Remedy> {
         let unit = self.app.unit.value()?.as_ref().filter(|unit| unit.ends_with(".service"))?;
-        self.app.unit_file.value()?;
-        Some(Remedy::File {
-            path: format!("/etc/systemd/system/{unit}.d/realtime.conf"),
-            line: format!("[Service]\n{line}"),
-        })
+        let file = self.app.unit_file.value()?;
+        let path = format!("/etc/systemd/system/{unit}.d/90-rtproof.conf");
+        // What our file sets already stays in it.
+        let set = file.iter().flat_map(|file| &file.settings).filter(|(_, set)| set.file == path);
+        let mut lines = vec!["[Service]".to_owned()];
+        lines.extend(set.map(|(key, set)| format!("{key}={}", set.value)));
+        lines.extend(line.lines().map(str::to_owned));
+        Some(Remedy::File { path, line: lines.join("\n") })
     }
 }
 
@@ -443,14 +447,11 @@ fn is_own(app: &App, task: &RtTask) -> bool {
     app.processes.iter().any(|process| process.pid == task.pid)
 }
 
-/// Thread ids, for a command.
-fn tids<'a>(threads: impl Iterator<Item = &'a Thread>) -> Vec<u32> {
-    threads.map(|thread| thread.tid).collect()
-}
-
-/// A command for each thread, the first few of them.
-fn commands(tids: &[u32], command: impl Fn(u32) -> String) -> Vec<Remedy> {
-    tids.iter().take(NAMED_MAX).map(|&tid| Remedy::Command { command: command(tid) }).collect()
+/// Sets the scheduling of a thread.
+fn set(thread: &Thread, sched: &ThreadSched, set: Scheduling) -> Remedy {
+    let comm = sched.comm.clone();
+    let task = TaskName { tid: thread.tid, start_ticks: Some(sched.start_ticks), comm };
+    Remedy::Task { task, set }
 }
 
 /// The value of a `Result` whose error is the finding.

@@ -1,8 +1,10 @@
 //! Is any thread real-time, and is none at the very top?
 
-use super::{AppCheck, Case, NAMED_MAX, name, policy_of, settle};
+use rtproof_host::tune::Scheduling;
+
+use super::{AppCheck, Case, NAMED_MAX, name, policy_of, set, settle};
 use crate::checks::text::{count, first_few};
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Finding, Impact, When};
 
 /// The highest priority: the stopper of each CPU and the feeder of the watchdog have it.
 const HIGHEST: u32 = 99;
@@ -19,6 +21,12 @@ pub(super) const CHECK: AppCheck = AppCheck {
     judge,
 };
 
+/// Real-time, with this priority.
+fn fifo(priority: u32) -> Scheduling {
+    let policy = Some("fifo".to_owned());
+    Scheduling { policy, priority: Some(priority), ..Scheduling::default() }
+}
+
 fn judge(case: &Case<'_>) -> Finding {
     settle(answer(case))
 }
@@ -29,13 +37,13 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let real_time: Vec<_> = threads.iter().filter(|t| t.sched.policy.is_real_time()).collect();
     if real_time.is_empty() {
         let priority = case.intent.priority.clamp(1, HIGHEST - 1);
-        let command = format!("chrt --fifo --pid {priority} {}", case.app.pid);
         let unit = format!("CPUSchedulingPolicy=fifo\nCPUSchedulingPriority={priority}");
         let what = match threads.as_slice() {
             [one] => format!("its only thread is {}", policy_of(one.sched)),
             all => format!("none of its {} is real-time", count(all.len(), "thread")),
         };
-        let remedies = [Remedy::Command { command }];
+        let main = threads.iter().find(|found| found.thread.tid == case.app.pid);
+        let remedies = main.map(|main| set(main.thread, main.sched, fifo(priority)));
         return Ok(draft.remedies(remedies).remedies(case.drop_in(&unit)).bad(what));
     }
     let names: Vec<String> = real_time.iter().map(|t| name(t.thread, t.sched)).collect();
@@ -47,8 +55,8 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     );
     match real_time.iter().find(|thread| thread.sched.priority >= HIGHEST) {
         Some(top) => {
-            let command = format!("chrt --fifo --pid 98 {}", top.thread.tid);
-            Ok(draft.remedies([Remedy::Command { command }]).doubtful(format!(
+            let below = set(top.thread, top.sched, fifo(HIGHEST - 1));
+            Ok(draft.remedies([below]).doubtful(format!(
                 "{summary}; 99 is also the priority of the kernel's own migration threads, which \
                  then wait for it"
             )))

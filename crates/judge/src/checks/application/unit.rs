@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "arm.service: RestrictRealtime=yes refuses real-time policies");
         let line = "[Service]\nRestrictRealtime=no".to_owned();
-        let path = "/etc/systemd/system/arm.service.d/realtime.conf".to_owned();
+        let path = "/etc/systemd/system/arm.service.d/90-rtproof.conf".to_owned();
         assert_eq!(finding.remedies[0], Remedy::File { path, line });
         sched_of(&mut scene, 101).policy = Policy::Other;
         assert_eq!(scene.judge(&CHECK).status, Bad);

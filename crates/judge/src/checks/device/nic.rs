@@ -311,7 +311,8 @@ fn judge_napi(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     }
     let name = text::first_few(&ordinary, 4);
     let remedies = ordinary.iter().map(|of| {
-        command(format!("for each thread napi/{of}-*: chrt -f -p PRIORITY TID, taskset -p"))
+        let text = format!("for each thread napi/{of}-*: chrt -f -p PRIORITY TID, taskset -p");
+        Remedy::Manual { text }
     });
     draft.remedies(remedies).doubtful(format!("{name}: threads without a real-time priority"))
 }

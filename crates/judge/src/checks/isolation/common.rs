@@ -1,9 +1,11 @@
 //! What several checks of this section ask.
 
-use rtproof_host::{CpuList, Facts, facts::isolation::Counters, facts::tasks::TaskGroup};
+use rtproof_host::facts::isolation::{Counters, Hierarchy};
+use rtproof_host::tune::{Change, Compare, Scheduling};
+use rtproof_host::{CpuList, Facts, facts::tasks::TaskGroup};
 
 use crate::checks::{draft::Draft, machine::container, text};
-use crate::{Evidence, Finding, Intent};
+use crate::{Evidence, Finding, Intent, Remedy};
 
 /// Most groups shown as evidence.
 const SHOWN_MAX: usize = 40;
@@ -96,6 +98,59 @@ pub(super) fn evidence(groups: &[&TaskGroup]) -> Vec<Evidence> {
         ),
     };
     groups.iter().take(SHOWN_MAX).map(show).collect()
+}
+
+/// Moves kernel threads off the real-time CPUs; `command` does the same by hand.
+pub(super) fn move_away(groups: &[&TaskGroup], intent: &Intent, command: String) -> Remedy {
+    let set = || Scheduling { cpus: Some(intent.housekeeping.clone()), ..Scheduling::default() };
+    let tasks = groups.iter().flat_map(|group| &group.tasks).cloned();
+    let changes: Vec<Change> = tasks.map(|task| Change::Task { task, set: set() }).collect();
+    if changes.is_empty() {
+        return Remedy::Manual { text: command };
+    }
+    Remedy::Changes { text: command, changes, then: None }
+}
+
+/// Keeps a unit on these CPUs.
+pub(super) fn allow(unit: &str, cpus: &CpuList) -> Remedy {
+    let (property, value) = ("AllowedCPUs".into(), cpus.to_string());
+    Remedy::Property { unit: unit.into(), property, value }
+}
+
+/// Whether CPUs are given to control groups of version 2.
+pub(super) fn has_v2(facts: &Facts) -> bool {
+    facts.isolation.cpusets.value().is_some_and(|found| found.hierarchy == Hierarchy::V2)
+}
+
+/// Our control group.
+const GROUP: &str = "/sys/fs/cgroup/rtproof";
+
+/// A group of its own for the real-time CPUs, taken out of load balancing.
+pub(super) fn partition(intent: &Intent) -> Remedy {
+    let cpus = intent.rt_cpus.to_string();
+    let write = |path: String, value: &str, compare: Compare| Change::Value {
+        path,
+        value: value.into(),
+        compare,
+        couples: Vec::new(),
+    };
+    let changes = vec![
+        write("/sys/fs/cgroup/cgroup.subtree_control".into(), "+cpuset", Compare::Controller),
+        Change::Folder { path: GROUP.into() },
+        write(format!("{GROUP}/cpuset.cpus"), &cpus, Compare::CpuList),
+        write(format!("{GROUP}/cpuset.cpus.partition"), "isolated", Compare::Text),
+    ];
+    Remedy::Changes {
+        text: format!(
+            "or at run time: give a control group cpuset.cpus {cpus} and write isolated to its \
+             cpuset.cpus.partition (cgroup v2)"
+        ),
+        changes,
+        then: Some(format!(
+            "put the application into the partition, nobody else may use its CPUs: write its \
+             process id to {GROUP}/cgroup.procs, as root"
+        )),
+    }
 }
 
 /// CPUs out of load balancing, by boot parameter or by partition; `None`: neither is known.

@@ -96,6 +96,7 @@ fn none(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         let how = if boot.value().is_some_and(is_at_boot) { ", isolcpus does it" } else { "" };
         return draft
             .read(boot, text::or_empty)
+            .remedies([common::partition(intent)])
             .doubtful(format!("no partition, which the profile wants{how}"));
     }
     draft.good("no partition is made, none is invalid")

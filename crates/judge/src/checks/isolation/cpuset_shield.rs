@@ -6,7 +6,7 @@ use super::common;
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
-use crate::{Evidence, Finding, Intent, Remedy};
+use crate::{Evidence, Finding, Intent};
 
 /// Groups of ordinary work. Real-time work is in a group of its own, or in machine.slice.
 const ORDINARY: [&str; 3] = ["/init.scope", "/system.slice", "/user.slice"];
@@ -75,18 +75,14 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             text::cpus(&intent.rt_cpus)
         ));
     }
-    let command = |name: &&str| Remedy::Command {
-        command: format!(
-            "systemctl set-property --runtime {name} AllowedCPUs={}",
-            intent.housekeeping
-        ),
-    };
     let isolated = common::isolated(facts).map_or_else(|| "unknown".into(), |c| text::or_empty(&c));
-    draft.remedies(open.iter().map(command)).doubtful(format!(
-        "{} may use the real-time {} (isolated: {isolated})",
-        open.join(", "),
-        text::cpus(&intent.rt_cpus)
-    ))
+    draft.remedies(open.iter().map(|name| common::allow(name, &intent.housekeeping))).doubtful(
+        format!(
+            "{} may use the real-time {} (isolated: {isolated})",
+            open.join(", "),
+            text::cpus(&intent.rt_cpus)
+        ),
+    )
 }
 
 #[cfg(test)]

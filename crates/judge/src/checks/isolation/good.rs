@@ -68,6 +68,7 @@ pub(super) fn add_task(
 ) {
     let mut groups = facts.placement.value().cloned().unwrap_or_default();
     groups.push(TaskGroup {
+        tasks: Vec::new(),
         name: name.into(),
         kernel_thread,
         bound: name.ends_with("N:N"),

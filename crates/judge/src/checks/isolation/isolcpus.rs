@@ -6,6 +6,7 @@
 
 use rtproof_host::{CpuList, Facts};
 
+use super::common;
 use crate::checks::boot_params::{Asked, Given};
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Needs, Question};
@@ -61,7 +62,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             let isolated = partitions.value().cloned().unwrap_or_default();
             draft
                 .saw([Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone())])
-                .remedies(remedies(intent, &isolated))
+                .remedies(remedies(facts, intent, &isolated))
                 .doubtful(format!(
                     "{} has no flag `domain`: load is balanced onto {rt}",
                     asked.written
@@ -79,7 +80,7 @@ fn without_domain(facts: &Facts) -> Option<Asked> {
 }
 
 fn not_isolated(draft: Draft, facts: &Facts, intent: &Intent, isolated: &CpuList) -> Finding {
-    let draft = draft.remedies(remedies(intent, isolated));
+    let draft = draft.remedies(remedies(facts, intent, isolated));
     let (rt, path) = (text::cpus(&intent.rt_cpus), &facts.cpus.isolated.path);
     if let Some(asked) = without_domain(facts) {
         let cmdline = Evidence::of(&facts.kernel.cmdline, |_| asked.written.clone());
@@ -96,21 +97,16 @@ fn not_isolated(draft: Draft, facts: &Facts, intent: &Intent, isolated: &CpuList
     draft.bad(format!("{} isolated, the real-time {open} not", text::cpus(isolated)))
 }
 
-fn remedies(intent: &Intent, isolated: &CpuList) -> Vec<Remedy> {
+fn remedies(facts: &Facts, intent: &Intent, isolated: &CpuList) -> Vec<Remedy> {
     let all = isolated.union(&intent.rt_cpus);
     let boot = Remedy::Boot { parameter: format!("isolcpus=managed_irq,domain,{all}") };
-    let partition = Remedy::Manual {
-        text: format!(
-            "or at run time: give a control group cpuset.cpus {} and write isolated to its \
-             cpuset.cpus.partition (cgroup v2)",
-            intent.rt_cpus
-        ),
+    let partition = common::has_v2(facts).then(|| common::partition(intent));
+    let (first, then) = match intent.profile.choices.isolation {
+        Isolation::Cpuset => (partition, Some(boot)),
+        Isolation::Boot => (Some(boot), None),
+        Isolation::Either => (Some(boot), partition),
     };
-    match intent.profile.choices.isolation {
-        Isolation::Cpuset => vec![partition, boot],
-        Isolation::Boot => vec![boot],
-        Isolation::Either => vec![boot, partition],
-    }
+    first.into_iter().chain(then).collect()
 }
 
 #[cfg(test)]

@@ -35,14 +35,12 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let (on, blind) = common::on_rt(groups.iter().filter(is_free), intent);
     let (pinned, free): (Vec<&TaskGroup>, Vec<&TaskGroup>) =
         on.iter().partition(|group| common::is_pinned(group, intent));
-    let move_away = |tid: u32| Remedy::Command {
-        command: format!("taskset -cp {} {tid}", intent.housekeeping),
-    };
     let rt = text::cpus(&intent.rt_cpus);
     if let Some(first) = pinned.first() {
+        let command = format!("taskset -cp {} {}", intent.housekeeping, first.tid);
         return draft
             .saw(common::evidence(&pinned))
-            .remedies([move_away(first.tid)])
+            .remedies([common::move_away(&pinned, intent, command)])
             .doubtful(format!("pinned to real-time CPUs: {}", common::names(&pinned)));
     }
     if free.is_empty() {
@@ -60,6 +58,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let command =
         format!("for t in $(pgrep -P 2); do taskset -cp {} $t; done", intent.housekeeping);
+    let away = common::move_away(&free, intent, command);
     // Tickless CPUs are freed of them at boot: where the profile wants that, as `nohz-full` does.
     let is_wish = intent.profile.choices.nohz_full == Choice::On;
     let nohz = (is_wish && !isolated)
@@ -74,11 +73,11 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     if let Some(list) = line.and_then(|line| line.last("kthread_cpus").flatten()) {
         let written = format!("kthread_cpus={list}");
         let cmdline = Evidence::of(&facts.kernel.cmdline, |_| written.clone());
-        return draft.saw([cmdline]).remedies([Remedy::Command { command }]).bad(format!(
+        return draft.saw([cmdline]).remedies([away]).bad(format!(
             "{written} has no effect, only some distributions' kernels know it: {summary}"
         ));
     }
-    draft.remedies([Remedy::Command { command }]).remedies(nohz).doubtful(summary)
+    draft.remedies([away]).remedies(nohz).doubtful(summary)
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             .remedies([Remedy::Boot { parameter }])
             .doubtful(format!("the real-time {} tick", text::cpus(&open))),
         Choice::Off if !on.is_empty() => draft
-            .remedies([Remedy::Manual { text: "boot without nohz_full=".into() }])
+            .remedies([Remedy::Unboot { parameter: "nohz_full".into() }])
             .doubtful(format!("{} tickless: each system call costs more", text::cpus(&on))),
         _ if on.is_empty() => draft.good("the real-time CPUs tick"),
         _ => draft.good(format!("{} tickless", text::cpus(&on))),

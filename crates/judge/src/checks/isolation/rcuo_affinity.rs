@@ -6,7 +6,7 @@ use super::common;
 use crate::checks::draft::Draft;
 use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
-use crate::{Finding, Intent, Remedy};
+use crate::{Finding, Intent};
 
 pub(super) static RCUO_AFFINITY: Question = Question {
     id: "rcuo-affinity",
@@ -41,7 +41,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.good(format!("{number} off {}", text::cpus(&intent.rt_cpus)));
     }
     let command = format!("pgrep '^rcuo' | xargs -n1 taskset -cp {}", intent.housekeeping);
-    let draft = draft.saw(common::evidence(&on)).remedies([Remedy::Command { command }]);
+    let draft =
+        draft.saw(common::evidence(&on)).remedies([common::move_away(&on, intent, command)]);
     let summary = format!("{} may run on {}", common::names(&on), text::cpus(&intent.rt_cpus));
     if on.iter().any(|group| common::is_pinned(group, intent)) {
         return draft.bad(summary);

@@ -6,9 +6,10 @@
 use rtproof_host::{CpuList, Facts, facts::irq::Irq, facts::tasks::RtTask};
 
 use crate::checks::draft::Draft;
+use crate::checks::of_task::move_to;
 use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
-use crate::{Evidence, Finding, Impact, Intent, Remedy};
+use crate::{Evidence, Finding, Impact, Intent};
 
 /// Most tasks shown as evidence.
 const SHOWN_MAX: usize = 32;
@@ -62,9 +63,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         value: name(task),
     };
     let beside = interrupts(facts, &off, intent);
-    let remedies = off.iter().take(4).map(|task| Remedy::Command {
-        command: format!("taskset -cp {} {}", intent.rt_cpus, task.tid),
-    });
+    let remedies = off.iter().map(|task| move_to(task, &intent.rt_cpus));
     draft.saw(off.iter().take(SHOWN_MAX).map(show)).remedies(remedies).doubtful(format!(
         "outside the real-time {}: {}{beside}",
         text::cpus(&intent.rt_cpus),

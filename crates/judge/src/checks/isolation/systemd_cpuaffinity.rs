@@ -96,7 +96,7 @@ fn remedies(facts: &Facts, intent: &Intent, is_systemd: bool) -> Vec<Remedy> {
         return vec![boot];
     }
     let file = Remedy::File {
-        path: "/etc/systemd/system.conf.d/90-realtime.conf".into(),
+        path: "/etc/systemd/system.conf.d/90-rtproof-affinity.conf".into(),
         line: format!("[Manager] CPUAffinity={hk}"),
     };
     vec![file, boot]

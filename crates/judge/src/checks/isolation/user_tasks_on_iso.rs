@@ -41,7 +41,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let (pinned, wide): (Vec<&TaskGroup>, Vec<&TaskGroup>) =
         on.iter().partition(|group| common::is_pinned(group, intent));
     let draft = draft.saw(common::evidence(&pinned)).saw(common::evidence(&wide));
-    let draft = draft.remedies(remedies(&on, intent));
+    let draft = draft.remedies(remedies(facts, &on, intent));
     let mut parts = Vec::new();
     if !pinned.is_empty() {
         let names = common::names(&pinned);
@@ -55,22 +55,24 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     draft.doubtful(parts.join("; "))
 }
 
-fn remedies(on: &[&TaskGroup], intent: &Intent) -> Vec<Remedy> {
+fn remedies(facts: &Facts, on: &[&TaskGroup], intent: &Intent) -> Vec<Remedy> {
     let hk = &intent.housekeeping;
     let mut remedies = Vec::new();
+    // The property is a file of cgroup v2.
+    let has_groups = common::has_v2(facts);
     for unit in on.iter().filter_map(|group| group.unit.as_deref()) {
-        let command = format!("systemctl set-property --runtime {unit} AllowedCPUs={hk}");
-        let remedy = Remedy::Command { command };
-        let is_unit = unit.ends_with(".service") || unit.ends_with(".slice");
-        if is_unit && remedies.len() < 4 && !remedies.contains(&remedy) {
+        let remedy = common::allow(unit, hk);
+        let is_unit = has_groups && (unit.ends_with(".service") || unit.ends_with(".slice"));
+        if is_unit && !remedies.contains(&remedy) {
             remedies.push(remedy);
         }
     }
-    let loose: Vec<&&TaskGroup> = on.iter().filter(|group| group.unit.is_none()).collect();
+    let loose: Vec<&&TaskGroup> =
+        on.iter().filter(|group| group.unit.is_none() || !has_groups).collect();
     match loose.as_slice() {
         [] => {}
         [TaskGroup { tid, .. }] if common::number(on) == 1 => {
-            remedies.push(Remedy::Command { command: format!("taskset -acp {hk} {tid}") });
+            remedies.push(Remedy::Manual { text: format!("taskset -acp {hk} {tid}") });
         }
         _ => remedies.push(Remedy::Manual {
             text: format!(

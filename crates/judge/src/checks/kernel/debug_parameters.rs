@@ -51,8 +51,9 @@ impl Check for DebugParameters {
         if on.is_empty() {
             return draft.good("none");
         }
-        let text = format!("take {} out of the boot entry", on.join(" "));
-        draft.remedies([Remedy::Manual { text }]).bad(text::first_few(&on, 4))
+        let key = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
+        let remedies = on.iter().map(|word| Remedy::Unboot { parameter: key(word) });
+        draft.remedies(remedies).bad(text::first_few(&on, 4))
     }
 }
 

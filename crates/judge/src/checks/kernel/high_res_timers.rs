@@ -65,13 +65,14 @@ impl Check for HighResTimers {
 }
 
 fn remedies(facts: &Facts) -> Vec<Remedy> {
-    let text = match machine::built_with(facts, "HIGH_RES_TIMERS") {
-        Some(false) => "use a kernel built with CONFIG_HIGH_RES_TIMERS",
-        _ => {
-            "take highres=off out of the boot entry; else look in the kernel's log for why no \
-              CPU has a one-shot timer"
-        }
-    };
+    let given = facts.kernel.cmdline.value().and_then(|line| line.last("highres").flatten());
+    if given == Some("off") {
+        return vec![Remedy::Unboot { parameter: "highres".into() }];
+    }
+    if machine::built_with(facts, "HIGH_RES_TIMERS") == Some(false) {
+        return vec![Remedy::Build { options: vec!["HIGH_RES_TIMERS=y".into()] }];
+    }
+    let text = "look in the kernel's log for why no CPU has a one-shot timer";
     vec![Remedy::Manual { text: text.into() }]
 }
 

@@ -95,6 +95,7 @@ fn remedies(facts: &Facts, found: Preemption) -> Vec<Remedy> {
                CONFIG_PREEMPT_RT=y"
             .into(),
     }];
+    remedies.push(Remedy::Build { options: vec!["PREEMPT_RT=y".into()] });
     let is_full = found == Preemption::Full;
     if !is_full && built_with(facts, "PREEMPT_DYNAMIC") == Some(true) {
         remedies.push(Remedy::Boot { parameter: "preempt=full".into() });
@@ -144,6 +145,6 @@ mod tests {
         let mut facts = good_stock();
         facts.kernel.preemption = Reading::known("/proc/cmdline", Preemption::Voluntary);
         let finding = PreemptRt.judge(&facts, &intent());
-        assert_eq!(finding.remedies[1], Remedy::Boot { parameter: "preempt=full".into() });
+        assert_eq!(finding.remedies[2], Remedy::Boot { parameter: "preempt=full".into() });
     }
 }

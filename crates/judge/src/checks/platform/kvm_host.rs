@@ -146,7 +146,8 @@ impl Check for KvmHost {
                 Remedy::Write { paths: vec![path.into()], value: (*value).into() }
             }
             (option, _) => Remedy::File {
-                path: "/etc/modprobe.d/rtproof-kvm.conf".into(),
+                // A file each: what one of them holds, facts do not tell.
+                path: format!("/etc/modprobe.d/rtproof-{}.conf", self.knob.id),
                 line: option.unwrap_or_default().into(),
             },
         };

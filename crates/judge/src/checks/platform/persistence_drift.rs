@@ -63,7 +63,7 @@ impl Check for PersistenceDrift {
             if words(value) != words(&one.value) {
                 differ.push(format!("{} is {value}, {} sets {}", one.name, one.file, one.value));
                 remedies.push(Remedy::File {
-                    path: "/etc/sysctl.d/99-zz-latency.conf".into(),
+                    path: crate::plan::SYSCTL_FILE.into(),
                     line: format!("{} = {value}", one.name),
                 });
             }

@@ -108,13 +108,7 @@ impl Check for CpuDmaLatency {
             let most_us = good_ns(intent) / 1_000;
             let exit = units::ns(worst.exit_latency_ns);
             return draft
-                .remedies([Remedy::Manual {
-                    text: format!(
-                        "in the application, write the int32 {most_us} to {} and keep it open; \
-                         tuned does so with force_latency={most_us}",
-                        held.path
-                    ),
-                }])
+                .remedies([Remedy::Hold { limit_us: u32::try_from(most_us).unwrap_or(u32::MAX) }])
                 .doubtful(format!("{}: {} ({exit}) may be entered", held_text(facts), worst.name));
         }
         if let Some(blind) = blind(&cpus) {

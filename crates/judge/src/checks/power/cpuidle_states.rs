@@ -119,7 +119,9 @@ fn judge_deep(
         units::ns(exit_ns),
         text::cpus(&cpus)
     );
-    let draft = draft.remedies([Remedy::Write { paths, value: "1".into() }]);
+    let cap = super::cstate_cmdline::cap(facts);
+    let write = Remedy::Write { paths, value: "1".into() };
+    let draft = draft.remedies([write]).remedies(cap);
     match intent.budget_ns {
         None => draft.doubtful(format!("{summary}; no budget to hold it against")),
         Some(budget_ns) => {
@@ -222,7 +224,9 @@ mod tests {
         assert_eq!(finding.status, Bad);
         assert_eq!(finding.summary, "C6 takes 133 µs to leave on CPU 3; the budget is 100 µs");
         let path = "/sys/devices/system/cpu/cpu3/cpuidle/state3/disable".to_owned();
-        assert_eq!(finding.remedies, [Remedy::Write { paths: vec![path], value: "1".into() }]);
+        let write = Remedy::Write { paths: vec![path], value: "1".into() };
+        let cap = Remedy::Boot { parameter: "intel_idle.max_cstate=1".into() };
+        assert_eq!(finding.remedies, [write, cap]);
         assert_eq!(judge(&with_c6(), Some(200_000)).status, Doubtful);
         assert_eq!(judge(&with_c6(), Some(1_000_000)).status, Good);
         assert_eq!(judge(&with_c6(), None).status, Doubtful);

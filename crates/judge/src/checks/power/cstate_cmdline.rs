@@ -16,6 +16,13 @@ use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 const CAPS: [(&str, &str); 2] =
     [("intel_idle", "intel_idle.max_cstate"), ("acpi_idle", "processor.max_cstate")];
 
+/// The cap for the driver in use.
+pub(super) fn cap(facts: &Facts) -> Option<Remedy> {
+    let driver = facts.cpus.idle_driver.value()?;
+    let (_, key) = CAPS.iter().find(|(of, _)| of == driver)?;
+    Some(Remedy::Boot { parameter: format!("{key}=1") })
+}
+
 pub(super) struct CstateCmdline;
 
 impl Check for CstateCmdline {
@@ -95,9 +102,7 @@ impl Check for CstateCmdline {
         let draft = draft.saw(text::grouped(states, |states| show(states)));
         let deep = cpus.iter().filter_map(|cpu| too_deep(cpu, intent));
         if let Some(deep) = deep.max_by_key(|state| state.exit_latency_ns) {
-            let cap = CAPS.iter().find(|(of, _)| of == driver);
-            let boot = cap.map(|(_, key)| Remedy::Boot { parameter: format!("{key}=1") });
-            return draft.remedies(boot).doubtful(format!(
+            return draft.remedies(cap(facts)).doubtful(format!(
                 "{words} does not cap {driver}, the driver in use: {} may be entered",
                 deep.name
             ));

@@ -91,7 +91,7 @@ impl Check for IdlePoll {
         if !is_polling(facts) {
             return draft.blind(arch);
         }
-        let drop = Remedy::Manual { text: "take idle=poll out of the boot entry".into() };
+        let drop = Remedy::Unboot { parameter: "idle".into() };
         let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
         let draft = draft.saw(text::grouped(siblings, CpuList::to_string)).remedies([drop]);
         if cpus.iter().any(|cpu| threads(cpu).is_some()) {

@@ -177,9 +177,10 @@ pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec
         remedies.push(Remedy::Write { paths: vec![control.path.clone()], value: "off".into() });
         remedies.push(Remedy::Boot { parameter: "nosmt".into() });
     }
-    // CPU 0 cannot be taken offline on most machines.
+    // Else the others of these cores. CPU 0 cannot be taken offline on most machines.
+    let is_off = matches!(remedies.last(), Some(Remedy::Boot { .. }));
     let offline: Vec<u32> = foreign.iter().filter(|&cpu| cpu != 0).collect();
-    if !takes_rest && !offline.is_empty() {
+    if !is_off && !takes_rest && !offline.is_empty() {
         let path = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/online");
         let paths = offline.into_iter().map(path).collect();
         remedies.push(Remedy::Write { paths, value: "0".into() });
@@ -231,7 +232,7 @@ mod tests {
         };
         // The first thread of its core: SMT off leaves it, and CPUs 0-1 stay.
         let found = on(&[2], &[0, 1, 3]);
-        assert!(found.contains(&boot) && found.contains(&offline(3)), "{found:?}");
+        assert!(found.contains(&boot) && !found.contains(&offline(3)), "{found:?}");
         let found = on(&[3], &[0, 1, 2]);
         assert!(!found.contains(&boot) && found.contains(&offline(2)), "{found:?}");
         let found = on(&[0, 1, 2], &[3]);

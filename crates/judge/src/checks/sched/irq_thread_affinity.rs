@@ -8,8 +8,9 @@ use rtproof_host::{CpuList, Facts, Reading, facts::irq::Irq, facts::tasks::RtTas
 
 use super::tasks::{IRQ_THREADS, evidence, named, on_rt_cpus};
 use crate::checks::draft::Draft;
+use crate::checks::of_task::move_to;
 use crate::checks::{Check, text};
-use crate::{Finding, Intent, Remedy};
+use crate::{Finding, Intent};
 
 pub(super) struct IrqThreadAffinity;
 
@@ -64,8 +65,7 @@ impl Check for IrqThreadAffinity {
             let names: Vec<&str> = stray.iter().map(|task| task.comm.as_str()).collect();
             let commands = stray.iter().filter_map(|task| {
                 let to = target(of(task)?).value()?;
-                let command = format!("taskset --cpu-list --pid {to} {}", task.tid);
-                Some(Remedy::Command { command })
+                Some(move_to(task, to))
             });
             let on = first.cpus.as_ref().map_or_else(|| "any CPU".into(), text::cpus);
             return draft.saw(evidence(&stray)).remedies(commands).doubtful(format!(
@@ -136,8 +136,7 @@ mod tests {
         let finding = judge(&with(irq(30, "eth1", &[0, 1], &[0]), &[0, 1, 2, 3]));
         assert_eq!(finding.status, Doubtful);
         assert!(finding.summary.ends_with("does not go: irq/30-s-eth1"), "{}", finding.summary);
-        let command = "taskset --cpu-list --pid 0 300".into();
-        assert_eq!(finding.remedies, [Remedy::Command { command }]);
+        assert_eq!(finding.remedies[0].to_string(), "taskset -cp 0 300");
         let idle = Irq { count: 0, ..irq(30, "eth1", &[0, 1], &[0]) };
         assert_eq!(judge(&with(idle, &[0, 1, 2, 3])).status, Good);
     }

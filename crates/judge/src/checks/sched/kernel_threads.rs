@@ -8,6 +8,7 @@ use super::tasks::{
     IRQ_THREADS, RCU_THREADS, SOFTIRQ_THREADS, evidence, kinds, named, on_rt_cpus, outranks, own,
 };
 use crate::checks::draft::Draft;
+use crate::checks::of_task::make_fifo;
 use crate::checks::{Check, text};
 use crate::{Finding, Intent, Remedy, When};
 
@@ -127,11 +128,9 @@ impl Check for SoftirqPrio {
         let cpus = text::cpus(&intent.rt_cpus);
         if !ahead.is_empty() {
             let wanted = HELPER_PRIORITY.min(intent.priority.saturating_sub(1)).max(1);
-            let command = |task: &&RtTask| Remedy::Command {
-                command: format!("chrt --fifo --pid {wanted} {}", task.tid),
-            };
+            let lower = |task: &&RtTask| make_fifo(task, wanted);
             let remedies: Vec<Remedy> = match intent.priority > 1 {
-                true => ahead.iter().map(command).collect(),
+                true => ahead.iter().map(lower).collect(),
                 false => vec![Remedy::Manual {
                     text: "give the application a priority above these threads".into(),
                 }],
@@ -263,8 +262,7 @@ mod tests {
         assert_eq!(status(&SoftirqPrio, thread(2)), Good);
         let finding = SoftirqPrio.judge(&with(thread(90)), &intent());
         assert_eq!(finding.status, Doubtful);
-        let command = "chrt --fifo --pid 11 300".into();
-        assert_eq!(finding.remedies, [Remedy::Command { command }]);
+        assert_eq!(finding.remedies[0].to_string(), "chrt --fifo --pid 11 300");
         let none = Intent { priority: 0, ..intent() };
         let finding = SoftirqPrio.judge(&with(vec![]), &none);
         assert_eq!(finding.status, Doubtful, "ktimers are above SCHED_OTHER");

@@ -88,7 +88,7 @@ fn remedies() -> Vec<Remedy> {
             command: "groupadd --system --force realtime && usermod -aG realtime USER".into(),
         },
         Remedy::File {
-            path: "/etc/security/limits.d/99-realtime.conf".into(),
+            path: crate::plan::LIMITS_FILE.into(),
             line: "@realtime - memlock unlimited".into(),
         },
         Remedy::Manual { text: "for a service: LimitMEMLOCK=infinity in its unit".into() },

@@ -106,7 +106,7 @@ fn remedies(priority: u32) -> Vec<Remedy> {
             command: "groupadd --system --force realtime && usermod -aG realtime USER".into(),
         },
         Remedy::File {
-            path: "/etc/security/limits.d/99-realtime.conf".into(),
+            path: crate::plan::LIMITS_FILE.into(),
             line: format!("@realtime - rtprio {most}"),
         },
         Remedy::Manual { text: format!("for a service: LimitRTPRIO={most} in its unit") },

@@ -13,6 +13,7 @@ use super::tasks::{
     own, place, rank,
 };
 use crate::checks::draft::Draft;
+use crate::checks::of_task::make_ordinary;
 use crate::checks::{Check, text};
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -151,7 +152,7 @@ fn remedy(task: &RtTask, intent: &Intent) -> Remedy {
         {
             Remedy::Unit { unit: unit.into(), action: "disable --now".into() }
         }
-        _ => Remedy::Command { command: format!("chrt --other --pid 0 {}", task.tid) },
+        _ => make_ordinary(task),
     }
 }
 
@@ -226,8 +227,7 @@ mod tests {
         assert!(matches!(finding.remedies[0], Remedy::Manual { .. }));
         let unit = Some("user@1000.service".into());
         let finding = judge(vec![RtTask { unit, ..task(9, "jackd", 95, &[2], false) }]);
-        let command = "chrt --other --pid 0 9".into();
-        assert_eq!(finding.remedies, [Remedy::Command { command }]);
+        assert_eq!(finding.remedies[0].to_string(), "chrt --other --pid 0 9");
     }
 
     #[test]

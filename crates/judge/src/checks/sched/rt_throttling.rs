@@ -132,7 +132,7 @@ fn judge_throttling(draft: Draft, facts: &Facts, choice: Choice, because: &str) 
     let remedies = [
         Remedy::Write { paths: vec![runtime.path.clone()], value: "-1".into() },
         Remedy::File {
-            path: "/etc/sysctl.d/90-realtime.conf".into(),
+            path: crate::plan::SYSCTL_FILE.into(),
             line: "kernel.sched_rt_runtime_us = -1".into(),
         },
     ];

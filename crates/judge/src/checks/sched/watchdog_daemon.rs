@@ -67,7 +67,7 @@ impl Check for WatchdogDaemon {
             return draft.unknown(format!("no watchdog is seen to be armed, and {why}"));
         }
         let draft = draft.remedies([Remedy::File {
-            path: "/etc/systemd/system.conf.d/watchdog.conf".into(),
+            path: "/etc/systemd/system.conf.d/90-rtproof-watchdog.conf".into(),
             line: "[Manager] RuntimeWatchdogSec=30s".into(),
         }]);
         if is("inactive") {

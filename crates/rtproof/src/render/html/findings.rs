@@ -152,11 +152,18 @@ fn card(finding: &Finding) -> Markup {
 /// A remedy, with the part that is typed as code of its own.
 pub(super) fn remedy_shown(remedy: &Remedy) -> Markup {
     let (before, code) = match remedy {
-        Remedy::Manual { text } => return html! { p.remedy { (text) } },
+        Remedy::Manual { .. }
+        | Remedy::Build { .. }
+        | Remedy::Hold { .. }
+        | Remedy::Changes { .. } => {
+            return html! { p.remedy { (remedy) } };
+        }
         Remedy::Boot { parameter } => ("Kernel command line:".into(), parameter.clone()),
         Remedy::File { path, line } => (format!("In {path}:"), line.clone()),
         Remedy::Write { .. }
+        | Remedy::Unboot { .. }
         | Remedy::Unit { .. }
+        | Remedy::Property { .. }
         | Remedy::Task { .. }
         | Remedy::Command { .. } => (String::new(), remedy.to_string()),
     };

@@ -5,9 +5,11 @@ pub mod effects;
 mod explanation;
 mod findings;
 mod measured;
+mod plan;
 mod proofs;
 mod spikes;
 mod timeline;
+mod tune;
 mod verdict;
 
 use std::{
@@ -24,8 +26,10 @@ pub use self::{
     explanation::explanation,
     findings::{Detail, application, audit},
     measured::measured,
+    plan::{after, before, place, plan, steps, target, tokens},
     proofs::proofs,
     spikes::{spikes, spikes_of},
+    tune::{applied, boot_left, parameters, status, undone, verified},
     verdict::verdict,
 };
 use crate::prove::output::Output;
@@ -139,6 +143,17 @@ pub fn told(to: &mut dyn Write, about: &str, notes: &[String]) -> io::Result<()>
     notes.iter().try_for_each(|note| {
         wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", note)
     })
+}
+
+/// What to do next, one line each.
+///
+/// # Errors
+/// When writing fails.
+pub fn hint(to: &mut dyn Write, commands: &[&str]) -> io::Result<()> {
+    if !commands.is_empty() {
+        writeln!(to)?;
+    }
+    commands.iter().try_for_each(|command| writeln!(to, "{DIM}{command}{DIM:#}"))
 }
 
 /// Where the files are, those that are there.

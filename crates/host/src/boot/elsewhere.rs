@@ -1,0 +1,248 @@
+//! Where the command line is kept by somebody else (an image's builder, a hypervisor, a server), or
+//! by a boot loader that is not known: nothing is written, and what to do is printed.
+
+use super::{
+    Around, BootError, Entry, ID, Kind, Loader, Method, Standing, Wish, Word, Written, cmdline,
+    view::View,
+};
+use crate::tune::Change;
+
+/// Words of /proc/cmdline that a boot loader put there.
+const NOT_OURS: &[&str] = &["BOOT_IMAGE", "initrd"];
+
+/// Who keeps the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeper {
+    RpmOstree,
+    Bootc,
+    UbuntuCore,
+    Petitboot,
+    Network,
+    Hypervisor,
+    Unknown,
+}
+
+/// A machine whose command line is kept elsewhere.
+#[derive(Debug)]
+struct Elsewhere {
+    keeper: Keeper,
+    /// The command line that it has now.
+    line: String,
+}
+
+/// Those that a file of a boot loader on the disk would hide.
+pub(super) fn detect(view: &View<'_>, around: &Around) -> Option<Loader> {
+    let words = cmdline::split(around.cmdline.as_deref().unwrap_or_default());
+    let has = |name: &str| words.iter().any(|word| word.text.split('=').next() == Some(name));
+    let is_nfs = words.iter().any(|word| word.text == "root=/dev/nfs");
+    let keeper = match () {
+        () if view.exists("/run/ostree-booted") || has("ostree") => {
+            match view.exists("/usr/bin/rpm-ostree") {
+                true => Keeper::RpmOstree,
+                false => Keeper::Bootc,
+            }
+        }
+        () if has("snapd_recovery_mode") || view.exists("/run/mnt/ubuntu-boot") => {
+            Keeper::UbuntuCore
+        }
+        () if view.exists("/sys/firmware/opal") => Keeper::Petitboot,
+        () if is_nfs || has("nfsroot") || has("BOOTIF") => Keeper::Network,
+        () => return None,
+    };
+    Some(loader(around, keeper))
+}
+
+/// When nothing else is found.
+pub(super) fn unknown(view: &View<'_>, around: &Around) -> Loader {
+    let is_virtual =
+        ["/sys/firmware/qemu_fw_cfg", "/sys/hypervisor"].iter().any(|p| view.exists(p))
+            || view.root().read_text("/proc/cpuinfo").value().is_some_and(|text| {
+                text.lines().any(|line| {
+                    line.starts_with("flags")
+                        && line.split_whitespace().any(|word| word == "hypervisor")
+                })
+            });
+    loader(around, if is_virtual { Keeper::Hypervisor } else { Keeper::Unknown })
+}
+
+fn loader(around: &Around, keeper: Keeper) -> Loader {
+    let whole = around.cmdline.as_deref().unwrap_or_default();
+    let not_ours: Vec<Word> = NOT_OURS.iter().map(|&name| Word::remove(name)).collect();
+    let line = cmdline::edited(whole, &not_ours).unwrap_or_default();
+    let entry = around.cmdline.as_ref().map(|_| Entry {
+        title: "the running kernel".into(),
+        id: String::new(),
+        kernel: around.release.clone().unwrap_or_default(),
+        initrd: vec![],
+        cmdline: line.clone(),
+        file: "/proc/cmdline".into(),
+        line: 1,
+    });
+    let why = keeper.why();
+    Loader {
+        kind: Kind::Elsewhere,
+        name: keeper.name().into(),
+        files: vec![],
+        default: entry.clone(),
+        base: entry,
+        secure_boot: around.firmware.secure_boot,
+        no_trial: Some(why.into()),
+        no_entry: Some(why.into()),
+        id: ID.into(),
+        limit: around.limit,
+        method: Box::new(Elsewhere { keeper, line }),
+    }
+}
+
+impl Keeper {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::RpmOstree => "rpm-ostree",
+            Self::Bootc => "bootc",
+            Self::UbuntuCore => "Ubuntu Core",
+            Self::Petitboot => "petitboot",
+            Self::Network => "network boot",
+            Self::Hypervisor => "the hypervisor",
+            Self::Unknown => "unknown boot loader",
+        }
+    }
+
+    const fn why(self) -> &'static str {
+        match self {
+            Self::RpmOstree => {
+                "rpm-ostree keeps the command line and makes the boot entries itself"
+            }
+            Self::Bootc => {
+                "the bootable container keeps the command line and makes the boot entries"
+            }
+            Self::UbuntuCore => "snapd keeps the command line, sealed with the image",
+            Self::Petitboot => "petitboot makes its menu from what it finds, and keeps no choice",
+            Self::Network => {
+                "the machine boots over the network: its command line is on the server"
+            }
+            Self::Hypervisor => {
+                "the kernel was started by the hypervisor, not by a boot loader of this machine"
+            }
+            Self::Unknown => "no boot loader that is known was found",
+        }
+    }
+
+    /// What a human does with the words.
+    fn advice(self, words: &[Word], before: &str, after: &str) -> String {
+        match self {
+            Self::RpmOstree => {
+                let mut command = "rpm-ostree kargs".to_owned();
+                for (is_new, parameter) in steps(words, before) {
+                    let option = if is_new { "append-if-missing" } else { "delete-if-present" };
+                    command += &format!(" --{option}={}", shell(&parameter));
+                }
+                format!(
+                    "Run, then reboot; the deployment before stays in the menu, and rpm-ostree \
+                     rollback makes it the default again:\n\n{command}\n"
+                )
+            }
+            Self::Bootc => {
+                let new: Vec<String> = steps(words, before)
+                    .into_iter()
+                    .filter(|(is_new, _)| *is_new)
+                    .map(|(_, parameter)| format!("{parameter:?}"))
+                    .collect();
+                format!(
+                    "Put into the image as /usr/lib/bootc/kargs.d/10-rtproof.toml, build it, run \
+                     bootc upgrade and reboot; bootc rollback goes back:\n\nkargs = [{}]\n",
+                    new.join(", ")
+                )
+            }
+            Self::UbuntuCore => {
+                let new = steps(words, before).into_iter().filter(|(is_new, _)| *is_new);
+                let new: Vec<String> =
+                    new.map(|(_, parameter)| cmdline::quoted(&parameter)).collect();
+                format!(
+                    "Where the gadget allows it, run; snapd reboots and goes back when the boot \
+                     fails:\n\nsnap set system system.kernel.cmdline-append={}\n",
+                    shell(&new.join(" "))
+                )
+            }
+            Self::Petitboot => format!(
+                "In petitboot's menu press e on the entry and give it these boot arguments:\n\n\
+                 {after}\n"
+            ),
+            Self::Network => format!(
+                "On the server give the machine a second label with this APPEND line (PXELINUX) or \
+                 kernel arguments (iPXE, GRUB), and choose it by hand first:\n\n{after}\n"
+            ),
+            Self::Hypervisor => format!(
+                "Give the virtual machine this command line (QEMU: -append, libvirt: <cmdline>, \
+                 Firecracker: boot_args), and keep the old one:\n\n{after}\n"
+            ),
+            Self::Unknown => format!(
+                "Give the boot loader a second entry with this command line, and choose it by hand \
+                 first:\n\n{after}\n"
+            ),
+        }
+    }
+}
+
+/// Parameters to add and parameters to delete, as they are now.
+fn steps(words: &[Word], before: &str) -> Vec<(bool, String)> {
+    let mut steps = Vec::new();
+    for word in words {
+        let same = cmdline::split(before)
+            .into_iter()
+            .map(|token| token.text)
+            .filter(|text| Word::set(text.clone()).name() == word.name());
+        let wanted = cmdline::shortened(&word.parameter);
+        for there in same {
+            if word.wish != Wish::Add && there != wanted {
+                steps.push((false, there));
+            }
+        }
+        if word.wish != Wish::Remove {
+            steps.push((true, wanted));
+        }
+    }
+    steps
+}
+
+/// An argument for a shell.
+fn shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "=,.:/_-+@%".contains(c);
+    match word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+impl Method for Elsewhere {
+    fn write(&self, _: &View<'_>, words: &[Word]) -> Result<Written, BootError> {
+        let after = cmdline::edited(&self.line, words)?;
+        let printed = Some(self.keeper.advice(words, &self.line, &after));
+        Ok(Written { changes: vec![], printed })
+    }
+
+    fn entry(&self, _: &View<'_>) -> Result<Option<Entry>, BootError> {
+        Ok(None)
+    }
+
+    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+        Ok(vec![])
+    }
+
+    fn confirm(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+        Ok(vec![])
+    }
+
+    fn standing(&self, _: &View<'_>) -> Result<Standing, BootError> {
+        Ok(Standing::Absent)
+    }
+
+    fn removal(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+        Ok(vec![])
+    }
+
+    fn fallback(&self) -> String {
+        "nothing is written here, so nothing falls back by itself: keep the old command line at \
+         hand"
+            .into()
+    }
+}

@@ -1,0 +1,99 @@
+//! The mark of a journal that waits for a confirmation. Whoever takes the mark away decides: a
+//! confirmation keeps the changes, a guardian whose time is up takes them back. Taking it away is
+//! one step of the file system, so that only one of the two can have done it.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+};
+
+use super::{gate::is_absent, machine::FOLDER, machine::Machine};
+use crate::Root;
+
+fn path(number: u32) -> String {
+    format!("{FOLDER}/{number:04}.unconfirmed")
+}
+
+/// Of a journal whose time was up: kept until its changes are taken back.
+fn expired(number: u32) -> String {
+    format!("{FOLDER}/{number:04}.expired")
+}
+
+/// How a journal waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Somebody has to confirm it.
+    Unconfirmed,
+    /// Nobody has, and a guardian is taking it back, or was killed while it did.
+    Expired,
+}
+
+/// How a journal waits; `None`: it does not.
+#[must_use]
+pub fn of(root: &Root, number: u32) -> Option<Waits> {
+    let is_there = |path: String| root.read_bytes(&path).value().is_some();
+    match () {
+        () if is_there(path(number)) => Some(Waits::Unconfirmed),
+        () if is_there(expired(number)) => Some(Waits::Expired),
+        () => None,
+    }
+}
+
+/// Marks a journal, on disk before anything is changed.
+///
+/// # Errors
+/// When the mark cannot be written.
+pub fn set(machine: &Machine<'_>, number: u32) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true);
+    let path = path(number);
+    let mut file = machine.gate.own_file(&path, options)?;
+    writeln!(file, "waits for: rtproof tune confirm")?;
+    file.sync_all()?;
+    machine.gate.sync_folder_of(&path)
+}
+
+/// Confirms a journal; `false`: it does not wait, or its time was up before.
+///
+/// # Errors
+/// When the mark cannot be taken away.
+pub fn confirm(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
+    remove(machine, &path(number))
+}
+
+/// Says that time is up; `false`: somebody confirmed before.
+///
+/// # Errors
+/// When the mark cannot be moved.
+pub fn expire(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
+    let (from, to) = (path(number), expired(number));
+    let root = machine.root();
+    match fs::rename(root.entry(&from)?, root.entry(&to)?) {
+        Ok(()) => machine.gate.sync_folder_of(&to).map(|()| true),
+        // Expired before, by a guardian that was killed then.
+        Err(error) if is_absent(&error) => Ok(of(root, number) == Some(Waits::Expired)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes every mark of a journal away: it was taken back.
+///
+/// # Errors
+/// When a mark cannot be taken away.
+pub fn clear(machine: &Machine<'_>, number: u32) -> io::Result<()> {
+    remove(machine, &path(number))?;
+    remove(machine, &expired(number))?;
+    Ok(())
+}
+
+fn remove(machine: &Machine<'_>, path: &str) -> io::Result<bool> {
+    let real = match machine.root().entry(path) {
+        Err(error) if is_absent(&error) => return Ok(false),
+        real => real?,
+    };
+    match fs::remove_file(real) {
+        Ok(()) => machine.gate.sync_folder_of(path).map(|()| true),
+        Err(error) if is_absent(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,149 @@
+//! Changes of several findings: what is about one target is one step, or a conflict.
+
+use rtproof_host::Facts;
+use rtproof_host::tune::{Change, Scheduling, UnitWish};
+
+use super::{Conflict, Reason, Step, order};
+
+/// Changes in the making, in the order of the findings.
+#[derive(Debug, Default)]
+pub(super) struct Changes(Vec<(Change, Reason)>);
+
+impl Changes {
+    /// Adds a change.
+    pub(super) fn add(&mut self, change: Change, reason: Reason) {
+        self.0.push((change, reason));
+    }
+
+    /// The value that is written to a file, where there is one only.
+    pub(super) fn value_of(&self, file: &str) -> Option<&str> {
+        let mut values = self.0.iter().filter_map(|(change, _)| match change {
+            Change::Value { path, value, .. } if path == file => Some(value.as_str()),
+            _ => None,
+        });
+        let first = values.next()?;
+        values.all(|value| value == first).then_some(first)
+    }
+
+    /// The steps in order, and what contradicts.
+    pub(super) fn finish(self, facts: &Facts) -> (Vec<Step>, Vec<Conflict>) {
+        let mut groups: Vec<(String, Vec<(Change, Reason)>)> = Vec::new();
+        for (change, reason) in self.0 {
+            let target = change.target();
+            match groups.iter_mut().find(|(known, _)| *known == target) {
+                Some((_, group)) => group.push((change, reason)),
+                None => groups.push((target, vec![(change, reason)])),
+            }
+        }
+        let (mut steps, mut conflicts) = (Vec::new(), Vec::new());
+        for (target, group) in groups {
+            match merged(&group) {
+                Some(change) => {
+                    let reasons = group.into_iter().map(|(_, reason)| reason);
+                    let Some(reason) = reasons.reduce(Reason::merged) else { continue };
+                    steps.push(Step { change, reason });
+                }
+                None => conflicts.push(Conflict { target, wishes: wishes(&group) }),
+            }
+        }
+        steps.sort_by_cached_key(|step| order::key(facts, &step.change));
+        conflicts.sort_by(|one, other| one.target.cmp(&other.target));
+        (steps, conflicts)
+    }
+}
+
+fn wishes(group: &[(Change, Reason)]) -> Vec<(String, String)> {
+    group.iter().map(|(change, reason)| (reason.checks.join(", "), wanted(change))).collect()
+}
+
+/// What a change wants of its target, in words.
+fn wanted(change: &Change) -> String {
+    match change {
+        Change::Value { value, .. }
+        | Change::Hotplug { value, .. }
+        | Change::GrubEnv { value, .. }
+        | Change::EfiVariable { value, .. }
+        | Change::Property { value, .. } => value.clone(),
+        Change::Irq { cpus, .. } => cpus.to_string(),
+        Change::Task { set, .. } => scheduling(set),
+        Change::Folder { .. } => "a folder".into(),
+        Change::File { content, .. } => match content {
+            Some(content) => format!("a file of {} bytes", content.0.len()),
+            None => "no file".into(),
+        },
+        Change::Unit { want, .. } => format!("{want:?}").to_lowercase(),
+    }
+}
+
+fn scheduling(set: &Scheduling) -> String {
+    let mut parts = Vec::new();
+    if let Some(policy) = &set.policy {
+        parts.push(format!("SCHED_{}", policy.to_uppercase()));
+    }
+    parts.extend(set.priority.map(|priority| format!("priority {priority}")));
+    parts.extend(set.nice.map(|nice| format!("nice {nice}")));
+    parts.extend(set.cpus.as_ref().map(|cpus| format!("CPUs {cpus}")));
+    parts.join(", ")
+}
+
+/// The one change that does what all want.
+fn merged(group: &[(Change, Reason)]) -> Option<Change> {
+    let mut changes = group.iter().map(|(change, _)| change);
+    let first = changes.next()?.clone();
+    changes.try_fold(first, both)
+}
+
+fn both(one: Change, other: &Change) -> Option<Change> {
+    if one == *other {
+        return Some(one);
+    }
+    match (one, other) {
+        (
+            Change::Value { path, value, compare, mut couples },
+            Change::Value { value: wanted, couples: more, .. },
+        ) if value == *wanted => {
+            couples.extend(
+                more.iter().filter(|file| !couples.contains(file)).cloned().collect::<Vec<_>>(),
+            );
+            Some(Change::Value { path, value, compare, couples })
+        }
+        (Change::Unit { unit, want }, Change::Unit { want: wanted, .. }) => {
+            Some(Change::Unit { unit, want: stronger(want, *wanted)? })
+        }
+        (Change::Task { task, set }, Change::Task { set: wanted, .. }) => {
+            Some(Change::Task { task, set: together(set, wanted)? })
+        }
+        _ => None,
+    }
+}
+
+/// Of two wishes for a unit the one that has the other in it.
+fn stronger(one: UnitWish, other: UnitWish) -> Option<UnitWish> {
+    let strength = |want: UnitWish| match want {
+        UnitWish::Stopped => (0, 0),
+        UnitWish::Disabled => (0, 1),
+        UnitWish::Masked => (0, 2),
+        UnitWish::Started => (1, 0),
+        UnitWish::Enabled => (1, 1),
+    };
+    let ((side, first), (other_side, second)) = (strength(one), strength(other));
+    (side == other_side).then_some(if first < second { other } else { one })
+}
+
+/// Scheduling that has both: what one leaves alone, the other sets.
+fn together(one: Scheduling, other: &Scheduling) -> Option<Scheduling> {
+    fn field<T: Clone + PartialEq>(one: Option<T>, other: &Option<T>) -> Option<Option<T>> {
+        match (one, other) {
+            (Some(one), Some(other)) if one != *other => None,
+            (one, other) => Some(one.or_else(|| other.clone())),
+        }
+    }
+    Some(Scheduling {
+        policy: field(one.policy, &other.policy)?,
+        priority: field(one.priority, &other.priority)?,
+        nice: field(one.nice, &other.nice)?,
+        deadline_ns: field(one.deadline_ns, &other.deadline_ns)?,
+        reset_on_fork: field(one.reset_on_fork, &other.reset_on_fork)?,
+        cpus: field(one.cpus, &other.cpus)?,
+    })
+}

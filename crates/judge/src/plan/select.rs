@@ -1,0 +1,96 @@
+//! Which findings a plan is about.
+
+use serde::{Deserialize, Serialize};
+
+use super::LeftOut;
+use crate::{Finding, Status, checks};
+
+/// What the user asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Selection {
+    /// Checks, or sections of checks (`power`); empty: all.
+    pub ids: Vec<String>,
+    /// What is only doubtful, too. A check that is named needs no such wish.
+    pub doubtful: bool,
+    /// What is risky, too. A check that is named needs no such wish.
+    pub risky: bool,
+    /// Boot parameters and files that do what a change of the running kernel does, beside it:
+    /// without, `rtproof.service` makes that change again at each boot.
+    pub durable: bool,
+    /// Where rtproof is installed: what a service of ours starts.
+    pub exe: String,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            ids: Vec::new(),
+            doubtful: false,
+            risky: false,
+            durable: false,
+            exe: "/usr/bin/rtproof".into(),
+        }
+    }
+}
+
+impl Selection {
+    /// Whether a check is named: its section is not enough.
+    #[must_use]
+    pub fn names(&self, check: &str) -> bool {
+        self.ids.iter().any(|id| id == check)
+    }
+
+    /// Whether a check belongs to it.
+    #[must_use]
+    pub fn takes(&self, check: &str) -> bool {
+        let section = section_of(check);
+        self.ids.is_empty() || self.names(check) || self.ids.iter().any(|id| section == Some(id))
+    }
+
+    /// Ids that are neither a check nor a section.
+    pub fn unknown(&self) -> impl Iterator<Item = &str> {
+        let is_known = |id: &str| {
+            id == APPLICATION
+                || checks::sections().iter().any(|section| section.name == id)
+                || section_of(id).is_some()
+        };
+        self.ids.iter().map(String::as_str).filter(move |id| !is_known(id))
+    }
+
+    /// Why nothing is done about a finding of the selection; `None`: something is.
+    pub(super) fn leaves_out(&self, finding: &Finding) -> Option<LeftOut> {
+        let is_named = self.names(&finding.check);
+        let summary = &finding.summary;
+        let why = match (&finding.skipped, finding.status) {
+            (Some(reason), Status::Bad | Status::Doubtful) => format!("left out: {reason}"),
+            (Some(_), _) => return None,
+            (None, Status::Bad) => return None,
+            (None, Status::Doubtful) if is_named || self.doubtful => return None,
+            (None, Status::Doubtful) => {
+                format!("doubtful: {summary}; name it, or give --doubtful, to include it")
+            }
+            (None, Status::Unknown) => format!("cannot be told: {summary}"),
+            (None, Status::Good | Status::NotApplicable) => format!("nothing to do: {summary}"),
+        };
+        Some(LeftOut { check: finding.check.clone(), why })
+    }
+
+    /// Whether a finding of which nothing is done is worth a line: what is as wanted or cannot be
+    /// told is told of a check that is named.
+    pub(super) fn tells(&self, finding: &Finding) -> bool {
+        matches!(finding.status, Status::Bad | Status::Doubtful) || self.names(&finding.check)
+    }
+}
+
+/// The section of the checks of an application.
+const APPLICATION: &str = "application";
+
+/// The section that has a check.
+fn section_of(check: &str) -> Option<&'static str> {
+    let has = |section: &&'static checks::Section| section.all().any(|found| found.id() == check);
+    let own = || checks::application::all().any(|found| found.id() == check);
+    let section = checks::sections().iter().find(has).map(|section| section.name);
+    section.or_else(|| own().then_some(APPLICATION))
+}

@@ -1,0 +1,141 @@
+//! Words of the kernel's command line: those of several findings, merged by what they set.
+
+use rtproof_host::{CpuList, Facts};
+
+use super::guard::cpus_of;
+use super::{BootWord, Conflict, KEEPS, Reason};
+
+/// Parameters whose words add up: each value is a word of its own.
+const ADD_UP: &[&str] = &["acpi", "efi", "intel_iommu", "iommu", "mce", "pci", "slub_debug"];
+/// Lists of CPUs that are set apart: the wider of two has what both want.
+const WIDER: &[&str] = &["isolcpus", "nohz_full", "rcu_nocbs"];
+/// Lists of CPUs that are left: the narrower.
+const NARROWER: &[&str] = &["irqaffinity", "systemd.cpu_affinity", "workqueue.unbound_cpus"];
+
+/// Words in the making.
+#[derive(Debug, Default)]
+pub(super) struct Words(Vec<Wanted>);
+
+#[derive(Debug)]
+struct Wanted {
+    parameter: String,
+    removes: bool,
+    reason: Reason,
+}
+
+impl Wanted {
+    /// The name; of words that add up the whole word.
+    fn key(&self) -> &str {
+        let name = self.parameter.split('=').next().unwrap_or_default();
+        if ADD_UP.contains(&name) { &self.parameter } else { name }
+    }
+}
+
+impl Words {
+    /// Adds a word.
+    pub(super) fn add(&mut self, parameter: String, removes: bool, reason: Reason) {
+        self.0.push(Wanted { parameter, removes, reason });
+    }
+
+    /// The words by name, and what contradicts.
+    pub(super) fn finish(self, facts: &Facts) -> (Vec<BootWord>, Vec<Conflict>) {
+        let mut groups: Vec<Vec<Wanted>> = Vec::new();
+        for wanted in self.0 {
+            match groups.iter_mut().find(|group| group[0].key() == wanted.key()) {
+                Some(group) => group.push(wanted),
+                None => groups.push(vec![wanted]),
+            }
+        }
+        groups.sort_by(|one, other| one[0].key().cmp(other[0].key()));
+        let (mut words, mut conflicts) = (Vec::new(), Vec::new());
+        for group in groups {
+            let group = without_keepers(group);
+            match merged(&group) {
+                Some((parameter, removes)) => {
+                    let removes = removes || replaces(facts, &parameter);
+                    let reasons = group.into_iter().map(|wanted| wanted.reason);
+                    let Some(reason) = reasons.reduce(Reason::merged) else { continue };
+                    words.push(BootWord { parameter, removes, reason });
+                }
+                None => conflicts.push(conflict(&group)),
+            }
+        }
+        (words, conflicts)
+    }
+}
+
+/// Whether a word takes the place of others with its name that are there.
+fn replaces(facts: &Facts, parameter: &str) -> bool {
+    let Some((key, _)) = parameter.split_once('=') else { return false };
+    let is_there = facts.kernel.cmdline.value().is_some_and(|line| line.last(key).is_some());
+    is_there && !ADD_UP.contains(&key)
+}
+
+/// Without what only wants the word of now to stay, where another word is wanted.
+fn without_keepers(group: Vec<Wanted>) -> Vec<Wanted> {
+    let keeps = |one: &Wanted| one.reason.checks.iter().all(|id| KEEPS.contains(&id.as_str()));
+    if group.iter().all(keeps) {
+        return group;
+    }
+    let (keepers, mut others): (Vec<Wanted>, Vec<Wanted>) = group.into_iter().partition(keeps);
+    let is_same = |one: &Wanted| others.iter().any(|other| other.parameter == one.parameter);
+    let same: Vec<Wanted> = keepers.into_iter().filter(is_same).collect();
+    others.extend(same);
+    others
+}
+
+fn conflict(group: &[Wanted]) -> Conflict {
+    let wish = |wanted: &Wanted| {
+        let without = if wanted.removes { "without " } else { "" };
+        (wanted.reason.checks.join(", "), format!("{without}{}", wanted.parameter))
+    };
+    let target = format!("kernel command line: {}", group[0].key());
+    Conflict { target, wishes: group.iter().map(wish).collect() }
+}
+
+/// The one word that has what all want.
+fn merged(group: &[Wanted]) -> Option<(String, bool)> {
+    let first = &group[0];
+    if group.iter().all(|one| one.parameter == first.parameter && one.removes == first.removes) {
+        return Some((first.parameter.clone(), first.removes));
+    }
+    if group.iter().any(|one| one.removes) {
+        return None;
+    }
+    let key = first.key();
+    let of = |wanted: &Wanted| {
+        let value = wanted.parameter.split_once('=')?.1.to_owned();
+        Some((flags(&value), cpus_of(&value)?))
+    };
+    let all: Vec<(Vec<String>, CpuList)> = group.iter().map(of).collect::<Option<_>>()?;
+    let holds = |wide: &CpuList, cpus: &CpuList| cpus.difference(wide).is_empty();
+    let (_, cpus) = match key {
+        _ if WIDER.contains(&key) => {
+            all.iter().find(|(_, wide)| all.iter().all(|(_, cpus)| holds(wide, cpus)))?
+        }
+        _ if NARROWER.contains(&key) => {
+            all.iter().find(|(_, narrow)| all.iter().all(|(_, cpus)| holds(cpus, narrow)))?
+        }
+        _ => return None,
+    };
+    let mut words: Vec<String> = Vec::new();
+    for flag in all.iter().flat_map(|(flags, _)| flags) {
+        if !words.contains(flag) {
+            words.push(flag.clone());
+        }
+    }
+    // As the kernel's documents have it: managed_irq, domain, then others.
+    words.sort_by_key(|flag| match flag.as_str() {
+        "managed_irq" => 0,
+        "domain" => 1,
+        _ => 2,
+    });
+    words.push(cpus.to_string());
+    Some((format!("{key}={}", words.join(",")), false))
+}
+
+/// The flags before a list of CPUs. `isolcpus=2-3` is `isolcpus=domain,2-3`.
+fn flags(value: &str) -> Vec<String> {
+    let is_flag = |part: &&str| part.starts_with(|c: char| c.is_ascii_alphabetic());
+    value.split(',').filter(is_flag).map(str::to_owned).collect()
+}

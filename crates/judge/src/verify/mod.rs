@@ -1,0 +1,166 @@
+//! After a boot: what became of each word that was asked for on the kernel's command line.
+//!
+//! A word can be missing, be refused by the kernel in silence, or have less effect than it says.
+//! Where the kernel shows the effect is one table ([`places`]); what it shows is read by the caller
+//! and handed in.
+
+mod places;
+
+use std::collections::BTreeMap;
+
+use rtproof_host::{Facts, Reading, facts::kernel::CommandLine};
+use serde::Serialize;
+
+pub use self::places::paths;
+
+/// What the kernel shows, by path.
+pub type Shown = BTreeMap<String, Reading<String>>;
+
+/// A word that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The word, e.g. `isolcpus=2-3`; the name alone where it is to be away.
+    pub parameter: String,
+    /// Whether it is to be away.
+    pub removes: bool,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verified {
+    /// The word.
+    pub parameter: String,
+    /// Whether it was to be away.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub removes: bool,
+    /// Words with its name on the command line of the running kernel; `None`: not readable.
+    pub on_command_line: Option<Vec<String>>,
+    /// What became of it.
+    pub effect: Effect,
+    /// Where the kernel shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What it shows there, or why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
+}
+
+/// What became of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Effect {
+    /// The kernel shows what was asked for; of a word that was to be away: it is.
+    Effective,
+    /// It is on the command line, and the kernel did not know it.
+    Ignored,
+    /// It is on the command line, and the kernel shows something else.
+    NotEffective,
+    /// It is not on the command line, or is still there.
+    Missing,
+    /// It is on the command line, and nothing shows its effect.
+    NotShown,
+    /// What would show it cannot be read.
+    CannotTell,
+}
+
+impl Effect {
+    /// In words.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Effective => "effective",
+            Self::Ignored => "ignored by the kernel",
+            Self::NotEffective => "not effective",
+            Self::Missing => "not as asked on the command line",
+            Self::NotShown => "not shown by the kernel",
+            Self::CannotTell => "cannot tell",
+        }
+    }
+
+    /// Whether something is not as it was asked for.
+    #[must_use]
+    pub const fn is_bad(self) -> bool {
+        matches!(self, Self::Ignored | Self::NotEffective | Self::Missing)
+    }
+}
+
+/// What one place says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    effect: Effect,
+    path: Option<String>,
+    found: Option<String>,
+}
+
+impl Seen {
+    const NOWHERE: Self = Self { effect: Effect::NotShown, path: None, found: None };
+
+    fn at(path: &str, found: impl Into<String>, is_as_asked: bool) -> Self {
+        let effect = if is_as_asked { Effect::Effective } else { Effect::NotEffective };
+        Self { effect, path: Some(path.to_owned()), found: Some(found.into()) }
+    }
+
+    fn blind<T>(reading: &Reading<T>) -> Self {
+        let (path, found) = (Some(reading.path.clone()), reading.why_unknown());
+        Self { effect: Effect::CannotTell, path, found }
+    }
+}
+
+/// What became of each word; `shown` has what [`paths`] asks for.
+#[must_use]
+pub fn words(facts: &Facts, asked: &[Asked], shown: &Shown) -> Vec<Verified> {
+    asked.iter().map(|asked| word(facts, asked, shown)).collect()
+}
+
+fn word(facts: &Facts, asked: &Asked, shown: &Shown) -> Verified {
+    let parameter = asked.parameter.clone();
+    let removes = asked.removes;
+    let cmdline = &facts.kernel.cmdline;
+    let Some(line) = cmdline.value() else {
+        let Seen { effect, path, found } = Seen::blind(cmdline);
+        return Verified { parameter, removes, on_command_line: None, effect, path, found };
+    };
+    let wanted = CommandLine::parse(&parameter);
+    let Some(wanted) = wanted.parameters.first() else {
+        let found = Some("no parameter".into());
+        let effect = Effect::CannotTell;
+        let on_command_line = Some(Vec::new());
+        return Verified { parameter, removes, on_command_line, effect, path: None, found };
+    };
+    let given: Vec<Option<&str>> = line.all(&wanted.key).collect();
+    let write = |value: &Option<&str>| match value {
+        Some(value) => format!("{}={value}", wanted.key),
+        None => wanted.key.clone(),
+    };
+    let on_command_line: Vec<String> = given.iter().map(write).collect();
+    let seen = match () {
+        () if removes => {
+            let effect = if given.is_empty() { Effect::Effective } else { Effect::Missing };
+            Seen { effect, path: Some(cmdline.path.clone()), found: None }
+        }
+        () if !given.contains(&wanted.value.as_deref()) => {
+            Seen { effect: Effect::Missing, path: Some(cmdline.path.clone()), found: None }
+        }
+        () if is_unknown(facts, &wanted.key) => Seen {
+            effect: Effect::Ignored,
+            path: Some(facts.platform.log.path.clone()),
+            found: Some("the kernel says that it does not know it".into()),
+        },
+        () => places::look(facts, wanted, shown),
+    };
+    let Seen { effect, path, found } = seen;
+    Verified { parameter, removes, on_command_line: Some(on_command_line), effect, path, found }
+}
+
+/// Whether the kernel said that it did not take a parameter.
+fn is_unknown(facts: &Facts, key: &str) -> bool {
+    let log = facts.platform.log.value();
+    let names = log.and_then(|log| log.unknown_parameters.as_ref());
+    let plain = |name: &str| name.replace('-', "_");
+    names.is_some_and(|names| names.iter().any(|name| plain(name) == plain(key)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+//! `rtproof tune apply`: makes the changes of a plan that take effect at once. All of them or, when
+//! one cannot be made, none.
+
+use std::{
+    io::Write,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
+use rtproof_measure::scheduling::LiveTasks;
+
+use super::{
+    plan,
+    wish::{self, WishArgs},
+};
+use crate::{
+    commands::check::open_root,
+    exit, parse,
+    render::{self, text::Text},
+    tune::{
+        ask,
+        guardian::{self, Guardian},
+        making::{self, Making},
+        outcome::{APPLIED, Applied, Made},
+        preview::Previewed,
+        stored,
+    },
+};
+
+/// Arguments of `tune apply`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof tune apply --cpus 2-3 --confirm 60s
+  rtproof tune apply cpufreq-governor,rt-throttling --yes
+  rtproof tune plan --json >plan.json && rtproof tune apply --plan plan.json --yes
+  rtproof tune apply --cpus 2-3 --prove 10m
+
+What was there is written to a journal first; rtproof tune undo takes everything back. When one
+change cannot be made, those before it are taken back and the exit code is 1. Boot parameters are
+not applied: rtproof tune trial tries them.")]
+pub struct Args {
+    /// Checks, or sections of them (power, memory ...), whose findings to act on; default: all
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+
+    /// What the machine is for.
+    #[command(flatten)]
+    pub wish: WishArgs,
+
+    /// Which machine.
+    #[command(flatten)]
+    pub at: super::RootArgs,
+
+    /// Apply the plan in this file to the letter (tune plan --json; `-`: stdin), or nothing when the
+    /// machine is no longer what it was made for
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "risky", "cpus", "profile"])]
+    pub plan: Option<PathBuf>,
+
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// Make the other changes when one cannot be made; exit code 2 then
+    #[arg(long)]
+    pub keep_going: bool,
+
+    /// Take everything back unless rtproof tune confirm, or ENTER on the terminal, comes within this
+    /// time: also when the terminal, the session or rtproof is gone by then
+    #[arg(long = "confirm", value_name = "TIME", value_parser = parse::confirm_within)]
+    pub confirm_ns: Option<u64>,
+
+    /// Measure with and without the changes for this time, keep what helps, undo the rest
+    #[arg(
+        long = "prove",
+        value_name = "TIME",
+        value_parser = parse::run_duration,
+        conflicts_with_all = ["plan", "confirm_ns", "root"]
+    )]
+    pub prove_ns: Option<u64>,
+
+    /// Print what was done as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A machine that cannot be changed, a plan that does not hold, a change that could not be made (the
+/// others are taken back then).
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let root = open_root(args.at.root.as_deref())?;
+    // Before anything is asked of the machine: a usage error is told to anyone.
+    wish::named(&args.ids)?;
+    let machine = Machine::new(&root, &LiveTasks)?;
+    let todo = todo(args, &machine)?;
+    let text = Text::new(args.json);
+    if todo.steps.is_empty() {
+        let applied = nothing(todo.boot_parameters);
+        text.print(|to| {
+            render::text::applied(to, &applied)?;
+            render::text::boot_left(to, &applied.boot_parameters)
+        })?;
+        text.print_json(&applied)?;
+        return Ok(exit::ACCEPTED);
+    }
+    text.print(|to| render::text::steps(to, &todo.steps, false))?;
+    let question = format!("apply these {}?", making::count(todo.steps.len()));
+    if !args.yes && !ask::consent(&question)? {
+        anyhow::bail!("nothing was changed");
+    }
+    match args.prove_ns {
+        Some(ns) => super::prove::run(args, &machine, ns),
+        None => make(args, &machine, todo, text),
+    }
+}
+
+/// What is to be done.
+struct Todo {
+    steps: Vec<Previewed>,
+    boot_parameters: Vec<String>,
+}
+
+fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
+    let (steps, boot, conflicts) = match &args.plan {
+        Some(path) => {
+            let stored = stored::read(path)?;
+            (stored.steps, stored.boot, stored.conflicts)
+        }
+        None => {
+            let document = plan::make(machine, &args.wish, &args.ids)?;
+            (document.steps, document.boot, document.conflicts)
+        }
+    };
+    if let Some(conflict) = conflicts.first() {
+        anyhow::bail!(
+            "{}: {} contradict each other; leave one of them out (--skip ID=REASON); \
+             rtproof tune plan shows all; nothing was changed",
+            conflict.target,
+            conflict.wishes.iter().map(|(check, _)| check.as_str()).collect::<Vec<_>>().join(", ")
+        );
+    }
+    let steps = match args.plan {
+        Some(_) => stored::still_to_do(machine, steps)?,
+        None => steps,
+    };
+    let boot_parameters = boot.words.into_iter().map(|word| word.parameter).collect();
+    Ok(Todo { steps, boot_parameters })
+}
+
+fn nothing(boot_parameters: Vec<String>) -> Applied {
+    Applied {
+        schema: APPLIED,
+        journal: None,
+        path: None,
+        changes: Vec::new(),
+        rolled_back: false,
+        boot_parameters,
+        confirm_within_ns: None,
+    }
+}
+
+fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::Result<u8> {
+    let signals = crate::prove::signals::Signals::catch(machine.root())?;
+    let what = "tune apply".to_owned();
+    let mut journal = Journal::begin(machine, Title { what })?;
+    let number = making::number(&journal);
+    let armed = Instant::now();
+    let guardian = match args.confirm_ns {
+        None => None,
+        Some(ns) => {
+            mark::set(machine, number)?;
+            let after = Duration::from_nanos(ns);
+            let root = args.at.root.as_deref();
+            let guardian = guardian::arm(machine.root(), root, number, after);
+            // Nothing was changed yet: an empty journal and its mark go again.
+            Some(guardian.inspect_err(|_| {
+                let _ = tune::undo(machine, &mut journal, &mut |_| {});
+                let _ = mark::clear(machine, number);
+            })?)
+        }
+    };
+    let items: Vec<Item> = todo.steps.iter().map(item).collect();
+    let planned: Vec<Made> = todo.steps.iter().map(planned).collect();
+    let options = Options { keep_going: args.keep_going };
+    let mut making = Making::new(items.len());
+    let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.apply(&step));
+    making.end();
+    let interrupted = signals.came();
+    if interrupted.is_some() && made.is_ok() {
+        tune::undo(machine, &mut journal, &mut |_| {})?;
+    }
+    let mut applied = Applied {
+        journal: Some(number),
+        path: Some(journal.path().to_owned()),
+        changes: making::outcomes(planned, journal.entries()),
+        rolled_back: made.is_err() || interrupted.is_some(),
+        confirm_within_ns: args.confirm_ns,
+        ..nothing(todo.boot_parameters)
+    };
+    // Whoever takes it back next needs the lock.
+    drop(journal);
+    if applied.rolled_back {
+        if guardian.is_some() {
+            mark::clear(machine, number)?;
+            guardian::dismiss(machine.root(), number);
+        }
+        applied.confirm_within_ns = None;
+    }
+    text.print(|to| {
+        render::text::applied(to, &applied)?;
+        if applied.rolled_back {
+            return Ok(());
+        }
+        render::text::boot_left(to, &applied.boot_parameters)
+    })?;
+    text.print_json(&applied)?;
+    if let Some(signal) = interrupted {
+        anyhow::bail!("{signal} came: everything was taken back");
+    }
+    made?;
+    if let (Some(guardian), Some(ns)) = (guardian, args.confirm_ns) {
+        let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
+        return wait(machine, &guardian, number, left);
+    }
+    Ok(making::code(&applied))
+}
+
+fn item(it: &Previewed) -> Item {
+    Item { change: it.step.change.clone(), checks: it.step.reason.checks.clone() }
+}
+
+fn planned(it: &Previewed) -> Made {
+    let checks = it.step.reason.checks.clone();
+    Made::of(it.step.change.clone(), checks, it.before.as_ref())
+}
+
+/// Waits for ENTER where somebody sits at a terminal; elsewhere the guardian waits alone.
+fn wait(
+    machine: &Machine<'_>,
+    guardian: &Guardian,
+    number: u32,
+    left: Duration,
+) -> anyhow::Result<u8> {
+    let seconds = left.as_secs_f64().ceil();
+    let mut stderr = std::io::stderr();
+    if !ask::is_terminal() {
+        writeln!(
+            stderr,
+            "keep it with: rtproof tune confirm, within {seconds} s; else {} takes it back",
+            guardian.text()
+        )?;
+        return Ok(exit::ACCEPTED);
+    }
+    write!(stderr, "press ENTER within {seconds} s to keep it: ")?;
+    stderr.flush()?;
+    if ask::enter_within(left) && mark::confirm(machine, number)? {
+        guardian::dismiss(machine.root(), number);
+        writeln!(stderr, "kept")?;
+        return Ok(exit::ACCEPTED);
+    }
+    // Somebody may have confirmed from elsewhere.
+    if mark::of(machine.root(), number).is_none() && !is_closed(machine, number)? {
+        writeln!(stderr, "\nconfirmed elsewhere: kept")?;
+        return Ok(exit::ACCEPTED);
+    }
+    writeln!(stderr)?;
+    anyhow::bail!("nobody confirmed: {} takes everything back", guardian.text())
+}
+
+fn is_closed(machine: &Machine<'_>, number: u32) -> anyhow::Result<bool> {
+    Ok(Journal::open_number(machine, number)?.is_closed())
+}

@@ -1,0 +1,88 @@
+//! `rtproof tune confirm`: what was on trial stays. The boot entry becomes the default once the
+//! running boot has every word of it; changes applied with --confirm are no longer taken back.
+
+use rtproof_host::{
+    Facts,
+    boot::{self, Standing},
+    tune::{Machine, mark, mark::Waits},
+};
+use rtproof_measure::scheduling::LiveTasks;
+
+use super::trial::all_or_none;
+use crate::{
+    commands::check::open_root,
+    exit,
+    render::{self, text::Text},
+    tune::{boot as entry, guardian},
+};
+
+/// Arguments of `tune confirm`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof tune confirm
+  rtproof tune verify && rtproof tune confirm")]
+pub struct Args {
+    /// Make the entry the default though the running boot lacks words of it
+    #[arg(long)]
+    pub force: bool,
+
+    /// Which machine.
+    #[command(flatten)]
+    pub at: super::RootArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A machine that cannot be changed; nothing that waits for a confirmation; time that was up; a
+/// running boot that is not the trial.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let root = open_root(args.at.root.as_deref())?;
+    let machine = Machine::new(&root, &LiveTasks)?;
+    let text = Text::new(false);
+    let mut confirmed = 0;
+    for number in super::open_journals(&machine)? {
+        if mark::of(&root, number) == Some(Waits::Expired) {
+            anyhow::bail!("journal {number}: its time was up; it is being taken back");
+        }
+        if mark::confirm(&machine, number)? {
+            guardian::dismiss(&root, number);
+            confirmed += 1;
+            text.print(|to| writeln!(to, "journal {number}: kept"))?;
+        }
+    }
+    if entry_is_confirmed(args, &machine, text)? {
+        confirmed += 1;
+    }
+    anyhow::ensure!(
+        confirmed > 0,
+        "nothing waits for a confirmation; rtproof tune status tells what is applied"
+    );
+    Ok(exit::ACCEPTED)
+}
+
+/// Makes the entry the default; `false`: there is none, or it is the default already.
+fn entry_is_confirmed(args: &Args, machine: &Machine<'_>, text: Text) -> anyhow::Result<bool> {
+    let root = machine.root();
+    let loader = boot::detect(root)?;
+    if matches!(loader.standing(root)?, Standing::Absent | Standing::Default) {
+        return Ok(false);
+    }
+    let verified = entry::verified(root, &Facts::read(root), &entry::asked(root)?);
+    text.print(|to| render::text::parameters(to, &verified))?;
+    let missing = entry::missing(&verified);
+    anyhow::ensure!(
+        missing.is_empty() || args.force,
+        "this boot is not the trial: its command line lacks {}; boot the entry first (rtproof tune \
+         trial --reboot), or give --force",
+        missing.join(" ")
+    );
+    let changes = loader.confirm(root)?;
+    let applied = all_or_none(machine, "tune confirm".into(), changes.iter())?;
+    text.print(|to| {
+        render::text::applied(to, &applied)?;
+        writeln!(to, "the entry is the default of {} from now on", loader.name)
+    })?;
+    Ok(true)
+}

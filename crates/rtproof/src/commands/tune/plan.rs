@@ -1,0 +1,113 @@
+//! `rtproof tune plan`: what would be changed, as a diff with reasons. Changes nothing, needs no
+//! rights, works on a captured machine.
+
+use std::path::{Path, PathBuf};
+
+use rtproof_host::{Facts, Root, tune::Machine};
+use rtproof_judge::{checks, plan, plan::Selection};
+use rtproof_measure::scheduling::LiveTasks;
+
+use super::wish::{self, WishArgs};
+use crate::{
+    commands::check::open_root,
+    exit,
+    render::{self, text::Text},
+    tune::preview::{self, Document},
+};
+
+/// Arguments of `tune plan`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof tune plan
+  rtproof tune plan --cpus 2-3 --profile busy-poll -v
+  rtproof tune plan cpufreq-governor,thp irqbalance
+  rtproof tune plan --json >plan.json && rtproof tune apply --plan plan.json
+  rtproof capture machine.txt && rtproof tune plan --root machine.txt")]
+pub struct Args {
+    /// Checks, or sections of them (power, memory ...), whose findings to plan for; default: all
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+
+    /// What the machine is for.
+    #[command(flatten)]
+    pub wish: WishArgs,
+
+    /// Plan for a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
+    /// /sys, /etc and /boot
+    #[arg(long, value_name = "PATH")]
+    pub root: Option<PathBuf>,
+
+    /// Show what is left out, and where to read more
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// Print the plan as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Usage: a root, CPUs or checks that are not there.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let root = open_root(args.root.as_deref())?;
+    let document = make(&Machine::for_reading(&root, &LiveTasks), &args.wish, &args.ids)?;
+    let text = Text::new(args.json);
+    text.print(|to| {
+        render::text::plan(to, &document, args.verbose)?;
+        next(to, &document, args.root.as_deref())
+    })?;
+    text.print_json(&document)?;
+    Ok(exit::ACCEPTED)
+}
+
+/// Makes the plan of a machine.
+pub(super) fn make(
+    machine: &Machine<'_>,
+    wish: &WishArgs,
+    ids: &[String],
+) -> anyhow::Result<Document> {
+    let (facts, intent, plan) = plan_of(machine.root(), wish, ids)?;
+    Ok(preview::document(machine, &facts, &intent, plan))
+}
+
+/// Facts, intent and plan of a machine.
+pub(super) fn plan_of(
+    root: &Root,
+    wish: &WishArgs,
+    ids: &[String],
+) -> anyhow::Result<(Facts, rtproof_judge::Intent, plan::Plan)> {
+    let selection = Selection {
+        ids: wish::named(ids)?,
+        doubtful: wish.doubtful,
+        risky: wish.risky,
+        durable: wish.durable,
+    };
+    let facts = Facts::read(root);
+    let intent = wish.intent(&facts)?;
+    let findings = checks::judge_all(&facts, &intent);
+    let plan = plan::make(&facts, &findings, &intent, &selection);
+    Ok((facts, intent, plan))
+}
+
+/// What to do next.
+fn next(
+    to: &mut dyn std::io::Write,
+    document: &Document,
+    root: Option<&Path>,
+) -> std::io::Result<()> {
+    // A file of `capture` is a machine that is not here.
+    if root.is_some_and(|root| !root.is_dir()) || !document.conflicts.is_empty() {
+        return Ok(());
+    }
+    let mut commands = Vec::new();
+    if !document.steps.is_empty() {
+        commands.push("now: rtproof tune apply --confirm 60s");
+    }
+    if !document.boot.words.is_empty() && document.boot.refused.is_none() {
+        commands.push("for one boot: rtproof tune trial");
+    }
+    render::text::hint(to, &commands)
+}

@@ -1,0 +1,52 @@
+//! `rtproof tune status`: what is applied now, and whether it is still as it was applied.
+
+use std::path::PathBuf;
+
+use rtproof_host::tune::Machine;
+use rtproof_measure::scheduling::LiveTasks;
+
+use crate::{
+    commands::check::open_root,
+    exit,
+    render::{self, text::Text},
+    tune::standing::{self, Stands},
+};
+
+/// Arguments of `tune status`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof tune status
+  rtproof tune status --json
+
+Exit codes: 0 everything applied is as it was applied, or nothing is; 2 something has changed since;
+3 something cannot be read.")]
+pub struct Args {
+    /// Look at the machine in a folder that holds its /proc, /sys, /etc, /boot and /var
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A root that is no machine; journals that cannot be read.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let root = open_root(args.root.as_deref())?;
+    let machine = Machine::for_reading(&root, &LiveTasks);
+    let status = standing::status(&machine)?;
+    let text = Text::new(args.json);
+    text.print(|to| render::text::status(to, &status))?;
+    text.print_json(&status)?;
+    let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
+    // What went with the reboot is no surprise: the journal of an earlier boot says so.
+    Ok(match () {
+        () if changes().any(Stands::is_changed) => exit::REFUSED,
+        () if changes().any(Stands::is_unknown) => exit::NOT_PROVEN,
+        () => exit::ACCEPTED,
+    })
+}

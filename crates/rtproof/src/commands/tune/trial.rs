@@ -1,0 +1,218 @@
+//! `rtproof tune trial`: a boot entry with the plan's kernel parameters, booted once. The entry that
+//! boots now is not touched, and comes back by itself when the new one does not come up.
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use anyhow::Context;
+use rtproof_host::{
+    Root,
+    boot::{self, BootChanges, Loader, TITLE, Word},
+    tune::{self, Change, Item, Journal, Machine, Options, Title},
+};
+use rtproof_measure::scheduling::LiveTasks;
+
+use super::{plan, wish, wish::WishArgs};
+use crate::{
+    commands::check::open_root,
+    exit,
+    render::{self, text::Text},
+    tune::{
+        ask,
+        boot::{of_plan, word},
+        making::{self, Making},
+        outcome::{APPLIED, Applied, Made},
+        preview::BootPreview,
+    },
+};
+
+/// Arguments of `tune trial`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof tune trial --cpus 2-3
+  rtproof tune trial isolcpus=managed_irq,domain,2-3 nohz_full=2-3 --reboot --yes
+  rtproof tune trial --only nohz-full,rcu-nocbs --cpus 2-3
+  rtproof tune verify && rtproof tune confirm
+
+The entry is a copy of the one that boots now, beside it. It boots once; the boot after that is the
+old one again, unless rtproof tune confirm came. rtproof tune undo removes it to the byte.")]
+pub struct Args {
+    /// Kernel parameters; default: those of the plan
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
+
+    /// Take a parameter out, whatever its value
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub without: Vec<String>,
+
+    /// Only parameters that these checks ask for: ids, or sections, joined by commas
+    #[arg(long, value_name = "ID,...", value_delimiter = ',', conflicts_with = "words")]
+    pub only: Vec<String>,
+
+    /// What the machine is for.
+    #[command(flatten)]
+    pub wish: WishArgs,
+
+    /// Which machine.
+    #[command(flatten)]
+    pub at: super::RootArgs,
+
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// Reboot into it at once
+    #[arg(long, conflicts_with = "root")]
+    pub reboot: bool,
+
+    /// Print what was done as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A machine that cannot be changed, a boot loader that cannot be told, a change that could not be
+/// made (the others are taken back then).
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let asked: Vec<_> = args.words.iter().map(|text| word(text)).collect::<Result<_, _>>()?;
+    wish::named(&args.only)?;
+    let root = open_root(args.at.root.as_deref())?;
+    let machine = Machine::new(&root, &LiveTasks)?;
+    let mut words: Vec<Word> = asked.iter().map(|asked| Word::set(&asked.parameter)).collect();
+    if words.is_empty() && args.without.is_empty() {
+        let (_, _, plan) = plan::plan_of(&root, &args.wish, &args.only)?;
+        refuse_conflicts(&plan)?;
+        words = plan.boot.iter().map(of_plan).collect();
+    }
+    words.extend(args.without.iter().map(Word::remove));
+    let text = Text::new(args.json);
+    if words.is_empty() {
+        text.print(|to| writeln!(to, "Nothing to try: the plan has no kernel parameter."))?;
+        text.print_json(&applied_of(None, Vec::new()))?;
+        return Ok(exit::ACCEPTED);
+    }
+    let loader = boot::detect(&root)?;
+    let changes = loader.real_time(&root, &words)?;
+    show(text, &loader, &changes)?;
+    if let Some(why) = loader.no_entry.as_ref().or(loader.no_trial.as_ref()) {
+        anyhow::bail!("{why}; nothing was changed");
+    }
+    let question = format!("make this entry of {} and boot it once?", loader.name);
+    if !args.yes && !ask::consent(&question)? {
+        anyhow::bail!("nothing was changed");
+    }
+    let applied = make(&machine, &words, &changes)?;
+    text.print(|to| {
+        render::text::applied(to, &applied)?;
+        next(to, args.reboot, &changes)
+    })?;
+    text.print_json(&applied)?;
+    if args.reboot {
+        reboot(&root, changes.reboot.as_deref())?;
+    }
+    Ok(exit::ACCEPTED)
+}
+
+fn refuse_conflicts(plan: &rtproof_judge::plan::Plan) -> anyhow::Result<()> {
+    let Some(conflict) = plan.conflicts.iter().find(|it| it.target.contains("command line")) else {
+        return Ok(());
+    };
+    let checks: Vec<&str> = conflict.wishes.iter().map(|(check, _)| check.as_str()).collect();
+    anyhow::bail!(
+        "{}: {} contradict each other; name the parameters that you want; nothing was changed",
+        conflict.target,
+        checks.join(", ")
+    )
+}
+
+/// The command line before and after.
+fn show(text: Text, loader: &Loader, changes: &BootChanges) -> std::io::Result<()> {
+    let preview = BootPreview {
+        words: Vec::new(),
+        now: loader.base.as_ref().map(|base| base.cmdline.clone()),
+        then: Some(changes.cmdline.clone()),
+        loader: Some(loader.name.clone()),
+        entry: loader.no_entry.is_none().then(|| TITLE.to_owned()),
+        refused: None,
+        printed: changes.printed.clone(),
+    };
+    text.print(|to| {
+        render::text::place(to, &preview)?;
+        render::text::tokens(to, &preview)
+    })
+}
+
+fn applied_of(journal: Option<(u32, String)>, changes: Vec<Made>) -> Applied {
+    let (journal, path) = journal.unzip();
+    Applied {
+        schema: APPLIED,
+        journal,
+        path,
+        changes,
+        rolled_back: false,
+        boot_parameters: Vec::new(),
+        confirm_within_ns: None,
+    }
+}
+
+fn make(machine: &Machine<'_>, words: &[Word], changes: &BootChanges) -> anyhow::Result<Applied> {
+    let words: Vec<&str> = words.iter().map(|word| word.parameter.as_str()).collect();
+    let what = format!("tune trial {}", words.join(" "));
+    all_or_none(machine, what, changes.entry.iter().chain(&changes.trial))
+}
+
+/// Makes changes of the boot loader under a journal of their own.
+pub(super) fn all_or_none<'a>(
+    machine: &Machine<'_>,
+    what: String,
+    changes: impl Iterator<Item = &'a Change>,
+) -> anyhow::Result<Applied> {
+    let items: Vec<Item> =
+        changes.map(|change| Item { change: change.clone(), checks: Vec::new() }).collect();
+    let planned = items.iter().map(|it| Made::of(it.change.clone(), Vec::new(), None)).collect();
+    let mut journal = Journal::begin(machine, Title { what })?;
+    let mut making = Making::new(items.len());
+    let options = Options { keep_going: false };
+    let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.apply(&step));
+    making.end();
+    made.context("the boot entry cannot be made; everything was taken back")?;
+    let of = (making::number(&journal), journal.path().to_owned());
+    Ok(applied_of(Some(of), making::outcomes(planned, journal.entries())))
+}
+
+/// What happens next.
+fn next(to: &mut dyn Write, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
+    writeln!(to, "{}", changes.fallback)?;
+    let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
+    match (&changes.reboot, reboots) {
+        (_, true) => writeln!(to, "{after}"),
+        (Some(argument), false) => writeln!(to, "boot it with: reboot '{argument}'; {after}"),
+        (None, false) => writeln!(to, "boot it with: reboot; {after}"),
+    }
+}
+
+/// Reboots in order.
+fn reboot(root: &Root, argument: Option<&str>) -> anyhow::Result<()> {
+    let has_systemd = root.list_dir("/run/systemd/system").value().is_some();
+    let mut command = match has_systemd {
+        true => {
+            let mut command = Command::new("systemctl");
+            command.arg("reboot");
+            command.args(argument.map(|argument| format!("--reboot-argument={argument}")));
+            command
+        }
+        false => {
+            let mut command = Command::new("reboot");
+            command.args(argument);
+            command
+        }
+    };
+    let status = command.stdin(Stdio::null()).status().context("reboot cannot be run")?;
+    anyhow::ensure!(status.success(), "reboot failed; the entry is armed: reboot by hand");
+    Ok(())
+}

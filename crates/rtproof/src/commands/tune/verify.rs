@@ -1,0 +1,102 @@
+//! `rtproof tune verify`: after a boot, what became of each parameter that was asked for, and
+//! whether each change of the running kernel is as it was applied.
+
+use std::path::PathBuf;
+
+use rtproof_host::{Facts, tune::Machine};
+use rtproof_judge::{
+    report,
+    verify::{Effect, Verified},
+};
+use rtproof_measure::scheduling::LiveTasks;
+use serde::Serialize;
+
+use crate::{
+    commands::check::open_root,
+    exit,
+    render::{self, text::Text},
+    tune::{
+        boot,
+        standing::{self, Stands},
+    },
+};
+
+/// Version of the JSON form.
+const SCHEMA: &str = "rtproof/verify/1";
+
+/// Arguments of `tune verify`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof tune verify
+  rtproof tune verify isolcpus=2-3 nohz_full=2-3
+  rtproof tune verify --json
+
+Exit codes: 0 everything is as it was asked for, 2 something is not, 3 something cannot be told. A
+parameter whose effect the kernel shows nowhere counts as told: it is on the command line, and the
+kernel did not say that it does not know it.")]
+pub struct Args {
+    /// Parameters to look for; default: those of the boot entry that rtproof made
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
+
+    /// Look at a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
+    /// /sys, /etc, /boot and /var
+    #[arg(long, value_name = "PATH")]
+    pub root: Option<PathBuf>,
+
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The JSON form.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document {
+    /// Version of this form: `rtproof/verify/1`.
+    pub schema: &'static str,
+    /// The machine.
+    pub machine: report::Machine,
+    /// What became of each parameter.
+    pub parameters: Vec<Verified>,
+    /// What became of each change of the open journals.
+    pub changes: Vec<Stands>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A root that is no machine; journals that cannot be read.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let root = open_root(args.root.as_deref())?;
+    let machine = Machine::for_reading(&root, &LiveTasks);
+    let facts = Facts::read(&root);
+    let asked = match args.words.as_slice() {
+        [] => boot::asked(&root)?,
+        words => words.iter().map(|word| boot::word(word)).collect::<Result<_, _>>()?,
+    };
+    let document = Document {
+        schema: SCHEMA,
+        machine: report::Machine::of(&facts),
+        parameters: boot::verified(&root, &facts, &asked),
+        changes: standing::of_open(&machine)?,
+    };
+    let text = Text::new(args.json);
+    text.print(|to| render::text::verified(to, &document))?;
+    text.print_json(&document)?;
+    Ok(code(&document))
+}
+
+fn code(document: &Document) -> u8 {
+    let effects = || document.parameters.iter().map(|it| it.effect);
+    if effects().any(Effect::is_bad) || document.changes.iter().any(Stands::is_bad) {
+        exit::REFUSED
+    } else if effects().any(|it| it == Effect::CannotTell)
+        || document.changes.iter().any(Stands::is_unknown)
+    {
+        exit::NOT_PROVEN
+    } else {
+        exit::ACCEPTED
+    }
+}

@@ -1,0 +1,184 @@
+//! An external tree for Buildroot: the kernel's fragment, an overlay of the root file system, and a
+//! script that adds the words of the command line where the boot loader's files are.
+
+use rtproof_host::tune::UnitWish;
+
+use super::{
+    Exported, Format, Missed, OutFile, Source,
+    boot::Words,
+    kconfig,
+    layout::{At, Layout, Property, named},
+    text::{self, shell},
+    tree::{SCRIPT, Tree},
+};
+
+pub(super) struct Buildroot;
+
+impl Format for Buildroot {
+    fn id(&self) -> &'static str {
+        "buildroot"
+    }
+
+    fn title(&self) -> &'static str {
+        "a fragment, an overlay and a script for Buildroot"
+    }
+
+    fn usage(&self) -> &'static str {
+        "Copy the folder `rtproof` into the build's `board/`, and merge its `defconfig` into yours: \
+         `support/kconfig/merge_config.sh .config board/rtproof/defconfig`. The overlay serves \
+         systemd and BusyBox's init. Kernel threads need chrt and taskset (BusyBox has both).\n\n\
+         `post-build.sh` adds the words to GRUB's, extlinux' and the Raspberry Pi's files where it \
+         finds them, and says where it does not.\n\n\
+         There is no checker for Buildroot's trees: the tests look at the syntax of these files and \
+         run the script on a tree."
+    }
+
+    fn write(&self, source: &Source<'_>) -> Exported {
+        // BusyBox has no tmpfiles.d: all but sysctls is in the script.
+        let mut layout = Layout::of(source, At::Boot).all_in_script();
+        let properties: Vec<Property<'_>> = std::mem::take(&mut layout.properties);
+        let tree = Tree::of(source, &layout, self.id(), false);
+        let words = Words::of(source);
+        let (fragment, missed_options) = kconfig::fragment(source, self.id());
+        let mut missed = tree.missed.clone();
+        missed.extend(missed_options);
+        missed.extend(properties.iter().map(|property| Missed {
+            what: named(property.step),
+            why: "control groups of systemd; `--format systemd` has the drop-in".into(),
+        }));
+        let head = text::head(source, self.id());
+        let post = post_build(&head, &layout, &tree, &words);
+        missed.extend(words.missed);
+        let mut files = vec![
+            OutFile::new("rtproof/defconfig", defconfig(&head)),
+            OutFile::new("rtproof/linux.fragment", fragment),
+            OutFile::program("rtproof/post-build.sh", post),
+        ];
+        if tree.files.iter().any(|file| file.path == SCRIPT) {
+            let init = format!(
+                "#!/bin/sh\n{head}case \"$1\" in\nstart | stop) exec /{SCRIPT} \"$1\" ;;\n\
+                 restart) \"$0\" stop && exec \"$0\" start ;;\n\
+                 *) echo \"usage: $0 start|stop|restart\" >&2; exit 1 ;;\nesac\n"
+            );
+            files.push(OutFile::program("rtproof/overlay/etc/init.d/S90rtproof-tuning", init));
+        }
+        files.extend(tree.files.into_iter().map(|mut file| {
+            file.path = format!("rtproof/overlay/{}", file.path);
+            file
+        }));
+        Exported { files, missed }
+    }
+}
+
+fn defconfig(head: &str) -> String {
+    format!(
+        "{head}BR2_LINUX_KERNEL_CONFIG_FRAGMENT_FILES=\"board/rtproof/linux.fragment\"\n\
+         BR2_ROOTFS_OVERLAY=\"board/rtproof/overlay\"\n\
+         BR2_ROOTFS_POST_BUILD_SCRIPT=\"board/rtproof/post-build.sh\"\n"
+    )
+}
+
+/// What an overlay cannot do: links, files that are to be away, lines of other packages' files.
+fn post_build(head: &str, layout: &Layout<'_>, tree: &Tree, words: &Words<'_>) -> String {
+    let mut script = format!("#!/bin/sh\n{head}set -eu\nroot=$1\n");
+    for (path, step) in &layout.away {
+        script += &format!("# {}\nrm -f \"$root\"{}\n", text::why(&step.reason), shell(path));
+    }
+    script += &systemd(layout, tree);
+    if words.is_empty() {
+        return script;
+    }
+    let case = words
+        .removed_pattern()
+        .map(|pattern| format!("        {pattern}) continue ;;\n"))
+        .unwrap_or_default();
+    script += &format!(
+        "\n{}words={}\n{}",
+        words.comments(),
+        shell(&words.text()),
+        POST_BOOT.replace("@REMOVED@\n", &case)
+    );
+    script
+}
+
+/// Units, where the image has systemd.
+fn systemd(layout: &Layout<'_>, tree: &Tree) -> String {
+    let mut lines = String::new();
+    for unit in &tree.enabled {
+        lines += &format!(
+            "    mkdir -p \"$units/multi-user.target.wants\"\n    \
+             ln -sf ../{unit} \"$units/multi-user.target.wants/{unit}\"\n"
+        );
+    }
+    for (unit, want, step) in &layout.units {
+        lines += &format!("    # {}\n", text::why(&step.reason));
+        let name = shell(unit);
+        lines += &match want {
+            UnitWish::Masked => format!("    ln -sf /dev/null \"$units\"/{name}\n"),
+            UnitWish::Disabled | UnitWish::Stopped => {
+                format!("    rm -f \"$units\"/*.wants/{name} \"$units\"/*.requires/{name}\n")
+            }
+            UnitWish::Started | UnitWish::Enabled => format!(
+                "    mkdir -p \"$units/multi-user.target.wants\"\n    \
+                 ln -sf /usr/lib/systemd/system/{name} \"$units/multi-user.target.wants\"/{name}\n"
+            ),
+        };
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    format!(
+        "\nunits=$root/etc/systemd/system\n\
+         if [ -x \"$root/usr/lib/systemd/systemd\" ] || [ -x \"$root/lib/systemd/systemd\" ]; then\n\
+         {lines}fi\n"
+    )
+}
+
+/// Adds words to lines of boot loaders' files, each word once.
+const POST_BOOT: &str = r#"
+# with LINE: the line's words without those that go, and the new ones that it lacks.
+with() (
+    set -f
+    kept=
+    for word in $1; do
+        case " $words " in *" $word "*) kept="${kept:+$kept }$word"; continue ;; esac
+        case "$word" in
+@REMOVED@
+        *) kept="${kept:+$kept }$word" ;;
+        esac
+    done
+    for word in $words; do
+        case " $kept " in *" $word "*) ;; *) kept="${kept:+$kept }$word" ;; esac
+    done
+    printf '%s' "$kept"
+)
+
+# edit FILE FIRST...: lines that begin with one of these words; none: every line that holds one.
+found=
+edit() {
+    file=$1
+    shift
+    [ -f "$file" ] || return 0
+    found=1
+    while IFS= read -r line || [ -n "$line" ]; do
+        first=$(set -f; set -- $line; printf '%s' "${1:-}")
+        indent=${line%%[! 	]*}
+        for wanted in "$@"; do
+            [ "$wanted" = "$first" ] || { [ "$wanted" = any ] && [ -n "$first" ]; } || continue
+            line=$indent$(with "$line")
+            break
+        done
+        printf '%s\n' "$line"
+    done <"$file" >"$file.rtproof"
+    cat "$file.rtproof" >"$file"
+    rm -f "$file.rtproof"
+}
+
+for place in "$root/boot" "${BINARIES_DIR:-$root/boot}"; do
+    edit "$place/grub/grub.cfg" linux
+    edit "$place/efi-part/EFI/BOOT/grub.cfg" linux
+    edit "$place/extlinux/extlinux.conf" append APPEND
+    edit "$place/rpi-firmware/cmdline.txt" any
+done
+[ -n "$found" ] || echo "rtproof: no boot loader's file here; add to the command line: $words" >&2
+"#;

@@ -1,0 +1,353 @@
+//! What of a plan goes where: to sysctl.d, to a table of values whose order does not matter, to a
+//! script that keeps the order, to files, to units; and what goes nowhere, with the reason.
+
+use std::collections::BTreeMap;
+
+use rtproof_host::{
+    CpuList,
+    tune::{Change, Compare, IrqName, Scheduling, TaskName, UnitWish},
+};
+use rtproof_judge::plan::{Reason, Step};
+
+use super::{Missed, Source, readback, text};
+
+/// A plan, sorted.
+#[derive(Debug, Default)]
+pub(super) struct Layout<'a> {
+    /// Files of /proc/sys, in the plan's order.
+    pub sysctls: Vec<Value<'a>>,
+    /// Files of /sys and /proc that are there from the start and may be written in any order.
+    pub plain: Vec<Value<'a>>,
+    /// What has to keep its order, comes late in a boot, or has to be looked for.
+    pub actions: Vec<Action<'a>>,
+    /// Files to have.
+    pub files: Vec<File<'a>>,
+    /// Files that are to be away.
+    pub away: Vec<(&'a str, &'a Step)>,
+    /// Units.
+    pub units: Vec<(&'a str, UnitWish, &'a Step)>,
+    /// Properties of units.
+    pub properties: Vec<Property<'a>>,
+    /// What `/dev/cpu_dma_latency` is to be held at, in microseconds.
+    pub dma_latency: Option<(u32, &'a Step)>,
+    /// What no format of files can say.
+    pub missed: Vec<Missed>,
+}
+
+/// When values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum At {
+    /// Early in a boot.
+    Boot,
+    /// By a daemon, when all is there.
+    Running,
+}
+
+/// A value of the running kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Value<'a> {
+    pub path: &'a str,
+    pub value: &'a str,
+    pub compare: Compare,
+    pub step: &'a Step,
+}
+
+impl<'a> Value<'a> {
+    pub(super) fn reason(&self) -> &'a Reason {
+        &self.step.reason
+    }
+
+    /// What the file says then, see [`readback`].
+    pub(super) fn expression(&self) -> String {
+        readback::expression(self.value, self.compare)
+    }
+}
+
+/// A file with its whole content.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct File<'a> {
+    pub path: &'a str,
+    pub content: &'a str,
+    pub mode: u32,
+    pub step: &'a Step,
+}
+
+/// A property of a unit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Property<'a> {
+    pub unit: &'a str,
+    pub property: &'a str,
+    pub value: &'a str,
+    pub step: &'a Step,
+}
+
+/// What a script does.
+#[derive(Clone, Debug)]
+pub(super) enum Action<'a> {
+    /// Writes a value.
+    Write(Value<'a>),
+    /// Makes a folder, e.g. a control group.
+    Folder(&'a str, &'a Step),
+    /// Sets the CPUs of an interrupt, found by its name.
+    Irq(&'a IrqName, &'a CpuList, &'a Step),
+    /// Sets policy, priority, CPUs of a kernel thread, found by its name.
+    Thread { pattern: String, set: &'a Scheduling, step: &'a Step },
+    /// Sets a property of a unit until the next boot.
+    Property(Property<'a>),
+}
+
+impl<'a> Layout<'a> {
+    /// Sorts a plan.
+    pub(super) fn of(source: &Source<'a>, at: At) -> Self {
+        let steps = &source.plan.steps;
+        let crowded = crowded(steps);
+        let mut layout = Self::default();
+        // Units that come with a file which runs rtproof go with it.
+        let mut foreign: Vec<&str> = Vec::new();
+        for step in steps {
+            layout.sort(step, at, &crowded, &mut foreign);
+        }
+        layout
+    }
+
+    /// The plan's values in one list, for a machine with nothing but a shell.
+    pub(super) fn all_in_script(mut self) -> Self {
+        let plain = std::mem::take(&mut self.plain).into_iter().map(Action::Write);
+        self.actions = plain.chain(std::mem::take(&mut self.actions)).collect();
+        self
+    }
+
+    fn sort(
+        &mut self,
+        step: &'a Step,
+        at: At,
+        crowded: &BTreeMap<&str, usize>,
+        foreign: &mut Vec<&'a str>,
+    ) {
+        if let Some(why) = not_a_line(&step.change) {
+            return self.miss(step, why);
+        }
+        match &step.change {
+            Change::Value { path, value, compare, .. } => {
+                let value = Value { path, value, compare: *compare, step };
+                if path.starts_with("/proc/sys/") {
+                    self.sysctls.push(value);
+                } else if may_be_plain(path, *compare, at) && crowded.get(folder(path)) == Some(&1)
+                {
+                    self.plain.push(value);
+                } else {
+                    self.actions.push(Action::Write(value));
+                }
+            }
+            Change::Irq { irq, .. } if irq.actions.is_empty() => self.miss(
+                step,
+                "it has no handler, so no name: only its number tells it from others, and that \
+                 changes from boot to boot",
+            ),
+            Change::Irq { irq, cpus } => self.actions.push(Action::Irq(irq, cpus, step)),
+            Change::Task { task, set } => self.task(step, task, set),
+            Change::Hotplug { .. } => self.miss(
+                step,
+                "a CPU taken out at run time drops the affinities of tasks and interrupts, which \
+                 only rtproof saves and puts back; boot with nosmt or maxcpus= instead, or use \
+                 `rtproof tune apply`",
+            ),
+            Change::Folder { path } if step.change.is_durable() => {
+                self.miss(
+                    step,
+                    &format!("comes with the files in it; an empty {path} is of no use"),
+                );
+            }
+            Change::Folder { path } => self.actions.push(Action::Folder(path, step)),
+            Change::File { path, content, mode } => {
+                let content = content.as_ref().map(|bytes| std::str::from_utf8(&bytes.0));
+                match content {
+                    None => self.away.push((path, step)),
+                    Some(Err(_)) => self.miss(step, "its content is not text"),
+                    Some(Ok(content)) => {
+                        let file = File { path, content, mode: mode.unwrap_or(0o644), step };
+                        self.file(file, foreign);
+                    }
+                }
+            }
+            Change::GrubEnv { .. } | Change::EfiVariable { .. } => self.miss(
+                step,
+                "the boot loader's own memory of one machine; the words of the command line are \
+                 exported, the trial boot is `rtproof tune trial`",
+            ),
+            Change::Unit { unit, .. } if foreign.contains(&unit.as_str()) => {}
+            Change::Unit { unit, want } => self.units.push((unit, *want, step)),
+            Change::Property { unit, property, value } => {
+                self.properties.push(Property { unit, property, value, step });
+            }
+        }
+    }
+
+    /// A file; a unit that runs rtproof is of no use on a machine without it.
+    fn file(&mut self, file: File<'a>, foreign: &mut Vec<&'a str>) {
+        let name = file.path.rsplit('/').next().unwrap_or(file.path);
+        let is_boot = file.path.starts_with("/boot/") || file.path.starts_with("/etc/default/grub");
+        let runs_rtproof = file
+            .content
+            .lines()
+            .any(|line| line.trim_start().starts_with("Exec") && line.contains("rtproof"));
+        if let Some(limit_us) = held_us(file.content) {
+            foreign.push(name);
+            self.dma_latency = Some((limit_us, file.step));
+        } else if runs_rtproof || name == "rtproof.toml" {
+            foreign.push(name);
+            self.miss(file.step, "it is for rtproof itself, which this export does without");
+        } else if is_boot {
+            self.miss(file.step, "a file of one machine's boot loader; the words are exported");
+        } else {
+            self.files.push(file);
+        }
+    }
+
+    /// A task: only kernel threads have names by which they can be found again.
+    fn task(&mut self, step: &'a Step, task: &'a TaskName, set: &'a Scheduling) {
+        let policy = set.policy.as_deref().unwrap_or("other");
+        let is_simple = set.deadline_ns.is_none()
+            && set.reset_on_fork.is_none()
+            && set.nice.is_none()
+            && ["other", "fifo", "rr"].contains(&policy);
+        match kernel_thread(&task.comm) {
+            Some(pattern) if is_simple => {
+                self.actions.push(Action::Thread { pattern, set, step });
+            }
+            Some(_) => self.miss(step, "only chrt's other, fifo and rr are exported"),
+            None => self.miss(
+                step,
+                "a process of this boot: the next one has another number; set CPUAffinity=, \
+                 CPUSchedulingPolicy= in its unit, or use `rtproof tune apply`",
+            ),
+        }
+    }
+
+    pub(super) fn miss(&mut self, step: &Step, why: &str) {
+        self.missed.push(Missed { what: named(step), why: why.into() });
+    }
+}
+
+/// The limit that a unit of rtproof holds, in microseconds: `rtproof tune hold --latency 0us`.
+fn held_us(content: &str) -> Option<u32> {
+    let start = content.lines().find(|line| line.starts_with("ExecStart="))?;
+    let (_, limit) = start.split_once(" tune hold --latency ")?;
+    limit.split_whitespace().next()?.strip_suffix("us")?.parse().ok()
+}
+
+/// A step in words.
+pub(super) fn named(step: &Step) -> String {
+    let target = step.change.target();
+    let what = match &step.change {
+        Change::Value { value, .. } | Change::Hotplug { value, .. } => {
+            format!("{target} = {value}")
+        }
+        Change::Irq { irq, cpus } => {
+            format!("interrupt {} ({}) on CPUs {cpus}", irq.number, irq.actions)
+        }
+        Change::Task { set, .. } => {
+            let parts = [
+                set.policy.clone(),
+                set.priority.map(|priority| priority.to_string()),
+                set.cpus.as_ref().map(|cpus| format!("CPUs {cpus}")),
+            ];
+            format!("{target}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+        }
+        Change::File { content: None, .. } => format!("{target} away"),
+        Change::GrubEnv { value, .. }
+        | Change::EfiVariable { value, .. }
+        | Change::Property { value, .. } => format!("{target} = {value}"),
+        Change::Unit { want, .. } => format!("{target} {}", wish(*want)),
+        Change::File { .. } | Change::Folder { .. } => target,
+    };
+    format!("{} ({})", text::one_line(&what), step.reason.checks.join(", "))
+}
+
+/// A wish in a word.
+pub(super) fn wish(want: UnitWish) -> &'static str {
+    match want {
+        UnitWish::Stopped => "stopped",
+        UnitWish::Disabled => "disabled",
+        UnitWish::Masked => "masked",
+        UnitWish::Started => "started",
+        UnitWish::Enabled => "enabled",
+    }
+}
+
+/// Why a change cannot stand in a line of a file, if it cannot.
+fn not_a_line(change: &Change) -> Option<&'static str> {
+    let texts: Vec<&str> = match change {
+        Change::Value { path, value, .. } | Change::Hotplug { path, value } => vec![path, value],
+        Change::Irq { irq, .. } => vec![&irq.actions, &irq.hwirq],
+        Change::Task { task, .. } => vec![&task.comm],
+        Change::Folder { path } | Change::File { path, .. } => vec![path],
+        Change::Unit { unit, .. } => vec![unit],
+        Change::Property { unit, property, value } => vec![unit, property, value],
+        Change::GrubEnv { .. } | Change::EfiVariable { .. } => Vec::new(),
+    };
+    let is_bad = |text: &&str| !text::is_line(text) || text.contains(['"', '\\', '`']);
+    texts
+        .iter()
+        .any(is_bad)
+        .then_some("it holds a line break, a quote or another control character")
+}
+
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// How many files of each folder are written: where it is more than one, their order may matter
+/// (the largest frequency before the least, a partition's CPUs before its kind).
+fn crowded(steps: &[Step]) -> BTreeMap<&str, usize> {
+    let mut count = BTreeMap::new();
+    for step in steps {
+        if let Change::Value { path, .. } | Change::Hotplug { path, .. } = &step.change {
+            *count.entry(folder(path)).or_insert(0) += 1;
+        }
+    }
+    count
+}
+
+/// Whether a file is there when its values are written. Early in a boot, when systemd-tmpfiles runs,
+/// what is mounted later is not, nor what comes with a driver that udev loads.
+fn may_be_plain(path: &str, compare: Compare, at: At) -> bool {
+    if matches!(compare, Compare::Word | Compare::Controller) || path.starts_with("/sys/fs/") {
+        return false;
+    }
+    if at == At::Running {
+        return path.starts_with("/sys/");
+    }
+    let early = ["/sys/kernel/", "/sys/devices/system/", "/sys/devices/virtual/", "/proc/irq/"];
+    let late = ["/sys/kernel/debug/", "/sys/kernel/tracing/"];
+    early.iter().any(|front| path.starts_with(front))
+        && !late.iter().any(|front| path.starts_with(front))
+        && !["/cpufreq/", "/intel_pstate/", "/amd_pstate/"].iter().any(|part| path.contains(part))
+}
+
+/// A pattern for the name of a kernel thread that has the same name in every boot. The threads of
+/// interrupts carry the interrupt's number, which has not.
+fn kernel_thread(comm: &str) -> Option<String> {
+    if let Some((number, name)) = comm.strip_prefix("irq/").and_then(|rest| rest.split_once('-')) {
+        let is_known = number.parse::<u32>().is_ok() && !name.is_empty();
+        return is_known.then(|| format!("irq/*-{name}"));
+    }
+    let per_cpu = ["ksoftirqd", "ktimers", "rcuc", "rcub", "rcuog", "rcuop", "rcuos", "migration"];
+    let single = ["rcu_preempt", "rcu_sched", "khungtaskd", "kcompactd0", "kswapd0", "ksmd"];
+    let is_per_cpu = comm.split_once('/').is_some_and(|(name, number)| {
+        let is_number = number.chars().all(|c| c.is_ascii_digit()) && !number.is_empty();
+        per_cpu.contains(&name) && is_number
+    });
+    (is_per_cpu || single.contains(&comm)).then(|| comm.to_owned())
+}
+
+/// A file of /proc/sys as sysctl takes it: where a part holds a dot, dots and slashes change
+/// places, as sysctl.d(5) has it.
+pub(super) fn sysctl_key(path: &str) -> String {
+    let swapped = |c: char| match c {
+        '/' => '.',
+        '.' => '/',
+        c => c,
+    };
+    path.trim_start_matches("/proc/sys/").chars().map(swapped).collect()
+}

@@ -1,0 +1,79 @@
+//! Where this program is, and whether a unit may name it: root starts it at each boot, so that it
+//! has to be there then, and to be root's alone.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+/// Folders of programs that stay. The last two are where /usr/local and /opt lead on systems whose
+/// /usr is an image.
+const LASTING: [&str; 5] = ["/usr", "/opt", "/bin", "/var/usrlocal", "/var/opt"];
+
+/// Path of this program, for a unit.
+///
+/// # Errors
+/// It is not in a place that lasts, or others could replace it; with where to copy it.
+pub fn own() -> anyhow::Result<String> {
+    let exe = std::env::current_exe()?;
+    lasting(&exe).map_err(|why| anyhow::anyhow!(why))
+}
+
+/// The path, if a unit may name it.
+///
+/// # Errors
+/// What is against it, and where to copy the program.
+pub fn lasting(exe: &Path) -> Result<String, String> {
+    let refuse = |why: String| {
+        let exe = exe.display();
+        Err(format!(
+            "{exe}: a unit cannot start this program at boot: {why}; copy it with \
+             `install -m 755 {exe} /usr/local/bin/rtproof` and run that one"
+        ))
+    };
+    if !LASTING.iter().any(|top| exe.starts_with(top)) {
+        return refuse(format!("it is not below {}", LASTING[..2].join(" or ")));
+    }
+    let Some(path) = exe.to_str() else {
+        return refuse("its path is not UTF-8".into());
+    };
+    for part in exe.ancestors() {
+        match fs::metadata(part) {
+            Err(error) => return refuse(format!("{}: {error}", part.display())),
+            Ok(metadata) if metadata.uid() != 0 => {
+                return refuse(format!("{} does not belong to root", part.display()));
+            }
+            // A group of administrators may: /usr/local of Debian belongs to the group staff.
+            Ok(metadata) if metadata.mode() & 0o002 != 0 => {
+                return refuse(format!("anybody may write {}", part.display()));
+            }
+            Ok(_) => {}
+        }
+    }
+    match PathBuf::from(path).is_file() {
+        true => Ok(path.to_owned()),
+        false => refuse("it is no file".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_the_system_may_be_named() {
+        assert_eq!(lasting(Path::new("/usr/bin/env")).as_deref(), Ok("/usr/bin/env"));
+    }
+
+    #[test]
+    fn a_program_that_may_be_gone_is_refused_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let exe = dir.path().join("rtproof");
+        fs::copy("/usr/bin/env", &exe).unwrap();
+        for exe in [exe.as_path(), Path::new("/usr/bin/no-such"), Path::new("/usr/bin")] {
+            let why = lasting(exe).unwrap_err();
+            assert!(why.contains("/usr/local/bin/rtproof"), "{why}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A plan with what the machine holds now: what `tune plan` shows, what `--json` prints and what
+//! `tune apply --plan FILE` takes to the letter.
+
+use rtproof_host::{
+    CpuList, Facts,
+    tune::{Change, Compare, Machine, State},
+};
+use rtproof_judge::{
+    Intent,
+    plan::{BootWord, Conflict, Instruction, LeftOut, Plan, Step},
+    report,
+};
+use serde::{Deserialize, Serialize};
+
+use super::boot;
+use crate::render::IntentShown;
+
+/// Version of the JSON form.
+pub const SCHEMA: &str = "rtproof/plan/1";
+
+/// The JSON form of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document {
+    /// Version of this form: `rtproof/plan/1`.
+    pub schema: String,
+    /// The machine.
+    pub machine: report::Machine,
+    /// What the plan was made for.
+    pub intent: IntentShown,
+    /// Changes that can be made now, in the order in which they are made.
+    pub steps: Vec<Previewed>,
+    /// Changes of the plan that the machine has already.
+    pub done: usize,
+    /// The words of the kernel's command line, and the entry that would have them.
+    pub boot: BootPreview,
+    /// What only a human can do.
+    pub instructions: Vec<Instruction>,
+    /// Findings of which nothing is done, and why.
+    pub left_out: Vec<LeftOut>,
+    /// Findings that want different things of one target. Nothing is applied while there are any.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// A step, and what is there now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Previewed {
+    /// The change and its reason.
+    #[serde(flatten)]
+    pub step: Step,
+    /// What is there now; `null`: it cannot be read.
+    pub before: Option<State>,
+    /// Why it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+}
+
+/// The boot part of a plan, and where it would go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BootPreview {
+    /// Words.
+    pub words: Vec<BootWord>,
+    /// Command line of the entry that boots now; of the running kernel where that is not known.
+    pub now: Option<String>,
+    /// The same with the words.
+    pub then: Option<String>,
+    /// The boot loader.
+    #[serde(default)]
+    pub loader: Option<String>,
+    /// Name of the entry that would be made.
+    #[serde(default)]
+    pub entry: Option<String>,
+    /// Why no entry can be made here, or none that is safe to try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// What a human has to do where no entry can be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<String>,
+}
+
+/// Looks up what each step finds. What is as wanted already is counted and left out.
+#[must_use]
+pub fn document(machine: &Machine<'_>, facts: &Facts, intent: &Intent, plan: Plan) -> Document {
+    let all = plan.steps.len();
+    let steps: Vec<Previewed> =
+        plan.steps.into_iter().filter_map(|step| preview(machine, step)).collect();
+    Document {
+        schema: SCHEMA.into(),
+        machine: report::Machine::of(facts),
+        intent: IntentShown::of(intent),
+        done: all - steps.len(),
+        steps,
+        boot: boot::preview(machine.root(), facts, plan.boot),
+        instructions: plan.instructions,
+        left_out: plan.left_out,
+        conflicts: plan.conflicts,
+    }
+}
+
+/// A step with what is there; `None`: it is as wanted.
+fn preview(machine: &Machine<'_>, step: Step) -> Option<Previewed> {
+    let named = machine.named(step.change.clone());
+    let found = named.and_then(|change| Ok((machine.state(&change)?, change)));
+    match found {
+        Ok((state, change)) if machine.is_done(&change, &state) => None,
+        Ok((state, change)) => {
+            let step = Step { change, ..step };
+            Some(Previewed { step, before: Some(state), unknown: None })
+        }
+        Err(trouble) => Some(Previewed { step, before: None, unknown: Some(trouble.to_string()) }),
+    }
+}
+
+/// Whether what is there is what was there: times, and how a list of CPUs is written, aside.
+#[must_use]
+pub fn is_same(change: &Change, one: &State, other: &State) -> bool {
+    match (one, other) {
+        (State::Value { bytes: one, .. }, State::Value { bytes: other, .. }) => {
+            is_same_value(change, &one.text(), &other.text())
+        }
+        (
+            State::File { bytes: b1, mode: m1, uid: u1, gid: g1, .. },
+            State::File { bytes: b2, mode: m2, uid: u2, gid: g2, .. },
+        ) => (b1, m1, u1, g1) == (b2, m2, u2, g2),
+        // What moves with the switch moves all the time.
+        (State::Hotplug { bytes: one, .. }, State::Hotplug { bytes: other, .. }) => one == other,
+        (one, other) => one == other,
+    }
+}
+
+fn is_same_value(change: &Change, one: &str, other: &str) -> bool {
+    if one.trim_end() == other.trim_end() {
+        return true;
+    }
+    let list = |text: &str| CpuList::parse(text.trim(), None).ok();
+    match change {
+        Change::Irq { .. } | Change::Value { compare: Compare::CpuList, .. } => {
+            list(one).is_some_and(|one| list(other) == Some(one))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,100 @@
+//! Ending the binary with SIGKILL before a chosen system call, by strace, until it has been killed
+//! before every one that changes something.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::process::ExitStatusExt,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+/// System calls that change a file or a folder, or say that a change is on the disk. strace acts
+/// on entry: a process is killed with everything before the call done, and the call not. Files that
+/// are made or cut short by `openat` are seen so by the call that follows.
+pub(crate) const CALLS: &str = "?write,?writev,?pwrite64,?pwritev,?pwritev2,?sendfile,?splice,?copy_file_range,?ftruncate,\
+    ?truncate,?fallocate,?fsync,?fdatasync,?sync,?syncfs,?sync_file_range,?rename,?renameat,\
+    ?renameat2,?unlink,?unlinkat,?rmdir,?mkdir,?mkdirat,?mknod,?mknodat,?link,?linkat,?symlink,\
+    ?symlinkat,?chmod,?fchmod,?fchmodat,?chown,?fchown,?lchown,?fchownat,?utime,?utimes,\
+    ?utimensat,?setxattr,?lsetxattr,?fsetxattr,?removexattr,?lremovexattr,?fremovexattr,?flock";
+
+/// How a run under strace ended.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    /// Output and exit code, or signal, of the binary.
+    pub(crate) output: Output,
+    /// Whether there was such a call.
+    pub(crate) was_reached: bool,
+    /// What strace wrote down.
+    log: String,
+}
+
+/// Whether strace is there and may trace.
+pub(crate) fn can_trace() -> bool {
+    let mut command = Command::new("strace");
+    command.args(["-qq", "-o", "/dev/null", "-e", "trace=none", "true"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// A call of a run: its name, and which of those with that name, counted from 1.
+pub(crate) type Call = (String, u64);
+
+/// The calls that a run makes, all of them: it is run to its end for that.
+pub(crate) fn calls(binary: &str, folder: &Path, args: &[&str]) -> Vec<Call> {
+    let end = traced(binary, folder, args, &[]);
+    assert!(end.output.status.success(), "{:?}", end.output);
+    let mut counts = BTreeMap::new();
+    let mut calls = Vec::new();
+    // `123  write(3, ...`; what a second thread interrupts goes on in `<... write resumed>`.
+    for line in end.log.lines() {
+        let call = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+        let Some((name, _)) = call.split_once('(') else { continue };
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            continue;
+        }
+        let count = counts.entry(name.to_owned()).or_insert(0);
+        *count += 1;
+        calls.push((name.to_owned(), *count));
+    }
+    calls
+}
+
+/// Runs the binary in a folder, and kills it before a call.
+pub(crate) fn killed_at(binary: &str, folder: &Path, args: &[&str], call: &Call) -> End {
+    injected(binary, folder, args, "signal=KILL", call)
+}
+
+/// Runs the binary in a folder; a call is not made and fails with this error.
+pub(crate) fn failing_at(
+    binary: &str,
+    folder: &Path,
+    args: &[&str],
+    error: &str,
+    call: &Call,
+) -> End {
+    injected(binary, folder, args, &format!("error={error}"), call)
+}
+
+/// strace counts the calls of each name for themselves.
+fn injected(binary: &str, folder: &Path, args: &[&str], what: &str, (name, at): &Call) -> End {
+    let inject = format!("inject={name}:{what}:when={at}");
+    let mut end = traced(binary, folder, args, &["-e", &inject]);
+    if what == "signal=KILL" {
+        // strace ends as what it traced.
+        end.was_reached = end.output.status.signal() == Some(9);
+    }
+    end
+}
+
+fn traced(binary: &str, folder: &Path, args: &[&str], options: &[&str]) -> End {
+    let log = folder.join("strace.log");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-e", &format!("trace={CALLS}"), "-o"]).arg(&log);
+    command.args(options).arg("--").arg(binary).args(args);
+    command.current_dir(folder).env("NO_COLOR", "1").stdin(Stdio::null());
+    let output = command.output().expect("strace runs");
+    let log = fs::read(&log).expect("the log");
+    let log = String::from_utf8_lossy(&log).into_owned();
+    End { output, was_reached: log.contains("(INJECTED)"), log }
+}

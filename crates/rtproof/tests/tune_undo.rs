@@ -1,0 +1,213 @@
+//! What `tune undo` goes by and what it refuses: a damaged journal, one of another machine, a copy, a
+//! second instance, a file system that cannot be written, what somebody else has changed.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "tests read and write their own files, and say what they leave out"
+)]
+
+mod support;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use support::{
+    FAILED, REFUSED, binary, code, expect_code, files,
+    odd::{APPLY, Machine, UNDO},
+    only, run, stderr, stdout,
+    tree::{differences, snapshot},
+    wait_for,
+};
+
+fn journals(machine: &Machine) -> PathBuf {
+    machine.root().join("var/lib/rtproof/tune")
+}
+
+fn applied() -> Machine {
+    let machine = Machine::new();
+    expect_code(&run(machine.folder.path(), APPLY), 0);
+    machine
+}
+
+fn said(output: &Output) -> String {
+    stdout(output) + &stderr(output)
+}
+
+/// One bit of each line in turn.
+#[test]
+fn a_damaged_journal_is_refused_and_nothing_is_written() {
+    let machine = applied();
+    let path = only(&journals(&machine), ".journal");
+    let whole = fs::read(&path).expect("the journal");
+    let during = snapshot(&machine.root(), &[]);
+    let starts: Vec<usize> = std::iter::once(0)
+        .chain(whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1))
+        .collect();
+    let lines: Vec<&[usize]> = starts.windows(2).collect();
+    assert!(lines.len() > 25, "{} lines", lines.len());
+    // The last line may be one that a power cut tore: what it said is then as if it was not.
+    for (number, line) in lines[..lines.len() - 1].iter().enumerate() {
+        let at = line[0] + number * 7919 % (line[1] - line[0] - 1);
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        fs::write(&path, &damaged).expect("the journal is written");
+        let output = run(machine.folder.path(), UNDO);
+        fs::write(&path, &whole).expect("the journal is written");
+        let what = format!("line {} byte {at}", number + 1);
+        assert_eq!(code(&output), FAILED, "{what}: {}", said(&output));
+        let mut now = snapshot(&machine.root(), &[]);
+        let journal = path.strip_prefix(machine.root()).expect("below").to_owned();
+        now.remove(&journal);
+        let mut was = during.clone();
+        was.remove(&journal);
+        assert_eq!(differences(&was, &now), [""; 0], "{what}");
+    }
+    machine.undone("the journal is whole again");
+}
+
+#[test]
+fn a_journal_of_another_machine_is_refused() {
+    let machine = applied();
+    let id = machine.root().join("etc/machine-id");
+    let own = fs::read(&id).expect("the id");
+    fs::write(&id, "fedcba9876543210fedcba9876543210\n").expect("the id");
+    let during = snapshot(&machine.root(), &[]);
+    let output = run(machine.folder.path(), UNDO);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("machine"), "{}", stderr(&output));
+    assert_eq!(differences(&during, &snapshot(&machine.root(), &[])), [""; 0]);
+    fs::write(&id, own).expect("the id");
+}
+
+#[test]
+fn a_copy_of_the_journal_is_enough() {
+    let machine = applied();
+    let path = only(&journals(&machine), ".journal");
+    fs::copy(path, machine.folder.path().join("copy")).expect("a copy");
+    fs::remove_dir_all(machine.root().join("var/lib/rtproof")).expect("the journals are gone");
+    let args = ["tune", "undo", "--root", "root", "--journal", "copy"];
+    let output = run(machine.folder.path(), &args);
+    expect_code(&output, 0);
+    assert_eq!(machine.differ(), [""; 0], "{}", said(&output));
+}
+
+#[test]
+fn what_somebody_else_changed_is_left_alone_and_named() {
+    let machine = applied();
+    let theirs = [
+        ("etc/sysctl.d/99-odd.conf", "somebody's\n"),
+        ("proc/sys/vm/swappiness", "77\n"),
+        ("etc/security/limits.d/99-rtproof.conf", "somebody's\n"),
+    ];
+    for (path, text) in theirs {
+        fs::write(machine.root().join(path), text).expect("a file");
+    }
+    let output = run(machine.folder.path(), UNDO);
+    expect_code(&output, REFUSED);
+    let said = said(&output);
+    for (path, text) in theirs {
+        assert_eq!(fs::read_to_string(machine.root().join(path)).expect("a file"), text, "{path}");
+        assert!(said.contains(&format!("/{path}")), "{path} is not named: {said}");
+    }
+    let differ = machine.differ();
+    assert_eq!(differ.len(), theirs.len(), "{differ:#?}");
+}
+
+#[test]
+fn a_file_system_that_cannot_be_written_is_named() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("left out: mounts need root");
+        return;
+    }
+    let machine = applied();
+    let during = snapshot(&machine.root(), &[]);
+    let read_only = |args: &[&str]| {
+        let script = format!(
+            "mount --bind root root && mount -o remount,ro,bind root && exec {} {}",
+            binary(),
+            args.join(" ")
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &script]).current_dir(machine.folder.path());
+        command.output().expect("unshare runs")
+    };
+    for args in [UNDO, APPLY] {
+        let output = read_only(args);
+        expect_code(&output, FAILED);
+        let said = stderr(&output);
+        assert!(said.to_lowercase().contains("read-only"), "{said}");
+        assert!(said.lines().count() <= 6, "a sentence, not {said}");
+        assert_eq!(differences(&during, &snapshot(&machine.root(), &[])), [""; 0]);
+    }
+    machine.undone("it can be written again");
+}
+
+/// The first stands still at its third barrier; the second is refused.
+#[test]
+fn two_at_once_are_one_too_many() {
+    if !support::killed::can_trace() {
+        eprintln!("left out: strace is missing or may not trace");
+        return;
+    }
+    let machine = Machine::new();
+    let calls = "?fsync,?fdatasync";
+    let mut first = Command::new("strace");
+    first.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
+    first.args(["-e", &format!("inject={calls}:delay_enter=3000000:when=3")]);
+    first.arg(binary()).args(APPLY).current_dir(machine.folder.path());
+    let mut first = first.spawn().expect("strace runs");
+    let begun = || fs::exists(journals(&machine)).unwrap_or(false);
+    wait_for("the journal", 10, || begun() && !files(&journals(&machine), ".journal").is_empty());
+    for args in [APPLY, UNDO] {
+        let output = run(machine.folder.path(), args);
+        expect_code(&output, FAILED);
+        let said = stderr(&output);
+        assert!(said.contains("another") || said.contains("rtproof"), "{said}");
+    }
+    assert!(first.wait().expect("it ends").success());
+    machine.undone("the first");
+}
+
+/// Killed, then applied again before anything is undone: the values of before are not forgotten.
+#[test]
+fn a_second_apply_does_not_forget_what_was_before_the_first() {
+    if !support::killed::can_trace() {
+        eprintln!("left out: strace is missing or may not trace");
+        return;
+    }
+    let machine = Machine::new();
+    for at in (5..100).step_by(10) {
+        let call = ("write".to_owned(), at);
+        let end = support::killed::killed_at(binary(), machine.folder.path(), APPLY, &call);
+        assert!(end.was_reached, "write {at}");
+        // Refused, or continued: both are right, to forget is not.
+        let output = run(machine.folder.path(), APPLY);
+        assert!(matches!(code(&output), 0 | 1), "{}", said(&output));
+        let mut undone = run(machine.folder.path(), UNDO);
+        for _ in 0..4 {
+            if machine.differ().is_empty() {
+                break;
+            }
+            undone = run(machine.folder.path(), UNDO);
+        }
+        assert_eq!(machine.differ(), [""; 0], "killed before write {at}: {}", said(&undone));
+        let _ = fs::remove_dir_all(machine.root().join("var/lib/rtproof"));
+    }
+}
+
+#[test]
+fn a_machine_that_cannot_be_tuned_is_refused() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");
+    let capture = files(&fixtures, ".txt").remove(0);
+    let capture = capture.to_str().expect("UTF-8");
+    let machine = Machine::new();
+    for verb in ["apply", "undo"] {
+        let output = run(machine.folder.path(), &["tune", verb, "--root", capture]);
+        assert_eq!(code(&output), FAILED, "{}", said(&output));
+        assert!(stderr(&output).contains("capture"), "{}", stderr(&output));
+    }
+}
