@@ -3,7 +3,7 @@
 
 use std::{
     io::Write,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -11,20 +11,22 @@ use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
 use rtproof_measure::scheduling::LiveTasks;
 
 use super::{
-    plan,
+    plan, undo,
     wish::{self, WishArgs},
 };
 use crate::{
     commands::check::open_root,
     exit, parse,
+    prove::signals::Signals,
     render::{self, text::Text},
     tune::{
         ask,
+        config::Config,
         guardian::{self, Guardian},
         making::{self, Making},
         outcome::{APPLIED, Applied, Made},
         preview::Previewed,
-        stored,
+        repeat, stored,
     },
 };
 
@@ -57,6 +59,14 @@ pub struct Args {
     /// machine is no longer what it was made for
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "risky", "cpus", "profile"])]
     pub plan: Option<PathBuf>,
+
+    /// Set what this file says, e.g. /etc/rtproof.toml: what rtproof.service does at each boot
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["plan", "ids", "prove_ns", "confirm_ns", "cpus", "profile", "json"]
+    )]
+    pub from: Option<PathBuf>,
 
     /// Do not ask
     #[arg(short, long)]
@@ -95,6 +105,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     // Before anything is asked of the machine: a usage error is told to anyone.
     wish::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
+    if let Some(path) = &args.from {
+        return from_file(args, &machine, path);
+    }
     let todo = todo(args, &machine)?;
     let text = Text::new(args.json);
     if todo.steps.is_empty() {
@@ -115,6 +128,21 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Some(ns) => super::prove::run(args, &machine, ns),
         None => make(args, &machine, todo, text),
     }
+}
+
+/// Sets what a file says.
+fn from_file(args: &Args, machine: &Machine<'_>, path: &Path) -> anyhow::Result<u8> {
+    let config = Config::open(path)?;
+    let prepared = repeat::prepare(machine, &config);
+    let text = Text::new(false);
+    if !args.yes {
+        text.print(|to| prepared.write(to, path))?;
+        let question = format!("set what {} says?", path.display());
+        anyhow::ensure!(ask::consent(&question)?, "nothing was changed");
+    }
+    let repeated = repeat::apply(machine, path, &config)?;
+    text.print(|to| repeated.write(to, path))?;
+    Ok(repeated.code())
 }
 
 /// What is to be done.
@@ -163,8 +191,11 @@ fn nothing(boot_parameters: Vec<String>) -> Applied {
 }
 
 fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::Result<u8> {
-    let signals = crate::prove::signals::Signals::catch(machine.root())?;
-    let what = "tune apply".to_owned();
+    let signals = Signals::catch(machine.root())?;
+    let what = match &args.plan {
+        Some(path) => format!("tune apply --plan {}", path.display()),
+        None => args.wish.title("tune apply", &args.ids),
+    };
     let mut journal = Journal::begin(machine, Title { what })?;
     let number = making::number(&journal);
     let armed = Instant::now();
@@ -223,7 +254,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     made?;
     if let (Some(guardian), Some(ns)) = (guardian, args.confirm_ns) {
         let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
-        return wait(machine, &guardian, number, left);
+        return wait(machine, &guardian, number, left, &signals);
     }
     Ok(making::code(&applied))
 }
@@ -243,6 +274,7 @@ fn wait(
     guardian: &Guardian,
     number: u32,
     left: Duration,
+    signals: &Signals,
 ) -> anyhow::Result<u8> {
     let seconds = left.as_secs_f64().ceil();
     let mut stderr = std::io::stderr();
@@ -256,20 +288,22 @@ fn wait(
     }
     write!(stderr, "press ENTER within {seconds} s to keep it: ")?;
     stderr.flush()?;
-    if ask::enter_within(left) && mark::confirm(machine, number)? {
+    let came = ask::enter_within(left, || signals.came().is_some());
+    if came && mark::confirm(machine, number)? {
         guardian::dismiss(machine.root(), number);
         writeln!(stderr, "kept")?;
         return Ok(exit::ACCEPTED);
     }
+    writeln!(stderr)?;
+    if let Some(signal) = signals.came() {
+        undo::take_back(machine, &mut Journal::open_number(machine, number)?)?;
+        anyhow::bail!("{signal} came: everything was taken back");
+    }
     // Somebody may have confirmed from elsewhere.
-    if mark::of(machine.root(), number).is_none() && !is_closed(machine, number)? {
-        writeln!(stderr, "\nconfirmed elsewhere: kept")?;
+    let is_open = !Journal::open_number(machine, number)?.is_closed();
+    if is_open && mark::of(machine.root(), number).is_none() {
+        writeln!(stderr, "confirmed elsewhere: kept")?;
         return Ok(exit::ACCEPTED);
     }
-    writeln!(stderr)?;
     anyhow::bail!("nobody confirmed: {} takes everything back", guardian.text())
-}
-
-fn is_closed(machine: &Machine<'_>, number: u32) -> anyhow::Result<bool> {
-    Ok(Journal::open_number(machine, number)?.is_closed())
 }

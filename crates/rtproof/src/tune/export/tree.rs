@@ -168,6 +168,7 @@ fn tuning_unit(source: &Source<'_>, format: &str, layout: &Layout<'_>) -> String
     format!(
         "{}[Unit]\nDescription=Real-time tuning ({})\n\
          After=systemd-modules-load.service systemd-sysctl.service systemd-tmpfiles-setup.service\n\
+         After=network.target irqbalance.service\n\
          {mounts}\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/{SCRIPT} start\n\
          ExecStop=/{SCRIPT} stop\n\n[Install]\nWantedBy=multi-user.target\n",
         text::head(source, format),
