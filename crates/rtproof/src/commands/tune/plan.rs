@@ -84,6 +84,7 @@ pub(super) fn plan_of(
         doubtful: wish.doubtful,
         risky: wish.risky,
         durable: wish.durable,
+        ..Selection::default()
     };
     let facts = Facts::read(root);
     let intent = wish.intent(&facts)?;

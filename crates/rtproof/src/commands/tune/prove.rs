@@ -29,6 +29,13 @@ impl Switch for Engine<'_, '_> {
         Ok(())
     }
 
+    fn keep(&mut self, items: &[Item]) -> anyhow::Result<()> {
+        self.on(items)?;
+        // Stays in the journal, for undo.
+        self.on = None;
+        Ok(())
+    }
+
     fn off(&mut self) -> anyhow::Result<()> {
         let Some(mut journal) = self.on.take() else { return Ok(()) };
         tune::undo(self.machine, &mut journal, &mut |_| {})?;
