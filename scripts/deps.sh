@@ -9,6 +9,7 @@ set -euo pipefail
 
 # Program and the Debian package that has it.
 programs=(
+    "ansible-playbook ansible-core"
     "cc gcc"
     "git git"
     "chromium chromium"
@@ -22,6 +23,8 @@ programs=(
     "sqlite3 sqlite3"
     "strace strace"
     "stress-ng stress-ng"
+    "systemd-analyze systemd"
+    "systemd-tmpfiles systemd"
     "tmux tmux"
     "trace-cmd trace-cmd"
     "xz xz-utils"
@@ -107,5 +110,39 @@ if [ "$(cat "$perfetto/version" 2>/dev/null)" != "$perfetto_version" ]; then
         [ "${CI:-}" = true ] && exit 1
         exit 3
     fi
+fi
+# Programs that read what `rtproof tune export` writes. Unpacked, not installed: tuned's package would
+# start a daemon that tunes this machine, and nobody asked for GRUB.
+tools=$HOME/.cache/rtproof-export-tools
+tools_version=1
+if [ "$(cat "$tools/version" 2>/dev/null)" != "$tools_version" ] && command -v dpkg-deb >/dev/null; then
+    echo "deps: unpacking tuned, grub-script-check and the kernel's conf into $tools"
+    rm -rf "$tools"
+    mkdir -p "$tools/debs"
+    kbuild=""
+    fetch() {
+        kbuild=$(apt-cache search --names-only '^linux-kbuild-[0-9.]+' | cut -d ' ' -f 1 |
+            sort -V | tail -1)
+        (cd "$tools/debs" && rm -f ./*.deb && apt-get -q -o APT::Sandbox::User=root \
+            -o Acquire::Retries=3 download tuned python3-linux-procfs python3-pyudev grub-common \
+            libdevmapper1.02.1 "$kbuild")
+    }
+    unpack() {
+        local deb
+        for deb in "$tools"/debs/*.deb; do dpkg-deb -x "$deb" "$tools/root" || return 1; done
+    }
+    # The lists may be older than the archive.
+    if { fetch || { apt-get -q update && fetch; }; } && unpack; then
+        ln -s "$tools/root/usr/lib/$kbuild/scripts/kconfig/conf" "$tools/kconfig-conf"
+        rm -rf "$tools/debs"
+        echo "$tools_version" >"$tools/version"
+    else
+        rm -rf "$tools"
+    fi
+fi
+if [ ! -e "$tools/version" ]; then
+    echo "deps: no $tools: apt-get found no packages to unpack" >&2
+    [ "${CI:-}" = true ] && exit 1
+    exit 3
 fi
 echo "deps: all there"

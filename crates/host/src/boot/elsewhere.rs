@@ -65,12 +65,6 @@ pub(super) fn unknown(view: &View<'_>, around: &Around) -> Loader {
     loader(around, if is_virtual { Keeper::Hypervisor } else { Keeper::Unknown })
 }
 
-/// A kernel that the boot loader on the disk did not start: whoever did keeps the command line.
-pub(super) fn not_started_by_grub(around: &Around) -> bool {
-    let line = around.cmdline.as_deref();
-    line.is_some_and(|line| !cmdline::has(line, "BOOT_IMAGE"))
-}
-
 fn loader(around: &Around, keeper: Keeper) -> Loader {
     let whole = around.cmdline.as_deref().unwrap_or_default();
     let not_ours: Vec<Word> = NOT_OURS.iter().map(|&name| Word::remove(name)).collect();

@@ -12,9 +12,17 @@ mod block;
 pub mod cmdline;
 mod efi;
 mod elsewhere;
+mod entries;
+mod extlinux;
 mod grub;
+mod pe;
+mod raspberry;
 mod storage;
+mod systemd_boot;
 mod view;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Debug;
 
@@ -105,8 +113,8 @@ pub struct Loader {
 pub struct BootChanges {
     /// Make the entry. The default stays the default.
     pub entry: Vec<Change>,
-    /// Boot it once, with the next boot. Empty where that cannot be done safely: see
-    /// [`Loader::no_trial`].
+    /// Boot it once, with the next boot. Empty where that cannot be done safely (see
+    /// [`Loader::no_trial`]) and where [`BootChanges::reboot`] is all that it takes.
     pub trial: Vec<Change>,
     /// Make it the default.
     pub confirm: Vec<Change>,
@@ -251,6 +259,12 @@ impl Around {
         }
     }
 
+    /// Whether the running kernel was started by a boot loader that says what it started, as GRUB
+    /// does; `true` where the command line is not known.
+    fn has_boot_image(&self) -> bool {
+        self.cmdline.as_deref().is_none_or(|line| cmdline::has(line, "BOOT_IMAGE"))
+    }
+
     /// Whether a kernel's file is that of the running kernel.
     fn is_running(&self, kernel: &str) -> bool {
         let name = kernel.rsplit('/').next().unwrap_or_default();
@@ -258,6 +272,9 @@ impl Around {
         self.release.as_deref().is_some_and(is_it)
     }
 }
+
+/// Looks for one boot loader.
+type Detector = fn(&View<'_>, &Around) -> Result<Option<Loader>, BootError>;
 
 /// Reads the boot loader of a machine.
 ///
@@ -269,10 +286,16 @@ pub fn detect(root: &Root) -> Result<Loader, BootError> {
     if let Some(loader) = elsewhere::detect(&view, &around) {
         return Ok(loader);
     }
-    if !elsewhere::not_started_by_grub(&around)
-        && let Some(loader) = grub::detect(&view, &around)?
-    {
-        return Ok(loader);
+    // Who says that it started this system did; else files tell, the most telling first.
+    let is_systemd = around.firmware.loader.as_deref().is_some_and(|n| n.starts_with("systemd"));
+    let detectors: [Detector; 4] = match is_systemd {
+        true => [systemd_boot::detect, raspberry::detect, grub::detect, extlinux::detect],
+        false => [raspberry::detect, grub::detect, systemd_boot::detect, extlinux::detect],
+    };
+    for detect in detectors {
+        if let Some(loader) = detect(&view, &around)? {
+            return Ok(loader);
+        }
     }
     Ok(elsewhere::unknown(&view, &around))
 }
@@ -293,7 +316,7 @@ impl Loader {
         }
         let written = self.method.write(&here, &words)?;
         let (reboot, fallback) = (self.method.reboot(), self.method.fallback());
-        if self.no_entry.is_some() {
+        if let Some(why) = &self.no_entry {
             let cmdline = cmdline::edited(base, &words)?;
             cmdline::fits(&cmdline, 0, self.limit)?;
             return Ok(BootChanges {
@@ -303,7 +326,7 @@ impl Loader {
                 reboot: None,
                 fallback,
                 cmdline,
-                printed: written.printed,
+                printed: written.printed.or_else(|| Some(format!("{why}\n"))),
             });
         }
         let then = View::with(root, &written.changes);

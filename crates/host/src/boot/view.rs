@@ -106,3 +106,8 @@ pub(super) fn known<T>(reading: Reading<T>) -> Result<Option<T>, BootError> {
 pub(super) fn file(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Change {
     Change::File { path: path.into(), content: Some(Bytes(content.into())), mode: None }
 }
+
+/// A file that is to be away.
+pub(super) fn gone(path: impl Into<String>) -> Change {
+    Change::File { path: path.into(), content: None, mode: None }
+}

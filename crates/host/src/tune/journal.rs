@@ -271,6 +271,18 @@ impl Journal {
         self.script.closed
     }
 
+    /// Removes a journal of the machine of which everything was undone, e.g. of a change that was
+    /// only tried. Any other stays.
+    ///
+    /// # Errors
+    /// When it cannot be removed; nothing was lost then.
+    pub fn discard(self, machine: &Machine<'_>) -> Result<(), JournalError> {
+        if !self.is_closed() || !self.name.starts_with(FOLDER) {
+            return Ok(());
+        }
+        machine.gate.remove(&self.name).map_err(|error| io_error(&self.name, error))
+    }
+
     /// Takes the lock and opens the file for appending, before anything is written to the machine.
     pub(super) fn prepare(&mut self, machine: &Machine<'_>) -> Result<(), JournalError> {
         if self.lock.is_none() {

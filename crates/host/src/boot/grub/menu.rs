@@ -192,8 +192,7 @@ impl Method for Menu {
             Some(&[place]) => place,
             _ => 0,
         };
-        let lines =
-            format!("{entry}{DEFAULT}  set default='{ID}'\n  set fallback='{fallback}'\nfi\n");
+        let lines = format!("{entry}{}", default_lines(ID, fallback));
         Ok(vec![view::file(path.clone(), block::with(&path, &text, &lines)?)])
     }
 
@@ -201,18 +200,12 @@ impl Method for Menu {
         if self.entry(view)?.is_none() {
             return Ok(Standing::Absent);
         }
-        if self.config.environment.get("next_entry") == Some(ID) {
+        let path = &self.config.environment.path;
+        if super::env::read(view, path)?.get("next_entry") == Some(ID) {
             return Ok(Standing::Armed);
         }
-        let path = self.config.custom();
-        let text = view.text(&path)?.unwrap_or_default();
-        let script = script::parse(&path, &text)?;
-        let defaults = script.top.iter().filter_map(Statement::assignment);
-        let last = defaults.filter(|(name, _)| *name == "default").next_back();
-        Ok(match last {
-            Some((_, id)) if id == ID => Standing::Default,
-            _ => Standing::Written,
-        })
+        let is_default = is_default(view, &self.config.custom(), ID)?;
+        Ok(if is_default { Standing::Default } else { Standing::Written })
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
@@ -226,6 +219,19 @@ impl Method for Menu {
     fn fallback(&self) -> String {
         fallback_sentence()
     }
+}
+
+/// Lines that make an entry the default.
+pub(super) fn default_lines(id: &str, fallback: usize) -> String {
+    format!("{DEFAULT}  set default='{id}'\n  set fallback='{fallback}'\nfi\n")
+}
+
+/// Whether custom.cfg makes an entry the default.
+pub(super) fn is_default(view: &View<'_>, path: &str, id: &str) -> Result<bool, BootError> {
+    let text = view.text(path)?.unwrap_or_default();
+    let script = script::parse(path, &text)?;
+    let mut defaults = script.top.iter().filter_map(Statement::assignment);
+    Ok(defaults.rfind(|(name, _)| *name == "default").is_some_and(|(_, value)| value == id))
 }
 
 /// What GRUB does when the entry does not come up.
@@ -243,13 +249,7 @@ pub(super) fn removal(view: &View<'_>, path: &str) -> Result<Vec<Change>, BootEr
         return Ok(vec![]);
     }
     let rest = block::without(path, &text)?;
-    let mut change = view::file(path, rest.clone());
-    if let Change::File { content, .. } = &mut change
-        && rest.is_empty()
-    {
-        *content = None;
-    }
-    Ok(vec![change])
+    Ok(vec![if rest.is_empty() { view::gone(path) } else { view::file(path, rest) }])
 }
 
 /// custom.cfg as others wrote it.

@@ -3,6 +3,7 @@
 //! Our entry stands in custom.cfg beside grub.cfg, which grub.cfg reads at its end (41_custom): no
 //! `update-grub` is run and no file of the distribution is touched.
 
+mod bls;
 pub(super) mod env;
 mod menu;
 mod script;
@@ -29,7 +30,14 @@ pub(super) struct Config {
 
 /// GRUB, if it started this kernel.
 pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>, BootError> {
+    if !around.has_boot_image() {
+        return Ok(None);
+    }
     let Some(config) = config(view, around)? else { return Ok(None) };
+    let is_bls = config.script.top.iter().any(|statement| statement.command() == "blscfg");
+    if is_bls && view.names("/boot/loader/entries")?.iter().any(|name| name.ends_with(".conf")) {
+        return bls::loader(view, around, config).map(Some);
+    }
     Menu::read(view, config)?.loader(view, around).map(Some)
 }
 

@@ -193,6 +193,7 @@ const PLAY: &str = "\
 - name: Real-time tuning
   hosts: rtproof
   become: true
+  gather_subset: [\"!all\"]
   roles:
     - rtproof
 ";
@@ -244,49 +245,65 @@ const TASKS: &str = r#"- name: Files are in place
 
 - name: Values of the running kernel are read
   ansible.builtin.command:
-    argv: [cat, "{{ rtproof_root }}{{ item.1 }}"]
-  loop: "{{ rtproof_values | subelements('paths') }}"
-  loop_control:
-    label: "{{ item.1 }}"
-  register: rtproof_read
+    argv: "{{ ['grep', '-sH', ''] + rtproof_paths }}"
+  vars: &paths
+    rtproof_paths: "{{ rtproof_values | map(attribute='paths') | flatten | map('regex_replace', '^', rtproof_root) }}"
+  register: rtproof_lines
   changed_when: false
-  failed_when: false
+  # 2: one of them is not there.
+  failed_when: rtproof_lines.rc > 2
   check_mode: false
+  when: rtproof_values | length > 0
 
 - name: Values that this machine has not
   ansible.builtin.debug:
-    msg: "{{ rtproof_read.results | rejectattr('rc', 'equalto', 0) | map(attribute='item.1') | list }}"
-  when: rtproof_read.results | rejectattr('rc', 'equalto', 0) | list | length > 0
+    msg: "{{ rtproof_root }}{{ item.1 }}: not there, or empty"
+  loop: "{{ rtproof_values | subelements('paths') }}"
+  loop_control: &label
+    label: "{{ item.1 }}"
+  vars: &value
+    rtproof_line: "{{ '^' ~ ((rtproof_root ~ item.1) | regex_escape) ~ ':' }}"
+    rtproof_found: "{{ rtproof_lines.stdout_lines | select('match', rtproof_line) | map('regex_replace', rtproof_line, '') | map('trim') }}"
+  when: rtproof_found | length == 0
 
 - name: Values of the running kernel that are to change
   ansible.builtin.debug:
-    msg: "{{ item.item.1 }}: {{ item.stdout }} -> {{ item.item.0.value }} ({{ item.item.0.why }})"
-  loop: "{{ rtproof_read.results }}"
-  loop_control:
-    label: "{{ item.item.1 }}"
-  when: item.rc == 0 and item.stdout | trim is not search(item.item.0.expected)
+    msg: "{{ item.1 }}: {{ rtproof_found[0] }} -> {{ item.0.value }} ({{ item.0.why }})"
+  loop: "{{ rtproof_values | subelements('paths') }}"
+  loop_control: *label
+  vars: *value
+  when: rtproof_found | length > 0 and rtproof_found[0] is not search(item.0.expected)
   changed_when: ansible_check_mode
 
 - name: Values of the running kernel are written
   ansible.builtin.command:
-    argv: [tee, "{{ rtproof_root }}{{ item.item.1 }}"]
-    stdin: "{{ item.item.0.value }}"
-  loop: "{{ rtproof_read.results }}"
-  loop_control:
-    label: "{{ item.item.1 }}"
-  when: item.rc == 0 and item.stdout | trim is not search(item.item.0.expected)
+    argv: [tee, "{{ rtproof_root }}{{ item.1 }}"]
+    stdin: "{{ item.0.value }}"
+  loop: "{{ rtproof_values | subelements('paths') }}"
+  loop_control: *label
+  vars: *value
+  when: rtproof_found | length > 0 and rtproof_found[0] is not search(item.0.expected)
   changed_when: true
 
-- name: Values of the running kernel are as wanted
+- name: Values of the running kernel are read back
   ansible.builtin.command:
-    argv: [cat, "{{ rtproof_root }}{{ item.item.1 }}"]
-  loop: "{{ rtproof_read.results }}"
-  loop_control:
-    label: "{{ item.item.1 }}"
-  when: item.rc == 0 and not ansible_check_mode
-  register: rtproof_now
+    argv: "{{ ['grep', '-sH', ''] + rtproof_paths }}"
+  vars: *paths
+  register: rtproof_lines
   changed_when: false
-  failed_when: rtproof_now.stdout | default('') | trim is not search(item.item.0.expected)
+  failed_when: rtproof_lines.rc > 2
+  check_mode: false
+  when: rtproof_values | length > 0
+
+- name: Values that the kernel did not take
+  ansible.builtin.fail:
+    msg: "{{ item.1 }} is {{ rtproof_found[0] }} after writing {{ item.0.value }}"
+  loop: "{{ rtproof_values | subelements('paths') }}"
+  loop_control: *label
+  vars: *value
+  when:
+    - not ansible_check_mode
+    - rtproof_found | length > 0 and rtproof_found[0] is not search(item.0.expected)
 
 - name: Units of ours
   ansible.builtin.systemd_service:
@@ -337,6 +354,7 @@ const HANDLERS: &str = r#"- name: Systemd reads its units
 const UNDO: &str = r#"- name: Real-time tuning is taken back
   hosts: rtproof
   become: true
+  gather_subset: ["!all"]
   vars_files:
     - roles/rtproof/defaults/main.yml
     - roles/rtproof/vars/main.yml
@@ -355,23 +373,26 @@ const UNDO: &str = r#"- name: Real-time tuning is taken back
 
     - name: Values of the running kernel are read
       ansible.builtin.command:
-        argv: [cat, "{{ rtproof_root }}{{ item.path }}"]
-      loop: "{{ rtproof_before }}"
-      loop_control:
-        label: "{{ item.path }}"
-      register: rtproof_read
+        argv: "{{ ['grep', '-sH', ''] + rtproof_paths }}"
+      vars:
+        rtproof_paths: "{{ rtproof_before | map(attribute='path') | map('regex_replace', '^', rtproof_root) }}"
+      register: rtproof_lines
       changed_when: false
-      failed_when: false
+      failed_when: rtproof_lines.rc > 2
       check_mode: false
+      when: rtproof_before | length > 0
 
     - name: Values that are still ours are put back
       ansible.builtin.command:
-        argv: [tee, "{{ rtproof_root }}{{ item.item.path }}"]
-        stdin: "{{ item.item.value }}"
-      loop: "{{ rtproof_read.results }}"
+        argv: [tee, "{{ rtproof_root }}{{ item.path }}"]
+        stdin: "{{ item.value }}"
+      loop: "{{ rtproof_before }}"
       loop_control:
-        label: "{{ item.item.path }}"
-      when: item.rc == 0 and item.stdout | trim is search(item.item.ours)
+        label: "{{ item.path }}"
+      vars:
+        rtproof_line: "{{ '^' ~ ((rtproof_root ~ item.path) | regex_escape) ~ ':' }}"
+        rtproof_found: "{{ rtproof_lines.stdout_lines | select('match', rtproof_line) | map('regex_replace', rtproof_line, '') | map('trim') }}"
+      when: rtproof_found | length > 0 and rtproof_found[0] is search(item.ours)
       changed_when: true
 
     - name: Files are taken away

@@ -141,6 +141,7 @@ with() (
     set -f
     kept=
     for word in $1; do
+        case " $words " in *" $word "*) kept="${kept:+$kept }$word"; continue ;; esac
         case "$word" in
 @REMOVED@
         *) kept="${kept:+$kept }$word" ;;

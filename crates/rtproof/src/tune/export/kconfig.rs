@@ -29,7 +29,14 @@ impl Format for KernelConfig {
     }
 
     fn write(&self, source: &Source<'_>) -> Exported {
-        let (fragment, missed) = fragment(source, self.id());
+        let (fragment, mut missed) = fragment(source, self.id());
+        let (changes, words) = (source.plan.steps.len(), source.plan.boot.len());
+        if changes + words > 0 {
+            missed.push(Missed {
+                what: format!("{changes} changes and {words} words for the command line"),
+                why: "this format is about the kernel's build alone; take another for them".into(),
+            });
+        }
         Exported { files: vec![OutFile::new(FRAGMENT, fragment)], missed }
     }
 }

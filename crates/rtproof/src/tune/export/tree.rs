@@ -19,8 +19,8 @@ pub(super) const SCRIPT: &str = "usr/local/sbin/rtproof-tuning";
 pub(super) const UNIT: &str = "rtproof-tuning.service";
 /// The unit that holds /dev/cpu_dma_latency.
 pub(super) const LATENCY_UNIT: &str = "rtproof-cpu-dma-latency.service";
-/// Values of /proc/sys.
-pub(super) const SYSCTL: &str = "etc/sysctl.d/90-rtproof.conf";
+/// Values of /proc/sys; last, so that no other file of the folder overrides them.
+pub(super) const SYSCTL: &str = "etc/sysctl.d/99-zz-rtproof.conf";
 /// Values of /sys.
 pub(super) const TMPFILES: &str = "etc/tmpfiles.d/90-rtproof.conf";
 /// Words of the command line.

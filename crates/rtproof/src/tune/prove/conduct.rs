@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use rtproof_host::tune::Item;
 use rtproof_measure::Slot;
 use rtproof_record::{
     EffectTick,
@@ -15,7 +16,7 @@ use rtproof_record::{
 use rtproof_stats::paired;
 
 use super::{
-    Item, Switch,
+    Switch,
     analyse::{self, POWER, Terms, Untried, ppm},
     gather::Gather,
     knobs::{Kind, Knob},

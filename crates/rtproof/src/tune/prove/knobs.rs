@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_host::tune::{Change, UnitWish};
+use rtproof_host::tune::{Change, Item};
 use rtproof_judge::{
     Impact,
     plan::{Plan, Step},
 };
-
-use super::Item;
 
 /// A knob.
 #[derive(Clone, Debug)]
@@ -107,10 +105,8 @@ fn kind(change: &Change) -> Kind {
         | Change::Property { .. } => Kind::Toggled,
         // A control group.
         Change::Folder { path } if volatile(path) => Kind::Toggled,
-        Change::Hotplug { .. } => Kind::Once,
-        Change::Unit { want: UnitWish::Started | UnitWish::Stopped, .. } => Kind::Once,
-        // What stops at once and stays away: stopping is what latency notices.
-        Change::Unit { .. } => Kind::Once,
+        // Of a unit that is masked, too, it is the stopping that latency notices.
+        Change::Hotplug { .. } | Change::Unit { .. } => Kind::Once,
         Change::File { path, .. } if path.starts_with("/run/") => Kind::Once,
         Change::Folder { .. }
         | Change::File { .. }

@@ -16,7 +16,7 @@ use rtproof_judge::{Report, plan::Plan, units};
 use rtproof_record::{Effects, effects::Decision};
 use serde::Serialize;
 
-pub use switch::{Item, Switch};
+pub use switch::{Journaled, Switch};
 
 use self::{conduct::Conduct, knobs::Kind, schedule::Shares};
 use crate::{

@@ -1,10 +1,9 @@
 //! Slices with known effects, and what must be said of them.
 
-use rtproof_host::tune::{Change, Compare};
+use rtproof_host::tune::{Change, Compare, Item};
 use rtproof_judge::Impact;
 
 use super::*;
-use crate::tune::prove::Item;
 
 const TERMS: Terms = Terms { margin: 0.05, total_ns: 60_000_000_000, mirrored: false };
 

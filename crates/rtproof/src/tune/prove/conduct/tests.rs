@@ -1,6 +1,6 @@
 //! A made-up machine whose latency follows the knobs, and what a trial makes of it.
 
-use rtproof_host::tune::{Change, Compare};
+use rtproof_host::tune::{Change, Compare, Item};
 use rtproof_judge::Impact;
 use rtproof_record::effects::Decision;
 

@@ -1,0 +1,209 @@
+//! GRUB with one file for each entry (Fedora, RHEL): our entry is a file of its own, and GRUB's
+//! environment says which one boots.
+
+use super::{Config, menu, script};
+use crate::{
+    boot::{
+        Around, BootError, Entry, Kind, Loader, Method, Standing, Word, Written, block, cmdline,
+        entries::{self, File},
+        view::{self, View},
+    },
+    tune::Change,
+};
+
+/// Where the files are; grub.cfg can name another folder in `blsdir`.
+const FOLDER: &str = "/boot/loader/entries";
+
+/// GRUB and its files.
+#[derive(Debug)]
+pub(super) struct Files {
+    config: Config,
+    /// Those of others, newest first, as the menu shows them.
+    others: Vec<File>,
+    base: File,
+    /// Name of our entry.
+    id: &'static str,
+}
+
+pub(super) fn loader(
+    view: &View<'_>,
+    around: &Around,
+    config: Config,
+) -> Result<Loader, BootError> {
+    let mut others = entries::read(view, FOLDER)?;
+    others.retain(|file| !file.is_ours() && file.get("linux").is_some());
+    others.sort_by(|a, b| entries::compare(b.stem(), a.stem()));
+    let custom = menu::others(view, &config.custom())?;
+    let spec = config.default_spec(&custom);
+    let by_name = others.iter().position(|file| {
+        file.stem() == spec || file.name == spec || file.get("title") == Some(&spec)
+    });
+    let place = spec.parse().ok().filter(|&place| place < others.len()).unwrap_or(0);
+    let default = by_name.unwrap_or(place);
+    let is_running = |file: &&File| {
+        around.is_running(file.get("linux").unwrap_or_default()) && !file.stem().contains("rescue")
+    };
+    let Some(first) = others.get(default) else {
+        let why = "no entry that boots Linux; see what boots this machine".into();
+        return Err(BootError::NoEntry { path: FOLDER.into(), why });
+    };
+    let base = match Some(first).filter(is_running).or_else(|| others.iter().find(is_running)) {
+        Some(running) => running.clone(),
+        None => first.clone(),
+    };
+    // By place, the first would be ours if its name sorted first.
+    let id = match by_name {
+        Some(_) => Some(entries::IDS[0]),
+        None => entries::id_after(others.iter().map(File::stem)),
+    };
+    let no_default = !config.is_saved_default() && !config.reads_custom();
+    let no_entry = match id {
+        None => Some(format!(
+            "{FOLDER}: every name of an entry of ours would sort before the default, which is \
+             chosen by its place; choose it by name first: grub2-set-default {}",
+            first.stem()
+        )),
+        Some(_) if no_default => Some(format!(
+            "{} takes its default neither from saved_entry nor from custom.cfg; make it anew with \
+             grub2-mkconfig",
+            config.path()
+        )),
+        Some(_) => None,
+    };
+    let files = Files { id: id.unwrap_or(entries::IDS[0]), base, others: vec![], config };
+    let entry = |file: &File| file.entry(file.stem(), &files.expanded(&file.options()));
+    let names = [files.config.path(), files.config.environment.path.clone()];
+    Ok(Loader {
+        kind: Kind::GrubEntries,
+        name: "GRUB 2 with boot loader entries".into(),
+        files: names.into_iter().chain([entry(&files.base).file]).collect(),
+        default: Some(entry(first)),
+        base: Some(entry(&files.base)),
+        secure_boot: around.firmware.secure_boot,
+        no_trial: no_entry.clone().or_else(|| files.config.no_trial(view)),
+        no_entry,
+        id: files.id.into(),
+        limit: around.limit,
+        method: Box::new(Files { others, ..files }),
+    })
+}
+
+impl Files {
+    fn path(&self) -> String {
+        format!("{FOLDER}/{}.conf", self.id)
+    }
+
+    /// Options with GRUB's variables put in: from its environment, else from grub.cfg. One that is
+    /// nowhere is empty, as in GRUB.
+    fn expanded(&self, options: &str) -> String {
+        let options = if options.is_empty() { "$default_kernelopts" } else { options };
+        let words = cmdline::split(options).into_iter().map(|token| {
+            let name = token.raw.strip_prefix('$').map(|name| {
+                name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name)
+            });
+            match name {
+                Some(name) => self.variable(name),
+                None => token.raw,
+            }
+        });
+        words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn variable(&self, name: &str) -> String {
+        let of_script = || {
+            let values = self.config.script.top.iter().filter_map(script::Statement::assignment);
+            values.filter(|(known, _)| *known == name).map(|(_, value)| value).next_back()
+        };
+        let value = self.config.environment.get(name).or_else(of_script);
+        value.unwrap_or_default().trim().to_owned()
+    }
+}
+
+impl Method for Files {
+    fn write(&self, view: &View<'_>, words: &[Word]) -> Result<Written, BootError> {
+        let path = self.path();
+        entries::not_taken(view, &path)?;
+        // GRUB reads the options as words of its script.
+        for word in words {
+            if word.parameter.contains(['$', '\\', '\'', '`', ';', '&', '|', '<', '>', '{', '}']) {
+                return Err(cmdline::WordError::Parameter {
+                    parameter: word.parameter.chars().take(80).collect(),
+                    why: "GRUB would take a character of it as its own; leave it out".into(),
+                }
+                .into());
+            }
+        }
+        let text = self.base.copy(&self.expanded(&self.base.options()), words)?;
+        Ok(Written { changes: vec![view::file(path, text)], printed: None })
+    }
+
+    fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
+        let found = entries::read(view, FOLDER)?;
+        let ours = found.iter().find(|file| file.stem() == self.id);
+        Ok(ours.map(|file| file.entry(self.id, &self.expanded(&file.options()))))
+    }
+
+    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+        Ok(vec![self.variable_change("next_entry")])
+    }
+
+    fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+        if self.config.is_saved_default() {
+            return Ok(vec![self.variable_change("saved_entry")]);
+        }
+        let path = self.config.custom();
+        let text = view.bytes(&path)?.unwrap_or_default();
+        let lines = menu::default_lines(self.id, 0);
+        Ok(vec![view::file(path.clone(), block::with(&path, &text, &lines)?)])
+    }
+
+    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
+        if self.entry(view)?.is_none() {
+            return Ok(Standing::Absent);
+        }
+        let environment = super::env::read(view, &self.config.environment.path)?;
+        if environment.get("next_entry") == Some(self.id) {
+            return Ok(Standing::Armed);
+        }
+        let is_default = match self.config.is_saved_default() {
+            true => environment.get("saved_entry") == Some(self.id),
+            false => menu::is_default(view, &self.config.custom(), self.id)?,
+        };
+        Ok(if is_default { Standing::Default } else { Standing::Written })
+    }
+
+    fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+        let mut changes = menu::removal(view, &self.config.custom())?;
+        let environment = super::env::read(view, &self.config.environment.path)?;
+        if environment.get("saved_entry") == Some(self.id) {
+            let newest = self.others.first().map_or("0", File::stem).to_owned();
+            let Change::GrubEnv { path, key, .. } = self.variable_change("saved_entry") else {
+                return Ok(changes);
+            };
+            changes.push(Change::GrubEnv { path, key, value: newest });
+        }
+        if view.bytes(&self.path())?.is_some() {
+            entries::not_taken(view, &self.path())?;
+            changes.push(view::gone(self.path()));
+        }
+        Ok(changes)
+    }
+
+    fn added_bytes(&self, entry: &Entry) -> usize {
+        "BOOT_IMAGE= ".len() + entry.kernel.len() + "(hd00,gpt00)".len()
+    }
+
+    fn fallback(&self) -> String {
+        menu::fallback_sentence()
+    }
+}
+
+impl Files {
+    fn variable_change(&self, key: &str) -> Change {
+        Change::GrubEnv {
+            path: self.config.environment.path.clone(),
+            key: key.into(),
+            value: self.id.into(),
+        }
+    }
+}

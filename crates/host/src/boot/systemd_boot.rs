@@ -1,0 +1,476 @@
+//! systemd-boot: one file for each entry (type #1) or one image with everything in it (type #2,
+//! UKI). Ours is a file; for an image, one that starts it with other options, which it takes where
+//! Secure Boot is off.
+
+use super::{
+    Around, BootError, Entry, ID, Kind, Loader, Method, Standing, TITLE, Word, Written, block,
+    cmdline, efi,
+    entries::{self, File},
+    pe,
+    view::{self, View},
+};
+use crate::tune::Change;
+
+/// Where partitions of a boot loader are mounted.
+const MOUNTS: [&str; 3] = ["/boot", "/efi", "/boot/efi"];
+/// Bit of LoaderFeatures: takes an entry for one boot (systemd's boot loader interface).
+const ONE_SHOT: u64 = 1 << 3;
+/// Images read.
+const IMAGES_MAX: usize = 1024;
+
+/// An entry of others.
+#[derive(Clone, Debug)]
+struct Other {
+    /// Name, as the boot loader has it: with `.conf` or `.efi`.
+    name: String,
+    mount: &'static str,
+    /// What it is sorted by: with a sort key first, then by key, then newest first.
+    sort_key: Option<String>,
+    version: String,
+    is_bad: bool,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    File(File),
+    Image(Box<Image>),
+}
+
+#[derive(Clone, Debug)]
+struct Image {
+    path: String,
+    texts: pe::Texts,
+}
+
+/// systemd-boot, and what ours is made of.
+#[derive(Debug)]
+struct SystemdBoot {
+    base: Other,
+    /// Name of the default of others.
+    default: String,
+    /// loader.conf.
+    config: String,
+    /// Name of our entry without `.conf`.
+    id: &'static str,
+    /// Whether the default is kept in a variable of the firmware.
+    is_variable: bool,
+    refusal: Option<Refusal>,
+}
+
+/// Why no entry is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// The default is chosen by its place, and ours would take that place.
+    Place,
+    /// The firmware starts the image itself.
+    NoLoader,
+    /// The image takes no command line from outside.
+    Signed,
+}
+
+impl Refusal {
+    const fn why(self) -> &'static str {
+        match self {
+            Self::Place => {
+                "the default is chosen by its place in the menu, and every name of an entry of \
+                 ours would sort before it"
+            }
+            Self::NoLoader => {
+                "the firmware starts the unified kernel image itself, without a boot loader that \
+                 has entries"
+            }
+            Self::Signed => {
+                "with Secure Boot a unified kernel image takes its command line from its own \
+                 signed section alone"
+            }
+        }
+    }
+}
+
+/// systemd-boot, if it started this kernel or is all that there is.
+pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>, BootError> {
+    let firmware = &around.firmware;
+    let is_it = |name: &Option<String>, who| name.as_deref().is_some_and(|n| n.starts_with(who));
+    let said = is_it(&firmware.loader, "systemd-boot");
+    let is_installed = MOUNTS.iter().any(|mount| {
+        ["loader/loader.conf", "EFI/systemd"].iter().any(|p| view.exists(&format!("{mount}/{p}")))
+    });
+    let is_stub_alone = firmware.loader.is_none() && is_it(&firmware.stub, "systemd-stub");
+    if !said && !is_installed && !is_stub_alone {
+        return Ok(None);
+    }
+    let mut others = others(view)?;
+    others.sort_by(Other::order);
+    let config = config(view);
+    let keys = settings(view, &config)?;
+    let spec = firmware.entry_default.as_deref().or(keys.as_deref()).unwrap_or_default();
+    let by_name = others.iter().position(|other| matches(spec, &other.name));
+    let Some(default) = others.get(by_name.unwrap_or(0)) else {
+        return Ok(None);
+    };
+    let is_running = |other: &&Other| other.is_running(around);
+    let running = Some(default).filter(is_running).or_else(|| others.iter().find(is_running));
+    let base = running.unwrap_or(default).clone();
+    let id = match by_name {
+        // `default *` and the like would take ours as well.
+        Some(_) if !matches(spec, &format!("{}.conf", entries::IDS[0])) => Some(entries::IDS[0]),
+        _ if others.iter().all(|other| other.sort_key.is_some()) => Some(entries::IDS[0]),
+        _ => {
+            let names = others.iter().filter(|other| other.sort_key.is_none());
+            entries::id_after(names.map(|other| other.name.trim_end_matches(".conf")))
+        }
+    };
+    let refusal = match (&base.what, id) {
+        (_, None) => Some(Refusal::Place),
+        (What::Image(_), _) if is_stub_alone => Some(Refusal::NoLoader),
+        (What::Image(_), _) if firmware.secure_boot == Some(true) => Some(Refusal::Signed),
+        _ => None,
+    };
+    let no_entry = refusal.map(|refusal| refusal.why().to_owned());
+    let no_trial = no_entry.clone().or_else(|| no_trial(around));
+    let entry = |other: &Other| other.entry();
+    Ok(Some(Loader {
+        kind: match base.what {
+            What::File(_) => Kind::SystemdBoot,
+            What::Image(_) => Kind::UnifiedImage,
+        },
+        name: match base.what {
+            What::File(_) => "systemd-boot".into(),
+            What::Image(_) => "systemd-boot with a unified kernel image".into(),
+        },
+        files: [config.clone(), base.entry().file].into_iter().filter(|p| view.exists(p)).collect(),
+        default: Some(entry(default)),
+        base: Some(entry(&base)),
+        secure_boot: firmware.secure_boot,
+        no_trial,
+        no_entry,
+        id: format!("{}.conf", id.unwrap_or(entries::IDS[0])),
+        limit: around.limit,
+        method: Box::new(SystemdBoot {
+            default: default.name.clone(),
+            base,
+            config,
+            id: id.unwrap_or(entries::IDS[0]),
+            is_variable: firmware.entry_default.is_some(),
+            refusal,
+        }),
+    }))
+}
+
+fn no_trial(around: &Around) -> Option<String> {
+    let firmware = &around.firmware;
+    if !firmware.is_uefi {
+        return Some(
+            "the machine was not booted by UEFI, so nothing can be told to systemd-boot".into(),
+        );
+    }
+    match (&firmware.loader, firmware.features) {
+        (Some(name), Some(bits)) if name.starts_with("systemd-boot") && bits & ONE_SHOT == 0 => {
+            Some(format!("{name} does not take an entry for one boot; update it (bootctl update)"))
+        }
+        (Some(name), _) if name.starts_with("systemd-boot") => None,
+        (Some(name), _) => Some(format!("{name} started this system, not systemd-boot")),
+        (None, _) => Some(
+            "no boot loader said that it started this system (LoaderInfo), so it cannot be told \
+             whether it takes an entry for one boot"
+                .into(),
+        ),
+    }
+}
+
+/// Entries of others on every partition.
+fn others(view: &View<'_>) -> Result<Vec<Other>, BootError> {
+    let mut others = Vec::new();
+    for mount in MOUNTS {
+        for file in entries::read(view, &format!("{mount}/loader/entries"))? {
+            if file.is_ours() || ["linux", "efi", "uki"].iter().all(|k| file.get(k).is_none()) {
+                continue;
+            }
+            others.push(Other {
+                name: file.name.clone(),
+                mount,
+                sort_key: file.get("sort-key").map(str::to_owned),
+                version: file.get("version").unwrap_or_default().to_owned(),
+                is_bad: file.tries_left == Some(0),
+                what: What::File(file),
+            });
+        }
+        let folder = format!("{mount}/EFI/Linux");
+        let names = view.names(&folder)?;
+        let names = names.iter().filter(|name| name.to_ascii_lowercase().ends_with(".efi"));
+        for name in names.take(IMAGES_MAX) {
+            let path = format!("{folder}/{name}");
+            let Some(texts) = pe::read(view, &path)? else { continue };
+            let (stem, left) = entries::uncounted(&name[..name.len() - 4]);
+            others.push(Other {
+                name: format!("{stem}.efi"),
+                mount,
+                sort_key: texts.release("IMAGE_ID").or_else(|| texts.release("ID")),
+                version: ["IMAGE_VERSION", "VERSION", "VERSION_ID", "BUILD_ID"]
+                    .iter()
+                    .find_map(|key| texts.release(key))
+                    .unwrap_or_default(),
+                is_bad: left == Some(0),
+                what: What::Image(Box::new(Image { path, texts })),
+            });
+        }
+    }
+    Ok(others)
+}
+
+impl pe::Texts {
+    /// A value of the os-release in the image.
+    fn release(&self, key: &str) -> Option<String> {
+        let lines = self.osrel.as_deref()?.lines();
+        let value = lines.filter_map(|line| line.split_once('=')).find(|(known, _)| *known == key);
+        value.map(|(_, value)| value.trim_matches(['"', '\'']).to_owned())
+    }
+}
+
+/// loader.conf, on the EFI system partition: which of the mounts that is, the file tells.
+fn config(view: &View<'_>) -> String {
+    let paths = MOUNTS.map(|mount| format!("{mount}/loader/loader.conf"));
+    let there = paths.iter().find(|path| view.exists(path));
+    let with_loader = || {
+        let mount = MOUNTS.iter().find(|mount| view.exists(&format!("{mount}/EFI/systemd")));
+        format!("{}/loader/loader.conf", mount.unwrap_or(&MOUNTS[0]))
+    };
+    there.cloned().unwrap_or_else(with_loader)
+}
+
+/// The last `default` of loader.conf that is not ours.
+fn settings(view: &View<'_>, path: &str) -> Result<Option<String>, BootError> {
+    let text = block::without(path, &view.bytes(path)?.unwrap_or_default())?;
+    let text = String::from_utf8_lossy(&text);
+    let value = |line: &str| {
+        let (key, value) = line.trim().split_once(char::is_whitespace)?;
+        (key == "default" && value.trim() != "@saved").then(|| value.trim().to_owned())
+    };
+    Ok(text.lines().filter_map(value).next_back())
+}
+
+/// A pattern of loader.conf: `*` and `?`, letters of either case.
+fn matches(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
+    let name: Vec<char> = name.to_lowercase().chars().collect();
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(&c) if c == '?' || c == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    p = at + 1;
+                    n = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    !pattern.is_empty() && pattern[p..].iter().all(|&c| c == '*')
+}
+
+impl Other {
+    /// The order of systemd-boot: what has run out of tries last, with a sort key first.
+    fn order(&self, other: &Self) -> std::cmp::Ordering {
+        let key = |entry: &Self| entry.sort_key.clone();
+        let newest = |a: &str, b: &str| entries::compare(b, a);
+        self.is_bad
+            .cmp(&other.is_bad)
+            .then(match (key(self), key(other)) {
+                (Some(a), Some(b)) => a.cmp(&b).then(newest(&self.version, &other.version)),
+                (a, b) => b.is_some().cmp(&a.is_some()),
+            })
+            .then(newest(self.name.trim_end_matches(".conf"), other.name.trim_end_matches(".conf")))
+    }
+
+    fn entry(&self) -> Entry {
+        match &self.what {
+            What::File(file) => file.entry(&self.name, &file.options()),
+            What::Image(image) => Entry {
+                title: image.texts.release("PRETTY_NAME").unwrap_or_else(|| self.name.clone()),
+                id: self.name.clone(),
+                kernel: image.path.strip_prefix(self.mount).unwrap_or(&image.path).to_owned(),
+                initrd: vec![],
+                cmdline: image.texts.cmdline.clone().unwrap_or_default(),
+                file: image.path.clone(),
+                line: 1,
+            },
+        }
+    }
+
+    fn is_running(&self, around: &Around) -> bool {
+        let Some(release) = around.release.as_deref() else { return false };
+        match &self.what {
+            What::File(file) => {
+                let is_version = file.get("version") == Some(release);
+                let kernel = file.get("linux").or_else(|| file.get("efi")).unwrap_or_default();
+                // kernel-install has the release as a folder: TOKEN/RELEASE/linux.
+                is_version
+                    || around.is_running(kernel)
+                    || kernel.split('/').any(|part| part == release)
+            }
+            What::Image(image) => {
+                let is_named = self.name.trim_end_matches(".efi").ends_with(release);
+                image.texts.uname.as_deref().map_or(is_named, |uname| uname == release)
+            }
+        }
+    }
+}
+
+impl SystemdBoot {
+    fn path(&self) -> String {
+        format!("{}/loader/entries/{}.conf", self.base.mount, self.id)
+    }
+
+    /// What a human does where nothing is written.
+    fn printed(&self, refusal: Refusal, line: &str) -> String {
+        let image = self.base.entry();
+        let quoted = format!("'{}'", line.replace('\'', "'\\''"));
+        match refusal {
+            Refusal::Place => format!(
+                "Choose the default by its name, then plan again:\n\nbootctl set-default {}\n",
+                self.default
+            ),
+            Refusal::NoLoader => format!(
+                "Where Secure Boot is off, give the firmware a second entry for the same image, \
+                 boot it once by its number, and put it first in the boot order when it came \
+                 up:\n\n\
+                 efibootmgr --create-only --disk DISK --part PARTITION --label '{TITLE}' \
+                 --loader '{}' --unicode {quoted}\nefibootmgr --bootnext NUMBER\n",
+                image.kernel.replace('/', "\\")
+            ),
+            Refusal::Signed => format!(
+                "Build and sign a second image with this command line beside {}, then boot it \
+                 once:\n\n\
+                 ukify build --linux=VMLINUZ --initrd=INITRD --cmdline={quoted} \
+                 --secureboot-private-key=KEY --secureboot-certificate=CERTIFICATE \
+                 --output={}/EFI/Linux/{ID}.efi\nbootctl set-oneshot {ID}.efi\n",
+                image.file, self.base.mount
+            ),
+        }
+    }
+}
+
+impl Method for SystemdBoot {
+    fn write(&self, view: &View<'_>, words: &[Word]) -> Result<Written, BootError> {
+        let path = self.path();
+        if let Some(refusal) = self.refusal {
+            let line = cmdline::edited(&self.base.entry().cmdline, words)?;
+            return Ok(Written { changes: vec![], printed: Some(self.printed(refusal, &line)) });
+        }
+        entries::not_taken(view, &path)?;
+        let text = match &self.base.what {
+            What::File(file) => file.copy(&file.options(), words)?,
+            What::Image(_) => {
+                let image = self.base.entry();
+                let options = cmdline::edited(&image.cmdline, words)?;
+                format!("{}efi {}\noptions {options}\n", entries::head(), image.kernel)
+            }
+        };
+        Ok(Written { changes: vec![view::file(path, text)], printed: None })
+    }
+
+    fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
+        let found = entries::read(view, &format!("{}/loader/entries", self.base.mount))?;
+        let ours = found.iter().find(|file| file.stem() == self.id);
+        Ok(ours.map(|file| file.entry(&file.name, &file.options())))
+    }
+
+    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+        let value = format!("{}.conf", self.id);
+        Ok(vec![Change::EfiVariable { name: efi::name("LoaderEntryOneShot"), value }])
+    }
+
+    fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+        let value = format!("{}.conf", self.id);
+        // The firmware's memory has more say than the file.
+        if self.is_variable {
+            return Ok(vec![Change::EfiVariable { name: efi::name("LoaderEntryDefault"), value }]);
+        }
+        let text = view.bytes(&self.config)?.unwrap_or_default();
+        let lines = format!("default {value}\n");
+        let made = block::with(&self.config, &text, &lines)?;
+        Ok(vec![view::file(self.config.clone(), made)])
+    }
+
+    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
+        if self.entry(view)?.is_none() {
+            return Ok(Standing::Absent);
+        }
+        let name = format!("{}.conf", self.id);
+        let firmware = efi::Firmware::read(view.root());
+        if firmware.entry_one_shot.as_ref() == Some(&name) {
+            return Ok(Standing::Armed);
+        }
+        let text = view.bytes(&self.config)?.unwrap_or_default();
+        let is_default = match firmware.entry_default {
+            Some(default) => default == name,
+            None => block::inner(&self.config, &text)?.is_some(),
+        };
+        Ok(if is_default { Standing::Default } else { Standing::Written })
+    }
+
+    fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
+        let mut changes = Vec::new();
+        let text = view.bytes(&self.config)?.unwrap_or_default();
+        if block::find(&self.config, &text)?.is_some() {
+            let rest = block::without(&self.config, &text)?;
+            changes.push(view::file(self.config.clone(), rest));
+        }
+        let firmware = efi::Firmware::read(view.root());
+        if firmware.entry_default == Some(format!("{}.conf", self.id)) {
+            let name = efi::name("LoaderEntryDefault");
+            changes.push(Change::EfiVariable { name, value: self.default.clone() });
+        }
+        if view.bytes(&self.path())?.is_some() {
+            entries::not_taken(view, &self.path())?;
+            changes.push(view::gone(self.path()));
+        }
+        Ok(changes)
+    }
+
+    /// `initrd=` words for each initial RAM disk, by kernels that load them themselves.
+    fn added_bytes(&self, entry: &Entry) -> usize {
+        entry.initrd.iter().map(|path| "initrd= ".len() + path.len()).sum()
+    }
+
+    fn fallback(&self) -> String {
+        "systemd-boot forgets the choice before it starts the kernel: after a reset, a panic (the \
+         entry resets by itself after 10 s) or a power cycle the old default boots; a kernel that \
+         hangs without a panic needs a watchdog or a hand on the power switch"
+            .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, is_it) in [
+            ("debian-*", "debian-6.1.conf", true),
+            ("DEBIAN-?.1*", "debian-6.1.conf", true),
+            ("*-rt*.conf", "a-6.1-rt.conf", true),
+            ("*", "x", true),
+            ("", "x", false),
+            ("a*b", "axc", false),
+            ("a**b", "aqb", true),
+            ("debian", "debian-6", false),
+        ] {
+            assert_eq!(matches(pattern, name), is_it, "{pattern} {name}");
+        }
+        let many = "*a".repeat(2000);
+        assert!(!matches(&many, &"a".repeat(1999)));
+    }
+}

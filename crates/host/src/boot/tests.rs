@@ -1,0 +1,320 @@
+//! Golden trees: machines in `fixtures/boot`, each one file, before and after the entry, the trial
+//! and the confirmation. Run with `SNAPSHOTS=overwrite` what comes after is written anew.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::*;
+use crate::tune::Bytes;
+
+/// What the engine does with a change, in short.
+fn apply(dir: &Path, changes: &[Change]) {
+    for change in changes {
+        match change {
+            Change::File { path, content, .. } => match content {
+                Some(Bytes(bytes)) => write(dir, path, bytes),
+                None => fs::remove_file(at(dir, path)).unwrap(),
+            },
+            Change::GrubEnv { path, key, value } => {
+                let block = fs::read_to_string(at(dir, path)).unwrap();
+                let mut lines: Vec<String> = block.lines().map(str::to_owned).collect();
+                lines.retain(|line| !line.ends_with("##"));
+                let new = format!("{key}={value}");
+                match lines.iter_mut().find(|line| line.starts_with(&format!("{key}="))) {
+                    Some(line) => *line = new,
+                    None => lines.push(new),
+                }
+                write(dir, path, grub_env(&lines).as_bytes());
+            }
+            Change::EfiVariable { name, value } => {
+                write(dir, &format!("/sys/firmware/efi/efivars/{name}"), &efi_text(value));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn at(dir: &Path, path: &str) -> PathBuf {
+    dir.join(path.trim_start_matches('/'))
+}
+
+fn write(dir: &Path, path: &str, bytes: &[u8]) {
+    let path = at(dir, path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+fn grub_env(lines: &[String]) -> String {
+    let mut text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    assert!(text.len() <= 1024);
+    text += &"#".repeat(1024 - text.len());
+    text
+}
+
+fn efi_text(text: &str) -> Vec<u8> {
+    let units = text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes);
+    [7, 0, 0, 0].into_iter().chain(units).collect()
+}
+
+/// Files by path.
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn files(dir: &Path) -> Files {
+    let mut found = Files::new();
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = format!("/{}", path.strip_prefix(dir).unwrap().display());
+                found.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// One file of a fixture: `-- PATH [FORM]`, then its lines after a bar. Forms: `env` (GRUB's
+/// block, filled up), `efi` (a text of UEFI), `hex`, `open` (the last line has no end), `uki`
+/// (sections of an image, `NAME TEXT`).
+fn read_file(form: &str, lines: &[&str]) -> Vec<u8> {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    match form {
+        "" => text.into_bytes(),
+        "open" => text.trim_end_matches('\n').into(),
+        "crlf" => text.replace('\n', "\r\n").into_bytes(),
+        "env" => grub_env(&lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>()).into(),
+        "efi" => efi_text(text.trim_end()),
+        "hex" => {
+            let digits: String = text.split_whitespace().collect();
+            let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+            (0..digits.len()).step_by(2).map(byte).collect()
+        }
+        "uki" => {
+            let sections: Vec<(&str, String)> = lines
+                .iter()
+                .map(|line| line.split_once(' ').unwrap())
+                .map(|(name, text)| (name, text.replace("\\n", "\n")))
+                .collect();
+            let sections: Vec<(&str, &str)> =
+                sections.iter().map(|(name, text)| (*name, text.as_str())).collect();
+            pe::image(&sections)
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// What changed, in the form of a fixture.
+fn written(before: &Files, after: &Files) -> String {
+    let mut out = String::new();
+    for (path, bytes) in after {
+        if before.get(path) == Some(bytes) {
+            continue;
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let (form, text) = match () {
+            () if path.contains("/efivars/") => {
+                let units = bytes[4..].chunks_exact(2);
+                let units = units.map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+                let text = String::from_utf16(&units.collect::<Vec<_>>()).unwrap();
+                (" efi", text.trim_end_matches('\0').to_owned() + "\n")
+            }
+            () if path.ends_with("grubenv") => {
+                assert_eq!(bytes.len(), 1024);
+                (" env", text.trim_end_matches('#').to_owned())
+            }
+            () if text.contains("\r\n") => {
+                assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+                (" crlf", text.replace("\r\n", "\n"))
+            }
+            () if !text.ends_with('\n') => (" open", text.into_owned() + "\n"),
+            () => ("", text.into_owned()),
+        };
+        writeln!(out, "-- {path}{form}").unwrap();
+        for line in text.lines() {
+            writeln!(out, "|{line}").unwrap();
+        }
+    }
+    for path in before.keys().filter(|path| !after.contains_key(*path)) {
+        writeln!(out, "-- {path} gone").unwrap();
+    }
+    out
+}
+
+/// Words of a fixture: `set NAME=VALUE`, `add ...`, `remove NAME`.
+fn word(line: &str) -> Word {
+    let (wish, parameter) = line.split_once(' ').unwrap();
+    match wish {
+        "set" => Word::set(parameter),
+        "add" => Word::add(parameter),
+        "remove" => Word::remove(parameter),
+        other => panic!("{other}"),
+    }
+}
+
+/// What the loader and its changes say.
+fn told(loader: &Loader, made: &BootChanges) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            writeln!(out, "{name}: {}", value.trim_end().replace('\n', "\n    ")).unwrap();
+        }
+    };
+    line("loader", &format!("{:?}, {}", loader.kind, loader.name));
+    line("files", &loader.files.join(" "));
+    for (name, entry) in [("default", &loader.default), ("base", &loader.base)] {
+        let Some(entry) = entry else { continue };
+        line(name, &format!("{} ({})", entry.title, entry.id));
+        line("  kernel", &entry.kernel);
+        line("  initrd", &entry.initrd.join(" "));
+        line("  command line", &entry.cmdline);
+        line("  in", &format!("{}:{}", entry.file, entry.line));
+    }
+    line("secure boot", loader.secure_boot.map_or("", |is_on| if is_on { "on" } else { "off" }));
+    line("no entry", loader.no_entry.as_deref().unwrap_or_default());
+    line("no trial", loader.no_trial.as_deref().unwrap_or_default());
+    line("command line", &made.cmdline);
+    line("reboot", made.reboot.as_deref().unwrap_or_default());
+    line("fallback", &made.fallback);
+    line("printed", made.printed.as_deref().unwrap_or_default());
+    out
+}
+
+/// A machine through all its states; gives the fixture as it should be.
+fn played(text: &str) -> String {
+    let (head, rest) = text.split_once("== before\n").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let before_text: String =
+        rest.split_inclusive('\n').take_while(|line| !line.starts_with("== after")).collect();
+    let (tree, words) = before_text.split_once("== words\n").unwrap();
+    for part in tree.split("-- ").skip(1) {
+        let mut lines = part.lines();
+        let (path, form) = lines.next().map(|h| h.split_once(' ').unwrap_or((h, ""))).unwrap();
+        let lines: Vec<&str> = lines.map(|line| line.strip_prefix('|').unwrap()).collect();
+        write(dir, path, &read_file(form, &lines));
+    }
+    let words: Vec<Word> = words.lines().filter(|line| !line.is_empty()).map(word).collect();
+    let before = files(dir);
+    let root = Root::dir(dir).unwrap();
+    let loader = detect(&root).unwrap();
+    assert_eq!(loader.standing(&root).unwrap(), Standing::Absent);
+    let made = loader.real_time(&root, &words).unwrap();
+    let mut out = format!("{head}== before\n{before_text}");
+
+    apply(dir, &made.entry);
+    let with_entry = files(dir);
+    write!(out, "== after the entry\n{}", written(&before, &with_entry)).unwrap();
+    if loader.no_entry.is_none() {
+        // Read back; the default is what it was; the same again changes nothing.
+        let again = detect(&root).unwrap();
+        assert_eq!(again.entry_cmdline(&root).unwrap().as_ref(), Some(&made.cmdline));
+        assert_eq!((&again.default, &again.base), (&loader.default, &loader.base));
+        assert_eq!(again.no_trial, loader.no_trial);
+        assert_eq!(again.real_time(&root, &words).unwrap(), made);
+        assert_eq!(again.trial(&root).unwrap(), made.trial);
+        assert_eq!(again.confirm(&root).unwrap(), made.confirm);
+        assert_eq!(again.standing(&root).unwrap(), Standing::Written);
+        check_with_tools(dir);
+
+        apply(dir, &made.trial);
+        let with_trial = files(dir);
+        write!(out, "== after the trial\n{}", written(&with_entry, &with_trial)).unwrap();
+        let is_armed = !made.trial.is_empty();
+        let standing = if is_armed { Standing::Armed } else { Standing::Written };
+        assert_eq!(again.standing(&root).unwrap(), standing);
+        restore(dir, &with_entry);
+
+        apply(dir, &made.confirm);
+        write!(out, "== after the confirmation\n{}", written(&with_entry, &files(dir))).unwrap();
+        let confirmed = detect(&root).unwrap();
+        assert_eq!(confirmed.standing(&root).unwrap(), Standing::Default);
+        assert_eq!(confirmed.entry_cmdline(&root).unwrap().as_ref(), Some(&made.cmdline));
+        check_with_tools(dir);
+        apply(dir, &confirmed.removal(&root).unwrap());
+        let removed = files(dir);
+        for (path, bytes) in &before {
+            // Without a journal nobody knows what the default was by name.
+            let is_kept = path.ends_with("grubenv") && loader.kind == Kind::GrubEntries;
+            let text = String::from_utf8_lossy(bytes);
+            assert!(is_kept || removed[path] == *bytes, "{path}, wanted:\n{text}");
+        }
+        assert_eq!(removed.len(), before.len(), "{:?}", removed.keys());
+        assert_eq!(loader.removal(&root).unwrap(), []);
+    } else {
+        assert_eq!((&made.trial, &made.confirm), (&vec![], &vec![]));
+        assert_eq!(with_entry, before);
+    }
+    write!(out, "== after all this was told\n{}", told(&loader, &made)).unwrap();
+    out
+}
+
+fn restore(dir: &Path, wanted: &Files) {
+    for path in files(dir).keys().filter(|path| !wanted.contains_key(*path)) {
+        fs::remove_file(at(dir, path)).unwrap();
+    }
+    for (path, bytes) in wanted {
+        write(dir, path, bytes);
+    }
+}
+
+/// Asks a boot loader's own tool; under CI one that is missing is a failure.
+fn tool(name: &str, arguments: &[&str]) -> Option<String> {
+    let run = Command::new(name).args(arguments).output();
+    let output = match run {
+        Ok(output) => output,
+        Err(error) => {
+            let is_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+            assert!(!is_ci, "{name}: {error}; scripts/deps.sh installs it");
+            return None;
+        }
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{name} {arguments:?}: {said}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned() + &said)
+}
+
+fn check_with_tools(dir: &Path) {
+    for path in files(dir).keys() {
+        let file = at(dir, path);
+        let file = file.to_str().unwrap();
+        if path.ends_with("/grub.cfg") || path.ends_with("/custom.cfg") {
+            tool("grub-script-check", &[file]);
+        }
+        if path.ends_with("/grubenv") {
+            tool("grub-editenv", &[file, "list"]);
+        }
+    }
+}
+
+#[test]
+fn machines() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/boot");
+    let mut names: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    names.sort();
+    assert!(names.len() >= 12, "{names:?}");
+    let is_overwriting = std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite");
+    for path in names {
+        let text = fs::read_to_string(&path).unwrap();
+        let played = std::panic::catch_unwind(|| played(&text));
+        let played = played.unwrap_or_else(|_| panic!("{}", path.display()));
+        if is_overwriting {
+            fs::write(&path, &played).unwrap();
+        }
+        let diff = text.lines().zip(played.lines()).find(|(a, b)| a != b);
+        assert!(
+            is_overwriting || text == played,
+            "{}: first difference {diff:?}; SNAPSHOTS=overwrite writes it anew",
+            path.display()
+        );
+    }
+}
