@@ -187,6 +187,24 @@ fn told(loader: &Loader, made: &BootChanges) -> String {
     out
 }
 
+/// Writes the files of a fixture.
+fn lay_out(dir: &Path, text: &str) {
+    let (_, rest) = text.split_once("== before\n").unwrap();
+    let (tree, _) = rest.split_once("== words\n").unwrap();
+    let mut parts: Vec<Vec<&str>> = Vec::new();
+    for line in tree.lines() {
+        match line.starts_with("-- ") {
+            true => parts.push(vec![line]),
+            false => parts.last_mut().unwrap().push(line.strip_prefix('|').unwrap()),
+        }
+    }
+    for part in parts {
+        let head = part[0].trim_start_matches("-- ");
+        let (path, form) = head.split_once(' ').unwrap_or((head, ""));
+        write(dir, path, &read_file(form, &part[1..]));
+    }
+}
+
 /// A machine through all its states; gives the fixture as it should be.
 fn played(text: &str) -> String {
     let (head, rest) = text.split_once("== before\n").unwrap();
@@ -194,13 +212,8 @@ fn played(text: &str) -> String {
     let dir = dir.path();
     let before_text: String =
         rest.split_inclusive('\n').take_while(|line| !line.starts_with("== after")).collect();
-    let (tree, words) = before_text.split_once("== words\n").unwrap();
-    for part in tree.split("-- ").skip(1) {
-        let mut lines = part.lines();
-        let (path, form) = lines.next().map(|h| h.split_once(' ').unwrap_or((h, ""))).unwrap();
-        let lines: Vec<&str> = lines.map(|line| line.strip_prefix('|').unwrap()).collect();
-        write(dir, path, &read_file(form, &lines));
-    }
+    let (_, words) = before_text.split_once("== words\n").unwrap();
+    lay_out(dir, text);
     let words: Vec<Word> = words.lines().filter(|line| !line.is_empty()).map(word).collect();
     let before = files(dir);
     let root = Root::dir(dir).unwrap();
@@ -294,6 +307,39 @@ fn check_with_tools(dir: &Path) {
     }
 }
 
+/// bootctl wants a file system of its own: a tmpfs over the folder, in a mount namespace. Only the
+/// namespace sees it, and it ends with the shell.
+const BOOTCTL: &str = "mkdir \"$2\" && cp -a \"$1\"/. \"$2\" && mount -t tmpfs none \"$1\" \
+    && cp -a \"$2\"/. \"$1\" && \"$0\" --esp-path=\"$1\" --boot-path=\"$1\" list --no-pager";
+
+/// What bootctl says of the entries below a mount: (identity, options, whether it is the default).
+fn bootctl(dir: &Path, mount: &str) -> Option<Vec<(String, String, bool)>> {
+    let cached = std::env::var("HOME").map(|home| home + "/.cache/rtproof-bootctl/usr/bin/bootctl");
+    let cached = cached.ok().filter(|path| Path::new(path).exists());
+    let program = cached.unwrap_or_else(|| "bootctl".into());
+    tool(&program, &["--version"])?;
+    let copy = dir.join("copy");
+    let listed = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", BOOTCTL, &program])
+        .args([at(dir, mount), copy.clone()])
+        .env("SYSTEMD_RELAX_ESP_CHECKS", "1")
+        .env("SYSTEMD_RELAX_XBOOTLDR_CHECKS", "1")
+        .output()
+        .unwrap();
+    fs::remove_dir_all(copy).unwrap();
+    let said = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(listed.status.success(), "{said}{}", String::from_utf8_lossy(&listed.stderr));
+    let entries = said.split("\n\n").map(|entry| {
+        let value = |key: &str| {
+            let mut lines = entry.lines().filter_map(|line| line.trim().split_once(": "));
+            let found = lines.find(|(known, _)| *known == key);
+            found.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+        };
+        (value("id"), value("options"), value("title").contains("(default)"))
+    });
+    Some(entries.collect())
+}
+
 #[test]
 fn machines() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/boot");
@@ -316,5 +362,50 @@ fn machines() {
             "{}: first difference {diff:?}; SNAPSHOTS=overwrite writes it anew",
             path.display()
         );
+    }
+}
+
+/// The tree of a fixture, as it is before.
+fn tree(name: &str) -> (tempfile::TempDir, Root) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/boot");
+    let text = fs::read_to_string(folder.join(name)).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    lay_out(dir.path(), &text);
+    let root = Root::dir(dir.path()).unwrap();
+    (dir, root)
+}
+
+#[test]
+fn bootctl_reads_what_we_wrote() {
+    for (name, mount) in [
+        ("debian-systemd-boot.txt", "/efi"),
+        ("arch-systemd-boot.txt", "/boot"),
+        ("uki.txt", "/efi"),
+    ] {
+        let (dir, root) = tree(name);
+        let loader = detect(&root).unwrap();
+        let made = loader.real_time(&root, &[Word::set("isolcpus=2-3")]).unwrap();
+        apply(dir.path(), &made.entry);
+        // It wants the kernels to be there.
+        for path in [&loader.base.as_ref().unwrap().kernel]
+            .into_iter()
+            .chain(&loader.base.as_ref().unwrap().initrd)
+        {
+            if !at(dir.path(), mount).join(path.trim_start_matches('/')).exists() {
+                write(dir.path(), &format!("{mount}{path}"), b"");
+            }
+        }
+        let Some(before) = bootctl(dir.path(), mount) else { return };
+        let ours = |listed: &[(String, String, bool)]| {
+            listed.iter().find(|(id, _, _)| *id == loader.id).unwrap().clone()
+        };
+        assert_eq!(ours(&before).1, made.cmdline, "{name}");
+        if loader.kind == Kind::UnifiedImage {
+            continue;
+        }
+        let default = loader.default.as_ref().unwrap();
+        assert!(before.iter().any(|(id, _, is_it)| *is_it && *id == default.id), "{before:?}");
+        apply(dir.path(), &made.confirm);
+        assert!(ours(&bootctl(dir.path(), mount).unwrap()).2, "{name}");
     }
 }

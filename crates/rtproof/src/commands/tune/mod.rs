@@ -3,6 +3,7 @@
 
 pub mod apply;
 pub mod confirm;
+pub mod export;
 pub mod guard;
 pub mod plan;
 mod prove;
@@ -18,6 +19,8 @@ use clap::Subcommand;
 use rtproof_host::tune::{Journal, Machine};
 
 pub use wish::WishArgs;
+
+use crate::tune::hold;
 
 /// Arguments of `tune`.
 #[derive(Clone, Debug, clap::Args)]
@@ -56,6 +59,11 @@ pub enum Command {
     Verify(verify::Args),
     /// Keep what is on trial: the boot entry, and changes applied with --confirm
     Confirm(confirm::Args),
+    /// Write the plan for those who manage machines otherwise: tuned, Ansible, systemd, kernel
+    /// configuration, Yocto, Buildroot
+    Export(Box<export::Args>),
+    /// Hold a limit on the exit latency of the idle states until told to stop
+    Hold(hold::Args),
     /// Not for users: takes changes back that nobody confirmed
     #[command(hide = true)]
     Guard(guard::Args),
@@ -83,6 +91,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Command::Trial(args) => trial::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Confirm(args) => confirm::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Hold(args) => hold::run(args),
         Command::Guard(args) => guard::run(args),
     }
 }

@@ -15,25 +15,27 @@ struct Engine<'a, 'm> {
     on: Option<Journal>,
 }
 
-impl Switch for Engine<'_, '_> {
-    fn on(&mut self, items: &[Item]) -> anyhow::Result<()> {
-        let items: Vec<tune::Item> = items
-            .iter()
-            .map(|it| tune::Item { change: it.change.clone(), checks: it.checks.clone() })
-            .collect();
+impl Engine<'_, '_> {
+    fn make(&self, items: &[Item]) -> anyhow::Result<Journal> {
+        let item = |it: &Item| tune::Item { change: it.change.clone(), checks: it.checks.clone() };
+        let items: Vec<tune::Item> = items.iter().map(item).collect();
         let what = "tune apply --prove".to_owned();
         let mut journal = Journal::begin(self.machine, Title { what })?;
         let options = Options { keep_going: false };
         tune::apply(self.machine, &mut journal, &items, options, &mut |_| {})?;
-        self.on = Some(journal);
+        Ok(journal)
+    }
+}
+
+impl Switch for Engine<'_, '_> {
+    fn on(&mut self, items: &[Item]) -> anyhow::Result<()> {
+        self.on = Some(self.make(items)?);
         Ok(())
     }
 
     fn keep(&mut self, items: &[Item]) -> anyhow::Result<()> {
-        self.on(items)?;
-        // Stays in the journal, for undo.
-        self.on = None;
-        Ok(())
+        // The journal stays open: tune undo takes it back.
+        self.make(items).map(drop)
     }
 
     fn off(&mut self) -> anyhow::Result<()> {

@@ -11,7 +11,7 @@ use rtproof_judge::{
 
 use super::{BAD, BOLD, DIM, GOOD, WARN, title, wrapped};
 use crate::{
-    commands::tune::verify,
+    commands::tune::{export, verify},
     tune::{
         outcome::{Applied, JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome, Undone},
         standing::{BootStands, EntryStands, JournalStands, Stands, StandsNow, Status},
@@ -261,4 +261,25 @@ fn parameter(it: &Verified) -> String {
         text += &format!(" ({path}{found})");
     }
     text
+}
+
+/// What an export wrote, and what it could not say.
+///
+/// # Errors
+/// When writing fails.
+pub fn exported(to: &mut dyn Write, written: &export::Written) -> io::Result<()> {
+    writeln!(
+        to,
+        "{BOLD}{}{BOLD:#}: {}",
+        written.folder,
+        units::count(written.files.len(), "file")
+    )?;
+    written.files.iter().try_for_each(|file| writeln!(to, "  {file}"))?;
+    if !written.missed.is_empty() {
+        writeln!(to, "{WARN}Not in them{WARN:#} (NOTES.md says what to do):")?;
+    }
+    for (what, why) in &written.missed {
+        wrapped(to, "  ", "    ", &format!("{what}: {why}"))?;
+    }
+    Ok(())
 }
