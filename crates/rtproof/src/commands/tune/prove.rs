@@ -1,12 +1,12 @@
 //! `tune apply --prove`: the engine as the switch that the measuring turns on and off, with a journal
 //! for each time.
 
-use rtproof_host::tune::{self, Journal, Machine, Options, Title};
+use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title};
 
 use super::{apply, plan};
 use crate::{
     cli::{Cli, Command},
-    tune::prove::{self, Item, Switch},
+    tune::prove::{self, Switch},
 };
 
 /// The engine.
@@ -17,12 +17,10 @@ struct Engine<'a, 'm> {
 
 impl Engine<'_, '_> {
     fn make(&self, items: &[Item]) -> anyhow::Result<Journal> {
-        let item = |it: &Item| tune::Item { change: it.change.clone(), checks: it.checks.clone() };
-        let items: Vec<tune::Item> = items.iter().map(item).collect();
         let what = "tune apply --prove".to_owned();
         let mut journal = Journal::begin(self.machine, Title { what })?;
         let options = Options { keep_going: false };
-        tune::apply(self.machine, &mut journal, &items, options, &mut |_| {})?;
+        tune::apply(self.machine, &mut journal, items, options, &mut |_| {})?;
         Ok(journal)
     }
 }
