@@ -529,3 +529,20 @@ fn without_an_entry_there_is_nothing_to_confirm() {
     assert!(message(loader.confirm(&root)).contains("make it first"));
     assert!(message(loader.trial(&root)).contains("make it first"));
 }
+
+#[test]
+fn a_menu_of_many_entries_is_read() {
+    let (dir, root) = tree("debian-grub.txt");
+    let entry = "menuentry x {\nlinux /vmlinuz-1-a ro\n}\n".repeat(99_990);
+    let menu = fs::read_to_string(at(dir.path(), "/boot/grub/grub.cfg")).unwrap();
+    write(dir.path(), "/boot/grub/grub.cfg", (entry.clone() + &menu).as_bytes());
+    let loader = detect(&root).unwrap();
+    assert_eq!(loader.default.unwrap().kernel, "/vmlinuz-1-a");
+    assert_eq!(loader.base.unwrap().title, "Debian GNU/Linux");
+    write(dir.path(), "/boot/grub/grub.cfg", (entry.repeat(2) + &menu).as_bytes());
+    assert!(message(detect(&root)).contains("more than 100000 menu entries"));
+    write(dir.path(), "/boot/grub/grub.cfg", &vec![b'x'; 9 << 20]);
+    assert!(message(detect(&root)).contains("larger than 8 MiB"));
+    write(dir.path(), "/boot/grub/grub.cfg", b"a\nb\n\xff\n");
+    assert!(message(detect(&root)).contains("grub.cfg:3: a byte that is no UTF-8"));
+}
