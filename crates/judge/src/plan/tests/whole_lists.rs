@@ -459,3 +459,25 @@ fn each_item_of_the_lists_is_planned() {
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
+
+/// The page that tells what is covered.
+const PAGE: &str = include_str!("../../../../../docs/coverage.md");
+
+#[test]
+fn the_page_has_each_item_and_what_becomes_of_it() {
+    for item in ITEMS {
+        let start = format!("| {} | ", item.name);
+        let row = PAGE.lines().find(|line| line.starts_with(&start));
+        let row = row.unwrap_or_else(|| panic!("docs/coverage.md has no row: {start}"));
+        for id in item.ids {
+            assert!(row.contains(&format!("`{id}`")), "{}: {id}\n{row}", item.name);
+        }
+        let ours =
+            item.plan.iter().filter(|line| !line.starts_with("not ") && !line.starts_with("human"));
+        for line in ours {
+            let target = line.split(" = ").next().unwrap_or(line);
+            let target = target.split(": ").next().unwrap_or(target);
+            assert!(row.contains(target), "{}: {target}\n{row}", item.name);
+        }
+    }
+}
