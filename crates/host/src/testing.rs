@@ -17,6 +17,16 @@ impl Tree {
         tree
     }
 
+    /// The same in memory where the machine has such a place: for tests that sync a lot.
+    pub(crate) fn in_memory(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let tree = Self(folder.unwrap());
+        for (path, content) in files {
+            tree.write(path, content);
+        }
+        tree
+    }
+
     /// Adds or replaces a file.
     pub(crate) fn write(&self, path: &str, content: &str) {
         let path = self.path().join(path.trim_start_matches('/'));

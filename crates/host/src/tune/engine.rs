@@ -224,6 +224,7 @@ impl Machine<'_> {
         let path = match change {
             Change::File { path, .. } => path.clone(),
             Change::GrubEnv { path, .. } => self.grub_path(path)?,
+            Change::Property { unit, .. } => return self.clean_property(unit),
             _ => return Ok(()),
         };
         self.gate.clean(&path).map_err(|error| self.refusal(&path, error))

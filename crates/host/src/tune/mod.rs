@@ -24,6 +24,8 @@ mod side;
 pub mod state;
 pub mod status;
 pub mod tasks;
+#[cfg(test)]
+mod tests;
 pub mod trouble;
 pub mod undo;
 pub mod units;

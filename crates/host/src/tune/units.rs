@@ -254,6 +254,20 @@ impl Machine<'_> {
         self.systemctl(unit, &["set-property", "--runtime", unit, &setting]).map(drop)
     }
 
+    /// Removes the folders of a drop-in that are empty.
+    pub(super) fn clean_property(&self, unit: &str) -> Result<(), Trouble> {
+        for folder in [&format!("{CONTROL}/{unit}.d"), CONTROL] {
+            if self.look(folder)? != State::Folder {
+                continue;
+            }
+            match self.remove_folder(folder) {
+                Ok(()) | Err(Trouble::NotEmpty { .. }) => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn restore_property(
         &self,
         unit: &str,
@@ -271,12 +285,7 @@ impl Machine<'_> {
             (State::File { .. }, None) => {
                 self.gate.remove(&path).map_err(|error| self.refusal(&path, error))?;
                 self.units_stale.set(true);
-                for folder in [&format!("{CONTROL}/{unit}.d"), CONTROL] {
-                    match self.remove_folder(folder) {
-                        Ok(()) | Err(Trouble::NotEmpty { .. } | Trouble::Missing { .. }) => {}
-                        Err(trouble) => return Err(trouble),
-                    }
-                }
+                self.clean_property(unit)?;
             }
             _ => {}
         }

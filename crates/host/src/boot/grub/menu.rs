@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     boot::{
-        Around, BootError, Entry, ID, Kind, Loader, Method, Standing, TITLE, Word, Written, block,
-        cmdline, view, view::View,
+        AFTER_A_TRIAL, Around, BootError, Entry, ID, Kind, Loader, Method, PANIC, Standing, TITLE,
+        Word, Written, block, cmdline, view, view::View,
     },
     tune::Change,
 };
@@ -124,7 +124,11 @@ impl Menu {
                 command if LINUX.contains(&command) => {
                     let Some((first, rest)) = statement.words[1..].split_first() else { continue };
                     let tokens = rest.iter().map(|word| word.token(text)).collect();
-                    let tokens = cmdline::edit(tokens, words, script::quoted)?;
+                    let mut tokens = cmdline::edit(tokens, words, script::quoted)?;
+                    // Behind a condition there may be one more line, without what the other has.
+                    if !cmdline::has(&cmdline::kernel_line(&tokens), PANIC) {
+                        tokens = cmdline::edit(tokens, &[Word::set(PANIC)], script::quoted)?;
+                    }
                     let line = format!(" {}", cmdline::join(&tokens));
                     body.replace_range(first.span.end - start..whole.end - start, line.trim_end());
                 }
@@ -236,10 +240,7 @@ pub(super) fn is_default(view: &View<'_>, path: &str, id: &str) -> Result<bool, 
 
 /// What GRUB does when the entry does not come up.
 pub(super) fn fallback_sentence() -> String {
-    "GRUB forgets the choice before it starts the kernel: after a reset, a panic (the entry resets \
-     by itself after 10 s) or a power cycle the old default boots; a kernel that hangs without a \
-     panic needs a watchdog or a hand on the power switch"
-        .into()
+    format!("GRUB forgets the choice before it starts the kernel: {AFTER_A_TRIAL}")
 }
 
 /// Our lines taken out of custom.cfg; the file too when it held nothing else.

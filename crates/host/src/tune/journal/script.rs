@@ -204,7 +204,7 @@ pub struct Script {
     /// Checksum of the last line.
     last: String,
     /// Bytes of the whole lines.
-    pub(super) length: u64,
+    pub length: u64,
 }
 
 impl Script {
@@ -260,7 +260,10 @@ impl Script {
     }
 
     /// A line as it is appended next.
-    pub(super) fn text_of(&self, line: &Line) -> io::Result<String> {
+    ///
+    /// # Errors
+    /// When it has no form as JSON.
+    pub fn text_of(&self, line: &Line) -> io::Result<String> {
         let json = serde_json::to_string(line).map_err(io::Error::other)?;
         Ok(format!("{} {json}\n", checksum(&self.last, &json)))
     }

@@ -11,12 +11,13 @@ use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
 use rtproof_measure::scheduling::LiveTasks;
 
 use super::{
-    plan, repeat,
+    plan, repeat, undo,
     wish::{self, WishArgs},
 };
 use crate::{
     commands::check::open_root,
     exit, parse,
+    prove::signals::Signals,
     render::{self, text::Text},
     tune::{
         ask,
@@ -177,8 +178,11 @@ fn nothing(boot_parameters: Vec<String>) -> Applied {
 }
 
 fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::Result<u8> {
-    let signals = crate::prove::signals::Signals::catch(machine.root())?;
-    let what = "tune apply".to_owned();
+    let signals = Signals::catch(machine.root())?;
+    let what = match &args.plan {
+        Some(path) => format!("tune apply --plan {}", path.display()),
+        None => args.wish.title("tune apply", &args.ids),
+    };
     let mut journal = Journal::begin(machine, Title { what })?;
     let number = making::number(&journal);
     let armed = Instant::now();
@@ -237,7 +241,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     made?;
     if let (Some(guardian), Some(ns)) = (guardian, args.confirm_ns) {
         let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
-        return wait(machine, &guardian, number, left);
+        return wait(machine, &guardian, number, left, &signals);
     }
     Ok(making::code(&applied))
 }
@@ -257,6 +261,7 @@ fn wait(
     guardian: &Guardian,
     number: u32,
     left: Duration,
+    signals: &Signals,
 ) -> anyhow::Result<u8> {
     let seconds = left.as_secs_f64().ceil();
     let mut stderr = std::io::stderr();
@@ -270,20 +275,22 @@ fn wait(
     }
     write!(stderr, "press ENTER within {seconds} s to keep it: ")?;
     stderr.flush()?;
-    if ask::enter_within(left) && mark::confirm(machine, number)? {
+    let came = ask::enter_within(left, || signals.came().is_some());
+    if came && mark::confirm(machine, number)? {
         guardian::dismiss(machine.root(), number);
         writeln!(stderr, "kept")?;
         return Ok(exit::ACCEPTED);
     }
+    writeln!(stderr)?;
+    if let Some(signal) = signals.came() {
+        undo::take_back(machine, &mut Journal::open_number(machine, number)?)?;
+        anyhow::bail!("{signal} came: everything was taken back");
+    }
     // Somebody may have confirmed from elsewhere.
-    if mark::of(machine.root(), number).is_none() && !is_closed(machine, number)? {
-        writeln!(stderr, "\nconfirmed elsewhere: kept")?;
+    let is_open = !Journal::open_number(machine, number)?.is_closed();
+    if is_open && mark::of(machine.root(), number).is_none() {
+        writeln!(stderr, "confirmed elsewhere: kept")?;
         return Ok(exit::ACCEPTED);
     }
-    writeln!(stderr)?;
     anyhow::bail!("nobody confirmed: {} takes everything back", guardian.text())
-}
-
-fn is_closed(machine: &Machine<'_>, number: u32) -> anyhow::Result<bool> {
-    Ok(Journal::open_number(machine, number)?.is_closed())
 }

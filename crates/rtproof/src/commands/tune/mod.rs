@@ -3,6 +3,7 @@
 
 pub mod apply;
 pub mod confirm;
+pub mod export;
 pub mod guard;
 pub mod hold;
 pub mod persist;
@@ -61,7 +62,10 @@ pub enum Command {
     Confirm(confirm::Args),
     /// Repeat at each boot what is applied now: /etc/rtproof.toml and rtproof.service
     Persist(persist::Args),
-    /// Hold a limit on the exit latency of idle states, until Ctrl-C
+    /// Write the plan for those who manage machines otherwise: tuned, Ansible, systemd, kernel
+    /// configuration, Yocto, Buildroot
+    Export(Box<export::Args>),
+    /// Hold a limit on the exit latency of the idle states until told to stop
     Hold(hold::Args),
     /// Not for users: takes changes back that nobody confirmed
     #[command(hide = true)]
@@ -91,6 +95,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Command::Verify(args) => verify::run(args),
         Command::Confirm(args) => confirm::run(args),
         Command::Persist(args) => persist::run(args),
+        Command::Export(args) => export::run(args),
         Command::Hold(args) => hold::run(args),
         Command::Guard(args) => guard::run(args),
     }
