@@ -278,7 +278,8 @@ fn without_rights_nothing_is_changed() {
 fn a_capture_is_planned_for_and_not_changed() {
     let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines/qemu-rt-6.1.txt");
     let elsewhere = folder();
-    let run = |args: &[&str]| support::run(elsewhere.path(), &[args, &["--root", machine]].concat());
+    let run =
+        |args: &[&str]| support::run(elsewhere.path(), &[args, &["--root", machine]].concat());
     expect_code(&run(&["tune", "plan", "--json"]), ACCEPTED);
     for args in [&["tune", "apply", "--yes"][..], &["tune", "undo"], &["tune", "confirm"]] {
         let output = run(args);
@@ -292,7 +293,8 @@ fn an_export_is_a_folder_of_files() {
     let tree = Tree::new();
     let out = tree.path().join("out");
     let out = out.to_str().unwrap();
-    let args = ["export", out, "cpufreq-governor", "--cpus", "2-3", "--format", "systemd", "--json"];
+    let args =
+        ["export", out, "cpufreq-governor", "--cpus", "2-3", "--format", "systemd", "--json"];
     let output = tree.tune(&args);
     let written = json(&output);
     assert_eq!(written["schema"], "rtproof/tune-exported/1");

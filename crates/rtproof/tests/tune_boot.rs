@@ -16,7 +16,8 @@ fn trial(tree: &Tree) -> Output {
 /// The boot of the entry, as far as a folder can boot.
 fn boot_trial(tree: &Tree) {
     let words = WORDS.join(" ");
-    let line = format!("BOOT_IMAGE=/boot/vmlinuz-6.12.5-rt root=/dev/sda1 ro quiet {words} panic=10\n");
+    let line =
+        format!("BOOT_IMAGE=/boot/vmlinuz-6.12.5-rt root=/dev/sda1 ro quiet {words} panic=10\n");
     tree.write("/proc/cmdline", &line);
     tree.write("/proc/sys/kernel/random/boot_id", "22222222-2222-4333-8444-555555555555\n");
     tree.write("/proc/sys/kernel/panic", "10\n");

@@ -5,9 +5,7 @@ mod support;
 
 use std::{path::Path, time::Duration};
 
-use support::{
-    ACCEPTED, FAILED, expect_code, kill, start, stderr, stdout, tree::Tree, wait_for,
-};
+use support::{ACCEPTED, FAILED, expect_code, kill, start, stderr, stdout, tree::Tree, wait_for};
 
 const APPLY: [&str; 6] = ["apply", "ksm,cpufreq-governor", "--cpus", "2-3", "--yes", "--confirm"];
 
