@@ -3,7 +3,7 @@
 
 use std::{
     io::Write,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -11,7 +11,7 @@ use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
 use rtproof_measure::scheduling::LiveTasks;
 
 use super::{
-    plan, undo,
+    plan, repeat, undo,
     wish::{self, WishArgs},
 };
 use crate::{
@@ -21,11 +21,13 @@ use crate::{
     render::{self, text::Text},
     tune::{
         ask,
+        config::Config,
         guardian::{self, Guardian},
         making::{self, Making},
         outcome::{APPLIED, Applied, Made},
+        place,
         preview::Previewed,
-        stored,
+        repeat, stored,
     },
 };
 
@@ -58,6 +60,15 @@ pub struct Args {
     /// machine is no longer what it was made for
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "risky", "cpus", "profile"])]
     pub plan: Option<PathBuf>,
+
+    /// Set what this file says, as rtproof.service does at each boot from /etc/rtproof.toml; what
+    /// is not there does not keep the rest from being set, and the exit code is 3 then
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["ids", "plan", "confirm_ns", "prove_ns", "json", "cpus", "profile"]
+    )]
+    pub from: Option<PathBuf>,
 
     /// Do not ask
     #[arg(short, long)]
@@ -96,8 +107,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     // Before anything is asked of the machine: a usage error is told to anyone.
     wish::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
+    if let Some(path) = &args.from {
+        return repeat::apply(&machine, path, args.yes);
+    }
     let todo = todo(args, &machine)?;
     let text = Text::new(args.json);
+    place::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
     if todo.steps.is_empty() {
         let applied = nothing(todo.boot_parameters);
         text.print(|to| {
@@ -116,6 +131,21 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Some(ns) => super::prove::run(args, &machine, ns),
         None => make(args, &machine, todo, text),
     }
+}
+
+/// Sets what a file says.
+fn from_file(args: &Args, machine: &Machine<'_>, path: &Path) -> anyhow::Result<u8> {
+    let config = Config::open(path)?;
+    let prepared = repeat::prepare(machine, &config);
+    let text = Text::new(false);
+    if !args.yes {
+        text.print(|to| prepared.write(to, path))?;
+        let question = format!("set what {} says?", path.display());
+        anyhow::ensure!(ask::consent(&question)?, "nothing was changed");
+    }
+    let repeated = repeat::apply(machine, path, &config)?;
+    text.print(|to| repeated.write(to, path))?;
+    Ok(repeated.code())
 }
 
 /// What is to be done.
