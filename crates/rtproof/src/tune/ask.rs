@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    sync::mpsc,
+    sync::mpsc::{self, RecvTimeoutError},
     thread,
     time::{Duration, Instant},
 };
@@ -50,6 +50,8 @@ pub fn enter_within(time: Duration, stop: impl Fn() -> bool) -> bool {
         let left = until.saturating_duration_since(Instant::now());
         match came.recv_timeout(left.min(LOOK)) {
             Ok(is_read) => return is_read,
+            Err(RecvTimeoutError::Timeout) if left > LOOK => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
         }
     }
     false

@@ -3,7 +3,7 @@
 
 use std::{
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -21,13 +21,12 @@ use crate::{
     render::{self, text::Text},
     tune::{
         ask,
-        config::Config,
         guardian::{self, Guardian},
         making::{self, Making},
         outcome::{APPLIED, Applied, Made},
         place,
         preview::Previewed,
-        repeat, stored,
+        stored,
     },
 };
 
@@ -131,21 +130,6 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Some(ns) => super::prove::run(args, &machine, ns),
         None => make(args, &machine, todo, text),
     }
-}
-
-/// Sets what a file says.
-fn from_file(args: &Args, machine: &Machine<'_>, path: &Path) -> anyhow::Result<u8> {
-    let config = Config::open(path)?;
-    let prepared = repeat::prepare(machine, &config);
-    let text = Text::new(false);
-    if !args.yes {
-        text.print(|to| prepared.write(to, path))?;
-        let question = format!("set what {} says?", path.display());
-        anyhow::ensure!(ask::consent(&question)?, "nothing was changed");
-    }
-    let repeated = repeat::apply(machine, path, &config)?;
-    text.print(|to| repeated.write(to, path))?;
-    Ok(repeated.code())
 }
 
 /// What is to be done.

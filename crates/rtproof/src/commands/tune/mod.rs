@@ -23,8 +23,6 @@ use rtproof_host::tune::{Journal, Machine};
 
 pub use wish::WishArgs;
 
-use crate::tune::hold;
-
 /// Arguments of `tune`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\

@@ -14,7 +14,6 @@ use crate::{
         guardian,
         making::{self, Making},
         outcome::{JournalUndone, TakenBackOutcome, UNDONE, Undone},
-        repeat,
     },
 };
 
