@@ -109,10 +109,26 @@ pub fn known(id: &str) -> Result<(), String> {
     })
 }
 
-/// Whether names share a word of some length.
+/// Whether names share a word of some length, or are a slip of the keys apart.
 fn is_like(known: &str, asked: &str) -> bool {
     let long = |word: &&str| word.len() > 2;
-    asked.split(['-', '_', '.']).filter(long).any(|word| known.contains(&word.to_lowercase()))
+    let asked = asked.to_lowercase();
+    asked.split(['-', '_', '.']).filter(long).any(|word| known.contains(word))
+        || slips(known, &asked) <= 1 + asked.len() / 6
+}
+
+/// Letters to be changed, added or left out to get from one name to the other.
+fn slips(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.bytes().enumerate() {
+        let mut above = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.bytes().enumerate() {
+            let changed = above + usize::from(a != b);
+            above = row[j + 1];
+            row[j + 1] = changed.min(above + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 /// A profile by name or from a file.
@@ -226,5 +242,9 @@ mod tests {
         assert!(of("smt").unwrap_err().to_string().contains("say why"));
         let error = of("cpufreq=x").unwrap_err().to_string();
         assert!(error.contains("cpufreq-governor"), "{error}");
+        for (slip, meant) in [("thpp", "thp"), ("rt-throtling", "rt-throttling"), ("TPH", "thp")] {
+            let error = known(slip).unwrap_err();
+            assert_eq!(error.contains(meant), slip != "TPH", "{slip}: {error}");
+        }
     }
 }

@@ -36,6 +36,8 @@ const PAGES: &[(&str, Page)] = &[
     ("record.md", || Ok(record::page(rtproof_record::schema::TABLES))),
     ("report.schema.json", schema::page::<rtproof_judge::report::Report>),
     ("tune-applied.schema.json", schema::page::<rtproof::tune::outcome::Applied>),
+    ("tune-confirmed.schema.json", schema::page::<rtproof::commands::tune::confirm::Confirmed>),
+    ("tune-exported.schema.json", schema::page::<rtproof::commands::tune::export::Written>),
     ("tune-plan.schema.json", schema::page::<rtproof::tune::preview::Document>),
     ("tune-status.schema.json", schema::page::<rtproof::tune::standing::Status>),
     ("tune-undone.schema.json", schema::page::<rtproof::tune::outcome::Undone>),

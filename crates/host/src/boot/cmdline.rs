@@ -302,6 +302,14 @@ pub fn has(line: &str, parameter: &str) -> bool {
         .any(|token| name(&token.text) == name(parameter))
 }
 
+/// Whether the kernel resets after a panic: `panic=` is there and is not 0.
+pub(super) fn resets_on_panic(line: &str) -> bool {
+    let tokens = split(line);
+    let ours = tokens.iter().take_while(|token| token.text != "--");
+    let last = ours.filter_map(|token| token.text.strip_prefix("panic=")).last();
+    last.is_some_and(|seconds| seconds.parse::<i32>().is_ok_and(|seconds| seconds != 0))
+}
+
 /// Bytes of a command line that the kernel of this machine takes, without the final NUL
 /// (`COMMAND_LINE_SIZE` of arch/*/include/uapi/asm/setup.h; the smallest where it changed).
 pub(super) fn limit(root: &Root) -> usize {

@@ -239,10 +239,4 @@ impl Method for Elsewhere {
     fn removal(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![])
     }
-
-    fn fallback(&self) -> String {
-        "nothing is written here, so nothing falls back by itself: keep the old command line at \
-         hand"
-            .into()
-    }
 }

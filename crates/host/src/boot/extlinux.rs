@@ -193,7 +193,7 @@ impl Method for Extlinux {
         Ok(vec![view::file(self.path.clone(), block::without(&self.path, &text)?)])
     }
 
-    fn fallback(&self) -> String {
+    fn by_hand(&self) -> String {
         "nothing falls back by itself: U-Boot tries another label only when the kernel's file \
          cannot be read; choose the old label in the menu (serial console)"
             .into()

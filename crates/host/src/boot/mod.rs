@@ -40,6 +40,16 @@ pub const ID: &str = "rtproof-real-time";
 /// After a panic the kernel resets by itself, in seconds: else nobody would see that it fell back.
 const PANIC: &str = "panic=10";
 
+/// Where nothing is written.
+const NOTHING_WRITTEN: &str = "nothing is written here, so nothing falls back by itself: keep the \
+                               old command line at hand";
+/// Where nothing falls back.
+const BY_HAND: &str = "nothing falls back by itself: choose the old entry in the boot menu";
+/// How a trial ends that does not come up; who forgets the choice stands before it.
+const AFTER_A_TRIAL: &str = "after a reset, a panic (after which the kernel resets by itself) or a \
+                             power cycle the old default boots; a kernel that hangs without a \
+                             panic needs a watchdog or a hand on the power switch";
+
 /// Which boot loader, and how it is told about entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -230,8 +240,15 @@ trait Method: Debug + Send + Sync {
         None
     }
 
-    /// What happens when it does not come up.
-    fn fallback(&self) -> String;
+    /// What happens when the trial does not come up.
+    fn fallback(&self) -> String {
+        BY_HAND.into()
+    }
+
+    /// What happens where there is no trial.
+    fn by_hand(&self) -> String {
+        BY_HAND.into()
+    }
 }
 
 /// What more than one boot loader wants to know.
@@ -315,7 +332,6 @@ impl Loader {
             words.push(Word::set(PANIC));
         }
         let written = self.method.write(&here, &words)?;
-        let (reboot, fallback) = (self.method.reboot(), self.method.fallback());
         if let Some(why) = &self.no_entry {
             let cmdline = cmdline::edited(base, &words)?;
             cmdline::fits(&cmdline, 0, self.limit)?;
@@ -324,7 +340,7 @@ impl Loader {
                 trial: vec![],
                 confirm: vec![],
                 reboot: None,
-                fallback,
+                fallback: NOTHING_WRITTEN.into(),
                 cmdline,
                 printed: written.printed.or_else(|| Some(format!("{why}\n"))),
             });
@@ -335,10 +351,13 @@ impl Loader {
         };
         cmdline::check(&entry.cmdline, &words)?;
         cmdline::fits(&entry.cmdline, self.method.added_bytes(&entry), self.limit)?;
-        let trial = match self.no_trial {
-            Some(_) => vec![],
-            None => self.method.trial(&then)?,
+        let (trial, reboot, mut fallback) = match self.no_trial {
+            Some(_) => (vec![], None, self.method.by_hand()),
+            None => (self.method.trial(&then)?, self.method.reboot(), self.method.fallback()),
         };
+        if !cmdline::resets_on_panic(&entry.cmdline) {
+            fallback += "; the entry says panic=0, so after a panic it does not reset by itself";
+        }
         let confirm = self.method.confirm(&then)?;
         Ok(BootChanges {
             entry: written.changes,

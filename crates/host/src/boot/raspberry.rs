@@ -2,7 +2,8 @@
 //! the place of config.txt for one boot when reboot(2) asks for it.
 
 use super::{
-    Around, BootError, Entry, Kind, Loader, Method, Standing, TITLE, Word, Written, block, cmdline,
+    AFTER_A_TRIAL, Around, BootError, Entry, Kind, Loader, Method, Standing, TITLE, Word, Written,
+    block, cmdline,
     view::{self, View},
 };
 use crate::tune::Change;
@@ -224,9 +225,14 @@ impl Method for Raspberry {
     }
 
     fn fallback(&self) -> String {
-        "the firmware takes tryboot.txt for one boot alone: after a reset, a panic (the entry \
-         resets by itself after 10 s) or a power cycle config.txt and its command line count again"
-            .into()
+        format!("the firmware takes tryboot.txt for one boot alone: {AFTER_A_TRIAL}")
+    }
+
+    fn by_hand(&self) -> String {
+        format!(
+            "nothing falls back by itself: take the lines of rtproof out of {} on another machine",
+            self.path("config.txt")
+        )
     }
 }
 

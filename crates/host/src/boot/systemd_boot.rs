@@ -3,8 +3,8 @@
 //! Secure Boot is off.
 
 use super::{
-    Around, BootError, Entry, ID, Kind, Loader, Method, Standing, TITLE, Word, Written, block,
-    cmdline, efi,
+    AFTER_A_TRIAL, Around, BootError, Entry, ID, Kind, Loader, Method, Standing, TITLE, Word,
+    Written, block, cmdline, efi,
     entries::{self, File},
     pe,
     view::{self, View},
@@ -445,10 +445,7 @@ impl Method for SystemdBoot {
     }
 
     fn fallback(&self) -> String {
-        "systemd-boot forgets the choice before it starts the kernel: after a reset, a panic (the \
-         entry resets by itself after 10 s) or a power cycle the old default boots; a kernel that \
-         hangs without a panic needs a watchdog or a hand on the power switch"
-            .into()
+        format!("systemd-boot forgets the choice before it starts the kernel: {AFTER_A_TRIAL}")
     }
 }
 

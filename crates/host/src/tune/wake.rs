@@ -163,7 +163,7 @@ fn listen() -> io::Result<OwnedFd> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixStream;
+    use std::{io::Write as _, os::unix::net::UnixStream};
 
     use super::*;
     use crate::testing::Tree;
@@ -194,7 +194,7 @@ mod tests {
     fn one_who_is_called_stops_waiting() {
         let tree = Tree::new(&[]);
         let (ours, theirs) = UnixStream::pair().unwrap();
-        std::io::Write::write_all(&mut &theirs, b"x").unwrap();
+        (&theirs).write_all(b"x").unwrap();
         let wake = Wake::new(&tree.root());
         assert_eq!(wake.wait(LONG, Some(&ours)).unwrap(), Woken::Called);
     }

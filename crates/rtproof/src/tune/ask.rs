@@ -4,10 +4,13 @@ use std::{
     io::{self, IsTerminal, Write},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::exit;
+
+/// How often it is looked whether to stop.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Whether somebody can answer.
 #[must_use]
@@ -32,9 +35,9 @@ pub fn consent(question: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Waits for ENTER; `false`: time is up, or there is no more input.
+/// Waits for ENTER; `false`: time is up, there is no more input, or `stop` says so.
 #[must_use]
-pub fn enter_within(time: Duration) -> bool {
+pub fn enter_within(time: Duration, stop: impl Fn() -> bool) -> bool {
     let (told, came) = mpsc::channel();
     // Ends with the process: a read from a terminal cannot be called off.
     thread::spawn(move || {
@@ -42,8 +45,14 @@ pub fn enter_within(time: Duration) -> bool {
         let is_read = io::stdin().read_line(&mut line).is_ok_and(|bytes| bytes > 0);
         let _ = told.send(is_read);
     });
-    match came.recv_timeout(time) {
-        Ok(is_read) => is_read,
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,
+    let until = Instant::now() + time;
+    while !stop() {
+        let left = until.saturating_duration_since(Instant::now());
+        match came.recv_timeout(left.min(LOOK)) {
+            Ok(is_read) => return is_read,
+            Err(RecvTimeoutError::Timeout) if left > LOOK => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return false,
+        }
     }
+    false
 }

@@ -3,7 +3,7 @@
 
 use rtproof_host::{
     CpuList, Facts,
-    tune::{Change, Compare, Machine, State},
+    tune::{Bytes, Change, Compare, Machine, State},
 };
 use rtproof_judge::{
     Intent,
@@ -102,7 +102,9 @@ pub fn document(machine: &Machine<'_>, facts: &Facts, intent: &Intent, plan: Pla
 /// A step with what is there; `None`: it is as wanted.
 fn preview(machine: &Machine<'_>, step: Step) -> Option<Previewed> {
     let named = machine.named(step.change.clone());
-    let found = named.and_then(|change| Ok((machine.state(&change)?, change)));
+    let found = named
+        .and_then(|change| Ok((machine.state(&change)?, change)))
+        .or_else(|trouble| of_capture(machine, &step.change).ok_or(trouble));
     match found {
         Ok((state, change)) if machine.is_done(&change, &state) => None,
         Ok((state, change)) => {
@@ -111,6 +113,18 @@ fn preview(machine: &Machine<'_>, step: Step) -> Option<Previewed> {
         }
         Err(trouble) => Some(Previewed { step, before: None, unknown: Some(trouble.to_string()) }),
     }
+}
+
+/// A capture keeps the CPUs of an interrupt, and not what names it from boot to boot.
+fn of_capture(machine: &Machine<'_>, change: &Change) -> Option<(State, Change)> {
+    let Change::Irq { irq, .. } = change else { return None };
+    let root = machine.root();
+    if root.is_live() || root.list_dir("/sys/kernel/irq").value().is_some() {
+        return None;
+    }
+    let bytes = root.read_bytes(&format!("/proc/irq/{}/smp_affinity_list", irq.number));
+    let bytes = Bytes(bytes.value()?.clone());
+    Some((State::Value { bytes, couples: Vec::new() }, change.clone()))
 }
 
 /// Whether what is there is what was there: times, and how a list of CPUs is written, aside.

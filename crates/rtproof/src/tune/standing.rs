@@ -1,6 +1,6 @@
 //! What is applied now: of each open journal each change, as applied, changed since, or gone.
 
-use rtproof_host::tune::{self, Change, Journal, Machine, mark};
+use rtproof_host::tune::{self, Change, Journal, Machine, drift::Suspect, mark};
 use serde::Serialize;
 
 use super::boot;
@@ -60,7 +60,7 @@ pub struct Stands {
     pub why: Option<String>,
     /// Who may have changed it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub by: Vec<String>,
+    pub by: Vec<Suspect>,
 }
 
 /// How a change stands.
@@ -204,7 +204,11 @@ fn changes(machine: &Machine<'_>, number: u32, journal: &Journal) -> Vec<Stands>
             tune::Stands::Gone => (StandsNow::Gone, String::new(), None),
             tune::Stands::Unreadable { why } => (StandsNow::Unreadable, String::new(), Some(why)),
         };
-        Stands { journal: number, change, ours, now, standing, why, by: Vec::new() }
+        let by = match standing {
+            StandsNow::Changed => tune::drift::suspects(machine.root(), &change),
+            _ => Vec::new(),
+        };
+        Stands { journal: number, change, ours, now, standing, why, by }
     };
     tune::status(machine, journal).into_iter().map(stands).collect()
 }

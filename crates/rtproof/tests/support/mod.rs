@@ -6,6 +6,8 @@ pub(crate) mod killed;
 pub(crate) mod odd;
 pub(crate) mod tree;
 
+pub(crate) mod tree;
+
 use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},

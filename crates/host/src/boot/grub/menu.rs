@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     boot::{
-        Around, BootError, Entry, ID, Kind, Loader, Method, Standing, TITLE, Word, Written, block,
-        cmdline, view, view::View,
+        AFTER_A_TRIAL, Around, BootError, Entry, ID, Kind, Loader, Method, PANIC, Standing, TITLE,
+        Word, Written, block, cmdline, view, view::View,
     },
     tune::Change,
 };
@@ -112,7 +112,7 @@ impl Menu {
         let base = &self.config.script.entries[at];
         let mut body = text[base.body.clone()].to_owned();
         let start = base.body.start;
-        let statements = script::statements(&path, text, base.body.clone())?;
+        let statements = script::statements(&path, text, base.body.clone(), base.line)?;
         for statement in statements.iter().rev() {
             let whole = statement.words[0].span.start
                 ..statement.words.last().unwrap_or(&statement.words[0]).span.end;
@@ -124,7 +124,11 @@ impl Menu {
                 command if LINUX.contains(&command) => {
                     let Some((first, rest)) = statement.words[1..].split_first() else { continue };
                     let tokens = rest.iter().map(|word| word.token(text)).collect();
-                    let tokens = cmdline::edit(tokens, words, script::quoted)?;
+                    let mut tokens = cmdline::edit(tokens, words, script::quoted)?;
+                    // Behind a condition there may be one more line, without what the other has.
+                    if !cmdline::has(&cmdline::kernel_line(&tokens), PANIC) {
+                        tokens = cmdline::edit(tokens, &[Word::set(PANIC)], script::quoted)?;
+                    }
                     let line = format!(" {}", cmdline::join(&tokens));
                     body.replace_range(first.span.end - start..whole.end - start, line.trim_end());
                 }
@@ -236,10 +240,7 @@ pub(super) fn is_default(view: &View<'_>, path: &str, id: &str) -> Result<bool, 
 
 /// What GRUB does when the entry does not come up.
 pub(super) fn fallback_sentence() -> String {
-    "GRUB forgets the choice before it starts the kernel: after a reset, a panic (the entry resets \
-     by itself after 10 s) or a power cycle the old default boots; a kernel that hangs without a \
-     panic needs a watchdog or a hand on the power switch"
-        .into()
+    format!("GRUB forgets the choice before it starts the kernel: {AFTER_A_TRIAL}")
 }
 
 /// Our lines taken out of custom.cfg; the file too when it held nothing else.
@@ -260,7 +261,7 @@ pub(super) fn others(view: &View<'_>, path: &str) -> Result<Script, BootError> {
 
 /// What an entry boots; `None` for one that boots no Linux.
 fn read_entry(path: &str, text: &str, entry: &MenuEntry) -> Result<Option<Entry>, BootError> {
-    let statements = script::statements(path, text, entry.body.clone())?;
+    let statements = script::statements(path, text, entry.body.clone(), entry.line)?;
     // Of several, behind conditions, the last one is where no condition holds.
     let Some(linux) = statements.iter().rev().find(|s| LINUX.contains(&s.command())) else {
         return Ok(None);

@@ -110,7 +110,7 @@ fn subject_of(path: &str) -> Option<Subject> {
     let has = |part: &&str| path.contains(*part);
     match () {
         () if path.starts_with("/proc/irq/") => Some(Subject::Irq),
-        () if POWER.iter().any(|part| has(part)) => Some(Subject::Power),
+        () if POWER.iter().any(has) => Some(Subject::Power),
         () if path.starts_with("/sys/devices/system/cpu/") => Some(Subject::Hotplug),
         () if path.starts_with("/sys/") => Some(Subject::Device),
         () => None,

@@ -11,18 +11,20 @@ use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
 use rtproof_measure::scheduling::LiveTasks;
 
 use super::{
-    plan,
+    plan, repeat, undo,
     wish::{self, WishArgs},
 };
 use crate::{
     commands::check::open_root,
     exit, parse,
+    prove::signals::Signals,
     render::{self, text::Text},
     tune::{
         ask,
         guardian::{self, Guardian},
         making::{self, Making},
         outcome::{APPLIED, Applied, Made},
+        place,
         preview::Previewed,
         stored,
     },
@@ -57,6 +59,15 @@ pub struct Args {
     /// machine is no longer what it was made for
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "risky", "cpus", "profile"])]
     pub plan: Option<PathBuf>,
+
+    /// Set what this file says, as rtproof.service does at each boot from /etc/rtproof.toml; what
+    /// is not there does not keep the rest from being set, and the exit code is 3 then
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["ids", "plan", "confirm_ns", "prove_ns", "json", "cpus", "profile"]
+    )]
+    pub from: Option<PathBuf>,
 
     /// Do not ask
     #[arg(short, long)]
@@ -95,8 +106,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     // Before anything is asked of the machine: a usage error is told to anyone.
     wish::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
+    if let Some(path) = &args.from {
+        return repeat::apply(&machine, path, args.yes);
+    }
     let todo = todo(args, &machine)?;
     let text = Text::new(args.json);
+    place::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
     if todo.steps.is_empty() {
         let applied = nothing(todo.boot_parameters);
         text.print(|to| {
@@ -163,8 +178,11 @@ fn nothing(boot_parameters: Vec<String>) -> Applied {
 }
 
 fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::Result<u8> {
-    let signals = crate::prove::signals::Signals::catch(machine.root())?;
-    let what = "tune apply".to_owned();
+    let signals = Signals::catch(machine.root())?;
+    let what = match &args.plan {
+        Some(path) => format!("tune apply --plan {}", path.display()),
+        None => args.wish.title("tune apply", &args.ids),
+    };
     let mut journal = Journal::begin(machine, Title { what })?;
     let number = making::number(&journal);
     let armed = Instant::now();
@@ -223,7 +241,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     made?;
     if let (Some(guardian), Some(ns)) = (guardian, args.confirm_ns) {
         let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
-        return wait(machine, &guardian, number, left);
+        return wait(machine, &guardian, number, left, &signals);
     }
     Ok(making::code(&applied))
 }
@@ -243,6 +261,7 @@ fn wait(
     guardian: &Guardian,
     number: u32,
     left: Duration,
+    signals: &Signals,
 ) -> anyhow::Result<u8> {
     let seconds = left.as_secs_f64().ceil();
     let mut stderr = std::io::stderr();
@@ -256,20 +275,22 @@ fn wait(
     }
     write!(stderr, "press ENTER within {seconds} s to keep it: ")?;
     stderr.flush()?;
-    if ask::enter_within(left) && mark::confirm(machine, number)? {
+    let came = ask::enter_within(left, || signals.came().is_some());
+    if came && mark::confirm(machine, number)? {
         guardian::dismiss(machine.root(), number);
         writeln!(stderr, "kept")?;
         return Ok(exit::ACCEPTED);
     }
+    writeln!(stderr)?;
+    if let Some(signal) = signals.came() {
+        undo::take_back(machine, &mut Journal::open_number(machine, number)?)?;
+        anyhow::bail!("{signal} came: everything was taken back");
+    }
     // Somebody may have confirmed from elsewhere.
-    if mark::of(machine.root(), number).is_none() && !is_closed(machine, number)? {
-        writeln!(stderr, "\nconfirmed elsewhere: kept")?;
+    let is_open = !Journal::open_number(machine, number)?.is_closed();
+    if is_open && mark::of(machine.root(), number).is_none() {
+        writeln!(stderr, "confirmed elsewhere: kept")?;
         return Ok(exit::ACCEPTED);
     }
-    writeln!(stderr)?;
     anyhow::bail!("nobody confirmed: {} takes everything back", guardian.text())
-}
-
-fn is_closed(machine: &Machine<'_>, number: u32) -> anyhow::Result<bool> {
-    Ok(Journal::open_number(machine, number)?.is_closed())
 }

@@ -6,7 +6,9 @@ use rtproof_host::{
     boot::{self, Standing},
     tune::{Machine, mark, mark::Waits},
 };
+use rtproof_judge::plan::units;
 use rtproof_measure::scheduling::LiveTasks;
+use serde::Serialize;
 
 use super::trial::all_or_none;
 use crate::{
@@ -15,6 +17,9 @@ use crate::{
     render::{self, text::Text},
     tune::{boot as entry, guardian},
 };
+
+/// Version of the JSON form.
+const SCHEMA: &str = "rtproof/tune-confirmed/1";
 
 /// Arguments of `tune confirm`.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,6 +35,22 @@ pub struct Args {
     /// Which machine.
     #[command(flatten)]
     pub at: super::RootArgs,
+
+    /// Print what was kept as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The JSON form.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Confirmed {
+    /// Version of this form: `rtproof/tune-confirmed/1`.
+    pub schema: &'static str,
+    /// Journals whose changes are kept.
+    pub journals: Vec<u32>,
+    /// Whether the boot entry was made the default.
+    pub boot_entry: bool,
 }
 
 /// Runs the command.
@@ -40,25 +61,24 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
-    let text = Text::new(false);
-    let mut confirmed = 0;
+    let text = Text::new(args.json);
+    let mut journals = Vec::new();
     for number in super::open_journals(&machine)? {
         if mark::of(&root, number) == Some(Waits::Expired) {
             anyhow::bail!("journal {number}: its time was up; it is being taken back");
         }
         if mark::confirm(&machine, number)? {
             guardian::dismiss(&root, number);
-            confirmed += 1;
+            journals.push(number);
             text.print(|to| writeln!(to, "journal {number}: kept"))?;
         }
     }
-    if entry_is_confirmed(args, &machine, text)? {
-        confirmed += 1;
-    }
+    let boot_entry = entry_is_confirmed(args, &machine, text)?;
     anyhow::ensure!(
-        confirmed > 0,
+        boot_entry || !journals.is_empty(),
         "nothing waits for a confirmation; rtproof tune status tells what is applied"
     );
+    text.print_json(&Confirmed { schema: SCHEMA, journals, boot_entry })?;
     Ok(exit::ACCEPTED)
 }
 
@@ -78,7 +98,12 @@ fn entry_is_confirmed(args: &Args, machine: &Machine<'_>, text: Text) -> anyhow:
          trial --reboot), or give --force",
         missing.join(" ")
     );
-    let changes = loader.confirm(root)?;
+    // First of all: whatever fails after it, the watch does not reboot the machine.
+    let mut changes = match root.exists(&format!("{}/{}", units::FOLDER, units::TRIAL_TIMER)) {
+        true => units::trial_ended(),
+        false => Vec::new(),
+    };
+    changes.extend(loader.confirm(root)?);
     let applied = all_or_none(machine, "tune confirm".into(), changes.iter())?;
     text.print(|to| {
         render::text::applied(to, &applied)?;

@@ -81,8 +81,8 @@ fn take_back(machine: &Machine<'_>, number: u32) -> anyhow::Result<u8> {
     if !mark::expire(machine, number)? {
         return Ok(exit::ACCEPTED);
     }
+    let mut journal = Journal::open_number(machine, number)?;
     loop {
-        let mut journal = Journal::open_number(machine, number)?;
         match tune::undo(machine, &mut journal, &mut |_| {}) {
             // Whoever holds the lock works or dies.
             Err(UndoError::Journal(JournalError::Locked { .. })) => thread::sleep(LOOK),
@@ -90,6 +90,9 @@ fn take_back(machine: &Machine<'_>, number: u32) -> anyhow::Result<u8> {
             Ok(_) => break,
         }
     }
-    mark::clear(machine, number)?;
+    // What is left is for the user: the mark says that nobody confirmed it.
+    if journal.is_closed() {
+        mark::clear(machine, number)?;
+    }
     Ok(exit::ACCEPTED)
 }

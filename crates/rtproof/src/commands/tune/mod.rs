@@ -3,9 +3,13 @@
 
 pub mod apply;
 pub mod confirm;
+pub mod export;
 pub mod guard;
+pub mod hold;
+pub mod persist;
 pub mod plan;
 mod prove;
+pub mod repeat;
 pub mod status;
 pub mod trial;
 pub mod undo;
@@ -56,6 +60,13 @@ pub enum Command {
     Verify(verify::Args),
     /// Keep what is on trial: the boot entry, and changes applied with --confirm
     Confirm(confirm::Args),
+    /// Repeat at each boot what is applied now: /etc/rtproof.toml and rtproof.service
+    Persist(persist::Args),
+    /// Write the plan for those who manage machines otherwise: tuned, Ansible, systemd, kernel
+    /// configuration, Yocto, Buildroot
+    Export(Box<export::Args>),
+    /// Hold a limit on the exit latency of the idle states until told to stop
+    Hold(hold::Args),
     /// Not for users: takes changes back that nobody confirmed
     #[command(hide = true)]
     Guard(guard::Args),
@@ -83,6 +94,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Command::Trial(args) => trial::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Confirm(args) => confirm::run(args),
+        Command::Persist(args) => persist::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Hold(args) => hold::run(args),
         Command::Guard(args) => guard::run(args),
     }
 }

@@ -12,7 +12,10 @@ use crate::{
     commands::check::open_root,
     exit,
     render::{self, text::Text},
-    tune::preview::{self, Document},
+    tune::{
+        place,
+        preview::{self, Document},
+    },
 };
 
 /// Arguments of `tune plan`.
@@ -84,6 +87,7 @@ pub(super) fn plan_of(
         doubtful: wish.doubtful,
         risky: wish.risky,
         durable: wish.durable,
+        exe: place::of(root).unwrap_or_else(|_| place::USUAL.into()),
     };
     let facts = Facts::read(root);
     let intent = wish.intent(&facts)?;

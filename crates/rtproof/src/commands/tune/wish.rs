@@ -50,6 +50,22 @@ pub struct WishArgs {
 }
 
 impl WishArgs {
+    /// What was asked for, as it is written on the command line: the title of a journal.
+    #[must_use]
+    pub fn title(&self, command: &str, ids: &[String]) -> String {
+        let mut title = command.to_owned();
+        let options = [("--profile", &self.wishes.profile), ("--cpus", &self.cpus)];
+        for (name, value) in options {
+            if let Some(value) = value {
+                title += &format!(" {name} {value}");
+            }
+        }
+        for id in ids {
+            title += &format!(" {id}");
+        }
+        title
+    }
+
     /// What the machine is meant for: the command line, else the profile's file, else the machine.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub use self::{
     plan::{after, before, place, plan, steps, target, tokens},
     proofs::proofs,
     spikes::{spikes, spikes_of},
-    tune::{applied, boot_left, parameters, status, undone, verified},
+    tune::{applied, boot_left, exported, parameters, status, taken_back, undone, verified},
     verdict::verdict,
 };
 use crate::prove::output::Output;

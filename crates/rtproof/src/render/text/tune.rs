@@ -11,7 +11,7 @@ use rtproof_judge::{
 
 use super::{BAD, BOLD, DIM, GOOD, WARN, title, wrapped};
 use crate::{
-    commands::tune::verify,
+    commands::tune::{export, verify},
     tune::{
         outcome::{Applied, JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome, Undone},
         standing::{BootStands, EntryStands, JournalStands, Stands, StandsNow, Status},
@@ -79,7 +79,7 @@ pub fn undone(to: &mut dyn Write, undone: &Undone) -> io::Result<()> {
     if undone.journals.is_empty() {
         return writeln!(to, "Nothing to undo.");
     }
-    undone.journals.iter().try_for_each(|journal| taken_back(to, journal))?;
+    undone.journals.iter().try_for_each(|journal| journal_undone(to, journal))?;
     if !undone.still_open.is_empty() {
         let numbers: Vec<String> = undone.still_open.iter().map(u32::to_string).collect();
         let text = format!("Still open: journal {}; undo --all", numbers.join(", "));
@@ -88,13 +88,21 @@ pub fn undone(to: &mut dyn Write, undone: &Undone) -> io::Result<()> {
     Ok(())
 }
 
-fn taken_back(to: &mut dyn Write, journal: &JournalUndone) -> io::Result<()> {
+fn journal_undone(to: &mut dyn Write, journal: &JournalUndone) -> io::Result<()> {
     let (number, title) = (journal.journal, &journal.title);
     writeln!(to, "{BOLD}Journal {number}{BOLD:#}  {title}  {DIM}{}{DIM:#}", journal.path)?;
     if journal.changes.is_empty() {
         writeln!(to, "  nothing was changed")?;
     }
-    for it in &journal.changes {
+    taken_back(to, &journal.changes)
+}
+
+/// Changes that were taken back.
+///
+/// # Errors
+/// When writing fails.
+pub fn taken_back(to: &mut dyn Write, changes: &[TakenBack]) -> io::Result<()> {
+    for it in changes {
         let style = match it.outcome {
             TakenBackOutcome::Restored | TakenBackOutcome::WasBefore => GOOD,
             TakenBackOutcome::Gone => DIM,
@@ -168,9 +176,14 @@ fn stands(to: &mut dyn Write, it: &Stands) -> io::Result<()> {
         StandsNow::Unreadable => format!("{target}: {}", it.why.as_deref().unwrap_or("?")),
     };
     if !it.by.is_empty() {
-        text += &format!(" (perhaps by {})", it.by.join(", "));
+        let who: Vec<&str> = it.by.iter().map(|suspect| suspect.who.as_str()).collect();
+        text += &format!(" (perhaps by {})", who.join(", "));
     }
-    line(to, it.standing.text(), style, &text)
+    line(to, it.standing.text(), style, &text)?;
+    let next = " ".repeat(WIDTH + 4);
+    it.by.iter().try_for_each(|suspect| {
+        wrapped(to, &format!("{next}{DIM}{}{DIM:#}: ", suspect.who), &next, &suspect.why)
+    })
 }
 
 fn boot_stands(to: &mut dyn Write, boot: &BootStands) -> io::Result<()> {
@@ -261,4 +274,25 @@ fn parameter(it: &Verified) -> String {
         text += &format!(" ({path}{found})");
     }
     text
+}
+
+/// What an export wrote, and what it could not say.
+///
+/// # Errors
+/// When writing fails.
+pub fn exported(to: &mut dyn Write, written: &export::Written) -> io::Result<()> {
+    writeln!(
+        to,
+        "{BOLD}{}{BOLD:#}: {}",
+        written.folder,
+        units::count(written.files.len(), "file")
+    )?;
+    written.files.iter().try_for_each(|file| writeln!(to, "  {file}"))?;
+    if !written.missed.is_empty() {
+        writeln!(to, "{WARN}Not in them{WARN:#} (NOTES.md says what to do):")?;
+    }
+    for (what, why) in &written.missed {
+        wrapped(to, "  ", "    ", &format!("{what}: {why}"))?;
+    }
+    Ok(())
 }

@@ -53,7 +53,7 @@ pub(super) fn reverse(value: &str, compare: Compare) -> String {
 
 /// What to write to have the old value again, where it is known and text.
 pub(super) fn old(before: &State, value: &str, compare: Compare) -> Option<String> {
-    let State::Value { bytes } = before else { return None };
+    let State::Value { bytes, .. } = before else { return None };
     let text = std::str::from_utf8(&bytes.0).ok()?.trim();
     let reverse = reverse(value, compare);
     if !reverse.is_empty() {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_old_value_is_what_can_be_written() {
-        let state = |text: &str| State::Value { bytes: Bytes::from(text) };
+        let state = |text: &str| State::Value { bytes: Bytes::from(text), couples: Vec::new() };
         let old = |text, value, compare| old(&state(text), value, compare);
         let choice = old("always [madvise] never\n", "never", Compare::Choice);
         assert_eq!(choice.as_deref(), Some("madvise"));

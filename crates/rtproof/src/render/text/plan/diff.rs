@@ -1,6 +1,8 @@
 //! Old and new of one change, as lines.
 
+use rtproof_host::CpuList;
 use rtproof_host::tune::{Bytes, Change, Compare, Scheduling, State, UnitWish};
+use rtproof_judge::units;
 
 /// Most lines of one file that are shown.
 const LINES_MAX: usize = 12;
@@ -21,7 +23,7 @@ pub(super) fn lines(change: &Change, before: Option<&State>) -> (Vec<String>, Ve
 pub fn after(change: &Change) -> String {
     match change {
         Change::Value { value, .. } | Change::Hotplug { value, .. } => shown(value),
-        Change::Irq { cpus, .. } => format!("CPUs {cpus}"),
+        Change::Irq { cpus, .. } => units::cpus(cpus),
         Change::Task { set, .. } => scheduling(set, set),
         Change::Folder { .. } => "a folder".into(),
         Change::File { content: None, .. } => "no file".into(),
@@ -48,7 +50,11 @@ pub fn before(change: &Change, state: &State) -> String {
             let has = bytes.text().split_whitespace().any(|word| word == plain);
             format!("{}{plain}", if has { '+' } else { '-' })
         }
-        (Change::Irq { .. }, State::Value { bytes, .. }) => format!("CPUs {}", bytes.text().trim()),
+        (Change::Irq { .. }, State::Value { bytes, .. }) => {
+            let text = bytes.text();
+            let cpus = CpuList::parse(&text, None);
+            cpus.map_or_else(|_| shown(text.trim_end()), |cpus| units::cpus(&cpus))
+        }
         (Change::GrubEnv { key, .. }, State::File { bytes, .. }) => {
             let text = bytes.text();
             let is_it = |line: &&str| line.split_once('=').is_some_and(|(name, _)| name == key);
@@ -110,7 +116,7 @@ fn scheduling(now: &Scheduling, set: &Scheduling) -> String {
         parts.push(format!("reset on fork {}", if reset { "on" } else { "off" }));
     }
     if set.cpus.is_some() {
-        parts.push(now.cpus.as_ref().map_or("CPUs ?".into(), |cpus| format!("CPUs {cpus}")));
+        parts.push(now.cpus.as_ref().map_or("CPUs ?".into(), units::cpus));
     }
     parts.join(", ")
 }

@@ -216,3 +216,6 @@ fn left_out(to: &mut dyn Write, all: &[LeftOut], verbose: bool) -> io::Result<()
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

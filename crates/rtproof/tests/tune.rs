@@ -1,0 +1,321 @@
+//! `tune` on a machine in a folder: plans, changes and their return to the byte, refusals.
+
+mod support;
+
+use std::{fs, os::unix::process::CommandExt, process::Stdio};
+
+use serde_json::Value;
+use support::{
+    ACCEPTED, FAILED, REFUSED, USAGE, command, expect_code, folder, stderr, stdout,
+    tree::{GOVERNORS, Tree},
+};
+
+/// Checks of which the tree has something to change.
+const IDS: &str = "cpufreq-governor,ksm,stat-interval,timer-migration,thp";
+
+fn json(output: &std::process::Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(output), stderr(output)))
+}
+
+#[test]
+fn a_plan_is_a_diff_and_changes_nothing() {
+    let tree = Tree::new();
+    let before = tree.all();
+    let output = tree.tune(&["plan", "--cpus", "1,3"]);
+    expect_code(&output, ACCEPTED);
+    let text = stdout(&output);
+    for part in [
+        "/sys/devices/system/cpu/cpu{1,3}/cpufreq/scaling_governor  (2 times)\n    \
+         - schedutil\n    + performance\n",
+        "/sys/kernel/mm/ksm/run\n    - 1\n    + 0\n",
+        "(cpufreq-governor; costs tens of µs)",
+        "undo writes the old values back",
+        "rtproof tune apply --confirm 60s",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    assert!(!text.contains("stat_interval"), "doubtful findings are not planned:\n{text}");
+    assert_eq!(tree.all(), before);
+
+    let plan = json(&tree.tune(&["plan", IDS, "--cpus", "2-3", "--json"]));
+    assert_eq!(plan["schema"], "rtproof/plan/1");
+    let steps = plan["steps"].as_array().unwrap();
+    let governor = |step: &&Value| {
+        let path = step["change"]["path"].as_str().unwrap_or_default();
+        path.ends_with("scaling_governor")
+    };
+    let governors: Vec<&Value> = steps.iter().filter(governor).collect();
+    assert_eq!(governors.len(), 2, "each CPU is a step of its own: {plan:#}");
+    assert_eq!(governors[0]["before"]["bytes"], "powersave\n");
+    assert_eq!(governors[0]["checks"][0], "cpufreq-governor");
+}
+
+#[test]
+fn applied_shown_undone_to_the_byte() {
+    let tree = Tree::new();
+    let before = tree.all();
+    let output = tree.tune(&["apply", IDS, "--cpus", "2-3", "--yes"]);
+    expect_code(&output, ACCEPTED);
+    let text = stdout(&output);
+    assert!(text.contains("cpu2/cpufreq/scaling_governor: powersave → performance"), "{text}");
+    assert!(text.contains("journal /var/lib/rtproof/tune/0001.journal"), "{text}");
+    assert_eq!(tree.governor(2), "performance");
+    assert_eq!(tree.governor(0), GOVERNORS[0], "not a real-time CPU");
+    assert_ne!(tree.all(), before);
+
+    let status = tree.tune(&["status"]);
+    expect_code(&status, ACCEPTED);
+    let text = stdout(&status);
+    assert!(text.contains("Journal 1"), "{text}");
+    assert!(!text.contains("CHANGED"), "{text}");
+
+    let again = tree.tune(&["apply", IDS, "--cpus", "2-3", "--yes"]);
+    expect_code(&again, ACCEPTED);
+    assert!(stdout(&again).contains("Nothing to do"), "{}", stdout(&again));
+
+    let undone = tree.tune(&["undo", "--json"]);
+    expect_code(&undone, ACCEPTED);
+    let undone = json(&undone);
+    let changes = undone["journals"][0]["changes"].as_array().unwrap();
+    assert!(changes.len() >= 5, "{undone:#}");
+    assert!(changes.iter().all(|change| change["outcome"] == "restored"), "{undone:#}");
+    assert_eq!(tree.all(), before);
+
+    let twice = tree.tune(&["undo"]);
+    expect_code(&twice, ACCEPTED);
+    assert_eq!(stdout(&twice), "Nothing to undo.\n");
+    let status = tree.tune(&["status"]);
+    assert!(stdout(&status).contains("no journal is open"), "{}", stdout(&status));
+}
+
+#[test]
+fn what_somebody_else_changed_is_left_alone() {
+    let tree = Tree::new();
+    expect_code(&tree.tune(&["apply", "cpufreq-governor", "--cpus", "2-3", "--yes"]), ACCEPTED);
+    tree.write("/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "ondemand\n");
+    let status = tree.tune(&["status"]);
+    expect_code(&status, REFUSED);
+    assert!(stdout(&status).contains("ondemand, not our performance"), "{}", stdout(&status));
+    expect_code(&tree.tune(&["verify"]), REFUSED);
+    let undone = tree.tune(&["undo"]);
+    expect_code(&undone, REFUSED);
+    let text = stdout(&undone);
+    assert!(text.contains("found ondemand, not our performance"), "{text}");
+    assert_eq!((tree.governor(2).as_str(), tree.governor(3).as_str()), ("powersave", "ondemand"));
+}
+
+#[test]
+fn several_journals_are_undone_newest_first() {
+    let tree = Tree::new();
+    let before = tree.all();
+    expect_code(&tree.tune(&["apply", "ksm", "--yes"]), ACCEPTED);
+    expect_code(&tree.tune(&["apply", "cpufreq-governor", "--cpus", "2-3", "--yes"]), ACCEPTED);
+    let newest = tree.tune(&["undo"]);
+    expect_code(&newest, ACCEPTED);
+    assert!(stdout(&newest).contains("Still open: journal 1"), "{}", stdout(&newest));
+    assert_eq!(tree.read("/sys/kernel/mm/ksm/run"), "0\n");
+    expect_code(&tree.tune(&["apply", "cpufreq-governor", "--cpus", "2-3", "--yes"]), ACCEPTED);
+    expect_code(&tree.tune(&["undo", "--all"]), ACCEPTED);
+    assert_eq!(tree.all(), before);
+    expect_code(&tree.tune(&["undo", "--journal", "7"]), FAILED);
+}
+
+#[test]
+fn a_copy_of_the_journal_will_do_and_a_damaged_one_not() {
+    let tree = Tree::new();
+    let before = tree.all();
+    expect_code(&tree.tune(&["apply", "ksm", "--yes"]), ACCEPTED);
+    let applied = tree.all();
+    let elsewhere = folder();
+    let copy = elsewhere.path().join("copy.journal");
+    fs::copy(tree.journal(), &copy).unwrap();
+
+    let damaged = elsewhere.path().join("damaged.journal");
+    fs::write(&damaged, fs::read_to_string(&copy).unwrap().replacen("ksm", "xsm", 1)).unwrap();
+    let foreign = elsewhere.path().join("foreign.journal");
+    fs::write(&foreign, "not a journal\n").unwrap();
+    for wrong in [&damaged, &foreign] {
+        let output = tree.tune(&["undo", "--journal", wrong.to_str().unwrap()]);
+        expect_code(&output, FAILED);
+        assert!(stderr(&output).contains("nothing was written"), "{}", stderr(&output));
+    }
+    tree.write("/etc/machine-id", "ffffffffffffffffffffffffffffffff\n");
+    let output = tree.tune(&["undo", "--journal", copy.to_str().unwrap()]);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("another machine"), "{}", stderr(&output));
+    tree.write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+    assert_eq!(tree.all(), applied);
+
+    fs::remove_file(tree.journal()).unwrap();
+    expect_code(&tree.tune(&["undo", "--journal", copy.to_str().unwrap()]), ACCEPTED);
+    assert_eq!(tree.all(), before);
+}
+
+#[test]
+fn a_stored_plan_is_applied_to_the_letter_or_not_at_all() {
+    let tree = Tree::new();
+    let before = tree.all();
+    let elsewhere = folder();
+    let file = elsewhere.path().join("plan.json");
+    let plan = tree.tune(&["plan", "cpufreq-governor,ksm", "--cpus", "2-3", "--json"]);
+    fs::write(&file, &plan.stdout).unwrap();
+    let file = file.to_str().unwrap();
+
+    tree.write("/sys/kernel/mm/ksm/run", "2\n");
+    let stale = tree.tune(&["apply", "--plan", file, "--yes"]);
+    expect_code(&stale, FAILED);
+    let why = stderr(&stale);
+    assert!(why.contains("/sys/kernel/mm/ksm/run: holds 2, and held 1"), "{why}");
+    tree.write("/sys/kernel/mm/ksm/run", "1\n");
+    assert_eq!(tree.all(), before, "nothing was changed");
+
+    // What is as the plan wants it by now is no reason to refuse.
+    tree.write("/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "performance\n");
+    let applied = tree.tune(&["apply", "--plan", file, "--yes", "--json"]);
+    expect_code(&applied, ACCEPTED);
+    assert_eq!(json(&applied)["changes"].as_array().unwrap().len(), 2);
+    assert_eq!(tree.governor(2), "performance");
+
+    let none = elsewhere.path().join("none.json");
+    fs::write(&none, "{\"schema\": \"rtproof/check/2\"}").unwrap();
+    expect_code(&tree.tune(&["apply", "--plan", none.to_str().unwrap(), "--yes"]), USAGE);
+    expect_code(&tree.tune(&["apply", "--plan", file, "thp", "--yes"]), USAGE);
+}
+
+#[test]
+fn a_plan_that_contradicts_itself_is_refused() {
+    let tree = Tree::new();
+    let before = tree.all();
+    let elsewhere = folder();
+    let file = elsewhere.path().join("plan.json");
+    let mut plan = json(&tree.tune(&["plan", "ksm", "--json"]));
+    plan["conflicts"] = serde_json::json!([
+        {"target": "/sys/kernel/mm/ksm/run", "wishes": [["ksm", "0"], ["thp", "1"]]}
+    ]);
+    fs::write(&file, plan.to_string()).unwrap();
+    let output = tree.tune(&["apply", "--plan", file.to_str().unwrap(), "--yes"]);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("ksm, thp contradict each other"), "{}", stderr(&output));
+    assert_eq!(tree.all(), before);
+}
+
+#[test]
+fn one_change_that_fails_takes_all_back() {
+    let tree = Tree::new();
+    let elsewhere = folder();
+    let file = elsewhere.path().join("plan.json");
+    let mut plan = json(&tree.tune(&["plan", "cpufreq-governor,ksm", "--cpus", "2-3", "--json"]));
+    let mut gone = plan["steps"][0].clone();
+    gone["change"]["path"] = "/sys/devices/system/cpu/cpu9/cpufreq/scaling_governor".into();
+    plan["steps"].as_array_mut().unwrap().push(gone);
+    fs::write(&file, plan.to_string()).unwrap();
+    let before = tree.all();
+    let output = tree.tune(&["apply", "--plan", file.to_str().unwrap(), "--yes"]);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("cpu9"), "{}", stderr(&output));
+    assert_eq!(tree.all(), before);
+    assert_eq!(stdout(&tree.tune(&["undo"])), "Nothing to undo.\n");
+}
+
+#[test]
+fn nobody_is_asked_where_nobody_sits() {
+    let tree = Tree::new();
+    let before = tree.all();
+    let output = tree.tune(&["apply", "ksm"]);
+    expect_code(&output, USAGE);
+    assert!(stderr(&output).contains("give --yes"), "{}", stderr(&output));
+    assert_eq!(tree.all(), before);
+}
+
+#[test]
+fn names_that_are_not_there_are_told() {
+    let tree = Tree::new();
+    for command in [&["plan"][..], &["apply", "--yes"], &["trial", "--yes", "--only"]] {
+        let output = tree.tune(&[command, &["cpufreq-govenor"]].concat());
+        expect_code(&output, USAGE);
+        assert!(stderr(&output).contains("cpufreq-governor"), "{}", stderr(&output));
+    }
+    for wrong in [
+        &["apply", "--confirm", "10"][..],
+        &["apply", "--confirm", "2h"],
+        &["plan", "--cpus", "9"],
+        &["plan", "--skip", "ksm"],
+        &["verify", "=2"],
+        &["trial", "--yes", "=2"],
+        &["undo", "--all", "--journal", "1"],
+    ] {
+        expect_code(&tree.tune(wrong), USAGE);
+    }
+}
+
+#[test]
+fn without_rights_nothing_is_changed() {
+    let elsewhere = folder();
+    for args in [
+        &["tune", "apply", "--yes"][..],
+        &["tune", "undo"],
+        &["tune", "confirm"],
+        &["tune", "trial", "--yes", "quiet"],
+    ] {
+        let mut refused = command(elsewhere.path(), args);
+        if rustix::process::geteuid().is_root() {
+            refused.uid(65534).gid(65534);
+        }
+        let output = refused.output().unwrap();
+        expect_code(&output, FAILED);
+        assert!(stderr(&output).contains("only root can change this machine"), "{args:?}");
+    }
+    // What only looks needs no rights.
+    let mut plan = command(elsewhere.path(), &["tune", "plan"]);
+    if rustix::process::geteuid().is_root() {
+        plan.uid(65534).gid(65534);
+    }
+    expect_code(&plan.stderr(Stdio::piped()).output().unwrap(), ACCEPTED);
+}
+
+#[test]
+fn a_capture_is_planned_for_and_not_changed() {
+    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines/qemu-rt-6.1.txt");
+    let elsewhere = folder();
+    let run =
+        |args: &[&str]| support::run(elsewhere.path(), &[args, &["--root", machine]].concat());
+    expect_code(&run(&["tune", "plan", "--json"]), ACCEPTED);
+    for args in [&["tune", "apply", "--yes"][..], &["tune", "undo"], &["tune", "confirm"]] {
+        let output = run(args);
+        expect_code(&output, FAILED);
+        assert!(stderr(&output).contains("capture"), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn an_export_is_a_folder_of_files() {
+    let tree = Tree::new();
+    let out = tree.path().join("out");
+    let out = out.to_str().unwrap();
+    let args =
+        ["export", out, "cpufreq-governor", "--cpus", "2-3", "--format", "systemd", "--json"];
+    let output = tree.tune(&args);
+    let written = json(&output);
+    assert_eq!(written["schema"], "rtproof/tune-exported/1");
+    for file in written["files"].as_array().unwrap() {
+        assert!(fs::metadata(format!("{out}/{}", file.as_str().unwrap())).is_ok(), "{file}");
+    }
+    let again = tree.tune(&args);
+    expect_code(&again, FAILED);
+    assert!(stderr(&again).contains("--force"), "{}", stderr(&again));
+    expect_code(&tree.tune(&["export", out, "--format", "puppet"]), USAGE);
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let elsewhere = folder();
+    let commands =
+        ["plan", "apply", "undo", "status", "trial", "verify", "confirm", "export", "hold"];
+    for command in commands {
+        let output = support::run(elsewhere.path(), &["tune", command, "--help"]);
+        expect_code(&output, ACCEPTED);
+        let example = format!("rtproof tune {command}");
+        assert!(stdout(&output).contains(&format!("Examples:\n  {example}")), "{command}");
+    }
+}

@@ -1,0 +1,131 @@
+//! `tune trial`, `verify` and `confirm` on a machine in a folder that boots with GRUB.
+
+mod support;
+
+use std::process::Output;
+
+use serde_json::Value;
+use support::{ACCEPTED, FAILED, NOT_PROVEN, REFUSED, expect_code, stderr, stdout, tree::Tree};
+
+const WORDS: [&str; 2] = ["isolcpus=managed_irq,domain,2-3", "nohz_full=2-3"];
+
+fn trial(tree: &Tree) -> Output {
+    tree.tune(&[&["trial", "--yes"][..], &WORDS].concat())
+}
+
+/// The boot of the entry, as far as a folder can boot.
+fn boot_trial(tree: &Tree) {
+    let words = WORDS.join(" ");
+    let line =
+        format!("BOOT_IMAGE=/boot/vmlinuz-6.12.5-rt root=/dev/sda1 ro quiet {words} panic=10\n");
+    tree.write("/proc/cmdline", &line);
+    tree.write("/proc/sys/kernel/random/boot_id", "22222222-2222-4333-8444-555555555555\n");
+    tree.write("/proc/sys/kernel/panic", "10\n");
+    tree.write("/sys/devices/system/cpu/isolated", "2-3\n");
+    tree.write("/sys/devices/system/cpu/nohz_full", "2-3\n");
+}
+
+fn effects(output: &Output) -> Vec<(String, String)> {
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let parameters = found["parameters"].as_array().expect("parameters").clone();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    parameters.iter().map(|it| (text(&it["parameter"]), text(&it["effect"]))).collect()
+}
+
+#[test]
+fn tried_verified_kept_and_removed() {
+    let tree = Tree::with_grub();
+    let before = tree.all();
+    let output = trial(&tree);
+    expect_code(&output, ACCEPTED);
+    let text = stdout(&output);
+    for part in ["+ root=/dev/sda1 ro quiet", "nohz_full=2-3", "rtproof tune verify"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let menu = "/boot/grub/grub.cfg";
+    assert_eq!(Some(&tree.read(menu).into_bytes()), before.get(&tree.file(menu)), "not ours");
+    let status = tree.tune(&["status"]);
+    assert!(stdout(&status).contains("on trial: the next boot is it"), "{}", stdout(&status));
+
+    // Not booted yet: nothing can be confirmed.
+    let early = tree.tune(&["confirm"]);
+    expect_code(&early, FAILED);
+    assert!(stderr(&early).contains("this boot is not the trial"), "{}", stderr(&early));
+    let missing = tree.tune(&["verify", "--json"]);
+    expect_code(&missing, REFUSED);
+    assert!(effects(&missing).iter().all(|(_, effect)| effect == "missing"), "{missing:?}");
+
+    boot_trial(&tree);
+    let verified = tree.tune(&["verify", "--json"]);
+    let effects = effects(&verified);
+    assert_eq!(effects.len(), 3, "{effects:?}");
+    assert!(effects.iter().all(|(_, effect)| effect == "effective"), "{effects:?}");
+    let kept = tree.tune(&["confirm"]);
+    expect_code(&kept, ACCEPTED);
+    let status = tree.tune(&["status"]);
+    assert!(stdout(&status).contains("the default, and running"), "{}", stdout(&status));
+
+    expect_code(&tree.tune(&["undo", "--all"]), ACCEPTED);
+    let after = tree.all();
+    for (path, bytes) in before.iter().filter(|(path, _)| {
+        let path = path.to_string_lossy();
+        path.contains("/boot/") || path.contains("/etc/")
+    }) {
+        assert_eq!(after.get(path), Some(bytes), "{}", path.display());
+    }
+    let count = |all: &std::collections::BTreeMap<std::path::PathBuf, Vec<u8>>| {
+        all.keys().filter(|path| path.starts_with(tree.file("/boot"))).count()
+    };
+    assert_eq!(count(&after), count(&before), "nothing of ours is left in /boot");
+}
+
+#[test]
+fn a_boot_that_lacks_words_is_told() {
+    let tree = Tree::with_grub();
+    expect_code(&trial(&tree), ACCEPTED);
+    boot_trial(&tree);
+    tree.write("/sys/devices/system/cpu/nohz_full", "(null)\n");
+    let output = tree.tune(&["verify"]);
+    expect_code(&output, REFUSED);
+    let text = stdout(&output);
+    assert!(text.contains("NOT EFFECTIVE") && text.contains("nohz_full=2-3"), "{text}");
+    std::fs::remove_file(tree.file("/sys/devices/system/cpu/nohz_full")).unwrap();
+    let output = tree.tune(&["verify", "nohz_full=2-3"]);
+    let text = stdout(&output);
+    expect_code(&output, NOT_PROVEN);
+    assert!(text.contains("CANNOT TELL"), "{text}");
+}
+
+#[test]
+fn a_plan_shows_the_line_that_would_boot() {
+    let tree = Tree::with_grub();
+    let before = tree.all();
+    let output = tree.tune(&["plan", "isolcpus,nohz-full,rcu-nocbs", "--cpus", "2-3"]);
+    expect_code(&output, ACCEPTED);
+    let text = stdout(&output);
+    for part in [
+        "entry \"rtproof real-time\" of",
+        "    + isolcpus=managed_irq,domain,2-3\n",
+        "    - root=/dev/sda1 ro quiet\n",
+        "    + root=/dev/sda1 ro quiet isolcpus=managed_irq,domain,2-3",
+        "for one boot: rtproof tune trial",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let applied = tree.tune(&["apply", "isolcpus", "--cpus", "2-3", "--yes"]);
+    expect_code(&applied, ACCEPTED);
+    assert!(stdout(&applied).contains("1 boot parameter: rtproof tune trial"));
+    assert_eq!(tree.all(), before);
+}
+
+#[test]
+fn where_no_entry_can_be_made_it_is_printed() {
+    let tree = Tree::new();
+    let before = tree.all();
+    let output = trial(&tree);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("nothing was changed"), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("root=/dev/sda1 ro quiet isolcpus=managed_irq,domain,2-3"), "{text}");
+    assert_eq!(tree.all(), before);
+}

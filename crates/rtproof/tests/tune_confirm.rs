@@ -1,0 +1,95 @@
+//! `tune apply --confirm`: somebody takes everything back when nobody confirms, whatever became of
+//! the tool.
+
+mod support;
+
+use std::{path::Path, time::Duration};
+
+use support::{ACCEPTED, FAILED, expect_code, kill, start, stderr, stdout, tree::Tree, wait_for};
+
+const APPLY: [&str; 6] = ["apply", "ksm,cpufreq-governor", "--cpus", "2-3", "--yes", "--confirm"];
+
+fn apply(tree: &Tree, within: &str) {
+    let output = tree.tune(&[&APPLY[..], &[within]].concat());
+    expect_code(&output, ACCEPTED);
+    assert!(stderr(&output).contains("rtproof tune confirm"), "{}", stderr(&output));
+}
+
+/// Marks of journals that wait.
+fn marks(tree: &Tree) -> usize {
+    let folder = tree.file("/var/lib/rtproof/tune");
+    let of = |ending| if folder.is_dir() { support::files(&folder, ending).len() } else { 0 };
+    of(".unconfirmed") + of(".expired")
+}
+
+/// Guardians of a machine that run.
+fn guardians(root: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").expect("/proc");
+    let lines = entries.filter_map(|entry| {
+        let cmdline = std::fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&cmdline).replace('\0', " "))
+    });
+    let root = root.to_string_lossy();
+    lines.filter(|line| line.contains("tune guard") && line.contains(&*root)).collect()
+}
+
+#[test]
+fn nobody_confirms() {
+    let tree = Tree::new();
+    let before = tree.all();
+    apply(&tree, "1s");
+    wait_for("the guardian", 20, || tree.all() == before && marks(&tree) == 0);
+    let late = tree.tune(&["confirm"]);
+    expect_code(&late, FAILED);
+    assert!(stderr(&late).contains("nothing waits for a confirmation"), "{}", stderr(&late));
+    wait_for("its end", 20, || guardians(tree.path()).is_empty());
+}
+
+#[test]
+fn somebody_confirms() {
+    let tree = Tree::new();
+    apply(&tree, "600s");
+    assert_eq!(guardians(tree.path()).len(), 1);
+    let status = tree.tune(&["status"]);
+    assert!(stdout(&status).contains("not confirmed yet"), "{}", stdout(&status));
+    expect_code(&tree.tune(&["confirm"]), ACCEPTED);
+    wait_for("the guardian's end", 20, || guardians(tree.path()).is_empty());
+    assert_eq!(tree.governor(2), "performance");
+    expect_code(&tree.tune(&["status"]), ACCEPTED);
+    expect_code(&tree.tune(&["undo"]), ACCEPTED);
+}
+
+#[test]
+fn an_undo_before_ends_the_guardian() {
+    let tree = Tree::new();
+    let before = tree.all();
+    apply(&tree, "600s");
+    expect_code(&tree.tune(&["undo"]), ACCEPTED);
+    assert_eq!(tree.all(), before);
+    wait_for("the guardian's end", 20, || guardians(tree.path()).is_empty());
+    assert_eq!(marks(&tree), 0);
+}
+
+#[test]
+fn the_tool_is_killed() {
+    // At many moments: before the first write, between two, after the last.
+    for delay_ms in [0, 5, 10, 20, 40, 80, 160] {
+        let tree = Tree::new();
+        let before = tree.all();
+        let root = tree.path().to_str().unwrap();
+        let args = [&["tune"][..], &APPLY, &["1s", "--root", root]].concat();
+        let mut tool = start(tree.path(), &args);
+        // The mark is there before anything is changed.
+        let marked = || marks(&tree) > 0 || tree.all() != before;
+        wait_for("the mark", 60, marked);
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        kill("KILL", tool.id());
+        tool.wait().unwrap();
+        wait_for("the guardian", 60, || {
+            tree.all() == before && (marks(&tree) == 0 || guardians(tree.path()).is_empty())
+        });
+        let open = tree.tune(&["undo", "--all"]);
+        expect_code(&open, ACCEPTED);
+        assert_eq!(tree.all(), before, "{delay_ms} ms");
+    }
+}
