@@ -7,8 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_host::tune::{self, Change, Item, Journal, Machine, Options, Title, mark};
+use rtproof_judge::plan::units;
+use rtproof_measure::LiveTasks;
 
 use super::{
     plan, undo,
@@ -25,6 +26,7 @@ use crate::{
         guardian::{self, Guardian},
         making::{self, Making},
         outcome::{APPLIED, Applied, Made},
+        place,
         preview::Previewed,
         repeat, stored,
     },
@@ -136,7 +138,17 @@ fn from_file(args: &Args, machine: &Machine<'_>, path: &Path) -> anyhow::Result<
     let prepared = repeat::prepare(machine, &config);
     let text = Text::new(false);
     if !args.yes {
-        text.print(|to| prepared.write(to, path))?;
+        text.print(|to| {
+            for it in &prepared.absent {
+                let (line, target, why) = (it.line, &it.target, &it.why);
+                writeln!(to, "{}:{line}: {target}: {why}", path.display())?;
+            }
+            for it in &prepared.items {
+                let target = render::text::target(&it.change);
+                writeln!(to, "{target}: {}", render::text::after(&it.change))?;
+            }
+            Ok(())
+        })?;
         let question = format!("set what {} says?", path.display());
         anyhow::ensure!(ask::consent(&question)?, "nothing was changed");
     }
@@ -174,8 +186,18 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
         Some(_) => stored::still_to_do(machine, steps)?,
         None => steps,
     };
+    // A unit of ours starts this program at each boot: it has to be where it stays.
+    let is_unit = |it: &Previewed| is_own_unit(&it.step.change);
+    if machine.root().is_live() && steps.iter().any(is_unit) {
+        place::own()?;
+    }
     let boot_parameters = boot.words.into_iter().map(|word| word.parameter).collect();
     Ok(Todo { steps, boot_parameters })
+}
+
+fn is_own_unit(change: &Change) -> bool {
+    let is_ours = |path: &str| path.starts_with(&format!("{}/rtproof", units::FOLDER));
+    matches!(change, Change::File { path, content: Some(_), .. } if is_ours(path))
 }
 
 fn nothing(boot_parameters: Vec<String>) -> Applied {

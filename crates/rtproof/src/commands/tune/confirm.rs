@@ -6,7 +6,7 @@ use rtproof_host::{
     boot::{self, Standing},
     tune::{Machine, mark, mark::Waits},
 };
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 use serde::Serialize;
 
 use super::trial::all_or_none;

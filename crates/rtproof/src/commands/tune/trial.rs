@@ -12,7 +12,7 @@ use rtproof_host::{
     boot::{self, BootChanges, Loader, TITLE, Word},
     tune::{self, Change, Item, Journal, Machine, Options, Title},
 };
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use super::{plan, wish, wish::WishArgs};
 use crate::{
