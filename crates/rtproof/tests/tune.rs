@@ -97,12 +97,17 @@ fn what_somebody_else_changed_is_left_alone() {
     tree.write("/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "ondemand\n");
     let status = tree.tune(&["status"]);
     expect_code(&status, REFUSED);
-    assert!(stdout(&status).contains("ondemand, not our performance"), "{}", stdout(&status));
+    assert!(stdout(&status).contains("CHANGED"), "{}", stdout(&status));
+    let status = json(&tree.tune(&["status", "--json"]));
+    let changes = &status["journals"][0]["changes"];
+    assert_eq!(
+        (&changes[0]["standing"], &changes[1]["now"]),
+        (&"as-applied".into(), &"ondemand".into())
+    );
     expect_code(&tree.tune(&["verify"]), REFUSED);
     let undone = tree.tune(&["undo"]);
     expect_code(&undone, REFUSED);
-    let text = stdout(&undone);
-    assert!(text.contains("found ondemand, not our performance"), "{text}");
+    assert!(stdout(&undone).contains("LEFT ALONE"), "{}", stdout(&undone));
     assert_eq!((tree.governor(2).as_str(), tree.governor(3).as_str()), ("powersave", "ondemand"));
 }
 

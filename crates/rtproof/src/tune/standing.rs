@@ -234,10 +234,12 @@ fn changes(
         let change = standing.change;
         let ours = after(&change);
         let (standing, now, why) = match standing.stands {
-            tune::Stands::AsApplied => (StandsNow::AsApplied, ours.clone(), None),
-            tune::Stands::Changed { .. } if earlier_boot && is_for_one_boot(&change) => {
+            tune::Stands::AsApplied | tune::Stands::Changed { .. }
+                if earlier_boot && is_for_one_boot(&change) =>
+            {
                 (StandsNow::UsedUp, String::new(), None)
             }
+            tune::Stands::AsApplied => (StandsNow::AsApplied, ours.clone(), None),
             tune::Stands::Changed { found } => (StandsNow::Changed, before(&change, &found), None),
             tune::Stands::Gone => (StandsNow::Gone, String::new(), None),
             tune::Stands::Unreadable { why } => (StandsNow::Unreadable, String::new(), Some(why)),
