@@ -202,7 +202,7 @@ fn a_second_apply_does_not_forget_what_was_before_the_first() {
 #[test]
 fn a_machine_that_cannot_be_tuned_is_refused() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");
-    let capture = files(&fixtures, ".txt").remove(0);
+    let capture = only(&fixtures, "vm-firecracker.txt");
     let capture = capture.to_str().expect("UTF-8");
     let machine = Machine::new();
     for verb in ["apply", "undo"] {

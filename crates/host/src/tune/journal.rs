@@ -240,11 +240,16 @@ impl Journal {
                     summary.started_ns = script.header.started_ns;
                     summary.what = script.header.what;
                 }
+                // Killed before its first line was whole: nothing was done, nothing is to be told.
+                Err(JournalError::Corrupt {
+                    source: ScriptError { what: script::Wrong::Empty, .. },
+                    ..
+                }) => return None,
                 Err(error) => summary.problem = Some(error.to_string()),
             }
-            summary
+            Some(summary)
         };
-        Ok(numbers(machine)?.into_iter().map(summary).collect())
+        Ok(numbers(machine)?.into_iter().filter_map(summary).collect())
     }
 
     /// The file.

@@ -349,7 +349,11 @@ fn unconfirmed() -> Case {
              sleep 0.5
          done
          sleep 2
-         kill -9 $(cat /tmp/shell) $(pgrep -f 'tune apply')
+         kill -9 $(cat /tmp/shell)
+         for process in /proc/[0-9]*; do
+             tr '\\0' ' ' <$process/cmdline | grep -q '^rtproof tune apply' &&
+                 kill -9 ${process#/proc/}
+         done
          track during
          for _ in $(seq 60); do
              [ $(cat /proc/sys/kernel/sched_rt_runtime_us) = 900000 ] && break
@@ -366,7 +370,7 @@ fn unconfirmed() -> Case {
     })
     .mutation("somebody confirms", "values that differ", |case| {
         let script = &mut case.boots[0].script;
-        *script = script.replace("track during", "track during; rtproof tune confirm --yes");
+        *script = script.replace("track during", "track during; rtproof tune confirm");
     })
 }
 
@@ -377,6 +381,7 @@ fn gone() -> Case {
         "a task that ended is reported, and the one that got its number is not touched",
         machine("rt-6.1"),
     )
+    .program("chrt")
     .script(script(
         "chrt -f 95 sleep 1000 & task=$!
          sleep 1

@@ -3,16 +3,15 @@
 
 use std::{
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
-use rtproof_host::tune::{self, Change, Item, Journal, Machine, Options, Title, mark};
-use rtproof_judge::plan::units;
+use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
 use rtproof_measure::LiveTasks;
 
 use super::{
-    plan, undo,
+    plan, repeat, undo,
     wish::{self, WishArgs},
 };
 use crate::{
@@ -22,13 +21,12 @@ use crate::{
     render::{self, text::Text},
     tune::{
         ask,
-        config::Config,
         guardian::{self, Guardian},
         making::{self, Making},
         outcome::{APPLIED, Applied, Made},
         place,
         preview::Previewed,
-        repeat, stored,
+        stored,
     },
 };
 
@@ -62,11 +60,12 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "risky", "cpus", "profile"])]
     pub plan: Option<PathBuf>,
 
-    /// Set what this file says, e.g. /etc/rtproof.toml: what rtproof.service does at each boot
+    /// Set what this file says, as rtproof.service does at each boot from /etc/rtproof.toml; what
+    /// is not there does not keep the rest from being set, and the exit code is 3 then
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["plan", "ids", "prove_ns", "confirm_ns", "cpus", "profile", "json"]
+        conflicts_with_all = ["ids", "plan", "confirm_ns", "prove_ns", "json", "cpus", "profile"]
     )]
     pub from: Option<PathBuf>,
 
@@ -108,10 +107,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     wish::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
     if let Some(path) = &args.from {
-        return from_file(args, &machine, path);
+        return repeat::apply(&machine, path, args.yes);
     }
     let todo = todo(args, &machine)?;
     let text = Text::new(args.json);
+    place::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
     if todo.steps.is_empty() {
         let applied = nothing(todo.boot_parameters);
         text.print(|to| {
@@ -130,31 +130,6 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Some(ns) => super::prove::run(args, &machine, ns),
         None => make(args, &machine, todo, text),
     }
-}
-
-/// Sets what a file says.
-fn from_file(args: &Args, machine: &Machine<'_>, path: &Path) -> anyhow::Result<u8> {
-    let config = Config::open(path)?;
-    let prepared = repeat::prepare(machine, &config);
-    let text = Text::new(false);
-    if !args.yes {
-        text.print(|to| {
-            for it in &prepared.absent {
-                let (line, target, why) = (it.line, &it.target, &it.why);
-                writeln!(to, "{}:{line}: {target}: {why}", path.display())?;
-            }
-            for it in &prepared.items {
-                let target = render::text::target(&it.change);
-                writeln!(to, "{target}: {}", render::text::after(&it.change))?;
-            }
-            Ok(())
-        })?;
-        let question = format!("set what {} says?", path.display());
-        anyhow::ensure!(ask::consent(&question)?, "nothing was changed");
-    }
-    let repeated = repeat::apply(machine, path, &config)?;
-    text.print(|to| repeated.write(to, path))?;
-    Ok(repeated.code())
 }
 
 /// What is to be done.
@@ -186,18 +161,8 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
         Some(_) => stored::still_to_do(machine, steps)?,
         None => steps,
     };
-    // A unit of ours starts this program at each boot: it has to be where it stays.
-    let is_unit = |it: &Previewed| is_own_unit(&it.step.change);
-    if machine.root().is_live() && steps.iter().any(is_unit) {
-        place::own()?;
-    }
     let boot_parameters = boot.words.into_iter().map(|word| word.parameter).collect();
     Ok(Todo { steps, boot_parameters })
-}
-
-fn is_own_unit(change: &Change) -> bool {
-    let is_ours = |path: &str| path.starts_with(&format!("{}/rtproof", units::FOLDER));
-    matches!(change, Change::File { path, content: Some(_), .. } if is_ours(path))
 }
 
 fn nothing(boot_parameters: Vec<String>) -> Applied {

@@ -87,8 +87,7 @@ pub(super) fn plan_of(
         doubtful: wish.doubtful,
         risky: wish.risky,
         durable: wish.durable,
-        // A plan for another machine names where rtproof is as a rule.
-        exe: place::own().unwrap_or_else(|_| Selection::default().exe),
+        exe: place::of(root).unwrap_or_else(|_| place::USUAL.into()),
     };
     let facts = Facts::read(root);
     let intent = wish.intent(&facts)?;

@@ -21,7 +21,7 @@ use crate::{
 Examples:
   rtproof tune status
   rtproof tune status --json
-  rtproof tune status --watch 60s
+  rtproof tune status --watch --every 30s
 
 Exit codes: 0 everything applied is as it was applied, or nothing is; 2 something has changed since;
 3 something cannot be read.")]
@@ -30,14 +30,13 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
 
-    /// Look again each so often, and print a line for each change that stands otherwise than before
-    #[arg(
-        long = "watch",
-        value_name = "TIME",
-        num_args = 0..=1,
-        default_missing_value = "10s",
-        value_parser = watch::every
-    )]
+    /// Go on looking, and print a line when something is no longer as it was applied, with who may
+    /// have changed it; with --json a line of JSON
+    #[arg(long)]
+    pub watch: bool,
+
+    /// Time between two looks at values, which do not tell when they change; default: 10s
+    #[arg(long = "every", value_name = "TIME", value_parser = watch::every, requires = "watch")]
     pub every_ns: Option<u64>,
 
     /// Print the answer as JSON
@@ -51,8 +50,8 @@ pub struct Args {
 /// A root that is no machine; journals that cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
-    if let Some(every_ns) = args.every_ns {
-        return watch::run(&root, every_ns, args.json);
+    if args.watch {
+        return watch::run(&root, args.every_ns.unwrap_or(watch::EVERY_NS), args.json);
     }
     let machine = Machine::for_reading(&root, &LiveTasks);
     let status = standing::status(&machine)?;

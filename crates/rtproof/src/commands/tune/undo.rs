@@ -14,7 +14,6 @@ use crate::{
         guardian,
         making::{self, Making},
         outcome::{JournalUndone, TakenBackOutcome, UNDONE, Undone},
-        repeat,
     },
 };
 
@@ -38,8 +37,8 @@ pub struct Args {
     #[arg(long)]
     pub all: bool,
 
-    /// Undo what apply --from FILE has set
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["journal", "all", "json"])]
+    /// Take back what was set from this file: what `systemctl stop rtproof.service` does
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "journal", "json"])]
     pub from: Option<PathBuf>,
 
     /// Which machine.
@@ -59,10 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     if let Some(path) = &args.from {
-        let undone = repeat::undo(&machine, path)?;
-        let taken_back = undone.iter().map(|it| making::taken_back(&[], it)).collect::<Vec<_>>();
-        Text::new(false).print(|to| render::text::taken_back(to, &taken_back))?;
-        return Ok(repeat::undo_code(&undone));
+        return super::repeat::undo(&machine, path);
     }
     let open = super::open_journals(&machine)?;
     let journals = match (&args.journal, args.all) {
