@@ -25,13 +25,18 @@ tasks() {
         2>/dev/null | awk '/^task/ { task = $0 } /^cpus/ { print task "\t" $0 }'
 }
 
-# PATH <tab> LINE for each line of each file of a list. Without a process for each file.
+# PATH <tab> LINE for each line of each file of a list. (The shell's own `read` takes a byte at a time,
+# and a sysctl ends after the first.)
 lines_of() {
-    while read -r path; do
-        while IFS= read -r line || [ -n "$line" ]; do
-            printf '%s\t%s\n' "$path" "$line"
-        done <"$path"
-    done <$1 2>/dev/null
+    xargs grep -asH "" <$1 | awk -v list=$1 '
+        BEGIN { while ((getline path <list) > 0) known[path] = 1 }
+        {
+            for (at = 1; at <= length($0); at++)
+                if (substr($0, at, 1) == ":" && (substr($0, 1, at - 1) in known)) {
+                    print substr($0, 1, at - 1) "\t" substr($0, at + 1)
+                    next
+                }
+        }'
 }
 
 values() {

@@ -61,7 +61,7 @@ folder() {
 }
 
 # irq ACTIONS HWIRQ CPUS EXPRESSION: the interrupt of that name; of several the one with the number
-# that its controller gives it.
+# that its controller gives it, all of them where the plan does not know that number.
 irq() {
     numbers=
     for dir in "$root"/sys/kernel/irq/*; do
@@ -71,8 +71,9 @@ irq() {
     ' '*' '*)
         same=$numbers numbers=
         for number in $same; do
-            look "$root/sys/kernel/irq/$number/hwirq" && [ "$now" = "$2" ] &&
-                numbers="$numbers $number"
+            [ -z "$2" ] || { look "$root/sys/kernel/irq/$number/hwirq" && [ "$now" = "$2" ]; } ||
+                continue
+            numbers="$numbers $number"
         done
         ;;
     esac

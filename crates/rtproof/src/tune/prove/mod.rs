@@ -16,6 +16,7 @@ use rtproof_judge::{Report, plan::Plan, units};
 use rtproof_record::{Effects, effects::Decision};
 use serde::Serialize;
 
+pub use rtproof_host::tune::Item;
 pub use switch::{Journaled, Switch};
 
 use self::{conduct::Conduct, knobs::Kind, schedule::Shares};
