@@ -12,6 +12,7 @@ programs=(
     "ansible-playbook ansible-core"
     "cc gcc"
     "git git"
+    "grub-script-check grub-common"
     "chromium chromium"
     "cyclictest rt-tests"
     "jitterdebugger jitterdebugger"
@@ -94,6 +95,40 @@ fi
 if [ "$(id -u)" = 0 ] && [ -d /sys/kernel/tracing ] && [ ! -e /sys/kernel/tracing/instances ]; then
     echo "deps: mounting tracefs at /sys/kernel/tracing"
     mount -t tracefs tracefs /sys/kernel/tracing || true
+fi
+# bootctl, which reads our entries, comes with a package that makes systemd-boot the boot loader of
+# the machine when it is installed: only the program is taken, and systemd's library if it is missing.
+bootctl=$HOME/.cache/rtproof-bootctl
+if ! command -v bootctl >/dev/null && ! "$bootctl/bin/bootctl" --version >/dev/null 2>&1; then
+    echo "deps: unpacking bootctl into $bootctl"
+    rm -rf "$bootctl"
+    mkdir -p "$bootctl/bin"
+    version=$(dpkg-query -W -f '${Version}' systemd 2>/dev/null || true)
+    (
+        cd "$bootctl"
+        for package in systemd-boot-tools systemd-boot; do
+            apt-get -q download "$package=$version" || apt-get -q download "$package" || continue
+        done
+        apt-get -q download libsystemd-shared || true
+        for package in ./*.deb; do dpkg -x "$package" .; done
+        rm -f ./*.deb
+    ) >/dev/null 2>&1 || true
+    cat >"$bootctl/bin/bootctl" <<'END'
+#!/bin/sh
+# Its own library first: it has to be of the same version.
+top=$(dirname "$0")/..
+for folder in "$top"/usr/lib/*/systemd "$top"/lib/*/systemd; do
+    libraries=${libraries:-}${libraries:+:}$folder
+done
+LD_LIBRARY_PATH=$libraries exec "$top/usr/bin/bootctl" "$@"
+END
+    chmod 755 "$bootctl/bin/bootctl"
+    if ! "$bootctl/bin/bootctl" --version >/dev/null 2>&1; then
+        rm -rf "$bootctl"
+        echo "deps: no bootctl: apt found no package systemd-boot that runs here" >&2
+        [ "${CI:-}" = true ] && exit 1
+        exit 3
+    fi
 fi
 # Perfetto's generated code, which reads what we write: kept between runs.
 perfetto=$HOME/.cache/rtproof-perfetto

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rtproof_host::{Capture, CpuList, Facts, Root, tune::Change};
 use rtproof_judge::plan::{self, Plan, Selection};
@@ -44,8 +45,16 @@ fn intent(facts: &Facts, profile: Profile) -> Intent {
     }
 }
 
-/// Every machine with every profile.
-fn cases() -> Vec<(String, Facts, Intent, Vec<Finding>)> {
+/// A machine, what it is for, and what is found.
+type Case = (String, Facts, Intent, Vec<Finding>);
+
+/// Every machine with every profile, read once for all tests.
+fn cases() -> &'static [Case] {
+    static CASES: OnceLock<Vec<Case>> = OnceLock::new();
+    CASES.get_or_init(read_cases)
+}
+
+fn read_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (name, facts) in machines() {
         for kind in Kind::ALL {
@@ -74,7 +83,7 @@ fn has(plan: &Plan, check: &str) -> bool {
 fn every_finding_that_stands_is_in_the_plan_and_nothing_contradicts() {
     for (name, facts, intent, findings) in cases() {
         for wanted in [Selection::default(), everything()] {
-            let plan = plan::make(&facts, &findings, &intent, &wanted);
+            let plan = plan::make(facts, findings, intent, &wanted);
             assert_eq!(plan.conflicts, [], "{name}");
             for finding in findings.iter().filter(|finding| finding.stands()) {
                 assert!(has(&plan, &finding.check), "{name}: {finding:#?}");
@@ -90,8 +99,8 @@ fn every_finding_that_stands_is_in_the_plan_and_nothing_contradicts() {
 #[test]
 fn the_same_machine_has_the_same_plan_and_it_survives_its_json() {
     for (name, facts, intent, findings) in cases() {
-        let plan = plan::make(&facts, &findings, &intent, &everything());
-        let again = plan::make(&facts, &findings, &intent, &everything());
+        let plan = plan::make(facts, findings, intent, &everything());
+        let again = plan::make(facts, findings, intent, &everything());
         assert_eq!(plan, again, "{name}");
         let json = serde_json::to_string(&plan).expect("a plan is JSON");
         assert_eq!(serde_json::from_str::<Plan>(&json).expect("JSON is a plan"), plan, "{name}");
@@ -102,7 +111,7 @@ fn the_same_machine_has_the_same_plan_and_it_survives_its_json() {
         assert_eq!(targets.len(), all, "{name}: a target twice");
         // Backwards, the findings still ask for the same.
         let backwards: Vec<Finding> = findings.iter().rev().cloned().collect();
-        let other = plan::make(&facts, &backwards, &intent, &everything());
+        let other = plan::make(facts, &backwards, intent, &everything());
         let changes = |plan: &Plan| -> Vec<Change> {
             let mut changes: Vec<Change> = plan.steps.iter().map(|s| s.change.clone()).collect();
             for change in &mut changes {
@@ -152,12 +161,12 @@ fn without_other_cpus_nothing_is_set_apart() {
 fn a_doubtful_finding_waits_until_it_is_named() {
     let mut tried = 0;
     for (name, facts, intent, findings) in cases() {
-        let plan = plan::make(&facts, &findings, &intent, &Selection::default());
+        let plan = plan::make(facts, findings, intent, &Selection::default());
         for finding in findings.iter().filter(|finding| finding.status == Status::Doubtful) {
             let told = plan.left_out.iter().find(|one| one.check == finding.check);
             assert!(told.is_some_and(|one| one.why.starts_with("doubtful: ")), "{name}");
             let named = Selection { ids: vec![finding.check.clone()], ..Selection::default() };
-            let plan = plan::make(&facts, &findings, &intent, &named);
+            let plan = plan::make(facts, findings, intent, &named);
             let waits = |one: &plan::LeftOut| {
                 one.check == finding.check && one.why.starts_with("doubtful: ")
             };
@@ -185,7 +194,7 @@ const FOR_HUMANS: &[(&str, &str)] = &[
 #[test]
 fn what_a_program_can_do_is_no_command() {
     for (name, _, _, findings) in cases() {
-        for finding in &findings {
+        for finding in findings {
             for remedy in &finding.remedies {
                 let Remedy::Command { command } = remedy else { continue };
                 let known = FOR_HUMANS.iter().any(|(start, _)| command.starts_with(start));

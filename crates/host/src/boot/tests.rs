@@ -314,7 +314,7 @@ const BOOTCTL: &str = "mkdir \"$2\" && cp -a \"$1\"/. \"$2\" && mount -t tmpfs n
 
 /// What bootctl says of the entries below a mount: (identity, options, whether it is the default).
 fn bootctl(dir: &Path, mount: &str) -> Option<Vec<(String, String, bool)>> {
-    let cached = std::env::var("HOME").map(|home| home + "/.cache/rtproof-bootctl/usr/bin/bootctl");
+    let cached = std::env::var("HOME").map(|home| home + "/.cache/rtproof-bootctl/bin/bootctl");
     let cached = cached.ok().filter(|path| Path::new(path).exists());
     let program = cached.unwrap_or_else(|| "bootctl".into());
     tool(&program, &["--version"])?;
@@ -407,5 +407,216 @@ fn bootctl_reads_what_we_wrote() {
         assert!(before.iter().any(|(id, _, is_it)| *is_it && *id == default.id), "{before:?}");
         apply(dir.path(), &made.confirm);
         assert!(ours(&bootctl(dir.path(), mount).unwrap()).2, "{name}");
+    }
+}
+
+fn message<T>(result: Result<T, BootError>) -> String {
+    result.err().expect("an error").to_string()
+}
+
+#[test]
+fn what_others_made_is_refused() {
+    let words = [Word::set("nosmt")];
+    for (name, path, text) in [
+        ("fedora-bls.txt", "/boot/loader/entries/rtproof-real-time.conf", "title x\nlinux /x\n"),
+        ("debian-systemd-boot.txt", "/efi/loader/entries/rtproof-real-time.conf", "title x\n"),
+        ("raspberry-pi-os.txt", "/boot/firmware/tryboot.txt", "[all]\n"),
+        ("debian-grub.txt", "/boot/grub/custom.cfg", "a\n# rtproof begin\n"),
+        ("debian-grub.txt", "/boot/grub/custom.cfg", "a\nmenuentry x {\n"),
+        ("debian-grub.txt", "/boot/grub/grub.cfg", "a\nmenuentry 'x' {\n"),
+        ("debian-extlinux.txt", "/boot/extlinux/extlinux.conf", "label a\n# rtproof end\n"),
+    ] {
+        let (dir, root) = tree(name);
+        write(dir.path(), path, text.as_bytes());
+        let before = files(dir.path());
+        let said = match detect(&root) {
+            Ok(loader) => message(loader.real_time(&root, &words)),
+            Err(error) => error.to_string(),
+        };
+        assert!(said.starts_with(path), "{said}");
+        assert_eq!(files(dir.path()), before);
+    }
+}
+
+#[test]
+fn a_line_that_the_kernel_would_cut_is_refused() {
+    for name in ["debian-grub.txt", "debian-extlinux.txt", "qemu-kernel.txt", "uki.txt"] {
+        let (dir, root) = tree(name);
+        let loader = detect(&root).unwrap();
+        let long = [Word::set(format!("x={}", "y".repeat(2040)))];
+        let said = message(loader.real_time(&root, &long));
+        assert!(said.contains("takes 2047"), "{said}");
+        let fits = [Word::set(format!("x={}", "y".repeat(1100)))];
+        loader.real_time(&root, &fits).unwrap();
+        write(dir.path(), "/proc/sys/kernel/arch", b"armv7l\n");
+        let said = message(detect(&root).unwrap().real_time(&root, &fits));
+        assert!(said.contains("takes 1023"), "{said}");
+    }
+}
+
+#[test]
+fn other_words_take_the_place_of_those_before() {
+    for name in ["debian-grub.txt", "fedora-bls.txt", "debian-extlinux.txt", "raspberry-pi-os.txt"]
+    {
+        let (dir, root) = tree(name);
+        let loader = detect(&root).unwrap();
+        apply(dir.path(), &loader.real_time(&root, &[Word::set("isolcpus=1")]).unwrap().entry);
+        apply(dir.path(), &loader.confirm(&root).unwrap());
+        let again = detect(&root).unwrap();
+        let made = again.real_time(&root, &[Word::set("nohz_full=1")]).unwrap();
+        assert!(!made.cmdline.contains("isolcpus"), "{name}: {}", made.cmdline);
+        apply(dir.path(), &made.entry);
+        assert_eq!(again.entry_cmdline(&root).unwrap(), Some(made.cmdline));
+    }
+}
+
+#[test]
+fn defaults_of_grub_are_found() {
+    let (dir, root) = tree("debian-grub.txt");
+    let menu = fs::read_to_string(at(dir.path(), "/boot/grub/grub.cfg")).unwrap();
+    let simple = "gnulinux-simple-0a1b2c3d-0000-4000-8000-000000000001";
+    let stock = "Debian GNU/Linux, with Linux 6.1.0-50-amd64";
+    fs::remove_file(at(dir.path(), "/proc/sys/kernel/osrelease")).unwrap();
+    for (spec, title) in [
+        ("0", "Debian GNU/Linux"),
+        ("1>2", stock),
+        ("1", "Debian GNU/Linux, with Linux 6.1.0-50-rt-amd64"),
+        (simple, "Debian GNU/Linux"),
+        (&format!("Advanced options for Debian GNU/Linux>{stock}"), stock),
+        ("nothing of that name", "Debian GNU/Linux"),
+        ("7", "Debian GNU/Linux"),
+        ("${saved_entry}", stock),
+    ] {
+        let menu = menu.replace("set default=\"0\"", &format!("set default=\"{spec}\""));
+        write(dir.path(), "/boot/grub/grub.cfg", menu.as_bytes());
+        let env = ["# GRUB Environment Block".to_owned(), "saved_entry=1>2".to_owned()];
+        write(dir.path(), "/boot/grub/grubenv", grub_env(&env).as_bytes());
+        let loader = detect(&root).unwrap();
+        assert_eq!(loader.default.as_ref().unwrap().title, title, "{spec}");
+        assert_eq!(loader.base, loader.default, "{spec}");
+    }
+    // An entry that somebody wrote into custom.cfg cannot be told.
+    let menu = menu.replace("set default=\"0\"", "set default=\"mine\"");
+    write(dir.path(), "/boot/grub/grub.cfg", menu.as_bytes());
+    write(dir.path(), "/boot/grub/custom.cfg", b"menuentry mine {\nlinux /x\n}\n");
+    write(dir.path(), "/proc/sys/kernel/osrelease", b"6.1.0-50-amd64\n");
+    let loader = detect(&root).unwrap();
+    assert!(loader.default.is_none() && loader.base.unwrap().kernel.ends_with("6.1.0-50-amd64"));
+}
+
+#[test]
+fn a_trial_needs_a_block_that_grub_can_write() {
+    let (dir, root) = tree("debian-grub.txt");
+    let why = || detect(&root).unwrap().no_trial.unwrap_or_default();
+    assert_eq!(why(), "");
+    write(dir.path(), "/boot/grub/grubenv", b"# GRUB Environment Block\n");
+    assert!(why().contains("has 25 bytes"), "{}", why());
+    fs::remove_file(at(dir.path(), "/boot/grub/grubenv")).unwrap();
+    assert!(why().contains("grub-editenv /boot/grub/grubenv create"));
+    let menu = fs::read_to_string(at(dir.path(), "/boot/grub/grub.cfg")).unwrap();
+    write(dir.path(), "/boot/grub/grub.cfg", menu.replace("next_entry", "next").as_bytes());
+    assert!(why().contains("does not look at next_entry"));
+    let loader = detect(&root).unwrap();
+    let made = loader.real_time(&root, &[Word::set("nosmt")]).unwrap();
+    assert!(made.trial.is_empty() && made.reboot.is_none() && made.fallback.contains("menu"));
+    assert!(!made.entry.is_empty() && !made.confirm.is_empty());
+}
+
+#[test]
+fn without_an_entry_there_is_nothing_to_confirm() {
+    let (_dir, root) = tree("debian-grub.txt");
+    let loader = detect(&root).unwrap();
+    assert!(message(loader.confirm(&root)).contains("make it first"));
+    assert!(message(loader.trial(&root)).contains("make it first"));
+}
+
+#[test]
+fn a_menu_of_many_entries_is_read() {
+    let (dir, root) = tree("debian-grub.txt");
+    let entry = "menuentry x {\nlinux /vmlinuz-1-a ro\n}\n".repeat(99_990);
+    let menu = fs::read_to_string(at(dir.path(), "/boot/grub/grub.cfg")).unwrap();
+    write(dir.path(), "/boot/grub/grub.cfg", (entry.clone() + &menu).as_bytes());
+    let loader = detect(&root).unwrap();
+    assert_eq!(loader.default.unwrap().kernel, "/vmlinuz-1-a");
+    assert_eq!(loader.base.unwrap().title, "Debian GNU/Linux");
+    write(dir.path(), "/boot/grub/grub.cfg", (entry.repeat(2) + &menu).as_bytes());
+    assert!(message(detect(&root)).contains("more than 100000 menu entries"));
+    write(dir.path(), "/boot/grub/grub.cfg", &vec![b'x'; 9 << 20]);
+    assert!(message(detect(&root)).contains("larger than 8 MiB"));
+    write(dir.path(), "/boot/grub/grub.cfg", b"a\nb\n\xff\n");
+    assert!(message(detect(&root)).contains("grub.cfg:3: a byte that is no UTF-8"));
+}
+
+/// Pieces that change what a file means.
+const PIECES: &[&[u8]] = &[
+    b"\n",
+    b" ",
+    b"{",
+    b"}",
+    b"'",
+    b"\"",
+    b"\\",
+    b"$x",
+    b"#",
+    b"=",
+    b"\r",
+    b"\xff",
+    b"\0",
+    b"default ",
+    b"label x\n",
+    b"menuentry x {\n",
+    b"linux /v ro\n",
+    b"# rtproof begin\n",
+    b"# rtproof end\n",
+    b"options ",
+    b"[pi4]\n",
+    b"cmdline=",
+    b" -- ",
+    b"set default=",
+    b"blscfg\n",
+    b"title x\n",
+];
+
+#[test]
+fn damaged_files_are_an_error_or_an_entry_that_reads_back() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/boot");
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 33).unwrap() % below.max(1)
+    };
+    let words = [Word::set("isolcpus=2,3"), Word::remove("quiet"), Word::add("x=a b")];
+    for entry in fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let (dir, root) = tree(&name);
+        let dir = dir.path();
+        let whole = files(dir);
+        for _ in 0..40 {
+            let (path, bytes) = whole.iter().nth(random(whole.len())).unwrap();
+            let mut bytes = bytes.clone();
+            for _ in 0..=random(3) {
+                let at = random(bytes.len() + 1);
+                let gone = random(8).min(bytes.len() - at);
+                bytes.splice(at..at + gone, PIECES[random(PIECES.len())].iter().copied());
+            }
+            write(dir, path, &bytes);
+            let before = files(dir);
+            let is_new = |loader: &Loader| matches!(loader.entry(&root), Ok(None));
+            if let Ok(loader) = detect(&root)
+                && loader.no_entry.is_none()
+                && is_new(&loader)
+                && let Ok(made) = loader.real_time(&root, &words)
+            {
+                apply(dir, &made.entry);
+                let again = detect(&root).unwrap();
+                assert_eq!(again.entry_cmdline(&root).unwrap().as_ref(), Some(&made.cmdline));
+                assert_eq!(again.default, loader.default, "{name} {path} {:?}", before[path]);
+                apply(dir, &again.removal(&root).unwrap());
+                assert_eq!(files(dir), before, "{name} {path}");
+            }
+            restore(dir, &whole);
+        }
     }
 }

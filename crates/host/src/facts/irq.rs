@@ -42,6 +42,10 @@ pub struct Irq {
     pub effective: Reading<CpuList>,
     /// Interrupts since boot, all CPUs.
     pub count: u64,
+    /// Whether the kernel lets nobody move it, as the interrupts of a device's queues that it
+    /// spreads by itself ("managed"). From 6.12 its file says so by its mode; false: not known.
+    #[serde(default)]
+    pub managed: bool,
 }
 
 /// irqbalance, the daemon that rewrites affinities every ten seconds.

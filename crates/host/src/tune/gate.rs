@@ -313,10 +313,12 @@ pub(crate) fn open_real(path: &Path, write: bool) -> io::Result<File> {
 /// there; nothing is tried out.
 pub(crate) fn why_not_writable(root: &Root, path: &str) -> io::Result<Option<(String, io::Error)>> {
     let mut path = path;
+    let there = |path: &str| {
+        let real = root.place(path)?;
+        fs::metadata(&real).map(|_| real)
+    };
     let real = loop {
-        // The live machine's paths are not resolved: whether it is there has to be asked.
-        let place = root.place(path).and_then(|real| fs::symlink_metadata(&real).map(|_| real));
-        match place {
+        match there(path) {
             Ok(real) => break real,
             Err(error) if is_absent(&error) && path.len() > 1 => {
                 path = path.rsplit_once('/').map_or("/", |(folder, _)| folder);

@@ -18,8 +18,11 @@ pub(super) fn find(root: &Root, name: &IrqName) -> Result<u32, Trouble> {
     }
     let is_same = |number: u32| {
         let there = identify(root, number);
-        (there.actions, there.hwirq, there.chip)
-            == (name.actions.clone(), name.hwirq.clone(), name.chip.clone())
+        // What a name leaves open (a plan knows no controller) fits any.
+        let fits = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
+        fits(&name.actions, &there.actions)
+            && fits(&name.hwirq, &there.hwirq)
+            && fits(&name.chip, &there.chip)
     };
     if is_same(name.number) {
         return Ok(name.number);

@@ -201,7 +201,7 @@ impl Want {
 }
 
 /// CPUs as the kernel's mask, 32 bits a word, the highest first.
-pub(super) fn mask(cpus: &CpuList) -> String {
+pub(crate) fn mask(cpus: &CpuList) -> String {
     let words = cpus.iter().max().map_or(1, |highest| highest / 32 + 1);
     let word = |index: u32| {
         let bits = cpus.iter().filter(|cpu| cpu / 32 == index).map(|cpu| 1u32 << (cpu % 32));

@@ -342,6 +342,7 @@ pub fn irq(number: u32, actions: &str, requested: &[u32], effective: &[u32]) -> 
         requested: Reading::known(at("smp_affinity_list"), cpus(requested)),
         effective: Reading::known(at("effective_affinity_list"), cpus(effective)),
         count: 4_711,
+        managed: false,
     }
 }
 

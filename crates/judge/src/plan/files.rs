@@ -157,7 +157,7 @@ fn together(path: &str, lines: Vec<Line>) -> Result<Vec<Line>, Conflict> {
             *known = line;
             continue;
         }
-        match wider(&known.value, &line.value) {
+        match wider(&line.subject, &known.value, &line.value) {
             Some(true) => {}
             Some(false) => *known = line,
             None => {
@@ -171,7 +171,12 @@ fn together(path: &str, lines: Vec<Line>) -> Result<Vec<Line>, Conflict> {
 }
 
 /// Whether the first of two limits is the wider one; `None`: they are no limits.
-fn wider(one: &str, other: &str) -> Option<bool> {
+fn wider(subject: &str, one: &str, other: &str) -> Option<bool> {
+    let is_limit =
+        ["rtprio", "memlock", "rttime", "Limit"].iter().any(|name| subject.contains(name));
+    if !is_limit {
+        return None;
+    }
     let limit = |text: &str| match text {
         "unlimited" | "infinity" => Some(u64::MAX),
         text => text.parse::<u64>().ok(),

@@ -95,6 +95,13 @@ pub(super) fn cpus_of(value: &str) -> Option<CpuList> {
 /// An interrupt that was asked to go elsewhere already, and did not.
 fn irq_stays(facts: &Facts, number: u32, cpus: &CpuList) -> Option<String> {
     let irq = facts.irqs.irqs.value()?.iter().find(|irq| irq.number == number)?;
+    if irq.managed {
+        return Some(format!(
+            "interrupt {number} ({}) is managed: the kernel places it, and nobody else can; \
+             isolcpus=managed_irq,... keeps it away, or fewer queues of its device",
+            irq.actions
+        ));
+    }
     let (asked, found) = (irq.requested.value()?, irq.effective.value()?);
     let is_asked = !asked.is_empty() && asked.difference(cpus).is_empty();
     (is_asked && !found.difference(cpus).is_empty()).then(|| {

@@ -15,6 +15,23 @@ impl Changes {
         self.0.push((change, reason));
     }
 
+    /// The changes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Change> {
+        self.0.iter().map(|(change, _)| change)
+    }
+
+    /// Each as `change` makes it; the checks of those of which nothing is left.
+    pub(super) fn map(&mut self, change: impl Fn(Change) -> Option<Change>) -> Vec<String> {
+        let mut lost = Vec::new();
+        for (one, reason) in std::mem::take(&mut self.0) {
+            match change(one) {
+                Some(one) => self.0.push((one, reason)),
+                None => lost.extend(reason.checks),
+            }
+        }
+        lost
+    }
+
     /// The value that is written to a file, where there is one only.
     pub(super) fn value_of(&self, file: &str) -> Option<&str> {
         let mut values = self.0.iter().filter_map(|(change, _)| match change {

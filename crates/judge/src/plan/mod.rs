@@ -12,6 +12,7 @@ use crate::{Finding, Impact, Intent};
 mod files;
 mod guard;
 mod merge;
+mod offline;
 mod order;
 mod risk;
 mod select;
@@ -156,8 +157,8 @@ pub const SYSCTL_FILE: &str = "/etc/sysctl.d/99-zz-rtproof.conf";
 /// Our limits of logins: the last that says something of a group holds.
 pub const LIMITS_FILE: &str = "/etc/security/limits.d/99-rtproof.conf";
 
-/// Checks that look at one thing from several sides: where one of them has its changes in the plan,
-/// the others of its line wait, unless they are named.
+/// Checks that look at one thing from several sides, the one to prefer first: where one of them has
+/// changes in the plan, those after it wait, unless they are named.
 const ONE_IS_ENOUGH: &[&[&str]] =
     &[&["cpuidle-states", "pm-qos-resume", "cpu-dma-latency", "cstate-cmdline"]];
 
@@ -168,7 +169,10 @@ const KEEPS: &[&str] = &["boot-persistence", "persistence-drift"];
 #[must_use]
 pub fn make(facts: &Facts, findings: &[Finding], intent: &Intent, wanted: &Selection) -> Plan {
     let mut making = Making::new(facts, intent, wanted);
-    for finding in findings.iter().filter(|finding| wanted.takes(&finding.check)) {
+    let taken: Vec<&Finding> =
+        findings.iter().filter(|finding| wanted.takes(&finding.check)).collect();
+    making.choose(&taken);
+    for finding in taken {
         making.add(finding);
     }
     making.finish()
@@ -182,8 +186,8 @@ struct Making<'a> {
     changes: merge::Changes,
     files: files::Files,
     words: words::Words,
-    /// Checks with a change or a word.
-    planned: Vec<String>,
+    /// Of each line of [`ONE_IS_ENOUGH`] the check whose changes are planned.
+    enough: Vec<&'static str>,
     plan: Plan,
 }
 
@@ -193,10 +197,10 @@ impl<'a> Making<'a> {
             facts,
             intent,
             wanted,
+            enough: Vec::new(),
             changes: merge::Changes::default(),
             files: files::Files::default(),
             words: words::Words::default(),
-            planned: Vec::new(),
             plan: Plan::default(),
         }
     }
@@ -218,11 +222,22 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// The check that is planned already and is enough.
+    /// The check that is enough in place of this one.
     fn is_done_by(&self, check: &str) -> Option<&'static str> {
         let line = ONE_IS_ENOUGH.iter().find(|line| line.contains(&check))?;
-        let other = line.iter().find(|other| self.planned.iter().any(|known| known == *other))?;
-        (!self.wanted.names(check)).then_some(other)
+        let other = line.iter().find(|other| self.enough.contains(other))?;
+        (*other != check && !self.wanted.names(check)).then_some(other)
+    }
+
+    /// Of each line the first check that has something to change.
+    fn choose(&mut self, findings: &[&Finding]) {
+        let changes = |id: &&&str| {
+            let found = findings.iter().find(|finding| finding.check == **id);
+            let is_wanted = |finding: &&&Finding| self.wanted.leaves_out(finding).is_none();
+            found.filter(is_wanted).is_some_and(|finding| wish::changes(&finding.remedies))
+        };
+        self.enough =
+            ONE_IS_ENOUGH.iter().filter_map(|line| line.iter().find(changes).copied()).collect();
     }
 
     fn add_wish(&mut self, finding: &Finding, wish: wish::Wish) {
@@ -246,9 +261,6 @@ impl<'a> Making<'a> {
             trade_off: finding.trade_off.clone(),
             risk: risk.map(str::to_owned),
         };
-        if !matches!(wish, wish::Wish::Human { .. }) && !self.planned.contains(check) {
-            self.planned.push(check.clone());
-        }
         match wish {
             wish::Wish::Change(change) => self.changes.add(change, reason),
             wish::Wish::Line { path, line } => self.files.add(path, &line, reason),
@@ -267,6 +279,13 @@ impl<'a> Making<'a> {
     }
 
     fn finish(mut self) -> Plan {
+        let gone = offline::gone(self.facts, self.changes.iter());
+        if !gone.is_empty() {
+            for check in self.changes.map(|change| offline::without(change, &gone)) {
+                let why = format!("{} go offline with this plan", crate::units::cpus(&gone));
+                self.leave_out(&check, why);
+            }
+        }
         let (files, in_files) = self.files.finish(self.facts, &self.changes);
         for (change, reason) in files {
             self.changes.add(change, reason);

@@ -67,7 +67,7 @@ pub(super) const RANKS: &[Rank] = &[
     },
     Rank {
         what: "deadline servers",
-        why: "after RT throttling",
+        why: "after RT throttling, so that undo turns them on before it limits again",
         holds: |change| {
             let servers = ["/sched/fair_server/", "/sched/ext_server/"];
             path(change).is_some_and(|path| servers.iter().any(|server| path.contains(server)))

@@ -1,1 +1,133 @@
-//! Plans of machines.
+//! Plans: what each finding becomes, and what several of them become together.
+
+use rtproof_host::Facts;
+use rtproof_host::tune::{Change, UnitWish};
+
+use super::{Plan, Selection, make};
+use crate::checks::testing::{good, intent};
+use crate::{Intent, checks};
+
+mod together;
+mod whole_lists;
+
+/// The plan for what these checks say.
+fn plan_for(facts: &Facts, intent: &Intent, ids: &[&str]) -> Plan {
+    let wanted = Selection {
+        ids: ids.iter().map(|&id| id.to_owned()).collect(),
+        durable: true,
+        ..Selection::default()
+    };
+    make(facts, &checks::judge_all(facts, intent), intent, &wanted)
+}
+
+/// A plan line by line, in words that are short enough for a table.
+fn shown(plan: &Plan) -> Vec<String> {
+    let steps = plan.steps.iter().map(|step| change(&step.change));
+    let words = plan.boot.iter().map(|word| {
+        let removes = word.removes && !word.parameter.contains('=');
+        format!("{} {}", if removes { "boot without" } else { "boot" }, word.parameter)
+    });
+    let told = plan.instructions.iter().map(|one| format!("human: {}", one.text));
+    let left = plan.left_out.iter().map(|one| format!("not {}: {}", one.check, one.why));
+    let conflicts = plan.conflicts.iter().map(|one| format!("conflict {}", one.target));
+    steps.chain(words).chain(told).chain(left).chain(conflicts).collect()
+}
+
+fn change(change: &Change) -> String {
+    match change {
+        Change::Value { path, value, .. } => format!("{path} = {value}"),
+        Change::Irq { irq, cpus } => format!("irq {} {} = {cpus}", irq.number, irq.actions),
+        Change::Task { task, set } => {
+            let cpus = set.cpus.as_ref().map(|cpus| format!(" cpus {cpus}")).unwrap_or_default();
+            let policy = set.policy.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+            let priority = set.priority.map(|number| format!(" {number}")).unwrap_or_default();
+            format!("task {} {}:{policy}{priority}{cpus}", task.tid, task.comm)
+        }
+        Change::Hotplug { path, value } => format!("hotplug {path} = {value}"),
+        Change::Folder { path } => format!("folder {path}"),
+        Change::File { path, content, .. } => {
+            let text = content.as_ref().map(|bytes| bytes.text().into_owned()).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+            // A unit's text has tests of its own.
+            match path.ends_with(".service") {
+                true => format!("file {path}"),
+                false => format!("file {path}: {}", lines.join("; ")),
+            }
+        }
+        Change::Unit { unit, want } => format!(
+            "unit {unit} {}",
+            match want {
+                UnitWish::Stopped => "stopped",
+                UnitWish::Disabled => "disabled",
+                UnitWish::Masked => "masked",
+                UnitWish::Started => "started",
+                UnitWish::Enabled => "enabled",
+            }
+        ),
+        Change::Property { unit, property, value } => format!("{unit} {property}={value}"),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_machine_with_nothing_to_do_has_an_empty_plan() {
+    let findings = checks::judge_all(&good(), &intent());
+    let all = Selection { doubtful: true, risky: true, durable: true, ..Selection::default() };
+    assert_eq!(make(&good(), &findings, &intent(), &all), Plan::default());
+}
+
+#[test]
+fn what_is_named_and_as_wanted_says_so() {
+    let plan = plan_for(&good(), &intent(), &["cpufreq-governor"]);
+    let [one] = plan.left_out.as_slice() else { panic!("{plan:#?}") };
+    assert!(one.why.starts_with("nothing to do: "), "{}", one.why);
+    assert!(plan.steps.is_empty() && plan.boot.is_empty());
+}
+
+#[test]
+fn what_the_user_skips_is_left_out_with_the_reason() {
+    let mut facts = good();
+    facts.memory.thp_enabled = rtproof_host::Reading::known(
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+        "always".to_owned(),
+    );
+    let mut intent = intent();
+    intent.skip.insert("thp".into(), "the database needs them".into());
+    let plan = make(&facts, &checks::judge_all(&facts, &intent), &intent, &Selection::default());
+    assert_eq!(shown(&plan), ["not thp: left out: the database needs them"]);
+}
+
+#[test]
+fn ids_that_nobody_has_are_told() {
+    let wanted = Selection {
+        ids: ["smt", "power", "application", "app-policy", "isolation", "smtt"]
+            .map(str::to_owned)
+            .into(),
+        ..Selection::default()
+    };
+    assert_eq!(wanted.unknown().collect::<Vec<_>>(), ["smtt"]);
+    assert!(wanted.takes("cpufreq-governor") && wanted.takes("nohz-full"));
+    assert!(!wanted.takes("thp") && !wanted.names("nohz-full"));
+}
+
+#[test]
+fn every_row_that_is_bad_has_something_to_do() {
+    for section in checks::sections() {
+        for rule in section.rules {
+            let mut facts = good();
+            checks::testing::fill_setting(&mut facts, rule.knob, rule.bad);
+            let findings = [checks::judge_one(rule, &facts, &intent())];
+            let all = Selection { risky: true, doubtful: true, ..Selection::default() };
+            let plan = make(&facts, &findings, &intent(), &all);
+            assert_eq!(plan.conflicts, [], "{}", rule.knob.id);
+            for finding in findings.iter().filter(|finding| finding.stands()) {
+                let has = |checks: &[String]| checks.contains(&finding.check);
+                let is_there = plan.steps.iter().any(|step| has(&step.reason.checks))
+                    || plan.boot.iter().any(|word| has(&word.reason.checks))
+                    || plan.instructions.iter().any(|one| has(&one.reason.checks))
+                    || plan.left_out.iter().any(|one| one.check == finding.check);
+                assert!(is_there, "{}: {finding:#?}\n{plan:#?}", rule.knob.id);
+            }
+        }
+    }
+}

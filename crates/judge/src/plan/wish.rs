@@ -58,6 +58,11 @@ fn kind(remedy: &Remedy) -> Kind {
     }
 }
 
+/// Whether a program can make one of them.
+pub(super) fn changes(remedies: &[Remedy]) -> bool {
+    remedies.iter().any(|remedy| kind(remedy) != Kind::Human)
+}
+
 /// Whether a file is one that rtproof makes whole: no other program's file has this name.
 pub(super) fn is_ours(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.contains("rtproof"))

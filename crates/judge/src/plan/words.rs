@@ -49,8 +49,7 @@ impl Words {
         groups.sort_by(|one, other| one[0].key().cmp(other[0].key()));
         let (mut words, mut conflicts) = (Vec::new(), Vec::new());
         for group in groups {
-            let group = without_keepers(group);
-            match merged(&group) {
+            match merged(&deciding(&group)) {
                 Some((parameter, removes)) => {
                     let removes = removes || replaces(facts, &parameter);
                     let reasons = group.into_iter().map(|wanted| wanted.reason);
@@ -71,17 +70,11 @@ fn replaces(facts: &Facts, parameter: &str) -> bool {
     is_there && !ADD_UP.contains(&key)
 }
 
-/// Without what only wants the word of now to stay, where another word is wanted.
-fn without_keepers(group: Vec<Wanted>) -> Vec<Wanted> {
-    let keeps = |one: &Wanted| one.reason.checks.iter().all(|id| KEEPS.contains(&id.as_str()));
-    if group.iter().all(keeps) {
-        return group;
-    }
-    let (keepers, mut others): (Vec<Wanted>, Vec<Wanted>) = group.into_iter().partition(keeps);
-    let is_same = |one: &Wanted| others.iter().any(|other| other.parameter == one.parameter);
-    let same: Vec<Wanted> = keepers.into_iter().filter(is_same).collect();
-    others.extend(same);
-    others
+/// What decides about the word: what only wants it to stay gives way to what wants another.
+fn deciding(group: &[Wanted]) -> Vec<&Wanted> {
+    let keeps = |one: &&Wanted| one.reason.checks.iter().all(|id| KEEPS.contains(&id.as_str()));
+    let others: Vec<&Wanted> = group.iter().filter(|one| !keeps(one)).collect();
+    if others.is_empty() { group.iter().collect() } else { others }
 }
 
 fn conflict(group: &[Wanted]) -> Conflict {
@@ -94,8 +87,8 @@ fn conflict(group: &[Wanted]) -> Conflict {
 }
 
 /// The one word that has what all want.
-fn merged(group: &[Wanted]) -> Option<(String, bool)> {
-    let first = &group[0];
+fn merged(group: &[&Wanted]) -> Option<(String, bool)> {
+    let first = group[0];
     if group.iter().all(|one| one.parameter == first.parameter && one.removes == first.removes) {
         return Some((first.parameter.clone(), first.removes));
     }
@@ -103,7 +96,7 @@ fn merged(group: &[Wanted]) -> Option<(String, bool)> {
         return None;
     }
     let key = first.key();
-    let of = |wanted: &Wanted| {
+    let of = |wanted: &&Wanted| {
         let value = wanted.parameter.split_once('=')?.1.to_owned();
         Some((flags(&value), cpus_of(&value)?))
     };

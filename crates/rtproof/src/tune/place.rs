@@ -1,6 +1,9 @@
 //! Where this program is, and whether a unit may name it: root starts it at each boot, so that it
 //! has to be there then, and to be root's alone.
 
+use rtproof_host::{Root, tune::Change};
+use rtproof_judge::plan::units;
+
 use std::{
     fs,
     os::unix::fs::MetadataExt as _,
@@ -11,13 +14,39 @@ use std::{
 /// /usr is an image.
 const LASTING: [&str; 5] = ["/usr", "/opt", "/bin", "/var/usrlocal", "/var/opt"];
 
-/// Path of this program, for a unit.
+/// Where the program is expected on a machine that is not this one.
+pub const USUAL: &str = "/usr/local/bin/rtproof";
+
+/// Path of the program for a unit of a machine: of this one, where it is.
 ///
 /// # Errors
 /// It is not in a place that lasts, or others could replace it; with where to copy it.
-pub fn own() -> anyhow::Result<String> {
+pub fn of(root: &Root) -> anyhow::Result<String> {
+    if !root.is_live() {
+        return Ok(USUAL.into());
+    }
     let exe = std::env::current_exe()?;
     lasting(&exe).map_err(|why| anyhow::anyhow!(why))
+}
+
+/// Refuses changes that would have a unit start this program where it cannot.
+///
+/// # Errors
+/// As [`of`].
+pub fn allows<'a>(
+    root: &Root,
+    changes: impl IntoIterator<Item = &'a Change>,
+) -> anyhow::Result<()> {
+    let starts_us = |change: &Change| match change {
+        Change::File { path, content: Some(content), .. } => {
+            path.starts_with(units::FOLDER) && content.text().contains("/rtproof tune ")
+        }
+        _ => false,
+    };
+    match changes.into_iter().any(starts_us) {
+        true => of(root).map(drop),
+        false => Ok(()),
+    }
 }
 
 /// The path, if a unit may name it.

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use rtproof_host::tune::{self, Applied, Item, Journal, Machine, Options, Outcome, Title, Undone};
 
 use super::config::{Absent, Config};
-use crate::exit;
+use crate::{exit, render::text::after};
 
 /// What is to be done at this boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub fn apply(machine: &Machine<'_>, path: &Path, config: &Config) -> anyhow::Res
         let mut journal = Journal::open_number(machine, summary.number)?;
         tune::undo(machine, &mut journal, &mut |_| {})
             .with_context(|| format!("{}: left by an earlier boot", summary.path))?;
+        // One for each boot would fill the folder.
+        journal.discard(machine)?;
     }
     let Prepared { items, notes, absent } = prepare(machine, config);
     if items.is_empty() {
@@ -101,6 +103,25 @@ fn ours(machine: &Machine<'_>, path: &Path) -> anyhow::Result<Vec<tune::Summary>
     let title = title(path);
     all.retain(|summary| !summary.closed && summary.problem.is_none() && summary.what == title);
     Ok(all)
+}
+
+impl Prepared {
+    /// What would be set, and what is not there.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    pub fn write(&self, to: &mut dyn Write, path: &Path) -> std::io::Result<()> {
+        for Absent { line, target, why } in &self.absent {
+            writeln!(to, "{}:{line}: {target}: {why}", path.display())?;
+        }
+        for note in &self.notes {
+            writeln!(to, "{}: {note}", path.display())?;
+        }
+        for Item { change, .. } in &self.items {
+            writeln!(to, "{}: {}", change.target(), after(change))?;
+        }
+        Ok(())
+    }
 }
 
 impl Repeated {

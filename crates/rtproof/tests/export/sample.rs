@@ -60,11 +60,14 @@ impl Sample {
             ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
             ("/sys/devices/virtual/workqueue/cpumask", "f\n"),
         ] {
-            sample.before.insert(target.into(), State::Value { bytes: Bytes::from(text) });
+            sample.before.insert(
+                target.into(),
+                State::Value { bytes: Bytes::from(text), couples: Vec::new() },
+            );
         }
         let wants = "/etc/systemd/system/multi-user.target.wants/irqbalance.service";
         let links = vec![(wants.into(), "/lib/systemd/system/irqbalance.service".into())];
-        let unit = State::Unit { active: true, links };
+        let unit = State::Unit { active: true, links, folders: Vec::new() };
         sample.before.insert("irqbalance.service".into(), unit);
         sample
     }

@@ -91,7 +91,7 @@ fn install_fills_a_tree_and_remove_empties_it() {
     let put: Vec<_> = tools::tree(tree.path());
     let meant: Vec<_> = tools::tree(&folder.path().join("root"));
     assert_eq!(put, meant);
-    let sysctl = got(tree.path(), "/etc/sysctl.d/99-zz-rtproof.conf");
+    let sysctl = got(tree.path(), "/etc/sysctl.d/99-zz-rtproof-values.conf");
     for line in [
         "vm.stat_interval = 120",
         "kernel.sched_rt_runtime_us = -1",

@@ -112,7 +112,7 @@ impl Menu {
         let base = &self.config.script.entries[at];
         let mut body = text[base.body.clone()].to_owned();
         let start = base.body.start;
-        let statements = script::statements(&path, text, base.body.clone())?;
+        let statements = script::statements(&path, text, base.body.clone(), base.line)?;
         for statement in statements.iter().rev() {
             let whole = statement.words[0].span.start
                 ..statement.words.last().unwrap_or(&statement.words[0]).span.end;
@@ -261,7 +261,7 @@ pub(super) fn others(view: &View<'_>, path: &str) -> Result<Script, BootError> {
 
 /// What an entry boots; `None` for one that boots no Linux.
 fn read_entry(path: &str, text: &str, entry: &MenuEntry) -> Result<Option<Entry>, BootError> {
-    let statements = script::statements(path, text, entry.body.clone())?;
+    let statements = script::statements(path, text, entry.body.clone(), entry.line)?;
     // Of several, behind conditions, the last one is where no condition holds.
     let Some(linux) = statements.iter().rev().find(|s| LINUX.contains(&s.command())) else {
         return Ok(None);

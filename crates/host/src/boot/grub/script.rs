@@ -56,7 +56,7 @@ pub(super) struct MenuEntry {
     pub head: Vec<Word>,
     /// Bytes between its braces.
     pub body: Range<usize>,
-    /// Line of its head.
+    /// Line in which its body begins.
     pub line: usize,
 }
 
@@ -77,15 +77,16 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Script, BootError> {
     Parser { path, scan: Scan::new(path, text), script: Script::default(), open: vec![] }.run()
 }
 
-/// The commands of an entry's body, in order, with places in `text`.
+/// The commands of an entry's body, which begins in `first_line`, in order, with places in `text`.
 pub(super) fn statements(
     path: &str,
     text: &str,
     body: Range<usize>,
+    first_line: usize,
 ) -> Result<Vec<Statement>, BootError> {
     let mut scan = Scan::new(path, &text[..body.end]);
     scan.at = body.start;
-    scan.line += text[..body.start].matches('\n').count();
+    scan.line = first_line;
     let mut found = Vec::new();
     let mut words: Vec<Word> = Vec::new();
     let mut line = scan.line;
@@ -241,7 +242,7 @@ impl Parser<'_> {
                 place,
                 head: words,
                 body: body..body,
-                line,
+                line: self.scan.line,
             });
         }
         self.open.push(open);
@@ -452,7 +453,7 @@ mod tests {
     fn words_quotes_and_comments() {
         let text =
             "linux /v 'a b'=\"c $d \\\"e\\\"\" f\\ g \\\n  h#i # comment { '\n echo x;echo y";
-        let found = statements("f", text, 0..text.len()).unwrap();
+        let found = statements("f", text, 0..text.len(), 1).unwrap();
         let words: Vec<&str> = found[0].words.iter().map(|word| word.text.as_str()).collect();
         assert_eq!(words, ["linux", "/v", "a b=c $d \"e\"", "f g", "h#i"]);
         assert_eq!(found.len(), 3);
@@ -462,7 +463,7 @@ mod tests {
         assert_eq!(quoted("isolcpus=managed_irq,domain,2-3"), "isolcpus=managed_irq,domain,2-3");
         for parameter in ["a b", "x=$y", "it's", "a;b", "{}", "\\", "#x", "a\"b", ""] {
             let line = format!("linux {}", quoted(parameter));
-            let read = statements("f", &line, 0..line.len()).unwrap();
+            let read = statements("f", &line, 0..line.len(), 1).unwrap();
             assert_eq!(read[0].words[1].text, parameter, "{line}");
         }
     }

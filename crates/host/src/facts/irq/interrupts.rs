@@ -41,7 +41,18 @@ fn irq(root: &Root, line: Line) -> Option<Irq> {
     let actions = actions.or_else(ask)?;
     let list = |name| root.cpu_list(&format!("/proc/irq/{number}/{name}"));
     let (requested, effective) = (list("smp_affinity_list"), list("effective_affinity_list"));
-    Some(Irq { number, actions, chip, requested, effective, count })
+    let managed = is_managed(root, number);
+    Some(Irq { number, actions, chip, requested, effective, count, managed })
+}
+
+/// Whether the file is for nobody to write (kernel/irq/proc.c, `register_irq_proc`).
+fn is_managed(root: &Root, number: u32) -> bool {
+    const WRITE: u32 = 0o222;
+    let path = format!("/proc/irq/{number}/smp_affinity_list");
+    let ask = || Ok(format!("{:o}", rustix::fs::stat(&path)?.st_mode & 0o7777));
+    let mode = root.call(&format!("mode of {path}"), ask);
+    let mode = mode.and_then(|mode| u32::from_str_radix(mode.value()?, 8).ok());
+    mode.is_some_and(|mode| mode & WRITE == 0)
 }
 
 /// `None` for lines that are not numbered: NMI, LOC, IPI0 ...

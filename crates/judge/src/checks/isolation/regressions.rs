@@ -121,6 +121,7 @@ fn a_large_server_of_which_a_part_was_collected() {
     let sockets = [0, 1].map(|id| Node { id, cpus: CpuList::new((id..80).step_by(2)) });
     facts.cpus.nodes = Reading::known("/sys/devices/system/node", sockets.into());
     let queue = |n: u32| irq::Irq {
+        managed: false,
         count: if n < 127 { 794_140 - u64::from(n) } else { 0 },
         ..irq(100 + n, &format!("eno3-TxRx-{n}"), &[n % 5], &[n % 5])
     };

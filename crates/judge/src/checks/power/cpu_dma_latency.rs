@@ -82,7 +82,7 @@ impl Check for CpuDmaLatency {
             let draft = draft.read(&facts.cpus.idle_driver, String::clone).read(held, limit);
             return match held.value() {
                 None => draft.blind(held),
-                Some(_) => draft.doubtful(format!(
+                Some(_) => draft.remedies([Remedy::Hold { limit_us: 0 }]).doubtful(format!(
                     "{}: a guest's CPU may halt, and the host decides when it wakes up; 0 keeps \
                      it spinning",
                     held_text(facts)

@@ -8,10 +8,10 @@ use std::{
 };
 
 use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use super::{
-    plan, undo,
+    plan, repeat, undo,
     wish::{self, WishArgs},
 };
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
         guardian::{self, Guardian},
         making::{self, Making},
         outcome::{APPLIED, Applied, Made},
+        place,
         preview::Previewed,
         stored,
     },
@@ -58,6 +59,15 @@ pub struct Args {
     /// machine is no longer what it was made for
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "risky", "cpus", "profile"])]
     pub plan: Option<PathBuf>,
+
+    /// Set what this file says, as rtproof.service does at each boot from /etc/rtproof.toml; what
+    /// is not there does not keep the rest from being set, and the exit code is 3 then
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["ids", "plan", "confirm_ns", "prove_ns", "json", "cpus", "profile"]
+    )]
+    pub from: Option<PathBuf>,
 
     /// Do not ask
     #[arg(short, long)]
@@ -96,8 +106,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     // Before anything is asked of the machine: a usage error is told to anyone.
     wish::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
+    if let Some(path) = &args.from {
+        return repeat::apply(&machine, path, args.yes);
+    }
     let todo = todo(args, &machine)?;
     let text = Text::new(args.json);
+    place::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
     if todo.steps.is_empty() {
         let applied = nothing(todo.boot_parameters);
         text.print(|to| {

@@ -6,7 +6,8 @@ use rtproof_host::{
     boot::{self, Standing},
     tune::{Machine, mark, mark::Waits},
 };
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_judge::plan::units;
+use rtproof_measure::LiveTasks;
 use serde::Serialize;
 
 use super::trial::all_or_none;
@@ -97,7 +98,12 @@ fn entry_is_confirmed(args: &Args, machine: &Machine<'_>, text: Text) -> anyhow:
          trial --reboot), or give --force",
         missing.join(" ")
     );
-    let changes = loader.confirm(root)?;
+    // First of all: whatever fails after it, the watch does not reboot the machine.
+    let mut changes = match root.exists(&format!("{}/{}", units::FOLDER, units::TRIAL_TIMER)) {
+        true => units::trial_ended(),
+        false => Vec::new(),
+    };
+    changes.extend(loader.confirm(root)?);
     let applied = all_or_none(machine, "tune confirm".into(), changes.iter())?;
     text.print(|to| {
         render::text::applied(to, &applied)?;

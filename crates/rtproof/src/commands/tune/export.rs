@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use rtproof_host::tune::Machine;
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 use serde::Serialize;
 
 use super::{plan, wish::WishArgs};
@@ -97,7 +97,13 @@ pub struct Written {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     let machine = Machine::for_reading(&root, &LiveTasks);
-    let (facts, intent, plan) = plan::plan_of(&root, &args.wish, &args.ids)?;
+    let (facts, intent, mut plan) = plan::plan_of(&root, &args.wish, &args.ids)?;
+    // Interrupts of one name are told apart by what the machine knows of them.
+    for step in &mut plan.steps {
+        if let Ok(named) = machine.named(step.change.clone()) {
+            step.change = named;
+        }
+    }
     let document = preview::document(&machine, &facts, &intent, plan.clone());
     let before: BTreeMap<_, _> = document
         .steps

@@ -5,8 +5,11 @@ pub mod apply;
 pub mod confirm;
 pub mod export;
 pub mod guard;
+pub mod hold;
+pub mod persist;
 pub mod plan;
 mod prove;
+pub mod repeat;
 pub mod status;
 pub mod trial;
 pub mod undo;
@@ -19,8 +22,6 @@ use clap::Subcommand;
 use rtproof_host::tune::{Journal, Machine};
 
 pub use wish::WishArgs;
-
-use crate::tune::hold;
 
 /// Arguments of `tune`.
 #[derive(Clone, Debug, clap::Args)]
@@ -59,6 +60,8 @@ pub enum Command {
     Verify(verify::Args),
     /// Keep what is on trial: the boot entry, and changes applied with --confirm
     Confirm(confirm::Args),
+    /// Repeat at each boot what is applied now: /etc/rtproof.toml and rtproof.service
+    Persist(persist::Args),
     /// Write the plan for those who manage machines otherwise: tuned, Ansible, systemd, kernel
     /// configuration, Yocto, Buildroot
     Export(Box<export::Args>),
@@ -91,6 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Command::Trial(args) => trial::run(args),
         Command::Verify(args) => verify::run(args),
         Command::Confirm(args) => confirm::run(args),
+        Command::Persist(args) => persist::run(args),
         Command::Export(args) => export::run(args),
         Command::Hold(args) => hold::run(args),
         Command::Guard(args) => guard::run(args),

@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 
 use rtproof_host::{Facts, Root, tune::Machine};
 use rtproof_judge::{checks, plan, plan::Selection};
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use super::wish::{self, WishArgs};
 use crate::{
     commands::check::open_root,
     exit,
     render::{self, text::Text},
-    tune::preview::{self, Document},
+    tune::{
+        place,
+        preview::{self, Document},
+    },
 };
 
 /// Arguments of `tune plan`.
@@ -84,7 +87,7 @@ pub(super) fn plan_of(
         doubtful: wish.doubtful,
         risky: wish.risky,
         durable: wish.durable,
-        ..Selection::default()
+        exe: place::of(root).unwrap_or_else(|_| place::USUAL.into()),
     };
     let facts = Facts::read(root);
     let intent = wish.intent(&facts)?;

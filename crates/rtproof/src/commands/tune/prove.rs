@@ -1,60 +1,20 @@
-//! `tune apply --prove`: the engine as the switch that the measuring turns on and off, with a journal
-//! for each time.
+//! `tune apply --prove`: the arguments of apply as those of `prove`, and the engine as its switch.
 
-use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title};
+use rtproof_host::tune::Machine;
 
 use super::{apply, plan};
 use crate::{
     cli::{Cli, Command},
-    tune::prove::{self, Switch},
+    tune::prove::{self, Journaled},
 };
-
-/// The engine.
-struct Engine<'a, 'm> {
-    machine: &'a Machine<'m>,
-    on: Option<Journal>,
-}
-
-impl Engine<'_, '_> {
-    fn make(&self, items: &[Item]) -> anyhow::Result<Journal> {
-        let what = "tune apply --prove".to_owned();
-        let mut journal = Journal::begin(self.machine, Title { what })?;
-        let options = Options { keep_going: false };
-        tune::apply(self.machine, &mut journal, items, options, &mut |_| {})?;
-        Ok(journal)
-    }
-}
-
-impl Switch for Engine<'_, '_> {
-    fn on(&mut self, items: &[Item]) -> anyhow::Result<()> {
-        self.on = Some(self.make(items)?);
-        Ok(())
-    }
-
-    fn keep(&mut self, items: &[Item]) -> anyhow::Result<()> {
-        // The journal stays open: tune undo takes it back.
-        self.make(items).map(drop)
-    }
-
-    fn off(&mut self) -> anyhow::Result<()> {
-        let Some(mut journal) = self.on.take() else { return Ok(()) };
-        tune::undo(self.machine, &mut journal, &mut |_| {})?;
-        if !journal.is_closed() {
-            let path = journal.path().to_owned();
-            self.on = Some(journal);
-            anyhow::bail!("{path}: not everything could be taken back; rtproof tune status");
-        }
-        Ok(())
-    }
-}
 
 /// Measures a plan and keeps what helps.
 pub(super) fn run(args: &apply::Args, machine: &Machine<'_>, ns: u64) -> anyhow::Result<u8> {
     let root = machine.root();
     let (facts, _, plan) = plan::plan_of(root, &args.wish, &args.ids)?;
-    let args = measured(args, ns)?;
-    let mut engine = Engine { machine, on: None };
-    prove::run(root, facts, &plan, &args, &mut engine)
+    let title = args.wish.title("tune apply --prove", &args.ids);
+    let mut switch = Journaled::new(machine, &title);
+    prove::run(root, facts, &plan, &measured(args, ns)?, &mut switch)
 }
 
 /// The arguments of `prove` that say the same.

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 use rtproof_host::tune::Machine;
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use crate::{
     commands::check::open_root,
     exit,
     render::{self, text::Text},
-    tune::standing::{self, Stands},
+    tune::{
+        standing::{self, Stands},
+        watch,
+    },
 };
 
 /// Arguments of `tune status`.
@@ -18,6 +21,7 @@ use crate::{
 Examples:
   rtproof tune status
   rtproof tune status --json
+  rtproof tune status --watch --every 30s
 
 Exit codes: 0 everything applied is as it was applied, or nothing is; 2 something has changed since;
 3 something cannot be read.")]
@@ -25,6 +29,15 @@ pub struct Args {
     /// Look at the machine in a folder that holds its /proc, /sys, /etc, /boot and /var
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
+
+    /// Go on looking, and print a line when something is no longer as it was applied, with who may
+    /// have changed it; with --json a line of JSON
+    #[arg(long)]
+    pub watch: bool,
+
+    /// Time between two looks at values, which do not tell when they change; default: 10s
+    #[arg(long = "every", value_name = "TIME", value_parser = watch::every, requires = "watch")]
+    pub every_ns: Option<u64>,
 
     /// Print the answer as JSON
     #[arg(long)]
@@ -37,6 +50,9 @@ pub struct Args {
 /// A root that is no machine; journals that cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
+    if args.watch {
+        return watch::run(&root, args.every_ns.unwrap_or(watch::EVERY_NS), args.json);
+    }
     let machine = Machine::for_reading(&root, &LiveTasks);
     let status = standing::status(&machine)?;
     let text = Text::new(args.json);

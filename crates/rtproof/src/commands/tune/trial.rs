@@ -12,12 +12,13 @@ use rtproof_host::{
     boot::{self, BootChanges, Loader, TITLE, Word},
     tune::{self, Change, Item, Journal, Machine, Options, Title},
 };
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_judge::plan::units;
+use rtproof_measure::LiveTasks;
 
 use super::{plan, wish, wish::WishArgs};
 use crate::{
     commands::check::open_root,
-    exit,
+    exit, parse,
     render::{self, text::Text},
     tune::{
         ask,
@@ -60,6 +61,11 @@ pub struct Args {
     #[command(flatten)]
     pub at: super::RootArgs,
 
+    /// Reboot by itself, into the entry of now, unless rtproof tune confirm comes within this time
+    /// after the trial's services start; needs systemd
+    #[arg(long = "within", value_name = "TIME", value_parser = watched)]
+    pub within_ns: Option<u64>,
+
     /// Do not ask
     #[arg(short, long)]
     pub yes: bool,
@@ -90,6 +96,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         words = plan.boot.iter().map(of_plan).collect();
     }
     words.extend(args.without.iter().map(Word::remove));
+    if args.within_ns.is_some() && !words.is_empty() {
+        words.push(Word::set(units::TRIAL_WORD));
+    }
     let text = Text::new(args.json);
     if words.is_empty() {
         text.print(|to| writeln!(to, "Nothing to try: the plan has no kernel parameter."))?;
@@ -106,7 +115,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if !args.yes && !ask::consent(&question)? {
         anyhow::bail!("nothing was changed");
     }
-    let applied = make(&machine, &words, &changes)?;
+    let watch = args.within_ns.map(|ns| units::trial_changes(ns / 1_000_000_000));
+    let applied = make(&machine, &words, &changes, &watch.unwrap_or_default())?;
     text.print(|to| {
         render::text::applied(to, &applied)?;
         next(to, args.reboot, &changes)
@@ -160,10 +170,23 @@ fn applied_of(journal: Option<(u32, String)>, changes: Vec<Made>) -> Applied {
     }
 }
 
-fn make(machine: &Machine<'_>, words: &[Word], changes: &BootChanges) -> anyhow::Result<Applied> {
+fn make(
+    machine: &Machine<'_>,
+    words: &[Word],
+    changes: &BootChanges,
+    watch: &[Change],
+) -> anyhow::Result<Applied> {
     let words: Vec<&str> = words.iter().map(|word| word.parameter.as_str()).collect();
     let what = format!("tune trial {}", words.join(" "));
-    all_or_none(machine, what, changes.entry.iter().chain(&changes.trial))
+    all_or_none(machine, what, watch.iter().chain(&changes.entry).chain(&changes.trial))
+}
+
+/// Time for a confirmation: long enough to log in and look.
+fn watched(text: &str) -> Result<u64, String> {
+    match parse::time(text)? {
+        ns @ 60_000_000_000..=86_400_000_000_000 => Ok(ns),
+        _ => Err("from 1m, to have time to log in, to 1d".into()),
+    }
 }
 
 /// Makes changes of the boot loader under a journal of their own.
@@ -187,13 +210,14 @@ pub(super) fn all_or_none<'a>(
 
 /// What happens next.
 fn next(to: &mut dyn Write, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
-    writeln!(to, "{}", changes.fallback)?;
+    render::text::note(to, &changes.fallback)?;
     let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
-    match (&changes.reboot, reboots) {
-        (_, true) => writeln!(to, "{after}"),
-        (Some(argument), false) => writeln!(to, "boot it with: reboot '{argument}'; {after}"),
-        (None, false) => writeln!(to, "boot it with: reboot; {after}"),
-    }
+    let text = match (&changes.reboot, reboots) {
+        (_, true) => after.to_owned(),
+        (Some(argument), false) => format!("boot it with: reboot '{argument}'; {after}"),
+        (None, false) => format!("boot it with: reboot; {after}"),
+    };
+    render::text::note(to, &text)
 }
 
 /// Reboots in order.

@@ -1,10 +1,10 @@
 //! `rtproof tune undo`: takes back what was applied, in reverse. What somebody else has changed since
 //! is left alone and told.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rtproof_host::tune::{self, Journal, Machine, mark};
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use crate::{
     commands::check::open_root,
@@ -37,6 +37,10 @@ pub struct Args {
     #[arg(long)]
     pub all: bool,
 
+    /// Take back what was set from this file: what `systemctl stop rtproof.service` does
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "journal", "json"])]
+    pub from: Option<PathBuf>,
+
     /// Which machine.
     #[command(flatten)]
     pub at: super::RootArgs,
@@ -53,6 +57,9 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
+    if let Some(path) = &args.from {
+        return super::repeat::undo(&machine, path);
+    }
     let open = super::open_journals(&machine)?;
     let journals = match (&args.journal, args.all) {
         (Some(name), _) => vec![named(&machine, name)?],

@@ -5,6 +5,7 @@
 //! when, on what machine, how. One file per section; pictures come from [`super::svg`].
 
 mod counters;
+mod effects;
 mod facts;
 mod findings;
 mod host;
@@ -62,6 +63,7 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
                 main {
                     (verdict::section(run, report))
                     (contents(run, report))
+                    (effects::section(run))
                     (findings::section(report))
                     (latency::section(run, report))
                     @if let Some(spikes) = &report.spikes {
@@ -153,8 +155,11 @@ fn contents(run: &Run, report: &Report) -> Markup {
         ("threads", "CPUs and loads"),
         ("samples", "Largest samples"),
     ];
+    if run.effects.is_some() {
+        sections.insert(0, ("effects", "Effects of the changes"));
+    }
     if report.spikes.is_some() {
-        sections.insert(2, ("spikes", "Why it was late"));
+        sections.insert(sections.len() - 5, ("spikes", "Why it was late"));
     }
     if !run.host.is_empty() {
         sections.push(("host", "Host"));

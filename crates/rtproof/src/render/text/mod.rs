@@ -29,7 +29,7 @@ pub use self::{
     plan::{after, before, place, plan, steps, target, tokens},
     proofs::proofs,
     spikes::{spikes, spikes_of},
-    tune::{applied, boot_left, exported, parameters, status, undone, verified},
+    tune::{applied, boot_left, exported, parameters, status, taken_back, undone, verified},
     verdict::verdict,
 };
 use crate::prove::output::Output;
@@ -143,6 +143,14 @@ pub fn told(to: &mut dyn Write, about: &str, notes: &[String]) -> io::Result<()>
     notes.iter().try_for_each(|note| {
         wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", note)
     })
+}
+
+/// A sentence on lines of its own.
+///
+/// # Errors
+/// When writing fails.
+pub fn note(to: &mut dyn Write, text: &str) -> io::Result<()> {
+    wrapped(to, "", "", text)
 }
 
 /// What to do next, one line each.

@@ -79,7 +79,7 @@ pub fn undone(to: &mut dyn Write, undone: &Undone) -> io::Result<()> {
     if undone.journals.is_empty() {
         return writeln!(to, "Nothing to undo.");
     }
-    undone.journals.iter().try_for_each(|journal| taken_back(to, journal))?;
+    undone.journals.iter().try_for_each(|journal| journal_undone(to, journal))?;
     if !undone.still_open.is_empty() {
         let numbers: Vec<String> = undone.still_open.iter().map(u32::to_string).collect();
         let text = format!("Still open: journal {}; undo --all", numbers.join(", "));
@@ -88,13 +88,22 @@ pub fn undone(to: &mut dyn Write, undone: &Undone) -> io::Result<()> {
     Ok(())
 }
 
-fn taken_back(to: &mut dyn Write, journal: &JournalUndone) -> io::Result<()> {
+fn journal_undone(to: &mut dyn Write, journal: &JournalUndone) -> io::Result<()> {
     let (number, title) = (journal.journal, &journal.title);
-    writeln!(to, "{BOLD}Journal {number}{BOLD:#}  {title}  {DIM}{}{DIM:#}", journal.path)?;
+    wrapped(to, &format!("{BOLD}Journal {number}{BOLD:#}  "), "  ", title)?;
+    writeln!(to, "  {DIM}{}{DIM:#}", journal.path)?;
     if journal.changes.is_empty() {
         writeln!(to, "  nothing was changed")?;
     }
-    for it in &journal.changes {
+    taken_back(to, &journal.changes)
+}
+
+/// Changes that were taken back.
+///
+/// # Errors
+/// When writing fails.
+pub fn taken_back(to: &mut dyn Write, changes: &[TakenBack]) -> io::Result<()> {
+    for it in changes {
         let style = match it.outcome {
             TakenBackOutcome::Restored | TakenBackOutcome::WasBefore => GOOD,
             TakenBackOutcome::Gone => DIM,
@@ -141,7 +150,8 @@ pub fn status(to: &mut dyn Write, status: &Status) -> io::Result<()> {
 
 fn journal_head(to: &mut dyn Write, journal: &JournalStands) -> io::Result<()> {
     let (number, title, begun) = (journal.journal, &journal.title, &journal.begun);
-    writeln!(to, "{BOLD}Journal {number}{BOLD:#}  {title}, {begun}  {DIM}{}{DIM:#}", journal.path)?;
+    wrapped(to, &format!("{BOLD}Journal {number}{BOLD:#}  "), "  ", &format!("{title}, {begun}"))?;
+    writeln!(to, "  {DIM}{}{DIM:#}", journal.path)?;
     if !journal.is_of_this_boot {
         let text = "an earlier boot made it: what is not on disk is gone";
         writeln!(to, "  {DIM}{text}{DIM:#}")?;
@@ -157,20 +167,27 @@ fn stands(to: &mut dyn Write, it: &Stands) -> io::Result<()> {
     let style = match it.standing {
         StandsNow::AsApplied => GOOD,
         StandsNow::Changed => BAD,
-        StandsNow::Gone => DIM,
+        StandsNow::Superseded | StandsNow::UsedUp | StandsNow::Gone => DIM,
         StandsNow::Unreadable => WARN,
     };
     let target = target(&it.change);
     let mut text = match it.standing {
         StandsNow::AsApplied => format!("{target}: {}", it.ours),
         StandsNow::Changed => format!("{target}: {}, not our {}", it.now, it.ours),
+        StandsNow::Superseded => format!("{target}: {}", it.now),
+        StandsNow::UsedUp => format!("{target}: {}", it.ours),
         StandsNow::Gone => target,
         StandsNow::Unreadable => format!("{target}: {}", it.why.as_deref().unwrap_or("?")),
     };
     if !it.by.is_empty() {
-        text += &format!(" (perhaps by {})", it.by.join(", "));
+        let who: Vec<&str> = it.by.iter().map(|suspect| suspect.who.as_str()).collect();
+        text += &format!(" (perhaps by {})", who.join(", "));
     }
-    line(to, it.standing.text(), style, &text)
+    line(to, it.standing.text(), style, &text)?;
+    let next = " ".repeat(WIDTH + 4);
+    it.by.iter().try_for_each(|suspect| {
+        wrapped(to, &format!("{next}{DIM}{}{DIM:#}: ", suspect.who), &next, &suspect.why)
+    })
 }
 
 fn boot_stands(to: &mut dyn Write, boot: &BootStands) -> io::Result<()> {

@@ -156,7 +156,9 @@ fn before(source: &Source<'_>, layout: &Layout<'_>) -> String {
     });
     let text = list("rtproof_before", values);
     let units = layout.units.iter().filter_map(|(unit, _, step)| {
-        let Some(State::Unit { active, links, .. }) = source.before(&step.change) else { return None };
+        let Some(State::Unit { active, links, .. }) = source.before(&step.change) else {
+            return None;
+        };
         let masked = links.iter().any(|(_, to)| to == "/dev/null");
         let wants = |path: &str| path.contains(".wants/") || path.contains(".requires/");
         let enabled = links.iter().any(|(path, _)| wants(path));

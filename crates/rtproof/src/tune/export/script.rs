@@ -46,10 +46,13 @@ fn step<'a>(action: &Action<'a>) -> &'a rtproof_judge::plan::Step {
     }
 }
 
-/// Whether it is the same value for another file.
+/// Whether it is the same value for the same file of another folder: files of one folder keep their
+/// order, which the shell's patterns would not.
 fn is_like(value: &Value<'_>, next: &Action<'_>) -> bool {
     let Action::Write(next) = next else { return false };
+    let name = |value: &Value<'_>| value.path.rsplit('/').next().map(str::to_owned);
     (next.value, next.compare, next.reason()) == (value.value, value.compare, value.reason())
+        && name(next) == name(value)
 }
 
 /// The line of an action, or of several that write one value.

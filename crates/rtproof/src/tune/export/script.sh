@@ -10,8 +10,11 @@ us=$(printf '\037')
 say() { echo "rtproof-tuning: $*" >&2; }
 fail() { say "$*"; failed=1; }
 
-# shown FILE: what it says, in one line.
-shown() { cat "$1" 2>/dev/null | tr '\n\t' '  ' | sed 's/^ *//; s/ *$//'; }
+# look FILE: its first line into $now.
+look() {
+    now=
+    read -r now 2>/dev/null <"$1" || [ -n "$now" ]
+}
 
 # is EXPRESSION TEXT: whether it is as wanted; with ! in front, whether it is not.
 is() {
@@ -29,20 +32,20 @@ put() {
     value=$1 expression=$2 reverse=$3
     shift 3
     for file in "$@"; do
-        if [ ! -e "$file" ]; then
+        if ! look "$file" && [ ! -e "$file" ]; then
             say "$file is not there"
             continue
         fi
-        old=$(shown "$file")
-        is "$expression" "$old" && continue
+        [ "$now" = "$value" ] || is "$expression" "$now" && continue
         if [ "$mode" = check ]; then
-            fail "$file is $old, not $value"
+            fail "$file is $now, not $value"
             continue
         fi
-        case $old in *\[*\]*) old=${old#*\[} old=${old%%\]*} ;; esac
-        keep value "$file" "${reverse:-$old}" "$expression"
+        case $now in *\[*\]*) now=${now#*\[} now=${now%%\]*} ;; esac
+        keep value "$file" "${reverse:-$now}" "$expression"
         printf '%s\n' "$value" 2>/dev/null >"$file" || fail "$file: the kernel refuses $value"
-        is "$expression" "$(shown "$file")" || fail "$file is $(shown "$file") after writing $value"
+        look "$file"
+        [ "$now" = "$value" ] || is "$expression" "$now" || fail "$file is $now after writing $value"
     done
 }
 
@@ -58,17 +61,19 @@ folder() {
 }
 
 # irq ACTIONS HWIRQ CPUS EXPRESSION: the interrupt of that name; of several the one with the number
-# that its controller gives it.
+# that its controller gives it, all of them where the plan does not know that number.
 irq() {
     numbers=
     for dir in "$root"/sys/kernel/irq/*; do
-        [ "$(shown "$dir/actions")" = "$1" ] && numbers="$numbers ${dir##*/}"
+        look "$dir/actions" && [ "$now" = "$1" ] && numbers="$numbers ${dir##*/}"
     done
     case $numbers in
     ' '*' '*)
         same=$numbers numbers=
         for number in $same; do
-            [ "$(shown "$root/sys/kernel/irq/$number/hwirq")" = "$2" ] && numbers="$numbers $number"
+            [ -z "$2" ] || { look "$root/sys/kernel/irq/$number/hwirq" && [ "$now" = "$2" ]; } ||
+                continue
+            numbers="$numbers $number"
         done
         ;;
     esac
@@ -131,10 +136,11 @@ back() {
     case $1 in
     value)
         [ -e "$2" ] || return 0
-        if is "$4" "$(shown "$2")"; then
+        look "$2"
+        if is "$4" "$now"; then
             printf '%s\n' "$3" 2>/dev/null >"$2" || fail "$2: the kernel refuses $3"
         else
-            say "$2 is $(shown "$2"), which is not ours: left alone"
+            say "$2 is $now, which is not ours: left alone"
         fi
         ;;
     folder) rmdir "$2" 2>/dev/null || fail "$2 is not empty: left" ;;

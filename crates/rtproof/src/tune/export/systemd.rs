@@ -64,11 +64,12 @@ fn install(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
     }
     script += &format!("\n{LIVE}systemctl daemon-reload\n");
     for (unit, want, step) in &layout.units {
+        let (unit, wish) = (shell(unit), tree::systemctl(*want));
+        // What is not installed stands in nobody's way.
         script += &format!(
-            "# {}\nsystemctl {} {}\n",
+            "# {}\nsystemctl {wish} {unit} || echo {unit}: not {} >&2\n",
             text::why(&step.reason),
-            tree::systemctl(*want),
-            shell(unit)
+            super::layout::wish(*want)
         );
     }
     if !layout.sysctls.is_empty() {

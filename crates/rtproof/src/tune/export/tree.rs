@@ -20,7 +20,7 @@ pub(super) const UNIT: &str = "rtproof-tuning.service";
 /// The unit that holds /dev/cpu_dma_latency.
 pub(super) const LATENCY_UNIT: &str = "rtproof-cpu-dma-latency.service";
 /// Values of /proc/sys; last, so that no other file of the folder overrides them.
-pub(super) const SYSCTL: &str = "etc/sysctl.d/99-zz-rtproof.conf";
+pub(super) const SYSCTL: &str = "etc/sysctl.d/99-zz-rtproof-values.conf";
 /// Values of /sys.
 pub(super) const TMPFILES: &str = "etc/tmpfiles.d/90-rtproof.conf";
 /// Words of the command line.
@@ -67,6 +67,12 @@ impl Tree {
         }
         for file in &layout.files {
             let path = file.path.trim_start_matches('/');
+            if tree.files.iter().any(|ours| ours.path == path) {
+                let what = super::layout::named(file.step);
+                let why = "a file of this export has that name: put its lines there by hand";
+                tree.missed.push(Missed { what, why: why.into() });
+                continue;
+            }
             let (content, mode) = (file.content.to_owned(), file.mode);
             tree.files.push(OutFile { path: path.into(), content, mode });
         }
@@ -168,6 +174,7 @@ fn tuning_unit(source: &Source<'_>, format: &str, layout: &Layout<'_>) -> String
     format!(
         "{}[Unit]\nDescription=Real-time tuning ({})\n\
          After=systemd-modules-load.service systemd-sysctl.service systemd-tmpfiles-setup.service\n\
+         After=network.target irqbalance.service\n\
          {mounts}\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/{SCRIPT} start\n\
          ExecStop=/{SCRIPT} stop\n\n[Install]\nWantedBy=multi-user.target\n",
         text::head(source, format),

@@ -26,6 +26,8 @@ pub(super) struct Terms {
     pub(super) total_ns: u64,
     /// Whether all knobs were tried at once.
     pub(super) mirrored: bool,
+    /// Questions that were asked: knobs times statistics.
+    pub(super) comparisons: usize,
 }
 
 /// A knob that could not be made, or was not tried, with the reason.
@@ -217,13 +219,18 @@ fn decide(told: &mut Told, looks: &[(&Looked, f64)], terms: Terms) {
 /// Why nothing can be said, and what it would take.
 fn undecided(look: &Looked, terms: Terms) -> String {
     let n = look.paired.n;
-    if n < PAIRS_MIN {
-        return format!("{n} pairs, and fewer than {PAIRS_MIN} decide nothing; give it more time");
+    let questions = terms.comparisons.max(1);
+    if n < PAIRS_MIN || paired::smallest_p(n) * questions as f64 >= LEVEL {
+        return format!(
+            "{n} pairs were measured, too few to answer {}; give it more time",
+            units::count(questions, "question")
+        );
     }
+    let level = LEVEL / questions as f64;
     let margin = terms.margin.ln_1p();
     let wanted = look.paired.estimate.abs().max(margin);
-    let seen = paired::detectable(look.sd, n, LEVEL, POWER).map_or(f64::INFINITY, f64::exp_m1);
-    let times = paired::pairs_for(look.sd, n, wanted, LEVEL, POWER).unwrap_or(f64::INFINITY);
+    let seen = paired::detectable(look.sd, n, level, POWER).map_or(f64::INFINITY, f64::exp_m1);
+    let times = paired::pairs_for(look.sd, n, wanted, level, POWER).unwrap_or(f64::INFINITY);
     let more = (times * terms.total_ns as f64 - terms.total_ns as f64).max(0.0);
     let more = match more {
         more if more < 1e9 => "a second try may tell".into(),

@@ -318,8 +318,12 @@ impl<'a> Conduct<'a> {
     }
 
     fn analysis(&self) -> Vec<Told> {
-        let terms =
-            Terms { margin: MARGIN, total_ns: self.total_ns, mirrored: self.shares.mirrored };
+        let terms = Terms {
+            margin: MARGIN,
+            total_ns: self.total_ns,
+            mirrored: self.shares.mirrored,
+            comparisons: self.shares.comparisons(),
+        };
         analyse::analyse(&self.knobs, &self.slices, &self.untried, terms)
     }
 

@@ -18,6 +18,7 @@ impl Played {
         let played = Self { dir, root };
         played.write("proc/sys/vm/swappiness", "60\n");
         played.write("proc/sys/vm/stat_interval", "1\n");
+        played.write("etc/sysctl.d/README", "");
         played.write("etc/machine-id", "0123456789abcdef0123456789abcdef\n");
         played.write("proc/sys/kernel/random/boot_id", "aaaa\n");
         played

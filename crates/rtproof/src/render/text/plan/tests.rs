@@ -44,7 +44,9 @@ fn plain(show: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> S
 fn equal_changes_of_many_cpus_are_one() {
     let all: Vec<Previewed> = [0, 1, 2, 5]
         .iter()
-        .map(|cpu| value(&format!("/sys/cpu/cpu{cpu}/governor"), "performance", Some("powersave\n")))
+        .map(|cpu| {
+            value(&format!("/sys/cpu/cpu{cpu}/governor"), "performance", Some("powersave\n"))
+        })
         .chain([value("/sys/cpu/cpu9/governor", "performance", Some("schedutil\n"))])
         .chain([value("/sys/cpu/cpu9/limit", "performance", Some("powersave\n"))])
         .collect();
@@ -122,10 +124,7 @@ fn files_show_the_lines_that_change() {
     };
     let lines = |change: &Change, before| diff::lines(change, Some(before));
     let of = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-    assert_eq!(
-        lines(&file(Some("one\n2\n2b\nthree\n")), &old),
-        (of(&["two"]), of(&["2", "2b"]))
-    );
+    assert_eq!(lines(&file(Some("one\n2\n2b\nthree\n")), &old), (of(&["two"]), of(&["2", "2b"])));
     assert_eq!(lines(&file(Some("new\n")), &State::Absent), (of(&[]), of(&["new"])));
     assert_eq!(lines(&file(None), &old), (of(&["one", "two", "three"]), of(&[])));
     let long: String = (0..40).map(|n| format!("{n}\n")).collect();

@@ -5,7 +5,8 @@ use rtproof_judge::Impact;
 
 use super::*;
 
-const TERMS: Terms = Terms { margin: 0.05, total_ns: 60_000_000_000, mirrored: false };
+const TERMS: Terms =
+    Terms { margin: 0.05, total_ns: 60_000_000_000, mirrored: false, comparisons: 2 };
 
 fn knob(name: &str, kind: Kind) -> Knob {
     let change = Change::Value {
@@ -91,7 +92,11 @@ fn nothing_is_told_from_too_little() {
     );
     let few = told(&pairs(10, |p999, max| (p999 / 9, max))[..10]);
     assert_eq!(few.decision, Decision::CannotDecide);
-    assert!(few.why.starts_with("5 pairs"), "{}", few.why);
+    assert!(
+        few.why.starts_with("5 pairs were measured, too few to answer 2 questions"),
+        "{}",
+        few.why
+    );
     let none = told(&[]);
     assert_eq!((none.decision, none.effects.len()), (Decision::CannotDecide, 0));
     // Half a pair is none.

@@ -1,0 +1,222 @@
+//! The truth test of `tune apply --prove`: a knob that really takes latency away is found and kept,
+//! one that does nothing is not, and the machine is as it was.
+//!
+//! The knobs are two files of a folder. A thread above the measured ones burns CPU 0 for some
+//! milliseconds, twenty times a second, while the first file does not hold 1; nobody looks at the
+//! second one. Bounded: the thread ends with the test, and at the latest after two minutes.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "tests read and write their own files, and say what they leave out"
+)]
+
+mod support;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use clap::Parser as _;
+use rtproof::{
+    cli::{Cli, Command},
+    commands::prove::Args,
+    tune::prove::{self, Journaled},
+};
+use rtproof_host::{
+    CpuList, Facts, Root,
+    tune::{Change, Compare, Journal, Machine, Scheduling, Tasks, undo},
+};
+use rtproof_judge::{
+    Impact,
+    plan::{Plan, Reason, Step},
+};
+use rtproof_measure::LiveTasks;
+use rtproof_record::{
+    Effects, SealState,
+    effects::{Decision, Knob, Part, Statistic},
+};
+use support::{alone, folder};
+
+const BURN: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(45);
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// Burns CPU 0 while its file does not hold 1.
+struct Plant {
+    stop: Arc<AtomicBool>,
+    join: Option<JoinHandle<()>>,
+}
+
+impl Plant {
+    /// `None` without the right to a real-time policy.
+    fn start(file: PathBuf) -> Option<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tell, told) = std::sync::mpsc::channel();
+        let stopped = Arc::clone(&stop);
+        let join = std::thread::spawn(move || {
+            let begun = Instant::now();
+            let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+            let above = Scheduling {
+                policy: Some("fifo".into()),
+                priority: Some(90),
+                cpus: Some(CpuList::new([0])),
+                ..Scheduling::default()
+            };
+            let may = LiveTasks.set(tid, &above).is_ok();
+            tell.send(may).expect("a receiver");
+            while may && !stopped.load(Ordering::Relaxed) && begun.elapsed() < LONGEST {
+                std::thread::sleep(PAUSE);
+                let fixed = fs::read_to_string(&file).is_ok_and(|text| text.trim() == "1");
+                let burns = Instant::now();
+                while !fixed && burns.elapsed() < BURN {
+                    std::hint::spin_loop();
+                }
+            }
+        });
+        let plant = Self { stop, join: Some(join) };
+        told.recv().expect("an answer").then_some(plant)
+    }
+}
+
+impl Drop for Plant {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(join) = self.join.take() {
+            let _ = join.join();
+        }
+    }
+}
+
+fn step(path: &str, check: &str) -> Step {
+    let change = Change::Value {
+        path: path.into(),
+        value: "1".into(),
+        compare: Compare::Text,
+        couples: Vec::new(),
+    };
+    let reason = Reason {
+        checks: vec![check.into()],
+        why: "test".into(),
+        impact: Impact::Milliseconds,
+        trade_off: None,
+        risk: None,
+    };
+    Step { change, reason }
+}
+
+fn args(output: &Path, time: &str) -> Args {
+    let output = output.to_str().expect("UTF-8");
+    let line = ["rtproof", "prove", "--for", time, "--load", "idle", "--no-trace", "-o", output];
+    let Ok(Cli { command: Command::Prove(args), .. }) = Cli::try_parse_from(line) else {
+        panic!("no arguments of prove")
+    };
+    *args
+}
+
+/// Runs a trial and returns what its record holds.
+fn trial(tree: &Path, plan: &Plan) -> Effects {
+    let out = folder();
+    let root = Root::dir(tree).expect("a folder");
+    let machine = Machine::new(&root, &LiveTasks).expect("a machine");
+    let mut switch = Journaled::new(&machine, "tune apply --prove 40s");
+    let live = Root::live();
+    let facts = Facts::read(&live);
+    let stem = out.path().join("run");
+    let code = prove::run(&live, facts, plan, &args(&stem, "40s"), &mut switch).expect("a trial");
+    assert!([0, 3].contains(&code), "{code}");
+    let html = fs::read_to_string(out.path().join("run.html")).expect("a report");
+    assert!(html.contains("Effects of the changes"));
+    let opened = rtproof_record::read(&out.path().join("run.rtproof")).expect("a record");
+    assert!(matches!(opened.state, SealState::Sealed { .. }));
+    let covers = |s: &rtproof_record::run::Second| s.to_ns - s.from_ns <= 1_100_000_000;
+    assert!(opened.run.threads.iter().all(|thread| thread.seconds.iter().all(covers)));
+    if let Some(keep) = std::env::var_os("RTPROOF_KEEP") {
+        for name in ["run.html", "run.rtproof"] {
+            fs::copy(out.path().join(name), Path::new(&keep).join(name)).expect("a copy");
+        }
+    }
+    opened.run.effects.expect("effects")
+}
+
+fn knob<'a>(effects: &'a Effects, name: &str) -> &'a Knob {
+    effects.knobs.iter().find(|knob| knob.name == name).expect("the knob")
+}
+
+#[test]
+fn a_knob_that_takes_latency_away_is_found_and_a_placebo_is_not() {
+    let _alone = alone();
+    let tree = folder();
+    let path = |name: &str| tree.path().join("sys").join(name);
+    fs::create_dir(tree.path().join("sys")).expect("a folder");
+    let reset = || ["plant", "placebo"].map(|name| fs::write(path(name), "0\n").expect("a file"));
+    reset();
+    let Some(_plant) = Plant::start(path("plant")) else {
+        eprintln!("skipped: needs the right to SCHED_FIFO 90");
+        return;
+    };
+    let steps = vec![step("/sys/placebo", "placebo"), step("/sys/plant", "plant")];
+    let plan = Plan { steps, ..Plan::default() };
+    let mut effects = trial(tree.path(), &plan);
+    let is_named = |effects: &Effects| {
+        [Decision::Helps, Decision::Hurts].contains(&knob(effects, "placebo").decision)
+    };
+    // A placebo is named in one run of twenty, by construction: not twice.
+    if is_named(&effects) {
+        let root = Root::dir(tree.path()).expect("a folder");
+        let machine = Machine::new(&root, &LiveTasks).expect("a machine");
+        let mut journal = Journal::open(&machine, None).expect("what was kept");
+        undo(&machine, &mut journal, &mut |_| {}).expect("an undo");
+        effects = trial(tree.path(), &plan);
+    }
+    let plant = knob(&effects, "plant");
+    assert_eq!((plant.decision, plant.kept), (Decision::Helps, true), "{effects:#?}");
+    let p999 = Effects::of(plant, Statistic::P999).expect("an effect");
+    assert!(p999.off_ns > 4_000_000 && p999.on_ns < p999.off_ns, "{p999:?}");
+    assert!(!is_named(&effects), "{:#?}", knob(&effects, "placebo"));
+    let parts = |part| effects.slices.iter().filter(|slice| slice.part == part).count();
+    assert_eq!((parts(Part::Before), parts(Part::After)), (8, 4));
+    assert!(parts(Part::Pair) >= 2 * 2 * 8, "{}", parts(Part::Pair));
+
+    // What helped is in force with a journal, and the undo brings every byte back.
+    assert_eq!(fs::read_to_string(path("plant")).expect("a file").trim(), "1");
+    assert_eq!(fs::read_to_string(path("placebo")).expect("a file"), "0\n");
+    let root = Root::dir(tree.path()).expect("a folder");
+    let machine = Machine::new(&root, &LiveTasks).expect("a machine");
+    let in_force = |summary: &rtproof_host::tune::Summary| !summary.closed;
+    assert_eq!(
+        Journal::list(&machine).expect("journals").iter().filter(|s| in_force(s)).count(),
+        1
+    );
+    let mut journal = Journal::open(&machine, None).expect("a journal");
+    undo(&machine, &mut journal, &mut |_| {}).expect("an undo");
+    assert_eq!(fs::read_to_string(path("plant")).expect("a file"), "0\n");
+}
+
+#[test]
+fn too_little_time_and_nothing_to_try_are_usage_errors() {
+    let tree = folder();
+    let root = Root::dir(tree.path()).expect("a folder");
+    fs::create_dir(tree.path().join("sys")).expect("a folder");
+    let machine = Machine::new(&root, &LiveTasks).expect("a machine");
+    let mut switch = Journaled::new(&machine, "tune apply --prove 5s");
+    let (live, out) = (Root::live(), folder());
+    let facts = Facts::read(&live);
+    let mut refused = |plan: &Plan| {
+        let args = args(out.path(), "5s");
+        prove::run(&live, facts.clone(), plan, &args, &mut switch).expect_err("refused").to_string()
+    };
+    let steps = vec![step("/sys/plant", "plant")];
+    let short = refused(&Plan { steps, ..Plan::default() });
+    assert!(short.contains("--prove 5 s: too short; one knob takes "), "{short}");
+    let empty = refused(&Plan::default());
+    assert!(empty.contains("nothing that can be measured now"), "{empty}");
+    assert_eq!(fs::read_dir(out.path()).expect("a folder").count(), 0, "no record is begun");
+}
