@@ -21,17 +21,26 @@ tracked_files() {
 tasks() {
     sed -n 's/^\([0-9]*\) (.*) /\1 /p' /proc/[0-9]*/task/[0-9]*/stat 2>/dev/null | awk '{
         print "task " $1 " started " $21 "\tpolicy " $40 " priority " $39 " nice " $18 }'
-    sed -n 's/^Pid:\t/task /p; s/^Cpus_allowed_list:\t/cpus /p' /proc/[0-9]*/task/[0-9]*/status \
-        2>/dev/null | awk '/^task/ { task = $0 } /^cpus/ { print task "\t" $0 }'
+    # A thread of an interrupt follows its interrupt, when that comes the next time.
+    sed -n 's/^Name:\t/name /p; s/^Pid:\t/task /p; s/^Cpus_allowed_list:\t/cpus /p' \
+        /proc/[0-9]*/task/[0-9]*/status 2>/dev/null | awk '
+        /^name/ { is_irq = $2 ~ /^irq\// }
+        /^task/ { task = $0 }
+        /^cpus/ && !is_irq { print task "\t" $0 }'
 }
 
-# PATH <tab> LINE for each line of each file of a list. Without a process for each file.
+# PATH <tab> LINE for each line of each file of a list. (The shell's own `read` takes a byte at a time,
+# and a sysctl ends after the first.)
 lines_of() {
-    while read -r path; do
-        while IFS= read -r line || [ -n "$line" ]; do
-            printf '%s\t%s\n' "$path" "$line"
-        done <"$path"
-    done <$1 2>/dev/null
+    xargs grep -asH "" <$1 | awk -v list=$1 '
+        BEGIN { while ((getline path <list) > 0) known[path] = 1 }
+        {
+            for (at = 1; at <= length($0); at++)
+                if (substr($0, at, 1) == ":" && (substr($0, 1, at - 1) in known)) {
+                    print substr($0, 1, at - 1) "\t" substr($0, at + 1)
+                    next
+                }
+        }'
 }
 
 values() {

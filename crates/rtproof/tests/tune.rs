@@ -1,13 +1,16 @@
 //! `tune` on a machine in a folder: plans, changes and their return to the byte, refusals.
 
+#![allow(clippy::disallowed_methods, reason = "the test's own files")]
+
 mod support;
 
 use std::{fs, os::unix::process::CommandExt, process::Stdio};
 
 use serde_json::Value;
 use support::{
-    ACCEPTED, FAILED, REFUSED, USAGE, command, expect_code, folder, stderr, stdout,
-    tree::{GOVERNORS, Tree},
+    ACCEPTED, FAILED, REFUSED, USAGE, command, expect_code, folder,
+    small::{GOVERNORS, Small},
+    stderr, stdout,
 };
 
 /// Checks of which the tree has something to change.
@@ -20,7 +23,7 @@ fn json(output: &std::process::Output) -> Value {
 
 #[test]
 fn a_plan_is_a_diff_and_changes_nothing() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let before = tree.all();
     let output = tree.tune(&["plan", "--cpus", "1,3"]);
     expect_code(&output, ACCEPTED);
@@ -53,7 +56,7 @@ fn a_plan_is_a_diff_and_changes_nothing() {
 
 #[test]
 fn applied_shown_undone_to_the_byte() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let before = tree.all();
     let output = tree.tune(&["apply", IDS, "--cpus", "2-3", "--yes"]);
     expect_code(&output, ACCEPTED);
@@ -91,23 +94,28 @@ fn applied_shown_undone_to_the_byte() {
 
 #[test]
 fn what_somebody_else_changed_is_left_alone() {
-    let tree = Tree::new();
+    let tree = Small::new();
     expect_code(&tree.tune(&["apply", "cpufreq-governor", "--cpus", "2-3", "--yes"]), ACCEPTED);
     tree.write("/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "ondemand\n");
     let status = tree.tune(&["status"]);
     expect_code(&status, REFUSED);
-    assert!(stdout(&status).contains("ondemand, not our performance"), "{}", stdout(&status));
+    assert!(stdout(&status).contains("CHANGED"), "{}", stdout(&status));
+    let status = json(&tree.tune(&["status", "--json"]));
+    let changes = &status["journals"][0]["changes"];
+    assert_eq!(
+        (&changes[0]["standing"], &changes[1]["now"]),
+        (&"as-applied".into(), &"ondemand".into())
+    );
     expect_code(&tree.tune(&["verify"]), REFUSED);
     let undone = tree.tune(&["undo"]);
     expect_code(&undone, REFUSED);
-    let text = stdout(&undone);
-    assert!(text.contains("found ondemand, not our performance"), "{text}");
+    assert!(stdout(&undone).contains("LEFT ALONE"), "{}", stdout(&undone));
     assert_eq!((tree.governor(2).as_str(), tree.governor(3).as_str()), ("powersave", "ondemand"));
 }
 
 #[test]
 fn several_journals_are_undone_newest_first() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let before = tree.all();
     expect_code(&tree.tune(&["apply", "ksm", "--yes"]), ACCEPTED);
     expect_code(&tree.tune(&["apply", "cpufreq-governor", "--cpus", "2-3", "--yes"]), ACCEPTED);
@@ -123,7 +131,7 @@ fn several_journals_are_undone_newest_first() {
 
 #[test]
 fn a_copy_of_the_journal_will_do_and_a_damaged_one_not() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let before = tree.all();
     expect_code(&tree.tune(&["apply", "ksm", "--yes"]), ACCEPTED);
     let applied = tree.all();
@@ -154,7 +162,7 @@ fn a_copy_of_the_journal_will_do_and_a_damaged_one_not() {
 
 #[test]
 fn a_stored_plan_is_applied_to_the_letter_or_not_at_all() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let before = tree.all();
     let elsewhere = folder();
     let file = elsewhere.path().join("plan.json");
@@ -185,7 +193,7 @@ fn a_stored_plan_is_applied_to_the_letter_or_not_at_all() {
 
 #[test]
 fn a_plan_that_contradicts_itself_is_refused() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let before = tree.all();
     let elsewhere = folder();
     let file = elsewhere.path().join("plan.json");
@@ -202,7 +210,7 @@ fn a_plan_that_contradicts_itself_is_refused() {
 
 #[test]
 fn one_change_that_fails_takes_all_back() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let elsewhere = folder();
     let file = elsewhere.path().join("plan.json");
     let mut plan = json(&tree.tune(&["plan", "cpufreq-governor,ksm", "--cpus", "2-3", "--json"]));
@@ -220,7 +228,7 @@ fn one_change_that_fails_takes_all_back() {
 
 #[test]
 fn nobody_is_asked_where_nobody_sits() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let before = tree.all();
     let output = tree.tune(&["apply", "ksm"]);
     expect_code(&output, USAGE);
@@ -230,7 +238,7 @@ fn nobody_is_asked_where_nobody_sits() {
 
 #[test]
 fn names_that_are_not_there_are_told() {
-    let tree = Tree::new();
+    let tree = Small::new();
     for command in [&["plan"][..], &["apply", "--yes"], &["trial", "--yes", "--only"]] {
         let output = tree.tune(&[command, &["cpufreq-govenor"]].concat());
         expect_code(&output, USAGE);
@@ -290,7 +298,7 @@ fn a_capture_is_planned_for_and_not_changed() {
 
 #[test]
 fn an_export_is_a_folder_of_files() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let out = tree.path().join("out");
     let out = out.to_str().unwrap();
     let args =

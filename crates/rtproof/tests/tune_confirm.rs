@@ -1,22 +1,24 @@
 //! `tune apply --confirm`: somebody takes everything back when nobody confirms, whatever became of
 //! the tool.
 
+#![allow(clippy::disallowed_methods, reason = "the test's own files")]
+
 mod support;
 
 use std::{path::Path, time::Duration};
 
-use support::{ACCEPTED, FAILED, expect_code, kill, start, stderr, stdout, tree::Tree, wait_for};
+use support::{ACCEPTED, FAILED, expect_code, kill, small::Small, start, stderr, stdout, wait_for};
 
 const APPLY: [&str; 6] = ["apply", "ksm,cpufreq-governor", "--cpus", "2-3", "--yes", "--confirm"];
 
-fn apply(tree: &Tree, within: &str) {
+fn apply(tree: &Small, within: &str) {
     let output = tree.tune(&[&APPLY[..], &[within]].concat());
     expect_code(&output, ACCEPTED);
     assert!(stderr(&output).contains("rtproof tune confirm"), "{}", stderr(&output));
 }
 
 /// Marks of journals that wait.
-fn marks(tree: &Tree) -> usize {
+fn marks(tree: &Small) -> usize {
     let folder = tree.file("/var/lib/rtproof/tune");
     let of = |ending| if folder.is_dir() { support::files(&folder, ending).len() } else { 0 };
     of(".unconfirmed") + of(".expired")
@@ -35,7 +37,7 @@ fn guardians(root: &Path) -> Vec<String> {
 
 #[test]
 fn nobody_confirms() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let before = tree.all();
     apply(&tree, "1s");
     wait_for("the guardian", 20, || tree.all() == before && marks(&tree) == 0);
@@ -47,7 +49,7 @@ fn nobody_confirms() {
 
 #[test]
 fn somebody_confirms() {
-    let tree = Tree::new();
+    let tree = Small::new();
     apply(&tree, "600s");
     assert_eq!(guardians(tree.path()).len(), 1);
     let status = tree.tune(&["status"]);
@@ -61,7 +63,7 @@ fn somebody_confirms() {
 
 #[test]
 fn an_undo_before_ends_the_guardian() {
-    let tree = Tree::new();
+    let tree = Small::new();
     let before = tree.all();
     apply(&tree, "600s");
     expect_code(&tree.tune(&["undo"]), ACCEPTED);
@@ -74,7 +76,7 @@ fn an_undo_before_ends_the_guardian() {
 fn the_tool_is_killed() {
     // At many moments: before the first write, between two, after the last.
     for delay_ms in [0, 5, 10, 20, 40, 80, 160] {
-        let tree = Tree::new();
+        let tree = Small::new();
         let before = tree.all();
         let root = tree.path().to_str().unwrap();
         let args = [&["tune"][..], &APPLY, &["1s", "--root", root]].concat();

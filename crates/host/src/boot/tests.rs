@@ -546,3 +546,77 @@ fn a_menu_of_many_entries_is_read() {
     write(dir.path(), "/boot/grub/grub.cfg", b"a\nb\n\xff\n");
     assert!(message(detect(&root)).contains("grub.cfg:3: a byte that is no UTF-8"));
 }
+
+/// Pieces that change what a file means.
+const PIECES: &[&[u8]] = &[
+    b"\n",
+    b" ",
+    b"{",
+    b"}",
+    b"'",
+    b"\"",
+    b"\\",
+    b"$x",
+    b"#",
+    b"=",
+    b"\r",
+    b"\xff",
+    b"\0",
+    b"default ",
+    b"label x\n",
+    b"menuentry x {\n",
+    b"linux /v ro\n",
+    b"# rtproof begin\n",
+    b"# rtproof end\n",
+    b"options ",
+    b"[pi4]\n",
+    b"cmdline=",
+    b" -- ",
+    b"set default=",
+    b"blscfg\n",
+    b"title x\n",
+];
+
+#[test]
+fn damaged_files_are_an_error_or_an_entry_that_reads_back() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/boot");
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 33).unwrap() % below.max(1)
+    };
+    let words = [Word::set("isolcpus=2,3"), Word::remove("quiet"), Word::add("x=a b")];
+    for entry in fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let (dir, root) = tree(&name);
+        let dir = dir.path();
+        let whole = files(dir);
+        for _ in 0..40 {
+            let (path, bytes) = whole.iter().nth(random(whole.len())).unwrap();
+            let mut bytes = bytes.clone();
+            for _ in 0..=random(3) {
+                let at = random(bytes.len() + 1);
+                let gone = random(8).min(bytes.len() - at);
+                bytes.splice(at..at + gone, PIECES[random(PIECES.len())].iter().copied());
+            }
+            write(dir, path, &bytes);
+            let before = files(dir);
+            let is_new = |loader: &Loader| matches!(loader.entry(&root), Ok(None));
+            if let Ok(loader) = detect(&root)
+                && loader.no_entry.is_none()
+                && is_new(&loader)
+                && let Ok(made) = loader.real_time(&root, &words)
+            {
+                apply(dir, &made.entry);
+                let again = detect(&root).unwrap();
+                assert_eq!(again.entry_cmdline(&root).unwrap().as_ref(), Some(&made.cmdline));
+                assert_eq!(again.default, loader.default, "{name} {path} {:?}", before[path]);
+                apply(dir, &again.removal(&root).unwrap());
+                assert_eq!(files(dir), before, "{name} {path}");
+            }
+            restore(dir, &whole);
+        }
+    }
+}

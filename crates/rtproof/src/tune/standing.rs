@@ -72,6 +72,10 @@ pub enum StandsNow {
     AsApplied,
     /// Somebody has changed it since.
     Changed,
+    /// A later journal of rtproof has changed it again.
+    Superseded,
+    /// The boot loader took the choice of one boot and forgot it, as it should.
+    UsedUp,
     /// Gone: with the reboot, or because its task ended.
     Gone,
     /// It cannot be read.
@@ -126,6 +130,8 @@ impl StandsNow {
         match self {
             Self::AsApplied => "as applied",
             Self::Changed => "CHANGED",
+            Self::Superseded => "changed by us",
+            Self::UsedUp => "used up",
             Self::Gone => "gone",
             Self::Unreadable => "UNREADABLE",
         }
@@ -174,11 +180,26 @@ pub fn status(machine: &Machine<'_>) -> anyhow::Result<Status> {
             begun: begun(summary.started_ns),
             is_of_this_boot: !summary.earlier_boot,
             unconfirmed: mark::of(machine.root(), number).is_some(),
-            changes: changes(machine, number, &journal),
+            changes: changes(machine, number, &journal, summary.earlier_boot),
         });
     }
+    superseded(&mut journals);
     let boot = boot::stands(machine)?;
     Ok(Status { schema: SCHEMA, journals, boot })
+}
+
+/// What a later journal has made of a target is no drift.
+fn superseded(journals: &mut [JournalStands]) {
+    let mut later: Vec<String> = Vec::new();
+    for journal in journals.iter_mut().rev() {
+        for it in &mut journal.changes {
+            if it.standing == StandsNow::Changed && later.contains(&it.change.target()) {
+                it.standing = StandsNow::Superseded;
+                it.by.clear();
+            }
+        }
+        later.extend(journal.changes.iter().map(|it| it.change.target()));
+    }
 }
 
 /// The changes of the open journals.
@@ -189,16 +210,35 @@ pub fn of_open(machine: &Machine<'_>) -> anyhow::Result<Vec<Stands>> {
     Ok(status(machine)?.journals.into_iter().flat_map(|journal| journal.changes).collect())
 }
 
+/// Whether it chooses what boots next, once.
+fn is_for_one_boot(change: &Change) -> bool {
+    match change {
+        Change::GrubEnv { key, .. } => key == "next_entry",
+        Change::EfiVariable { name, .. } => name.contains("OneShot"),
+        _ => false,
+    }
+}
+
 fn begun(ns: i64) -> String {
     let at = jiff::Timestamp::from_nanosecond(i128::from(ns)).unwrap_or_default();
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-fn changes(machine: &Machine<'_>, number: u32, journal: &Journal) -> Vec<Stands> {
+fn changes(
+    machine: &Machine<'_>,
+    number: u32,
+    journal: &Journal,
+    earlier_boot: bool,
+) -> Vec<Stands> {
     let stands = |standing: tune::Standing| {
         let change = standing.change;
         let ours = after(&change);
         let (standing, now, why) = match standing.stands {
+            tune::Stands::AsApplied | tune::Stands::Changed { .. }
+                if earlier_boot && is_for_one_boot(&change) =>
+            {
+                (StandsNow::UsedUp, String::new(), None)
+            }
             tune::Stands::AsApplied => (StandsNow::AsApplied, ours.clone(), None),
             tune::Stands::Changed { found } => (StandsNow::Changed, before(&change, &found), None),
             tune::Stands::Gone => (StandsNow::Gone, String::new(), None),

@@ -4,8 +4,7 @@
 
 pub(crate) mod killed;
 pub(crate) mod odd;
-pub(crate) mod tree;
-
+pub(crate) mod small;
 pub(crate) mod tree;
 
 use std::{

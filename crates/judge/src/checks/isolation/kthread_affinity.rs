@@ -36,8 +36,22 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let (pinned, free): (Vec<&TaskGroup>, Vec<&TaskGroup>) =
         on.iter().partition(|group| common::is_pinned(group, intent));
     let rt = text::cpus(&intent.rt_cpus);
-    if let Some(first) = pinned.first() {
-        let command = format!("taskset -cp {} {}", intent.housekeeping, first.tid);
+    if !pinned.is_empty() {
+        let tids: Vec<String> = pinned
+            .iter()
+            .flat_map(|group| match group.tasks.as_slice() {
+                [] => vec![group.tid.to_string()],
+                tasks => tasks.iter().map(|task| task.tid.to_string()).collect(),
+            })
+            .collect();
+        let command = match tids.as_slice() {
+            [tid] => format!("taskset -cp {} {tid}", intent.housekeeping),
+            tids => format!(
+                "for t in {}; do taskset -cp {} $t; done",
+                tids.join(" "),
+                intent.housekeeping
+            ),
+        };
         return draft
             .saw(common::evidence(&pinned))
             .remedies([common::move_away(&pinned, intent, command)])

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use super::{
     plan, repeat, undo,

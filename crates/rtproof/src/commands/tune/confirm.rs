@@ -7,7 +7,7 @@ use rtproof_host::{
     tune::{Machine, mark, mark::Waits},
 };
 use rtproof_judge::plan::units;
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 use serde::Serialize;
 
 use super::trial::all_or_none;

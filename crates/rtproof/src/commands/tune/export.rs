@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use rtproof_host::tune::Machine;
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 use serde::Serialize;
 
 use super::{plan, wish::WishArgs};

@@ -12,7 +12,7 @@ use rtproof_host::{
     Root,
     tune::{self, Journal, JournalError, Machine, UndoError, mark},
 };
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use crate::{commands::check::open_root, exit, tune::guardian::ARMED};
 

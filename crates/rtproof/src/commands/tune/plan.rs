@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rtproof_host::{Facts, Root, tune::Machine};
 use rtproof_judge::{checks, plan, plan::Selection};
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use super::wish::{self, WishArgs};
 use crate::{

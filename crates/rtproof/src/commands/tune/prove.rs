@@ -1,4 +1,4 @@
-//! `tune apply --prove`: the arguments of `apply` as those of a measurement.
+//! `tune apply --prove`: the arguments of apply as those of `prove`, and the engine as its switch.
 
 use rtproof_host::tune::Machine;
 
@@ -12,9 +12,9 @@ use crate::{
 pub(super) fn run(args: &apply::Args, machine: &Machine<'_>, ns: u64) -> anyhow::Result<u8> {
     let root = machine.root();
     let (facts, _, plan) = plan::plan_of(root, &args.wish, &args.ids)?;
-    let args = measured(args, ns)?;
-    let mut switch = Journaled::new(machine, "tune apply --prove");
-    prove::run(root, facts, &plan, &args, &mut switch)
+    let title = args.wish.title("tune apply --prove", &args.ids);
+    let mut switch = Journaled::new(machine, &title);
+    prove::run(root, facts, &plan, &measured(args, ns)?, &mut switch)
 }
 
 /// The arguments of `prove` that say the same.

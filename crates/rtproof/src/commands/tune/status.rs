@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rtproof_host::tune::Machine;
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use crate::{
     commands::check::open_root,

@@ -13,7 +13,7 @@ use rtproof_host::{
     tune::{self, Change, Item, Journal, Machine, Options, Title},
 };
 use rtproof_judge::plan::units;
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use super::{plan, wish, wish::WishArgs};
 use crate::{
@@ -210,13 +210,14 @@ pub(super) fn all_or_none<'a>(
 
 /// What happens next.
 fn next(to: &mut dyn Write, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
-    writeln!(to, "{}", changes.fallback)?;
+    render::text::note(to, &changes.fallback)?;
     let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
-    match (&changes.reboot, reboots) {
-        (_, true) => writeln!(to, "{after}"),
-        (Some(argument), false) => writeln!(to, "boot it with: reboot '{argument}'; {after}"),
-        (None, false) => writeln!(to, "boot it with: reboot; {after}"),
-    }
+    let text = match (&changes.reboot, reboots) {
+        (_, true) => after.to_owned(),
+        (Some(argument), false) => format!("boot it with: reboot '{argument}'; {after}"),
+        (None, false) => format!("boot it with: reboot; {after}"),
+    };
+    render::text::note(to, &text)
 }
 
 /// Reboots in order.

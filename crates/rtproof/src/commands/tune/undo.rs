@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use rtproof_host::tune::{self, Journal, Machine, mark};
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 
 use crate::{
     commands::check::open_root,

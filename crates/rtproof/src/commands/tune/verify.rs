@@ -8,7 +8,7 @@ use rtproof_judge::{
     report,
     verify::{Effect, Verified},
 };
-use rtproof_measure::scheduling::LiveTasks;
+use rtproof_measure::LiveTasks;
 use serde::Serialize;
 
 use crate::{

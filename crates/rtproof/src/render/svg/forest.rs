@@ -21,9 +21,10 @@ const ROW: f64 = 34.0;
 const NAMES: f64 = 250.0;
 /// Letters of a name that fit there.
 const LETTERS: usize = 34;
-/// Ratios at which the axis may have a text.
-const TICKS: [f64; 13] =
-    [0.001, 0.01, 0.1, 0.2, 0.5, 0.75, 1.0, 1.33, 2.0, 5.0, 10.0, 100.0, 1000.0];
+/// Ratios at which the axis may have a text, and their inverses.
+const TICKS: [f64; 10] = [1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0, 1000.0];
+/// Room for a text.
+const APART: f64 = 62.0;
 
 /// Draws the plot; knobs without numbers are not in it.
 pub(crate) fn draw(effects: &Effects, knobs: &[&Knob], text: (&str, &str)) -> Markup {
@@ -37,11 +38,7 @@ pub(crate) fn draw(effects: &Effects, knobs: &[&Knob], text: (&str, &str)) -> Ma
         series: shown.len(),
         units: ("", ""),
     };
-    let ticks: Vec<Tick> = TICKS
-        .into_iter()
-        .filter(|&ratio| frame.x.holds(ratio))
-        .map(|value| Tick { value, text: Some(signed((value * 1e6).round() as u64)) })
-        .collect();
+    let ticks = ticks(&frame);
     let (low, high) = (frame.px_x(1.0 / (1.0 + margin)), frame.px_x(1.0 + margin));
     let one = px(frame.px_x(1.0));
     let body = html! {
@@ -54,6 +51,23 @@ pub(crate) fn draw(effects: &Effects, knobs: &[&Knob], text: (&str, &str)) -> Ma
         }
     };
     frame.root(about, &body)
+}
+
+/// Ticks on both sides of no change, their texts clear of each other.
+fn ticks(frame: &Frame) -> Vec<Tick> {
+    let mut ticks = vec![1.0];
+    for outwards in [-1.0, 1.0] {
+        let mut last = frame.px_x(1.0);
+        for ratio in TICKS.map(|ratio| f64::powf(ratio, outwards)) {
+            if frame.x.holds(ratio) && (frame.px_x(ratio) - last).abs() >= APART {
+                last = frame.px_x(ratio);
+                ticks.push(ratio);
+            }
+        }
+    }
+    ticks.sort_by(f64::total_cmp);
+    let tick = |value: f64| Tick { value, text: Some(signed((value * 1e6).round() as u64)) };
+    ticks.into_iter().map(tick).collect()
 }
 
 fn frame(shown: &[&Knob], margin: f64) -> Frame {

@@ -145,6 +145,14 @@ pub fn told(to: &mut dyn Write, about: &str, notes: &[String]) -> io::Result<()>
     })
 }
 
+/// A sentence on lines of its own.
+///
+/// # Errors
+/// When writing fails.
+pub fn note(to: &mut dyn Write, text: &str) -> io::Result<()> {
+    wrapped(to, "", "", text)
+}
+
 /// What to do next, one line each.
 ///
 /// # Errors

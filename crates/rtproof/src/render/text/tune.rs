@@ -90,7 +90,8 @@ pub fn undone(to: &mut dyn Write, undone: &Undone) -> io::Result<()> {
 
 fn journal_undone(to: &mut dyn Write, journal: &JournalUndone) -> io::Result<()> {
     let (number, title) = (journal.journal, &journal.title);
-    writeln!(to, "{BOLD}Journal {number}{BOLD:#}  {title}  {DIM}{}{DIM:#}", journal.path)?;
+    wrapped(to, &format!("{BOLD}Journal {number}{BOLD:#}  "), "  ", title)?;
+    writeln!(to, "  {DIM}{}{DIM:#}", journal.path)?;
     if journal.changes.is_empty() {
         writeln!(to, "  nothing was changed")?;
     }
@@ -149,7 +150,8 @@ pub fn status(to: &mut dyn Write, status: &Status) -> io::Result<()> {
 
 fn journal_head(to: &mut dyn Write, journal: &JournalStands) -> io::Result<()> {
     let (number, title, begun) = (journal.journal, &journal.title, &journal.begun);
-    writeln!(to, "{BOLD}Journal {number}{BOLD:#}  {title}, {begun}  {DIM}{}{DIM:#}", journal.path)?;
+    wrapped(to, &format!("{BOLD}Journal {number}{BOLD:#}  "), "  ", &format!("{title}, {begun}"))?;
+    writeln!(to, "  {DIM}{}{DIM:#}", journal.path)?;
     if !journal.is_of_this_boot {
         let text = "an earlier boot made it: what is not on disk is gone";
         writeln!(to, "  {DIM}{text}{DIM:#}")?;
@@ -165,13 +167,15 @@ fn stands(to: &mut dyn Write, it: &Stands) -> io::Result<()> {
     let style = match it.standing {
         StandsNow::AsApplied => GOOD,
         StandsNow::Changed => BAD,
-        StandsNow::Gone => DIM,
+        StandsNow::Superseded | StandsNow::UsedUp | StandsNow::Gone => DIM,
         StandsNow::Unreadable => WARN,
     };
     let target = target(&it.change);
     let mut text = match it.standing {
         StandsNow::AsApplied => format!("{target}: {}", it.ours),
         StandsNow::Changed => format!("{target}: {}, not our {}", it.now, it.ours),
+        StandsNow::Superseded => format!("{target}: {}", it.now),
+        StandsNow::UsedUp => format!("{target}: {}", it.ours),
         StandsNow::Gone => target,
         StandsNow::Unreadable => format!("{target}: {}", it.why.as_deref().unwrap_or("?")),
     };

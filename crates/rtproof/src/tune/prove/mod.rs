@@ -16,6 +16,7 @@ use rtproof_judge::{Report, plan::Plan, units};
 use rtproof_record::{Effects, effects::Decision};
 use serde::Serialize;
 
+pub use rtproof_host::tune::Item;
 pub use switch::{Journaled, Switch};
 
 use self::{conduct::Conduct, knobs::Kind, schedule::Shares};
@@ -33,7 +34,6 @@ const SCHEMA: &str = "rtproof/effects/1";
 
 /// What is printed as JSON.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome<'a> {
     /// `rtproof/effects/1`.
     schema: &'static str,

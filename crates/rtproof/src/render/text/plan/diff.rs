@@ -144,13 +144,13 @@ fn cut(line: &str) -> String {
     }
 }
 
+/// A file in one line: the line that it has, or how many.
 fn first_line(bytes: &Bytes) -> String {
     let text = bytes.text();
-    let mut lines = text.lines();
-    let first = cut(lines.next().unwrap_or_default());
-    match lines.count() {
-        0 => first,
-        more => format!("{first} … ({more} more lines)"),
+    match text.lines().count() {
+        0 => "an empty file".into(),
+        1 => cut(text.trim_end()),
+        lines => format!("a file of {lines} lines"),
     }
 }
 
