@@ -29,8 +29,8 @@ tasks() {
         /^cpus/ && !is_irq { print task "\t" $0 }'
 }
 
-# PATH <tab> LINE for each line of each file of a list. (The shell's own `read` takes a byte at a time,
-# and a sysctl ends after the first.)
+# PATH <tab> LINE for each line of each file of a list. (The shell's own `read` takes a byte at a
+# time, and a sysctl ends after the first.)
 lines_of() {
     xargs grep -asH "" <$1 | awk -v list=$1 '
         BEGIN { while ((getline path <list) > 0) known[path] = 1 }

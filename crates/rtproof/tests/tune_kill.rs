@@ -1,5 +1,5 @@
-//! SIGKILL at every step of `tune apply` and of `tune undo`, not at a sample of them: undo then gives
-//! back every byte, permission, owner, time and link of a machine that had odd values before.
+//! SIGKILL at every step of `tune apply` and of `tune undo`, not at a sample of them: undo then
+//! gives back every byte, permission, owner, time and link of a machine that had odd values before.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
-//! The boot part of tuning: the words of a plan as the boot loader's entry takes them, and the words
-//! of the entry that is there.
+//! The boot part of tuning: the words of a plan as the boot loader's entry takes them, and the
+//! words of the entry that is there.
 
 use rtproof_host::{
     Facts, Root,

@@ -93,7 +93,8 @@ fn start_timer(unit: &str, program: &Path, args: &[String], after: Duration) -> 
     run.is_ok_and(|status| status.success())
 }
 
-/// Stops the timer of a journal, where there is one. That it runs on does no harm: it finds no mark.
+/// Stops the timer of a journal, where there is one. That it runs on does no harm: it finds no
+/// mark.
 pub fn dismiss(root: &Root, journal: u32) {
     if root.is_live() && root.list_dir("/run/systemd/system").value().is_some() {
         let unit = format!("{}.timer", timer(journal));

@@ -1,5 +1,5 @@
-//! Changes while they are made and taken back: progress on stderr, and what the journal says of each
-//! at the end.
+//! Changes while they are made and taken back: progress on stderr, and what the journal says of
+//! each at the end.
 
 use std::io::{IsTerminal, Write};
 

@@ -1,5 +1,5 @@
-//! The same harness for TuneD: its profile for real-time is applied, its daemon is killed and started
-//! again, and told to take everything back.
+//! The same harness for TuneD: its profile for real-time is applied, its daemon is killed and
+//! started again, and told to take everything back.
 
 use anyhow::Result;
 

@@ -117,7 +117,8 @@ fn text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// An entry that cannot boot: the kernel panics, the machine starts again by itself, in the old one.
+/// An entry that cannot boot: the kernel panics, the machine starts again by itself, in the old
+/// one.
 fn fallback() -> Case {
     Case::new(
         "tune/grub-fallback",

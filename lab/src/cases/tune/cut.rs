@@ -1,5 +1,5 @@
-//! The power is cut at random moments of apply and undo, many times, on an ext4 that keeps only what
-//! the guest has flushed: a guest's boot takes seconds, so there can be many rounds.
+//! The power is cut at random moments of apply and undo, many times, on an ext4 that keeps only
+//! what the guest has flushed: a guest's boot takes seconds, so there can be many rounds.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Values of the running kernel: a round trip from odd values, SIGKILL at every write, what somebody
+//! Values of the running kernel: a round trip from odd values, SIGKILL at every write, what
+//! somebody
 //! else changed, hardware threads, the fair server, interrupts, a control group's partition, and a
 //! change that nobody confirmed.
 

@@ -55,8 +55,8 @@ pub struct Args {
     #[command(flatten)]
     pub at: super::RootArgs,
 
-    /// Apply the plan in this file to the letter (tune plan --json; `-`: stdin), or nothing when the
-    /// machine is no longer what it was made for
+    /// Apply the plan in this file to the letter (tune plan --json; `-`: stdin), or nothing when
+    /// the machine is no longer what it was made for
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "risky", "cpus", "profile"])]
     pub plan: Option<PathBuf>,
 
@@ -77,8 +77,8 @@ pub struct Args {
     #[arg(long)]
     pub keep_going: bool,
 
-    /// Take everything back unless rtproof tune confirm, or ENTER on the terminal, comes within this
-    /// time: also when the terminal, the session or rtproof is gone by then
+    /// Take everything back unless rtproof tune confirm, or ENTER on the terminal, comes within
+    /// this time: also when the terminal, the session or rtproof is gone by then
     #[arg(long = "confirm", value_name = "TIME", value_parser = parse::confirm_within)]
     pub confirm_ns: Option<u64>,
 
@@ -99,8 +99,8 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// A machine that cannot be changed, a plan that does not hold, a change that could not be made (the
-/// others are taken back then).
+/// A machine that cannot be changed, a plan that does not hold, a change that could not be made
+/// (the others are taken back then).
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     // Before anything is asked of the machine: a usage error is told to anyone.

@@ -1,5 +1,5 @@
-//! `rtproof tune persist`: what is applied now is repeated at each boot. Writes /etc/rtproof.toml and
-//! rtproof.service under a journal of their own; `rtproof tune undo` takes them away.
+//! `rtproof tune persist`: what is applied now is repeated at each boot. Writes /etc/rtproof.toml
+//! and rtproof.service under a journal of their own; `rtproof tune undo` takes them away.
 
 use rtproof_host::{
     Facts,

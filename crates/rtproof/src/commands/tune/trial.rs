@@ -1,5 +1,5 @@
-//! `rtproof tune trial`: a boot entry with the plan's kernel parameters, booted once. The entry that
-//! boots now is not touched, and comes back by itself when the new one does not come up.
+//! `rtproof tune trial`: a boot entry with the plan's kernel parameters, booted once. The entry
+//! that boots now is not touched, and comes back by itself when the new one does not come up.
 
 use std::{
     io::Write,

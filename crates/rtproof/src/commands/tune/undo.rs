@@ -1,5 +1,5 @@
-//! `rtproof tune undo`: takes back what was applied, in reverse. What somebody else has changed since
-//! is left alone and told.
+//! `rtproof tune undo`: takes back what was applied, in reverse. What somebody else has changed
+//! since is left alone and told.
 
 use std::path::{Path, PathBuf};
 
