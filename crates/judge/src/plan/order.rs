@@ -29,7 +29,10 @@ pub(super) const RANKS: &[Rank] = &[
     Rank {
         what: "CPUs come",
         why: "what is set for a CPU that is offline is refused or lost",
-        holds: |change| matches!(change, Change::Hotplug { value, .. } if value == "1" || value == "on"),
+        holds: |change| match change {
+            Change::Hotplug { value, .. } => value == "1" || value == "on",
+            _ => false,
+        },
     },
     Rank {
         what: "CPUs go",
@@ -88,7 +91,10 @@ pub(super) const RANKS: &[Rank] = &[
     Rank {
         what: "control groups: folders",
         why: "a group has to be there before its files",
-        holds: |change| matches!(change, Change::Folder { path } if path.starts_with("/sys/fs/cgroup")),
+        holds: |change| match change {
+            Change::Folder { path } => path.starts_with("/sys/fs/cgroup"),
+            _ => false,
+        },
     },
     Rank {
         what: "control groups: controllers",

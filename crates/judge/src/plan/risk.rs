@@ -40,7 +40,7 @@ const RISKS: &[Risk] = &[
     Risk { holds: |wish| word(wish, &["nomodeset"]), text: "the screen may stay dark" },
     Risk {
         holds: |wish| value(wish, &["/intel-rapl", "/powercap/"]),
-        text: "the machine draws more power than it was told to: supply and cooling have to bear it",
+        text: "the machine draws more power than it was told to: supply and cooling must bear it",
     },
     Risk {
         holds: |wish| value(wish, &["nx_huge_pages"]) || line(wish, "nx_huge_pages"),
