@@ -146,11 +146,12 @@ if [ "$(cat "$perfetto/version" 2>/dev/null)" != "$perfetto_version" ]; then
         exit 3
     fi
 fi
-# Programs that read what `rtproof tune export` writes. Unpacked, not installed: tuned's package would
-# start a daemon that tunes this machine, and nobody asked for GRUB.
+# Programs that read what `rtproof tune export` writes. Unpacked, not installed: tuned's package
+# would start a daemon that tunes this machine, and nobody asked for GRUB.
 tools=$HOME/.cache/rtproof-export-tools
 tools_version=1
-if [ "$(cat "$tools/version" 2>/dev/null)" != "$tools_version" ] && command -v dpkg-deb >/dev/null; then
+if [ "$(cat "$tools/version" 2>/dev/null)" != "$tools_version" ] &&
+    command -v dpkg-deb >/dev/null; then
     echo "deps: unpacking tuned, grub-script-check and the kernel's conf into $tools"
     rm -rf "$tools"
     mkdir -p "$tools/debs"

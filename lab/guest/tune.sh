@@ -21,8 +21,12 @@ tracked_files() {
 tasks() {
     sed -n 's/^\([0-9]*\) (.*) /\1 /p' /proc/[0-9]*/task/[0-9]*/stat 2>/dev/null | awk '{
         print "task " $1 " started " $21 "\tpolicy " $40 " priority " $39 " nice " $18 }'
-    sed -n 's/^Pid:\t/task /p; s/^Cpus_allowed_list:\t/cpus /p' /proc/[0-9]*/task/[0-9]*/status \
-        2>/dev/null | awk '/^task/ { task = $0 } /^cpus/ { print task "\t" $0 }'
+    # A thread of an interrupt follows its interrupt, when that comes the next time.
+    sed -n 's/^Name:\t/name /p; s/^Pid:\t/task /p; s/^Cpus_allowed_list:\t/cpus /p' \
+        /proc/[0-9]*/task/[0-9]*/status 2>/dev/null | awk '
+        /^name/ { is_irq = $2 ~ /^irq\// }
+        /^task/ { task = $0 }
+        /^cpus/ && !is_irq { print task "\t" $0 }'
 }
 
 # PATH <tab> LINE for each line of each file of a list. (The shell's own `read` takes a byte at a time,

@@ -1,5 +1,7 @@
 //! `tune` on a machine in a folder: plans, changes and their return to the byte, refusals.
 
+#![allow(clippy::disallowed_methods, reason = "the test's own files")]
+
 mod support;
 
 use std::{fs, os::unix::process::CommandExt, process::Stdio};

@@ -1,5 +1,7 @@
 //! `tune trial`, `verify` and `confirm` on a machine in a folder that boots with GRUB.
 
+#![allow(clippy::disallowed_methods, reason = "the test's own files")]
+
 mod support;
 
 use std::process::Output;

@@ -1,6 +1,8 @@
 //! `tune apply --confirm`: somebody takes everything back when nobody confirms, whatever became of
 //! the tool.
 
+#![allow(clippy::disallowed_methods, reason = "the test's own files")]
+
 mod support;
 
 use std::{path::Path, time::Duration};

@@ -59,7 +59,7 @@ impl Machine<'_> {
         // An interrupt of one CPU alone, its timer, has no handler that anyone could move.
         let mut irqs = irq::all(self.root);
         irqs.retain(|(name, _)| !name.actions.is_empty());
-        Ok(State::Hotplug { bytes, tasks, irqs, groups: groups(self.root) })
+        Ok(State::Hotplug { bytes, tasks, irqs, groups: groups(self.root, &going) })
     }
 
     /// The switch after it was thrown, and where what was saved is now.
@@ -92,11 +92,14 @@ impl Machine<'_> {
         }
         // Groups first: a task may use no CPU that its group has not.
         let cpus = |path| Value { path, value: "", compare: Compare::CpuList };
-        for (path, old) in groups {
+        for (path, old) in groups.iter().filter(|(path, _)| !is_members(path)) {
             let is_ours = get(groups_left, path).is_none_or(|left| now.group(path) == Some(left));
             if is_ours && !self.bytes(path).is_ok_and(|now| cpus(path).is_same(&now, old)) {
                 self.put_back(self.write_back(cpus(path), old))?;
             }
+        }
+        for (path, members) in groups.iter().filter(|(path, _)| is_members(path)) {
+            self.move_back(path, members, tasks)?;
         }
         for (name, old) in tasks {
             let is_ours = get(tasks_left, name).is_none_or(|left| now.task(name) == Some(left));
@@ -117,6 +120,28 @@ impl Machine<'_> {
             let there = self.root.cpu_list(&path);
             if is_ours && there.value().is_some_and(|there| there != old) {
                 self.put_back(self.write_value(&path, &old.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves tasks back into a group whose last CPU had gone: version 1 moves them to the group
+    /// above.
+    fn move_back(
+        &self,
+        path: &str,
+        members: &Bytes,
+        tasks: &[(super::TaskName, CpuList)],
+    ) -> Result<(), Trouble> {
+        let Ok(now) = self.bytes(path) else { return Ok(()) };
+        let (now, members) = (now.text().into_owned(), members.text().into_owned());
+        let is_away = |tid: &&str| !now.lines().any(|line| line == *tid);
+        for tid in members.lines().filter(is_away) {
+            let is_same = tasks.iter().any(|(name, _)| {
+                name.tid.to_string() == tid && tasks::find(self.root, name).is_ok()
+            });
+            if is_same {
+                self.put_back(self.write_value(path, tid))?;
             }
         }
         Ok(())
@@ -180,8 +205,14 @@ fn get<'s, N: PartialEq, V>(saved: &'s [(N, V)], name: &N) -> Option<&'s V> {
     saved.iter().find(|(saved, _)| saved == name).map(|(_, value)| value)
 }
 
-/// CPUs of every group that names any, outer groups first.
-fn groups(root: &Root) -> Vec<(String, Bytes)> {
+/// Whether a file of a group lists its tasks.
+fn is_members(path: &str) -> bool {
+    path.ends_with("/tasks")
+}
+
+/// CPUs of every group that names any, outer groups first; and the tasks of those of version 1 that
+/// would be left without a CPU.
+fn groups(root: &Root, going: &CpuList) -> Vec<(String, Bytes)> {
     let mut found: Vec<(String, Bytes)> = Vec::new();
     let mut seen = 0;
     for (top, files) in GROUPS {
@@ -205,7 +236,15 @@ fn groups(root: &Root) -> Vec<(String, Bytes)> {
             let bytes = root.read_bytes(&path).value().cloned().unwrap_or_default();
             let is_own = bytes.iter().any(u8::is_ascii_digit);
             if is_own && folder != *top && !found.iter().any(|(known, _)| *known == path) {
+                let text = String::from_utf8_lossy(&bytes);
+                let stays = CpuList::parse(&text, None).map(|cpus| cpus.difference(going));
+                let members = root.read_bytes(&format!("{folder}/tasks"));
                 found.push((path, Bytes(bytes)));
+                if let (Ok(true), Some(members)) =
+                    (stays.map(|stays| stays.is_empty()), members.value())
+                {
+                    found.push((format!("{folder}/tasks"), Bytes(members.clone())));
+                }
             }
             todo.extend(below(root, &folder, names));
         }

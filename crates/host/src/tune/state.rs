@@ -77,7 +77,8 @@ pub enum State {
         /// Affinity of every interrupt.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         irqs: Vec<(IrqName, CpuList)>,
-        /// CPUs of the groups (`cpuset.cpus`) that hold a CPU that goes.
+        /// CPUs of the groups (`cpuset.cpus`), and the tasks of those of version 1 that would be
+        /// left without one (`tasks`).
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         groups: Vec<(String, Bytes)>,
     },

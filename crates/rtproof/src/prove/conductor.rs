@@ -9,7 +9,7 @@ pub trait Conductor {
     /// Length of the slots that slices are made of. A second is a multiple of it.
     fn slot_ns(&self) -> u64;
 
-    /// What a thread measured in a slot. `origin_ns`: first wake-up of the run, on the slot's clock.
+    /// What a thread measured in a slot. `origin_ns`: first wake-up of the run, on its clock.
     fn take(&mut self, thread: u32, slot: &Slot, origin_ns: u64);
 
     /// Does what is due. `now_ns` tells the time after the first wake-up, before and after things

@@ -176,6 +176,7 @@ pub fn undo_code(undone: &[Undone]) -> u8 {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make the files that they read")]
 mod tests {
     use std::fs;
 

@@ -5,6 +5,7 @@
 //! housekeeping CPU, and at once when a device or a CPU comes or goes. Nothing is changed.
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make the files that they read")]
 mod tests;
 
 use std::{

@@ -260,7 +260,8 @@ fn at_boot() -> Case {
     .script(script(
         "sums before
          cat /proc/sys/vm/swappiness /proc/sys/kernel/sched_rt_runtime_us >/host/values.0
-         run apply rtproof tune apply --cpus 1 --yes --persist
+         run apply rtproof tune apply --cpus 1 --yes
+         run persist rtproof tune persist --yes
          cat /proc/sys/vm/swappiness /proc/sys/kernel/sched_rt_runtime_us >/host/values.1
          sync
          echo reboot >/host/then",
@@ -285,6 +286,6 @@ fn at_boot() -> Case {
     })
     .mutation("it is not persistent", "applied again at boot", |case| {
         let script = &mut case.boots[0].script;
-        *script = script.replace(" --persist", "");
+        *script = script.replace("run persist rtproof", "run persist echo");
     })
 }

@@ -314,8 +314,8 @@ fn killed_while_undoing_at_every_single_write() {
 fn killed_while_applying_and_again_while_undoing() {
     let steps = steps();
     // Not every pair of the two: some 30 000.
-    for first in (3..steps).step_by(9) {
-        for second in (first % 7..steps).step_by(7) {
+    for first in (3..steps).step_by(17) {
+        for second in (first % 11..steps).step_by(11) {
             let whole = Whole::new();
             let before = whole.seen();
             apply_and_die(&whole, first);

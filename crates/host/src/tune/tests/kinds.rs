@@ -410,7 +410,7 @@ fn what_a_cpu_that_goes_takes_along_is_put_back() {
         ("sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n"),
         ("sys/fs/cgroup/cpuset/tasks", ""),
         ("sys/fs/cgroup/cpuset/rt/cpuset.cpus", "2-3\n"),
-        ("sys/fs/cgroup/cpuset/rt/tasks", ""),
+        ("sys/fs/cgroup/cpuset/rt/tasks", "7\n99\n"),
         ("proc/irq/9/smp_affinity_list", "2\n"),
         ("sys/kernel/irq/9/actions", "nvme\n"),
         ("proc/7/stat", &stat(7, "rt", 100, 0)),
@@ -430,11 +430,15 @@ fn what_a_cpu_that_goes_takes_along_is_put_back() {
     let Some(State::Hotplug { tasks, irqs, groups, .. }) = &journal.entries()[0].before else {
         panic!("{:?}", journal.entries())
     };
-    assert_eq!((tasks.len(), irqs.len(), groups.len()), (2, 1, 1));
+    assert_eq!((tasks.len(), irqs.len(), groups.len()), (2, 1, 2));
     assert_eq!(groups[0].0, "/sys/fs/cgroup/cpuset/rt/cpuset.cpus");
+    assert_eq!(groups[1], ("/sys/fs/cgroup/cpuset/rt/tasks".into(), Bytes::from("7\n99\n")));
     drop(journal);
+    // Version 1 moves the tasks of a group without a CPU away; 99 has ended meanwhile.
+    small.tree.write("sys/fs/cgroup/cpuset/rt/tasks", "");
     assert_eq!(undo_on(&machine), [Outcome::Restored]);
     assert_eq!(small.tasks.0.borrow()[&7], ordinary("2-3"));
     assert_eq!(small.tasks.0.borrow()[&8], ordinary("0-3"));
     assert_eq!(text(&small.tree, "sys/devices/system/cpu/smt/control"), "on\n");
+    assert_eq!(text(&small.tree, "sys/fs/cgroup/cpuset/rt/tasks"), "7\n");
 }

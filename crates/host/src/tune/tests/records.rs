@@ -209,7 +209,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_damage_makes_a_wrong_restore(cut in 0usize..4000, flips in prop::collection::vec((0usize..4000, 0u8..8), 0..3)) {
+    fn no_damage_makes_a_wrong_restore(
+        cut in 0usize..4000,
+        flips in prop::collection::vec((0usize..4000, 0u8..8), 0..3),
+    ) {
         static WHOLE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
         let whole = WHOLE.get_or_init(|| {
             let tree = applied();

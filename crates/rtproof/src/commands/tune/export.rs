@@ -1,5 +1,5 @@
-//! `rtproof tune export`: the plan as files for those who manage machines otherwise. Changes nothing
-//! on the machine; what a format cannot say is told.
+//! `rtproof tune export`: the plan as files for those who manage machines otherwise. Changes
+//! nothing on the machine; what a format cannot say is told.
 
 use std::{
     collections::BTreeMap,

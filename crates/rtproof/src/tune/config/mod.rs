@@ -7,6 +7,7 @@
 mod read;
 mod resolve;
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make the files that they read")]
 mod tests;
 mod write;
 

@@ -24,8 +24,8 @@ impl Format for Ansible {
     }
 
     fn usage(&self) -> &'static str {
-        "`ansible-playbook -i INVENTORY rtproof.yml --check --diff` says what would change, without \
-         `--check` it is done; `rtproof-undo.yml` takes it back. The machines are the group \
+        "`ansible-playbook -i INVENTORY rtproof.yml --check --diff` says what would change, \
+         without `--check` it is done; `rtproof-undo.yml` takes it back. The machines are the group \
          `rtproof`; they have to be like the one the plan was made on. `-e rtproof_root=/mnt/image` \
          fills the tree of an image and touches no unit.\n\n\
          Undo puts back what was known of the machine the plan was made on: values, where they are \

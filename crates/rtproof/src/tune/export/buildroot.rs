@@ -24,8 +24,8 @@ impl Format for Buildroot {
     }
 
     fn usage(&self) -> &'static str {
-        "Copy the folder `rtproof` into the build's `board/`, and merge its `defconfig` into yours: \
-         `support/kconfig/merge_config.sh .config board/rtproof/defconfig`. The overlay serves \
+        "Copy the folder `rtproof` into the build's `board/`, and merge its `defconfig` into \
+         yours: `support/kconfig/merge_config.sh .config board/rtproof/defconfig`. The overlay serves \
          systemd and BusyBox's init. Kernel threads need chrt and taskset (BusyBox has both).\n\n\
          `post-build.sh` adds the words to GRUB's, extlinux' and the Raspberry Pi's files where it \
          finds them, and says where it does not.\n\n\

@@ -64,7 +64,7 @@ fn quote(text: &str) -> String {
     text.chars().map(quoted).collect()
 }
 
-/// Makes one pattern of those that differ in the number of one part only; the first keeps its place.
+/// Makes one pattern of those that differ in the number of one part; the first keeps its place.
 fn merge(patterns: Vec<Vec<Part>>, at: usize) -> Vec<Vec<Part>> {
     let mut merged: Vec<(Vec<Part>, Option<String>, BTreeSet<u32>)> = Vec::new();
     for parts in patterns {

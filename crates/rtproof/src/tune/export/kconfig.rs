@@ -21,8 +21,8 @@ impl Format for KernelConfig {
     }
 
     fn usage(&self) -> &'static str {
-        "In the kernel's tree: `scripts/kconfig/merge_config.sh .config rtproof.config`, then build. \
-         merge_config.sh says which lines did not make it: options of other kernels or \
+        "In the kernel's tree: `scripts/kconfig/merge_config.sh .config rtproof.config`, then \
+         build. merge_config.sh says which lines did not make it: options of other kernels or \
          architectures, or whose dependencies are not met.\n\n\
          This export is about the kernel's build alone; values, units and boot parameters are in the \
          other formats."

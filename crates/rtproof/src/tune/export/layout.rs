@@ -309,8 +309,8 @@ fn crowded(steps: &[Step]) -> BTreeMap<&str, usize> {
     count
 }
 
-/// Whether a file is there when its values are written. Early in a boot, when systemd-tmpfiles runs,
-/// what is mounted later is not, nor what comes with a driver that udev loads.
+/// Whether a file is there when its values are written. Early in a boot, when systemd-tmpfiles
+/// runs, what is mounted later is not, nor what comes with a driver that udev loads.
 fn may_be_plain(path: &str, compare: Compare, at: At) -> bool {
     if matches!(compare, Compare::Word | Compare::Controller) || path.starts_with("/sys/fs/") {
         return false;

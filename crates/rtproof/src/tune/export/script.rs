@@ -1,6 +1,6 @@
 //! A small shell script for what no table of values can say: what has to keep its order, and
-//! interrupts and kernel threads, which are found by their names. It saves what it finds and puts it
-//! back. It needs a POSIX shell, and chrt and taskset for kernel threads; BusyBox will do.
+//! interrupts and kernel threads, which are found by their names. It saves what it finds and puts
+//! it back. It needs a POSIX shell, and chrt and taskset for kernel threads; BusyBox will do.
 
 use super::{
     Source, glob,

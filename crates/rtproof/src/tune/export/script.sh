@@ -45,7 +45,8 @@ put() {
         keep value "$file" "${reverse:-$now}" "$expression"
         printf '%s\n' "$value" 2>/dev/null >"$file" || fail "$file: the kernel refuses $value"
         look "$file"
-        [ "$now" = "$value" ] || is "$expression" "$now" || fail "$file is $now after writing $value"
+        [ "$now" = "$value" ] || is "$expression" "$now" ||
+            fail "$file is $now after writing $value"
     done
 }
 
@@ -85,7 +86,8 @@ irq() {
 
 # scheduled PID: policy, priority, mask of its CPUs.
 scheduled() {
-    chrt -p "$1" | sed -n 's/.*policy: SCHED_\([A-Z]*\).*/\1/p; s/.*priority: //p' | tr 'A-Z\n' 'a-z '
+    chrt -p "$1" | sed -n 's/.*policy: SCHED_\([A-Z]*\).*/\1/p; s/.*priority: //p' |
+        tr 'A-Z\n' 'a-z '
     taskset -p "$1" | sed 's/.*: *//'
 }
 
@@ -150,7 +152,8 @@ back() {
             return 0
         # shellcheck disable=SC2086
         set -- $3
-        chrt "--$1" -p "$2" "$pid" && taskset -p "$3" "$pid" >/dev/null || fail "thread $pid: refused"
+        chrt "--$1" -p "$2" "$pid" && taskset -p "$3" "$pid" >/dev/null ||
+            fail "thread $pid: refused"
         ;;
     property) systemctl set-property --runtime "${2% *}" "${2#* }=$3" || fail "${2% *}: refused" ;;
     esac

@@ -1,5 +1,5 @@
-//! Files for a machine without rtproof: sysctl.d, tmpfiles.d, drop-ins, a unit with a script, GRUB's
-//! drop-in; and two scripts that put them there and take them away.
+//! Files for a machine without rtproof: sysctl.d, tmpfiles.d, drop-ins, a unit with a script,
+//! GRUB's drop-in; and two scripts that put them there and take them away.
 
 use super::{
     Exported, Format, Missed, OutFile, Source,
@@ -20,8 +20,8 @@ impl Format for Systemd {
     }
 
     fn usage(&self) -> &'static str {
-        "As root: `./install.sh` puts `root/` into place, disables the units that are not wanted and \
-         starts what is; `./remove.sh` takes it away again. `DESTDIR=/mnt ./install.sh` fills the \
+        "As root: `./install.sh` puts `root/` into place, disables the units that are not wanted \
+         and starts what is; `./remove.sh` takes it away again. `DESTDIR=/mnt ./install.sh` fills the \
          tree of another machine and starts nothing. `rtproof-tuning check` says what is no longer \
          as wanted, `rtproof-tuning stop` puts back what the script set. GRUB reads \
          `/etc/default/grub.d` on Debian and Ubuntu; `update-grub` takes the words over. With \

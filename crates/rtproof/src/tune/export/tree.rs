@@ -1,6 +1,6 @@
 //! The files of a machine that keeps a plan without rtproof: sysctl.d, tmpfiles.d, drop-ins, one
-//! unit with one script, GRUB's drop-in. systemd's own export, and what Ansible, Yocto and Buildroot
-//! put into place.
+//! unit with one script, GRUB's drop-in. systemd's own export, and what Ansible, Yocto and
+//! Buildroot put into place.
 
 use rtproof_host::tune::UnitWish;
 
@@ -8,7 +8,7 @@ use super::{
     Missed, OutFile, Source,
     boot::Words,
     glob,
-    layout::{Layout, Value, sysctl_key},
+    layout::{Action, Layout, Value, sysctl_key},
     script,
     text::{self, one_line},
 };
@@ -163,7 +163,7 @@ fn section(unit: &str) -> Option<&'static str> {
 /// The unit that runs the script, after what it writes to is there.
 fn tuning_unit(source: &Source<'_>, format: &str, layout: &Layout<'_>) -> String {
     let writes = |front: &str| {
-        let is_there = |action: &super::layout::Action<'_>| matches!(action, super::layout::Action::Write(value) if value.path.starts_with(front));
+        let is_there = |action: &Action<'_>| matches!(action, Action::Write(value) if value.path.starts_with(front));
         layout.actions.iter().any(is_there)
     };
     let mounts: String = ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/resctrl"]

@@ -83,7 +83,7 @@ impl Format for Tuned {
             &mut conf,
             "bootloader",
             words.added.iter().enumerate().map(|(n, word)| {
-                // One option a word: tuned adds what begins with a plus sign, and a reason has its line.
+                // An option a word, each with its reason; tuned adds after a plus sign.
                 (format!("cmdline_rtproof{n}=+{}", word.parameter), text::why(&word.reason))
             }),
         );

@@ -22,8 +22,8 @@ impl Format for Yocto {
     }
 
     fn usage(&self) -> &'static str {
-        "`bitbake-layers add-layer meta-rtproof`, and `require conf/rtproof.inc` in `local.conf` or \
-         in the machine's configuration. The fragment is for kernels that inherit `kernel-yocto`; \
+        "`bitbake-layers add-layer meta-rtproof`, and `require conf/rtproof.inc` in `local.conf` \
+         or in the machine's configuration. The fragment is for kernels that inherit `kernel-yocto`; \
          rename the .bbappend after another kernel's recipe. `APPEND` is what wic's own boot loader \
          files take; a .wks with `bootloader --append=` wants the words there. The image needs \
          systemd. LAYERSERIES_COMPAT names the releases the syntax was written for: add yours.\n\n\
