@@ -163,7 +163,10 @@ fn section(unit: &str) -> Option<&'static str> {
 /// The unit that runs the script, after what it writes to is there.
 fn tuning_unit(source: &Source<'_>, format: &str, layout: &Layout<'_>) -> String {
     let writes = |front: &str| {
-        let is_there = |action: &Action<'_>| matches!(action, Action::Write(value) if value.path.starts_with(front));
+        let is_there = |action: &Action<'_>| match action {
+            Action::Write(value) => value.path.starts_with(front),
+            _ => false,
+        };
         layout.actions.iter().any(is_there)
     };
     let mounts: String = ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/resctrl"]
