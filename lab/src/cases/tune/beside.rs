@@ -18,7 +18,7 @@ pub(super) fn cases() -> Vec<Case> {
 fn beside() -> Case {
     Case::new(
         "tune/beside-tuned",
-        "killed and undone: rtproof leaves no value behind, and what TuneD leaves is printed beside",
+        "killed and undone: rtproof leaves no value behind; what TuneD leaves is printed beside",
         Machine::disk().cpus(2).multi_threaded(),
     )
     .tier(Tier::Three)

@@ -205,12 +205,12 @@ fn three_way() -> Case {
 fn smt() -> Case {
     Case::new(
         "tune/smt/rt-6.1",
-        "SMT off and on again: the affinities of tasks and interrupts that the kernel took away with \
-         the CPUs are given back",
+        "SMT off and on again: the affinities of tasks and interrupts that the kernel took away \
+         with the CPUs are given back",
         Machine::new("rt-6.1").cpus(4).threads(2).multi_threaded(),
     )
     .script(script(
-        "# A task on a CPU that goes, one on a CPU of each core, and all interrupts on one that goes.
+        "# A task on a CPU that goes, one on a CPU of each core; all interrupts on one that goes.
          sleep 1000 & alone=$!
          sleep 1000 & both=$!
          taskset -p 8 $alone; taskset -p 6 $both
@@ -229,7 +229,8 @@ fn smt() -> Case {
         expect.equal("off", seen.text("off")?.trim(), "off\n0,2");
         expect.equal("on", seen.text("on")?.trim(), "on\n0-3");
         let tasks = seen.text("tasks")?;
-        let cpus: Vec<&str> = tasks.lines().filter_map(|line| line.split('\t').next_back()).collect();
+        let last = |line| str::split(line, '\t').next_back();
+        let cpus: Vec<&str> = tasks.lines().filter_map(last).collect();
         expect.equal("CPUs of the tasks", cpus, vec!["3", "1-2"]);
         as_before(seen, expect, ["first", "before", "after"])
     })
