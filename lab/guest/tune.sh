@@ -13,7 +13,8 @@ tracked_files() {
             /sys/fs/cgroup /proc/irq /sys/bus/workqueue -type f -perm -600
         ls /sys/kernel/rcu_* /sys/kernel/debug/sched/features
     } 2>/dev/null | grep -v -e /config$ -e /resource -e /rom$ -e /uevent$ \
-        -e /proc/sys/kernel/random -e ns_last_pid -e /proc/sys/fs/ -e memory.reclaim -e /pressure -e '[.]pressure$' |
+        -e /proc/sys/kernel/random \
+        -e ns_last_pid -e /proc/sys/fs/ -e memory.reclaim -e /pressure -e '[.]pressure$' |
         sort -u
 }
 
