@@ -1,7 +1,6 @@
 //! Values of the running kernel: a round trip from odd values, SIGKILL at every write, what
-//! somebody
-//! else changed, hardware threads, the fair server, interrupts, a control group's partition, and a
-//! change that nobody confirmed.
+//! somebody else changed, hardware threads, the fair server, interrupts, a control group's
+//! partition, and a change that nobody confirmed.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -235,8 +234,11 @@ fn smt() -> Case {
         as_before(seen, expect, ["first", "before", "after"])
     })
     .mutation("SMT is not a thing here", "off", |case| case.boots[0].machine.threads = 1)
-    .other_word("run undo rtproof tune undo", "echo on >/sys/devices/system/cpu/smt/control",
-        "CPUs of the tasks")
+    .other_word(
+        "run undo rtproof tune undo",
+        "echo on >/sys/devices/system/cpu/smt/control",
+        "CPUs of the tasks",
+    )
 }
 
 /// From 6.12 on the fair server is the throttle; with it at 0 the kernel may refuse a limit of
