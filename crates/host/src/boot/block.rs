@@ -1,5 +1,5 @@
-//! Our lines in a file that others write too: between two marks, so that they can be found, replaced
-//! and taken out again with every other byte untouched.
+//! Our lines in a file that others write too: between two marks, so that they can be found,
+//! replaced and taken out again with every other byte untouched.
 
 use std::ops::Range;
 

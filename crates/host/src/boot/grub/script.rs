@@ -1,8 +1,8 @@
 //! GRUB's script, read: statements of words, and the menu that they make.
 //!
 //! Nothing is run. What is needed is which entries there are, where each one's body stands, and a
-//! few statements of the top level (`set default=`, `source`, ...). Words are split and quoted as in
-//! the GRUB manual, "Shell-like scripting".
+//! few statements of the top level (`set default=`, `source`, ...). Words are split and quoted as
+//! in the GRUB manual, "Shell-like scripting".
 
 use std::ops::Range;
 
