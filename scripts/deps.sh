@@ -99,6 +99,7 @@ fi
 # bootctl, which reads our entries, comes with a package that makes systemd-boot the boot loader of
 # the machine when it is installed: only the program is taken, and systemd's library if it is
 # missing.
+# the machine when it is installed: only the program is taken, and systemd's library.
 bootctl=$HOME/.cache/rtproof-bootctl
 if ! command -v bootctl >/dev/null && ! "$bootctl/bin/bootctl" --version >/dev/null 2>&1; then
     echo "deps: unpacking bootctl into $bootctl"

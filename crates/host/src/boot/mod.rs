@@ -6,8 +6,7 @@
 //! no file of a distribution is made anew: where our lines stand in a file of others, they stand
 //! between two marks.
 //!
-//! One file for each boot loader; each says what it reads and writes. docs/boot.md says it to
-//! users.
+//! One file for each boot loader; each says what it reads and writes. docs/boot.md is for users.
 
 mod block;
 pub mod cmdline;

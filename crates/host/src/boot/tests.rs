@@ -523,6 +523,25 @@ fn a_trial_needs_a_block_that_grub_can_write() {
 }
 
 #[test]
+fn a_condition_like_ours_in_the_entry_is_no_end() {
+    let (dir, root) = tree("debian-grub.txt");
+    let menu = fs::read_to_string(at(dir.path(), "/boot/grub/grub.cfg")).unwrap();
+    let odd = "\tif [ -z \"${boot_once}\" ]; then\n\t  true\n\tfi\n\techo\t'Loading Linux";
+    write(
+        dir.path(),
+        "/boot/grub/grub.cfg",
+        menu.replace("\techo\t'Loading Linux", odd).as_bytes(),
+    );
+    let loader = detect(&root).unwrap();
+    let made = loader.real_time(&root, &[Word::set("nosmt")]).unwrap();
+    apply(dir.path(), &made.entry);
+    apply(dir.path(), &made.confirm);
+    assert_eq!(loader.entry_cmdline(&root).unwrap(), Some(made.cmdline.clone()));
+    assert_eq!(loader.confirm(&root).unwrap(), made.confirm, "twice is once");
+    check_with_tools(dir.path());
+}
+
+#[test]
 fn without_an_entry_there_is_nothing_to_confirm() {
     let (_dir, root) = tree("debian-grub.txt");
     let loader = detect(&root).unwrap();

@@ -18,7 +18,9 @@ use super::{
 /// How changes are applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Whether a change that fails is left out instead of taking all back.
+    /// Whether a change that fails is left out instead of taking all back. Left out either way is
+    /// a task or an interrupt that has ended since it was named, and an interrupt that the kernel
+    /// keeps where it is: that cannot be known before (managed interrupts, kernels before 6.10).
     pub keep_going: bool,
 }
 
@@ -125,7 +127,13 @@ fn taken_back(undone: &[Undone]) -> String {
 enum Step {
     WasSo,
     Done(Option<String>),
-    Failed(String),
+    Failed { why: String, is_tolerated: bool },
+}
+
+impl Step {
+    const fn failed(why: String) -> Self {
+        Self::Failed { why, is_tolerated: false }
+    }
 }
 
 /// Applies changes in their order.
@@ -160,10 +168,10 @@ pub fn apply(
                 applied.done += 1;
                 applied.pending.extend(note.map(|note| (change.clone(), note)));
             }
-            Step::Failed(why) => {
+            Step::Failed { why, is_tolerated } => {
                 let change = change.clone();
                 progress(Progress::Failed { n, change: &change, why: &why });
-                if !options.keep_going {
+                if !options.keep_going && !is_tolerated {
                     let undone = roll_back(machine, journal, progress);
                     return Err(ApplyError::Failed { change: Box::new(change), why, undone });
                 }
@@ -201,10 +209,11 @@ fn make(
     let (before, change) = match looked {
         Ok(looked) => looked,
         Err(trouble) => {
+            let is_tolerated = matches!(trouble, Trouble::Gone { .. });
             let why = trouble.to_string();
             let line = Line::Refused { n, item: item.clone(), why: why.clone() };
             journal.write(machine, &line)?;
-            return Ok(Step::Failed(why));
+            return Ok(Step::Failed { why, is_tolerated });
         }
     };
     let item = Item { change, checks: item.checks.clone() };
@@ -218,6 +227,8 @@ fn make(
     journal.write(machine, &Line::Begin { n, item, before: before.clone() })?;
     let written = machine.write(&change, &before);
     let after = machine.state_after(&change, &before);
+    let is_kept = matches!(change, Change::Irq { .. }) && written.is_err();
+    let is_ended = matches!(written, Err(Trouble::Gone { .. }));
     let why = match (written, &after) {
         (Err(trouble), _) => Some(trouble.to_string()),
         (Ok(()), Err(trouble)) => Some(format!("written, and cannot be read back: {trouble}")),
@@ -229,9 +240,9 @@ fn make(
     if let Some(why) = why {
         let line = Line::Failed { n, why: why.clone(), after: after.ok() };
         journal.write(machine, &line)?;
-        return Ok(Step::Failed(why));
+        return Ok(Step::Failed { why, is_tolerated: is_kept || is_ended });
     }
-    let Ok(after) = after else { return Ok(Step::Failed("cannot be read back".into())) };
+    let Ok(after) = after else { return Ok(Step::failed("cannot be read back".into())) };
     let note = machine.note(&change);
     journal.write(machine, &Line::Done { n, after: after.clone(), note: note.clone() })?;
     progress(Progress::Done { n, change: &change, after: &after, note: note.as_deref() });

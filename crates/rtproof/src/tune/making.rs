@@ -94,10 +94,15 @@ pub fn outcomes(planned: Vec<Made>, entries: &[Entry]) -> Vec<Made> {
     all
 }
 
-/// Exit code of an apply that was not rolled back.
+/// Exit code of an apply that was not rolled back. An interrupt that the kernel keeps where it is,
+/// and a task that has ended, are told, and are no failure.
 #[must_use]
 pub fn code(applied: &Applied) -> u8 {
-    let failed = applied.changes.iter().any(|it| it.outcome == MadeOutcome::Failed);
+    let counts = |it: &Made| {
+        let is_tolerated = matches!(it.change, Change::Irq { .. } | Change::Task { .. });
+        it.outcome == MadeOutcome::Failed && !is_tolerated
+    };
+    let failed = applied.changes.iter().any(counts);
     if failed { exit::REFUSED } else { exit::ACCEPTED }
 }
 

@@ -188,7 +188,10 @@ impl Method for Menu {
         let text = view.bytes(&path)?.unwrap_or_default();
         let lines = block::inner(&path, &text)?.unwrap_or_default();
         let lines = String::from_utf8_lossy(lines).replace("\r\n", "\n");
-        let entry = lines.split(DEFAULT).next().unwrap_or_default();
+        let script = script::parse(&path, &lines)?;
+        let ours = script.entries.iter().find(|entry| entry.id.as_deref() == Some(ID));
+        let Some(ours) = ours else { return Err(BootError::NotWritten { path }) };
+        let entry = &lines[..=ours.body.end];
         // By number: a fallback by identity is known to newer GRUBs alone, and one within a
         // submenu to none.
         let fallback = self.default.map(|at| &self.config.script.entries[at].place[..]);
@@ -196,7 +199,7 @@ impl Method for Menu {
             Some(&[place]) => place,
             _ => 0,
         };
-        let lines = format!("{entry}{}", default_lines(ID, fallback));
+        let lines = format!("{entry}\n{}", default_lines(ID, fallback));
         Ok(vec![view::file(path.clone(), block::with(&path, &text, &lines)?)])
     }
 
