@@ -99,7 +99,8 @@ pub fn outcomes(planned: Vec<Made>, entries: &[Entry]) -> Vec<Made> {
 #[must_use]
 pub fn code(applied: &Applied) -> u8 {
     let counts = |it: &Made| {
-        let is_tolerated = matches!(it.change, Change::Irq { .. } | Change::Task { .. });
+        let is_gone = it.why.as_ref().is_some_and(|why| why.ends_with(": gone"));
+        let is_tolerated = is_gone || matches!(it.change, Change::Irq { .. });
         it.outcome == MadeOutcome::Failed && !is_tolerated
     };
     let failed = applied.changes.iter().any(counts);
