@@ -6,7 +6,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
@@ -51,6 +51,9 @@ enum Task {
         /// Keep the files of cases that went well.
         #[arg(long)]
         keep: bool,
+        /// Begin no further case after so many seconds, and name those left out.
+        #[arg(long, value_name = "SECONDS")]
+        within: Option<u64>,
     },
     /// List the cases with their tiers, machines and mutations.
     List,
@@ -64,8 +67,9 @@ enum Task {
 
 fn main() -> Result<ExitCode> {
     match Cli::parse().job {
-        Task::Run { names, tier, mutations, jobs, keep } => {
-            run(&names, &tier, mutations, jobs, keep)
+        Task::Run { names, tier, mutations, jobs, keep, within } => {
+            let until = within.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+            run(&names, &tier, mutations, jobs, keep, until)
         }
         Task::List => {
             list();
@@ -96,6 +100,7 @@ fn run(
     mutations: bool,
     jobs: Option<u32>,
     keep: bool,
+    until: Option<Instant>,
 ) -> Result<ExitCode> {
     let tiers = match (tiers, names) {
         ([], []) => &[Tier::One][..],
@@ -131,7 +136,7 @@ fn run(
         began.elapsed().as_secs_f64()
     );
     let began = Instant::now();
-    let books = schedule::run_all(&bench, work, slots, keep);
+    let books = schedule::run_all(&bench, work, slots, keep, until);
     if let Err(error) = prune(&bench.cache) {
         eprintln!("lab: {error:#}");
     }
@@ -146,6 +151,10 @@ fn run(
         began.elapsed().as_secs_f64(),
         results.display()
     );
+    if !books.left_out.is_empty() {
+        let (count, names) = (books.left_out.len(), books.left_out.join(", "));
+        println!("lab: the time is up, {count} not begun: {names}");
+    }
     Ok(if books.all_well() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -165,7 +174,7 @@ fn list() {
 fn capture() -> Result<ExitCode> {
     let bench = Bench::open(lab_dir())?;
     let jobs = cases::all().into_iter().filter(|case| case.name.starts_with("capture/"));
-    let books = schedule::run_all(&bench, jobs.map(Job::case).collect(), 2, false);
+    let books = schedule::run_all(&bench, jobs.map(Job::case).collect(), 2, false, None);
     // They compare with what is committed: one that has changed fails, and is written too.
     for (from, to) in cases::captures() {
         let from = bench.dir.join("reports").join(from);

@@ -35,6 +35,8 @@ pub struct Books {
     pub failed: u32,
     /// Guests started a second time.
     pub retries: u32,
+    /// Those that were not begun because the time was up.
+    pub left_out: Vec<String>,
     rows: Vec<Value>,
 }
 
@@ -94,6 +96,7 @@ impl Books {
             "passed": self.passed,
             "failed": self.failed,
             "retries": self.retries,
+            "left_out": self.left_out,
             "cases": self.rows,
         })
     }
@@ -120,11 +123,18 @@ impl Drop for Started<'_> {
     }
 }
 
-/// Runs the jobs, at most `slots` host threads at once.
+/// Runs the jobs, at most `slots` host threads at once. After `until` none is begun any more.
 #[must_use]
-pub fn run_all(bench: &Bench, mut jobs: Vec<Job>, slots: u32, keep: bool) -> Books {
-    // What needs the whole machine comes last: nothing waits for it meanwhile.
-    jobs.sort_by_key(|job| job.threads(slots));
+pub fn run_all(
+    bench: &Bench,
+    mut jobs: Vec<Job>,
+    slots: u32,
+    keep: bool,
+    until: Option<Instant>,
+) -> Books {
+    // What needs the whole machine comes last: nothing waits for it meanwhile. Cases come before
+    // mutations.
+    jobs.sort_by_key(|job| (job.mutation.is_some(), job.threads(slots)));
     jobs.reverse();
     let queue = Mutex::new(Queue { waiting: jobs, free: slots });
     let changed = Condvar::new();
@@ -133,6 +143,11 @@ pub fn run_all(bench: &Bench, mut jobs: Vec<Job>, slots: u32, keep: bool) -> Boo
         for _ in 0..slots {
             scope.spawn(|| {
                 while let Some(started) = next(&queue, &changed, slots) {
+                    if until.is_some_and(|until| Instant::now() >= until) {
+                        let mut books = books.lock().unwrap_or_else(PoisonError::into_inner);
+                        books.left_out.push(started.job.name());
+                        continue;
+                    }
                     let began = Instant::now();
                     let result = started.job.run(bench);
                     let seconds = began.elapsed().as_secs_f64();

@@ -140,6 +140,9 @@ pub struct LeftOut {
     pub check: String,
     /// Why.
     pub why: String,
+    /// Whether it cannot be told if something would have to be done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unknown: bool,
 }
 
 /// Two wishes for one target.
@@ -272,7 +275,7 @@ impl<'a> Making<'a> {
     }
 
     fn leave_out(&mut self, check: &str, why: String) {
-        let left_out = LeftOut { check: check.to_owned(), why };
+        let left_out = LeftOut { check: check.to_owned(), why, is_unknown: false };
         if !self.plan.left_out.contains(&left_out) {
             self.plan.left_out.push(left_out);
         }

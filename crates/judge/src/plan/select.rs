@@ -74,7 +74,8 @@ impl Selection {
             (None, Status::Unknown) => format!("cannot be told: {summary}"),
             (None, Status::Good | Status::NotApplicable) => format!("nothing to do: {summary}"),
         };
-        Some(LeftOut { check: finding.check.clone(), why })
+        let is_unknown = finding.status == Status::Unknown;
+        Some(LeftOut { check: finding.check.clone(), why, is_unknown })
     }
 
     /// Whether a finding of which nothing is done is worth a line: what is as wanted or cannot be

@@ -1,7 +1,7 @@
 //! After a boot: what became of each word that was asked for on the kernel's command line.
 //!
 //! A word can be missing, be refused by the kernel in silence, or have less effect than it says.
-//! Where the kernel shows the effect is one table ([`places`]); what it shows is read by the caller
+//! Where the kernel shows the effect is one table (`places.rs`); what it shows is read by the caller
 //! and handed in.
 
 mod places;

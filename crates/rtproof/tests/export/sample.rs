@@ -51,6 +51,7 @@ impl Sample {
             left_out: vec![LeftOut {
                 check: "mitigations".into(),
                 why: "risky: name it to have it".into(),
+                is_unknown: false,
             }],
             conflicts: Vec::new(),
         };

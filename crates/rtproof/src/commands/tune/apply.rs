@@ -8,6 +8,7 @@ use std::{
 };
 
 use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
+use rtproof_judge::plan::LeftOut;
 use rtproof_measure::LiveTasks;
 
 use super::{
@@ -113,6 +114,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     place::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
     if todo.steps.is_empty() {
+        // Asked for by name, it is not enough to say that there is nothing to do.
+        if let Some(blind) = todo.left_out.iter().find(|it| it.is_unknown) {
+            anyhow::bail!("{}: {}; nothing was changed", blind.check, blind.why);
+        }
         let applied = nothing(todo.boot_parameters);
         text.print(|to| {
             render::text::applied(to, &applied)?;
@@ -136,17 +141,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 struct Todo {
     steps: Vec<Previewed>,
     boot_parameters: Vec<String>,
+    left_out: Vec<LeftOut>,
 }
 
 fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
-    let (steps, boot, conflicts) = match &args.plan {
+    let (steps, boot, conflicts, left_out) = match &args.plan {
         Some(path) => {
             let stored = stored::read(path)?;
-            (stored.steps, stored.boot, stored.conflicts)
+            (stored.steps, stored.boot, stored.conflicts, Vec::new())
         }
         None => {
             let document = plan::make(machine, &args.wish, &args.ids)?;
-            (document.steps, document.boot, document.conflicts)
+            (document.steps, document.boot, document.conflicts, document.left_out)
         }
     };
     if let Some(conflict) = conflicts.first() {
@@ -162,7 +168,7 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
         None => steps,
     };
     let boot_parameters = boot.words.into_iter().map(|word| word.parameter).collect();
-    Ok(Todo { steps, boot_parameters })
+    Ok(Todo { steps, boot_parameters, left_out })
 }
 
 fn nothing(boot_parameters: Vec<String>) -> Applied {
