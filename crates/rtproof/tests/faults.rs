@@ -63,6 +63,8 @@ fn signals_end_a_run_in_order() {
 
 #[test]
 fn a_stop_of_100_ms_is_counted_to_the_period() {
+    // Shorter stalls, of which a busy host has hundreds, swallow nothing.
+    const PERIOD_NS: u64 = 5_000_000;
     let _alone = alone();
     let folder = folder();
     let args = [
@@ -74,7 +76,7 @@ fn a_stop_of_100_ms_is_counted_to_the_period() {
         "--load",
         "idle",
         "--period",
-        "1ms",
+        "5ms",
         "--budget",
         "50ms",
         // The arithmetic is that of the measuring: nothing of ours runs beside it.
@@ -90,12 +92,12 @@ fn a_stop_of_100_ms_is_counted_to_the_period() {
     let stopped_ms = stopped.elapsed().as_millis() as u64;
     assert!(status.success());
     let output = child.wait_with_output().expect("it ends");
-    // 50 to 100 of the missed ones were later than 50 ms.
+    // Half of the missed ones were later than 50 ms.
     expect_code(&output, REFUSED);
     let (report, _) = report(&only(folder.path(), ".rtproof"));
     assert_accounted(&report);
     let all = &report["all"];
-    assert_eq!(all["scheduled"], 4000);
+    assert_eq!(all["scheduled"], 800);
     let number = |key: &str| all[key].as_f64().expect(key);
     let stall_ms = number("max_ns") as u64 / 1_000_000;
     assert!((95..=stopped_ms + 20).contains(&stall_ms), "{stall_ms} ms, stopped {stopped_ms} ms");
@@ -105,15 +107,15 @@ fn a_stop_of_100_ms_is_counted_to_the_period() {
     let top = report["top"].as_array().expect("the largest samples");
     let latencies: Vec<u64> =
         top.iter().map(|sample| sample["latency_ns"].as_u64().expect("a latency")).collect();
-    assert!(latencies.last().is_some_and(|&ns| ns < 1_000_000), "more stalls than are listed");
-    let late_for = |ns: u64| (1..=ns / 1_000_000).map(move |i| ns - i * 1_000_000);
+    assert!(latencies.last().is_some_and(|&ns| ns < PERIOD_NS), "more stalls than are listed");
+    let late_for = |ns: u64| (1..=ns / PERIOD_NS).map(move |i| ns - i * PERIOD_NS);
     let swallowed: Vec<u64> = latencies.iter().flat_map(|&ns| late_for(ns)).collect();
     assert_eq!(all["missed"].as_u64(), Some(swallowed.len() as u64), "{latencies:?}");
     let missed_by_stall = late_for(latencies[0]).count() as u64;
-    assert!(missed_by_stall.abs_diff(stall_ms) <= 1);
+    assert!(missed_by_stall.abs_diff(stall_ms / 5) <= 1);
 
     let sum = number("mean_ns") * number("sampled") + swallowed.iter().sum::<u64>() as f64;
-    let (expected, got) = (sum / 4000.0, number("deadline_mean_ns"));
+    let (expected, got) = (sum / 800.0, number("deadline_mean_ns"));
     assert!((got / expected - 1.0).abs() < 0.02, "mean {got}, arithmetic {expected}");
 }
 
