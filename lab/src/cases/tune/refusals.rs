@@ -83,8 +83,8 @@ fn locked_down() -> Case {
          run apply rtproof tune apply --cpus 0 --yes sched-features-rt-push-ipi
          track after",
     ))
-    .expect(|seen, expect| refused(seen, expect, &["lockdown"]))
-    .other_word("echo integrity", "true", "says \"lockdown\"")
+    .expect(|seen, expect| refused(seen, expect, &["locked down"]))
+    .other_word("echo integrity", "true", "says \"locked down\"")
 }
 
 /// An immutable system: no journal, no change.
