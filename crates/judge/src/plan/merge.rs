@@ -42,6 +42,17 @@ impl Changes {
         values.all(|value| value == first).then_some(first)
     }
 
+    /// What is written to a file that a pattern fits, with the reason.
+    pub(super) fn values<'a>(
+        &'a self,
+        fits: impl Fn(&str) -> bool + 'a,
+    ) -> impl Iterator<Item = (&'a str, &'a Reason)> {
+        self.0.iter().filter_map(move |(change, reason)| match change {
+            Change::Value { path, value, .. } if fits(path) => Some((value.as_str(), reason)),
+            _ => None,
+        })
+    }
+
     /// The steps in order, and what contradicts.
     pub(super) fn finish(self, facts: &Facts) -> (Vec<Step>, Vec<Conflict>) {
         let mut groups: Vec<(String, Vec<(Change, Reason)>)> = Vec::new();

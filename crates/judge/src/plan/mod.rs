@@ -281,7 +281,27 @@ impl<'a> Making<'a> {
         }
     }
 
+    /// As long as there is a limit of real-time tasks below the period, the kernel refuses (EBUSY)
+    /// to take a deadline server's runtime away: `__dl_overflow` in `kernel/sched/deadline.c`,
+    /// seen on 6.12. The limit goes before ([`order`]).
+    fn lift_the_limit(&mut self) {
+        const LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+        let sched = &self.facts.sched;
+        let Some(limit) = sched.rt_runtime_us.value() else { return };
+        let Some(period) = sched.rt_period_us.value() else { return };
+        let is_written = self.changes.values(|path| path == LIMIT).next().is_some();
+        if !(0..*period).contains(limit) || is_written {
+            return;
+        }
+        let is_server = |path: &str| path.contains("/sched/fair_server/");
+        let found = self.changes.values(is_server).find(|(value, _)| *value == "0");
+        let Some(mut reason) = found.map(|(_, reason)| reason.clone()) else { return };
+        reason.why.push_str("; the kernel lets go of the server only without this limit");
+        self.changes.add(value::change(self.facts, LIMIT, "-1"), reason);
+    }
+
     fn finish(mut self) -> Plan {
+        self.lift_the_limit();
         let gone = offline::gone(self.facts, self.changes.iter());
         if !gone.is_empty() {
             for check in self.changes.map(|change| offline::without(change, &gone)) {

@@ -489,3 +489,23 @@ fn of_the_ways_to_keep_cpus_awake_one_is_taken() {
     let wish = Change::Unit { unit: "rtproof-latency.service".into(), want: UnitWish::Enabled };
     assert_eq!(both.steps.last().map(|step| &step.change), Some(&wish));
 }
+
+#[test]
+fn a_server_goes_after_the_limit_that_would_hold_it() {
+    let server =
+        || vec![("x", vec![write("/sys/kernel/debug/sched/fair_server/cpu2/runtime", "0")])];
+    let off = "/sys/kernel/debug/sched/fair_server/cpu2/runtime = 0";
+    let mut facts = good();
+    let set = |facts: &mut Facts, limit: i64, period: i64| {
+        facts.sched.rt_runtime_us = Reading::known("/proc/sys/kernel/sched_rt_runtime_us", limit);
+        facts.sched.rt_period_us = Reading::known("/proc/sys/kernel/sched_rt_period_us", period);
+    };
+    set(&mut facts, 950_000, 1_000_000);
+    let made = plan(&facts, server());
+    assert_eq!(shown(&made), ["/proc/sys/kernel/sched_rt_runtime_us = -1", off]);
+    assert!(made.steps[0].reason.why.contains("without this limit"));
+    for limit in [-1, 1_000_000] {
+        set(&mut facts, limit, 1_000_000);
+        assert_eq!(shown(&plan(&facts, server())), [off], "{limit}");
+    }
+}
