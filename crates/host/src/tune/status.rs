@@ -58,6 +58,10 @@ pub fn status(machine: &Machine<'_>, journal: &Journal) -> Vec<Standing> {
 fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands {
     let change = &entry.item.change;
     if let Stage::Refused(why) | Stage::Failed(why) = &entry.stage {
+        // As `Trouble::Gone` says it: the task had ended before anything was changed.
+        if why.ends_with(": gone") {
+            return Stands::Gone;
+        }
         return Stands::Unreadable { why: why.clone() };
     }
     let is_undone = entry.undone.is_some() && entry.is_settled();
