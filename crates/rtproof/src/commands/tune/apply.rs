@@ -114,8 +114,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     place::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
     if todo.steps.is_empty() {
-        // Asked for by name, it is not enough to say that there is nothing to do.
-        if let Some(blind) = todo.left_out.iter().find(|it| it.is_unknown) {
+        // What was asked for by name and may not even be read (lockdown) is not "nothing to do".
+        let is_blind = |it: &&LeftOut| it.is_unknown && it.why.contains("refused");
+        if let Some(blind) = todo.left_out.iter().find(is_blind) {
             anyhow::bail!("{}: {}; nothing was changed", blind.check, blind.why);
         }
         let applied = nothing(todo.boot_parameters);
