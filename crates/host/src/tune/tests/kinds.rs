@@ -254,7 +254,9 @@ fn a_task_is_never_another_one() {
         small.tasks.0.borrow_mut().insert(tid, ordinary("0-1"));
     }
     assert!(why(small.apply(&to_fifo(0, None, "twin"))).contains("2 tasks of this name"));
-    assert!(why(small.apply(&to_fifo(7, Some(99), "plc"))).contains("gone"));
+    // One that has ended is told, and takes nothing else back.
+    let gone = small.apply(&to_fifo(7, Some(99), "plc")).unwrap();
+    assert!(gone.done == 0 && gone.failed[0].1.ends_with(": gone"), "{gone:?}");
     assert!(why(small.apply(&to_fifo(10, None, "migration/1"))).contains("PF_NO_SETAFFINITY"));
     assert_eq!(small.tasks.0.borrow()[&10], ordinary("0-1"));
     small.apply(&to_fifo(0, None, "plc")).unwrap();
