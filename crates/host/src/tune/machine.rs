@@ -48,7 +48,7 @@ pub enum NotTunable {
     },
     /// There is no place for the journal, without which nothing is changed.
     #[error(
-        "{path}: {why}; the journal that makes every change undoable is kept there: make it \
+        "{path}: {why}; the journal that makes every change undoable is kept in {FOLDER}: make it \
          writable"
     )]
     NoJournal {
