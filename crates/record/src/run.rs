@@ -5,7 +5,7 @@ use rtproof_stats::Histogram;
 pub use rtproof_stats::{Sample, Totals};
 use serde::{Deserialize, Serialize};
 
-use crate::{Effects, Options, Spikes};
+use crate::{Beside, Effects, Options, Spikes};
 
 /// One run, read back from its record.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct Run {
     pub spikes: Option<Spikes>,
     /// What changes of the machine did to latency; `None`: none were tried.
     pub effects: Option<Effects>,
+    /// Changes of its threads from outside, and idle states of its CPUs; empty in older records.
+    pub beside: Beside,
 }
 
 /// Identity of a run.

@@ -92,6 +92,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
         }],
         spikes: None,
         effects: None,
+        beside: rtproof_record::Beside::default(),
     }
 }
 
