@@ -224,11 +224,12 @@ fn units() -> Case {
         Machine::disk().cpus(2).multi_threaded().power_states(),
     )
     .script(script(
-        "systemctl enable --now irqbalance.service 2>/host/enable.err
+        "install -m 755 $(command -v rtproof) /usr/local/bin/rtproof
+         systemctl enable --now irqbalance.service 2>/host/enable.err
          state() { systemctl is-enabled irqbalance.service; systemctl is-active irqbalance.service; }
          state >/host/before.unit; sums before; track first; track tracked.before
          od -An -td4 /dev/cpu_dma_latency >/host/latency.before
-         run apply rtproof tune apply --cpus 1 --yes irqbalance cpu-dma-latency
+         run apply /usr/local/bin/rtproof tune apply --cpus 1 --yes irqbalance cpu-dma-latency
          state >/host/during.unit
          od -An -td4 /dev/cpu_dma_latency >/host/latency.during
          systemctl list-units --no-legend 'rtproof*' >/host/ours
