@@ -1,7 +1,7 @@
 //! Death on demand, for tests: after so many single writes the process is as if killed.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     io,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
@@ -14,6 +14,8 @@ pub(crate) struct Fuse {
     /// From this line of the journal on the disk is full.
     full_at: Cell<Option<u32>>,
     lines: Cell<u32>,
+    /// A value that the kernel does not take.
+    refused: RefCell<Option<String>>,
 }
 
 /// What is thrown: nothing in the engine catches it.
@@ -30,6 +32,11 @@ impl Fuse {
     pub(crate) fn full_after(&self, n: u32) {
         self.lines.set(0);
         self.full_at.set(Some(n));
+    }
+
+    /// Refuses every write of this value, as the kernel does with a managed interrupt.
+    pub(crate) fn refuses(&self, path: &str) {
+        self.refused.replace(Some(path.to_owned()));
     }
 
     /// Whether a line of the journal that it dies over is half written.
@@ -52,6 +59,13 @@ impl Fuse {
         }
         self.steps.set(self.steps.get() + 1);
         Ok(())
+    }
+
+    pub(super) fn value(&self, path: &str) -> io::Result<()> {
+        match self.refused.borrow().as_deref() == Some(path) {
+            true => Err(rustix::io::Errno::IO.into()),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn line(&self) -> io::Result<()> {

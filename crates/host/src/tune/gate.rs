@@ -72,6 +72,8 @@ impl<'a> Gate<'a> {
         let real = self.root.place(path)?;
         let is_live = self.root.is_live();
         self.step()?;
+        #[cfg(test)]
+        self.fuse.value(path)?;
         let mut file = OpenOptions::new()
             .write(true)
             .truncate(!is_live)
