@@ -73,6 +73,8 @@ fn applied_shown_undone_to_the_byte() {
     assert!(text.contains("Journal 1"), "{text}");
     assert!(!text.contains("CHANGED"), "{text}");
 
+    // A folder shows what was written, and the kernel all the choices.
+    tree.write("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
     let again = tree.tune(&["apply", IDS, "--cpus", "2-3", "--yes"]);
     expect_code(&again, ACCEPTED);
     assert!(stdout(&again).contains("Nothing to do"), "{}", stdout(&again));
@@ -90,6 +92,24 @@ fn applied_shown_undone_to_the_byte() {
     assert_eq!(stdout(&twice), "Nothing to undo.\n");
     let status = tree.tune(&["status"]);
     assert!(stdout(&status).contains("no journal is open"), "{}", stdout(&status));
+}
+
+#[test]
+fn a_check_that_is_named_and_cannot_be_told_is_an_error() {
+    let tree = Small::new();
+    tree.write("/sys/kernel/mm/transparent_hugepage/enabled", "never\n");
+    let before = tree.all();
+    // Also beside others that have something to do.
+    for ids in ["thp", "thp,ksm"] {
+        let output = tree.tune(&["apply", ids, "--cpus", "2-3", "--yes"]);
+        expect_code(&output, FAILED);
+        let why = stderr(&output);
+        assert!(why.contains("thp: cannot be told") && why.contains("leave thp out"), "{why}");
+        assert_eq!(tree.all(), before);
+    }
+    // Of a section, or of all, what cannot be told is only left out.
+    expect_code(&tree.tune(&["apply", "memory", "--cpus", "2-3", "--yes"]), ACCEPTED);
+    assert_eq!(tree.read("/sys/kernel/mm/ksm/run"), "0\n");
 }
 
 #[test]
