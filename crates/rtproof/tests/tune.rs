@@ -212,6 +212,47 @@ fn a_stored_plan_is_applied_to_the_letter_or_not_at_all() {
 }
 
 #[test]
+fn a_stored_plan_may_have_files_that_come_with_their_group() {
+    let tree = Small::new();
+    let top = "/sys/fs/cgroup";
+    tree.write(&format!("{top}/cgroup.controllers"), "cpuset cpu\n");
+    tree.write(&format!("{top}/cgroup.subtree_control"), "cpuset cpu\n");
+    let elsewhere = folder();
+    let profile = elsewhere.path().join("own.toml");
+    fs::write(&profile, "kind = \"periodic\"\n[choices]\nisolation = \"cpuset\"\n").unwrap();
+    let wish = ["cpuset-partition", "--profile", profile.to_str().unwrap(), "--cpus", "2-3"];
+    let shown = stdout(&tree.tune(&[&["plan"][..], &wish].concat()));
+    assert!(shown.contains("not there yet: a change before this one makes it"), "{shown}");
+    let plan = tree.tune(&[&["plan", "--json"][..], &wish].concat());
+    assert_eq!(json(&plan)["steps"].as_array().unwrap().len(), 3, "{}", stdout(&plan));
+    let file = elsewhere.path().join("plan.json");
+    fs::write(&file, &plan.stdout).unwrap();
+    let file = file.to_str().unwrap();
+    // A folder has no kernel that makes the files of a group.
+    let before = tree.all();
+    let output = tree.tune(&["apply", "--plan", file, "--yes"]);
+    expect_code(&output, FAILED);
+    let why = stderr(&output);
+    assert!(why.contains("rtproof/cpuset.cpus: not there"), "{why}");
+    assert!(why.contains("everything was taken back"), "{why}");
+    assert_eq!(tree.all(), before);
+    // Somebody else's group is not what the plan was made for.
+    tree.write(&format!("{top}/rtproof/cpuset.cpus"), "1\n");
+    tree.write(&format!("{top}/rtproof/cpuset.cpus.partition"), "member\n");
+    let before = tree.all();
+    let output = tree.tune(&["apply", "--plan", file, "--yes"]);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("rtproof/cpuset.cpus: the plan was made"), "{output:?}");
+    assert_eq!(tree.all(), before);
+    // A plan of its own takes it as it is, and gives it back.
+    let output = tree.tune(&[&["apply", "--yes"][..], &wish].concat());
+    expect_code(&output, ACCEPTED);
+    assert_eq!(tree.read(&format!("{top}/rtproof/cpuset.cpus.partition")), "isolated\n");
+    expect_code(&tree.tune(&["undo"]), ACCEPTED);
+    assert_eq!(tree.all(), before);
+}
+
+#[test]
 fn a_plan_that_contradicts_itself_is_refused() {
     let tree = Small::new();
     let before = tree.all();

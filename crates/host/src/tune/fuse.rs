@@ -2,8 +2,9 @@
 
 use std::{
     cell::{Cell, RefCell},
-    io,
+    fs, io,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    path::Path,
 };
 
 /// Counts single writes, and ends the run before one of them.
@@ -14,6 +15,8 @@ pub(crate) struct Fuse {
     /// From this line of the journal on the disk is full.
     full_at: Cell<Option<u32>>,
     lines: Cell<u32>,
+    /// Whether a control group has its files with its folder, as the kernel's have.
+    plays_groups: Cell<bool>,
     /// A value that the kernel does not take.
     refused: RefCell<Option<String>>,
 }
@@ -37,6 +40,34 @@ impl Fuse {
     /// Refuses every write of this value, as the kernel does with a managed interrupt.
     pub(crate) fn refuses(&self, path: &str) {
         self.refused.replace(Some(path.to_owned()));
+    }
+
+    /// Lets control groups have their files with their folder.
+    pub(crate) fn plays_groups(&self) {
+        self.plays_groups.set(true);
+    }
+
+    /// What a file holds once this is written.
+    pub(super) fn shown(&self, path: &str, bytes: &[u8]) -> Vec<u8> {
+        match bytes.strip_prefix(b"+") {
+            Some(rest) if self.plays_groups.get() && path.ends_with("subtree_control") => {
+                rest.to_vec()
+            }
+            _ => bytes.to_vec(),
+        }
+    }
+
+    /// A control group was made, or is to be removed.
+    pub(super) fn group(&self, real: &Path, is_made: bool) -> io::Result<()> {
+        let is_group = self.plays_groups.get() && real.to_string_lossy().contains("/cgroup/");
+        for (file, text) in [("cpuset.cpus", "\n"), ("cpuset.cpus.partition", "member\n")] {
+            match is_made {
+                _ if !is_group => {}
+                true => fs::write(real.join(file), text)?,
+                false => fs::remove_file(real.join(file))?,
+            }
+        }
+        Ok(())
     }
 
     /// Whether a line of the journal that it dies over is half written.

@@ -2,6 +2,7 @@
 
 use super::{
     change::Change,
+    compare::is_partition,
     journal::{
         Journal,
         script::{Entry, Stage},
@@ -83,9 +84,10 @@ fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands
         let three = Three { before, after, current: &found, undoing: entry.undoing };
         entry.stage != Stage::WasSo && machine.side(change, three) == Side::Ours
     });
-    if is_ours || machine.is_done(change, &found) {
-        Stands::AsApplied
-    } else {
-        Stands::Changed { found }
-    }
+    // A partition that has turned invalid is still ours, and isolates nothing.
+    let holds = match change {
+        Change::Value { path, .. } if is_partition(path) => machine.is_done(change, &found),
+        _ => is_ours || machine.is_done(change, &found),
+    };
+    if holds { Stands::AsApplied } else { Stands::Changed { found } }
 }

@@ -494,3 +494,48 @@ fn what_a_cpu_that_goes_takes_along_is_put_back() {
     assert_eq!(text(&small.tree, "sys/devices/system/cpu/smt/control"), "on\n");
     assert_eq!(text(&small.tree, "sys/fs/cgroup/cpuset/rt/tasks"), "7\n");
 }
+
+#[test]
+fn a_partition_is_made_with_its_group_and_taken_back_also_when_it_is_invalid() {
+    let top = "/sys/fs/cgroup/cgroup.subtree_control";
+    let group = "/sys/fs/cgroup/rt";
+    let partition = format!("{group}/cpuset.cpus.partition");
+    let small = Small::new(&[(&top[1..], "cpu\n")]);
+    let before = snapshot(small.tree.path());
+    let machine = small.machine();
+    machine.gate.fuse.plays_groups();
+    let of = |path: &str, value: &str, compare| Change::Value {
+        path: path.into(),
+        value: value.into(),
+        compare,
+        couples: Vec::new(),
+    };
+    let changes = [
+        Change::Folder { path: group.into() },
+        of(top, "+cpuset", Compare::Controller),
+        of(&format!("{group}/cpuset.cpus"), "2-3", Compare::CpuList),
+        of(&partition, "isolated", Compare::Text),
+    ];
+    for file in ["cpuset.cpus", "cpuset.cpus.partition"] {
+        let file = format!("{group}/{file}");
+        assert!(changes[0].brings(&file) && changes[1].brings(&file), "{file}");
+    }
+    assert!(!changes[1].brings("/sys/fs/cgroup/rt/cpu.max"), "of another controller");
+    assert!(!changes[0].brings("/sys/fs/cgroup/other/cpuset.cpus"), "of another group");
+    assert!(!changes[1].brings("/sys/fs/cgroup/rt/below/cpuset.cpus"), "of a group below");
+    let invalid = "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n";
+    for shown in ["isolated\n", invalid] {
+        apply_to(&machine, &changes).unwrap();
+        small.tree.write(&partition[1..], shown);
+        let journal = Journal::open(&machine, None).unwrap();
+        let standing = status(&machine, &journal).pop().unwrap();
+        match shown == invalid {
+            true => assert!(matches!(standing.stands, Stands::Changed { .. }), "{standing:?}"),
+            false => assert_eq!(standing.stands, Stands::AsApplied),
+        }
+        drop(journal);
+        let outcomes = undo_on(&machine);
+        assert_eq!(outcomes, vec![Outcome::Restored; 4]);
+        assert_eq!(snapshot(small.tree.path()), before);
+    }
+}
