@@ -6,6 +6,7 @@
 mod beta;
 pub mod binomial;
 mod bins;
+pub mod change;
 pub mod cluster;
 pub mod coincidence;
 pub mod extremal;
@@ -21,6 +22,7 @@ pub mod quantile;
 mod random;
 #[cfg(test)]
 mod reference;
+pub mod sequential;
 pub mod series;
 pub mod shape;
 pub mod top;
