@@ -183,6 +183,8 @@ pub enum EndReason {
     CpuLost,
     /// It panicked.
     Panicked,
+    /// Its workload could not go on; a note says why.
+    Failed,
 }
 
 /// One second of one thread. Longer when nobody could collect: nothing is dropped.

@@ -144,7 +144,7 @@ pub const TABLES: &[Table] = &[
             c("locked", "INTEGER NOT NULL CHECK (locked IN (0, 1))", "1: its memory was locked."),
             c("period_ns", "INTEGER NOT NULL", "Period."),
             c("first_due_ns", "INTEGER NOT NULL", "First wake-up, after the origin."),
-            c("end_reason", "TEXT", "complete, stopped, starved, cpu_lost or panicked."),
+            c("end_reason", "TEXT", "complete, stopped, starved, cpu_lost, panicked or failed."),
             c("scheduled", "INTEGER", "Wake-ups that were due: sampled + missed."),
             c("faults_minor", "INTEGER", "Minor page faults while armed."),
             c("faults_major", "INTEGER", "Major page faults while armed."),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rtproof_host::{HostSample, HostSampler, Root};
 use rtproof_measure::{
-    Session, Started,
+    Plan, Session, Started,
     loads::{LoadSpec, Outcome, Runner, Running, Settings},
 };
 use rtproof_record::{
@@ -98,7 +98,7 @@ impl Collector {
     }
 
     /// Puts the threads into the record.
-    pub(crate) fn announce(&mut self, started: &[Started], workload: &str, origin: Origin) {
+    pub(crate) fn announce(&mut self, started: &[Started], plan: &Plan, origin: Origin) {
         self.explainer.begin(started, origin.monotonic_ns);
         self.pending.origin = Some(origin);
         let (n, period_ns) = (started.len() as u64, self.options.period_ns);
@@ -107,9 +107,10 @@ impl Collector {
                 Start::Staggered => u64::from(started.number) * period_ns / n,
                 Start::Aligned => 0,
             };
-            let info = convert::info(started, period_ns, first_due_ns, workload);
+            let workload = plan.workload_of(started.number).spec();
+            let info = convert::info(started, period_ns, first_due_ns, &workload);
             self.pending.started.push(info.clone());
-            self.watch.add(info);
+            self.watch.add(info, started.is_pinned);
         }
         self.pending.beside.states = self.idle.states();
     }

@@ -5,10 +5,10 @@
 //! thread that writes the record. Where kernel events are recorded it wakes more often, to have
 //! spikes explained before their events are forgotten.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use anyhow::Context;
-use rtproof_host::{Facts, HostSampler, Root, facts::tasks::Policy, pm_qos};
+use rtproof_host::{Facts, HostSampler, Root, pm_qos};
 use rtproof_judge::units;
 use rtproof_measure::{
     Plan, Session, calibrate,
@@ -49,7 +49,7 @@ pub(crate) struct Job<'a> {
     /// Folder for the files of the disk load; `None`: that of the record.
     pub(crate) load_dir: Option<&'a Path>,
     /// What the threads do: one for all, or one for each CPU.
-    pub(crate) workloads: Vec<&'static dyn Workload>,
+    pub(crate) workloads: Vec<Arc<dyn Workload>>,
     /// What ends it.
     pub(crate) signals: &'a Signals,
 }
@@ -86,7 +86,7 @@ pub fn measure_with(
         options,
         output,
         load_dir: args.load_dir.as_deref(),
-        workloads: vec![workloads::WORKLOADS[0]],
+        workloads: vec![workloads::timer_wakeup()],
         signals: &signals,
     };
     run(root, facts, &job, conductor, &mut Progress::new(options.duration_ns))
@@ -106,14 +106,9 @@ pub(crate) fn run(
     let Job { options, output, signals, .. } = *job;
     // Housekeeping, record and loads are ordinary, however rtproof was started.
     let was_real_time = become_ordinary().context("cannot become an ordinary thread")?;
-    let workload = job.workloads[0];
     let mut plan = Plan {
         cpus: options.cpus.as_slice().to_vec(),
-        policy: if options.policy == Policy::Fifo {
-            rtproof_measure::Policy::Fifo
-        } else {
-            rtproof_measure::Policy::Other
-        },
+        policy: convert::policy(options.policy),
         priority: options.priority,
         period_ns: options.period_ns,
         duration_ns: options.duration_ns,
@@ -121,7 +116,7 @@ pub(crate) fn run(
         budget_ns: options.requirement.budget_ns,
         spike_ns: None,
         slot_ns: conductor.slot_ns(),
-        workload,
+        workloads: job.workloads.clone(),
     };
     let first_cpu = plan.cpus[0];
     let cost = calibrate::calibrate(first_cpu, plan.policy, plan.priority)
@@ -174,11 +169,7 @@ pub(crate) fn run(
     early_notes.extend(notes::of_start(options, session.started()));
     let mut collector = Collector::new(job, sampler, root, &facts, explainer, early_notes);
     collector.slots_are(plan.slot_ns);
-    collector.announce(
-        session.started(),
-        workload.name(),
-        Origin { realtime_ns, monotonic_ns: origin_ns },
-    );
+    collector.announce(session.started(), &plan, Origin { realtime_ns, monotonic_ns: origin_ns });
     onlooker.started(&collector.threads());
     let mut rig = Rig { session, collector, writer, conductor, onlooker };
     let ended = rig.run(signals, options);

@@ -19,6 +19,8 @@ use super::{notes, onlooker::Onlooker};
 #[derive(Debug)]
 struct Watched {
     info: ThreadInfo,
+    /// Whether it was put on its CPU: else it may be anywhere.
+    is_pinned: bool,
     lost: bool,
     /// How it was scheduled, and when that was seen; `None`: it could not be asked.
     last: Option<(Scheduling, u64)>,
@@ -42,9 +44,9 @@ pub(super) struct Seen {
 
 impl Watch {
     /// Watches a thread from now on; it has just started.
-    pub(super) fn add(&mut self, info: ThreadInfo) {
+    pub(super) fn add(&mut self, info: ThreadInfo, is_pinned: bool) {
         let last = LiveTasks.scheduling(info.tid).ok().map(|scheduling| (scheduling, 0));
-        self.threads.push(Watched { info, lost: false, last });
+        self.threads.push(Watched { info, is_pinned, lost: false, last });
     }
 
     /// The threads, by number.
@@ -86,6 +88,9 @@ impl Watch {
             if let Ok(scheduling) = LiveTasks.scheduling(watched.info.tid) {
                 seen.marks.extend(watched.changes(&scheduling, now_ns));
                 watched.last = Some((scheduling, now_ns));
+            }
+            if !watched.is_pinned {
+                continue;
             }
             let placement = sampler.thread_placement(watched.info.tid);
             let Some(placement) = placement.value() else { continue };
@@ -167,7 +172,7 @@ mod tests {
             period_ns: 1,
             first_due_ns: 0,
         };
-        Watched { info, lost: false, last }
+        Watched { info, is_pinned: true, lost: false, last }
     }
 
     #[test]
