@@ -5,6 +5,7 @@
 //! whose tables were swapped for views or other shapes is refused before anything is read from it.
 
 mod effects;
+mod import;
 mod measure;
 mod spikes;
 
@@ -343,9 +344,13 @@ pub const TABLES: &[Table] = &[
     effects::KNOB,
     effects::EFFECT,
     effects::SLICE,
+    measure::INTERVAL,
     measure::MARK,
     measure::IDLE_STATE,
     measure::HOST_IDLE,
+    import::IMPORT,
+    import::IMPORT_THREAD,
+    import::BIN,
 ];
 
 impl Table {
