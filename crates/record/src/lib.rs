@@ -15,6 +15,7 @@ mod error;
 pub mod export;
 mod file;
 mod finished;
+pub mod import;
 pub mod options;
 mod pairs;
 mod read;

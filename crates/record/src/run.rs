@@ -5,7 +5,7 @@ use rtproof_stats::Histogram;
 pub use rtproof_stats::{Sample, Totals};
 use serde::{Deserialize, Serialize};
 
-use crate::{Effects, Options, Spikes};
+use crate::{Effects, Options, Spikes, import::Imported};
 
 /// One run, read back from its record.
 #[derive(Clone, Debug)]
@@ -32,6 +32,9 @@ pub struct Run {
     pub spikes: Option<Spikes>,
     /// What changes of the machine did to latency; `None`: none were tried.
     pub effects: Option<Effects>,
+    /// What another tool measured; `None`: rtproof measured it. Else there are no threads, and
+    /// options, cost and facts say nothing.
+    pub imported: Option<Imported>,
 }
 
 /// Identity of a run.

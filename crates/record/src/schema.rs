@@ -5,6 +5,7 @@
 //! whose tables were swapped for views or other shapes is refused before anything is read from it.
 
 mod effects;
+mod import;
 mod spikes;
 
 /// SQLite application id of a record: `RTPF`.
@@ -12,7 +13,7 @@ pub const APPLICATION_ID: i32 = 0x5254_5046;
 
 /// Version of the tables below, in `PRAGMA user_version`. Raised by every change of [`TABLES`].
 /// Versions only add tables: a record of an older one is read as far as it goes.
-pub const VERSION: i32 = 3;
+pub const VERSION: i32 = 4;
 
 /// One table.
 #[derive(Debug)]
@@ -342,6 +343,9 @@ pub const TABLES: &[Table] = &[
     effects::KNOB,
     effects::EFFECT,
     effects::SLICE,
+    import::IMPORT,
+    import::IMPORT_THREAD,
+    import::BIN,
 ];
 
 impl Table {

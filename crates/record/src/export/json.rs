@@ -224,6 +224,7 @@ impl<'a> Document<'a> {
             notes,
             spikes,
             effects,
+            imported: _,
         } = run;
         let judged = |of: fn(&Judgement) -> &String| {
             let value = judgement.as_ref().map(|judgement| serde_json::from_str(of(judgement)));

@@ -180,6 +180,7 @@ pub(super) fn run(conn: &Connection) -> Result<Run> {
         notes: notes(conn)?,
         spikes: None,
         effects: None,
+        imported: None,
     })
 }
 

@@ -9,6 +9,7 @@
 //! A failed append leaves file and writer as they were: the same tick may be given again.
 
 mod effects;
+mod import;
 mod plan;
 mod rows;
 mod spikes;
@@ -30,6 +31,7 @@ use crate::{
     error::{BUSY_SECONDS, WriteError},
     file,
     finished::Finished,
+    import::Imported,
     schema::{APPLICATION_ID, TABLES, VERSION},
     tick::{Head, Tail, Tick},
 };
@@ -129,6 +131,24 @@ impl Writer {
         self.spikes = spikes;
         self.effects = effects;
         Ok(())
+    }
+
+    /// Writes what another tool measured: all of it, once, into a record without threads.
+    ///
+    /// # Errors
+    /// As [`Writer::append`].
+    pub fn import(&mut self, imported: &Imported) -> Result<(), WriteError> {
+        let inconsistent = |what: String| WriteError::Inconsistent {
+            path: self.path.clone(),
+            subject: "import".into(),
+            what,
+        };
+        imported.check().map_err(inconsistent)?;
+        if !self.threads.is_empty() {
+            return Err(inconsistent("the record has threads of its own".into()));
+        }
+        transact(&mut self.conn, |tx| import::write(tx, imported))
+            .map_err(|error| WriteError::sqlite(&self.path, "writing the import", error))
     }
 
     /// Writes the end of the run and closes the file, ready to be read back, judged and sealed.

@@ -340,6 +340,7 @@ pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
             1 => Some(effects_after_one()),
             _ => Some(effects_after_two()),
         },
+        imported: None,
     };
     (writer, run)
 }

@@ -92,6 +92,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
         }],
         spikes: None,
         effects: None,
+        imported: None,
     }
 }
 
