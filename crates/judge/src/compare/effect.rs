@@ -11,8 +11,7 @@ pub(super) fn cliffs_delta(a: &Bins, b: &Bins) -> Option<f64> {
     let middle = |bin: &rtproof_stats::Bin| u128::from(bin.low_ns) + u128::from(bin.high_ns);
     let mut from = a.iter().peekable();
     // Of a: below the cell of b, and in the same place.
-    let (mut below, mut sum) = (0_u64, 0.0_f64);
-    let total = a.total() as f64;
+    let (mut below, mut sum) = (0_u64, 0_i128);
     for cell in b.iter() {
         let at = middle(cell);
         while let Some(bin) = from.next_if(|bin| middle(bin) < at) {
@@ -20,9 +19,9 @@ pub(super) fn cliffs_delta(a: &Bins, b: &Bins) -> Option<f64> {
         }
         let same = from.peek().filter(|bin| middle(bin) == at).map_or(0, |bin| bin.n);
         let above = a.total() - below - same;
-        sum += cell.n as f64 * (below as f64 - above as f64) / total;
+        sum += i128::from(cell.n) * (i128::from(below) - i128::from(above));
     }
-    Some(sum / b.total() as f64)
+    Some(sum as f64 / a.total() as f64 / b.total() as f64)
 }
 
 #[cfg(test)]

@@ -71,8 +71,12 @@ pub(super) fn of(groups: &[Group]) -> Vec<Mismatch> {
 
 fn twice(sides: &[&Side]) -> Option<Mismatch> {
     let mut seen = BTreeSet::new();
-    let again = |side: &&&Side| !side.id.is_empty() && !seen.insert(side.id.as_str());
-    let values: Vec<String> = sides.iter().filter(again).map(|side| side.source.clone()).collect();
+    let mut values = Vec::new();
+    for side in sides.iter().filter(|side| !side.id.is_empty()) {
+        if !seen.insert(side.id.as_str()) {
+            values.push(side.source.clone());
+        }
+    }
     (!values.is_empty()).then(|| Mismatch { what: "run".into(), values })
 }
 
@@ -91,7 +95,8 @@ fn machine(side: &Side) -> Option<(String, String)> {
 
 /// The budget that all runs with one share.
 pub(super) fn budget(groups: &[Group]) -> Option<u64> {
-    let mut budgets = groups.iter().flat_map(|group| &group.sides).filter_map(|side| side.budget_ns);
+    let mut budgets =
+        groups.iter().flat_map(|group| &group.sides).filter_map(|side| side.budget_ns);
     let first = budgets.next()?;
     budgets.all(|budget_ns| budget_ns == first).then_some(first)
 }

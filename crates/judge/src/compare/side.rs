@@ -35,6 +35,8 @@ pub struct Side {
     pub resolution_ns: u64,
     /// Whether the tool names a cell by its lower edge, as those that print whole microseconds do.
     pub rounds_down: bool,
+    /// Values from here on have no value of their own; `None`: all have one.
+    pub censored_ns: Option<u64>,
     /// Its threads.
     pub threads: Vec<SideThread>,
     /// All threads together, row by row in order of time; empty where there are none.
@@ -118,6 +120,9 @@ impl Side {
     /// A run of a record. `source` is its file.
     #[must_use]
     pub fn of_run(run: &Run, label: &str, source: &str) -> Self {
+        if let Some(file) = &run.imported {
+            return Self::of_import(file, label, source);
+        }
         let facts = &run.facts_start;
         let machine = Machine::of(facts);
         let kernel = machine.kernel.map(|kernel| format!("Linux {kernel}, {}", machine.preemption));
@@ -147,6 +152,7 @@ impl Side {
             duration_ns: run.threads.iter().map(|thread| thread.covered().1).max(),
             resolution_ns: 1,
             rounds_down: false,
+            censored_ns: None,
             threads: run.threads.iter().map(SideThread::of_thread).collect(),
             rows: rows(&run.threads),
             spikes: Spikes::of(run),
@@ -162,7 +168,7 @@ impl Side {
     #[must_use]
     pub fn kind(&self) -> &str {
         match self.workload.as_str() {
-            "cyclictest" | "jitterdebugger" | "timer-wakeup" => "timer wake-up",
+            "cyclictest" | "jitterdebugger" | "timer-wakeup" | "timerlat" => "timer wake-up",
             other => other,
         }
     }
@@ -195,9 +201,10 @@ impl Side {
     /// Wake-ups missed; `None` where one thread's are not known.
     #[must_use]
     pub fn missed(&self) -> Option<u64> {
-        self.threads.iter().map(|thread| thread.missed_count).try_fold(0_u64, |sum, missed| {
-            Some(sum.saturating_add(missed?))
-        })
+        self.threads
+            .iter()
+            .map(|thread| thread.missed_count)
+            .try_fold(0_u64, |sum, missed| Some(sum.saturating_add(missed?)))
     }
 
     /// What was put to the test: wake-ups measured, and missed as far as known.
@@ -224,7 +231,8 @@ impl Side {
             if at_least { cell.high_ns } else { cell.high_ns.min(max_ns.max(cell.low_ns)) }
         });
         let ns = if self.rounds_down { cell.low_ns } else { high_ns };
-        Some(Value { ns, low_ns: cell.low_ns, high_ns })
+        let at_least = self.censored_ns.is_some_and(|from| cell.low_ns >= from);
+        Some(Value { ns, low_ns: cell.low_ns, high_ns, at_least })
     }
 
     /// What the values are worth in independent ones where `value_ns` is the quantile; `None`: the
@@ -255,6 +263,8 @@ pub struct Value {
     pub low_ns: u64,
     /// Upper edge.
     pub high_ns: u64,
+    /// Whether it may be larger: the tool's histogram ended before.
+    pub at_least: bool,
 }
 
 impl SideThread {
@@ -268,7 +278,9 @@ impl SideThread {
             missed_count: Some(thread.totals.missed),
             late: Some(thread.totals.late()),
             min_ns: wake.min(),
-            max_ns: wake.max().max(thread.top.iter().map(|sample: &Sample| sample.latency_ns).max()),
+            max_ns: wake
+                .max()
+                .max(thread.top.iter().map(|sample: &Sample| sample.latency_ns).max()),
             max_is_at_least: false,
             moments: Some(wake.clone()),
             mean_ns: wake.mean(),

@@ -100,7 +100,8 @@ impl<'a> Seen<'a> {
 
     /// The largest value of each run; `None` where it may have been larger.
     pub(super) fn maxima(&self) -> Vec<Option<f64>> {
-        let of = |(side, _): &(&Side, Bins)| side.max().filter(|max| !max.1).map(|max| max.0 as f64);
+        let of =
+            |(side, _): &(&Side, Bins)| side.max().filter(|max| !max.1).map(|max| max.0 as f64);
         self.runs.iter().map(of).collect()
     }
 
@@ -177,7 +178,7 @@ fn quantile(seen: &Seen<'_>, q: Q, wish: &Wish) -> Cell {
     };
     Cell {
         value: Some(value.ns as f64),
-        at_least: false,
+        at_least: value.at_least,
         low: low.map(|low| low.min(value.low_ns) as f64),
         high: high.map(|high| within(high.max(value.high_ns)) as f64),
         n,
@@ -200,7 +201,8 @@ fn of_runs(values: &[Option<f64>], n: u64) -> Cell {
 
 /// Of sorted values.
 pub(super) fn median(sorted: &[f64]) -> Option<f64> {
-    let (low, high) = (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
+    let (low, high) =
+        (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
     Some(f64::midpoint(*low, *high))
 }
 
