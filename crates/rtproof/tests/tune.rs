@@ -163,6 +163,48 @@ fn several_journals_are_undone_newest_first() {
 }
 
 #[test]
+fn an_older_journal_waits_for_a_newer_one_of_the_same() {
+    let tree = Small::new();
+    let before = tree.all();
+    let elsewhere = folder();
+    let file = elsewhere.path().join("own.toml");
+    let value = "kind = \"value\"\npath = \"/sys/kernel/mm/ksm/run\"\nvalue = \"2\"\n";
+    fs::write(&file, format!("version = 1\n[[change]]\n{value}")).unwrap();
+    let file = file.to_str().unwrap();
+    expect_code(&tree.tune(&["apply", "--from", file, "--yes"]), ACCEPTED);
+    tree.write("/sys/kernel/mm/ksm/run", "1\n");
+    expect_code(&tree.tune(&["apply", "ksm", "--yes"]), ACCEPTED);
+    for older in [&["undo", "--journal", "1"][..], &["undo", "--from", file]] {
+        let output = tree.tune(older);
+        expect_code(&output, FAILED);
+        let why = stderr(&output);
+        assert!(why.contains("journal 2 has changed /sys/kernel/mm/ksm/run after"), "{why}");
+        assert_eq!(tree.read("/sys/kernel/mm/ksm/run"), "0\n");
+    }
+    expect_code(&tree.tune(&["undo", "--all"]), ACCEPTED);
+    assert_eq!(tree.all(), before);
+}
+
+#[test]
+fn a_damaged_journal_is_in_nobodys_way() {
+    let tree = Small::new();
+    expect_code(&tree.tune(&["apply", "ksm", "--yes"]), ACCEPTED);
+    let damaged = tree.read("/var/lib/rtproof/tune/0001.journal").replacen("ksm", "xsm", 1);
+    expect_code(&tree.tune(&["undo"]), ACCEPTED);
+    tree.write("/var/lib/rtproof/tune/0001.journal", &damaged);
+    let before = tree.all();
+    let args = ["apply", "stat-interval", "--yes", "--confirm", "600s"];
+    expect_code(&tree.tune(&args), ACCEPTED);
+    expect_code(&tree.tune(&["confirm"]), ACCEPTED);
+    // Which one is the newest that is open cannot be told.
+    let output = tree.tune(&["undo"]);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("0001.journal"), "{}", stderr(&output));
+    expect_code(&tree.tune(&["undo", "--journal", "2"]), ACCEPTED);
+    assert_eq!(tree.all(), before);
+}
+
+#[test]
 fn a_copy_of_the_journal_will_do_and_a_damaged_one_not() {
     let tree = Small::new();
     let before = tree.all();

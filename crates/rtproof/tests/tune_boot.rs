@@ -104,6 +104,19 @@ fn tried_verified_kept_and_removed() {
 }
 
 #[test]
+fn a_confirmation_of_changes_does_not_wait_for_the_boot_entry() {
+    let tree = Small::with_grub();
+    expect_code(&trial(&tree), ACCEPTED);
+    expect_code(&tree.tune(&["apply", "ksm", "--yes", "--confirm", "600s"]), ACCEPTED);
+    let kept = tree.tune(&["confirm"]);
+    expect_code(&kept, ACCEPTED);
+    assert!(stdout(&kept).contains("journal 2: kept"), "{}", stdout(&kept));
+    assert!(stderr(&kept).contains("the boot entry is not confirmed"), "{}", stderr(&kept));
+    // Alone it is an error.
+    expect_code(&tree.tune(&["confirm"]), FAILED);
+}
+
+#[test]
 fn a_boot_that_lacks_words_is_told() {
     let tree = Small::with_grub();
     expect_code(&trial(&tree), ACCEPTED);

@@ -140,6 +140,37 @@ pub fn taken_back(entries: &[Entry], undone: &UndoneChange) -> TakenBack {
     TakenBack { change, ours, now, outcome, why }
 }
 
+/// Refuses to take a journal back before a newer one that has changed the same: it would find
+/// somebody else's value and leave it, and the newer one would then put this one's back for good.
+///
+/// # Errors
+/// The newer journal, and what both have changed; the journals cannot be listed.
+pub fn refuse_older(machine: &Machine<'_>, journal: &Journal) -> anyhow::Result<()> {
+    let number = number(journal);
+    if number == 0 || journal.is_closed() {
+        return Ok(());
+    }
+    let targets = |journal: &Journal| -> Vec<String> {
+        let open = journal.entries().iter().filter(|entry| !entry.is_settled());
+        open.map(|entry| entry.item.change.target()).collect()
+    };
+    let ours = targets(journal);
+    for newer in Journal::list(machine)? {
+        if newer.number <= number || newer.closed || newer.problem.is_some() {
+            continue;
+        }
+        let theirs = targets(&Journal::open_number(machine, newer.number)?);
+        if let Some(target) = ours.iter().find(|target| theirs.contains(target)) {
+            let newer = newer.number;
+            anyhow::bail!(
+                "journal {newer} has changed {target} after journal {number}; nothing was written; \
+                 take the newer one back first: rtproof tune undo --journal {newer}, or --all"
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Takes a journal back: everything that is still as it was applied, newest first.
 ///
 /// # Errors

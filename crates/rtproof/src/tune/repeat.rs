@@ -102,6 +102,7 @@ pub fn undo(machine: &Machine<'_>, path: &Path) -> anyhow::Result<Vec<JournalUnd
     let mut undone = Vec::new();
     for summary in ours(machine, path)?.into_iter().rev() {
         let mut journal = Journal::open_number(machine, summary.number)?;
+        making::refuse_older(machine, &journal)?;
         undone.push(making::take_back(machine, &mut journal)?);
     }
     Ok(undone)

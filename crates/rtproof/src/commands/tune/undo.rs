@@ -11,7 +11,7 @@ use crate::{
     render::{self, text::Text},
     tune::{
         making,
-        outcome::{UNDONE, Undone},
+        outcome::{JournalUndone, UNDONE, Undone},
     },
 };
 
@@ -58,29 +58,39 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(path) = &args.from {
         return super::repeat::undo(&machine, path, Text::new(args.json));
     }
-    let open = super::open_journals(&machine)?;
-    let journals = match (&args.journal, args.all) {
-        (Some(name), _) => vec![named(&machine, name)?],
-        (None, true) => {
-            let newest_first = open.iter().rev();
-            newest_first
-                .map(|number| Journal::open_number(&machine, *number))
-                .collect::<Result<_, _>>()?
-        }
-        (None, false) => match open.last() {
-            Some(number) => vec![Journal::open_number(&machine, *number)?],
-            None => Vec::new(),
-        },
-    };
     let mut undone = Undone { schema: UNDONE, journals: Vec::new(), still_open: Vec::new() };
-    for mut journal in journals {
-        undone.journals.push(making::take_back(&machine, &mut journal)?);
-    }
-    undone.still_open = super::open_journals(&machine)?;
+    let ended = take_back(&machine, args, &mut undone.journals);
     let text = Text::new(args.json);
-    text.print(|to| render::text::undone(to, &undone))?;
-    text.print_json(&undone)?;
+    // What was taken back before an error is told all the same.
+    if ended.is_ok() || !undone.journals.is_empty() {
+        undone.still_open = super::not_closed(&machine)?;
+        text.print(|to| render::text::undone(to, &undone))?;
+        text.print_json(&undone)?;
+    }
+    ended?;
     Ok(making::undo_code(&undone.journals))
+}
+
+/// Takes back what was asked for, the newest first.
+fn take_back(
+    machine: &Machine<'_>,
+    args: &Args,
+    undone: &mut Vec<JournalUndone>,
+) -> anyhow::Result<()> {
+    // One that is named does not wait for another that is damaged.
+    if let Some(name) = &args.journal {
+        let mut journal = named(machine, name)?;
+        making::refuse_older(machine, &journal)?;
+        undone.push(making::take_back(machine, &mut journal)?);
+        return Ok(());
+    }
+    let open = super::open_journals(machine)?;
+    for number in open.into_iter().rev().take(if args.all { usize::MAX } else { 1 }) {
+        let mut journal = Journal::open_number(machine, number)?;
+        making::refuse_older(machine, &journal)?;
+        undone.push(making::take_back(machine, &mut journal)?);
+    }
+    Ok(())
 }
 
 /// A journal by its number, or a file of it.
