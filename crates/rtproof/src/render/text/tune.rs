@@ -158,7 +158,12 @@ fn journal_head(to: &mut dyn Write, journal: &JournalStands) -> io::Result<()> {
         writeln!(to, "  {DIM}{text}{DIM:#}")?;
     }
     if journal.unconfirmed {
-        let text = "not confirmed yet: rtproof tune confirm, or it is taken back";
+        let text = match journal.is_of_this_boot {
+            true => "not confirmed yet: rtproof tune confirm, or it is taken back",
+            false => {
+                "not confirmed, and who waited went with the reboot: rtproof tune confirm or undo"
+            }
+        };
         writeln!(to, "  {WARN}{text}{WARN:#}")?;
     }
     Ok(())

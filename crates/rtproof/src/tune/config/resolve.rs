@@ -7,6 +7,7 @@ use rtproof_host::{
     tune::{Change, IrqName, TaskName},
 };
 use rtproof_trace::Task;
+use serde::Serialize;
 
 use super::{Config, What, fits};
 
@@ -37,7 +38,8 @@ pub struct Found {
 }
 
 /// Something that is not there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Absent {
     /// Line in the file.
     pub line: usize,
