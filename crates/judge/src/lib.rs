@@ -4,6 +4,7 @@
 
 pub mod causes;
 pub mod checks;
+pub mod compare;
 mod dependence;
 pub mod finding;
 pub mod intent;

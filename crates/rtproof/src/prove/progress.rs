@@ -9,6 +9,8 @@ use std::{
 
 use rtproof_judge::units;
 
+use super::onlooker::Onlooker;
+
 /// Lines printed over a run where stderr is not a terminal.
 const LINES: u64 = 10;
 /// Longest wait for the last text to be written.
@@ -35,6 +37,16 @@ pub(crate) struct State<'a> {
     pub(crate) worst: Option<(u64, u32)>,
     pub(crate) missed: u64,
     pub(crate) late: Option<u64>,
+}
+
+impl Onlooker for Progress {
+    fn progress(&mut self, state: &State<'_>) {
+        self.show(state);
+    }
+
+    fn done(&mut self) {
+        self.clear();
+    }
 }
 
 impl Progress {
@@ -100,7 +112,7 @@ impl Progress {
     }
 
     /// Clears the line.
-    pub(crate) fn done(mut self) {
+    fn clear(&mut self) {
         let start = Instant::now();
         if let Some(to) = self.to.take().filter(|_| self.terminal && self.shown) {
             // The last line may still be under way: the one that clears it must not be dropped.
