@@ -13,6 +13,7 @@ pub mod profile;
 pub mod report;
 mod share;
 pub mod structure;
+pub mod tail;
 #[doc(hidden)]
 pub mod testing;
 pub mod trials;

@@ -4,7 +4,9 @@
 mod cusum;
 mod levels;
 mod pettitt;
+mod steps;
 
 pub use cusum::{Cusum, Turn};
 pub use levels::{levels, noise_sd, penalty};
 pub use pettitt::{Pettitt, pettitt};
+pub use steps::{Step, steps};

@@ -149,6 +149,14 @@ impl Model {
         model(Some(over), found)
     }
 
+    /// Without a fit: `None` where the time measured is long enough for one. What a short run
+    /// would need is refused whatever its clusters say.
+    #[must_use]
+    pub fn too_short(measured: &Measured<'_>) -> Option<Self> {
+        let rules = vec![rules::too_short(measured)?];
+        Some(Self { exposure_ns: measured.exposure_ns, fitted: None, rules })
+    }
+
     /// The level exceeded once in a time of operation.
     #[must_use]
     pub fn level(&self, target_ns: u64) -> Tail {
