@@ -12,6 +12,7 @@ mod eventfd;
 mod exec;
 mod futex;
 mod kill;
+mod marks;
 mod memory;
 mod mutex_pi;
 mod nanosleep_relative;
@@ -38,6 +39,7 @@ pub use eventfd::Eventfd;
 pub use exec::Exec;
 pub use futex::Futex;
 pub use kill::Kill;
+pub use marks::Marks;
 pub use memory::Memory;
 pub use mutex_pi::MutexPi;
 pub use nanosleep_relative::NanosleepRelative;
@@ -228,6 +230,7 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &MutexPi::USUAL,
     &Signal::USUAL,
     &Exec::NONE,
+    &Marks::NONE,
 ];
 
 /// The workload that `prove` judges a machine by.

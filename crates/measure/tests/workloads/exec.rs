@@ -72,7 +72,13 @@ fn the_example_in_python_is_measured() {
 
 /// How a script of the shell is taken.
 fn script(text: &str) -> (Got, String) {
+    script_of(|| text.into())
+}
+
+/// The same, with a text that holds times.
+fn script_of(text: impl FnOnce() -> String) -> (Got, String) {
     let _alone = alone();
+    let text = text();
     let mut plan = plan(&format!("exec:sh -c '{text}'"));
     (plan.policy, plan.priority) = (Policy::Other, 0);
     let got = run(&plan).remove(0);
@@ -128,9 +134,10 @@ fn due_times_that_fall_are_refused() {
         let now = rustix::time::clock_gettime(rustix::thread::ClockId::Monotonic);
         now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs() + plus
     };
-    // Within the run, wherever it begins.
-    let due_ns = now_ns(250_000_000);
-    let text = format!("{LATER} echo {due_ns} 5; echo {due_ns} 5; sleep 5");
-    let (_, failure) = script(&text);
+    let (_, failure) = script_of(|| {
+        // Within the run, wherever it begins.
+        let due_ns = now_ns(250_000_000);
+        format!("{LATER} echo {due_ns} 5; echo {due_ns} 5; sleep 5")
+    });
     assert!(failure.contains("line 2") && failure.contains("due times rise"), "{failure}");
 }
