@@ -5,6 +5,7 @@
 pub mod beside;
 pub mod causes;
 pub mod checks;
+pub mod compare;
 mod dependence;
 pub mod finding;
 pub mod intent;

@@ -145,6 +145,11 @@ pub fn is_armed() -> bool {
     ARMED.get()
 }
 
+/// Says that the calling thread measures, or no longer.
+pub(crate) fn set_armed(armed: bool) {
+    ARMED.set(armed);
+}
+
 /// What a thread is to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
@@ -392,7 +397,7 @@ pub fn pin_all(cpus: &[u32]) -> std::io::Result<()> {
 }
 
 /// Locks the first pages of a function; fewer where the program ends before.
-fn lock_code(address: usize) -> std::io::Result<()> {
+pub(crate) fn lock_code(address: usize) -> std::io::Result<()> {
     let whole = sys::lock(address, CODE_BYTES);
     whole.or_else(|_| sys::lock(address, 1))
 }

@@ -73,6 +73,8 @@ fn applied_shown_undone_to_the_byte() {
     assert!(text.contains("Journal 1"), "{text}");
     assert!(!text.contains("CHANGED"), "{text}");
 
+    // A folder shows what was written, and the kernel all the choices.
+    tree.write("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
     let again = tree.tune(&["apply", IDS, "--cpus", "2-3", "--yes"]);
     expect_code(&again, ACCEPTED);
     assert!(stdout(&again).contains("Nothing to do"), "{}", stdout(&again));
@@ -90,6 +92,24 @@ fn applied_shown_undone_to_the_byte() {
     assert_eq!(stdout(&twice), "Nothing to undo.\n");
     let status = tree.tune(&["status"]);
     assert!(stdout(&status).contains("no journal is open"), "{}", stdout(&status));
+}
+
+#[test]
+fn a_check_that_is_named_and_cannot_be_told_is_an_error() {
+    let tree = Small::new();
+    tree.write("/sys/kernel/mm/transparent_hugepage/enabled", "never\n");
+    let before = tree.all();
+    // Also beside others that have something to do.
+    for ids in ["thp", "thp,ksm"] {
+        let output = tree.tune(&["apply", ids, "--cpus", "2-3", "--yes"]);
+        expect_code(&output, FAILED);
+        let why = stderr(&output);
+        assert!(why.contains("thp: cannot be told") && why.contains("leave thp out"), "{why}");
+        assert_eq!(tree.all(), before);
+    }
+    // Of a section, or of all, what cannot be told is only left out.
+    expect_code(&tree.tune(&["apply", "memory", "--cpus", "2-3", "--yes"]), ACCEPTED);
+    assert_eq!(tree.read("/sys/kernel/mm/ksm/run"), "0\n");
 }
 
 #[test]
@@ -189,6 +209,47 @@ fn a_stored_plan_is_applied_to_the_letter_or_not_at_all() {
     fs::write(&none, "{\"schema\": \"rtproof/check/2\"}").unwrap();
     expect_code(&tree.tune(&["apply", "--plan", none.to_str().unwrap(), "--yes"]), USAGE);
     expect_code(&tree.tune(&["apply", "--plan", file, "thp", "--yes"]), USAGE);
+}
+
+#[test]
+fn a_stored_plan_may_have_files_that_come_with_their_group() {
+    let tree = Small::new();
+    let top = "/sys/fs/cgroup";
+    tree.write(&format!("{top}/cgroup.controllers"), "cpuset cpu\n");
+    tree.write(&format!("{top}/cgroup.subtree_control"), "cpuset cpu\n");
+    let elsewhere = folder();
+    let profile = elsewhere.path().join("own.toml");
+    fs::write(&profile, "kind = \"periodic\"\n[choices]\nisolation = \"cpuset\"\n").unwrap();
+    let wish = ["cpuset-partition", "--profile", profile.to_str().unwrap(), "--cpus", "2-3"];
+    let shown = stdout(&tree.tune(&[&["plan"][..], &wish].concat()));
+    assert!(shown.contains("not there yet: a change before this one makes it"), "{shown}");
+    let plan = tree.tune(&[&["plan", "--json"][..], &wish].concat());
+    assert_eq!(json(&plan)["steps"].as_array().unwrap().len(), 3, "{}", stdout(&plan));
+    let file = elsewhere.path().join("plan.json");
+    fs::write(&file, &plan.stdout).unwrap();
+    let file = file.to_str().unwrap();
+    // A folder has no kernel that makes the files of a group.
+    let before = tree.all();
+    let output = tree.tune(&["apply", "--plan", file, "--yes"]);
+    expect_code(&output, FAILED);
+    let why = stderr(&output);
+    assert!(why.contains("rtproof/cpuset.cpus: not there"), "{why}");
+    assert!(why.contains("everything was taken back"), "{why}");
+    assert_eq!(tree.all(), before);
+    // Somebody else's group is not what the plan was made for.
+    tree.write(&format!("{top}/rtproof/cpuset.cpus"), "1\n");
+    tree.write(&format!("{top}/rtproof/cpuset.cpus.partition"), "member\n");
+    let before = tree.all();
+    let output = tree.tune(&["apply", "--plan", file, "--yes"]);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("rtproof/cpuset.cpus: the plan was made"), "{output:?}");
+    assert_eq!(tree.all(), before);
+    // A plan of its own takes it as it is, and gives it back.
+    let output = tree.tune(&[&["apply", "--yes"][..], &wish].concat());
+    expect_code(&output, ACCEPTED);
+    assert_eq!(tree.read(&format!("{top}/rtproof/cpuset.cpus.partition")), "isolated\n");
+    expect_code(&tree.tune(&["undo"]), ACCEPTED);
+    assert_eq!(tree.all(), before);
 }
 
 #[test]

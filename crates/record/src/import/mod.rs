@@ -4,13 +4,27 @@
 //! unknown, what may mislead is a [`Doubt`]; a file that is cut off or holds anything unexpected is
 //! an error with the line or the byte, never a shorter result.
 
+mod command;
+mod counter;
+mod cyclictest;
+mod draft;
 mod error;
+mod hdr_log;
+mod hwlat;
+mod jitterdebugger;
+mod json;
+mod omission;
+mod oslat;
+mod rtla;
 mod store;
+mod sysjitter;
+mod text;
 mod types;
 
 use sha2::{Digest, Sha256};
 
 pub use self::{
+    draft::DOUBTS,
     error::ImportError,
     store::store,
     types::{Doubt, Hints, Imported, ImportedThread, Kind, Omitted},
@@ -27,6 +41,8 @@ pub const BINS_MAX: usize = 1 << 20;
 pub trait Importer: Sync {
     /// Name on the command line and in records.
     fn id(&self) -> &'static str;
+    /// What it is.
+    fn about(&self) -> &'static str;
     /// Whether these bytes are of this format, by what they begin with or hold.
     fn claims(&self, bytes: &[u8]) -> bool;
     /// Reads them.
@@ -37,10 +53,35 @@ pub trait Importer: Sync {
 }
 
 /// All formats; the first that claims a file reads it.
-pub const FORMATS: &[&dyn Importer] = &[];
+pub const FORMATS: &[&dyn Importer] = &[
+    &jitterdebugger::raw::Raw,
+    &jitterdebugger::json::Json,
+    &oslat::OslatJson,
+    &cyclictest::json::Json,
+    &rtla::hist::Timerlat,
+    &rtla::hist::Osnoise,
+    &rtla::top::Timerlat,
+    &rtla::top::Osnoise,
+    &rtla::stop::Stop,
+    &hdr_log::HdrLog,
+    &hwlat::Tracer,
+    &hwlat::Detect,
+    &sysjitter::Table,
+    &sysjitter::Raw,
+    &oslat::OslatText,
+    &cyclictest::histogram::Histogram,
+    &cyclictest::summary::Summary,
+    &cyclictest::verbose::Verbose,
+    &jitterdebugger::csv::Csv,
+];
 
-/// Identifiers of doubts and what they stand for.
-pub const DOUBTS: &[(&str, &str)] = &[];
+/// A line that a tool prints beside its result, for the remarks.
+fn remark(imported: &mut Imported, line: &str) {
+    const REMARKS_MAX: usize = 100;
+    if !line.is_empty() && imported.remarks.len() < REMARKS_MAX {
+        imported.remarks.push(line.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+}
 
 fn names() -> String {
     FORMATS.iter().map(|format| format.id()).collect::<Vec<_>>().join(", ")

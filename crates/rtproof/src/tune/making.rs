@@ -4,11 +4,11 @@
 use std::io::{IsTerminal, Write};
 
 use rtproof_host::tune::{
-    Change, Entry, Gone, Journal, Outcome, Progress, Stage, Undone as UndoneChange,
+    Applied, Change, Entry, Gone, Journal, Outcome, Progress, Stage, Undone as UndoneChange,
 };
 use rtproof_judge::units;
 
-use super::outcome::{Applied, Made, MadeOutcome, TakenBack, TakenBackOutcome};
+use super::outcome::{Made, MadeOutcome, TakenBack, TakenBackOutcome};
 use crate::{
     exit,
     render::text::{after, before, target},
@@ -69,9 +69,11 @@ pub fn number(journal: &Journal) -> u32 {
     name.split('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-/// What the journal says of each change that was planned.
+/// What the journal says of each change that was planned, and of those that failed which the engine
+/// tolerated.
 #[must_use]
-pub fn outcomes(planned: Vec<Made>, entries: &[Entry]) -> Vec<Made> {
+pub fn outcomes(planned: Vec<Made>, entries: &[Entry], applied: Option<&Applied>) -> Vec<Made> {
+    let left_out = applied.map_or(&[][..], |applied| &applied.left_out);
     let mut all = planned;
     for (made, entry) in all.iter_mut().zip(entries) {
         if let Some(found) = &entry.before {
@@ -82,7 +84,10 @@ pub fn outcomes(planned: Vec<Made>, entries: &[Entry]) -> Vec<Made> {
             (Stage::WasSo, _) => MadeOutcome::AsWanted,
             (Stage::Failed(why) | Stage::Refused(why), _) => {
                 made.why = Some(why.clone());
-                MadeOutcome::Failed
+                match left_out.iter().any(|(change, _)| *change == entry.item.change) {
+                    true => MadeOutcome::LeftOut,
+                    false => MadeOutcome::Failed,
+                }
             }
             (Stage::Begun | Stage::Done, None) => MadeOutcome::Applied,
             (Stage::Begun | Stage::Done, Some(outcome)) => {
@@ -94,17 +99,10 @@ pub fn outcomes(planned: Vec<Made>, entries: &[Entry]) -> Vec<Made> {
     all
 }
 
-/// Exit code of an apply that was not rolled back. An interrupt that the kernel keeps where it is,
-/// and a task that has ended, are told, and are no failure.
+/// Exit code of an apply that was not rolled back. What was left out is told, and is no failure.
 #[must_use]
 pub fn code(applied: &Applied) -> u8 {
-    let counts = |it: &Made| {
-        let is_gone = it.why.as_ref().is_some_and(|why| why.ends_with(": gone"));
-        let is_tolerated = is_gone || matches!(it.change, Change::Irq { .. });
-        it.outcome == MadeOutcome::Failed && !is_tolerated
-    };
-    let failed = applied.changes.iter().any(counts);
-    if failed { exit::REFUSED } else { exit::ACCEPTED }
+    if applied.failed.is_empty() { exit::ACCEPTED } else { exit::REFUSED }
 }
 
 fn why(outcome: &Outcome, change: &Change) -> Option<String> {
@@ -142,5 +140,57 @@ const fn gone(why: Gone) -> &'static str {
         Gone::Reboot => "with the reboot",
         Gone::Ended => "what it was about has ended",
         Gone::Removed => "the kernel has no such file any more",
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make the files that they read")]
+mod tests {
+    use std::fs;
+
+    use rtproof_host::{
+        CpuList, Root,
+        tune::{Compare, IrqName, Item, Machine, Options, Title, apply},
+    };
+    use rtproof_measure::LiveTasks;
+
+    use super::*;
+
+    fn value(path: &str) -> Change {
+        let (path, value) = (path.into(), "2".into());
+        Change::Value { path, value, compare: Compare::Text, couples: Vec::new() }
+    }
+
+    #[test]
+    fn what_is_left_out_is_no_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("proc/sys")).unwrap();
+        fs::create_dir_all(dir.path().join("var/lib")).unwrap();
+        fs::write(dir.path().join("proc/sys/x"), "1\n").unwrap();
+        let root = Root::dir(dir.path()).unwrap();
+        let machine = Machine::new(&root, &LiveTasks).unwrap();
+        let (hwirq, chip) = (String::new(), String::new());
+        let irq = IrqName { number: 9, actions: "eth9".into(), hwirq, chip };
+        let gone = Change::Irq { irq, cpus: CpuList::new([0]) };
+        let run = |changes: &[Change]| {
+            let item = |change: &Change| Item { change: change.clone(), checks: Vec::new() };
+            let items: Vec<Item> = changes.iter().map(item).collect();
+            let planned =
+                changes.iter().map(|change| Made::of(change.clone(), Vec::new(), None)).collect();
+            let mut journal = Journal::begin(&machine, Title::default()).unwrap();
+            let options = Options { keep_going: true };
+            let applied = apply(&machine, &mut journal, &items, options, &mut |_| {}).unwrap();
+            let made = outcomes(planned, journal.entries(), Some(&applied));
+            (made.iter().map(|it| it.outcome).collect::<Vec<_>>(), code(&applied))
+        };
+        assert_eq!(
+            run(&[gone.clone(), value("/proc/sys/x")]),
+            (vec![MadeOutcome::LeftOut, MadeOutcome::Applied], exit::ACCEPTED)
+        );
+        // A name that only says so is none.
+        assert_eq!(
+            run(&[gone, value("/proc/sys/x: gone")]),
+            (vec![MadeOutcome::LeftOut, MadeOutcome::Failed], exit::REFUSED)
+        );
     }
 }

@@ -125,12 +125,13 @@ impl Prepared {
 }
 
 impl Repeated {
-    /// 0: all is set; 2: something could not be set; 3: something was not there.
+    /// 0: all is set; 2: something could not be set; 3: something was not there, or cannot be set
+    /// by anyone.
     #[must_use]
     pub fn code(&self) -> u8 {
         match () {
             () if !self.applied.failed.is_empty() => exit::REFUSED,
-            () if !self.absent.is_empty() => exit::NOT_PROVEN,
+            () if !self.absent.is_empty() || !self.applied.left_out.is_empty() => exit::NOT_PROVEN,
             () => exit::ACCEPTED,
         }
     }
@@ -149,6 +150,9 @@ impl Repeated {
         }
         for (change, why) in &self.applied.failed {
             writeln!(to, "not set: {}: {why}", change.target())?;
+        }
+        for (change, why) in &self.applied.left_out {
+            writeln!(to, "left out: {}: {why}", change.target())?;
         }
         for (change, why) in &self.applied.pending {
             writeln!(to, "not in force yet: {}: {why}", change.target())?;

@@ -105,7 +105,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     // Before anything is asked of the machine: a usage error is told to anyone.
-    wish::named(&args.ids)?;
+    let named = wish::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
     if let Some(path) = &args.from {
         return repeat::apply(&machine, path, args.yes);
@@ -113,12 +113,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let todo = todo(args, &machine)?;
     let text = Text::new(args.json);
     place::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
+    if let Some(LeftOut { check, why, .. }) = todo.blind(&named) {
+        anyhow::bail!(
+            "{check}: {why}; nothing was changed; rtproof check -v tells more, or leave {check} out"
+        );
+    }
     if todo.steps.is_empty() {
-        // What was asked for by name and may not even be read (lockdown) is not "nothing to do".
-        let is_blind = |it: &&LeftOut| it.is_unknown && it.why.contains("refused");
-        if let Some(blind) = todo.left_out.iter().find(is_blind) {
-            anyhow::bail!("{}: {}; nothing was changed", blind.check, blind.why);
-        }
         let applied = nothing(todo.boot_parameters);
         text.print(|to| {
             render::text::applied(to, &applied)?;
@@ -143,6 +143,18 @@ struct Todo {
     steps: Vec<Previewed>,
     boot_parameters: Vec<String>,
     left_out: Vec<LeftOut>,
+}
+
+impl Todo {
+    /// A check that was asked for by name, cannot be told, and so gives nothing to do: that is not
+    /// "nothing to do".
+    fn blind(&self, named: &[String]) -> Option<&LeftOut> {
+        let gives =
+            |check: &String| self.steps.iter().any(|it| it.step.reason.checks.contains(check));
+        let is_blind =
+            |it: &&LeftOut| it.is_unknown && named.contains(&it.check) && !gives(&it.check);
+        self.left_out.iter().find(is_blind)
+    }
 }
 
 fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
@@ -220,7 +232,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     let mut applied = Applied {
         journal: Some(number),
         path: Some(journal.path().to_owned()),
-        changes: making::outcomes(planned, journal.entries()),
+        changes: making::outcomes(planned, journal.entries(), made.as_ref().ok()),
         rolled_back: made.is_err() || interrupted.is_some(),
         confirm_within_ns: args.confirm_ns,
         ..nothing(todo.boot_parameters)
@@ -245,12 +257,12 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     if let Some(signal) = interrupted {
         anyhow::bail!("{signal} came: everything was taken back");
     }
-    made?;
+    let made = made?;
     if let (Some(guardian), Some(ns)) = (guardian, args.confirm_ns) {
         let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
         return wait(machine, &guardian, number, left, &signals);
     }
-    Ok(making::code(&applied))
+    Ok(making::code(&made))
 }
 
 fn item(it: &Previewed) -> Item {

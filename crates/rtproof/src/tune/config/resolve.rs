@@ -55,7 +55,13 @@ impl Config {
         let mut resolved = Resolved::default();
         for repeated in &self.changes {
             let line = repeated.line;
-            match machine.changes(&repeated.what) {
+            let looked =
+                machine.changes(&repeated.what).or_else(|why: String| -> Result<Changes, String> {
+                    // A group's file comes with the group, which a change before it makes.
+                    let change = comes_with(&resolved.found, &repeated.what).ok_or(why)?;
+                    Ok((vec![change], None))
+                });
+            match looked {
                 Ok((changes, note)) => resolved.found.extend(changes.into_iter().map(|change| {
                     let checks = repeated.checks.clone();
                     Found { change, checks, line, note: note.clone() }
@@ -68,6 +74,12 @@ impl Config {
         }
         resolved
     }
+}
+
+/// The change, where one before it makes its file.
+fn comes_with(before: &[Found], what: &What) -> Option<Change> {
+    let What::Plain(change @ Change::Value { path, .. }) = what else { return None };
+    before.iter().any(|found| found.change.brings(path)).then(|| change.clone())
 }
 
 /// The machine as it is now; its lists are read once, when they are asked for.

@@ -1,5 +1,7 @@
 //! The calls that no safe crate wraps. The only unsafe code of the house.
 
+pub(crate) mod signals;
+
 use std::{io, mem::MaybeUninit};
 
 use rustix::{thread::ClockId, time::Timespec};
@@ -25,6 +27,13 @@ pub(crate) fn timespec(ns: u64) -> Timespec {
         tv_sec: (ns / 1_000_000_000).cast_signed(),
         tv_nsec: (ns % 1_000_000_000).cast_signed(),
     }
+}
+
+/// usleep(3), the C library's own.
+#[inline(always)]
+pub(crate) fn usleep(us: u32) {
+    // SAFETY: it takes a number and waits.
+    unsafe { libc::usleep(us) };
 }
 
 /// Gives the calling thread a policy and a priority.
