@@ -13,6 +13,10 @@ use rtproof_measure::{
 };
 use rtproof_stats::{Moments, Totals};
 
+#[path = "workloads/exec.rs"]
+mod exec;
+#[path = "workloads/marks.rs"]
+mod marks;
 #[path = "workloads/pairs.rs"]
 mod pairs;
 #[path = "workloads/stall.rs"]
@@ -51,13 +55,22 @@ fn plan(text: &str) -> Plan {
 }
 
 /// What one thread measured.
-#[derive(Debug)]
 struct Got {
     totals: Totals,
     intervals: Moments,
     started: Started,
     report: Report,
     spikes: Vec<u64>,
+}
+
+impl std::fmt::Debug for Got {
+    /// Without the histograms.
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { totals, intervals, started, report, spikes } = self;
+        let Report { reason, scheduled, ending, .. } = report;
+        write!(to, "{reason:?} {scheduled} {totals:?} {intervals:?} {started:?} {ending:?} ")?;
+        write!(to, "{} spikes", spikes.len())
+    }
 }
 
 impl Got {

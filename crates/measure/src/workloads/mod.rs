@@ -9,8 +9,10 @@ mod busy_loop;
 mod clock_gettime;
 mod error;
 mod eventfd;
+mod exec;
 mod futex;
 mod kill;
+mod marks;
 mod memory;
 mod mutex_pi;
 mod nanosleep_relative;
@@ -34,8 +36,10 @@ pub use busy_loop::BusyLoop;
 pub use clock_gettime::ClockGettime;
 pub use error::WorkloadError;
 pub use eventfd::Eventfd;
+pub use exec::Exec;
 pub use futex::Futex;
 pub use kill::Kill;
+pub use marks::Marks;
 pub use memory::Memory;
 pub use mutex_pi::MutexPi;
 pub use nanosleep_relative::NanosleepRelative;
@@ -139,7 +143,7 @@ impl OwnCost {
 }
 
 /// A program whose cycles are measured from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Process id.
     pub pid: u32,
@@ -147,6 +151,10 @@ pub struct Program {
     pub policy: Policy,
     /// Priority in force.
     pub priority: u32,
+    /// Why the policy is not the one asked for.
+    pub policy_error: Option<String>,
+    /// Whether it runs on the measured CPU alone, as far as is known.
+    pub is_pinned: bool,
 }
 
 /// What a workload tells when it has ended, beside its samples.
@@ -221,6 +229,8 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &Eventfd::USUAL,
     &MutexPi::USUAL,
     &Signal::USUAL,
+    &Exec::NONE,
+    &Marks::NONE,
 ];
 
 /// The workload that `prove` judges a machine by.
