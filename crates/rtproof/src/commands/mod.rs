@@ -5,6 +5,7 @@ pub mod check;
 pub mod explain;
 pub mod export;
 pub mod load_worker;
+pub mod measure;
 pub mod prove;
 pub mod report;
 pub mod tune;

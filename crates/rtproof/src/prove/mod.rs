@@ -2,7 +2,7 @@
 
 mod collect;
 mod conductor;
-mod convert;
+pub(crate) mod convert;
 mod engine;
 pub mod finish;
 mod idle;

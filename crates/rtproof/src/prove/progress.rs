@@ -22,6 +22,10 @@ const CELLS: u64 = 20;
 #[derive(Debug)]
 pub(crate) struct Progress {
     terminal: bool,
+    /// What is measured, where there is more than one thing.
+    label: String,
+    /// Time that comes after this run.
+    after_ns: u64,
     duration_ns: u64,
     lines_done: u64,
     shown: bool,
@@ -57,7 +61,22 @@ impl Progress {
             .name("rtproof/progress".into())
             .spawn(move || write_all(&texts))
             .ok();
-        Self { terminal, duration_ns, lines_done: 0, shown: false, to: Some(to), writer }
+        let (label, after_ns) = (String::new(), 0);
+        Self {
+            terminal,
+            label,
+            after_ns,
+            duration_ns,
+            lines_done: 0,
+            shown: false,
+            to: Some(to),
+            writer,
+        }
+    }
+
+    /// One of several runs; others follow for so long. Without a terminal nothing is shown.
+    pub(crate) fn of_one(duration_ns: u64, label: String, after_ns: u64) -> Self {
+        Self { label, after_ns, lines_done: LINES, ..Self::new(duration_ns) }
     }
 
     /// Shows a state, if it is time to.
@@ -95,7 +114,8 @@ impl Progress {
         let filled = usize::try_from(filled).unwrap_or(0);
         let bar = format!("{}{}", "█".repeat(filled), "░".repeat(CELLS as usize - filled));
         let mut line = format!(
-            "measuring [{bar}] {} of {}",
+            "{}measuring [{bar}] {} of {}",
+            self.label,
             units::duration(at_ns / 1_000_000_000 * 1_000_000_000),
             units::duration(self.duration_ns)
         );
@@ -108,7 +128,11 @@ impl Progress {
         }
         let left_ns =
             self.duration_ns.saturating_sub(at_ns).div_ceil(1_000_000_000) * 1_000_000_000;
-        line + &format!("  {}  {} left", state.phase, units::duration(left_ns))
+        line += &format!("  {}  {} left", state.phase, units::duration(left_ns));
+        if self.after_ns > 0 {
+            line += &format!(", {} in all", units::duration(left_ns + self.after_ns));
+        }
+        line
     }
 
     /// Clears the line.

@@ -1,9 +1,11 @@
 //! The answer as text on stdout.
 
+mod beside;
 mod controls;
 pub mod effects;
 mod explanation;
 mod findings;
+pub mod measure;
 mod measured;
 mod plan;
 mod proofs;
