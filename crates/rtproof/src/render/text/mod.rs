@@ -4,6 +4,7 @@ mod controls;
 pub mod effects;
 mod explanation;
 mod findings;
+mod imported;
 mod measured;
 mod plan;
 mod proofs;
@@ -25,6 +26,7 @@ pub(crate) use self::findings::word;
 pub use self::{
     explanation::explanation,
     findings::{Detail, application, audit},
+    imported::imported,
     measured::measured,
     plan::{after, before, place, plan, steps, target, tokens},
     proofs::proofs,
