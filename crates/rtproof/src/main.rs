@@ -5,7 +5,9 @@ use std::{io::Write, process::ExitCode};
 use clap::Parser;
 use rtproof::{
     cli::{Cli, Command},
-    commands::{capture, check, explain, export, load_worker, measure, prove, report, tune},
+    commands::{
+        capture, check, explain, export, import, load_worker, measure, prove, report, tune,
+    },
     exit,
 };
 
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Command::Capture(args) => capture::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
     };
     match outcome {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::{ExportError, Format};
 use crate::{
     Beside, Effects, Judgement, Opened, Options, SealState, Spikes,
+    import::Imported,
     run::{Cost, HostSecond, Load, Meta, Note, Run, Second, Thread, ThreadEnd, ThreadInfo, Totals},
     spikes,
 };
@@ -78,6 +79,8 @@ pub struct Document<'a> {
     effects: Option<&'a Effects>,
     /// Changes of the threads from outside and idle states of their CPUs.
     beside: &'a Beside,
+    /// What another tool measured; null: rtproof measured.
+    imported: Option<&'a Imported>,
     /// Findings as judged when the run ended; null: not judged.
     findings: Option<Value>,
     /// Verdict as judged when the run ended; null: not judged.
@@ -244,8 +247,8 @@ impl<'a> Document<'a> {
             notes,
             spikes,
             effects,
+            imported,
             beside,
-            imported: _,
         } = run;
         let judged = |of: fn(&Judgement) -> &String| {
             let value = judgement.as_ref().map(|judgement| serde_json::from_str(of(judgement)));
@@ -269,6 +272,7 @@ impl<'a> Document<'a> {
             spikes: spikes.as_ref().map(SpikesJson::new),
             effects: effects.as_ref(),
             beside,
+            imported: imported.as_ref(),
             findings: judged(|judgement| &judgement.findings_json)?,
             verdict: judged(|judgement| &judgement.verdict_json)?,
             summary: judgement.as_ref().map(|judgement| judgement.summary.as_str()),

@@ -21,13 +21,20 @@ mod sysjitter;
 mod text;
 mod types;
 
+use std::{
+    io::{self, Read},
+    path::Path,
+};
+
 use sha2::{Digest, Sha256};
+
+use crate::file;
 
 pub use self::{
     draft::DOUBTS,
     error::ImportError,
     store::store,
-    types::{Doubt, Hints, Imported, ImportedThread, Kind, Omitted},
+    types::{Doubt, Hints, Imported, ImportedThread, Kind, Omitted, Reading},
 };
 
 /// Largest file that is read.
@@ -85,6 +92,40 @@ fn remark(imported: &mut Imported, line: &str) {
 
 fn names() -> String {
     FORMATS.iter().map(|format| format.id()).collect::<Vec<_>>().join(", ")
+}
+
+/// Reads a result file by its path; `hints.name` is what errors call it.
+///
+/// # Errors
+/// As [`read`], and if the file cannot be read or is larger than [`BYTES_MAX`].
+pub fn read_file(path: &Path, hints: &Hints) -> Result<Imported, ImportError> {
+    let name = || hints.name.clone();
+    let unreadable =
+        |error: io::Error| ImportError::Unreadable { name: name(), why: error.to_string() };
+    let file = file::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(ImportError::Unreadable {
+            name: name(),
+            why: "a folder; name a file in it".into(),
+        });
+    }
+    let mut bytes = Vec::new();
+    // A pipe has no length, so what comes is counted, not what is claimed.
+    let taken = if metadata.len() > BYTES_MAX {
+        Ok(0)
+    } else {
+        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)
+    };
+    let n = taken.map_err(unreadable)? as u64;
+    if metadata.len().max(n) > BYTES_MAX {
+        return Err(ImportError::Huge { name: name(), bytes: metadata.len().max(n) });
+    }
+    let mut imported = read(&bytes, hints)?;
+    if let Some(name) = path.file_name() {
+        imported.source = name.to_string_lossy().into_owned();
+    }
+    Ok(imported)
 }
 
 /// Reads a result file.

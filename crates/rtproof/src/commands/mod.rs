@@ -4,6 +4,7 @@ pub mod capture;
 pub mod check;
 pub mod explain;
 pub mod export;
+pub mod import;
 pub mod load_worker;
 pub mod measure;
 pub mod prove;

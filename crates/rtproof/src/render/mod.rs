@@ -3,6 +3,7 @@
 pub(crate) mod effects;
 pub mod file;
 pub mod html;
+pub mod imported;
 mod intent;
 pub mod junit;
 pub mod sarif;

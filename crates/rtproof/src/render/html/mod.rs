@@ -10,6 +10,7 @@ mod effects;
 mod facts;
 mod findings;
 mod host;
+mod imported;
 mod latency;
 mod machine;
 pub mod measure;
@@ -33,6 +34,8 @@ use rtproof_record::Run;
 
 use super::svg::bins::TimeBins;
 use super::svg::strip::Rows;
+
+pub use self::imported::imported;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");

@@ -5,6 +5,7 @@ mod controls;
 pub mod effects;
 mod explanation;
 mod findings;
+mod imported;
 pub mod measure;
 mod measured;
 mod plan;
@@ -27,6 +28,7 @@ pub(crate) use self::findings::word;
 pub use self::{
     explanation::explanation,
     findings::{Detail, application, audit},
+    imported::imported,
     measured::measured,
     plan::{after, before, place, plan, steps, target, tokens},
     proofs::proofs,
