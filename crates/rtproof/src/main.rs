@@ -5,7 +5,7 @@ use std::{io::Write, process::ExitCode};
 use clap::Parser;
 use rtproof::{
     cli::{Cli, Command},
-    commands::{capture, check, explain, export, load_worker, prove, report, tune},
+    commands::{capture, check, compare, explain, export, load_worker, prove, report, tune},
     exit,
 };
 
@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
     };

@@ -4,6 +4,7 @@
 //! The order is the order of questions: is it accepted, what stands in the way, what was measured,
 //! when, on what machine, how. One file per section; pictures come from [`super::svg`].
 
+pub mod compare;
 mod counters;
 mod effects;
 mod facts;

@@ -1,5 +1,6 @@
 //! The answer as text on stdout.
 
+mod compare;
 mod controls;
 pub mod effects;
 mod explanation;
@@ -23,6 +24,7 @@ use serde::Serialize;
 
 pub(crate) use self::findings::word;
 pub use self::{
+    compare::comparison,
     explanation::explanation,
     findings::{Detail, application, audit},
     measured::measured,
