@@ -5,7 +5,7 @@ use rtproof_stats::Histogram;
 pub use rtproof_stats::{Sample, Totals};
 use serde::{Deserialize, Serialize};
 
-use crate::{Effects, Options, Spikes, import::Imported};
+use crate::{Beside, Effects, Options, Spikes, import::Imported};
 
 /// One run, read back from its record.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct Run {
     /// What another tool measured; `None`: rtproof measured it. Else there are no threads, and
     /// options, cost and facts say nothing.
     pub imported: Option<Imported>,
+    /// Changes of its threads from outside, and idle states of its CPUs; empty in older records.
+    pub beside: Beside,
 }
 
 /// Identity of a run.
@@ -184,6 +186,8 @@ pub enum EndReason {
     CpuLost,
     /// It panicked.
     Panicked,
+    /// Its workload could not go on; a note says why.
+    Failed,
 }
 
 /// One second of one thread. Longer when nobody could collect: nothing is dropped.

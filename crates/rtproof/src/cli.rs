@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::commands::{capture, check, compare, explain, export, prove, report, tune};
+use crate::commands::{capture, check, compare, explain, export, import, prove, report, tune};
 
 /// Takes a Linux machine from unknown to proven real-time.
 ///
@@ -35,6 +35,8 @@ pub enum Command {
     Compare(Box<compare::Args>),
     /// Show a record again, judged anew
     Report(report::Args),
+    /// Results of other tools (cyclictest, rtla, oslat, ...) as records
+    Import(import::Args),
     /// Write a record in another format: JSON, CSV, HdrHistogram log
     Export(export::Args),
 }

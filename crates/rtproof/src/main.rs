@@ -5,7 +5,9 @@ use std::{io::Write, process::ExitCode};
 use clap::Parser;
 use rtproof::{
     cli::{Cli, Command},
-    commands::{capture, check, compare, explain, export, load_worker, prove, report, tune},
+    commands::{
+        capture, check, compare, explain, export, import, load_worker, prove, report, tune,
+    },
     exit,
 };
 
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
     };
     match outcome {

@@ -10,6 +10,7 @@
 
 mod effects;
 mod import;
+mod measure;
 mod plan;
 mod rows;
 mod spikes;
@@ -44,6 +45,7 @@ pub struct Writer {
     threads: BTreeMap<u32, plan::ThreadState>,
     spikes: spikes::State,
     effects: effects::State,
+    beside: measure::State,
 }
 
 impl Writer {
@@ -90,6 +92,7 @@ impl Writer {
             threads: BTreeMap::new(),
             spikes: spikes::State::default(),
             effects: effects::State::default(),
+            beside: measure::State::default(),
         })
     }
 
@@ -114,6 +117,15 @@ impl Writer {
         let effects = self.effects.after(&tick.effects).map_err(|what| {
             WriteError::Inconsistent { path: self.path.clone(), subject: "effects".into(), what }
         })?;
+        let (before, has_host) = (self.beside, tick.host.is_some());
+        let beside =
+            before.after(&tick.beside, |number| known(*number), has_host).map_err(|what| {
+                WriteError::Inconsistent {
+                    path: self.path.clone(),
+                    subject: "watched".into(),
+                    what,
+                }
+            })?;
         transact(&mut self.conn, |tx| {
             for info in &tick.started {
                 rows::thread(tx, info)?;
@@ -124,12 +136,14 @@ impl Writer {
             rows::thread_ends(tx, &tick.ended)?;
             rows::rest(tx, tick)?;
             spikes::write(tx, &tick.spikes)?;
-            effects::write(tx, &tick.effects)
+            effects::write(tx, &tick.effects)?;
+            before.write(tx, &tick.beside)
         })
         .map_err(|error| WriteError::sqlite(&self.path, "writing a second", error))?;
         self.threads.extend(planned.threads);
         self.spikes = spikes;
         self.effects = effects;
+        self.beside = beside;
         Ok(())
     }
 

@@ -5,6 +5,7 @@ pub mod check;
 pub mod compare;
 pub mod explain;
 pub mod export;
+pub mod import;
 pub mod load_worker;
 pub mod prove;
 pub mod report;

@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod effects;
 pub mod file;
 pub mod html;
+pub mod imported;
 mod intent;
 pub mod junit;
 pub mod sarif;

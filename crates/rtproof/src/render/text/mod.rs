@@ -5,6 +5,7 @@ mod controls;
 pub mod effects;
 mod explanation;
 mod findings;
+mod imported;
 mod measured;
 mod plan;
 mod proofs;
@@ -27,6 +28,7 @@ pub use self::{
     compare::comparison,
     explanation::explanation,
     findings::{Detail, application, audit},
+    imported::imported,
     measured::measured,
     plan::{after, before, place, plan, steps, target, tokens},
     proofs::proofs,

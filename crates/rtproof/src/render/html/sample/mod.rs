@@ -93,6 +93,7 @@ pub(crate) fn run(shape: &Shape) -> Run {
         spikes: None,
         effects: None,
         imported: None,
+        beside: rtproof_record::Beside::default(),
     }
 }
 
