@@ -70,13 +70,21 @@ pub struct Args {
     #[arg(long, value_name = "NAME,NAME", requires = "html")]
     pub figure: Vec<String>,
 
-    /// Format of files of other tools, where it is not recognised
+    /// Format of files of other tools, where the content does not tell; a wrong name lists them
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
 
-    /// Period of the wake-ups in files of other tools that do not say it
-    #[arg(long, value_name = "TIME", value_parser = parse::period)]
-    pub period: Option<u64>,
+    /// Period of the first thread in files of other tools that do not say it
+    #[arg(long, value_name = "TIME", value_parser = parse::time)]
+    pub interval: Option<u64>,
+
+    /// How long they measured, where files of other tools do not say it
+    #[arg(long, value_name = "TIME", value_parser = parse::time)]
+    pub duration: Option<u64>,
+
+    /// Unit of the values in files of other tools that do not say it, e.g. 1ns, 1us
+    #[arg(long, value_name = "TIME", value_parser = parse::time)]
+    pub unit: Option<u64>,
 
     /// Compare a record that was changed after it was sealed; it is marked as such
     #[arg(long)]
@@ -166,8 +174,9 @@ fn load(args: &Args) -> anyhow::Result<Loaded> {
     let loader = Loader {
         accept_altered: args.accept_altered,
         format: args.format.clone(),
-        period_ns: args.period,
-        duration_ns: None,
+        period_ns: args.interval,
+        duration_ns: args.duration,
+        unit_ns: args.unit,
     };
     let mut banners = Vec::new();
     let mut side = |path: &Path, label: &str| -> anyhow::Result<Side> {

@@ -8,9 +8,9 @@ use std::{
 
 use anyhow::Context;
 use rtproof_judge::compare::Side;
-use rtproof_record::import::{self, Hints};
+use rtproof_record::import::{self, Hints, ImportError};
 
-use crate::commands::report;
+use crate::{commands::report, exit};
 
 /// How a record begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -35,6 +35,8 @@ pub struct Loader {
     pub period_ns: Option<u64>,
     /// How long they measured, where they do not say it.
     pub duration_ns: Option<u64>,
+    /// Nanoseconds in one unit of their values, where they do not say it.
+    pub unit_ns: Option<u64>,
 }
 
 impl Named {
@@ -67,9 +69,13 @@ impl Loader {
             format: self.format.clone(),
             period_ns: self.period_ns,
             duration_ns: self.duration_ns,
-            ..Hints::default()
+            unit_ns: self.unit_ns,
+            command: None,
         };
-        let imported = import::read(&bytes(path)?, &hints)?;
+        let imported = import::read_file(path, &hints).map_err(|error| match error {
+            ImportError::UnknownFormat { .. } => exit::usage(error.to_string()),
+            error => error.into(),
+        })?;
         Ok((Side::of_import(&imported, label, &source), None))
     }
 }
@@ -79,14 +85,6 @@ fn is_record(path: &Path) -> anyhow::Result<bool> {
     let read = open(path)?.take(SQLITE.len() as u64).read_to_end(&mut begins);
     read.with_context(|| cannot(path))?;
     Ok(begins == SQLITE)
-}
-
-/// A whole file; longer ones than any importer takes are cut one byte above, for it to refuse.
-fn bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = open(path)?.take(import::BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.with_context(|| cannot(path))?;
-    Ok(bytes)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the user's own file")]

@@ -1,7 +1,7 @@
 //! What text and page of a comparison share: numbers in words, and how it was made.
 
 use rtproof_judge::{
-    compare::{Answer, Cell, Change, Comparison, Design, Unit},
+    compare::{Against, Answer, Cell, Change, Comparison, Design, Unit},
     units,
 };
 
@@ -74,6 +74,32 @@ pub(crate) fn interval(change: &Change) -> String {
         (None, None) if change.ratio.is_some() => "none".into(),
         (None, None) => String::new(),
     }
+}
+
+/// The sentence of one among many, without what all of them begin with.
+pub(crate) fn own(one: &Against) -> String {
+    const BEGIN: &str = "In these runs ";
+    match (one.sentence.find(BEGIN), &one.pairs) {
+        (Some(at), None) => capital(&one.sentence[at + BEGIN.len()..]),
+        _ => one.sentence.clone(),
+    }
+}
+
+/// With a capital letter; names keep theirs.
+pub(crate) fn capital(text: &str) -> String {
+    match text.strip_prefix("with ") {
+        Some(rest) => format!("With {rest}"),
+        None if text.starts_with("cannot") || text.starts_with("no ") => first_capital(text),
+        None => match text {
+            "better" | "worse" => first_capital(text),
+            other => other.to_owned(),
+        },
+    }
+}
+
+fn first_capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A p value.

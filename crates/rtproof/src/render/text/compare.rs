@@ -48,12 +48,7 @@ fn answer(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
         return Ok(());
     }
     for one in &comparison.against {
-        // What all of them begin with was said.
-        let sentence = match (one.sentence.find("In these runs "), &one.pairs) {
-            (Some(at), None) => &one.sentence[at + "In these runs ".len()..],
-            _ => one.sentence.as_str(),
-        };
-        wrapped(to, &format!("{MARGIN}- "), "           ", sentence)?;
+        wrapped(to, &format!("{MARGIN}- "), "           ", &words::own(one))?;
     }
     Ok(())
 }

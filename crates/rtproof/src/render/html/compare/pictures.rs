@@ -139,20 +139,41 @@ fn shifts(comparison: &Comparison) -> Markup {
             shift::draw(&one.shift, one.group, comparison.wish.margin, (&id, &title, &text));
         (title, text, picture)
     });
-    let all: Vec<_> = drawn.collect();
-    let many = all.len() > 2;
-    html! {
-        @if many { h3 { "Each run to the first, quantile by quantile" } }
-        div.smalls[many] {
-            @for (title, text, picture) in all {
-                @if let Some(picture) = picture {
-                    (parts::figure(&Shown {
-                        title: &title, text: &text, picture, legend: Markup::default(), table: None,
-                    }))
-                }
+    let all = html! {
+        @for (title, text, picture) in drawn {
+            @if let Some(picture) = picture {
+                (parts::figure(&Shown {
+                    title: &title, text: &text, picture, legend: Markup::default(), table: None,
+                }))
             }
         }
+    };
+    if comparison.against.len() < 3 {
+        return all;
     }
+    html! {
+        (together(comparison, first))
+        details { summary { "Each of them with its band" } (all) }
+    }
+}
+
+/// Many lines in one picture.
+fn together(comparison: &Comparison, first: &str) -> Markup {
+    let title = format!("Each to {first}, quantile by quantile");
+    let text = "Below the middle line is lower latency. Shaded: differences that do not matter.";
+    let lines: Vec<_> = comparison
+        .against
+        .iter()
+        .filter_map(|one| {
+            let group = comparison.groups.get(one.group)?;
+            Some((group.label.as_str(), one.group, &one.shift))
+        })
+        .collect();
+    let margin = comparison.wish.margin;
+    let Some(picture) = shift::together(&lines, margin, ("chart-shifts", &title, text)) else {
+        return Markup::default();
+    };
+    parts::figure(&Shown { title: &title, text, picture, legend: Markup::default(), table: None })
 }
 
 fn over_time(comparison: &Comparison) -> Markup {
@@ -204,7 +225,7 @@ fn each(page: &Page<'_>, all: &[Series]) -> Markup {
     };
     html! {
         h3 { "Each beside the first" }
-        div.smalls {
+        div.smalls.half {
             @for (at, group) in page.groups.iter().enumerate() {
                 @if let Some(figure) = one(at, group) { (figure) }
             }

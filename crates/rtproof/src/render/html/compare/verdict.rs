@@ -1,9 +1,10 @@
 //! The answer: a word, a sentence, its reasons.
 
 use maud::{Markup, html};
-use rtproof_judge::compare::{Against, Answer};
+use rtproof_judge::compare::Answer;
 
 use super::{super::parts, Page};
+use crate::render::compare as words;
 
 /// The section.
 pub(super) fn section(page: &Page<'_>) -> Markup {
@@ -12,7 +13,7 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
     let many = comparison.against.len() > 1;
     html! {
         section.verdict.(class) #verdict {
-            h2 { (parts::icon(icon)) (capital(comparison.answer.text())) }
+            h2 { (parts::icon(icon)) (words::capital(comparison.answer.text())) }
             p.sentence { (comparison.sentence) }
             @if !comparison.mismatches.is_empty() {
                 p.status.bad { (parts::icon("warn")) "These runs are not alike; compared all the same:" }
@@ -20,7 +21,7 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
             }
             @if many {
                 ul.reasons {
-                    @for one in &comparison.against { li { (own(one)) } }
+                    @for one in &comparison.against { li { (words::own(one)) } }
                 }
             }
             @if let [one] = comparison.against.as_slice() {
@@ -40,15 +41,6 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
     }
 }
 
-/// The sentence without what all of them begin with.
-fn own(one: &Against) -> String {
-    let at = one.sentence.find("In these runs ");
-    match (at, &one.pairs) {
-        (Some(at), None) => one.sentence[at + "In these runs ".len()..].to_owned(),
-        _ => one.sentence.clone(),
-    }
-}
-
 fn tone(answer: Answer) -> (&'static str, &'static str) {
     match answer {
         Answer::Better => ("accepted", "check"),
@@ -56,9 +48,4 @@ fn tone(answer: Answer) -> (&'static str, &'static str) {
         Answer::NoDifference => ("idle", "dash"),
         Answer::CannotDecide => ("not-proven", "question"),
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -8,7 +8,7 @@ use rtproof_judge::{
 };
 
 use crate::render::svg::{
-    Path,
+    COLOURS, Path,
     frame::{About, Frame},
     px,
     scale::{Scale, Tick},
@@ -16,6 +16,8 @@ use crate::render::svg::{
 
 /// Ratios at which the axis may have a text, and their inverses.
 const TICKS: [f64; 11] = [1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0, 1000.0];
+/// Room for a name at the end of a line.
+const NAME: f64 = 16.0;
 /// Room for a text of the axis.
 const APART: f64 = 20.0;
 
@@ -32,7 +34,7 @@ pub(crate) fn draw(
     let frame = frame(&shift.points, margin);
     let about = About { id, title, text, series: 1, units: ("", "") };
     let y = |ratio: f64| frame.px_y(ratio);
-    let class = format!("s{}", colour % crate::render::svg::COLOURS);
+    let class = format!("s{}", colour % COLOURS);
     let body = html! {
         rect.shade x=(px(frame.left)) width=(px(frame.right - frame.left)) y=(px(y(1.0 + margin)))
             height=(px(y(1.0 / (1.0 + margin)) - y(1.0 + margin))) {}
@@ -50,15 +52,81 @@ pub(crate) fn draw(
     Some(frame.root(about, &body))
 }
 
+/// Place of a point: the deciles stand close, the tail has room for its names.
+fn place(at: usize) -> f64 {
+    const DECILES: usize = 9;
+    at.min(DECILES) as f64 * 0.72 + at.saturating_sub(DECILES) as f64 * 1.25
+}
+
+/// The quantiles of many groups against the first, without their bands; each is named where it
+/// ends. `None` where there are none.
+pub(crate) fn together(
+    shifts: &[(&str, usize, &Shift)],
+    margin: f64,
+    (id, title, text): (&str, &str, &str),
+) -> Option<Markup> {
+    let longest = shifts.iter().map(|(.., shift)| &shift.points).max_by_key(|p| p.len())?;
+    let ratios: Vec<f64> =
+        shifts.iter().flat_map(|(.., shift)| &shift.points).map(|point| point.ratio).collect();
+    let mut frame = framed(longest, ratios.into_iter(), margin, 420.0);
+    frame.right -= 170.0;
+    let about = About { id, title, text, series: shifts.len(), units: ("", "") };
+    let y = |ratio: f64| frame.px_y(ratio);
+    // Names from the top down, none on another.
+    let mut ends: Vec<(f64, f64, &str, usize)> = shifts
+        .iter()
+        .filter_map(|&(label, colour, shift)| {
+            let last = shift.points.last()?;
+            let end = frame.px_x(place(shift.points.len() - 1));
+            Some((y(last.ratio), end, label, colour))
+        })
+        .collect();
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut lowest = frame.top - NAME;
+    for end in &mut ends {
+        end.0 = end.0.max(lowest + NAME);
+        lowest = end.0;
+    }
+    let body = html! {
+        rect.shade x=(px(frame.left)) width=(px(frame.right - frame.left)) y=(px(y(1.0 + margin)))
+            height=(px(y(1.0 / (1.0 + margin)) - y(1.0 + margin))) {}
+        (frame.y_axis(&ticks(&frame), "change (logarithmic)"))
+        line.limit x1=(px(frame.left)) x2=(px(frame.right)) y1=(px(y(1.0))) y2=(px(y(1.0))) {}
+        (names(&frame, longest))
+        @for &(label, colour, shift) in shifts {
+            g class={ "series s" (colour % COLOURS) } {
+                title { (label) }
+                path class=(if colour >= COLOURS { "line dashed" } else { "line" })
+                    d=(line(&frame, &shift.points)) {}
+            }
+        }
+        @for (y, x, label, colour) in ends {
+            g class={ "mark s" (colour % COLOURS) } {
+                text.halo x=(px(x + 8.0)) y=(px(y + 4.5)) { (label) }
+            }
+        }
+    };
+    Some(frame.root(about, &body))
+}
+
 fn frame(points: &[ShiftPoint], margin: f64) -> Frame {
     let ratios = points.iter().flat_map(|p| [Some(p.ratio), p.low, p.high]).flatten();
+    framed(points, ratios, margin, 330.0)
+}
+
+fn framed(
+    points: &[ShiftPoint],
+    ratios: impl Iterator<Item = f64>,
+    margin: f64,
+    height: f64,
+) -> Frame {
     // Not narrower than the margin is wide, and no wider than can be read.
     let least = 2.5 * margin.ln_1p().max(0.01);
     let widest = ratios.filter(|ratio| *ratio > 0.0).map(|ratio| ratio.ln().abs());
     let half = (widest.fold(least, f64::max).min(1000_f64.ln()) * 1.15).exp();
     let y = Scale::Log { low: 1.0 / half, high: half };
-    let x = Scale::Linear { low: -0.6, high: points.len() as f64 - 0.4 };
-    Frame::wide(330.0, 14.0, x, y)
+    let x = Scale::Linear { low: -0.6, high: place(points.len()) - 0.4 };
+    Frame::wide(height, 14.0, x, y)
 }
 
 /// Ticks on both sides of no change, their texts clear of each other.
@@ -85,7 +153,7 @@ fn names(frame: &Frame, points: &[ShiftPoint]) -> Markup {
             line.base x1=(px(frame.left)) x2=(px(frame.right))
                 y1=(px(frame.bottom)) y2=(px(frame.bottom)) {}
             @for (at, point) in points.iter().enumerate() {
-                text x=(px(frame.px_x(at as f64))) y=(px(frame.bottom + 18.0))
+                text x=(px(frame.px_x(place(at)))) y=(px(frame.bottom + 18.0))
                     text-anchor="middle" { (point.quantile) }
             }
             text.name x=(middle) y=(px(frame.bottom + 40.0)) text-anchor="middle" {
@@ -98,7 +166,7 @@ fn names(frame: &Frame, points: &[ShiftPoint]) -> Markup {
 fn line(frame: &Frame, points: &[ShiftPoint]) -> String {
     let mut path = Path::default();
     for (at, point) in points.iter().enumerate() {
-        let (x, y) = (frame.px_x(at as f64), frame.px_y(point.ratio));
+        let (x, y) = (frame.px_x(place(at)), frame.px_y(point.ratio));
         if at == 0 {
             path.to(x, y)
         } else {
@@ -117,7 +185,7 @@ fn band(frame: &Frame, points: &[ShiftPoint]) -> Option<String> {
         .filter(|(_, point)| point.low.is_some() || point.high.is_some())
         .map(|(at, point)| {
             let (low, high) = frame.y.ends();
-            let x = frame.px_x(at as f64);
+            let x = frame.px_x(place(at));
             (x, frame.px_y(point.low.unwrap_or(low)), frame.px_y(point.high.unwrap_or(high)))
         })
         .collect();
@@ -140,7 +208,7 @@ fn band(frame: &Frame, points: &[ShiftPoint]) -> Option<String> {
 
 /// The point, and its difference in time written beside it, clear of the line.
 fn one(frame: &Frame, at: usize, point: &ShiftPoint) -> Markup {
-    let (x, y) = (frame.px_x(at as f64), frame.px_y(point.ratio));
+    let (x, y) = (frame.px_x(place(at)), frame.px_y(point.ratio));
     let difference = point.to_ns - point.from_ns;
     let sign = if difference < 0.0 { "−" } else { "+" };
     let text = match difference.abs() {
