@@ -2,7 +2,9 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::commands::{capture, check, explain, export, import, measure, prove, report, tune};
+use crate::commands::{
+    capture, check, compare, explain, export, import, measure, prove, report, tune,
+};
 
 /// Takes a Linux machine from unknown to proven real-time.
 ///
@@ -33,6 +35,8 @@ pub enum Command {
     Capture(capture::Args),
     /// Why was it late: a run, another tool's trace, a running application
     Explain(Box<explain::Args>),
+    /// Runs side by side: what differs, and whether that decides anything
+    Compare(Box<compare::Args>),
     /// Show a record again, judged anew
     Report(report::Args),
     /// Results of other tools (cyclictest, rtla, oslat, ...) as records

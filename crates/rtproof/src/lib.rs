@@ -5,6 +5,7 @@
 
 pub mod cli;
 pub mod commands;
+pub mod compare;
 pub mod exit;
 mod explain;
 pub mod measure;

@@ -6,7 +6,7 @@ use clap::Parser;
 use rtproof::{
     cli::{Cli, Command},
     commands::{
-        capture, check, explain, export, import, load_worker, measure, prove, report, tune,
+        capture, check, compare, explain, export, import, load_worker, measure, prove, report, tune,
     },
     exit,
 };
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
