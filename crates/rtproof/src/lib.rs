@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod commands;
 pub mod exit;
+pub mod experiment;
 mod explain;
 pub mod parse;
 pub mod prove;

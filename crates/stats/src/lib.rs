@@ -14,6 +14,7 @@ pub mod paired;
 pub mod period;
 pub mod quantile;
 mod random;
+pub mod screening;
 pub mod top;
 mod totals;
 

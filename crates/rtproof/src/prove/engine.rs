@@ -140,6 +140,7 @@ pub fn measure_with(
         workload.name(),
         Origin { realtime_ns, monotonic_ns: origin_ns },
     );
+    conductor.started(session.started());
     let mut rig = Rig { session, collector, writer, conductor };
     let ended = rig.run(&signals, options);
     // The facts of the end are those of the machine, not of the run: our limit is no change of it.
@@ -177,6 +178,9 @@ impl Rig<'_> {
             }
             if let Some(signal) = signals.came() {
                 break RunEnd::Interrupted { signal: signal.into() };
+            }
+            if self.conductor.is_over() && self.conductor.trouble().is_none() {
+                break RunEnd::Complete;
             }
             if let Some(why) = self.conductor.trouble() {
                 break RunEnd::Aborted { why };

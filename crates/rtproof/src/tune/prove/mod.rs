@@ -3,12 +3,8 @@
 //!
 //! docs/statistics.md says how, and what the answers mean.
 
-mod analyse;
-mod conduct;
-mod gather;
-mod knobs;
-mod schedule;
-mod switch;
+pub(crate) mod course;
+pub(crate) mod schedule;
 
 use anyhow::Context;
 use rtproof_host::{Facts, Root};
@@ -17,12 +13,16 @@ use rtproof_record::{Effects, effects::Decision};
 use serde::Serialize;
 
 pub use rtproof_host::tune::Item;
-pub use switch::{Journaled, Switch};
+pub use crate::experiment::{Journaled, Switch};
 
-use self::{conduct::Conduct, knobs::Kind, schedule::Shares};
+use self::{course::Shared, schedule::Shares};
 use crate::{
     commands::prove::Args,
     exit,
+    experiment::{
+        conduct::Conduct,
+        knobs::{self, Kind},
+    },
     prove::{self, output::Output, resolve},
     render::{self, text::Text},
 };
@@ -80,7 +80,9 @@ pub fn run(
         let _ = text.print(|to| render::text::effects::line(to, &line));
     };
     let (total_ns, threads) = (options.duration_ns, options.cpus.len());
-    let mut conduct = Conduct::new(switch, &mut tell, knobs, shares, total_ns, threads, seed);
+    let (course, trial, untried) = Shared::new(&knobs, shares, total_ns, seed);
+    let course = Box::new(course);
+    let mut conduct = Conduct::new(switch, &mut tell, knobs, course, trial, untried, threads);
     let measured = prove::measure_with(root, facts, &options, &args, &output, &mut conduct);
     let trouble = conduct.end().trouble;
     let finished = match (measured, trouble) {
@@ -144,7 +146,7 @@ fn shares(knobs: &[knobs::Knob], options: &rtproof_record::Options) -> anyhow::R
 }
 
 /// 63 random bits.
-fn seed() -> anyhow::Result<u64> {
+pub(crate) fn seed() -> anyhow::Result<u64> {
     let mut bytes = [0_u8; 8];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .context("no random bits for the order of slices")?;
