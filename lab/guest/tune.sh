@@ -6,7 +6,8 @@
 # those system calls, undoes, compares; to rounds.txt.
 
 # /sys/kernel/slab, debug and tracing are left out but for the scheduler's: thousands of files that
-# nobody tunes.
+# nobody tunes. Which tasks a group has is not tracked (each task is, by itself), nor what the
+# scheduler learns.
 tracked_files() {
     {
         find /proc/sys /sys/devices /sys/module /sys/kernel/mm /sys/kernel/debug/sched \
@@ -14,7 +15,8 @@ tracked_files() {
         ls /sys/kernel/rcu_* /sys/kernel/debug/sched/features
     } 2>/dev/null | grep -v -e /config$ -e /resource -e /rom$ -e /uevent$ \
         -e /proc/sys/kernel/random \
-        -e ns_last_pid -e /proc/sys/fs/ -e memory.reclaim -e /pressure -e '[.]pressure$' |
+        -e ns_last_pid -e '/cgroup[.]procs$' -e '/cgroup[.]threads$' -e max_newidle_lb_cost \
+        -e /proc/sys/fs/ -e memory.reclaim -e /pressure -e '[.]pressure$' |
         sort -u
 }
 

@@ -15,6 +15,7 @@ pub mod capture;
 pub mod cpu_list;
 pub mod facts;
 pub mod flatten;
+pub mod idle;
 pub mod knob;
 pub mod knobs;
 pub mod msr;

@@ -56,6 +56,8 @@ pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> R
         notes: Vec::new(),
         spikes: None,
         effects: None,
+        imported: None,
+        beside: rtproof_record::Beside::default(),
     }
 }
 

@@ -77,6 +77,7 @@ pub(crate) fn weaknesses(run: &Run, changed: &[String], standing: &Standing) -> 
             EndReason::Starved => Some("ended itself: real-time threads starved the machine"),
             EndReason::CpuLost => Some("lost its CPU"),
             EndReason::Panicked => Some("failed inside rtproof; please report it"),
+            EndReason::Failed => Some("could not go on with its workload"),
         };
         weak.extend(how.map(|how| format!("The thread of CPU {cpu} {how}.")));
         if end.scheduled != thread.totals.accounted() {

@@ -39,7 +39,10 @@ pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cos
         // Nobody listens any more: there is nothing to tell.
         let _ = born.send(thread::tid());
         // Raised first, see `thread`; a refusal is told by the measuring threads.
-        let _ = raise(policy, priority);
+        // A deadline does not change what a call takes, but would be refused to a pinned thread.
+        if policy != Policy::Deadline {
+            let _ = raise(policy, priority);
+        }
         let _ = tell.send(pin(cpu).map(|()| measure()));
     })?;
     told.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
@@ -56,9 +59,7 @@ pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cos
 fn measure() -> Cost {
     let getres = rustix::time::clock_getres(rustix::thread::ClockId::Monotonic);
     Cost {
-        clock_read_ps: per_call_ps(1000, |_| {
-            std::hint::black_box(sys::now_ns());
-        }),
+        clock_read_ps: clock_read_ps(),
         clock_step_ns: clock_step(),
         clock_getres_ns: getres.tv_sec as u64 * 1_000_000_000 + getres.tv_nsec as u64,
         record_ps: record_cost(),
@@ -66,8 +67,15 @@ fn measure() -> Cost {
     }
 }
 
+/// Median cost of reading the clock on this CPU, picoseconds.
+pub(crate) fn clock_read_ps() -> u64 {
+    per_call_ps(1000, |_| {
+        std::hint::black_box(sys::now_ns());
+    })
+}
+
 /// Median over 31 batches of the cost of a call, picoseconds.
-fn per_call_ps(calls: u64, mut call: impl FnMut(u64)) -> u64 {
+pub(crate) fn per_call_ps(calls: u64, mut call: impl FnMut(u64)) -> u64 {
     let batches = (0..31).map(|_| {
         let start_ns = sys::now_ns();
         (0..calls).for_each(&mut call);
@@ -76,7 +84,7 @@ fn per_call_ps(calls: u64, mut call: impl FnMut(u64)) -> u64 {
     median(batches.collect())
 }
 
-fn median(mut values: Vec<u64>) -> u64 {
+pub(crate) fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or(0)
 }

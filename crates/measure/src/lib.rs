@@ -5,6 +5,7 @@
 pub mod calibrate;
 pub mod cycle;
 pub mod loads;
+pub mod quantity;
 pub mod recorder;
 pub mod scheduling;
 pub mod session;
@@ -16,6 +17,7 @@ pub mod thread;
 pub mod trials;
 pub mod workloads;
 
+pub use quantity::Quantity;
 pub use recorder::Recorder;
 pub use scheduling::LiveTasks;
 pub use session::{Plan, Session, SessionError};

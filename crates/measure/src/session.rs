@@ -14,7 +14,7 @@ use crate::{
     spike::Spike,
     sys,
     thread::{self, Handle, Order, Policy, Report, Started},
-    workloads::Workload,
+    workloads::{Workload, WorkloadError},
 };
 
 /// Time from the moment the last thread is ready to the first wake-up.
@@ -49,8 +49,8 @@ pub struct Plan {
     pub spike_ns: Option<u64>,
     /// Length of a slot, [`SLOT_NS`](crate::cycle::SLOT_NS) as a rule.
     pub slot_ns: u64,
-    /// What each thread does.
-    pub workload: &'static dyn Workload,
+    /// What each thread does: one for all CPUs, or one per CPU in their order.
+    pub workloads: Vec<Arc<dyn Workload>>,
 }
 
 /// Why a session could not start.
@@ -59,6 +59,31 @@ pub enum SessionError {
     /// No CPU to measure.
     #[error("no CPU to measure; name some with --cpus")]
     NoCpus,
+    /// Neither one workload nor one for each CPU.
+    #[error("{workloads} workloads for {cpus} CPUs; name one for all of them or one for each")]
+    Workloads {
+        /// CPUs.
+        cpus: usize,
+        /// Workloads.
+        workloads: usize,
+    },
+    /// More threads than a workload can serve.
+    #[error(
+        "{workload}: a process has only one of its timers; measure one CPU at a time (--each), or \
+         take posix-timer for several"
+    )]
+    TooMany {
+        /// Name.
+        workload: &'static str,
+    },
+    /// A workload cannot run.
+    #[error("CPU {cpu}: {error}")]
+    Workload {
+        /// CPU.
+        cpu: u32,
+        /// Why.
+        error: WorkloadError,
+    },
     /// A thread could not be made.
     #[error("cannot start a measuring thread for CPU {cpu}: {error}; check `ulimit -u`")]
     Spawn {
@@ -105,9 +130,7 @@ impl Session {
     /// # Errors
     /// When a thread cannot be made, pinned, or does not get to run; none is left behind.
     pub fn start(plan: &Plan) -> Result<Self, SessionError> {
-        if plan.cpus.is_empty() {
-            return Err(SessionError::NoCpus);
-        }
+        plan.check()?;
         let origin = Arc::new(AtomicU64::new(0));
         let (ready, readies) = mpsc::channel();
         let mut session = Self {
@@ -139,7 +162,7 @@ impl Session {
         readies: &mpsc::Receiver<Started>,
     ) -> Result<(), SessionError> {
         while self.started.len() < plan.cpus.len() {
-            let Ok(started) = readies.recv_timeout(READY_TIMEOUT) else {
+            let Ok(mut started) = readies.recv_timeout(READY_TIMEOUT) else {
                 let heard = |cpu: &&u32| self.started.iter().all(|s| s.cpu != **cpu);
                 let cpu = plan.cpus.iter().find(heard).copied().unwrap_or(plan.cpus[0]);
                 let seconds = READY_TIMEOUT.as_secs();
@@ -147,6 +170,9 @@ impl Session {
             };
             if let Some(error) = started.pin_error.clone() {
                 return Err(SessionError::Pin { cpu: started.cpu, error });
+            }
+            if let Some(error) = started.workload_error.take() {
+                return Err(SessionError::Workload { cpu: started.cpu, error });
             }
             self.started.push(started);
         }
@@ -263,6 +289,35 @@ impl Session {
 }
 
 impl Plan {
+    /// What thread `number` does.
+    ///
+    /// # Panics
+    /// There is no workload at all; [`Session::start`] refuses such a plan.
+    #[must_use]
+    pub fn workload_of(&self, number: u32) -> &Arc<dyn Workload> {
+        &self.workloads[number as usize % self.workloads.len()]
+    }
+
+    /// Whether each thread has a workload and each workload no more threads than it can serve.
+    fn check(&self) -> Result<(), SessionError> {
+        if self.cpus.is_empty() {
+            return Err(SessionError::NoCpus);
+        }
+        let (cpus, workloads) = (self.cpus.len(), self.workloads.len());
+        if workloads != 1 && workloads != cpus {
+            return Err(SessionError::Workloads { cpus, workloads });
+        }
+        for number in 0..u32::try_from(cpus).unwrap_or(u32::MAX) {
+            let workload = self.workload_of(number);
+            let same = |other: &u32| self.workload_of(*other).name() == workload.name();
+            let threads = (0..=number).filter(same).count();
+            if threads > workload.threads_max() {
+                return Err(SessionError::TooMany { workload: workload.name() });
+            }
+        }
+        Ok(())
+    }
+
     fn orders(&self) -> impl Iterator<Item = Order> + '_ {
         let n = self.cpus.len() as u64;
         (0..).zip(&self.cpus).map(move |(number, &cpu)| Order {
@@ -276,7 +331,7 @@ impl Plan {
             budget_ns: self.budget_ns.unwrap_or(u64::MAX),
             spike_ns: self.spike_ns.unwrap_or(u64::MAX),
             slot_ns: self.slot_ns.max(1),
-            workload: self.workload,
+            workload: Arc::clone(self.workload_of(number)),
         })
     }
 }

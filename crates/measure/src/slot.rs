@@ -3,7 +3,7 @@
 //! Slots go round between the measuring thread and the collector. When the collector is late the
 //! thread goes on in the slot it has: it then covers more than a second and nothing is lost.
 
-use rtproof_stats::{Histogram, Layout, Sample, TopSamples, Totals};
+use rtproof_stats::{Histogram, Layout, Moments, Sample, TopSamples, Totals};
 
 /// Largest samples kept per slot, and so per thread of a run, exactly.
 pub const TOP: usize = 64;
@@ -19,6 +19,9 @@ pub struct Slot {
     pub totals: Totals,
     /// Due time of the largest sample.
     pub max_at_ns: u64,
+    /// Intervals from one wake-up to the next, of workloads that keep them
+    /// ([`Workload::keeps_intervals`](crate::workloads::Workload::keeps_intervals)); else empty.
+    pub intervals: Moments,
     /// Wake-up view.
     pub wake: Histogram,
     /// Lateness of missed wake-ups.
@@ -38,6 +41,7 @@ impl Default for Slot {
             to_ns: 0,
             totals: Totals::default(),
             max_at_ns: 0,
+            intervals: Moments::default(),
             wake: Histogram::new(Layout::FINE),
             missed: Histogram::new(Layout::FINE),
             top: TopSamples::new(TOP),
@@ -53,6 +57,7 @@ impl Slot {
         (self.from_ns, self.to_ns, self.max_at_ns) = (0, 0, 0);
         (self.spikes, self.spikes_dropped) = (0, 0);
         self.totals = Totals::default();
+        self.intervals = Moments::default();
         self.wake.clear();
         self.missed.clear();
         self.top.clear();

@@ -19,7 +19,7 @@ use crate::{
     slot::Slot,
     spike::{self, Inlet, Outlet},
     sys,
-    workloads::Workload,
+    workloads::{Armed, Ending, OwnCost, Place, Setting, Workload, WorkloadError},
 };
 
 /// Stack of a measuring thread. Small, because all of it is locked: glibc's default is 8 MiB.
@@ -30,12 +30,42 @@ const CODE_BYTES: usize = 16 * 1024;
 const WARM_UP: u64 = 20;
 
 /// Policies of measuring threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// SCHED_FIFO.
     Fifo,
+    /// SCHED_RR.
+    Rr,
+    /// SCHED_DEADLINE, with the cycle's period as period and deadline and half of it as runtime.
+    Deadline,
     /// SCHED_OTHER.
     Other,
+}
+
+impl Policy {
+    /// Name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Rr => "rr",
+            Self::Deadline => "deadline",
+            Self::Other => "other",
+        }
+    }
+
+    /// The policy of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::Fifo, Self::Rr, Self::Deadline, Self::Other];
+        all.into_iter().find(|policy| policy.name() == name)
+    }
+
+    /// Whether it has priorities, 1 to 99.
+    #[must_use]
+    pub const fn has_priority(self) -> bool {
+        matches!(self, Self::Fifo | Self::Rr)
+    }
 }
 
 /// Why a thread stopped.
@@ -49,10 +79,12 @@ pub enum EndReason {
     Starved,
     /// It panicked.
     Panicked,
+    /// Its workload could not go on: [`Ending::failure`] says why.
+    Failed,
 }
 
 /// What a thread got of what it asked for, before its first wake-up.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Started {
     /// Index among the threads of the session.
     pub number: u32,
@@ -70,6 +102,13 @@ pub struct Started {
     pub lock_error: Option<String>,
     /// Why the thread cannot run where it was to; it ends at once.
     pub pin_error: Option<String>,
+    /// Whether it can run on its CPU alone. A deadline task cannot, unless its CPU is a root
+    /// domain of its own: the kernel refuses a narrower affinity.
+    pub is_pinned: bool,
+    /// What its workload takes of each sample, as calibrated.
+    pub own_cost: OwnCost,
+    /// Why its workload cannot run; it ends at once.
+    pub workload_error: Option<WorkloadError>,
 }
 
 /// How a thread ended and what it had not handed over.
@@ -91,6 +130,8 @@ pub struct Report {
     pub cpu_time_ns: u64,
     /// Involuntary context switches while armed.
     pub preemptions: u64,
+    /// What its workload tells beside its samples.
+    pub ending: Ending,
 }
 
 thread_local! {
@@ -120,7 +161,7 @@ pub(crate) struct Order {
     pub(crate) spike_ns: u64,
     /// Length of a slot.
     pub(crate) slot_ns: u64,
-    pub(crate) workload: &'static dyn Workload,
+    pub(crate) workload: Arc<dyn Workload>,
 }
 
 /// The collector's ends.
@@ -163,9 +204,14 @@ pub(crate) fn spawn(
     let (tid, cpu) = (Arc::new(AtomicU32::new(0)), order.cpu);
     let life =
         Life { order, origin, ready, stop: Arc::clone(&stop), tid: Arc::clone(&tid), lock_error };
+    let stack_bytes = match life.order.workload.place() {
+        Place::OnCpu => STACK_BYTES,
+        // Not locked, and it starts programs and reads files.
+        Place::Beside => 4 * STACK_BYTES,
+    };
     let join = std::thread::Builder::new()
         .name(format!("rtproof/{}", life.order.cpu))
-        .stack_size(STACK_BYTES)
+        .stack_size(stack_bytes)
         .spawn(move || life.run(first, empty, full, outlet))?;
     Ok(Handle { stop, full: take, empty: give, spikes: inlet, tid, cpu, join })
 }
@@ -189,17 +235,17 @@ impl Life {
     ) -> Report {
         sys::block_signals();
         self.tid.store(tid(), Ordering::Release);
-        let started = self.prepare();
-        let pinned = started.pin_error.is_none();
+        let (started, mut armed) = self.prepare();
+        let may_run = started.pin_error.is_none() && armed.is_some();
         let schedule = |origin_ns| Schedule {
             first_ns: origin_ns + self.order.offset_ns,
             period_ns: self.order.period_ns,
-            end_ns: origin_ns + if pinned { self.order.duration_ns } else { 0 },
+            end_ns: origin_ns + if may_run { self.order.duration_ns } else { 0 },
             origin_ns,
             slot_ns: self.order.slot_ns,
             budget_ns: self.order.budget_ns,
         };
-        if pinned {
+        if may_run {
             self.warm_up();
         }
         // The receiver is gone when the session gave up: then the stop flag is set too.
@@ -207,48 +253,78 @@ impl Life {
         let origin_ns = self.wait_for_origin();
         let mut cycle = Cycle::new(schedule(origin_ns), slot, empty, full, spikes);
         let before = sys::usage();
-        ARMED.set(true);
-        let outcome =
-            catch_unwind(AssertUnwindSafe(|| self.order.workload.run(&mut cycle, &self.stop)));
-        ARMED.set(false);
+        let outcome = armed.as_mut().map(|armed| {
+            // Where it only takes down what others measure, nothing of it is on a hot path.
+            ARMED.set(self.order.workload.place() == Place::OnCpu);
+            let outcome = catch_unwind(AssertUnwindSafe(|| armed.run(&mut cycle, &self.stop)));
+            ARMED.set(false);
+            outcome
+        });
         let after = sys::usage();
         // It ends with the priority that it has: an ordinary thread would wait for the load.
         Report {
             number: self.order.number,
-            reason: outcome.unwrap_or(EndReason::Panicked),
+            reason: match outcome {
+                Some(Ok(reason)) => reason,
+                Some(Err(_)) => EndReason::Panicked,
+                None => EndReason::Complete,
+            },
             scheduled: cycle.scheduled(),
             last: cycle.into_last_slot(),
             faults_minor: after.faults_minor - before.faults_minor,
             faults_major: after.faults_major - before.faults_major,
             cpu_time_ns: after.cpu_time_ns - before.cpu_time_ns,
             preemptions: after.preemptions - before.preemptions,
+            ending: armed.map(|armed| armed.ending()).unwrap_or_default(),
         }
     }
 
-    /// Pins, locks, raises: everything that may be refused is tried, and what was refused is said.
-    fn prepare(&self) -> Started {
-        // Raised first: as an ordinary thread it would not get to run on a CPU that a task of low
-        // real-time priority keeps for itself.
-        let policy_error = raise(self.order.policy, self.order.priority);
-        let pin_error = pin(self.order.cpu).err().map(|error| error.to_string());
+    /// Pins, raises, arms, locks: everything that may be refused is tried, and what was refused is
+    /// said.
+    fn prepare(&self) -> (Started, Option<Box<dyn Armed>>) {
+        let order = &self.order;
+        let placed = match order.workload.place() {
+            Place::OnCpu => take_place(order.cpu, order.policy, order.priority, order.period_ns),
+            Place::Beside => Placed::default(),
+        };
+        let setting = Setting {
+            cpu: order.cpu,
+            policy: order.policy,
+            priority: order.priority,
+            period_ns: order.period_ns,
+            duration_ns: order.duration_ns,
+        };
+        let armed = match placed.pin_error {
+            None => Some(order.workload.arm(&setting)).transpose(),
+            Some(_) => Ok(None),
+        };
+        let (armed, workload_error) = match armed {
+            Ok(armed) => (armed, None),
+            Err(error) => (None, Some(error)),
+        };
         let lock_error = self.lock_error.clone().or_else(|| {
-            let stack = sys::stack().and_then(|(address, bytes)| sys::lock(address, bytes));
-            let mut cold = cycle::code().into_iter().chain(rtproof_stats::code());
-            let code =
-                lock_code(self.order.workload.code()).and_then(|()| cold.try_for_each(lock_code));
-            stack.and(code).err().map(|error| error.to_string())
+            let armed = armed.as_deref().filter(|_| order.workload.place() == Place::OnCpu)?;
+            lock_all(armed).err().map(|error| error.to_string())
         });
-        let (policy, priority) = sys::policy().unwrap_or((Policy::Other, 0));
-        Started {
-            number: self.order.number,
-            tid: tid(),
-            cpu: self.order.cpu,
+        let program = armed.as_deref().and_then(Armed::program);
+        let (policy, priority) = match program {
+            Some(program) => (program.policy, program.priority),
+            None => sys::policy().unwrap_or((Policy::Other, 0)),
+        };
+        let started = Started {
+            number: order.number,
+            tid: program.map_or_else(tid, |program| program.pid),
+            cpu: order.cpu,
             policy,
             priority,
-            policy_error,
+            policy_error: placed.policy_error,
             lock_error,
-            pin_error,
-        }
+            pin_error: placed.pin_error,
+            is_pinned: placed.is_pinned,
+            own_cost: armed.as_deref().map(Armed::cost).unwrap_or_default(),
+            workload_error,
+        };
+        (started, armed)
     }
 
     fn warm_up(&self) {
@@ -321,12 +397,62 @@ fn lock_code(address: usize) -> std::io::Result<()> {
     whole.or_else(|_| sys::lock(address, 1))
 }
 
+/// Where a thread is and with what policy.
+#[derive(Debug, Default)]
+struct Placed {
+    policy_error: Option<String>,
+    pin_error: Option<String>,
+    is_pinned: bool,
+}
+
+/// Puts the calling thread on a CPU with a policy.
+fn take_place(cpu: u32, policy: Policy, priority: u32, period_ns: u64) -> Placed {
+    if policy == Policy::Deadline {
+        return take_place_by_deadline(cpu, period_ns);
+    }
+    // Raised first: as an ordinary thread it would not get to run on a CPU that a task of low
+    // real-time priority keeps for itself.
+    let policy_error = raise(policy, priority);
+    let pin_error = pin(cpu).err().map(|error| error.to_string());
+    Placed { policy_error, is_pinned: pin_error.is_none(), pin_error }
+}
+
+/// A deadline task may be pinned only to the whole of a root domain (Documentation/scheduler/
+/// sched-deadline.rst, section 5): elsewhere it is left where the kernel puts it.
+fn take_place_by_deadline(cpu: u32, period_ns: u64) -> Placed {
+    let allowed = sys::affinity(0);
+    if let Err(error) = pin(cpu) {
+        return Placed { pin_error: Some(error.to_string()), ..Placed::default() };
+    }
+    let Err(error) = sys::set_deadline(0, period_ns) else {
+        return Placed { is_pinned: true, ..Placed::default() };
+    };
+    if error.kind() == std::io::ErrorKind::PermissionDenied
+        && let Ok(allowed) = allowed
+        && pin_all(&allowed).is_ok()
+        && sys::set_deadline(0, period_ns).is_ok()
+    {
+        return Placed::default();
+    }
+    let pin_error = pin(cpu).err().map(|error| error.to_string());
+    Placed { policy_error: Some(error.to_string()), is_pinned: pin_error.is_none(), pin_error }
+}
+
+/// Locks the stack of the calling thread, its workload and what runs at the end of a second.
+fn lock_all(armed: &dyn Armed) -> std::io::Result<()> {
+    let (address, bytes) = sys::stack()?;
+    sys::lock(address, bytes)?;
+    armed.memory().into_iter().try_for_each(|(address, bytes)| sys::lock(address, bytes))?;
+    let cold = cycle::code().into_iter().chain(rtproof_stats::code());
+    armed.code().into_iter().chain(cold).try_for_each(lock_code)
+}
+
 /// Raises the calling thread as far as it may: the priority asked for, else the highest allowed.
 /// Returns why it is not as asked.
 pub(crate) fn raise(policy: Policy, priority: u32) -> Option<String> {
     let error = sys::set_policy(policy, priority).err()?;
     let limit = sys::rtprio_limit().min(priority);
-    if policy == Policy::Fifo && limit > 0 {
+    if policy.has_priority() && limit > 0 {
         // What is in force is read back by the caller; failing again changes nothing.
         let _ = sys::set_policy(policy, limit);
     }

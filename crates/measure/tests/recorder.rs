@@ -15,7 +15,7 @@ use rtproof_measure::{
     Plan, Policy, Recorder,
     cycle::SLOT_NS,
     recorder::{Mode, RecorderError, Settings, cost::cost},
-    workloads::WORKLOADS,
+    workloads,
 };
 use rtproof_trace::{How, Subjects, WakeUp, What, Window};
 use rustix::thread::ClockId;
@@ -304,7 +304,7 @@ fn its_cost_is_measured_in_pairs() {
         budget_ns: None,
         spike_ns: None,
         slot_ns: SLOT_NS,
-        workload: WORKLOADS[0],
+        workloads: vec![workloads::timer_wakeup()],
     };
     let cost = cost(&recorder, &plan, 3, 50_000_000).expect("a cost");
     assert_eq!((cost.pairs, cost.deltas_ns.len()), (3, 3));

@@ -11,7 +11,7 @@ use std::{
 
 use rtproof_measure::{
     EndReason, Plan, Policy, Session, Slot, cycle::SLOT_NS, is_armed, session::PERIOD_MIN_NS,
-    workloads::WORKLOADS,
+    workloads,
 };
 use rtproof_stats::{Histogram, Totals};
 
@@ -63,7 +63,7 @@ fn plan(period_ns: u64, duration_ns: u64) -> Plan {
         budget_ns: Some(100_000),
         spike_ns: Some(20_000),
         slot_ns: SLOT_NS,
-        workload: WORKLOADS[0],
+        workloads: vec![workloads::timer_wakeup()],
     }
 }
 

@@ -10,11 +10,13 @@
 #[cfg(test)]
 extern crate self as rtproof_record; // tests/common serves unit tests as well
 
+pub mod beside;
 pub mod effects;
 mod error;
 pub mod export;
 mod file;
 mod finished;
+pub mod import;
 pub mod options;
 mod pairs;
 mod read;
@@ -25,6 +27,7 @@ pub mod spikes;
 pub mod tick;
 mod write;
 
+pub use beside::{Beside, BesideTick};
 pub use effects::{EffectTick, Effects};
 pub use error::{ReadError, WriteError};
 pub use finished::{Finished, Judgement};

@@ -5,7 +5,7 @@ use rtproof_stats::Histogram;
 pub use rtproof_stats::{Sample, Totals};
 use serde::{Deserialize, Serialize};
 
-use crate::{Effects, Options, Spikes};
+use crate::{Beside, Effects, Options, Spikes, import::Imported};
 
 /// One run, read back from its record.
 #[derive(Clone, Debug)]
@@ -32,6 +32,11 @@ pub struct Run {
     pub spikes: Option<Spikes>,
     /// What changes of the machine did to latency; `None`: none were tried.
     pub effects: Option<Effects>,
+    /// What another tool measured; `None`: rtproof measured it. Else there are no threads, and
+    /// options, cost and facts say nothing.
+    pub imported: Option<Imported>,
+    /// Changes of its threads from outside, and idle states of its CPUs; empty in older records.
+    pub beside: Beside,
 }
 
 /// Identity of a run.
@@ -181,6 +186,8 @@ pub enum EndReason {
     CpuLost,
     /// It panicked.
     Panicked,
+    /// Its workload could not go on; a note says why.
+    Failed,
 }
 
 /// One second of one thread. Longer when nobody could collect: nothing is dropped.

@@ -5,6 +5,8 @@
 //! whose tables were swapped for views or other shapes is refused before anything is read from it.
 
 mod effects;
+mod import;
+mod measure;
 mod spikes;
 
 /// SQLite application id of a record: `RTPF`.
@@ -12,7 +14,7 @@ pub const APPLICATION_ID: i32 = 0x5254_5046;
 
 /// Version of the tables below, in `PRAGMA user_version`. Raised by every change of [`TABLES`].
 /// Versions only add tables: a record of an older one is read as far as it goes.
-pub const VERSION: i32 = 3;
+pub const VERSION: i32 = 4;
 
 /// One table.
 #[derive(Debug)]
@@ -143,7 +145,7 @@ pub const TABLES: &[Table] = &[
             c("locked", "INTEGER NOT NULL CHECK (locked IN (0, 1))", "1: its memory was locked."),
             c("period_ns", "INTEGER NOT NULL", "Period."),
             c("first_due_ns", "INTEGER NOT NULL", "First wake-up, after the origin."),
-            c("end_reason", "TEXT", "complete, stopped, starved, cpu_lost or panicked."),
+            c("end_reason", "TEXT", "complete, stopped, starved, cpu_lost, panicked or failed."),
             c("scheduled", "INTEGER", "Wake-ups that were due: sampled + missed."),
             c("faults_minor", "INTEGER", "Minor page faults while armed."),
             c("faults_major", "INTEGER", "Major page faults while armed."),
@@ -342,6 +344,12 @@ pub const TABLES: &[Table] = &[
     effects::KNOB,
     effects::EFFECT,
     effects::SLICE,
+    import::IMPORT,
+    import::IMPORT_THREAD,
+    import::BIN,
+    measure::MARK,
+    measure::IDLE_STATE,
+    measure::HOST_IDLE,
 ];
 
 impl Table {
@@ -384,7 +392,8 @@ mod tests {
         };
         let one = "c492ad58759bae740de93cae2bbdc65386fd8f835be4708cb9301191100b0cd7";
         let two = "70ce248fb3d9fe0f07054be88305a4b5b13250d2cd081301c182105cc2536044";
-        assert_eq!([digest(1), digest(2)], [one, two]);
+        let three = "417c7c0682762117c7c2bfd494ddb9c118f446646c53f3be32e2101fc55f7631";
+        assert_eq!([digest(1), digest(2), digest(3)], [one, two, three]);
         assert!(TABLES.iter().all(|table| (1..=VERSION).contains(&table.since)));
     }
 

@@ -5,7 +5,7 @@ use rtproof_host::Facts;
 use rtproof_stats::{Histogram, Layout, Sample};
 
 use crate::{
-    EffectTick, Options, SpikeTick, pairs,
+    BesideTick, EffectTick, Options, SpikeTick, pairs,
     run::{Cost, HostSecond, Load, Meta, Note, RunEnd, Second, ThreadEnd, ThreadInfo},
 };
 
@@ -73,6 +73,8 @@ pub struct Tick {
     pub spikes: SpikeTick,
     /// Changes that are tried.
     pub effects: EffectTick,
+    /// What was watched beside it.
+    pub beside: BesideTick,
 }
 
 /// The first wake-up on two clocks.

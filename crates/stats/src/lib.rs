@@ -5,6 +5,7 @@
 
 mod beta;
 pub mod binomial;
+mod bins;
 pub mod cluster;
 pub mod coincidence;
 pub mod histogram;
@@ -18,6 +19,7 @@ pub mod screening;
 pub mod top;
 mod totals;
 
+pub use bins::{Bin, Bins, BinsError};
 pub use histogram::{Histogram, Layout};
 pub use moments::Moments;
 pub use top::{Sample, TopSamples};

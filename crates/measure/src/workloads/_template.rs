@@ -1,9 +1,9 @@
 //! Template of a workload. Copy to a file of its own name, say here what it measures and for whom,
 //! and add `mod`, `pub use` and one line in `WORKLOADS`.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, atomic::AtomicBool};
 
-use super::Workload;
+use super::{Armed, OwnCost, Quantity, Setting, Workload, WorkloadError, no_parameter};
 use crate::{cycle::Cycle, sys, thread::EndReason};
 
 /// What it does each cycle.
@@ -19,12 +19,33 @@ impl Workload for Template {
         "What it measures. What it does not."
     }
 
-    fn run(&self, cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
+    fn quantity(&self) -> Quantity {
+        Quantity::Latency
+    }
+
+    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
+        no_parameter(&Self, parameter, Self)
+    }
+
+    fn arm(&self, _: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+        Ok(Box::new(Ready))
+    }
+}
+
+/// What one thread needs of its own: buffers, timers, a calibrated amount of work.
+struct Ready;
+
+impl Armed for Ready {
+    fn cost(&self) -> OwnCost {
+        OwnCost { ns: 0, sentence: "What was calibrated.".into() }
+    }
+
+    fn run(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
         run(cycle, stop)
     }
 
-    fn code(&self) -> usize {
-        run as fn(&mut Cycle, &AtomicBool) -> EndReason as usize
+    fn code(&self) -> Vec<usize> {
+        vec![run as fn(&mut Cycle, &AtomicBool) -> EndReason as usize]
     }
 }
 
@@ -40,10 +61,14 @@ fn run(cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
 }
 
 #[test]
-fn names_are_unique_and_described() {
-    let all: Vec<_> = super::WORKLOADS.iter().map(|w| w.name()).collect();
-    let unique: std::collections::BTreeSet<_> = all.iter().collect();
-    assert_eq!(unique.len(), all.len());
-    assert!(!all.contains(&Template.name()));
-    assert!(super::WORKLOADS.iter().all(|w| !w.about().is_empty() && w.code() != 0));
+fn the_template_is_not_in_the_list() {
+    assert!(super::WORKLOADS.iter().all(|workload| workload.name() != Template.name()));
+    let setting = Setting {
+        cpu: 0,
+        policy: crate::thread::Policy::Other,
+        priority: 0,
+        period_ns: 1_000_000,
+        duration_ns: 1_000_000,
+    };
+    assert!(!Template.arm(&setting).expect("nothing to refuse").code().is_empty());
 }

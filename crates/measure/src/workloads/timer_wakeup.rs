@@ -1,11 +1,11 @@
 //! Timer wake-up: sleep until an absolute time, read the clock. The field's basic latency.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use rustix::thread::ClockId;
 
-use super::Workload;
-use crate::{cycle::Cycle, sys, thread::EndReason};
+use super::{Armed, OwnCost, Quantity, Setting, Workload, WorkloadError, no_parameter};
+use crate::{calibrate, cycle::Cycle, sys, thread::EndReason};
 
 /// clock_nanosleep(2) on absolute CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug)]
@@ -22,22 +22,50 @@ impl Workload for TimerWakeup {
          interrupts, threaded handlers or the application's own work."
     }
 
-    fn run(&self, cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
+    fn quantity(&self) -> Quantity {
+        Quantity::Latency
+    }
+
+    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
+        no_parameter(&Self, parameter, Self)
+    }
+
+    fn arm(&self, _: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+        Ok(Box::new(Ready { clock_ps: calibrate::clock_read_ps() }))
+    }
+}
+
+struct Ready {
+    clock_ps: u64,
+}
+
+impl Armed for Ready {
+    fn cost(&self) -> OwnCost {
+        OwnCost::of_clock(self.clock_ps)
+    }
+
+    fn run(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
         run(cycle, stop)
     }
 
-    fn code(&self) -> usize {
-        run as fn(&mut Cycle, &AtomicBool) -> EndReason as usize
+    fn code(&self) -> Vec<usize> {
+        vec![run as fn(&mut Cycle, &AtomicBool) -> EndReason as usize]
     }
 }
 
 #[inline(never)]
 fn run(cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
     cycle.run(stop, |due_ns| {
-        let due = sys::timespec(due_ns);
-        // The only error that a valid time can give is EINTR, and signals are blocked here; were
-        // one to come all the same, the early wake-up is counted as such.
-        let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &due);
+        sleep_until(due_ns);
         sys::now_ns()
     })
+}
+
+/// Sleeps until an absolute time of CLOCK_MONOTONIC.
+#[inline(always)]
+pub(super) fn sleep_until(due_ns: u64) {
+    let due = sys::timespec(due_ns);
+    // The only error that a valid time can give is EINTR, and signals are blocked here; were
+    // one to come all the same, the early wake-up is counted as such.
+    let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &due);
 }

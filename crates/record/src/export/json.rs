@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{ExportError, Format};
 use crate::{
-    Effects, Judgement, Opened, Options, SealState, Spikes,
+    Beside, Effects, Judgement, Opened, Options, SealState, Spikes,
     run::{Cost, HostSecond, Load, Meta, Note, Run, Second, Thread, ThreadEnd, ThreadInfo, Totals},
     spikes,
 };
@@ -76,6 +76,8 @@ pub struct Document<'a> {
     spikes: Option<SpikesJson<'a>>,
     /// What changes of the machine did to latency; null: none were tried.
     effects: Option<&'a Effects>,
+    /// Changes of the threads from outside and idle states of their CPUs.
+    beside: &'a Beside,
     /// Findings as judged when the run ended; null: not judged.
     findings: Option<Value>,
     /// Verdict as judged when the run ended; null: not judged.
@@ -224,6 +226,8 @@ impl<'a> Document<'a> {
             notes,
             spikes,
             effects,
+            imported: _,
+            beside,
         } = run;
         let judged = |of: fn(&Judgement) -> &String| {
             let value = judgement.as_ref().map(|judgement| serde_json::from_str(of(judgement)));
@@ -246,6 +250,7 @@ impl<'a> Document<'a> {
             notes,
             spikes: spikes.as_ref().map(SpikesJson::new),
             effects: effects.as_ref(),
+            beside,
             findings: judged(|judgement| &judgement.findings_json)?,
             verdict: judged(|judgement| &judgement.verdict_json)?,
             summary: judgement.as_ref().map(|judgement| judgement.summary.as_str()),

@@ -24,6 +24,7 @@ pub(super) fn run(run: &Run) -> Result<(), String> {
     }
     let threads: Vec<_> = run.threads.iter().map(|t| (t.info.number, t.info.cpu)).collect();
     run.spikes.as_ref().map_or(Ok(()), |spikes| spikes.check(&threads))?;
+    run.beside.check(&threads)?;
     run.effects.as_ref().map_or(Ok(()), Effects::check)
 }
 

@@ -8,6 +8,8 @@
 
 mod check;
 mod effects;
+mod import;
+mod measure;
 mod recover;
 mod rows;
 mod spikes;
@@ -71,6 +73,10 @@ pub fn read(path: &Path) -> Result<Opened, ReadError> {
     }
     if version >= 3 {
         run.effects = effects::effects(conn).map_err(fault)?;
+    }
+    if version >= 4 {
+        run.imported = import::imported(conn).map_err(fault)?;
+        run.beside = measure::beside(conn).map_err(fault)?;
     }
     check::run(&run).map_err(|what| fault(Fault::Content(what)))?;
     let judgement = rows::judgement(conn).map_err(fault)?;

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::check::{COUNT_MAX, SECONDS_MAX, totals};
 use crate::{
-    Judgement, Run,
+    Beside, Judgement, Run,
     error::Fault,
     pairs,
     run::{
@@ -180,6 +180,8 @@ pub(super) fn run(conn: &Connection) -> Result<Run> {
         notes: notes(conn)?,
         spikes: None,
         effects: None,
+        imported: None,
+        beside: Beside::default(),
     })
 }
 

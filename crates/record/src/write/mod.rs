@@ -9,6 +9,8 @@
 //! A failed append leaves file and writer as they were: the same tick may be given again.
 
 mod effects;
+mod import;
+mod measure;
 mod plan;
 mod rows;
 mod spikes;
@@ -30,6 +32,7 @@ use crate::{
     error::{BUSY_SECONDS, WriteError},
     file,
     finished::Finished,
+    import::Imported,
     schema::{APPLICATION_ID, TABLES, VERSION},
     tick::{Head, Tail, Tick},
 };
@@ -42,6 +45,7 @@ pub struct Writer {
     threads: BTreeMap<u32, plan::ThreadState>,
     spikes: spikes::State,
     effects: effects::State,
+    beside: measure::State,
 }
 
 impl Writer {
@@ -88,6 +92,7 @@ impl Writer {
             threads: BTreeMap::new(),
             spikes: spikes::State::default(),
             effects: effects::State::default(),
+            beside: measure::State::default(),
         })
     }
 
@@ -112,6 +117,15 @@ impl Writer {
         let effects = self.effects.after(&tick.effects).map_err(|what| {
             WriteError::Inconsistent { path: self.path.clone(), subject: "effects".into(), what }
         })?;
+        let (before, has_host) = (self.beside, tick.host.is_some());
+        let beside =
+            before.after(&tick.beside, |number| known(*number), has_host).map_err(|what| {
+                WriteError::Inconsistent {
+                    path: self.path.clone(),
+                    subject: "watched".into(),
+                    what,
+                }
+            })?;
         transact(&mut self.conn, |tx| {
             for info in &tick.started {
                 rows::thread(tx, info)?;
@@ -122,13 +136,33 @@ impl Writer {
             rows::thread_ends(tx, &tick.ended)?;
             rows::rest(tx, tick)?;
             spikes::write(tx, &tick.spikes)?;
-            effects::write(tx, &tick.effects)
+            effects::write(tx, &tick.effects)?;
+            before.write(tx, &tick.beside)
         })
         .map_err(|error| WriteError::sqlite(&self.path, "writing a second", error))?;
         self.threads.extend(planned.threads);
         self.spikes = spikes;
         self.effects = effects;
+        self.beside = beside;
         Ok(())
+    }
+
+    /// Writes what another tool measured: all of it, once, into a record without threads.
+    ///
+    /// # Errors
+    /// As [`Writer::append`].
+    pub fn import(&mut self, imported: &Imported) -> Result<(), WriteError> {
+        let inconsistent = |what: String| WriteError::Inconsistent {
+            path: self.path.clone(),
+            subject: "import".into(),
+            what,
+        };
+        imported.check().map_err(inconsistent)?;
+        if !self.threads.is_empty() {
+            return Err(inconsistent("the record has threads of its own".into()));
+        }
+        transact(&mut self.conn, |tx| import::write(tx, imported))
+            .map_err(|error| WriteError::sqlite(&self.path, "writing the import", error))
     }
 
     /// Writes the end of the run and closes the file, ready to be read back, judged and sealed.

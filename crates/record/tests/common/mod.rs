@@ -14,6 +14,7 @@ use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy};
 use rtproof_record::{
     Class, EffectTick, Effects, FactRow, Head, Judgement, Options, Requirement, Run, Snapshot,
     SpikeTick, Spikes, Start, TOP_MAX, Tail, ThreadTick, Tick, Writer,
+    beside::{Beside, BesideTick, IdleReading, IdleState, IdleTime, Mark, MarkKind},
     effects::{Decision, Design, Effect, How, Knob, Part, Slice, Statistic, Trial},
     options::Phase,
     run::{
@@ -318,6 +319,7 @@ pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
         }
         tick.spikes = spike_tick(at);
         tick.effects = effect_tick(at);
+        tick.beside = beside_tick(at);
         writer.append(&tick).unwrap();
     }
     let run = Run {
@@ -340,6 +342,8 @@ pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
             1 => Some(effects_after_one()),
             _ => Some(effects_after_two()),
         },
+        imported: None,
+        beside: beside_after(seconds),
     };
     (writer, run)
 }
@@ -510,6 +514,49 @@ pub fn effect_tick(at: u64) -> EffectTick {
     }
 }
 
+/// What is watched beside the run, after so many seconds.
+fn beside_after(seconds: u64) -> Beside {
+    let mut beside = Beside::default();
+    for at in 0..seconds {
+        let tick = beside_tick(at);
+        beside.marks.extend(tick.marks);
+        beside.states.extend(tick.states);
+        beside
+            .idle
+            .extend(tick.idle.map(|times| IdleReading { at_ns: (at + 1) * SECOND_NS, times }));
+    }
+    beside
+}
+
+fn beside_tick(at: u64) -> BesideTick {
+    let state =
+        |state, name: &str, exit_us| IdleState { cpu: 1, state, name: name.into(), exit_us };
+    let time = |state| IdleTime { cpu: 1, state, entered: at, residency_us: 999_000 };
+    let mark = |kind, before: &str, after: &str| Mark {
+        thread: 1,
+        since_ns: at * SECOND_NS,
+        at_ns: at * SECOND_NS + 7,
+        kind,
+        before: before.into(),
+        after: after.into(),
+    };
+    match at {
+        0 => BesideTick {
+            states: vec![state(0, "POLL", None), state(1, "C6 \"deep\"", Some(133))],
+            ..BesideTick::default()
+        },
+        1 => BesideTick {
+            marks: vec![
+                mark(MarkKind::Policy, "SCHED_OTHER", "SCHED_FIFO 1"),
+                mark(MarkKind::Affinity, "CPU 1", "CPUs 0-1"),
+            ],
+            idle: Some(vec![time(0), time(1)]),
+            ..BesideTick::default()
+        },
+        _ => BesideTick { idle: Some(vec![time(1)]), ..BesideTick::default() },
+    }
+}
+
 /// Writes a whole sealed run.
 pub fn sealed(path: &Path, seconds: u64) -> Run {
     let (writer, mut run) = begin(path, seconds);
@@ -538,6 +585,7 @@ pub fn assert_same(got: &Run, expected: &Run) {
     assert_eq!(got.notes, expected.notes);
     assert_eq!(got.spikes, expected.spikes);
     assert_eq!(got.effects, expected.effects);
+    assert_eq!(got.beside, expected.beside);
 }
 
 /// Every field; says which one differs, not what all the others are.

@@ -41,12 +41,24 @@ pub(crate) fn info(
         workload: workload.into(),
         policy: match started.policy {
             rtproof_measure::Policy::Fifo => Policy::Fifo,
+            rtproof_measure::Policy::Rr => Policy::Rr,
+            rtproof_measure::Policy::Deadline => Policy::Deadline,
             rtproof_measure::Policy::Other => Policy::Other,
         },
         priority: started.priority,
         locked: started.lock_error.is_none(),
         period_ns,
         first_due_ns,
+    }
+}
+
+/// The policy of a measuring thread for one that was asked for.
+pub(crate) fn policy(asked: Policy) -> rtproof_measure::Policy {
+    match asked {
+        Policy::Fifo => rtproof_measure::Policy::Fifo,
+        Policy::Rr => rtproof_measure::Policy::Rr,
+        Policy::Deadline => rtproof_measure::Policy::Deadline,
+        _ => rtproof_measure::Policy::Other,
     }
 }
 
@@ -58,6 +70,7 @@ pub(crate) fn end(report: &Report, lost: bool) -> ThreadEnd {
         EndReason::Complete => run::EndReason::Complete,
         EndReason::Starved => run::EndReason::Starved,
         EndReason::Panicked => run::EndReason::Panicked,
+        EndReason::Failed => run::EndReason::Failed,
     };
     ThreadEnd {
         reason,

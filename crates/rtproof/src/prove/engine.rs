@@ -5,8 +5,10 @@
 //! thread that writes the record. Where kernel events are recorded it wakes more often, to have
 //! spikes explained before their events are forgotten.
 
+use std::sync::Arc;
+
 use anyhow::Context;
-use rtproof_host::{Facts, HostSampler, Root, facts::tasks::Policy, pm_qos};
+use rtproof_host::{Facts, HostSampler, Root, pm_qos};
 use rtproof_judge::units;
 use rtproof_measure::{
     Plan, Session, calibrate,
@@ -66,14 +68,10 @@ pub fn measure_with(
     let signals = Signals::catch(root).context("cannot catch signals")?;
     // Housekeeping, record and loads are ordinary, however rtproof was started.
     let was_real_time = become_ordinary().context("cannot become an ordinary thread")?;
-    let workload = workloads::WORKLOADS[0];
+    let workload = workloads::timer_wakeup();
     let mut plan = Plan {
         cpus: options.cpus.as_slice().to_vec(),
-        policy: if options.policy == Policy::Fifo {
-            rtproof_measure::Policy::Fifo
-        } else {
-            rtproof_measure::Policy::Other
-        },
+        policy: convert::policy(options.policy),
         priority: options.priority,
         period_ns: options.period_ns,
         duration_ns: options.duration_ns,
@@ -81,7 +79,7 @@ pub fn measure_with(
         budget_ns: options.requirement.budget_ns,
         spike_ns: None,
         slot_ns: conductor.slot_ns(),
-        workload,
+        workloads: vec![Arc::clone(&workload)],
     };
     let first_cpu = plan.cpus[0];
     let cost = calibrate::calibrate(first_cpu, plan.policy, plan.priority)

@@ -50,6 +50,8 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
     if let Some(first) = unpolicied.first() {
         let got = match first.policy {
             Policy::Fifo => format!("SCHED_FIFO {}", first.priority),
+            Policy::Rr => format!("SCHED_RR {}", first.priority),
+            Policy::Deadline => "SCHED_DEADLINE".into(),
             Policy::Other => "SCHED_OTHER, without any real-time priority".into(),
         };
         let text = format!(

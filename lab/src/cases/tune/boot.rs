@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
-use super::script;
+use super::{as_before, script};
 use crate::{
     case::{Case, Tier},
     expect::Expect,
@@ -221,19 +221,20 @@ fn units() -> Case {
         "tune/units",
         "irqbalance is stopped, disabled and given back; a unit holds /dev/cpu_dma_latency at 0 as \
          long as it is wanted",
-        Machine::disk().cpus(2).multi_threaded(),
+        Machine::disk().cpus(2).multi_threaded().power_states(),
     )
     .script(script(
-        "systemctl enable --now irqbalance.service 2>/host/enable.err
+        "install -m 755 $(command -v rtproof) /usr/local/bin/rtproof
+         systemctl enable --now irqbalance.service 2>/host/enable.err
          state() { systemctl is-enabled irqbalance.service; systemctl is-active irqbalance.service; }
-         state >/host/before.unit; sums before; track first; track before
+         state >/host/before.unit; sums before; track first; track tracked.before
          od -An -td4 /dev/cpu_dma_latency >/host/latency.before
-         run apply rtproof tune apply --cpus 1 --yes irqbalance cpu-dma-latency
+         run apply /usr/local/bin/rtproof tune apply --cpus 1 --yes irqbalance cpu-dma-latency
          state >/host/during.unit
          od -An -td4 /dev/cpu_dma_latency >/host/latency.during
          systemctl list-units --no-legend 'rtproof*' >/host/ours
          run undo rtproof tune undo --all
-         state >/host/after.unit; sums after; track after
+         state >/host/after.unit; sums after; track tracked.after
          od -An -td4 /dev/cpu_dma_latency >/host/latency.after",
     ))
     .expect(|seen, expect| {
@@ -246,7 +247,8 @@ fn units() -> Case {
         expect.equal("after", seen.text("after.unit")?, seen.text("before.unit")?);
         expect.equal("after: latency", seen.text("latency.after")?, seen.text("latency.before")?);
         expect.equal("undo: exit code", seen.rc("undo")?, 0);
-        same_files(seen, expect, "before", "after")
+        same_files(seen, expect, "before", "after")?;
+        as_before(seen, expect, ["first", "tracked.before", "tracked.after"])
     })
     .other_word("run undo rtproof", "run undo echo", "after")
 }
@@ -259,21 +261,22 @@ fn at_boot() -> Case {
         Machine::disk().cpus(2).multi_threaded(),
     )
     .script(script(
-        "sums before
-         cat /proc/sys/vm/swappiness /proc/sys/kernel/sched_rt_runtime_us >/host/values.0
+        "install -m 755 $(command -v rtproof) /usr/local/bin/rtproof
+         sums before
+         cat /proc/sys/kernel/soft_watchdog /proc/sys/kernel/sched_rt_runtime_us >/host/values.0
          run apply rtproof tune apply --cpus 1 --yes
-         run persist rtproof tune persist --yes
-         cat /proc/sys/vm/swappiness /proc/sys/kernel/sched_rt_runtime_us >/host/values.1
+         run persist /usr/local/bin/rtproof tune persist --yes
+         cat /proc/sys/kernel/soft_watchdog /proc/sys/kernel/sched_rt_runtime_us >/host/values.1
          sync
          echo reboot >/host/then",
     ))
     .then_again()
     .script(script(
-        "cat /proc/sys/vm/swappiness /proc/sys/kernel/sched_rt_runtime_us >/host/values.2
+        "cat /proc/sys/kernel/soft_watchdog /proc/sys/kernel/sched_rt_runtime_us >/host/values.2
          systemctl status rtproof.service >/host/service 2>&1
          run status rtproof tune status
          run undo rtproof tune undo --all
-         cat /proc/sys/vm/swappiness /proc/sys/kernel/sched_rt_runtime_us >/host/values.3
+         cat /proc/sys/kernel/soft_watchdog /proc/sys/kernel/sched_rt_runtime_us >/host/values.3
          sums after",
     ))
     .expect(|seen, expect| {
@@ -287,6 +290,6 @@ fn at_boot() -> Case {
     })
     .mutation("it is not persistent", "applied again at boot", |case| {
         let script = &mut case.boots[0].script;
-        *script = script.replace("run persist rtproof", "run persist echo");
+        *script = script.replace("run persist /usr/local/bin/rtproof", "run persist echo");
     })
 }

@@ -317,14 +317,14 @@ fn unconfirmed() -> Case {
     .script(script(
         "odd
          track first; track before
-         setsid sh -c 'echo $$ >/tmp/shell; rtproof tune apply --cpus 1 --yes --confirm 30s \
-             >/host/apply.out 2>&1' &
+         setsid sh -c 'echo $$ >/tmp/shell; rtproof tune apply --cpus 1 --doubtful --yes \
+             --confirm 30s >/host/apply.out 2>&1' &
          sleep 1
          for _ in $(seq 60); do
-             [ $(cat /proc/sys/kernel/sched_rt_runtime_us) = 900000 ] || break
+             [ $(cat /proc/sys/kernel/soft_watchdog) = 1 ] || break
              sleep 0.5
          done
-         sleep 2
+         sleep 5
          kill -9 $(cat /tmp/shell)
          for process in /proc/[0-9]*; do
              tr '\\0' ' ' <$process/cmdline | grep -q '^rtproof tune apply' &&
@@ -332,7 +332,7 @@ fn unconfirmed() -> Case {
          done
          track during
          for _ in $(seq 60); do
-             [ $(cat /proc/sys/kernel/sched_rt_runtime_us) = 900000 ] && break
+             [ $(cat /proc/sys/kernel/soft_watchdog) = 1 ] && break
              sleep 0.5
          done
          sleep 5

@@ -80,6 +80,7 @@ fn ended(reason: Option<EndReason>) -> Markup {
         Some(EndReason::Stopped) => ("doubtful", "warn", "stopped"),
         Some(EndReason::Starved) => ("bad", "cross", "starved the machine"),
         Some(EndReason::CpuLost) => ("bad", "cross", "lost its CPU"),
+        Some(EndReason::Failed) => ("bad", "cross", "workload failed"),
         Some(EndReason::Panicked) => ("bad", "cross", "failed inside rtproof"),
         None => ("unknown", "question", "torn: not known"),
     };

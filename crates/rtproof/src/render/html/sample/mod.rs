@@ -92,6 +92,8 @@ pub(crate) fn run(shape: &Shape) -> Run {
         }],
         spikes: None,
         effects: None,
+        imported: None,
+        beside: rtproof_record::Beside::default(),
     }
 }
 

@@ -1,0 +1,34 @@
+//! The list as a whole: unique names, texts that are read back, clear refusals.
+
+use super::*;
+
+#[test]
+fn names_are_unique_and_described() {
+    let names: std::collections::BTreeSet<_> = WORKLOADS.iter().map(|w| w.name()).collect();
+    assert_eq!(names.len(), WORKLOADS.len());
+    for workload in WORKLOADS {
+        assert!(workload.about().ends_with('.') && workload.about().contains(" not"));
+        assert!(!workload.name().contains([':', ' ']), "{}", workload.name());
+    }
+}
+
+#[test]
+fn a_text_is_read_back_as_the_same() {
+    for workload in WORKLOADS {
+        let Ok(again) = parse(&workload.spec()) else {
+            assert!(workload.parameter().is_some_and(|text| text.contains("needed")));
+            continue;
+        };
+        assert_eq!(again.spec(), workload.spec());
+        assert_eq!((again.name(), again.quantity()), (workload.name(), workload.quantity()));
+    }
+}
+
+#[test]
+fn what_is_no_workload_is_refused_with_what_there_is() {
+    let error = parse("timer-wake").expect_err("no such name").to_string();
+    assert!(error.contains("`timer-wake` is no workload") && error.contains("timer-wakeup"));
+    let error = parse("timer-wakeup:5").expect_err("no parameter").to_string();
+    assert!(error.contains("it takes no parameter"), "{error}");
+    assert!(parse("").is_err() && parse(":").is_err() && parse(&"x".repeat(1 << 20)).is_err());
+}

@@ -1,0 +1,175 @@
+//! What a result file of another tool says, and what it leaves open.
+//!
+//! Nothing here is guessed: a number that the tool did not write is `None`, and what may mislead is
+//! a [`Doubt`] with its text.
+
+use rtproof_stats::Bins;
+use serde::{Deserialize, Serialize};
+
+/// One result file of another tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Imported {
+    /// The tool, e.g. `cyclictest`.
+    pub tool: String,
+    /// Its version, where the file says it.
+    pub tool_version: Option<String>,
+    /// Which of its formats: [`super::Importer::id`].
+    pub dialect: String,
+    /// Name of the file, without its folder.
+    pub source: String,
+    /// SHA-256 of the file, 64 hex digits.
+    pub digest: String,
+    /// Command line that made it, from the file or as the user said.
+    pub command: Option<String>,
+    /// Host and kernel, where the file says them: `nodename release version machine`.
+    pub machine: Option<String>,
+    /// Start, seconds since 1970, where the file says it.
+    pub started_s: Option<i64>,
+    /// Step of the tool's values in nanoseconds: 1000 for microseconds.
+    pub resolution_ns: u64,
+    /// Values from here on were counted without their value, or not at all (a doubt says which);
+    /// the smallest of the threads'. `None`: every sample has its value.
+    pub censored_above_ns: Option<u64>,
+    /// Period of the first thread, as far as known.
+    pub period_ns: Option<u64>,
+    /// How long it measured, as far as known.
+    pub duration_ns: Option<u64>,
+    /// What may mislead.
+    pub doubts: Vec<Doubt>,
+    /// What else the tool said, a sentence each, e.g. which thread blocked.
+    pub remarks: Vec<String>,
+    /// Wake-ups that the tool skipped while a thread was late; `None`: it does not skip, or period
+    /// and duration are not known.
+    pub omitted: Option<Omitted>,
+    /// One per thread and quantity, in the order of the file.
+    pub threads: Vec<ImportedThread>,
+}
+
+/// One series of samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ImportedThread {
+    /// CPU, where the file says it. A thread's number is no CPU.
+    pub cpu: Option<u32>,
+    /// Name to show, e.g. `thread 0`, `CPU 3`, `CPU 3 IRQ`.
+    pub label: String,
+    /// What its samples are.
+    pub kind: Kind,
+    /// Distribution. Holds all `n` samples, or none where the tool says only extremes. Samples
+    /// without value (`overflow`) are in the last bin, from the first value that had no row on.
+    #[serde(skip)]
+    pub bins: Bins,
+    /// Samples.
+    pub n: u64,
+    /// Smallest, exact as the tool said it.
+    pub min_ns: Option<u64>,
+    /// Largest, exact as the tool said it.
+    pub max_ns: Option<u64>,
+    /// Whether the largest may be larger than `max_ns`: it had no value of its own.
+    pub max_is_at_least: bool,
+    /// Mean as the tool said it.
+    pub mean_ns: Option<f64>,
+    /// Samples without value, at the far end.
+    pub overflow: u64,
+    /// Samples that a run without omission would have, from period and duration.
+    pub expected: Option<u64>,
+    /// Period of this thread, as far as known.
+    pub period_ns: Option<u64>,
+    /// Quantiles that the tool itself computed: (parts per million, value). Only of tools that
+    /// give no distribution.
+    pub told: Vec<(u32, u64)>,
+}
+
+/// What a sample is. Only like may be compared with like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// From when a thread should have run to when it ran.
+    Latency,
+    /// From when a timer was due to its interrupt handler.
+    IrqLatency,
+    /// From when a timer was due to the return to user space.
+    UserLatency,
+    /// Time that a busy loop did not see.
+    Gap,
+    /// The same with interrupts off: hardware and firmware.
+    HardwareGap,
+    /// Time taken from a CPU within a period.
+    Noise,
+    /// The file does not say.
+    Unknown,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Latency,
+        Self::IrqLatency,
+        Self::UserLatency,
+        Self::Gap,
+        Self::HardwareGap,
+        Self::Noise,
+        Self::Unknown,
+    ];
+
+    /// In words, for axes and tables.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::IrqLatency => "timer interrupt latency",
+            Self::UserLatency => "latency to user space",
+            Self::Gap => "gap",
+            Self::HardwareGap => "hardware gap",
+            Self::Noise => "noise",
+            Self::Unknown => "value",
+        }
+    }
+}
+
+/// Something that may mislead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Doubt {
+    /// Stable identifier: one of [`super::DOUBTS`].
+    pub id: String,
+    /// What is so, and what follows.
+    pub text: String,
+}
+
+/// Wake-ups that were never measured because the thread was late when they were due.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Omitted {
+    /// How many, in the order of the threads; of each at least so many.
+    pub by_thread: Vec<u64>,
+    /// Whether samples without value may hide more.
+    pub at_least: bool,
+    /// Whether the first thread misses exactly as many: expected less recorded. `None`: the
+    /// duration is not known.
+    pub confirmed: Option<bool>,
+}
+
+impl Omitted {
+    /// Of all threads.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.by_thread.iter().fold(0, |sum, &n| sum.saturating_add(n))
+    }
+}
+
+/// What the user knows of a file that the file does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Name of the file, for messages and the record.
+    pub name: String,
+    /// Format, by its id; `None`: by content.
+    pub format: Option<String>,
+    /// Command line that made it.
+    pub command: Option<String>,
+    /// Period of the first thread.
+    pub period_ns: Option<u64>,
+    /// How long it measured.
+    pub duration_ns: Option<u64>,
+    /// Nanoseconds in one unit of its values, where the format does not fix it.
+    pub unit_ns: Option<u64>,
+}
