@@ -5,7 +5,7 @@ use std::{io::Write, process::ExitCode};
 use clap::Parser;
 use rtproof::{
     cli::{Cli, Command},
-    commands::{capture, check, explain, export, load_worker, prove, report, tune},
+    commands::{capture, check, experiment, explain, export, load_worker, prove, report, tune},
     exit,
 };
 
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Prove(args) => prove::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Experiment(args) => experiment::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Report(args) => report::run(&args),

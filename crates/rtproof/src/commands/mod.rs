@@ -2,6 +2,7 @@
 
 pub mod capture;
 pub mod check;
+pub mod experiment;
 pub mod explain;
 pub mod export;
 pub mod load_worker;

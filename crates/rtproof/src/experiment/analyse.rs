@@ -44,6 +44,17 @@ pub(crate) fn analyse(
     untried: &Untried,
     terms: Terms,
 ) -> Vec<Told> {
+    with_together(knobs, slices, untried, terms).0
+}
+
+/// The same, and what all that seems to help does together where that was measured: each statistic
+/// with what is said of it.
+pub(crate) fn with_together(
+    knobs: &[Knob],
+    slices: &[Slice],
+    untried: &Untried,
+    terms: Terms,
+) -> (Vec<Told>, Vec<(Effect, Answer)>) {
     let mut told: Vec<Told> = Vec::new();
     let mut looks: Vec<Option<Looked>> = Vec::new();
     for (at, knob) in knobs.iter().enumerate() {
@@ -55,8 +66,11 @@ pub(crate) fn analyse(
             looks.push(look);
         }
     }
+    let together: Vec<Looked> =
+        Statistic::ALL.into_iter().filter_map(|it| Looked::together(it, slices)).collect();
     // Holm over all questions that were asked.
-    let p: Vec<f64> = looks.iter().flatten().map(|look| look.paired.p).collect();
+    let all = looks.iter().flatten().chain(&together);
+    let p: Vec<f64> = all.map(|look| look.paired.p).collect();
     let mut adjusted = holm::adjust(&p).into_iter();
     for (at, (told, looks)) in told.iter_mut().zip(looks.chunks(Statistic::ALL.len())).enumerate() {
         let looks: Vec<(&Looked, f64)> =
@@ -70,7 +84,13 @@ pub(crate) fn analyse(
             decide(told, &looks, terms);
         }
     }
-    told
+    let margin = terms.margin.ln_1p();
+    let together = together.iter().map(|look| {
+        let adjusted = adjusted.next().unwrap_or(1.0);
+        (look.effect(adjusted), look.paired.answer(adjusted, LEVEL, margin))
+    });
+    let together = together.collect();
+    (told, together)
 }
 
 /// What is said of a knob before it is tried.
@@ -108,7 +128,21 @@ struct Looked {
 impl Looked {
     fn at(knob: usize, statistic: Statistic, slices: &[Slice]) -> Option<Self> {
         let is_on = |slice: &Slice| slice.on.iter().any(|&on| on as usize == knob);
-        let pairs = slices.iter().filter(|slice| slice.part == Part::Pair);
+        Self::of(Part::Pair, is_on, statistic, slices)
+    }
+
+    /// All that seems to help, and nothing.
+    fn together(statistic: Statistic, slices: &[Slice]) -> Option<Self> {
+        Self::of(Part::Together, |slice| !slice.on.is_empty(), statistic, slices)
+    }
+
+    fn of(
+        part: Part,
+        is_on: impl Fn(&Slice) -> bool,
+        statistic: Statistic,
+        slices: &[Slice],
+    ) -> Option<Self> {
+        let pairs = slices.iter().filter(|slice| slice.part == part);
         let mut open: std::collections::BTreeMap<u32, &Slice> = Default::default();
         let (mut off, mut on) = (Vec::new(), Vec::new());
         for slice in pairs {

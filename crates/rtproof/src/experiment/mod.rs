@@ -6,11 +6,18 @@
 //! journal of `tune`; [`conduct`] leads through the slices that a [`course`] names.
 
 pub(crate) mod analyse;
+pub(crate) mod boots;
 pub(crate) mod conduct;
 pub(crate) mod course;
+pub(crate) mod factors;
 mod gather;
 pub(crate) mod knobs;
+pub(crate) mod profile;
+pub(crate) mod run;
 pub(crate) mod setting;
+pub(crate) mod setup;
+pub(crate) mod staged;
+pub(crate) mod stand;
 mod switch;
 
 pub use self::{

@@ -75,7 +75,8 @@ impl<'a> Held<'a> {
                     self.schedule(|now| Scheduling {
                         policy: policy.clone(),
                         // An ordinary thread has none, and a real-time one needs one.
-                        priority: is_real_time.then(|| now.priority.filter(|p| *p > 0).unwrap_or(1)),
+                        priority: is_real_time
+                            .then(|| now.priority.filter(|p| *p > 0).unwrap_or(1)),
                         ..Scheduling::default()
                     })?;
                 }

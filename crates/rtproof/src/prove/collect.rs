@@ -54,6 +54,23 @@ pub(crate) struct Collector {
     failure: Option<WriteError>,
 }
 
+/// Where loads run.
+pub(crate) fn load_settings(
+    options: &Options,
+    args: &Args,
+    output: &Output,
+    facts: &rtproof_host::Facts,
+) -> Settings {
+    let cache = |cpu: &rtproof_host::facts::cpu::Cpu| cpu.last_level_cache_bytes.value().copied();
+    Settings {
+        cpus: options.load_cpus.clone(),
+        dir: args.load_dir.clone().unwrap_or_else(|| output.folder().to_owned()),
+        memory_available: facts.memory.available_bytes.value().copied().unwrap_or(256 << 20),
+        llc_bytes: facts.cpus.cpus.iter().filter_map(cache).max().unwrap_or(0),
+        worker_command: (PathBuf::from("/proc/self/exe"), vec![load_worker::NAME.into()]),
+    }
+}
+
 /// What is left when the threads have ended.
 pub(crate) struct Collected {
     pub(crate) tick: Tick,
@@ -71,15 +88,7 @@ impl Collector {
         explainer: Explainer,
         early: Vec<Note>,
     ) -> Self {
-        let cache =
-            |cpu: &rtproof_host::facts::cpu::Cpu| cpu.last_level_cache_bytes.value().copied();
-        let settings = Settings {
-            cpus: options.load_cpus.clone(),
-            dir: args.load_dir.clone().unwrap_or_else(|| output.folder().to_owned()),
-            memory_available: facts.memory.available_bytes.value().copied().unwrap_or(256 << 20),
-            llc_bytes: facts.cpus.cpus.iter().filter_map(cache).max().unwrap_or(0),
-            worker_command: (PathBuf::from("/proc/self/exe"), vec![load_worker::NAME.into()]),
-        };
+        let settings = load_settings(options, args, output, facts);
         Self {
             options: options.clone(),
             sampler,

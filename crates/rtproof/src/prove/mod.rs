@@ -14,5 +14,6 @@ pub(crate) mod signals;
 mod spikes;
 mod writer;
 
+pub(crate) use collect::load_settings;
 pub use conductor::Conductor;
 pub use engine::{measure, measure_with};

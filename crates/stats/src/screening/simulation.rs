@@ -83,7 +83,8 @@ fn experiment(seed: u64, changes: [f64; KNOBS]) -> (Vec<usize>, bool) {
             let off = machine.slice(&without);
             (machine.slice(&with), off)
         };
-        (0..2).for_each(|statistic| differences[at][statistic].push(on[statistic] - off[statistic]));
+        (0..2)
+            .for_each(|statistic| differences[at][statistic].push(on[statistic] - off[statistic]));
     }
     let looked: Vec<_> =
         differences.iter().flatten().map(|d| compare(d, 0.95).expect("pairs")).collect();

@@ -5,7 +5,10 @@ use rtproof_judge::Impact;
 use rtproof_record::effects::Decision;
 
 use super::*;
-use crate::tune::prove::{course::Shared, schedule::{BEFORE, ONCE, share}};
+use crate::tune::prove::{
+    course::Shared,
+    schedule::{BEFORE, ONCE, share},
+};
 
 const S: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;

@@ -12,8 +12,8 @@ use rtproof_judge::{Report, plan::Plan, units};
 use rtproof_record::{Effects, effects::Decision};
 use serde::Serialize;
 
-pub use rtproof_host::tune::Item;
 pub use crate::experiment::{Journaled, Switch};
+pub use rtproof_host::tune::Item;
 
 use self::{course::Shared, schedule::Shares};
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Load of the whole time where none is asked for: that of `prove` after its idle part.
-const LOAD: &str = "cpu+memory+net+disk";
+pub(crate) const LOAD: &str = "cpu+memory+net+disk";
 /// Version of the JSON.
 const SCHEMA: &str = "rtproof/effects/1";
 
@@ -103,6 +103,7 @@ pub fn run(
     let effects = sealed.run.effects.as_ref().context("the record holds no effects")?;
     text.print(|to| {
         render::text::effects::table(to, effects)?;
+        render::text::effects::ended(to, &sealed.run)?;
         render::text::files(to, &output, sealed.failure.is_none(), html.is_ok())
     })?;
     text.print_json(&Outcome {
