@@ -18,8 +18,8 @@ use crate::exit;
 const OWN: &str = "rtproof.";
 
 /// Why a plan's words cannot be tried.
-const IS_DEFAULT: &str = "the entry of rtproof is the default: take it back first, with rtproof tune \
-                          undo --all, to try another";
+const IS_DEFAULT: &str = "the entry of rtproof is the default: take it back first, with rtproof \
+                          tune undo --all, to try another";
 
 /// A word as the boot loader's entry takes it.
 #[must_use]
