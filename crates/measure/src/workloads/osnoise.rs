@@ -20,8 +20,8 @@ impl Workload for Osnoise {
     }
 
     fn about(&self) -> &'static str {
-        "The kernel's osnoise tracer on one CPU: a kernel thread reads the clock without pause and \
-         each gap above 1 us, less than what interrupts it in turn, is a sample. Shows what \
+        "The kernel's osnoise tracer on one CPU: a kernel thread reads the clock without pause \
+         and each gap above 1 us, less than what interrupts it in turn, is a sample. Shows what \
          interrupts, softirqs, other tasks and the hardware take from the CPU; not wake-ups. Each \
          gap is scheduled when it is found. The period of the measurement is not used. Needs root \
          and CONFIG_OSNOISE_TRACER."

@@ -32,9 +32,9 @@ impl Workload for Timerlat {
     fn about(&self) -> &'static str {
         "The kernel's timerlat tracer on one CPU: time from the expiry of a kernel timer to its \
          interrupt (timerlat:irq) or to a kernel thread that it wakes (timerlat, timerlat:thread, \
-         SCHED_FIFO 95 by the kernel's choice). Splits what timer-wakeup measures as a whole; does \
-         not hold the return to user space. Periods from 100us to 1s, as the kernel has it. Needs \
-         root and CONFIG_TIMERLAT_TRACER."
+         SCHED_FIFO 95 by the kernel's choice). Splits what timer-wakeup measures as a whole; \
+         does not hold the return to user space. Periods from 100us to 1s, as the kernel has it. \
+         Needs root and CONFIG_TIMERLAT_TRACER."
     }
 
     fn quantity(&self) -> Quantity {
