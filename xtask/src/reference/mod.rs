@@ -45,7 +45,10 @@ const PAGES: &[(&str, Page)] = &[
     ("tune-verify.schema.json", schema::page::<rtproof::commands::tune::verify::Document>),
     ("workloads.md", || {
         let workloads = rtproof_measure::workloads::WORKLOADS;
-        Ok(items::page(&items::WORKLOADS, workloads.iter().map(|w| (w.name(), w.about()))))
+        let texts = workloads.iter().map(|workload| (workload.name(), items::workload(*workload)));
+        let texts: Vec<_> = texts.collect();
+        let items = texts.iter().map(|(name, text)| (*name, text.as_str()));
+        Ok(items::page(&items::WORKLOADS, items))
     }),
 ];
 
