@@ -7,6 +7,7 @@ pub mod cli;
 pub mod commands;
 pub mod exit;
 mod explain;
+pub mod measure;
 pub mod parse;
 pub mod prove;
 pub mod render;

@@ -5,7 +5,9 @@ use std::{io::Write, process::ExitCode};
 use clap::Parser;
 use rtproof::{
     cli::{Cli, Command},
-    commands::{capture, check, explain, export, import, load_worker, prove, report, tune},
+    commands::{
+        capture, check, explain, export, import, load_worker, measure, prove, report, tune,
+    },
     exit,
 };
 
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Prove(args) => prove::run(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Capture(args) => capture::run(&args),

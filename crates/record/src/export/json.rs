@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use rtproof_host::Facts;
-use rtproof_stats::{Layout, Sample};
+use rtproof_stats::{Layout, Moments, Sample};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -176,6 +176,24 @@ struct SecondJson<'a> {
     wake: &'a [(u16, u64)],
     /// Lateness of missed wake-ups, likewise.
     missed: &'a [(u16, u64)],
+    /// Intervals from one wake-up to the next; null: the workload keeps none.
+    intervals: Option<IntervalsJson>,
+}
+
+/// Intervals of a second.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct IntervalsJson {
+    /// How many.
+    n: u64,
+    /// Shortest.
+    min_ns: u64,
+    /// Longest.
+    max_ns: u64,
+    /// Sum, decimal.
+    sum_ns: String,
+    /// Sum of their squares, decimal.
+    sum2_ns2: String,
 }
 
 /// Exact sums.
@@ -229,8 +247,8 @@ impl<'a> Document<'a> {
             notes,
             spikes,
             effects,
-            imported,
             beside,
+            imported,
         } = run;
         let judged = |of: fn(&Judgement) -> &String| {
             let value = judgement.as_ref().map(|judgement| serde_json::from_str(of(judgement)));
@@ -290,6 +308,19 @@ impl<'a> ThreadJson<'a> {
     }
 }
 
+impl IntervalsJson {
+    fn new(of: &Moments) -> Option<Self> {
+        let (sum, sum2, _) = of.power_sums();
+        Some(Self {
+            n: of.count(),
+            min_ns: of.min()?,
+            max_ns: of.max()?,
+            sum_ns: sum.to_string(),
+            sum2_ns2: sum2.to_string(),
+        })
+    }
+}
+
 impl<'a> SecondJson<'a> {
     fn new(second: &'a Second) -> Self {
         Self {
@@ -299,6 +330,7 @@ impl<'a> SecondJson<'a> {
             totals: TotalsJson::new(&second.totals),
             wake: &second.wake,
             missed: &second.missed,
+            intervals: IntervalsJson::new(&second.intervals),
         }
     }
 }

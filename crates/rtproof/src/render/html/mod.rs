@@ -4,6 +4,7 @@
 //! The order is the order of questions: is it accepted, what stands in the way, what was measured,
 //! when, on what machine, how. One file per section; pictures come from [`super::svg`].
 
+mod beside;
 mod counters;
 mod effects;
 mod facts;
@@ -12,6 +13,7 @@ mod host;
 mod imported;
 mod latency;
 mod machine;
+pub mod measure;
 mod method;
 mod missed;
 mod parts;
@@ -76,6 +78,7 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
                     (missed::section(run, report, &columns, time))
                     (quantiles::section(report))
                     (threads::section(report))
+                    (beside::section(report))
                     (samples::section(report))
                     (host::section(run, time))
                     (machine::section(run, report))
@@ -163,6 +166,9 @@ fn contents(run: &Run, report: &Report) -> Markup {
     }
     if report.spikes.is_some() {
         sections.insert(sections.len() - 5, ("spikes", "Why it was late"));
+    }
+    if !report.beside.is_empty() {
+        sections.insert(sections.len() - 1, ("beside", "Changes and idle states"));
     }
     if !run.host.is_empty() {
         sections.push(("host", "Host"));

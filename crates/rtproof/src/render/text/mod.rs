@@ -1,10 +1,12 @@
 //! The answer as text on stdout.
 
+mod beside;
 mod controls;
 pub mod effects;
 mod explanation;
 mod findings;
 mod imported;
+pub mod measure;
 mod measured;
 mod plan;
 mod proofs;
