@@ -42,6 +42,9 @@ impl Importer for Summary {
                 return Err(text.at(line.number, what));
             }
         }
+        if threads.is_empty() {
+            return Err(text.cut("a line of a thread (T: ...)"));
+        }
         if let Some(missing) =
             (0..threads.len() as u64).find(|number| !threads.contains_key(number))
         {
