@@ -4,6 +4,7 @@
 //! `cargo xtask fuzz` builds them with the compiler's own coverage and runs each for a minute. A
 //! finding is a file in `target/fuzz/NAME`: give it to the target again as its argument.
 
+pub mod import;
 pub mod trace;
 
 use rtproof_host::{Capture, Facts, Root};

@@ -34,6 +34,7 @@ const PAGES: &[(&str, Page)] = &[
         Ok(items::page(&items::LOADS, loads.iter().map(|load| (load.name(), load.about()))))
     }),
     ("record.md", || Ok(record::page(rtproof_record::schema::TABLES))),
+    ("import.schema.json", schema::page::<rtproof::render::imported::Document>),
     ("report.schema.json", schema::page::<rtproof_judge::report::Report>),
     ("tune-applied.schema.json", schema::page::<rtproof::tune::outcome::Applied>),
     ("tune-confirmed.schema.json", schema::page::<rtproof::commands::tune::confirm::Confirmed>),

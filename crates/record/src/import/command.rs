@@ -116,7 +116,7 @@ mod tests {
     fn options_in_all_their_forms() {
         let asked = |command| cyclictest(command).expect("cyclictest");
         let article = asked(
-            "cyclictest --mlockall --smp --priority=80 --interval=200 --distance=0 -D 15m -H 400 > x",
+            "cyclictest --mlockall --smp --priority=80 --interval=200 --distance=0 -D 15m -H 400 >x",
         );
         assert_eq!((article.interval_us, article.distance_us), (200, 0));
         assert_eq!((article.duration_s, article.histogram), (Some(900), Some(400)));

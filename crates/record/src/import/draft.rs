@@ -27,7 +27,6 @@ pub const DOUBTS: &[(&str, &str)] = &[
     ("repaired", "the file broke its own format and was repaired"),
     ("reduced", "each value stands for the largest of several samples"),
     ("half-time", "the tool measured only a part of the time"),
-    ("negative", "values below zero, taken as 0"),
 ];
 
 /// An import with nothing known yet.

@@ -197,7 +197,8 @@ fn decode(text: &str) -> Result<Vec<(u64, u64, u64)>, String> {
         }
         other => {
             return Err(format!(
-                "a histogram of format {other:#010x}, expected V2 ({DEFLATED:#010x}); older ones are not read"
+                "a histogram of format {other:#010x}, expected V2 ({DEFLATED:#010x}); older \
+                 ones are not read"
             ));
         }
     };

@@ -98,6 +98,7 @@ impl Importer for Tracer {
                 imported.doubt("samples-lost", text);
             }
             Some(_) => {}
+            None if entries == 0 => return Err(text.cut("an entry of the hwlat tracer")),
             None => imported.not_ended(),
         }
         if last.is_some_and(|last| last != entries) {
@@ -110,7 +111,7 @@ impl Importer for Tracer {
     }
 }
 
-/// CPU, number and the longer of both gaps of `... [001] dn... 613.749741: #1 inner/outer(us): 41/41`.
+/// CPU, number and the longer of both gaps of `[001] dn... 613.749741: #1 inner/outer(us): 41/41`.
 fn entry(text: Text<'_>, line: Line<'_>) -> Result<(u32, u64, u64), ImportError> {
     let bad = || {
         text.at(
@@ -177,6 +178,8 @@ impl Importer for Detect {
         if has_head {
             let Some(recorded) = recorded else { return Err(text.cut("\"Samples recorded:\"")) };
             check_count(text, &mut samples, recorded, &mut imported, max_ns)?;
+        } else if samples.is_empty() {
+            return Err(text.cut("a sample (ts: ..., inner:..., outer:...)"));
         } else {
             imported.not_ended();
         }

@@ -166,6 +166,9 @@ fn begins(bytes: &[u8]) -> String {
 impl Imported {
     /// Whether counts, cells and extremes tell the same story.
     pub(crate) fn check(&self) -> Result<(), String> {
+        if self.threads.is_empty() || self.threads.len() > THREADS_MAX {
+            return Err(format!("{} series, expected 1 to {THREADS_MAX}", self.threads.len()));
+        }
         for thread in &self.threads {
             thread.check().map_err(|what| format!("{}: {what}", thread.label))?;
         }

@@ -161,8 +161,8 @@ impl Imported {
         self.doubt(
             "omission",
             format!(
-                "{least}{total} wake-ups were due while the tool was late, and it skipped them: its \
-                 quantiles are too good by these{proof}"
+                "{least}{total} wake-ups were due while the tool was late, and it skipped them: \
+                 its quantiles are too good by these{proof}"
             ),
         );
     }

@@ -21,7 +21,8 @@ pub struct Args {
     /// The record
     pub record: PathBuf,
 
-    /// Format: json (everything), csv (one table), hdr (HdrHistogram interval log)
+    /// Format: json (everything), csv (one table), hdr (HdrHistogram interval log), cyclictest
+    /// (its histogram, for gnuplot), junit (for CI)
     #[arg(long)]
     pub format: String,
 

@@ -37,11 +37,13 @@ impl Importer for Summary {
                 if threads.len() > THREADS_MAX {
                     return Err(text.at(line.number, format!("more than {THREADS_MAX} threads")));
                 }
-                found.lines += 1;
             } else if !found.around(shown.text) {
                 let what = format!("{}, expected a line of a thread (T: ...)", quoted(shown.text));
                 return Err(text.at(line.number, what));
             }
+        }
+        if threads.is_empty() {
+            return Err(text.cut("a line of a thread (T: ...)"));
         }
         if let Some(missing) =
             (0..threads.len() as u64).find(|number| !threads.contains_key(number))
@@ -53,9 +55,7 @@ impl Importer for Summary {
         imported.command = imported.command.or(found.command);
         imported.remarks = found.remarks;
         imported.threads = threads.into_values().collect();
-        if found.lines > imported.threads.len() as u64 {
-            imported.not_ended();
-        }
+        imported.not_ended();
         if found.is_jitterdebugger {
             imported.conclude();
         } else {
@@ -75,7 +75,6 @@ fn is_thread(line: &str) -> bool {
 #[derive(Default)]
 struct Found {
     unit_ns: u64,
-    lines: u64,
     is_jitterdebugger: bool,
     command: Option<String>,
     remarks: Vec<String>,

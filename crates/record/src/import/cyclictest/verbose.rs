@@ -63,13 +63,15 @@ impl Importer for Verbose {
         }
         if step > 1 {
             let text = format!(
-                "each value is the largest of {step} samples (-o): no quantile of single samples can be told"
+                "each value is the largest of {step} samples (-o): no quantile of single \
+                 samples can be told"
             );
             imported.doubt("reduced", text);
         }
         if lost > 0 {
             let text = format!(
-                "{lost} samples are missing between those that are there: cyclictest overwrote them before they were printed, in bursts, so often the latest ones"
+                "{lost} samples are missing between those that are there: cyclictest \
+                 overwrote them before they were printed, in bursts, so often the latest ones"
             );
             imported.doubt("samples-lost", text);
         }

@@ -1,4 +1,5 @@
-//! The text that jittersamples makes of jitterdebugger's records: `thread;seconds.nanoseconds;value`.
+//! The text that jittersamples makes of jitterdebugger's records:
+//! `thread;seconds.nanoseconds;value`.
 
 use std::collections::BTreeMap;
 

@@ -194,7 +194,12 @@ impl<'a> Table<'a> {
         }
         if self.is_lost(&self.foot[1].as_ref().map_or(Vec::new(), |(_, words)| words.clone())) {
             let cpus: Vec<String> = self.columns.iter().map(|(_, cpu)| cpu.to_string()).collect();
-            imported.doubt("samples-lost", format!("rtla prints zeros when all samples lie beyond the last row: those of CPU {} are lost; run it with more rows (-E)", cpus.join(", ")));
+            let text = format!(
+                "rtla prints zeros when all samples lie beyond the last row: those of CPU {} are \
+                 lost; run it with more rows (-E)",
+                cpus.join(", ")
+            );
+            imported.doubt("samples-lost", text);
         }
         for i in 0..self.columns.len() {
             let mut thread = self.series(text, i, unit_ns, width, &mut imported)?;
@@ -282,7 +287,8 @@ impl<'a> Table<'a> {
             && (!inside(thread.min_ns, low_ns) || (over == 0 && !inside(thread.max_ns, high_ns)))
         {
             let what = format!(
-                "{}: the largest or smallest value is not in the last or first row: the file was cut off or edited",
+                "{}: the largest or smallest value is not in the last or first row: the \
+                 file was cut off or edited",
                 thread.label
             );
             return Err(text.at(self.word(4, i).0.number, what));
