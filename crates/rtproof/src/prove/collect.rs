@@ -314,6 +314,10 @@ impl Collector {
         let (spikes, notes) = self.explainer.finish(at_ns);
         self.pending.spikes = spikes;
         self.pending.notes.extend(notes);
+        for report in &reports {
+            let cpu = self.watch.thread(report.number).map_or(0, |info| info.cpu);
+            self.pending.notes.extend(notes::of_ending(at_ns, cpu, &report.ending));
+        }
         self.watch.show(&self.pending, onlooker);
         let lost = |number: u32| self.watch.is_lost(number);
         let ends = reports.iter().map(|r| (r.number, convert::end(r, lost(r.number)))).collect();

@@ -167,6 +167,7 @@ pub(crate) fn run(
     let origin_ns = session.origin_ns();
     let realtime_ns = clock_ns(ClockId::Realtime) + origin_ns - clock_ns(ClockId::Monotonic);
     early_notes.extend(notes::of_start(options, session.started()));
+    early_notes.extend(notes::of_workloads(&plan, session.started()));
     let mut collector = Collector::new(job, sampler, root, &facts, explainer, early_notes);
     collector.slots_are(plan.slot_ns);
     collector.announce(session.started(), &plan, Origin { realtime_ns, monotonic_ns: origin_ns });
