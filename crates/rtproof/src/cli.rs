@@ -2,7 +2,9 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::commands::{capture, check, compare, explain, export, import, prove, report, tune};
+use crate::commands::{
+    capture, check, compare, explain, export, import, measure, prove, report, tune,
+};
 
 /// Takes a Linux machine from unknown to proven real-time.
 ///
@@ -23,6 +25,8 @@ pub struct Cli {
 pub enum Command {
     /// Check the machine, measure it under load, judge it: the main job
     Prove(Box<prove::Args>),
+    /// Measure a matrix of workloads, CPUs, policies, periods and loads; judges nothing
+    Measure(Box<measure::Args>),
     /// Check the configuration; changes nothing
     Check(Box<check::Args>),
     /// Change the configuration: plan, apply, undo, trial of boot parameters

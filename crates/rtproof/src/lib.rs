@@ -8,6 +8,7 @@ pub mod commands;
 pub mod compare;
 pub mod exit;
 mod explain;
+pub mod measure;
 pub mod parse;
 pub mod prove;
 pub mod render;

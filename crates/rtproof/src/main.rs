@@ -6,7 +6,7 @@ use clap::Parser;
 use rtproof::{
     cli::{Cli, Command},
     commands::{
-        capture, check, compare, explain, export, import, load_worker, prove, report, tune,
+        capture, check, compare, explain, export, import, load_worker, measure, prove, report, tune,
     },
     exit,
 };
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Prove(args) => prove::run(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Capture(args) => capture::run(&args),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// One result file of another tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imported {
     /// The tool, e.g. `cyclictest`.
     pub tool: String,
@@ -47,6 +48,7 @@ pub struct Imported {
 
 /// One series of samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedThread {
     /// CPU, where the file says it. A thread's number is no CPU.
     pub cpu: Option<u32>,
@@ -56,6 +58,7 @@ pub struct ImportedThread {
     pub kind: Kind,
     /// Distribution. Holds all `n` samples, or none where the tool says only extremes. Samples
     /// without value (`overflow`) are in the last bin, from the first value that had no row on.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<rtproof_stats::Bin>"))]
     pub bins: Bins,
     /// Samples.
     pub n: u64,

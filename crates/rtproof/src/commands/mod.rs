@@ -7,6 +7,7 @@ pub mod explain;
 pub mod export;
 pub mod import;
 pub mod load_worker;
+pub mod measure;
 pub mod prove;
 pub mod report;
 pub mod tune;

@@ -15,6 +15,7 @@ pub(crate) mod host;
 pub(crate) mod labels;
 pub(crate) mod missed;
 pub(crate) mod percentile;
+pub(crate) mod ranges;
 pub(crate) mod scale;
 pub(crate) mod spike;
 pub(crate) mod strip;

@@ -1,11 +1,13 @@
 //! The answer as text on stdout.
 
+mod beside;
 mod compare;
 mod controls;
 pub mod effects;
 mod explanation;
 mod findings;
 mod imported;
+pub mod measure;
 mod measured;
 mod plan;
 mod proofs;
