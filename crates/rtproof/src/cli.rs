@@ -3,7 +3,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    capture, check, compare, explain, export, import, measure, prove, report, tune,
+    capture, check, compare, experiment, explain, export, import, measure, prove, report, tune,
 };
 
 /// Takes a Linux machine from unknown to proven real-time.
@@ -31,6 +31,8 @@ pub enum Command {
     Check(Box<check::Args>),
     /// Change the configuration: plan, apply, undo, trial of boot parameters
     Tune(Box<tune::Args>),
+    /// Which knob matters here: try changes in pairs of slices, undo them all
+    Experiment(Box<experiment::Args>),
     /// Write the machine's configuration to one text file, to be checked anywhere
     Capture(capture::Args),
     /// Why was it late: a run, another tool's trace, a running application

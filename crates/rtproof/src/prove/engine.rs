@@ -171,6 +171,7 @@ pub(crate) fn run(
     collector.slots_are(plan.slot_ns);
     collector.announce(session.started(), &plan, Origin { realtime_ns, monotonic_ns: origin_ns });
     onlooker.started(&collector.threads());
+    conductor.started(session.started());
     let mut rig = Rig { session, collector, writer, conductor, onlooker };
     let ended = rig.run(signals, options);
     // The facts of the end are those of the machine, not of the run: our limit is no change of it.
@@ -209,6 +210,9 @@ impl Rig<'_> {
             }
             if let Some(signal) = signals.came() {
                 break RunEnd::Interrupted { signal: signal.into() };
+            }
+            if self.conductor.is_over() && self.conductor.trouble().is_none() {
+                break RunEnd::Complete;
             }
             if let Some(why) = self.conductor.trouble() {
                 break RunEnd::Aborted { why };

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod apart;
 pub(crate) mod killed;
 pub(crate) mod odd;
 pub(crate) mod small;

@@ -221,7 +221,7 @@ fn next(to: &mut dyn Write, reboots: bool, changes: &BootChanges) -> std::io::Re
 }
 
 /// Reboots in order.
-fn reboot(root: &Root, argument: Option<&str>) -> anyhow::Result<()> {
+pub(crate) fn reboot(root: &Root, argument: Option<&str>) -> anyhow::Result<()> {
     let has_systemd = root.list_dir("/run/systemd/system").value().is_some();
     let mut command = match has_systemd {
         true => {
