@@ -28,6 +28,7 @@ const PAGES: &[(&str, Page)] = &[
     ("causes.md", || Ok(causes::page())),
     ("checks.md", || Ok(checks::page())),
     ("cli.md", || Ok(cli::page(command()))),
+    ("compare.schema.json", schema::page::<rtproof_judge::compare::Comparison>),
     ("exit-codes.md", || Ok(exit_codes::page(rtproof::exit::CODES))),
     ("loads.md", || {
         let loads = rtproof_measure::loads::LOADS;

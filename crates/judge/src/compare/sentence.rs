@@ -68,6 +68,7 @@ fn observed(other: &str, changes: &[Change], wish: &Wish) -> String {
     };
     let odd: Vec<String> = bulk
         .iter()
+        .filter(|change| ["p50", "p99"].contains(&change.statistic.as_str()))
         .filter(|change| change.direction != Direction::Same)
         .filter(|change| change.direction != primary.direction)
         .map(|change| {

@@ -214,7 +214,7 @@ fn moments_are_those_of_the_values() {
         line.cells[0].value.expect("a value")
     };
     for (name, want) in
-        [("mean", 2000.0), ("sd", 3162.277_66), ("skewness", 8.0 / 3.0), ("kurtosis", 73.0 / 9.0)]
+        [("mean", 2000.0), ("sd", 3162.2777), ("skewness", 8.0 / 3.0), ("kurtosis", 73.0 / 9.0)]
     {
         assert!((value(name) - want).abs() < 1e-4, "{name} {} {want}", value(name));
     }

@@ -120,11 +120,14 @@ fn framed(
     margin: f64,
     height: f64,
 ) -> Frame {
-    // Not narrower than the margin is wide, and no wider than can be read.
+    // Not narrower than the margin is wide on either side, and no wider than can be read.
     let least = 2.5 * margin.ln_1p().max(0.01);
-    let widest = ratios.filter(|ratio| *ratio > 0.0).map(|ratio| ratio.ln().abs());
-    let half = (widest.fold(least, f64::max).min(1000_f64.ln()) * 1.15).exp();
-    let y = Scale::Log { low: 1.0 / half, high: half };
+    let most = 1000_f64.ln();
+    let logs = ratios.filter(|ratio| *ratio > 0.0).map(f64::ln);
+    let (low, high) = logs.fold((-least, least), |(low, high), log| (log.min(low), log.max(high)));
+    let air = 0.12 * (high - low);
+    let (low, high) = (low.max(-most) - air, high.min(most) + air);
+    let y = Scale::Log { low: low.exp(), high: high.exp() };
     let x = Scale::Linear { low: -0.6, high: place(points.len()) - 0.4 };
     Frame::wide(height, 14.0, x, y)
 }
