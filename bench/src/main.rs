@@ -1,6 +1,7 @@
 //! Benchmarks of the measuring itself: rtproof beside cyclictest, jitterdebugger and a bare loop,
 //! in interleaved rounds of one run, on one CPU. Prints ratios with their spread; asserts nothing.
 
+mod analysis;
 mod audit;
 mod bare;
 mod causes;
@@ -43,6 +44,12 @@ struct Args {
 enum Command {
     /// `rtproof check` beside rtcqs and tuned-adm verify
     Audit,
+    /// Statistics: a week of rows, fits of tails, what their intervals cover
+    Stats {
+        /// Simulated fits of each kind
+        #[arg(long, default_value_t = 2000)]
+        experiments: u32,
+    },
     /// Reading a kernel trace beside trace-cmd report
     Trace,
     /// Reads a trace.dat, run by the benchmark as a process of its own
@@ -75,6 +82,7 @@ fn main() -> anyhow::Result<()> {
             return Ok(());
         }
         Some(Command::ReadTrace { file, how }) => return trace::read(&mut out, &file, how),
+        Some(Command::Stats { experiments }) => return analysis::run(&mut out, experiments),
         Some(Command::Trace) => return trace::run(&mut out),
         Some(Command::Audit) => return audit::run(&mut out, &args.rtproof, args.rounds),
         Some(Command::Causes(options)) => {

@@ -362,6 +362,11 @@ impl Root {
         matches!(self.source, Source::Capture(_))
     }
 
+    /// Whether what is asked is taken down.
+    pub(crate) const fn is_recorded(&self) -> bool {
+        self.recorder.is_some()
+    }
+
     fn disk(&self) -> io::Result<&Disk> {
         match &self.source {
             Source::Disk(disk) => Ok(disk),

@@ -2,8 +2,10 @@
 //!
 //! Floor 3. Pure: no I/O, no clock. The same facts and the same record give the same answer.
 
+pub mod beside;
 pub mod causes;
 pub mod checks;
+pub mod compare;
 mod dependence;
 pub mod finding;
 pub mod intent;
@@ -11,7 +13,9 @@ pub mod plan;
 pub mod profile;
 pub mod report;
 mod share;
+pub mod spread;
 pub mod structure;
+pub mod tail;
 #[doc(hidden)]
 pub mod testing;
 pub mod trials;
@@ -25,4 +29,5 @@ pub use finding::{Evidence, Finding, Impact, Remedy, Status, When};
 pub use intent::Intent;
 pub use profile::Profile;
 pub use report::Report;
+pub use spread::Spread;
 pub use verdict::{Answer, Standing, Verdict};

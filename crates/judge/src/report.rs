@@ -12,8 +12,8 @@ use rtproof_stats::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Finding, Intent, Standing, Verdict, causes::Spikes, checks, dependence::Blocks, share, units,
-    verdict,
+    Finding, Intent, Standing, Verdict, beside::Beside, causes::Spikes, checks, dependence::Blocks,
+    share, units, verdict,
 };
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
@@ -63,6 +63,9 @@ pub struct Report {
     /// Why wake-ups were late; `None`: the record has nothing of it.
     #[serde(default)]
     pub spikes: Option<Spikes>,
+    /// Changes of the threads from outside, idle states and frequencies of their CPUs.
+    #[serde(default)]
+    pub beside: Beside,
 }
 
 /// The machine in short.
@@ -213,6 +216,7 @@ impl Report {
             changes,
             notes: run.notes.clone(),
             spikes: Spikes::of(run),
+            beside: Beside::of(run),
         }
     }
 }

@@ -56,8 +56,8 @@ pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> R
         notes: Vec::new(),
         spikes: None,
         effects: None,
-        imported: None,
         beside: rtproof_record::Beside::default(),
+        imported: None,
     }
 }
 
@@ -118,6 +118,7 @@ fn thread(cpu: u32, seconds: u64, late: &[(u64, u64)]) -> Thread {
             max_at_ns: s * SECOND_NS,
             wake: coarse.buckets().map(|(b, n)| (b as u16, n)).collect(),
             missed: Vec::new(),
+            intervals: rtproof_stats::Moments::default(),
             totals: second.clone(),
         });
         totals.merge(&second);

@@ -1,7 +1,9 @@
 //! The verdict: accepted, refused or not proven, with the evidence that it rests on.
 //!
 //! Rules. 100 %: one late wake-up refuses; none in a time T bounds their rate below
-//! -ln(1 - confidence) / T, and T must be long enough for the rate asked for. 95 %: the upper
+//! -ln(1 - confidence) / T, and T must be long enough for the rate asked for; where the tail may be
+//! followed, the level exceeded at that rate must be below the budget, by the upper end of its 99 %
+//! interval. 95 %: the upper
 //! Clopper-Pearson bound on the share of late wake-ups, with the number of independent ones
 //! (extremal index), must be below 5 % on every CPU. Soft: nothing is judged. Safe: never accepted,
 //! because measuring cannot certify it. Anything that takes force from the measurement leaves it
@@ -13,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     share::{Shares, n_eff, share_bounds},
+    tail::Extrapolation,
     units,
     weakness::{loads_ran, scope, weaknesses},
 };
@@ -60,6 +63,10 @@ pub struct Verdict {
     pub reasons: Vec<String>,
     /// What the numbers rest on.
     pub basis: Basis,
+    /// How far the tail may be followed; `None`: it was not asked (another class, no budget), or
+    /// the report is older.
+    #[serde(default)]
+    pub tail: Option<Extrapolation>,
 }
 
 /// The numbers under a verdict.
@@ -128,6 +135,8 @@ pub fn judge(run: &Run, changed: &[String], standing: &Standing) -> Verdict {
     let basis = basis(run);
     let requirement = &run.options.requirement;
     let weak = weaknesses(run, changed, standing);
+    let asks = requirement.class == Class::Hundred && requirement.budget_ns.is_some();
+    let tail = if asks { Extrapolation::of(run, basis.exposure_ns) } else { None };
     let (answer, sentence, mut reasons) = match (requirement.budget_ns, requirement.class) {
         (None, _) => not_judged("no budget was given", "Give one with --budget, e.g. 100us."),
         (Some(_), Class::Soft) => not_judged(
@@ -135,7 +144,7 @@ pub fn judge(run: &Run, changed: &[String], standing: &Standing) -> Verdict {
             "Read the quantiles; ask for --class 95 or 100 to have a budget judged.",
         ),
         (Some(budget_ns), class) => {
-            let case = Case { run, basis: &basis, budget_ns, weak: &weak };
+            let case = Case { run, basis: &basis, budget_ns, weak: &weak, tail: tail.as_ref() };
             match class {
                 Class::NinetyFive => case.ninety_five(),
                 Class::Safe => case.safe(),
@@ -145,7 +154,7 @@ pub fn judge(run: &Run, changed: &[String], standing: &Standing) -> Verdict {
     };
     reasons.extend(weak);
     reasons.extend(scope(run));
-    Verdict { answer, sentence, reasons, basis }
+    Verdict { answer, sentence, reasons, basis, tail }
 }
 
 type Judged = (Answer, String, Vec<String>);
@@ -159,6 +168,7 @@ struct Case<'a> {
     basis: &'a Basis,
     budget_ns: u64,
     weak: &'a [String],
+    tail: Option<&'a Extrapolation>,
 }
 
 impl Case<'_> {
@@ -272,8 +282,10 @@ impl Case<'_> {
             b.late_rate_upper_per_hour.map_or("?".into(), units::per_hour),
             self.confidence_text(),
         );
-        let tail = "The tail was not extrapolated: the rate is bounded by counting alone.".into();
+        let (tail, is_over) = self.tail();
         match b.further_ns {
+            // Nothing was late, but the tail may well be.
+            Some(0) if is_over => (Answer::NotProven, bound, vec![tail]),
             Some(0) if self.weak.is_empty() => (Answer::Accepted, bound, vec![tail]),
             Some(further_ns) if further_ns > 0 => {
                 let asked = self.run.options.requirement.rate_per_1000h as f64 / 1000.0;
@@ -288,6 +300,15 @@ impl Case<'_> {
             }
             _ => (Answer::NotProven, bound, vec![tail]),
         }
+    }
+
+    /// What is said of the tail, and whether its level may be over the budget.
+    fn tail(&self) -> (String, bool) {
+        let counted = "the rate is bounded by counting alone";
+        self.tail.map_or_else(
+            || (format!("The tail was not extrapolated: {counted}."), false),
+            |tail| tail.sentence(self.budget_ns, counted),
+        )
     }
 
     fn ninety_five(&self) -> Judged {

@@ -5,6 +5,8 @@
 //! was still late are counted as missed, each with its own lateness, and the next one is the
 //! first that is still to come.
 
+mod laws;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rtproof_stats::cluster::GAP_PERIODS;
@@ -69,6 +71,8 @@ pub struct Cycle {
     starving_since_ns: u64,
     last_late_ns: u64,
     any_late: bool,
+    /// Cycles that were due, of a law whose schedule is not known before.
+    counted: Option<u64>,
 }
 
 impl Cycle {
@@ -95,6 +99,7 @@ impl Cycle {
             starving_since_ns: 0,
             last_late_ns: 0,
             any_late: false,
+            counted: None,
         };
         cycle.refresh();
         cycle
@@ -110,7 +115,23 @@ impl Cycle {
     /// Runs until the schedule ends, `stop` is set, or nobody collects. `wait` returns the time at
     /// which the thread ran, given the time at which it was to.
     #[inline(always)]
-    pub fn run(&mut self, stop: &AtomicBool, mut wait: impl FnMut(u64) -> u64) -> EndReason {
+    pub fn run(&mut self, stop: &AtomicBool, wait: impl FnMut(u64) -> u64) -> EndReason {
+        self.run_grid::<false>(stop, wait)
+    }
+
+    /// The same, keeping the intervals between wake-ups as well.
+    #[inline(always)]
+    pub fn run_keeping(&mut self, stop: &AtomicBool, wait: impl FnMut(u64) -> u64) -> EndReason {
+        self.run_grid::<true>(stop, wait)
+    }
+
+    #[inline(always)]
+    fn run_grid<const KEEP: bool>(
+        &mut self,
+        stop: &AtomicBool,
+        mut wait: impl FnMut(u64) -> u64,
+    ) -> EndReason {
+        let mut last_ns = 0;
         loop {
             let due_ns = self.next_due_ns;
             if due_ns >= self.schedule.end_ns {
@@ -121,6 +142,12 @@ impl Cycle {
             }
             let now_ns = wait(due_ns);
             let latency_ns = self.slot.record_wake(due_ns, now_ns);
+            if KEEP {
+                if last_ns != 0 {
+                    self.slot.intervals.push(now_ns.saturating_sub(last_ns));
+                }
+                last_ns = now_ns;
+            }
             self.next_due_ns = due_ns + self.schedule.period_ns;
             if latency_ns > self.beyond_ns {
                 self.beyond(due_ns, latency_ns);
@@ -199,10 +226,14 @@ impl Cycle {
         &self.schedule
     }
 
-    /// Wake-ups that were due and are accounted for, from the schedule alone.
+    /// Wake-ups that were due and are accounted for, from the schedule alone; of a law that makes
+    /// its schedule as it goes, from what the law counted.
     #[must_use]
     pub const fn scheduled(&self) -> u64 {
-        self.schedule.due_before(self.next_due_ns)
+        match self.counted {
+            Some(counted) => counted,
+            None => self.schedule.due_before(self.next_due_ns),
+        }
     }
 
     /// The slot that was not handed over.
@@ -223,13 +254,15 @@ pub fn slots(slot_ns: u64) -> usize {
 
 /// Addresses of what runs only when a wake-up is late or a second ends: locked into memory too,
 /// because a late moment is the wrong one for a page fault.
-pub(crate) fn code() -> [usize; 6] {
+pub(crate) fn code() -> [usize; 8] {
     [
         Cycle::beyond as fn(&mut Cycle, u64, u64) as usize,
         Outlet::push as fn(&mut Outlet, &mut Slot, Spike) as usize,
         Cycle::miss as fn(&mut Cycle, u64, u64) as usize,
         Cycle::late as fn(&mut Cycle, u64, u64) as usize,
         Cycle::rotate as fn(&mut Cycle, u64) -> bool as usize,
+        Cycle::beyond_piece as fn(&mut Cycle, u64, u64, u64) as usize,
+        Cycle::gap as fn(&mut Cycle, u64, u64) as usize,
         Slot::record_missed as fn(&mut Slot, u64, u64, u64, u64) as usize,
     ]
 }

@@ -212,6 +212,11 @@ impl Session {
         &self.started
     }
 
+    /// The same, to keep beyond [`Session::finish`].
+    pub fn take_started(&mut self) -> Vec<Started> {
+        std::mem::take(&mut self.started)
+    }
+
     /// First wake-up of thread 0, CLOCK_MONOTONIC nanoseconds.
     #[must_use]
     pub const fn origin_ns(&self) -> u64 {

@@ -145,6 +145,11 @@ pub fn is_armed() -> bool {
     ARMED.get()
 }
 
+/// Says that the calling thread measures, or no longer.
+pub(crate) fn set_armed(armed: bool) {
+    ARMED.set(armed);
+}
+
 /// What a thread is to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
@@ -307,20 +312,22 @@ impl Life {
             lock_all(armed).err().map(|error| error.to_string())
         });
         let program = armed.as_deref().and_then(Armed::program);
-        let (policy, priority) = match program {
+        let (policy, priority) = match &program {
             Some(program) => (program.policy, program.priority),
             None => sys::policy().unwrap_or((Policy::Other, 0)),
         };
+        let is_pinned = program.as_ref().map_or(placed.is_pinned, |program| program.is_pinned);
+        let refused = program.as_ref().and_then(|program| program.policy_error.clone());
         let started = Started {
             number: order.number,
             tid: program.map_or_else(tid, |program| program.pid),
             cpu: order.cpu,
             policy,
             priority,
-            policy_error: placed.policy_error,
+            policy_error: placed.policy_error.or(refused),
             lock_error,
             pin_error: placed.pin_error,
-            is_pinned: placed.is_pinned,
+            is_pinned,
             own_cost: armed.as_deref().map(Armed::cost).unwrap_or_default(),
             workload_error,
         };
@@ -392,7 +399,7 @@ pub fn pin_all(cpus: &[u32]) -> std::io::Result<()> {
 }
 
 /// Locks the first pages of a function; fewer where the program ends before.
-fn lock_code(address: usize) -> std::io::Result<()> {
+pub(crate) fn lock_code(address: usize) -> std::io::Result<()> {
     let whole = sys::lock(address, CODE_BYTES);
     whole.or_else(|_| sys::lock(address, 1))
 }

@@ -126,6 +126,34 @@ fn an_armed_thread_allocates_nothing_and_faults_nothing_major() {
     }
 }
 
+/// A short plan for each workload that needs nothing from outside.
+fn of_every_workload() -> impl Iterator<Item = Plan> {
+    let all = workloads::WORKLOADS.iter().filter_map(|w| workloads::parse(&w.spec()).ok());
+    let on_cpu = all.filter(|workload| workload.place() == workloads::Place::OnCpu);
+    on_cpu.map(|workload| Plan {
+        cpus: vec![0],
+        slot_ns: SLOT_NS / 20,
+        workloads: vec![workload],
+        ..plan(1_000_000, 150_000_000)
+    })
+}
+
+#[test]
+fn no_workload_allocates_while_it_is_armed() {
+    let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");
+    let before = WHILE_ARMED.load(Ordering::Relaxed);
+    let mut n = 0;
+    for plan in of_every_workload() {
+        let (totals, _, _, report) = run(&plan).remove(0);
+        let spec = plan.workloads[0].spec();
+        assert_eq!(WHILE_ARMED.load(Ordering::Relaxed), before, "{spec}");
+        assert_eq!((report.reason, report.faults_major), (EndReason::Complete, 0), "{spec}");
+        assert_eq!(report.scheduled, totals.accounted(), "{spec}");
+        n += 1;
+    }
+    assert!(n >= 16, "{n} workloads");
+}
+
 #[test]
 fn every_spike_comes_out_or_is_counted() {
     let _alone = ONE_AT_A_TIME.lock().expect("no test panicked");

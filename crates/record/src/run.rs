@@ -1,7 +1,7 @@
 //! A run in memory: what a record file holds, and all that judging and rendering may use.
 
 use rtproof_host::{Facts, facts::tasks::Policy};
-use rtproof_stats::Histogram;
+use rtproof_stats::{Histogram, Moments};
 pub use rtproof_stats::{Sample, Totals};
 use serde::{Deserialize, Serialize};
 
@@ -32,11 +32,11 @@ pub struct Run {
     pub spikes: Option<Spikes>,
     /// What changes of the machine did to latency; `None`: none were tried.
     pub effects: Option<Effects>,
+    /// Changes of its threads from outside, and idle states of its CPUs; empty in older records.
+    pub beside: Beside,
     /// What another tool measured; `None`: rtproof measured it. Else there are no threads, and
     /// options, cost and facts say nothing.
     pub imported: Option<Imported>,
-    /// Changes of its threads from outside, and idle states of its CPUs; empty in older records.
-    pub beside: Beside,
 }
 
 /// Identity of a run.
@@ -205,6 +205,8 @@ pub struct Second {
     pub wake: Vec<(u16, u64)>,
     /// Lateness of missed wake-ups, likewise.
     pub missed: Vec<(u16, u64)>,
+    /// Intervals from one wake-up to the next; empty where the workload keeps none.
+    pub intervals: Moments,
 }
 
 /// Counters of the host over one second.

@@ -344,12 +344,13 @@ pub const TABLES: &[Table] = &[
     effects::KNOB,
     effects::EFFECT,
     effects::SLICE,
-    import::IMPORT,
-    import::IMPORT_THREAD,
-    import::BIN,
+    measure::INTERVAL,
     measure::MARK,
     measure::IDLE_STATE,
     measure::HOST_IDLE,
+    import::IMPORT,
+    import::IMPORT_THREAD,
+    import::BIN,
 ];
 
 impl Table {

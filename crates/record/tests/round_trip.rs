@@ -9,9 +9,10 @@ use std::{ffi::OsStr, fs, io, os::unix::ffi::OsStrExt as _};
 use common::{Maker, assert_same, begin, head, judgement, sealed, tail};
 use proptest::prelude::*;
 use rtproof_record::{
-    Finished, Origin, ReadError, SealState, ThreadTick, Tick, WriteError, Writer, read, run::RunEnd,
+    Beside, Finished, Origin, ReadError, Run, SealState, ThreadTick, Tick, WriteError, Writer,
+    read, run::RunEnd,
 };
-use rtproof_stats::{Histogram, Layout, Totals};
+use rtproof_stats::{Histogram, Layout, Moments, Totals};
 
 #[test]
 fn every_field_of_a_sealed_run_comes_back() {
@@ -157,13 +158,15 @@ fn a_record_of_version_1_is_read() {
     conn.execute_batch(
         "PRAGMA foreign_keys = OFF; DROP TABLE slice; DROP TABLE effect; DROP TABLE knob;
          DROP TABLE trial; DROP TABLE cause_cpu; DROP TABLE cause; DROP TABLE spike;
-         DROP TABLE window; DROP TABLE recorder; PRAGMA user_version = 1;
+         DROP TABLE window; DROP TABLE recorder; PRAGMA user_version = 1; DROP TABLE interval; DROP TABLE mark;
+         DROP TABLE host_idle; DROP TABLE idle_state;
          UPDATE run SET options = json_remove(options, '$.spike_ns', '$.trace')",
     )
     .unwrap();
     drop(conn);
     (expected.options.spike_ns, expected.options.trace) = (None, false);
     (expected.spikes, expected.effects) = (None, None);
+    forget_what_came_later(&mut expected);
     assert_same(&read(&path).unwrap().run, &expected);
     let finished = Finished::open(&path).unwrap();
     finished.store_judgement(&judgement()).unwrap();
@@ -183,11 +186,37 @@ fn a_record_of_version_2_is_read() {
     let conn = rusqlite::Connection::open(&path).unwrap();
     conn.execute_batch(
         "PRAGMA foreign_keys = OFF; DROP TABLE slice; DROP TABLE effect; DROP TABLE knob;
-         DROP TABLE trial; PRAGMA user_version = 2",
+         DROP TABLE trial; DROP TABLE interval; DROP TABLE mark; DROP TABLE host_idle;
+         DROP TABLE idle_state; PRAGMA user_version = 2",
     )
     .unwrap();
     drop(conn);
     expected.effects = None;
+    forget_what_came_later(&mut expected);
+    assert_same(&read(&path).unwrap().run, &expected);
+}
+
+/// What records before version 4 have not.
+fn forget_what_came_later(run: &mut Run) {
+    run.beside = Beside::default();
+    let seconds = run.threads.iter_mut().flat_map(|thread| &mut thread.seconds);
+    seconds.for_each(|second| second.intervals = Moments::default());
+}
+
+#[test]
+fn a_record_of_version_3_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.rtproof");
+    let (writer, mut expected) = begin(&path, 2);
+    drop(writer);
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.execute_batch(
+        "PRAGMA foreign_keys = OFF; DROP TABLE interval; DROP TABLE mark; DROP TABLE host_idle;
+         DROP TABLE idle_state; PRAGMA user_version = 3",
+    )
+    .unwrap();
+    drop(conn);
+    forget_what_came_later(&mut expected);
     assert_same(&read(&path).unwrap().run, &expected);
 }
 
@@ -214,7 +243,7 @@ fn other_files_are_refused_with_what_they_are() {
     refused("table run is missing");
     conn.execute_batch("CREATE VIEW run AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT * FROM r").unwrap();
     refused("table run is missing");
-    conn.pragma_update(None, "user_version", 4).unwrap();
+    conn.pragma_update(None, "user_version", 5).unwrap();
     refused("update rtproof");
     assert!(matches!(read(folder.path()), Err(ReadError::NotARecord { .. })));
 }

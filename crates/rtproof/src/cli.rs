@@ -2,7 +2,9 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::commands::{capture, check, experiment, explain, export, prove, report, tune};
+use crate::commands::{
+    capture, check, compare, experiment, explain, export, import, measure, prove, report, tune,
+};
 
 /// Takes a Linux machine from unknown to proven real-time.
 ///
@@ -23,6 +25,8 @@ pub struct Cli {
 pub enum Command {
     /// Check the machine, measure it under load, judge it: the main job
     Prove(Box<prove::Args>),
+    /// Measure a matrix of workloads, CPUs, policies, periods and loads; judges nothing
+    Measure(Box<measure::Args>),
     /// Check the configuration; changes nothing
     Check(Box<check::Args>),
     /// Change the configuration: plan, apply, undo, trial of boot parameters
@@ -33,8 +37,12 @@ pub enum Command {
     Capture(capture::Args),
     /// Why was it late: a run, another tool's trace, a running application
     Explain(Box<explain::Args>),
+    /// Runs side by side: what differs, and whether that decides anything
+    Compare(Box<compare::Args>),
     /// Show a record again, judged anew
     Report(report::Args),
+    /// Results of other tools (cyclictest, rtla, oslat, ...) as records
+    Import(import::Args),
     /// Write a record in another format: JSON, CSV, HdrHistogram log
     Export(export::Args),
 }

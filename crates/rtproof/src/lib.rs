@@ -5,9 +5,11 @@
 
 pub mod cli;
 pub mod commands;
+pub mod compare;
 pub mod exit;
 pub mod experiment;
 mod explain;
+pub mod measure;
 pub mod parse;
 pub mod prove;
 pub mod render;

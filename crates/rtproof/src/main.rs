@@ -5,7 +5,10 @@ use std::{io::Write, process::ExitCode};
 use clap::Parser;
 use rtproof::{
     cli::{Cli, Command},
-    commands::{capture, check, experiment, explain, export, load_worker, prove, report, tune},
+    commands::{
+        capture, check, compare, experiment, explain, export, import, load_worker, measure, prove,
+        report, tune,
+    },
     exit,
 };
 
@@ -24,12 +27,15 @@ fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Prove(args) => prove::run(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Experiment(args) => experiment::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
     };
     match outcome {

@@ -73,6 +73,8 @@ fn applied_shown_undone_to_the_byte() {
     assert!(text.contains("Journal 1"), "{text}");
     assert!(!text.contains("CHANGED"), "{text}");
 
+    // A folder shows what was written, and the kernel all the choices.
+    tree.write("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
     let again = tree.tune(&["apply", IDS, "--cpus", "2-3", "--yes"]);
     expect_code(&again, ACCEPTED);
     assert!(stdout(&again).contains("Nothing to do"), "{}", stdout(&again));
@@ -90,6 +92,24 @@ fn applied_shown_undone_to_the_byte() {
     assert_eq!(stdout(&twice), "Nothing to undo.\n");
     let status = tree.tune(&["status"]);
     assert!(stdout(&status).contains("no journal is open"), "{}", stdout(&status));
+}
+
+#[test]
+fn a_check_that_is_named_and_cannot_be_told_is_an_error() {
+    let tree = Small::new();
+    tree.write("/sys/kernel/mm/transparent_hugepage/enabled", "never\n");
+    let before = tree.all();
+    // Also beside others that have something to do.
+    for ids in ["thp", "thp,ksm"] {
+        let output = tree.tune(&["apply", ids, "--cpus", "2-3", "--yes"]);
+        expect_code(&output, FAILED);
+        let why = stderr(&output);
+        assert!(why.contains("thp: cannot be told") && why.contains("leave thp out"), "{why}");
+        assert_eq!(tree.all(), before);
+    }
+    // Of a section, or of all, what cannot be told is only left out.
+    expect_code(&tree.tune(&["apply", "memory", "--cpus", "2-3", "--yes"]), ACCEPTED);
+    assert_eq!(tree.read("/sys/kernel/mm/ksm/run"), "0\n");
 }
 
 #[test]
@@ -114,6 +134,19 @@ fn what_somebody_else_changed_is_left_alone() {
 }
 
 #[test]
+fn status_names_who_may_have_changed_a_value() {
+    let tree = Small::new();
+    expect_code(&tree.tune(&["apply", "stat-interval", "--yes"]), ACCEPTED);
+    tree.write("/etc/sysctl.d/50-other.conf", "vm.stat_interval = 5\n");
+    tree.write("/proc/sys/vm/stat_interval", "5\n");
+    let status = json(&tree.tune(&["status", "--json"]));
+    let by = status["journals"][0]["changes"][0]["by"].to_string();
+    assert!(by.contains("/etc/sysctl.d/50-other.conf"), "{status:#}");
+    let text = stdout(&tree.tune(&["status"]));
+    assert!(text.contains("perhaps by"), "{text}");
+}
+
+#[test]
 fn several_journals_are_undone_newest_first() {
     let tree = Small::new();
     let before = tree.all();
@@ -127,6 +160,48 @@ fn several_journals_are_undone_newest_first() {
     expect_code(&tree.tune(&["undo", "--all"]), ACCEPTED);
     assert_eq!(tree.all(), before);
     expect_code(&tree.tune(&["undo", "--journal", "7"]), FAILED);
+}
+
+#[test]
+fn an_older_journal_waits_for_a_newer_one_of_the_same() {
+    let tree = Small::new();
+    let before = tree.all();
+    let elsewhere = folder();
+    let file = elsewhere.path().join("own.toml");
+    let value = "kind = \"value\"\npath = \"/sys/kernel/mm/ksm/run\"\nvalue = \"2\"\n";
+    fs::write(&file, format!("version = 1\n[[change]]\n{value}")).unwrap();
+    let file = file.to_str().unwrap();
+    expect_code(&tree.tune(&["apply", "--from", file, "--yes"]), ACCEPTED);
+    tree.write("/sys/kernel/mm/ksm/run", "1\n");
+    expect_code(&tree.tune(&["apply", "ksm", "--yes"]), ACCEPTED);
+    for older in [&["undo", "--journal", "1"][..], &["undo", "--from", file]] {
+        let output = tree.tune(older);
+        expect_code(&output, FAILED);
+        let why = stderr(&output);
+        assert!(why.contains("journal 2 has changed /sys/kernel/mm/ksm/run after"), "{why}");
+        assert_eq!(tree.read("/sys/kernel/mm/ksm/run"), "0\n");
+    }
+    expect_code(&tree.tune(&["undo", "--all"]), ACCEPTED);
+    assert_eq!(tree.all(), before);
+}
+
+#[test]
+fn a_damaged_journal_is_in_nobodys_way() {
+    let tree = Small::new();
+    expect_code(&tree.tune(&["apply", "ksm", "--yes"]), ACCEPTED);
+    let damaged = tree.read("/var/lib/rtproof/tune/0001.journal").replacen("ksm", "xsm", 1);
+    expect_code(&tree.tune(&["undo"]), ACCEPTED);
+    tree.write("/var/lib/rtproof/tune/0001.journal", &damaged);
+    let before = tree.all();
+    let args = ["apply", "stat-interval", "--yes", "--confirm", "600s"];
+    expect_code(&tree.tune(&args), ACCEPTED);
+    expect_code(&tree.tune(&["confirm"]), ACCEPTED);
+    // Which one is the newest that is open cannot be told.
+    let output = tree.tune(&["undo"]);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("0001.journal"), "{}", stderr(&output));
+    expect_code(&tree.tune(&["undo", "--journal", "2"]), ACCEPTED);
+    assert_eq!(tree.all(), before);
 }
 
 #[test]
@@ -189,6 +264,74 @@ fn a_stored_plan_is_applied_to_the_letter_or_not_at_all() {
     fs::write(&none, "{\"schema\": \"rtproof/check/2\"}").unwrap();
     expect_code(&tree.tune(&["apply", "--plan", none.to_str().unwrap(), "--yes"]), USAGE);
     expect_code(&tree.tune(&["apply", "--plan", file, "thp", "--yes"]), USAGE);
+}
+
+#[test]
+fn a_stored_plan_may_have_files_that_come_with_their_group() {
+    let tree = Small::new();
+    let top = "/sys/fs/cgroup";
+    tree.write(&format!("{top}/cgroup.controllers"), "cpuset cpu\n");
+    tree.write(&format!("{top}/cgroup.subtree_control"), "cpuset cpu\n");
+    let elsewhere = folder();
+    let profile = elsewhere.path().join("own.toml");
+    fs::write(&profile, "kind = \"periodic\"\n[choices]\nisolation = \"cpuset\"\n").unwrap();
+    let wish = ["cpuset-partition", "--profile", profile.to_str().unwrap(), "--cpus", "2-3"];
+    let shown = stdout(&tree.tune(&[&["plan"][..], &wish].concat()));
+    assert!(shown.contains("not there yet: a change before this one makes it"), "{shown}");
+    let plan = tree.tune(&[&["plan", "--json"][..], &wish].concat());
+    assert_eq!(json(&plan)["steps"].as_array().unwrap().len(), 3, "{}", stdout(&plan));
+    let file = elsewhere.path().join("plan.json");
+    fs::write(&file, &plan.stdout).unwrap();
+    let file = file.to_str().unwrap();
+    // A folder has no kernel that makes the files of a group.
+    let before = tree.all();
+    let output = tree.tune(&["apply", "--plan", file, "--yes"]);
+    expect_code(&output, FAILED);
+    let why = stderr(&output);
+    assert!(why.contains("rtproof/cpuset.cpus: not there"), "{why}");
+    assert!(why.contains("everything was taken back"), "{why}");
+    assert_eq!(tree.all(), before);
+    // Somebody else's group is not what the plan was made for.
+    tree.write(&format!("{top}/rtproof/cpuset.cpus"), "1\n");
+    tree.write(&format!("{top}/rtproof/cpuset.cpus.partition"), "member\n");
+    let before = tree.all();
+    let output = tree.tune(&["apply", "--plan", file, "--yes"]);
+    expect_code(&output, FAILED);
+    assert!(stderr(&output).contains("rtproof/cpuset.cpus: the plan was made"), "{output:?}");
+    assert_eq!(tree.all(), before);
+    // A plan of its own takes it as it is, and gives it back.
+    let output = tree.tune(&[&["apply", "--yes"][..], &wish].concat());
+    expect_code(&output, ACCEPTED);
+    assert_eq!(tree.read(&format!("{top}/rtproof/cpuset.cpus.partition")), "isolated\n");
+    expect_code(&tree.tune(&["undo"]), ACCEPTED);
+    assert_eq!(tree.all(), before);
+}
+
+#[test]
+fn what_a_file_sets_is_told_as_json_too() {
+    let tree = Small::new();
+    let before = tree.all();
+    let elsewhere = folder();
+    let file = elsewhere.path().join("own.toml");
+    let change =
+        |path: &str| format!("[[change]]\nkind = \"value\"\npath = \"{path}\"\nvalue = \"9\"\n");
+    let changes = change("/proc/sys/vm/stat_interval") + &change("/proc/sys/vm/none");
+    fs::write(&file, format!("version = 1\n{changes}")).unwrap();
+    let file = file.to_str().unwrap();
+    let output = tree.tune(&["apply", "--from", file, "--yes", "--json"]);
+    expect_code(&output, support::NOT_PROVEN);
+    let applied = json(&output);
+    assert_eq!(applied["schema"], "rtproof/tune-repeated/1");
+    assert_eq!(applied["changes"][0]["outcome"], "applied");
+    assert_eq!(applied["changes"][0]["old"], "7");
+    assert_eq!(applied["absent"][0]["target"], "/proc/sys/vm/none");
+    let output = tree.tune(&["undo", "--from", file, "--json"]);
+    expect_code(&output, ACCEPTED);
+    let undone = json(&output);
+    assert_eq!(undone["schema"], "rtproof/tune-undone/1");
+    assert_eq!(undone["journals"][0]["changes"][0]["outcome"], "restored");
+    assert_eq!(undone["still_open"].as_array().unwrap().len(), 0);
+    assert_eq!(tree.all(), before);
 }
 
 #[test]

@@ -68,8 +68,20 @@ fn tried_verified_kept_and_removed() {
     let effects = effects(&verified);
     assert_eq!(effects.len(), 3, "{effects:?}");
     assert!(effects.iter().all(|(_, effect)| effect == "effective"), "{effects:?}");
+    let root = tree.path().to_str().unwrap();
+    let persists = || {
+        let args = ["check", "--only", "boot-persistence", "--root", root, "--json"];
+        let output = support::run(tree.path(), &args);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let finding = &document["findings"][0];
+        (finding["status"].to_string(), finding["summary"].to_string())
+    };
+    let (status, summary) = persists();
+    assert!(status != "\"good\"" && summary.contains("not in /boot/grub/grub.cfg"), "{summary}");
     let kept = tree.tune(&["confirm"]);
     expect_code(&kept, ACCEPTED);
+    let (status, summary) = persists();
+    assert_eq!(status, "\"good\"", "the entry that boots next has them: {summary}");
     let status = tree.tune(&["status"]);
     expect_code(&status, ACCEPTED);
     let text = stdout(&status);
@@ -89,6 +101,19 @@ fn tried_verified_kept_and_removed() {
         all.keys().filter(|path| path.starts_with(tree.file("/boot"))).count()
     };
     assert_eq!(count(&after), count(&before), "nothing of ours is left in /boot");
+}
+
+#[test]
+fn a_confirmation_of_changes_does_not_wait_for_the_boot_entry() {
+    let tree = Small::with_grub();
+    expect_code(&trial(&tree), ACCEPTED);
+    expect_code(&tree.tune(&["apply", "ksm", "--yes", "--confirm", "600s"]), ACCEPTED);
+    let kept = tree.tune(&["confirm"]);
+    expect_code(&kept, ACCEPTED);
+    assert!(stdout(&kept).contains("journal 2: kept"), "{}", stdout(&kept));
+    assert!(stderr(&kept).contains("the boot entry is not confirmed"), "{}", stderr(&kept));
+    // Alone it is an error.
+    expect_code(&tree.tune(&["confirm"]), FAILED);
 }
 
 #[test]

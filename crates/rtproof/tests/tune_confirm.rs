@@ -73,6 +73,33 @@ fn an_undo_before_ends_the_guardian() {
 }
 
 #[test]
+fn a_copy_called_like_another_journal_does_not_end_its_guardian() {
+    let tree = Small::new();
+    expect_code(&tree.tune(&["apply", "stat-interval", "--yes"]), ACCEPTED);
+    let elsewhere = support::folder();
+    let copy = elsewhere.path().join("0002.journal");
+    std::fs::copy(tree.journal(), &copy).unwrap();
+    apply(&tree, "600s");
+    assert_eq!(marks(&tree), 1);
+    expect_code(&tree.tune(&["undo", "--journal", copy.to_str().unwrap()]), ACCEPTED);
+    assert_eq!((marks(&tree), guardians(tree.path()).len()), (1, 1));
+    expect_code(&tree.tune(&["confirm"]), ACCEPTED);
+    wait_for("the guardian's end", 20, || guardians(tree.path()).is_empty());
+}
+
+#[test]
+fn after_a_reboot_nobody_takes_it_back_and_status_says_so() {
+    let tree = Small::new();
+    apply(&tree, "600s");
+    let boot_id = "/proc/sys/kernel/random/boot_id";
+    tree.write(boot_id, "99999999-2222-4333-8444-555555555555\n");
+    let status = tree.tune(&["status"]);
+    assert!(stdout(&status).contains("who waited went with the reboot"), "{}", stdout(&status));
+    expect_code(&tree.tune(&["confirm"]), ACCEPTED);
+    wait_for("the guardian's end", 20, || guardians(tree.path()).is_empty());
+}
+
+#[test]
 fn the_tool_is_killed() {
     // At many moments: before the first write, between two, after the last.
     for delay_ms in [0, 5, 10, 20, 40, 80, 160] {

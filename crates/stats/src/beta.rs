@@ -4,7 +4,7 @@
 //! logarithm of the gamma function after Lanczos (g = 7, n = 9).
 
 /// ln Gamma(x) for x > 0.
-fn ln_gamma(x: f64) -> f64 {
+pub(crate) fn ln_gamma(x: f64) -> f64 {
     const C: [f64; 9] = [
         0.999_999_999_999_809_9,
         676.520_368_121_885_1,
@@ -64,19 +64,29 @@ fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
     h
 }
 
-/// P(X <= k) for X ~ Poisson(mean): the regularised upper incomplete gamma function Q(k + 1, mean),
-/// by series or continued fraction (Numerical Recipes section 6.2).
+/// P(X <= k) for X ~ Poisson(mean).
 pub(crate) fn poisson_cdf(k: u64, mean: f64) -> f64 {
-    if mean <= 0.0 {
+    upper_gamma(k as f64 + 1.0, mean)
+}
+
+/// P(X > x) for X ~ chi-squared with so many degrees of freedom.
+pub(crate) fn chi_squared_tail(x: f64, freedom: u32) -> f64 {
+    upper_gamma(f64::from(freedom) / 2.0, x / 2.0)
+}
+
+/// The regularised upper incomplete gamma function Q(a, x), by series or continued fraction
+/// (Numerical Recipes section 6.2).
+fn upper_gamma(a: f64, x: f64) -> f64 {
+    if x <= 0.0 {
         return 1.0;
     }
-    let a = k as f64 + 1.0;
-    let front = (a * mean.ln() - mean - ln_gamma(a)).exp();
-    if mean < a + 1.0 {
-        1.0 - front * lower_series(a, mean)
-    } else {
-        front * upper_fraction(a, mean)
-    }
+    let front = (a * x.ln() - x - ln_gamma(a)).exp();
+    if x < a + 1.0 { 1.0 - front * lower_series(a, x) } else { front * upper_fraction(a, x) }
+}
+
+/// P(|X| > z) for a standard normal X.
+pub(crate) fn normal_both_tails(z: f64) -> f64 {
+    chi_squared_tail(z * z, 1)
 }
 
 fn lower_series(a: f64, x: f64) -> f64 {
@@ -126,6 +136,10 @@ mod tests {
         close(regularised(5.0, 1.0, 0.7), 0.7_f64.powi(5));
         close(regularised(40.0, 40.0, 0.5), 0.5);
         close(ln_gamma(5.0), 24.0_f64.ln());
+        // R: pchisq(3.841458820694124, 1, lower = FALSE), and 2 pnorm(-1).
+        close(chi_squared_tail(3.841_458_820_694_124, 1), 0.05);
+        close(normal_both_tails(1.0), 0.317_310_507_862_914_1);
+        close(chi_squared_tail(2.0, 2), (-1.0_f64).exp());
         close(ln_gamma(0.5), std::f64::consts::PI.sqrt().ln());
     }
 }

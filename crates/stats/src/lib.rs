@@ -6,16 +6,26 @@
 mod beta;
 pub mod binomial;
 mod bins;
+pub mod change;
 pub mod cluster;
 pub mod coincidence;
+pub mod extremal;
+pub mod extreme;
 pub mod histogram;
 pub mod holm;
 pub mod moments;
+mod optimum;
+pub mod p2;
 pub mod paired;
 pub mod period;
 pub mod quantile;
 mod random;
+#[cfg(test)]
+mod reference;
 pub mod screening;
+pub mod sequential;
+pub mod series;
+pub mod shape;
 pub mod top;
 mod totals;
 

@@ -95,6 +95,24 @@ pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u
     ((r > 0).then_some(r), (s <= n).then_some(s))
 }
 
+/// Samples from which the two-sided interval of the q-quantile has a finite upper end: smallest n
+/// with q^n <= (1 - confidence) / 2. Below it: no finite upper bound.
+#[must_use]
+pub fn samples_for_interval(q: Q, confidence: f64) -> u64 {
+    samples_for((1.0 - confidence) / 2.0, q)
+}
+
+/// Samples whose largest is above the q-quantile with this confidence: smallest n with q^n <= 1 -
+/// confidence.
+#[must_use]
+pub fn samples_for_max(q: Q, confidence: f64) -> u64 {
+    samples_for(1.0 - confidence, q)
+}
+
+fn samples_for(tail: f64, q: Q) -> u64 {
+    (tail.ln() / f64::ln_1p(-(q.above as f64) / q.of as f64)).ceil() as u64
+}
+
 /// A quantile of a histogram, with its interval. `n_eff` is the number of independent samples that
 /// the histogram is worth; the interval widens accordingly.
 #[must_use]
@@ -142,6 +160,40 @@ mod tests {
         for (q, n) in [(0.99, 368), (0.999, 3688), (0.9999, 36_888), (0.99999, 368_888)] {
             assert!(interval_ranks(n, q, 0.95).1.is_some(), "{q}");
             assert!(interval_ranks(n - 2, q, 0.95).1.is_none(), "{q}");
+        }
+    }
+
+    #[test]
+    fn sample_sizes_of_the_literature() {
+        let above = |of: u64| Q { above: 1, of };
+        for (of, n) in [(100, 368), (1000, 3688), (10_000, 36_887), (100_000, 368_887)] {
+            assert_eq!(samples_for_interval(above(of), 0.95), n);
+        }
+        for (of, n) in [
+            (20, 59),
+            (100, 299),
+            (1000, 2995),
+            (10_000, 29_956),
+            (100_000, 299_572),
+            (1_000_000, 2_995_731),
+        ] {
+            assert_eq!(samples_for_max(above(of), 0.95), n);
+        }
+    }
+
+    #[test]
+    fn ranks_cover_what_they_say() {
+        for (n, q, covered) in [
+            (100, 0.5, 0.9648),
+            (1000, 0.99, 0.976_095),
+            (5000, 0.99, 0.953_74),
+            (5000, 0.999, 0.979_629),
+            (100_000, 0.9999, 0.975_393),
+        ] {
+            let (r, s) = interval_ranks(n, q, 0.95);
+            let (r, s) = r.zip(s).expect("ranks");
+            let got = cdf(s - 1, n, q) - cdf(r - 1, n, q);
+            assert!((got - covered).abs() < 1e-6 + covered * 6e-6, "{n} {q}: {got}");
         }
     }
 

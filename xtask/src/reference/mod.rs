@@ -39,6 +39,7 @@ const PAGES: &[(&str, Page)] = &[
     ("tune-confirmed.schema.json", schema::page::<rtproof::commands::tune::confirm::Confirmed>),
     ("tune-exported.schema.json", schema::page::<rtproof::commands::tune::export::Written>),
     ("tune-plan.schema.json", schema::page::<rtproof::tune::preview::Document>),
+    ("tune-repeated.schema.json", schema::page::<rtproof::commands::tune::repeat::Document>),
     ("tune-status.schema.json", schema::page::<rtproof::tune::standing::Status>),
     ("tune-undone.schema.json", schema::page::<rtproof::tune::outcome::Undone>),
     ("tune-verify.schema.json", schema::page::<rtproof::commands::tune::verify::Document>),

@@ -74,8 +74,10 @@ pub struct Applied {
     pub done: usize,
     /// Changes that the machine had already.
     pub was_so: usize,
-    /// Changes that failed and were left out, and why.
+    /// Changes that failed, and why: with [`Options::keep_going`] alone.
     pub failed: Vec<(Change, String)>,
+    /// Changes that could not be made and are no failure, and why: see [`Options::keep_going`].
+    pub left_out: Vec<(Change, String)>,
     /// Changes that are made and not in force yet, and what they wait for.
     pub pending: Vec<(Change, String)>,
 }
@@ -179,7 +181,8 @@ pub fn apply(
                     let undone = undo_one(machine, journal, n, &mut None);
                     progress(Progress::Undone(&undone));
                 }
-                applied.failed.push((change, why));
+                let told = if is_tolerated { &mut applied.left_out } else { &mut applied.failed };
+                told.push((change, why));
             }
         }
     }

@@ -215,6 +215,26 @@ impl Change {
         }
     }
 
+    /// Whether a file of a control group that is not there yet comes with it: the group is made, or
+    /// its parent hands the controller down.
+    #[must_use]
+    pub fn brings(&self, file: &str) -> bool {
+        let Some((group, file)) = file.rsplit_once('/') else { return false };
+        let is_group = |path: &str| path.starts_with("/sys/fs/cgroup/");
+        match self {
+            Self::Folder { path } => is_group(path) && group == path,
+            Self::Value { path, value, compare: Compare::Controller, .. } => {
+                let parent = path.rsplit_once('/').map(|(parent, _)| parent);
+                let is_of =
+                    |name| file.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+                is_group(path)
+                    && group.rsplit_once('/').map(|(parent, _)| parent) == parent
+                    && value.trim().strip_prefix('+').is_some_and(is_of)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether it is still there after a reboot.
     #[must_use]
     pub fn is_durable(&self) -> bool {

@@ -56,15 +56,22 @@ pub(super) fn written_back(path: &str, compare: Compare, value: &str, before: &s
             let name = value.trim().trim_start_matches(['+', '-']);
             format!("{}{name}", if was { '+' } else { '-' })
         }
-        // `isolated invalid (why)` is what became of `isolated`.
-        _ if path.ends_with("/cpuset.cpus.partition") => {
-            before.split_whitespace().next().unwrap_or_default().to_owned()
-        }
+        _ if is_partition(path) => kind(before).to_owned(),
         _ if crate::root::between(before, '[', ']').is_some() => {
             crate::root::between(before, '[', ']').unwrap_or_default().to_owned()
         }
         _ => before.to_owned(),
     }
+}
+
+/// Whether a file holds the kind of a partition of CPUs.
+pub(super) fn is_partition(path: &str) -> bool {
+    path.ends_with("/cpuset.cpus.partition")
+}
+
+/// The kind that was written: `isolated invalid (why)` is what became of `isolated`.
+pub(super) fn kind(read: &str) -> &str {
+    read.split_whitespace().next().unwrap_or_default()
 }
 
 /// `NO_X` for `X`, `X` for `NO_X`.

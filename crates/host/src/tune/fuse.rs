@@ -1,9 +1,10 @@
 //! Death on demand, for tests: after so many single writes the process is as if killed.
 
 use std::{
-    cell::Cell,
-    io,
+    cell::{Cell, RefCell},
+    fs, io,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    path::Path,
 };
 
 /// Counts single writes, and ends the run before one of them.
@@ -14,6 +15,10 @@ pub(crate) struct Fuse {
     /// From this line of the journal on the disk is full.
     full_at: Cell<Option<u32>>,
     lines: Cell<u32>,
+    /// Whether a control group has its files with its folder, as the kernel's have.
+    plays_groups: Cell<bool>,
+    /// A value that the kernel does not take.
+    refused: RefCell<Option<String>>,
 }
 
 /// What is thrown: nothing in the engine catches it.
@@ -30,6 +35,39 @@ impl Fuse {
     pub(crate) fn full_after(&self, n: u32) {
         self.lines.set(0);
         self.full_at.set(Some(n));
+    }
+
+    /// Refuses every write of this value, as the kernel does with a managed interrupt.
+    pub(crate) fn refuses(&self, path: &str) {
+        self.refused.replace(Some(path.to_owned()));
+    }
+
+    /// Lets control groups have their files with their folder.
+    pub(crate) fn plays_groups(&self) {
+        self.plays_groups.set(true);
+    }
+
+    /// What a file holds once this is written.
+    pub(super) fn shown(&self, path: &str, bytes: &[u8]) -> Vec<u8> {
+        match bytes.strip_prefix(b"+") {
+            Some(rest) if self.plays_groups.get() && path.ends_with("subtree_control") => {
+                rest.to_vec()
+            }
+            _ => bytes.to_vec(),
+        }
+    }
+
+    /// A control group was made, or is to be removed.
+    pub(super) fn group(&self, real: &Path, is_made: bool) -> io::Result<()> {
+        let is_group = self.plays_groups.get() && real.to_string_lossy().contains("/cgroup/");
+        for (file, text) in [("cpuset.cpus", "\n"), ("cpuset.cpus.partition", "member\n")] {
+            match is_made {
+                _ if !is_group => {}
+                true => fs::write(real.join(file), text)?,
+                false => fs::remove_file(real.join(file))?,
+            }
+        }
+        Ok(())
     }
 
     /// Whether a line of the journal that it dies over is half written.
@@ -52,6 +90,13 @@ impl Fuse {
         }
         self.steps.set(self.steps.get() + 1);
         Ok(())
+    }
+
+    pub(super) fn value(&self, path: &str) -> io::Result<()> {
+        match self.refused.borrow().as_deref() == Some(path) {
+            true => Err(rustix::io::Errno::IO.into()),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn line(&self) -> io::Result<()> {

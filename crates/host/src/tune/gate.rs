@@ -72,6 +72,12 @@ impl<'a> Gate<'a> {
         let real = self.root.place(path)?;
         let is_live = self.root.is_live();
         self.step()?;
+        #[cfg(test)]
+        self.fuse.value(path)?;
+        #[cfg(test)]
+        let shown = self.fuse.shown(path, bytes);
+        #[cfg(test)]
+        let bytes = shown.as_slice();
         let mut file = OpenOptions::new()
             .write(true)
             .truncate(!is_live)
@@ -251,6 +257,8 @@ impl<'a> Gate<'a> {
         let real = self.root.entry(path)?;
         self.step()?;
         std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), mode).create(&real)?;
+        #[cfg(test)]
+        self.fuse.group(&real, true)?;
         self.sync_folder(&real)
     }
 
@@ -258,6 +266,8 @@ impl<'a> Gate<'a> {
     pub(crate) fn remove_folder(&self, path: &str) -> io::Result<()> {
         let real = self.root.entry(path)?;
         self.step()?;
+        #[cfg(test)]
+        self.fuse.group(&real, false)?;
         fs::remove_dir(&real)?;
         self.sync_folder(&real)
     }

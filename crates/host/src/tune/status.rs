@@ -2,6 +2,7 @@
 
 use super::{
     change::Change,
+    compare::is_partition,
     journal::{
         Journal,
         script::{Entry, Stage},
@@ -35,7 +36,12 @@ pub enum Stands {
     },
     /// Undone, lost with a reboot, or what it was about has ended.
     Gone,
-    /// It cannot be read, or was never made.
+    /// It could not be made, and nothing of it is left.
+    NotMade {
+        /// Why.
+        why: String,
+    },
+    /// It cannot be read; or it could not be made, nor what was made of it be taken back.
     Unreadable {
         /// Why.
         why: String,
@@ -57,16 +63,16 @@ pub fn status(machine: &Machine<'_>, journal: &Journal) -> Vec<Standing> {
 
 fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands {
     let change = &entry.item.change;
-    if let Stage::Refused(why) | Stage::Failed(why) = &entry.stage {
-        // As `Trouble::Gone` says it: the task had ended before anything was changed.
-        if why.ends_with(": gone") {
-            return Stands::Gone;
-        }
-        return Stands::Unreadable { why: why.clone() };
-    }
+    let failed = match &entry.stage {
+        Stage::Refused(why) | Stage::Failed(why) => Some(why.clone()),
+        Stage::WasSo | Stage::Begun | Stage::Done => None,
+    };
     let is_undone = entry.undone.is_some() && entry.is_settled();
-    if is_undone || (is_earlier_boot && !change.is_durable()) {
-        return Stands::Gone;
+    match failed {
+        Some(why) if entry.is_settled() => return Stands::NotMade { why },
+        _ if is_undone || (is_earlier_boot && !change.is_durable()) => return Stands::Gone,
+        Some(why) => return Stands::Unreadable { why },
+        None => {}
     }
     let found = match machine.state(change) {
         Ok(found) => found,
@@ -78,9 +84,10 @@ fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands
         let three = Three { before, after, current: &found, undoing: entry.undoing };
         entry.stage != Stage::WasSo && machine.side(change, three) == Side::Ours
     });
-    if is_ours || machine.is_done(change, &found) {
-        Stands::AsApplied
-    } else {
-        Stands::Changed { found }
-    }
+    // A partition that has turned invalid is still ours, and isolates nothing.
+    let holds = match change {
+        Change::Value { path, .. } if is_partition(path) => machine.is_done(change, &found),
+        _ => is_ours || machine.is_done(change, &found),
+    };
+    if holds { Stands::AsApplied } else { Stands::Changed { found } }
 }

@@ -117,13 +117,13 @@ pub struct Spike {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Structure {
-    /// `period`, `cpus`, `frequency`, `phase`.
+    /// `period`, `cpus`, `frequency`, `steal`, `phase`, `level`, `temperature`, `interrupts`.
     pub kind: String,
     /// The sentence.
     pub text: String,
     /// Period, where it is one.
     pub period_ns: Option<u64>,
-    /// Spikes that follow it.
+    /// Spikes that follow it, or changes of the level.
     pub count: u64,
     /// Of so many.
     pub of: u64,

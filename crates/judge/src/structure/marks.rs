@@ -14,16 +14,21 @@ const MOMENTS_MIN: usize = 3;
 const TIMES: f64 = 1.5;
 
 /// Moments at which something happened.
-struct Marks {
-    kind: &'static str,
+pub(super) struct Marks {
+    pub(super) kind: &'static str,
     /// Continues "... came".
-    what: &'static str,
+    pub(super) what: &'static str,
     /// The CPU it is of; `None`: all.
     cpu: Option<u32>,
-    at_ns: Vec<u64>,
-    within_ns: u64,
+    pub(super) at_ns: Vec<u64>,
+    pub(super) within_ns: u64,
     /// Largest shift that stands for chance.
-    most_ns: u64,
+    pub(super) most_ns: u64,
+}
+
+/// Moments of the whole machine, known to a second.
+pub(super) const fn moments(kind: &'static str, what: &'static str, at_ns: Vec<u64>) -> Marks {
+    Marks { kind, what, cpu: None, at_ns, within_ns: SECOND_NS, most_ns: u64::MAX }
 }
 
 /// One question for each CPU and kind of moment.
@@ -75,7 +80,7 @@ fn of(spikes: &Spikes<'_>, marks: &Marks) -> Option<Asked> {
 }
 
 /// Between two rows the frequency changed: anywhere from one to the other.
-fn frequency(spikes: &Spikes<'_>, cpu: u32) -> Marks {
+pub(super) fn frequency(spikes: &Spikes<'_>, cpu: u32) -> Marks {
     let read = |row: usize| {
         let row = spikes.input.host.get(row)?;
         let own = row.cpus.iter().find(|own| own.cpu == cpu)?;
@@ -114,7 +119,7 @@ fn steal(spikes: &Spikes<'_>, cpu: u32) -> Marks {
 }
 
 /// Where loads start and end.
-fn edges(spikes: &Spikes<'_>) -> Marks {
+pub(super) fn edges(spikes: &Spikes<'_>) -> Marks {
     let (end, phases) = (spikes.input.duration_ns, spikes.input.phases);
     // Phases of equal length: a shift by a whole phase would meet the next edge.
     let shortest = phases.iter().map(|phase| phase.to_ns.saturating_sub(phase.from_ns)).min();

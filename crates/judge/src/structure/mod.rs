@@ -1,10 +1,12 @@
-//! What the spikes of a run have in common: periods, CPUs, load phases, changes of frequency.
+//! What the spikes of a run have in common: periods, CPUs, load phases, changes of frequency; and
+//! what changes of its level do.
 //!
 //! Late wake-ups come in groups, so groups are counted, never single spikes; nothing is said on
 //! fewer than five. All questions asked of one run are adjusted together (Holm), and a sentence is
 //! written where the adjusted p is below 1 %. The same run gives the same sentences.
 
 mod cpus;
+mod levels;
 mod marks;
 mod periods;
 mod phases;
@@ -17,6 +19,8 @@ use rtproof_record::{
     run::{HostSecond, Thread},
 };
 use rtproof_stats::{cluster, holm};
+
+pub use levels::Levels;
 
 use crate::{causes::Structure, units::grouped};
 
@@ -60,6 +64,8 @@ pub struct Input<'a> {
     pub duration_ns: u64,
     /// CPUs that were measured.
     pub cpus: usize,
+    /// The level of each CPU, second by second.
+    pub levels: &'a [Levels],
 }
 
 /// A question that was asked. What was asked counts, whatever came out.
@@ -100,6 +106,7 @@ pub fn of_run(run: &Run) -> Vec<Structure> {
         period_ns: run.options.period_ns,
         duration_ns: if full { last.saturating_add(1) } else { end },
         cpus: run.threads.len(),
+        levels: &run.threads.iter().map(Levels::of).collect::<Vec<_>>(),
     })
 }
 
@@ -117,6 +124,7 @@ pub fn structure(input: &Input<'_>) -> Vec<Structure> {
     asked.extend(cpus::ask(&spikes));
     asked.extend(phases::ask(&spikes));
     asked.extend(marks::ask(&spikes));
+    asked.extend(levels::ask(&spikes));
     let adjusted = holm::adjust(&asked.iter().map(|asked| asked.p).collect::<Vec<_>>());
     let mut found: Vec<Structure> = asked
         .into_iter()

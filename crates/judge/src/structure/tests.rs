@@ -47,7 +47,16 @@ fn ask(
     phases: &[Phase],
     cpus: usize,
 ) -> Vec<Structure> {
-    structure(&Input { spikes, host, phases, period_ns: MS, duration_ns: 60 * SECOND_NS, cpus })
+    let levels = &[];
+    structure(&Input {
+        spikes,
+        host,
+        phases,
+        period_ns: MS,
+        duration_ns: 60 * SECOND_NS,
+        cpus,
+        levels,
+    })
 }
 
 fn texts(found: &[Structure]) -> Vec<&str> {
@@ -228,8 +237,15 @@ fn too_little_is_silence() {
         ask(&four, &host(&[1, 2, 3, 4], &[]), &[phase("a", 0, 5), phase("b", 5, 60)], 1),
         []
     );
-    let input =
-        Input { spikes: &four, host: &[], phases: &[], period_ns: 0, duration_ns: 0, cpus: 0 };
+    let input = Input {
+        spikes: &four,
+        host: &[],
+        phases: &[],
+        period_ns: 0,
+        duration_ns: 0,
+        cpus: 0,
+        levels: &[],
+    };
     assert_eq!(structure(&input), []);
     // Nonsense of a record that was altered is no panic.
     let far = [0, 5, u64::MAX / 2, u64::MAX - 1].repeat(5);

@@ -5,16 +5,52 @@
 //! A [`Workload`] is a choice, shared by threads; [`Workload::arm`] makes of it what one thread
 //! needs (buffers, timers, partners, a calibrated amount of work), before anything is measured.
 
+mod busy_loop;
+mod clock_gettime;
 mod error;
+mod eventfd;
+mod exec;
+mod futex;
+mod kill;
+mod marks;
+mod memory;
+mod mutex_pi;
+mod nanosleep_relative;
+mod pair;
+mod pipe;
+mod posix_timer;
+mod registers;
+mod setitimer;
+mod signal;
 #[cfg(test)]
 #[path = "_template.rs"]
 mod template;
 mod timer_wakeup;
+mod timerfd;
+mod usleep;
+mod work;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
+pub use busy_loop::BusyLoop;
+pub use clock_gettime::ClockGettime;
 pub use error::WorkloadError;
+pub use eventfd::Eventfd;
+pub use exec::Exec;
+pub use futex::Futex;
+pub use kill::Kill;
+pub use marks::Marks;
+pub use memory::Memory;
+pub use mutex_pi::MutexPi;
+pub use nanosleep_relative::NanosleepRelative;
+pub use pipe::Pipe;
+pub use posix_timer::PosixTimer;
+pub use registers::Registers;
+pub use setitimer::Setitimer;
+pub use signal::Signal;
 pub use timer_wakeup::TimerWakeup;
+pub use timerfd::Timerfd;
+pub use usleep::Usleep;
 
 pub use crate::quantity::Quantity;
 use crate::{
@@ -107,7 +143,7 @@ impl OwnCost {
 }
 
 /// A program whose cycles are measured from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Process id.
     pub pid: u32,
@@ -115,6 +151,10 @@ pub struct Program {
     pub policy: Policy,
     /// Priority in force.
     pub priority: u32,
+    /// Why the policy is not the one asked for.
+    pub policy_error: Option<String>,
+    /// Whether it runs on the measured CPU alone, as far as is known.
+    pub is_pinned: bool,
 }
 
 /// What a workload tells when it has ended, beside its samples.
@@ -172,7 +212,26 @@ pub trait Armed {
 }
 
 /// Every workload, with the parameters that it has by default.
-pub const WORKLOADS: &[&dyn Workload] = &[&TimerWakeup];
+pub const WORKLOADS: &[&dyn Workload] = &[
+    &TimerWakeup,
+    &NanosleepRelative,
+    &Usleep,
+    &Setitimer,
+    &Timerfd,
+    &PosixTimer,
+    &Memory::USUAL,
+    &Registers,
+    &Kill,
+    &ClockGettime,
+    &BusyLoop::USUAL,
+    &Futex::USUAL,
+    &Pipe::USUAL,
+    &Eventfd::USUAL,
+    &MutexPi::USUAL,
+    &Signal::USUAL,
+    &Exec::NONE,
+    &Marks::NONE,
+];
 
 /// The workload that `prove` judges a machine by.
 #[must_use]
@@ -208,6 +267,26 @@ fn no_parameter(
     match parameter {
         None => Ok(Arc::new(same)),
         Some(found) => Err(WorkloadError::parameter(workload.name(), found, "no parameter")),
+    }
+}
+
+/// Nanoseconds of a number with `ns`, `us`, `ms` or `s`.
+fn time_ns(text: &str) -> Option<u64> {
+    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let (word, unit) = units.iter().find(|(word, _)| text.ends_with(word))?;
+    let number: f64 = text.strip_suffix(word)?.trim().parse().ok()?;
+    let ns = (number * unit).round();
+    (number.is_finite() && (1.0..1e18).contains(&ns)).then_some(ns as u64)
+}
+
+/// A period for a call that counts microseconds.
+fn whole_microseconds(workload: &'static str, period_ns: u64) -> Result<u64, WorkloadError> {
+    match period_ns % 1000 {
+        0 => Ok(period_ns / 1000),
+        _ => Err(WorkloadError::unfit(
+            workload,
+            format!("it counts microseconds, and {period_ns} ns is no whole number of them"),
+        )),
     }
 }
 

@@ -28,7 +28,7 @@ impl Format for Csv {
     fn tables(&self) -> &'static [&'static str] {
         &[
             "seconds", "hist", "top", "host", "loads", "threads", "notes", "spikes", "causes",
-            "effects", "slices",
+            "effects", "slices", "imported", "bins",
         ]
     }
 
@@ -46,6 +46,8 @@ impl Format for Csv {
             "causes" => causes(run, &mut lines),
             "effects" => effects(run, &mut lines),
             "slices" => slices(run, &mut lines),
+            "imported" => imported(run, &mut lines),
+            "bins" => bins(run, &mut lines),
             _ => notes(run, &mut lines),
         }?;
         Ok(())
@@ -328,6 +330,46 @@ fn notes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.head("at_ns,id,weakens,text")?;
     for note in &run.notes {
         lines.row(&[&note.at_ns, &Text(&note.id), &note.weakens, &Text(&note.text)])?;
+    }
+    Ok(())
+}
+
+/// One row per series of another tool.
+fn imported(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head(
+        "series,label,kind,cpu,n,min_ns,mean_ns,max_ns,max_is_at_least,overflow,expected,omitted,\
+         period_ns",
+    )?;
+    let Some(imported) = &run.imported else { return Ok(()) };
+    let omitted = |i: usize| imported.omitted.as_ref()?.by_thread.get(i).copied();
+    for (i, thread) in imported.threads.iter().enumerate() {
+        lines.row(&[
+            &i,
+            &Text(&thread.label),
+            &word(&thread.kind),
+            &Maybe(thread.cpu),
+            &thread.n,
+            &Maybe(thread.min_ns),
+            &Maybe(thread.mean_ns),
+            &Maybe(thread.max_ns),
+            &thread.max_is_at_least,
+            &thread.overflow,
+            &Maybe(thread.expected),
+            &Maybe(omitted(i)),
+            &Maybe(thread.period_ns),
+        ])?;
+    }
+    Ok(())
+}
+
+/// One row per cell of a series of another tool.
+fn bins(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
+    lines.head("series,label,lower_ns,upper_ns,n")?;
+    let threads = run.imported.iter().flat_map(|imported| imported.threads.iter().enumerate());
+    for (i, thread) in threads {
+        for bin in thread.bins.iter() {
+            lines.row(&[&i, &Text(&thread.label), &bin.low_ns, &bin.high_ns, &bin.n])?;
+        }
     }
     Ok(())
 }

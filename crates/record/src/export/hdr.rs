@@ -12,13 +12,13 @@ use std::{
 use hdrhistogram::{
     Histogram,
     serialization::{
-        V2DeflateSerializer,
+        V2DeflateSerializeError, V2DeflateSerializer,
         interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError, Tag},
     },
 };
 use rtproof_stats::{Layout, histogram::VALUE_MAX};
 
-use super::{ExportError, Format};
+use super::{ExportError, Format, series};
 use crate::{
     Opened,
     run::{Second, Thread},
@@ -48,6 +48,9 @@ impl Format for Hdr {
 
     fn write(&self, opened: &Opened, _: &str, mut out: &mut dyn Write) -> Result<(), ExportError> {
         let run = &opened.run;
+        if run.imported.is_some() {
+            return imported(opened, out);
+        }
         let longest = run.threads.iter().filter_map(|thread| thread.totals.wake.max()).max();
         let high = longest.unwrap_or(0).max(VALUE_MAX);
         let mut histogram = Histogram::<u64>::new_with_bounds(1, high, DIGITS)
@@ -73,15 +76,55 @@ impl Format for Hdr {
                     continue;
                 }
                 fill(&mut histogram, pairs, max)?;
-                log.write_histogram(&histogram, from, length, Tag::new(&name)).map_err(
-                    |error| match error {
-                        IntervalLogWriterError::IoError(error) => ExportError::Io(error),
-                        IntervalLogWriterError::SerializeError(error) => cannot(error.to_string()),
-                    },
-                )?;
+                log.write_histogram(&histogram, from, length, Tag::new(&name))
+                    .map_err(unwritten)?;
             }
         }
         Ok(())
+    }
+}
+
+/// One interval for each series: when its samples were taken is not known.
+fn imported(opened: &Opened, mut out: &mut dyn Write) -> Result<(), ExportError> {
+    let run = &opened.run;
+    let all = series::of(run);
+    if let Some(bare) = all.iter().find(|series| series.n > 0 && series.bins.is_empty()) {
+        return Err(cannot(format!("{}, which has no distribution", bare.tag)));
+    }
+    let largest = |series: &series::Series| series.values().last().map(|&(ns, _)| ns);
+    let high = all.iter().filter_map(largest).max().unwrap_or(0).max(VALUE_MAX);
+    let mut histogram = Histogram::<u64>::new_with_bounds(1, high, DIGITS)
+        .map_err(|error| cannot(format!("latencies up to {high} ns ({error})")))?;
+    let mut serializer = V2DeflateSerializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .add_comment(&format!("[Latencies in ns, imported by rtproof as {}]", run.meta.run_id))
+        .with_start_time(UNIX_EPOCH + Duration::from_nanos(run.meta.started_realtime_ns))
+        .begin_log_with(&mut out, &mut serializer)?;
+    let length_ns = run.imported.as_ref().and_then(|imported| imported.duration_ns).unwrap_or(0);
+    for series in all {
+        histogram.reset();
+        for (ns, n) in series.values() {
+            histogram
+                .record_n(ns, n)
+                .map_err(|error| cannot(format!("{n} samples of {ns} ns ({error})")))?;
+        }
+        // A tag of this format holds no comma and no blank.
+        let tag: String = series
+            .tag
+            .chars()
+            .map(|c| if c == ',' || c.is_whitespace() { '.' } else { c })
+            .collect();
+        let tag = Tag::new(&tag);
+        log.write_histogram(&histogram, Duration::ZERO, Duration::from_nanos(length_ns), tag)
+            .map_err(unwritten)?;
+    }
+    Ok(())
+}
+
+fn unwritten(error: IntervalLogWriterError<V2DeflateSerializeError>) -> ExportError {
+    match error {
+        IntervalLogWriterError::IoError(error) => ExportError::Io(error),
+        IntervalLogWriterError::SerializeError(error) => cannot(error.to_string()),
     }
 }
 

@@ -6,13 +6,14 @@
 use std::io::Write;
 
 use rtproof_host::Facts;
-use rtproof_stats::{Layout, Sample};
+use rtproof_stats::{Layout, Moments, Sample};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{ExportError, Format};
 use crate::{
     Beside, Effects, Judgement, Opened, Options, SealState, Spikes,
+    import::Imported,
     run::{Cost, HostSecond, Load, Meta, Note, Run, Second, Thread, ThreadEnd, ThreadInfo, Totals},
     spikes,
 };
@@ -78,6 +79,8 @@ pub struct Document<'a> {
     effects: Option<&'a Effects>,
     /// Changes of the threads from outside and idle states of their CPUs.
     beside: &'a Beside,
+    /// What another tool measured; null: rtproof measured.
+    imported: Option<&'a Imported>,
     /// Findings as judged when the run ended; null: not judged.
     findings: Option<Value>,
     /// Verdict as judged when the run ended; null: not judged.
@@ -173,6 +176,24 @@ struct SecondJson<'a> {
     wake: &'a [(u16, u64)],
     /// Lateness of missed wake-ups, likewise.
     missed: &'a [(u16, u64)],
+    /// Intervals from one wake-up to the next; null: the workload keeps none.
+    intervals: Option<IntervalsJson>,
+}
+
+/// Intervals of a second.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct IntervalsJson {
+    /// How many.
+    n: u64,
+    /// Shortest.
+    min_ns: u64,
+    /// Longest.
+    max_ns: u64,
+    /// Sum, decimal.
+    sum_ns: String,
+    /// Sum of their squares, decimal.
+    sum2_ns2: String,
 }
 
 /// Exact sums.
@@ -226,7 +247,7 @@ impl<'a> Document<'a> {
             notes,
             spikes,
             effects,
-            imported: _,
+            imported,
             beside,
         } = run;
         let judged = |of: fn(&Judgement) -> &String| {
@@ -251,6 +272,7 @@ impl<'a> Document<'a> {
             spikes: spikes.as_ref().map(SpikesJson::new),
             effects: effects.as_ref(),
             beside,
+            imported: imported.as_ref(),
             findings: judged(|judgement| &judgement.findings_json)?,
             verdict: judged(|judgement| &judgement.verdict_json)?,
             summary: judgement.as_ref().map(|judgement| judgement.summary.as_str()),
@@ -286,6 +308,19 @@ impl<'a> ThreadJson<'a> {
     }
 }
 
+impl IntervalsJson {
+    fn new(of: &Moments) -> Option<Self> {
+        let (sum, sum2, _) = of.power_sums();
+        Some(Self {
+            n: of.count(),
+            min_ns: of.min()?,
+            max_ns: of.max()?,
+            sum_ns: sum.to_string(),
+            sum2_ns2: sum2.to_string(),
+        })
+    }
+}
+
 impl<'a> SecondJson<'a> {
     fn new(second: &'a Second) -> Self {
         Self {
@@ -295,6 +330,7 @@ impl<'a> SecondJson<'a> {
             totals: TotalsJson::new(&second.totals),
             wake: &second.wake,
             missed: &second.missed,
+            intervals: IntervalsJson::new(&second.intervals),
         }
     }
 }

@@ -3,8 +3,11 @@
 //! Every export is computed from the run that was read back, so all formats tell the same numbers.
 
 mod csv;
+mod cyclictest;
 mod hdr;
 mod json;
+mod junit;
+mod series;
 
 use std::io::{self, BufWriter, Write};
 
@@ -32,7 +35,8 @@ pub trait Format: Sync {
 }
 
 /// All formats.
-pub const FORMATS: &[&dyn Format] = &[&json::Json, &csv::Csv, &hdr::Hdr];
+pub const FORMATS: &[&dyn Format] =
+    &[&json::Json, &csv::Csv, &hdr::Hdr, &cyclictest::Cyclictest, &junit::Junit];
 
 /// A record could not be exported.
 #[derive(Debug, Error)]

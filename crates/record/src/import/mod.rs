@@ -4,16 +4,37 @@
 //! unknown, what may mislead is a [`Doubt`]; a file that is cut off or holds anything unexpected is
 //! an error with the line or the byte, never a shorter result.
 
+mod command;
+mod counter;
+mod cyclictest;
+mod draft;
 mod error;
+mod hdr_log;
+mod hwlat;
+mod jitterdebugger;
+mod json;
+mod omission;
+mod oslat;
+mod rtla;
 mod store;
+mod sysjitter;
+mod text;
 mod types;
+
+use std::{
+    io::{self, Read},
+    path::Path,
+};
 
 use sha2::{Digest, Sha256};
 
+use crate::file;
+
 pub use self::{
+    draft::DOUBTS,
     error::ImportError,
     store::store,
-    types::{Doubt, Hints, Imported, ImportedThread, Kind, Omitted},
+    types::{Doubt, Hints, Imported, ImportedThread, Kind, Omitted, Reading},
 };
 
 /// Largest file that is read.
@@ -27,6 +48,8 @@ pub const BINS_MAX: usize = 1 << 20;
 pub trait Importer: Sync {
     /// Name on the command line and in records.
     fn id(&self) -> &'static str;
+    /// What it is.
+    fn about(&self) -> &'static str;
     /// Whether these bytes are of this format, by what they begin with or hold.
     fn claims(&self, bytes: &[u8]) -> bool;
     /// Reads them.
@@ -37,13 +60,72 @@ pub trait Importer: Sync {
 }
 
 /// All formats; the first that claims a file reads it.
-pub const FORMATS: &[&dyn Importer] = &[];
+pub const FORMATS: &[&dyn Importer] = &[
+    &jitterdebugger::raw::Raw,
+    &jitterdebugger::json::Json,
+    &oslat::OslatJson,
+    &cyclictest::json::Json,
+    &rtla::hist::Timerlat,
+    &rtla::hist::Osnoise,
+    &rtla::top::Timerlat,
+    &rtla::top::Osnoise,
+    &rtla::stop::Stop,
+    &hdr_log::HdrLog,
+    &hwlat::Tracer,
+    &hwlat::Detect,
+    &sysjitter::Table,
+    &sysjitter::Raw,
+    &oslat::OslatText,
+    &cyclictest::histogram::Histogram,
+    &cyclictest::summary::Summary,
+    &cyclictest::verbose::Verbose,
+    &jitterdebugger::csv::Csv,
+];
 
-/// Identifiers of doubts and what they stand for.
-pub const DOUBTS: &[(&str, &str)] = &[];
+/// A line that a tool prints beside its result, for the remarks.
+fn remark(imported: &mut Imported, line: &str) {
+    const REMARKS_MAX: usize = 100;
+    if !line.is_empty() && imported.remarks.len() < REMARKS_MAX {
+        imported.remarks.push(line.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+}
 
 fn names() -> String {
     FORMATS.iter().map(|format| format.id()).collect::<Vec<_>>().join(", ")
+}
+
+/// Reads a result file by its path; `hints.name` is what errors call it.
+///
+/// # Errors
+/// As [`read`], and if the file cannot be read or is larger than [`BYTES_MAX`].
+pub fn read_file(path: &Path, hints: &Hints) -> Result<Imported, ImportError> {
+    let name = || hints.name.clone();
+    let unreadable =
+        |error: io::Error| ImportError::Unreadable { name: name(), why: error.to_string() };
+    let file = file::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(ImportError::Unreadable {
+            name: name(),
+            why: "a folder; name a file in it".into(),
+        });
+    }
+    let mut bytes = Vec::new();
+    // A pipe has no length, so what comes is counted, not what is claimed.
+    let taken = if metadata.len() > BYTES_MAX {
+        Ok(0)
+    } else {
+        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)
+    };
+    let n = taken.map_err(unreadable)? as u64;
+    if metadata.len().max(n) > BYTES_MAX {
+        return Err(ImportError::Huge { name: name(), bytes: metadata.len().max(n) });
+    }
+    let mut imported = read(&bytes, hints)?;
+    if let Some(name) = path.file_name() {
+        imported.source = name.to_string_lossy().into_owned();
+    }
+    Ok(imported)
 }
 
 /// Reads a result file.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// One result file of another tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imported {
     /// The tool, e.g. `cyclictest`.
     pub tool: String,
@@ -47,6 +48,7 @@ pub struct Imported {
 
 /// One series of samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportedThread {
     /// CPU, where the file says it. A thread's number is no CPU.
     pub cpu: Option<u32>,
@@ -56,7 +58,7 @@ pub struct ImportedThread {
     pub kind: Kind,
     /// Distribution. Holds all `n` samples, or none where the tool says only extremes. Samples
     /// without value (`overflow`) are in the last bin, from the first value that had no row on.
-    #[serde(skip)]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<rtproof_stats::Bin>"))]
     pub bins: Bins,
     /// Samples.
     pub n: u64,
@@ -82,6 +84,7 @@ pub struct ImportedThread {
 /// What a sample is. Only like may be compared with like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// From when a thread should have run to when it ran.
     Latency,
@@ -123,6 +126,44 @@ impl Kind {
             Self::Noise => "noise",
             Self::Unknown => "value",
         }
+    }
+}
+
+/// A value that a tool measured, or the least that it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Reading {
+    /// The value, nanoseconds.
+    pub ns: u64,
+    /// Whether it may be larger: the tool counted the sample and not its value.
+    pub at_least: bool,
+}
+
+impl ImportedThread {
+    /// The largest sample: what the tool says, else the upper edge of the last cell.
+    #[must_use]
+    pub fn largest(&self) -> Option<Reading> {
+        let from_cells = || self.bins.iter().last().map(|bin| bin.high_ns);
+        let ns = self.max_ns.or_else(from_cells)?;
+        Some(Reading { ns, at_least: self.max_is_at_least })
+    }
+
+    /// The p-quantile in steps of the tool (`step_ns`): cyclictest's 193 µs are 193 000 ns here, not
+    /// the end of that microsecond. Among samples without value only the least is known.
+    #[must_use]
+    pub fn quantile(&self, p: f64, step_ns: u64) -> Option<Reading> {
+        if self.bins.is_empty() {
+            let told = self.told.iter().find(|(ppm, _)| (f64::from(*ppm) / 1e6 - p).abs() < 1e-9);
+            return told.map(|&(_, ns)| Reading { ns, at_least: false });
+        }
+        let high_ns = self.bins.quantile(p)?;
+        let last = self.bins.iter().last()?;
+        if self.overflow > 0 && high_ns == last.high_ns {
+            let exact = self.overflow == 1 && self.max_ns.is_some() && !self.max_is_at_least;
+            let ns = if exact { self.max_ns? } else { last.low_ns };
+            return Some(Reading { ns, at_least: !exact });
+        }
+        Some(Reading { ns: high_ns / step_ns.max(1) * step_ns.max(1), at_least: false })
     }
 }
 

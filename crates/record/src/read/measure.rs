@@ -1,13 +1,17 @@
 //! Rows of what is watched beside a measurement, read back. Records before version 4 have none.
 
+use rtproof_stats::Moments;
 use rusqlite::Connection;
 
 use super::{
     rows::{Columns, Result, each, fault},
     spikes::room,
 };
-use crate::beside::{
-    Beside, IDLE_READINGS_MAX, IdleReading, IdleState, IdleTime, MARKS_MAX, Mark, STATES_MAX,
+use crate::{
+    beside::{
+        Beside, IDLE_READINGS_MAX, IdleReading, IdleState, IdleTime, MARKS_MAX, Mark, STATES_MAX,
+    },
+    run::Thread,
 };
 
 /// CPUs that a record may have idle states of.
@@ -16,6 +20,29 @@ const CPUS_MAX: usize = 8192;
 /// All of it, of a record that has the tables.
 pub(super) fn beside(conn: &Connection) -> Result<Beside> {
     Ok(Beside { marks: marks(conn)?, states: states(conn)?, idle: idle(conn)? })
+}
+
+/// Intervals of the threads' seconds.
+pub(super) fn intervals(conn: &Connection, threads: &mut [Thread]) -> Result<()> {
+    let sql = "SELECT thread, second, n, min_ns, max_ns, sum_ns, sum2 FROM interval";
+    each(conn, sql, |row| {
+        let mut c = Columns::new(row);
+        let (number, at): (u32, u64) = (c.get()?, c.uint()?);
+        let found = threads.binary_search_by_key(&number, |thread| thread.info.number);
+        let thread = found.ok().and_then(|found| threads.get_mut(found));
+        let second = thread.and_then(|t| t.seconds.get_mut(usize::try_from(at).ok()?));
+        let Some(second) = second else {
+            return fault(format!("intervals of second {at}, which table stat does not have"));
+        };
+        let (n, min_ns, max_ns) = (c.count()?, c.uint()?, c.uint()?);
+        let (sum, sum2) = (c.sum()?, c.sum()?);
+        let [low, high] = [min_ns, max_ns].map(|ns| u128::from(ns) * u128::from(n));
+        if n == 0 || min_ns > max_ns || sum < low || sum > high {
+            return fault(format!("{n} intervals from {min_ns} to {max_ns} ns sum to {sum} ns"));
+        }
+        second.intervals = Moments::from_parts(n, (min_ns, max_ns), (sum, sum2), None);
+        Ok(())
+    })
 }
 
 fn marks(conn: &Connection) -> Result<Vec<Mark>> {

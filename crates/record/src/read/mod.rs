@@ -75,8 +75,9 @@ pub fn read(path: &Path) -> Result<Opened, ReadError> {
         run.effects = effects::effects(conn).map_err(fault)?;
     }
     if version >= 4 {
-        run.imported = import::imported(conn).map_err(fault)?;
+        measure::intervals(conn, &mut run.threads).map_err(fault)?;
         run.beside = measure::beside(conn).map_err(fault)?;
+        run.imported = import::imported(conn).map_err(fault)?;
     }
     check::run(&run).map_err(|what| fault(Fault::Content(what)))?;
     let judgement = rows::judgement(conn).map_err(fault)?;

@@ -89,7 +89,7 @@ impl<'a, 'b> Columns<'a, 'b> {
         Ok(value)
     }
 
-    fn sum(&mut self) -> Result<u128> {
+    pub(super) fn sum(&mut self) -> Result<u128> {
         let text: String = self.get()?;
         text.parse().or_else(|_| fault(format!("{} is \"{text}\"", self.name())))
     }
@@ -180,8 +180,8 @@ pub(super) fn run(conn: &Connection) -> Result<Run> {
         notes: notes(conn)?,
         spikes: None,
         effects: None,
-        imported: None,
         beside: Beside::default(),
+        imported: None,
     })
 }
 
@@ -295,7 +295,15 @@ fn second(c: &mut Columns<'_, '_>) -> Result<Second> {
         late_clusters: c.count()?,
         early: c.count()?,
     };
-    Ok(Second { from_ns, to_ns, totals, max_at_ns, wake: Vec::new(), missed: Vec::new() })
+    Ok(Second {
+        from_ns,
+        to_ns,
+        totals,
+        max_at_ns,
+        wake: Vec::new(),
+        missed: Vec::new(),
+        intervals: Moments::default(),
+    })
 }
 
 fn second_histograms(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()> {

@@ -2,6 +2,24 @@
 
 use super::{Table, c};
 
+pub(super) const INTERVAL: Table = Table {
+    name: "interval",
+    since: 4,
+    about: "Intervals from one wake-up to the next, of workloads that keep them; by second, as in \
+            table stat.",
+    columns: &[
+        c("second", "INTEGER NOT NULL", "Number of the second within the thread."),
+        c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
+        c("n", "INTEGER NOT NULL", "Intervals."),
+        c("min_ns", "INTEGER NOT NULL", "Shortest."),
+        c("max_ns", "INTEGER NOT NULL", "Longest."),
+        c("sum_ns", "TEXT NOT NULL", "Their sum, decimal."),
+        c("sum2", "TEXT NOT NULL", "Sum of their squares, ns^2, decimal."),
+    ],
+    constraints: ", PRIMARY KEY (second, thread)",
+    without_rowid: true,
+};
+
 pub(super) const MARK: Table = Table {
     name: "mark",
     since: 4,

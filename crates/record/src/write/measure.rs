@@ -1,5 +1,6 @@
 //! Rows of what is watched beside a measurement, and what may be written of them.
 
+use rtproof_stats::Moments;
 use rusqlite::{Connection, Result, params};
 
 use super::rows::{int, opt_int, run, word};
@@ -53,6 +54,25 @@ impl State {
             conn.prepare_cached("SELECT max(number) FROM host")?.query_row([], |row| row.get(0))?;
         times.iter().try_for_each(|row| time(conn, host, row))
     }
+}
+
+/// Writes the intervals of a second.
+pub(super) fn intervals(conn: &Connection, thread: u32, at: i64, of: &Moments) -> Result<()> {
+    let (Some(min), Some(max)) = (of.min(), of.max()) else { return Ok(()) };
+    let (sum, sum2, _) = of.power_sums();
+    run(
+        conn,
+        "INSERT INTO interval VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![
+            at,
+            thread,
+            int(of.count())?,
+            int(min)?,
+            int(max)?,
+            sum.to_string(),
+            sum2.to_string()
+        ],
+    )
 }
 
 fn mark(conn: &Connection, number: usize, mark: &Mark) -> Result<()> {

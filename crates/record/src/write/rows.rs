@@ -4,7 +4,7 @@ use rtproof_host::Reading;
 use rusqlite::{Connection, Result, ToSql, params};
 use serde::Serialize;
 
-use super::plan::Step;
+use super::{measure, plan::Step};
 use crate::{
     pairs,
     run::{HostSecond, Load, Note, Second, ThreadEnd, ThreadInfo},
@@ -123,6 +123,7 @@ pub(super) fn thread_ends(conn: &Connection, ends: &[(u32, ThreadEnd)]) -> Resul
 
 pub(super) fn second(conn: &Connection, tick: &ThreadTick, step: &Step) -> Result<()> {
     stat(conn, tick.number, step.second, &tick.second)?;
+    measure::intervals(conn, tick.number, step.second, &tick.second.intervals)?;
     for (view, coarse, fine) in [
         ("wake", &tick.second.wake, &tick.wake_fine),
         ("missed", &tick.second.missed, &tick.missed_fine),

@@ -23,7 +23,7 @@ use rtproof_record::{
     },
     spikes::{Cause, CauseCpu, Kept, Spike, Summary, Why},
 };
-use rtproof_stats::{Histogram, Layout, Sample};
+use rtproof_stats::{Histogram, Layout, Moments, Sample};
 use rtproof_trace::{Event, What, Window};
 
 pub const RUN_ID: &str = "0123456789abcdef0123456789abcdef";
@@ -231,6 +231,9 @@ impl Maker {
         thread.missed.merge(&missed);
         top = largest(top);
         thread.top = largest(thread.top.iter().chain(&top).copied().collect());
+        // Of some seconds only: the first of a thread may hold no whole interval.
+        let (n, sum) = (at.min(2), u128::from(at.min(2)) * 1_000_000);
+        let intervals = Moments::from_parts(n, (900_000, 1_100_000), (sum, sum * 1_000_000), None);
         let second = Second {
             from_ns: at * SECOND_NS,
             to_ns: (at + 1) * SECOND_NS,
@@ -238,6 +241,7 @@ impl Maker {
             max_at_ns,
             wake: Vec::new(),
             missed: Vec::new(),
+            intervals,
         };
         let tick = ThreadTick::new(thread.info.number, second, &wake, &missed, top);
         thread.seconds.push(tick.second.clone());
@@ -342,8 +346,8 @@ pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
             1 => Some(effects_after_one()),
             _ => Some(effects_after_two()),
         },
-        imported: None,
         beside: beside_after(seconds),
+        imported: None,
     };
     (writer, run)
 }

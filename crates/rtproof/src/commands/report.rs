@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use rtproof_judge::{Report, Standing};
-use rtproof_record::{Opened, SealState};
+use rtproof_record::{Opened, SealState, import::Imported};
 
 use crate::{
     exit,
-    render::{self, text::Text},
+    render::{self, imported::Document, text::Text},
 };
 
 /// Arguments of `report`.
@@ -44,6 +44,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let opened = rtproof_record::read(&args.record)?;
     let banner = banner(&args.record, &opened, args.accept_altered)?;
+    if let Some(imported) = &opened.run.imported {
+        return self::imported(args, imported, banner.as_deref());
+    }
     let report = Report::new(&opened.run, &standing(&opened.state));
     let text = Text::new(args.json);
     text.print(|to| {
@@ -58,6 +61,20 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         render::file::write_html(path, &opened.run, &report, banner)?;
     }
     Ok(exit::of_report(&report))
+}
+
+/// A record of another tool's result: shown for what it is, there is nothing to judge.
+fn imported(args: &Args, imported: &Imported, banner: Option<&str>) -> anyhow::Result<u8> {
+    let text = Text::new(args.json);
+    text.print(|to| {
+        render::text::banner(to, banner)?;
+        render::text::imported(to, imported, None)
+    })?;
+    text.print_json(&Document::of(imported, None))?;
+    if let Some(path) = &args.html {
+        render::file::write_imported(path, imported, banner)?;
+    }
+    Ok(exit::ACCEPTED)
 }
 
 /// What must stand above a report of this record; an altered one is refused unless accepted.
@@ -107,4 +124,15 @@ pub(crate) fn open_whole(path: &Path) -> anyhow::Result<Opened> {
     let opened = rtproof_record::read(path)?;
     banner(path, &opened, false).context("not exported")?;
     Ok(opened)
+}
+
+/// Opens a record to be looked at, and says what must stand above it.
+pub(crate) fn open(path: &Path, accept_altered: bool) -> anyhow::Result<(Opened, Option<String>)> {
+    let opened = rtproof_record::read(path)?;
+    let banner = match &opened.state {
+        // How the run was judged is no matter here.
+        SealState::Sealed { .. } => None,
+        _ => banner(path, &opened, accept_altered)?,
+    };
+    Ok((opened, banner))
 }

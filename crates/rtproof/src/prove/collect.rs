@@ -1,10 +1,10 @@
 //! What the housekeeping thread does once a second: slots, host counters, loads, placement.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use rtproof_host::{HostSample, HostSampler, facts::tasks::Policy};
+use rtproof_host::{HostSample, HostSampler, Root};
 use rtproof_measure::{
-    Session, Started,
+    Plan, Session, Started,
     loads::{LoadSpec, Outcome, Runner, Running, Settings},
 };
 use rtproof_record::{
@@ -13,21 +13,13 @@ use rtproof_record::{
 };
 
 use super::{
-    conductor::Conductor, convert, notes, output::Output, progress, seconds::Seconds,
-    spikes::Explainer,
+    conductor::Conductor, convert, engine::Job, idle::Idle, notes, onlooker::Onlooker, progress,
+    seconds::Seconds, spikes::Explainer, watch::Watch,
 };
-use crate::commands::{load_worker, prove::Args};
+use crate::commands::load_worker;
 
 /// Shortest interval that makes a row of host counters.
 const ROW_MIN_NS: u64 = 500_000_000;
-
-/// A measured thread as it is watched.
-#[derive(Clone, Debug)]
-struct Watched {
-    info: ThreadInfo,
-    lost: bool,
-    policy_noted: bool,
-}
 
 /// A load that runs.
 struct Live {
@@ -42,7 +34,8 @@ pub(crate) struct Collector {
     sampler: HostSampler,
     settings: Settings,
     explainer: Explainer,
-    watched: Vec<Watched>,
+    idle: Idle,
+    watch: Watch,
     loads: Vec<Live>,
     phase: Option<usize>,
     pending: Tick,
@@ -57,14 +50,14 @@ pub(crate) struct Collector {
 /// Where loads run.
 pub(crate) fn load_settings(
     options: &Options,
-    args: &Args,
-    output: &Output,
+    load_dir: Option<&Path>,
+    output: &super::output::Output,
     facts: &rtproof_host::Facts,
 ) -> Settings {
     let cache = |cpu: &rtproof_host::facts::cpu::Cpu| cpu.last_level_cache_bytes.value().copied();
     Settings {
         cpus: options.load_cpus.clone(),
-        dir: args.load_dir.clone().unwrap_or_else(|| output.folder().to_owned()),
+        dir: load_dir.unwrap_or_else(|| output.folder()).to_owned(),
         memory_available: facts.memory.available_bytes.value().copied().unwrap_or(256 << 20),
         llc_bytes: facts.cpus.cpus.iter().filter_map(cache).max().unwrap_or(0),
         worker_command: (PathBuf::from("/proc/self/exe"), vec![load_worker::NAME.into()]),
@@ -80,21 +73,22 @@ pub(crate) struct Collected {
 
 impl Collector {
     pub(crate) fn new(
-        options: &Options,
-        args: &Args,
-        output: &Output,
+        job: &Job<'_>,
         sampler: HostSampler,
+        root: &Root,
         facts: &rtproof_host::Facts,
         explainer: Explainer,
         early: Vec<Note>,
     ) -> Self {
-        let settings = load_settings(options, args, output, facts);
+        let options = job.options;
+        let settings = load_settings(options, job.load_dir, job.output, facts);
         Self {
             options: options.clone(),
             sampler,
             settings,
             explainer,
-            watched: Vec::new(),
+            watch: Watch::default(),
+            idle: Idle::new(root, options),
             loads: Vec::new(),
             phase: None,
             pending: Tick { notes: early, ..Tick::default() },
@@ -113,7 +107,7 @@ impl Collector {
     }
 
     /// Puts the threads into the record.
-    pub(crate) fn announce(&mut self, started: &[Started], workload: &str, origin: Origin) {
+    pub(crate) fn announce(&mut self, started: &[Started], plan: &Plan, origin: Origin) {
         self.explainer.begin(started, origin.monotonic_ns);
         self.pending.origin = Some(origin);
         let (n, period_ns) = (started.len() as u64, self.options.period_ns);
@@ -122,10 +116,22 @@ impl Collector {
                 Start::Staggered => u64::from(started.number) * period_ns / n,
                 Start::Aligned => 0,
             };
-            let info = convert::info(started, period_ns, first_due_ns, workload);
+            let workload = plan.workload_of(started.number).spec();
+            let info = convert::info(started, period_ns, first_due_ns, &workload);
             self.pending.started.push(info.clone());
-            self.watched.push(Watched { info, lost: false, policy_noted: false });
+            self.watch.add(info, started.is_pinned);
         }
+        self.pending.beside.states = self.idle.states();
+    }
+
+    /// The threads that measure.
+    pub(crate) fn threads(&self) -> Vec<ThreadInfo> {
+        self.watch.threads().cloned().collect()
+    }
+
+    /// Shows what a second brought.
+    pub(crate) fn show(&self, tick: &Tick, onlooker: &mut dyn Onlooker) {
+        self.watch.show(tick, onlooker);
     }
 
     /// Remembers that nothing can be written any more.
@@ -154,6 +160,7 @@ impl Collector {
     fn sample_host(&mut self, now_ns: u64) {
         self.sampled_ns = now_ns;
         self.pending.host = Some(host_second(self.sampler.sample(now_ns)));
+        self.pending.beside.idle = self.idle.sample(now_ns);
     }
 
     /// Empties the slots; the conductor's are shorter than a second and are put together.
@@ -185,7 +192,7 @@ impl Collector {
         let totals = &tick.second.totals;
         self.missed += totals.missed;
         self.late += totals.late();
-        let cpu = self.watched.get(tick.number as usize).map_or(0, |watched| watched.info.cpu);
+        let cpu = self.watch.thread(tick.number).map_or(0, |info| info.cpu);
         if let Some(max_ns) =
             totals.wake.max().filter(|&max| self.worst.is_none_or(|(w, _)| max > w))
         {
@@ -200,26 +207,10 @@ impl Collector {
         if now_ns >= self.options.duration_ns {
             return;
         }
-        let online = self.sampler.online();
-        for watched in self.watched.iter_mut().filter(|watched| !watched.lost) {
-            let placement = self.sampler.thread_placement(watched.info.tid);
-            // A thread that has ended has no placement.
-            let Some(placement) = placement.value() else { continue };
-            let cpu = watched.info.cpu;
-            let is_online = online.value().is_none_or(|online| online.contains(cpu));
-            if placement.cpu != cpu || !is_online {
-                watched.lost = true;
-                session.stop_one(watched.info.number);
-                self.pending.notes.push(notes::cpu_lost(now_ns, cpu, placement.cpu, is_online));
-            }
-            let as_started = placement.priority == watched.info.priority
-                && placement.policy.is_none_or(|policy| policy == watched.info.policy);
-            if !as_started && !watched.policy_noted {
-                watched.policy_noted = true;
-                let to = policy_text(placement.policy, placement.priority);
-                self.pending.notes.push(notes::policy_changed(now_ns, cpu, &to));
-            }
-        }
+        let seen = self.watch.look(&mut self.sampler, now_ns);
+        seen.lost.into_iter().for_each(|number| session.stop_one(number));
+        self.pending.notes.extend(seen.notes);
+        self.pending.beside.marks.extend(seen.marks);
     }
 
     /// Starts and stops loads when a phase begins.
@@ -293,6 +284,7 @@ impl Collector {
         mut self,
         mut session: Session,
         conductor: &mut dyn Conductor,
+        onlooker: &mut dyn Onlooker,
         now_ns: impl Fn() -> u64,
     ) -> Collected {
         session.stop();
@@ -322,19 +314,10 @@ impl Collector {
         let (spikes, notes) = self.explainer.finish(at_ns);
         self.pending.spikes = spikes;
         self.pending.notes.extend(notes);
-        let lost = |number: u32| self.watched.get(number as usize).is_some_and(|w| w.lost);
+        self.watch.show(&self.pending, onlooker);
+        let lost = |number: u32| self.watch.is_lost(number);
         let ends = reports.iter().map(|r| (r.number, convert::end(r, lost(r.number)))).collect();
         Collected { tick: self.pending, ends, failure: self.failure }
-    }
-}
-
-fn policy_text(policy: Option<Policy>, priority: u32) -> String {
-    match policy {
-        Some(Policy::Fifo) => format!("SCHED_FIFO {priority}"),
-        Some(Policy::Rr) => format!("SCHED_RR {priority}"),
-        Some(Policy::Deadline) => "SCHED_DEADLINE".into(),
-        Some(Policy::Other) => "SCHED_OTHER".into(),
-        _ => format!("another policy (priority {priority})"),
     }
 }
 

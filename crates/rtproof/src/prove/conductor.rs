@@ -38,7 +38,7 @@ pub trait Conductor {
 
 /// Nobody changes the machine.
 #[derive(Debug)]
-pub(super) struct Nobody;
+pub(crate) struct Nobody;
 
 impl Conductor for Nobody {
     fn slot_ns(&self) -> u64 {

@@ -18,6 +18,7 @@ pub(crate) fn second(number: u32, slot: &Slot, origin_ns: u64) -> ThreadTick {
         max_at_ns: relative(slot.max_at_ns),
         wake: Vec::new(),
         missed: Vec::new(),
+        intervals: slot.intervals.clone(),
     };
     let top = slot
         .top

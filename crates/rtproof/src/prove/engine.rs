@@ -5,7 +5,7 @@
 //! thread that writes the record. Where kernel events are recorded it wakes more often, to have
 //! spikes explained before their events are forgotten.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use anyhow::Context;
 use rtproof_host::{Facts, HostSampler, Root, pm_qos};
@@ -13,7 +13,7 @@ use rtproof_judge::units;
 use rtproof_measure::{
     Plan, Session, calibrate,
     thread::{become_ordinary, pin_all},
-    workloads,
+    workloads::{self, Workload},
 };
 use rtproof_record::{Head, Options, Origin, Snapshot, Start, Writer, run::Meta, run::RunEnd};
 use rustix::thread::ClockId;
@@ -24,6 +24,7 @@ use super::{
     convert,
     finish::{self, Finishing},
     notes,
+    onlooker::Onlooker,
     output::Output,
     progress::Progress,
     signals::Signals,
@@ -37,6 +38,21 @@ const AFTER_NS: u64 = 50_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long after the last wake-up was due the threads may still be running.
 const OVERDUE_NS: u64 = 5 * SECOND_NS;
+
+/// A run to be measured.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    /// What is asked.
+    pub(crate) options: &'a Options,
+    /// Where the record goes.
+    pub(crate) output: &'a Output,
+    /// Folder for the files of the disk load; `None`: that of the record.
+    pub(crate) load_dir: Option<&'a Path>,
+    /// What the threads do: one for all, or one for each CPU.
+    pub(crate) workloads: Vec<Arc<dyn Workload>>,
+    /// What ends it.
+    pub(crate) signals: &'a Signals,
+}
 
 /// Measures. What it returns is complete on disk but not judged.
 ///
@@ -66,9 +82,30 @@ pub fn measure_with(
     conductor: &mut dyn Conductor,
 ) -> anyhow::Result<Finishing> {
     let signals = Signals::catch(root).context("cannot catch signals")?;
+    let job = Job {
+        options,
+        output,
+        load_dir: args.load_dir.as_deref(),
+        workloads: vec![workloads::timer_wakeup()],
+        signals: &signals,
+    };
+    run(root, facts, &job, conductor, &mut Progress::new(options.duration_ns))
+}
+
+/// Measures a job, while somebody may change the machine and somebody looks on.
+///
+/// # Errors
+/// Those of [`measure`].
+pub(crate) fn run(
+    root: &Root,
+    facts: Facts,
+    job: &Job<'_>,
+    conductor: &mut dyn Conductor,
+    onlooker: &mut dyn Onlooker,
+) -> anyhow::Result<Finishing> {
+    let Job { options, output, signals, .. } = *job;
     // Housekeeping, record and loads are ordinary, however rtproof was started.
     let was_real_time = become_ordinary().context("cannot become an ordinary thread")?;
-    let workload = workloads::timer_wakeup();
     let mut plan = Plan {
         cpus: options.cpus.as_slice().to_vec(),
         policy: convert::policy(options.policy),
@@ -79,7 +116,7 @@ pub fn measure_with(
         budget_ns: options.requirement.budget_ns,
         spike_ns: None,
         slot_ns: conductor.slot_ns(),
-        workloads: vec![Arc::clone(&workload)],
+        workloads: job.workloads.clone(),
     };
     let first_cpu = plan.cpus[0];
     let cost = calibrate::calibrate(first_cpu, plan.policy, plan.priority)
@@ -130,17 +167,13 @@ pub fn measure_with(
     let origin_ns = session.origin_ns();
     let realtime_ns = clock_ns(ClockId::Realtime) + origin_ns - clock_ns(ClockId::Monotonic);
     early_notes.extend(notes::of_start(options, session.started()));
-    let mut collector =
-        Collector::new(options, args, output, sampler, &facts, explainer, early_notes);
+    let mut collector = Collector::new(job, sampler, root, &facts, explainer, early_notes);
     collector.slots_are(plan.slot_ns);
-    collector.announce(
-        session.started(),
-        workload.name(),
-        Origin { realtime_ns, monotonic_ns: origin_ns },
-    );
+    collector.announce(session.started(), &plan, Origin { realtime_ns, monotonic_ns: origin_ns });
+    onlooker.started(&collector.threads());
     conductor.started(session.started());
-    let mut rig = Rig { session, collector, writer, conductor };
-    let ended = rig.run(&signals, options);
+    let mut rig = Rig { session, collector, writer, conductor, onlooker };
+    let ended = rig.run(signals, options);
     // The facts of the end are those of the machine, not of the run: our limit is no change of it.
     drop(dma_latency);
     rig.finish(root, ended, output)
@@ -152,20 +185,21 @@ struct Rig<'a> {
     collector: Collector,
     writer: WriterThread,
     conductor: &'a mut dyn Conductor,
+    onlooker: &'a mut dyn Onlooker,
 }
 
 impl Rig<'_> {
     /// Ticks until the threads have ended or must end.
     fn run(&mut self, signals: &Signals, options: &Options) -> RunEnd {
         let origin_ns = self.session.origin_ns();
-        let mut progress = Progress::new(options.duration_ns);
         let mut next_tick_ns = SECOND_NS + AFTER_NS;
         let ended = loop {
             let now_ns = clock_ns(ClockId::Monotonic).saturating_sub(origin_ns);
             if now_ns >= next_tick_ns {
                 let tick = self.collector.tick(&mut self.session, now_ns, self.conductor);
+                self.collector.show(&tick, self.onlooker);
                 self.writer.tick(tick);
-                progress.show(&self.collector.progress(now_ns));
+                self.onlooker.progress(&self.collector.progress(now_ns));
                 next_tick_ns = (now_ns - AFTER_NS) / SECOND_NS * SECOND_NS + SECOND_NS + AFTER_NS;
             }
             let poll_ns = self.collector.take_spikes(&mut self.session, now_ns);
@@ -200,7 +234,7 @@ impl Rig<'_> {
                 origin_ns + next_tick_ns.min(edge_ns).min(end_ns).min(poll_ns).min(conduct_ns),
             );
         };
-        progress.done();
+        self.onlooker.done();
         ended
     }
 
@@ -216,7 +250,7 @@ impl Rig<'_> {
         let now_ns = || clock_ns(ClockId::Monotonic).saturating_sub(origin_ns);
         // First of all: what follows takes time.
         self.conductor.finish(now_ns());
-        let collected = self.collector.finish(self.session, self.conductor, now_ns);
+        let collected = self.collector.finish(self.session, self.conductor, self.onlooker, now_ns);
         finish::close(root, collected, self.writer, ended, output)
     }
 }

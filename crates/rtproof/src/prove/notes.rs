@@ -7,6 +7,7 @@ use rtproof_judge::units;
 use rtproof_measure::{Policy, Started};
 use rtproof_record::{
     Options,
+    beside::{Mark, MarkKind},
     run::{Cost, Note},
     spikes::Summary,
 };
@@ -136,13 +137,21 @@ pub(crate) fn cpu_lost(at_ns: u64, cpu: u32, now_on: u32, online: bool) -> Note 
     note(at_ns, "cpu-lost", true, text)
 }
 
-/// A thread was given another policy or priority from outside.
-pub(crate) fn policy_changed(at_ns: u64, cpu: u32, to: &str) -> Note {
+/// A thread was given another policy or other CPUs from outside.
+pub(crate) fn changed(mark: &Mark, cpu: u32) -> Note {
+    let (id, what) = match mark.kind {
+        MarkKind::Policy => ("policy-changed", ""),
+        MarkKind::Affinity => ("affinity-changed", "may run on "),
+    };
     let text = format!(
-        "Something else gave the measured thread of CPU {cpu} {to}, {} after the start.",
-        units::duration(at_ns)
+        "Something else changed the measured thread of CPU {cpu} between {} and {} after the \
+         start: {what}{}, before {}.",
+        units::duration(mark.since_ns),
+        units::duration(mark.at_ns),
+        mark.after,
+        mark.before,
     );
-    note(at_ns, "policy-changed", true, text)
+    note(mark.at_ns, id, true, text)
 }
 
 /// Kernel events cannot be recorded.

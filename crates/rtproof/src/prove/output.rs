@@ -115,10 +115,26 @@ fn try_new(path: &Path, what: &str) -> anyhow::Result<()> {
     })
 }
 
+/// A name that nothing has yet, with a number where need be.
+pub(crate) fn free_name(wanted: &Path) -> PathBuf {
+    let numbered = |number: u32| {
+        let mut name = wanted.as_os_str().to_owned();
+        name.push(format!("-{number}"));
+        PathBuf::from(name)
+    };
+    let mut names = std::iter::once(wanted.to_owned()).chain((2..1000).map(numbered));
+    names.find(|name| !is_taken(name)).unwrap_or_else(|| wanted.to_owned())
+}
+
 fn default_stem(facts: &Facts) -> String {
+    default_name("prove", facts)
+}
+
+/// `COMMAND-HOST-TIME`.
+pub(crate) fn default_name(command: &str, facts: &Facts) -> String {
     let host = facts.identity.hostname.value().map_or("host", String::as_str);
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c } else { '_' };
     let host: String = host.chars().map(safe).take(64).collect();
     let now = Timestamp::now().to_zoned(TimeZone::UTC);
-    format!("prove-{host}-{}", now.strftime("%Y%m%dT%H%M%S"))
+    format!("{command}-{host}-{}", now.strftime("%Y%m%dT%H%M%S"))
 }

@@ -9,6 +9,8 @@ use std::{
 
 use rtproof_judge::units;
 
+use super::onlooker::Onlooker;
+
 /// Lines printed over a run where stderr is not a terminal.
 const LINES: u64 = 10;
 /// Longest wait for the last text to be written.
@@ -20,6 +22,10 @@ const CELLS: u64 = 20;
 #[derive(Debug)]
 pub(crate) struct Progress {
     terminal: bool,
+    /// What is measured, where there is more than one thing.
+    label: String,
+    /// Time that comes after this run.
+    after_ns: u64,
     duration_ns: u64,
     lines_done: u64,
     shown: bool,
@@ -37,6 +43,16 @@ pub(crate) struct State<'a> {
     pub(crate) late: Option<u64>,
 }
 
+impl Onlooker for Progress {
+    fn progress(&mut self, state: &State<'_>) {
+        self.show(state);
+    }
+
+    fn done(&mut self) {
+        self.clear();
+    }
+}
+
 impl Progress {
     pub(crate) fn new(duration_ns: u64) -> Self {
         let terminal = std::io::stderr().is_terminal();
@@ -45,7 +61,22 @@ impl Progress {
             .name("rtproof/progress".into())
             .spawn(move || write_all(&texts))
             .ok();
-        Self { terminal, duration_ns, lines_done: 0, shown: false, to: Some(to), writer }
+        let (label, after_ns) = (String::new(), 0);
+        Self {
+            terminal,
+            label,
+            after_ns,
+            duration_ns,
+            lines_done: 0,
+            shown: false,
+            to: Some(to),
+            writer,
+        }
+    }
+
+    /// One of several runs; others follow for so long. Without a terminal nothing is shown.
+    pub(crate) fn of_one(duration_ns: u64, label: String, after_ns: u64) -> Self {
+        Self { label, after_ns, lines_done: LINES, ..Self::new(duration_ns) }
     }
 
     /// Shows a state, if it is time to.
@@ -83,7 +114,8 @@ impl Progress {
         let filled = usize::try_from(filled).unwrap_or(0);
         let bar = format!("{}{}", "█".repeat(filled), "░".repeat(CELLS as usize - filled));
         let mut line = format!(
-            "measuring [{bar}] {} of {}",
+            "{}measuring [{bar}] {} of {}",
+            self.label,
             units::duration(at_ns / 1_000_000_000 * 1_000_000_000),
             units::duration(self.duration_ns)
         );
@@ -96,11 +128,15 @@ impl Progress {
         }
         let left_ns =
             self.duration_ns.saturating_sub(at_ns).div_ceil(1_000_000_000) * 1_000_000_000;
-        line + &format!("  {}  {} left", state.phase, units::duration(left_ns))
+        line += &format!("  {}  {} left", state.phase, units::duration(left_ns));
+        if self.after_ns > 0 {
+            line += &format!(", {} in all", units::duration(left_ns + self.after_ns));
+        }
+        line
     }
 
     /// Clears the line.
-    pub(crate) fn done(mut self) {
+    fn clear(&mut self) {
         let start = Instant::now();
         if let Some(to) = self.to.take().filter(|_| self.terminal && self.shown) {
             // The last line may still be under way: the one that clears it must not be dropped.

@@ -29,13 +29,11 @@ pub fn options(args: &Args, facts: &Facts) -> anyhow::Result<Options> {
         (None, Some(list)) => online_cpus(list, "cpus of the profile", facts)?,
         (None, None) => default_cpus(facts)?,
     };
-    let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
-    let online = facts.cpus.online.value().cloned().unwrap_or_default();
+    let rooms = Rooms::of(facts, &cpus);
     let load_cpus = match &args.load_cpus {
         Some(list) => online_cpus(list, "--load-cpus", facts)?,
-        None => or_all(allowed(facts, &online).difference(&isolated), &cpus),
+        None => rooms.load,
     };
-    let others = online.difference(&cpus).difference(&isolated);
     let (policy, priority) = match args.policy {
         PolicyArg::Fifo => (Policy::Fifo, args.priority.or(wishes.priority).unwrap_or(PRIORITY)),
         PolicyArg::Other => (Policy::Other, 0),
@@ -45,7 +43,7 @@ pub fn options(args: &Args, facts: &Facts) -> anyhow::Result<Options> {
         skipped: wishes.skip.clone(),
         spike_ns: args.spike_ns.or(args.budget_ns).or(wishes.budget_ns),
         trace: !args.no_trace,
-        housekeeping: housekeeping(&allowed(facts, &online), &others),
+        housekeeping: rooms.housekeeping,
         load_cpus,
         policy,
         priority,
@@ -67,6 +65,29 @@ pub fn options(args: &Args, facts: &Facts) -> anyhow::Result<Options> {
     })
 }
 
+/// Where what is not measured runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rooms {
+    /// The tool's own work.
+    pub(crate) housekeeping: CpuList,
+    /// Loads, where nobody says.
+    pub(crate) load: CpuList,
+}
+
+impl Rooms {
+    /// Beside measured CPUs.
+    pub(crate) fn of(facts: &Facts, cpus: &CpuList) -> Self {
+        let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
+        let online = facts.cpus.online.value().cloned().unwrap_or_default();
+        let others = online.difference(cpus).difference(&isolated);
+        let allowed = allowed(facts, &online);
+        Self {
+            housekeeping: housekeeping(&allowed, &others),
+            load: or_all(allowed.difference(&isolated), cpus),
+        }
+    }
+}
+
 fn or_all(list: CpuList, all: &CpuList) -> CpuList {
     if list.is_empty() { all.clone() } else { list }
 }
@@ -83,7 +104,7 @@ fn allowed(facts: &Facts, online: &CpuList) -> CpuList {
 }
 
 /// The isolated CPUs if there are any, else those that this process may use.
-fn default_cpus(facts: &Facts) -> anyhow::Result<CpuList> {
+pub(crate) fn default_cpus(facts: &Facts) -> anyhow::Result<CpuList> {
     let Some(online) = facts.cpus.online.value() else {
         let why = facts.cpus.online.why_unknown().unwrap_or_default();
         let path = &facts.cpus.online.path;

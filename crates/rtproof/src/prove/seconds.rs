@@ -61,6 +61,7 @@ fn merge(whole: &mut Slot, slot: &Slot) {
     whole.totals.merge(&slot.totals);
     whole.wake.merge(&slot.wake);
     whole.missed.merge(&slot.missed);
+    whole.intervals.merge(&slot.intervals);
     slot.top.as_slice().iter().for_each(|&sample| whole.top.push(sample));
     whole.spikes += slot.spikes;
     whole.spikes_dropped += slot.spikes_dropped;

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Context;
 use rtproof_judge::{Report, Standing};
-use rtproof_record::Run;
+use rtproof_record::{Run, import::Imported};
 
 use super::html::{self, Extra};
 use crate::exit;
@@ -33,6 +33,20 @@ pub fn write_html(
         };
         format!("{}: the report cannot be written{record}", path.display())
     })
+}
+
+/// Writes the page of what was imported. A file of that name is replaced.
+///
+/// # Errors
+/// When the file cannot be written; a file of that name is left as it was.
+pub fn write_imported(
+    path: &Path,
+    imported: &Imported,
+    banner: Option<&str>,
+) -> anyhow::Result<()> {
+    let page = html::imported(imported, banner);
+    write_whole(path, |to| Ok(to.write_all(page.as_bytes())?))
+        .with_context(|| format!("{}: the report cannot be written", path.display()))
 }
 
 /// Writes a file beside its place and moves it there when it is on disk. What is no regular file,

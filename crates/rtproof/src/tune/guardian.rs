@@ -15,6 +15,8 @@ use std::{
 use anyhow::Context;
 use rtproof_host::Root;
 
+use super::place;
+
 /// What the guardian says when it is on guard.
 pub const ARMED: &str = "armed";
 
@@ -48,7 +50,8 @@ pub fn arm(
     journal: u32,
     after: Duration,
 ) -> anyhow::Result<Guardian> {
-    let program = std::env::current_exe().context("the program's own path")?;
+    // A timer of systemd is set whether its program is there or not.
+    let program = place::running()?;
     let mut args = vec!["tune".to_owned(), "guard".into(), "--journal".into()];
     args.push(journal.to_string());
     if root.is_live() && root.list_dir("/run/systemd/system").value().is_some() {

@@ -61,6 +61,9 @@ pub enum MadeOutcome {
     AsWanted,
     /// It could not be made.
     Failed,
+    /// It could not be made and is no failure: its task has ended, or the kernel alone places its
+    /// interrupt.
+    LeftOut,
     /// Made, and taken back because another one failed.
     RolledBack,
     /// Not reached: one before it failed.
@@ -75,6 +78,7 @@ impl MadeOutcome {
             Self::Applied => "applied",
             Self::AsWanted => "as wanted already",
             Self::Failed => "FAILED",
+            Self::LeftOut => "left out",
             Self::RolledBack => "taken back",
             Self::NotReached => "not reached",
         }

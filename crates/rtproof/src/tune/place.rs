@@ -1,6 +1,7 @@
 //! Where this program is, and whether a unit may name it: root starts it at each boot, so that it
 //! has to be there then, and to be root's alone.
 
+use anyhow::Context as _;
 use rtproof_host::{Root, tune::Change};
 use rtproof_judge::plan::units;
 
@@ -25,8 +26,28 @@ pub fn of(root: &Root) -> anyhow::Result<String> {
     if !root.is_live() {
         return Ok(USUAL.into());
     }
-    let exe = std::env::current_exe()?;
+    let exe = running()?;
     lasting(&exe).map_err(|why| anyhow::anyhow!(why))
+}
+
+/// Path of the running program, which has to be there to be started again.
+///
+/// # Errors
+/// It was moved, replaced or removed since it was started.
+pub fn running() -> anyhow::Result<PathBuf> {
+    there(std::env::current_exe().context("the program's own path")?)
+}
+
+/// The kernel adds ` (deleted)` to a path that is no longer the program's.
+fn there(exe: PathBuf) -> anyhow::Result<PathBuf> {
+    let gone = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)"));
+    if let (Some(was), false) = (gone, exe.exists()) {
+        anyhow::bail!(
+            "{was}: the program that runs is no longer there: it was moved, replaced or removed \
+             since it was started; start rtproof again"
+        );
+    }
+    Ok(exe)
 }
 
 /// Refuses changes that would have a unit start this program where it cannot.
@@ -93,6 +114,17 @@ mod tests {
     #[test]
     fn a_program_of_the_system_may_be_named() {
         assert_eq!(lasting(Path::new("/usr/bin/env")).as_deref(), Ok("/usr/bin/env"));
+    }
+
+    #[test]
+    fn a_program_that_is_gone_is_told_by_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let exe = dir.path().join("rtproof (deleted)");
+        let why = there(exe.clone()).unwrap_err().to_string();
+        assert!(why.contains("rtproof: the program that runs is no longer there"), "{why}");
+        // Somebody may call it so.
+        fs::copy("/usr/bin/env", &exe).unwrap();
+        assert_eq!(there(exe.clone()).unwrap(), exe);
     }
 
     #[test]

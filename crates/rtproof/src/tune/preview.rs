@@ -3,7 +3,7 @@
 
 use rtproof_host::{
     CpuList, Facts,
-    tune::{Bytes, Change, Compare, Machine, State},
+    tune::{Bytes, Change, Compare, Machine, State, Trouble},
 };
 use rtproof_judge::{
     Intent,
@@ -84,8 +84,14 @@ pub struct BootPreview {
 #[must_use]
 pub fn document(machine: &Machine<'_>, facts: &Facts, intent: &Intent, plan: Plan) -> Document {
     let all = plan.steps.len();
-    let steps: Vec<Previewed> =
+    let mut steps: Vec<Previewed> =
         plan.steps.into_iter().filter_map(|step| preview(machine, step)).collect();
+    for at in 1..steps.len() {
+        let (earlier, rest) = steps.split_at_mut(at);
+        if rest[0].unknown.is_some() && comes_with(machine, earlier, &rest[0].step.change) {
+            rest[0].unknown = Some("not there yet: a change before this one makes it".into());
+        }
+    }
     Document {
         schema: SCHEMA.into(),
         machine: report::Machine::of(facts),
@@ -113,6 +119,14 @@ fn preview(machine: &Machine<'_>, step: Step) -> Option<Previewed> {
         }
         Err(trouble) => Some(Previewed { step, before: None, unknown: Some(trouble.to_string()) }),
     }
+}
+
+/// Whether a change is of a file that is not there, and that an earlier change of its plan makes.
+#[must_use]
+pub fn comes_with(machine: &Machine<'_>, earlier: &[Previewed], change: &Change) -> bool {
+    let Change::Value { path, .. } = change else { return false };
+    let brings = |it: &Previewed| it.step.change.brings(path);
+    matches!(machine.state(change), Err(Trouble::Missing { .. })) && earlier.iter().any(brings)
 }
 
 /// A capture keeps the CPUs of an interrupt, and not what names it from boot to boot.

@@ -4,9 +4,13 @@
 use std::{io::Write, path::Path};
 
 use anyhow::Context as _;
-use rtproof_host::tune::{self, Applied, Item, Journal, Machine, Options, Outcome, Title, Undone};
+use rtproof_host::tune::{self, Applied, Item, Journal, Machine, Options, Title};
 
-use super::config::{Absent, Config};
+use super::{
+    config::{Absent, Config},
+    making,
+    outcome::{JournalUndone, Made},
+};
 use crate::{exit, render::text::after};
 
 /// What is to be done at this boot.
@@ -23,8 +27,10 @@ pub struct Prepared {
 /// What was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated {
-    /// What became of the changes.
+    /// How many were made, and what was not.
     pub applied: Applied,
+    /// What became of each.
+    pub changes: Vec<Made>,
     /// What is there under another name than the file says.
     pub notes: Vec<String>,
     /// What was not there.
@@ -76,23 +82,28 @@ pub fn apply(machine: &Machine<'_>, path: &Path, config: &Config) -> anyhow::Res
     }
     let Prepared { items, notes, absent } = prepare(machine, config);
     if items.is_empty() {
-        return Ok(Repeated { applied: Applied::default(), notes, absent, journal: None });
+        let (applied, changes) = (Applied::default(), Vec::new());
+        return Ok(Repeated { applied, changes, notes, absent, journal: None });
     }
     let mut journal = Journal::begin(machine, Title { what: title(path) })?;
     let options = Options { keep_going: true };
     let applied = tune::apply(machine, &mut journal, &items, options, &mut |_| {})?;
-    Ok(Repeated { applied, notes, absent, journal: Some(journal.path().to_owned()) })
+    let planned = items.into_iter().map(|item| Made::of(item.change, item.checks, None)).collect();
+    let changes = making::outcomes(planned, journal.entries(), Some(&applied));
+    let journal = Some(journal.path().to_owned());
+    Ok(Repeated { applied, changes, notes, absent, journal })
 }
 
 /// Takes back what was set from the file, the newest journal first.
 ///
 /// # Errors
 /// A journal that cannot be read; another rtproof at work.
-pub fn undo(machine: &Machine<'_>, path: &Path) -> anyhow::Result<Vec<Undone>> {
+pub fn undo(machine: &Machine<'_>, path: &Path) -> anyhow::Result<Vec<JournalUndone>> {
     let mut undone = Vec::new();
     for summary in ours(machine, path)?.into_iter().rev() {
         let mut journal = Journal::open_number(machine, summary.number)?;
-        undone.extend(tune::undo(machine, &mut journal, &mut |_| {})?);
+        making::refuse_older(machine, &journal)?;
+        undone.push(making::take_back(machine, &mut journal)?);
     }
     Ok(undone)
 }
@@ -125,12 +136,13 @@ impl Prepared {
 }
 
 impl Repeated {
-    /// 0: all is set; 2: something could not be set; 3: something was not there.
+    /// 0: all is set; 2: something could not be set; 3: something was not there, or cannot be set
+    /// by anyone.
     #[must_use]
     pub fn code(&self) -> u8 {
         match () {
             () if !self.applied.failed.is_empty() => exit::REFUSED,
-            () if !self.absent.is_empty() => exit::NOT_PROVEN,
+            () if !self.absent.is_empty() || !self.applied.left_out.is_empty() => exit::NOT_PROVEN,
             () => exit::ACCEPTED,
         }
     }
@@ -150,6 +162,9 @@ impl Repeated {
         for (change, why) in &self.applied.failed {
             writeln!(to, "not set: {}: {why}", change.target())?;
         }
+        for (change, why) in &self.applied.left_out {
+            writeln!(to, "left out: {}: {why}", change.target())?;
+        }
         for (change, why) in &self.applied.pending {
             writeln!(to, "not in force yet: {}: {why}", change.target())?;
         }
@@ -160,18 +175,6 @@ impl Repeated {
             Some(journal) => writeln!(to, "; journal {journal}"),
             None => writeln!(to),
         }
-    }
-}
-
-/// Exit code of an undo: 1: something could not be put back; 2: somebody else has changed
-/// something since, and it was left alone.
-#[must_use]
-pub fn undo_code(undone: &[Undone]) -> u8 {
-    let any = |is: fn(&Outcome) -> bool| undone.iter().any(|undone| is(&undone.outcome));
-    match () {
-        () if any(|outcome| matches!(outcome, Outcome::Failed { .. })) => exit::FAILED,
-        () if any(|outcome| matches!(outcome, Outcome::LeftAlone { .. })) => exit::REFUSED,
-        () => exit::ACCEPTED,
     }
 }
 
@@ -236,7 +239,7 @@ mod tests {
         assert_eq!(open(), 1, "the journal of the boot before is closed");
 
         let undone = undo(&machine, path).unwrap();
-        assert_eq!(undo_code(&undone), exit::ACCEPTED, "{undone:?}");
+        assert_eq!(making::undo_code(&undone), exit::ACCEPTED, "{undone:?}");
         assert_eq!(interval(), "1\n");
         assert_eq!(open(), 0);
         assert_eq!(undo(&machine, path).unwrap(), []);
@@ -251,7 +254,7 @@ mod tests {
         let config = Config::parse(FILE, "/etc/rtproof.toml").unwrap();
         apply(&machine, path, &config).unwrap();
         fs::write(dir.path().join("proc/sys/vm/stat_interval"), "7\n").unwrap();
-        assert_eq!(undo_code(&undo(&machine, path).unwrap()), exit::REFUSED);
+        assert_eq!(making::undo_code(&undo(&machine, path).unwrap()), exit::REFUSED);
         let there = fs::read_to_string(dir.path().join("proc/sys/vm/stat_interval")).unwrap();
         assert_eq!(there, "7\n");
     }

@@ -55,7 +55,7 @@ pub struct Stands {
     pub now: String,
     /// How it stands.
     pub standing: StandsNow,
-    /// Why it cannot be read.
+    /// Why it cannot be read, or was not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Who may have changed it.
@@ -78,7 +78,9 @@ pub enum StandsNow {
     UsedUp,
     /// Gone: with the reboot, or because its task ended.
     Gone,
-    /// It cannot be read.
+    /// It could not be made, and nothing of it is left.
+    NotMade,
+    /// It cannot be read, or what was made of it before it failed could not be taken back.
     Unreadable,
 }
 
@@ -133,6 +135,7 @@ impl StandsNow {
             Self::Superseded => "changed by us",
             Self::UsedUp => "used up",
             Self::Gone => "gone",
+            Self::NotMade => "not made",
             Self::Unreadable => "UNREADABLE",
         }
     }
@@ -242,6 +245,7 @@ fn changes(
             tune::Stands::AsApplied => (StandsNow::AsApplied, ours.clone(), None),
             tune::Stands::Changed { found } => (StandsNow::Changed, before(&change, &found), None),
             tune::Stands::Gone => (StandsNow::Gone, String::new(), None),
+            tune::Stands::NotMade { why } => (StandsNow::NotMade, String::new(), Some(why)),
             tune::Stands::Unreadable { why } => (StandsNow::Unreadable, String::new(), Some(why)),
         };
         let by = match standing {

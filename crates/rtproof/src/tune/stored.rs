@@ -73,18 +73,22 @@ fn from_text(text: &[u8]) -> Result<Stored, String> {
 /// The first step that finds something else than the plan says.
 pub fn still_to_do(machine: &Machine<'_>, steps: Vec<Previewed>) -> anyhow::Result<Vec<Previewed>> {
     let mut left = Vec::new();
-    for it in steps {
+    for (at, it) in steps.iter().enumerate() {
         let change = &it.step.change;
         let target = change.target();
+        if it.before.is_none() && preview::comes_with(machine, &steps[..at], change) {
+            left.push(it.clone());
+            continue;
+        }
+        let found = machine.state(change)?;
+        if machine.is_done(change, &found) {
+            continue;
+        }
         let Some(planned) = &it.before else {
             anyhow::bail!(
                 "{target}: the plan was made without knowing what was there; make it anew as root"
             );
         };
-        let found = machine.state(change)?;
-        if machine.is_done(change, &found) {
-            continue;
-        }
         if !preview::is_same(change, planned, &found) {
             let was = |state: &State| before(change, state);
             anyhow::bail!(
@@ -93,7 +97,7 @@ pub fn still_to_do(machine: &Machine<'_>, steps: Vec<Previewed>) -> anyhow::Resu
                 was(planned)
             );
         }
-        left.push(it);
+        left.push(it.clone());
     }
     Ok(left)
 }

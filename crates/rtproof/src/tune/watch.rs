@@ -53,7 +53,7 @@ pub struct Drift {
     /// What is there, where it has changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<State>,
-    /// Why it cannot be read.
+    /// Why it cannot be read, or was not made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Who may have changed it.
@@ -72,6 +72,8 @@ pub enum Now {
     Changed,
     /// Its task has ended, its device went.
     Gone,
+    /// It could not be made, and nothing of it is left.
+    NotMade,
     /// It cannot be read.
     Unreadable,
 }
@@ -135,6 +137,7 @@ fn drift(machine: &Machine<'_>, journal: u32, standing: &tune::Standing, time: &
         Stands::AsApplied => (Now::AsApplied, None, None),
         Stands::Changed { found } => (Now::Changed, Some(found.clone()), None),
         Stands::Gone => (Now::Gone, None, None),
+        Stands::NotMade { why } => (Now::NotMade, None, Some(why.clone())),
         Stands::Unreadable { why } => (Now::Unreadable, None, Some(why.clone())),
     };
     let suspects = match now {
@@ -152,6 +155,9 @@ impl Drift {
         let stands = match (self.now, &self.found, &self.why) {
             (Now::AsApplied, ..) => "as applied again".to_owned(),
             (Now::Gone, ..) => "gone: its task has ended, or its device went".into(),
+            (Now::NotMade, _, why) => {
+                format!("not made: {}", why.as_deref().unwrap_or_default())
+            }
             (Now::Unreadable, _, why) => {
                 format!("cannot be read: {}", why.as_deref().unwrap_or_default())
             }

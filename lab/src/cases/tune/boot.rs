@@ -219,8 +219,8 @@ fn power_off() -> Case {
 fn units() -> Case {
     Case::new(
         "tune/units",
-        "irqbalance is stopped, disabled and given back; a unit holds /dev/cpu_dma_latency at 0 as \
-         long as it is wanted",
+        "irqbalance is stopped, disabled and given back; a unit holds /dev/cpu_dma_latency at 20 us \
+         as long as it is wanted",
         Machine::disk().cpus(2).multi_threaded().power_states(),
     )
     .script(script(
@@ -243,7 +243,7 @@ fn units() -> Case {
         let during = seen.text("during.unit")?;
         expect.contains("during: it does not run", &during, "inactive");
         expect.lacks("during: it is not enabled", &during, "enabled\n");
-        expect.equal("during: latency", seen.text("latency.during")?.trim(), "0");
+        expect.equal("during: latency", seen.text("latency.during")?.trim(), "20");
         expect.equal("after", seen.text("after.unit")?, seen.text("before.unit")?);
         expect.equal("after: latency", seen.text("latency.after")?, seen.text("latency.before")?);
         expect.equal("undo: exit code", seen.rc("undo")?, 0);

@@ -9,6 +9,7 @@ use crate::{case::Case, expect::Expect, seen::Seen};
 mod beside;
 mod boot;
 mod cut;
+mod partition;
 mod power;
 mod refusals;
 mod values;
@@ -18,6 +19,7 @@ pub(super) fn cases() -> Vec<Case> {
         values::cases(),
         power::cases(),
         cut::cases(),
+        partition::cases(),
         refusals::cases(),
         boot::cases(),
         beside::cases(),

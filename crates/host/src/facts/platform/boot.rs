@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reading, Root, facts::kernel::CommandLine};
+use crate::{Reading, Root, boot, facts::kernel::CommandLine};
 
 /// Parameters that can change latency. Of the next boot no other is kept.
 pub const PARAMETERS: &[&str] = &[
@@ -101,11 +101,15 @@ pub fn relevant(line: &CommandLine) -> Vec<String> {
 }
 
 impl NextBoot {
-    /// Reads the entry of the running kernel from the first boot loader that has one.
+    /// Reads our entry where it is the default, else that of the running kernel from the first
+    /// boot loader that has one.
     pub(super) fn read(root: &Root, release: &Reading<String>) -> Reading<Self> {
         let Some(release) = release.value() else {
             return release.clone().and_then(|path, _| Reading::absent(path));
         };
+        if let Some(found) = of_ours(root) {
+            return found;
+        }
         let mut found = of_entries(root, release);
         for path in GRUB {
             found =
@@ -119,6 +123,22 @@ impl NextBoot {
         }
         or_next(found, || of_grub_default(root))
     }
+}
+
+/// Our entry, once `tune confirm` has made it the default: it boots next, whatever the entries of
+/// the distribution say. A capture holds too little of a boot loader's files to tell, and none are
+/// taken into one for it.
+fn of_ours(root: &Root) -> Option<Reading<NextBoot>> {
+    if root.is_capture() || root.is_recorded() {
+        return None;
+    }
+    // What cannot be read here is told where the distribution's entries are read.
+    let loader = boot::detect(root).ok()?;
+    if loader.standing(root).ok()? != boot::Standing::Default {
+        return None;
+    }
+    let ours = loader.entry(root).ok()??;
+    Some(Reading::known(ours.file, entry(&ours.cmdline)))
 }
 
 /// The next place where this one is not there. A refusal is the answer: what is behind it may be

@@ -61,8 +61,58 @@ fn a_value_that_is_not_there_is_no_file_to_be_made() {
     assert_eq!(text(&small.tree, "proc/sys/x"), "3\n");
     let standing = status(&machine, &journal);
     assert!(matches!(&standing[0].stands, Stands::Changed { .. }), "{standing:?}");
-    assert!(matches!(&standing[1].stands, Stands::Unreadable { .. }));
+    assert!(matches!(&standing[1].stands, Stands::NotMade { why } if why.contains("not there")));
     assert_eq!((&standing[2].stands, &standing[2].checks[0][..]), (&Stands::AsApplied, "x"));
+}
+
+#[test]
+fn what_has_ended_is_left_out_and_told() {
+    let small = Small::new(&[("proc/sys/x", "1\n")]);
+    let machine = small.machine();
+    let task = TaskName { tid: 41, start_ticks: Some(1), comm: "gone".into() };
+    let set = Scheduling { policy: Some("fifo".into()), ..Scheduling::default() };
+    let irq =
+        IrqName { number: 7, actions: "eth9".into(), hwirq: String::new(), chip: String::new() };
+    let cpus = CpuList::new([0]);
+    let changes =
+        [Change::Task { task, set }, value("/proc/sys/x", "2"), Change::Irq { irq, cpus }];
+    let applied = apply_to(&machine, &changes).unwrap();
+    assert_eq!((applied.done, applied.failed), (1, vec![]));
+    let left_out: Vec<&Change> = applied.left_out.iter().map(|(change, _)| change).collect();
+    assert_eq!(left_out, [&changes[0], &changes[2]]);
+    let journal = Journal::open(&machine, None).unwrap();
+    let standing = status(&machine, &journal);
+    for at in [0, 2] {
+        let not_made = |stands: &Stands| matches!(stands, Stands::NotMade { .. });
+        assert!(not_made(&standing[at].stands), "{standing:?}");
+    }
+    assert_eq!(standing[1].stands, Stands::AsApplied);
+}
+
+#[test]
+fn an_interrupt_that_the_kernel_keeps_is_left_out_and_told() {
+    let file = "/proc/irq/7/smp_affinity_list";
+    let small = Small::new(&[("proc/sys/x", "1\n"), (file, "0-3\n")]);
+    let machine = small.machine();
+    machine.gate.fuse.refuses(file);
+    let irq =
+        IrqName { number: 7, actions: String::new(), hwirq: String::new(), chip: String::new() };
+    let change = Change::Irq { irq, cpus: CpuList::new([0]) };
+    let applied = apply_to(&machine, &[value("/proc/sys/x", "2"), change.clone()]).unwrap();
+    let [(left_out, why)] = applied.left_out.as_slice() else { panic!("{applied:?}") };
+    assert_eq!((left_out, applied.failed.as_slice()), (&change, &[][..]));
+    assert!(why.contains("managed interrupt"), "{why}");
+    let journal = Journal::open(&machine, None).unwrap();
+    let standing = status(&machine, &journal);
+    assert!(matches!(&standing[1].stands, Stands::NotMade { .. }), "{standing:?}");
+    assert_eq!(text(&small.tree, &file[1..]), "0-3\n");
+    // Another value that is refused takes all back.
+    drop(journal);
+    undo_on(&machine);
+    machine.gate.fuse.refuses("/proc/sys/x");
+    let refused = self::why(apply_to(&machine, &[change, value("/proc/sys/x", "2")]));
+    assert!(refused.contains("everything was taken back"), "{refused}");
+    assert_eq!(text(&small.tree, &file[1..]), "0-3\n");
 }
 
 #[test]
@@ -256,7 +306,7 @@ fn a_task_is_never_another_one() {
     assert!(why(small.apply(&to_fifo(0, None, "twin"))).contains("2 tasks of this name"));
     // One that has ended is told, and takes nothing else back.
     let gone = small.apply(&to_fifo(7, Some(99), "plc")).unwrap();
-    assert!(gone.done == 0 && gone.failed[0].1.ends_with(": gone"), "{gone:?}");
+    assert!(gone.done == 0 && gone.left_out[0].1.ends_with(": gone"), "{gone:?}");
     assert!(why(small.apply(&to_fifo(10, None, "migration/1"))).contains("PF_NO_SETAFFINITY"));
     assert_eq!(small.tasks.0.borrow()[&10], ordinary("0-1"));
     small.apply(&to_fifo(0, None, "plc")).unwrap();
@@ -443,4 +493,49 @@ fn what_a_cpu_that_goes_takes_along_is_put_back() {
     assert_eq!(small.tasks.0.borrow()[&8], ordinary("0-3"));
     assert_eq!(text(&small.tree, "sys/devices/system/cpu/smt/control"), "on\n");
     assert_eq!(text(&small.tree, "sys/fs/cgroup/cpuset/rt/tasks"), "7\n");
+}
+
+#[test]
+fn a_partition_is_made_with_its_group_and_taken_back_also_when_it_is_invalid() {
+    let top = "/sys/fs/cgroup/cgroup.subtree_control";
+    let group = "/sys/fs/cgroup/rt";
+    let partition = format!("{group}/cpuset.cpus.partition");
+    let small = Small::new(&[(&top[1..], "cpu\n")]);
+    let before = snapshot(small.tree.path());
+    let machine = small.machine();
+    machine.gate.fuse.plays_groups();
+    let of = |path: &str, value: &str, compare| Change::Value {
+        path: path.into(),
+        value: value.into(),
+        compare,
+        couples: Vec::new(),
+    };
+    let changes = [
+        Change::Folder { path: group.into() },
+        of(top, "+cpuset", Compare::Controller),
+        of(&format!("{group}/cpuset.cpus"), "2-3", Compare::CpuList),
+        of(&partition, "isolated", Compare::Text),
+    ];
+    for file in ["cpuset.cpus", "cpuset.cpus.partition"] {
+        let file = format!("{group}/{file}");
+        assert!(changes[0].brings(&file) && changes[1].brings(&file), "{file}");
+    }
+    assert!(!changes[1].brings("/sys/fs/cgroup/rt/cpu.max"), "of another controller");
+    assert!(!changes[0].brings("/sys/fs/cgroup/other/cpuset.cpus"), "of another group");
+    assert!(!changes[1].brings("/sys/fs/cgroup/rt/below/cpuset.cpus"), "of a group below");
+    let invalid = "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n";
+    for shown in ["isolated\n", invalid] {
+        apply_to(&machine, &changes).unwrap();
+        small.tree.write(&partition[1..], shown);
+        let journal = Journal::open(&machine, None).unwrap();
+        let standing = status(&machine, &journal).pop().unwrap();
+        match shown == invalid {
+            true => assert!(matches!(standing.stands, Stands::Changed { .. }), "{standing:?}"),
+            false => assert_eq!(standing.stands, Stands::AsApplied),
+        }
+        drop(journal);
+        let outcomes = undo_on(&machine);
+        assert_eq!(outcomes, vec![Outcome::Restored; 4]);
+        assert_eq!(snapshot(small.tree.path()), before);
+    }
 }

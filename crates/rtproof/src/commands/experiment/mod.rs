@@ -170,8 +170,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let names: Vec<&str> = knobs.iter().map(|knob| knob.name.as_str()).collect();
     let title = format!("{TITLE} {}", names.join(" "));
-    let mut switch = Journaled::new(&machine, &title)
-        .with_loads(load_settings(&options, &given, &output, &facts));
+    let mut switch = Journaled::new(&machine, &title).with_loads(load_settings(
+        &options,
+        given.load_dir.as_deref(),
+        &output,
+        &facts,
+    ));
     let wanted = Wanted {
         root: &root,
         facts: &facts,

@@ -12,7 +12,7 @@ use rtproof_judge::plan::LeftOut;
 use rtproof_measure::LiveTasks;
 
 use super::{
-    plan, repeat, undo,
+    plan, repeat,
     wish::{self, WishArgs},
 };
 use crate::{
@@ -66,7 +66,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["ids", "plan", "confirm_ns", "prove_ns", "json", "cpus", "profile"]
+        conflicts_with_all = ["ids", "plan", "confirm_ns", "prove_ns", "cpus", "profile"]
     )]
     pub from: Option<PathBuf>,
 
@@ -105,20 +105,20 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     // Before anything is asked of the machine: a usage error is told to anyone.
-    wish::named(&args.ids)?;
+    let named = wish::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
     if let Some(path) = &args.from {
-        return repeat::apply(&machine, path, args.yes);
+        return repeat::apply(&machine, path, args.yes, Text::new(args.json));
     }
     let todo = todo(args, &machine)?;
     let text = Text::new(args.json);
     place::allows(&root, todo.steps.iter().map(|it| &it.step.change))?;
+    if let Some(LeftOut { check, why, .. }) = todo.blind(&named) {
+        anyhow::bail!(
+            "{check}: {why}; nothing was changed; rtproof check -v tells more, or leave {check} out"
+        );
+    }
     if todo.steps.is_empty() {
-        // What was asked for by name and may not even be read (lockdown) is not "nothing to do".
-        let is_blind = |it: &&LeftOut| it.is_unknown && it.why.contains("refused");
-        if let Some(blind) = todo.left_out.iter().find(is_blind) {
-            anyhow::bail!("{}: {}; nothing was changed", blind.check, blind.why);
-        }
         let applied = nothing(todo.boot_parameters);
         text.print(|to| {
             render::text::applied(to, &applied)?;
@@ -143,6 +143,18 @@ struct Todo {
     steps: Vec<Previewed>,
     boot_parameters: Vec<String>,
     left_out: Vec<LeftOut>,
+}
+
+impl Todo {
+    /// A check that was asked for by name, cannot be told, and so gives nothing to do: that is not
+    /// "nothing to do".
+    fn blind(&self, named: &[String]) -> Option<&LeftOut> {
+        let gives =
+            |check: &String| self.steps.iter().any(|it| it.step.reason.checks.contains(check));
+        let is_blind =
+            |it: &&LeftOut| it.is_unknown && named.contains(&it.check) && !gives(&it.check);
+        self.left_out.iter().find(is_blind)
+    }
 }
 
 fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
@@ -214,13 +226,14 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.apply(&step));
     making.end();
     let interrupted = signals.came();
-    if interrupted.is_some() && made.is_ok() {
-        tune::undo(machine, &mut journal, &mut |_| {})?;
-    }
+    let taken_back = match interrupted.is_some() && made.is_ok() {
+        true => Some(making::take_back(machine, &mut journal)?),
+        false => None,
+    };
     let mut applied = Applied {
         journal: Some(number),
         path: Some(journal.path().to_owned()),
-        changes: making::outcomes(planned, journal.entries()),
+        changes: making::outcomes(planned, journal.entries(), made.as_ref().ok()),
         rolled_back: made.is_err() || interrupted.is_some(),
         confirm_within_ns: args.confirm_ns,
         ..nothing(todo.boot_parameters)
@@ -242,15 +255,15 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
         render::text::boot_left(to, &applied.boot_parameters)
     })?;
     text.print_json(&applied)?;
-    if let Some(signal) = interrupted {
-        anyhow::bail!("{signal} came: everything was taken back");
+    let made = made?;
+    if let (Some(signal), Some(undone)) = (interrupted, taken_back) {
+        anyhow::bail!("{signal} came: {}", making::undo_phrase(&undone.changes));
     }
-    made?;
     if let (Some(guardian), Some(ns)) = (guardian, args.confirm_ns) {
         let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
-        return wait(machine, &guardian, number, left, &signals);
+        wait(machine, &guardian, number, left, &signals)?;
     }
-    Ok(making::code(&applied))
+    Ok(making::code(&made))
 }
 
 fn item(it: &Previewed) -> Item {
@@ -269,7 +282,7 @@ fn wait(
     number: u32,
     left: Duration,
     signals: &Signals,
-) -> anyhow::Result<u8> {
+) -> anyhow::Result<()> {
     let seconds = left.as_secs_f64().ceil();
     let mut stderr = std::io::stderr();
     if !ask::is_terminal() {
@@ -278,7 +291,7 @@ fn wait(
             "keep it with: rtproof tune confirm, within {seconds} s; else {} takes it back",
             guardian.text()
         )?;
-        return Ok(exit::ACCEPTED);
+        return Ok(());
     }
     write!(stderr, "press ENTER within {seconds} s to keep it: ")?;
     stderr.flush()?;
@@ -286,18 +299,18 @@ fn wait(
     if came && mark::confirm(machine, number)? {
         guardian::dismiss(machine.root(), number);
         writeln!(stderr, "kept")?;
-        return Ok(exit::ACCEPTED);
+        return Ok(());
     }
     writeln!(stderr)?;
     if let Some(signal) = signals.came() {
-        undo::take_back(machine, &mut Journal::open_number(machine, number)?)?;
-        anyhow::bail!("{signal} came: everything was taken back");
+        let undone = making::take_back(machine, &mut Journal::open_number(machine, number)?)?;
+        anyhow::bail!("{signal} came: {}", making::undo_phrase(&undone.changes));
     }
     // Somebody may have confirmed from elsewhere.
     let is_open = !Journal::open_number(machine, number)?.is_closed();
     if is_open && mark::of(machine.root(), number).is_none() {
         writeln!(stderr, "confirmed elsewhere: kept")?;
-        return Ok(exit::ACCEPTED);
+        return Ok(());
     }
     anyhow::bail!("nobody confirmed: {} takes everything back", guardian.text())
 }

@@ -1,6 +1,8 @@
 //! `rtproof tune confirm`: what was on trial stays. The boot entry becomes the default once the
 //! running boot has every word of it; changes applied with --confirm are no longer taken back.
 
+use std::io::Write as _;
+
 use rtproof_host::{
     Facts,
     boot::{self, Standing},
@@ -63,7 +65,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let machine = Machine::new(&root, &LiveTasks)?;
     let text = Text::new(args.json);
     let mut journals = Vec::new();
-    for number in super::open_journals(&machine)? {
+    // One that is damaged does not keep another from being confirmed.
+    for number in super::not_closed(&machine)? {
         if mark::of(&root, number) == Some(Waits::Expired) {
             anyhow::bail!("journal {number}: its time was up; it is being taken back");
         }
@@ -73,7 +76,14 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             text.print(|to| writeln!(to, "journal {number}: kept"))?;
         }
     }
-    let boot_entry = entry_is_confirmed(args, &machine, text)?;
+    let boot_entry = match entry_is_confirmed(args, &machine, text) {
+        // What was asked for may be the journals alone: an entry that is not booted yet stays.
+        Err(error) if !journals.is_empty() && !args.force => {
+            writeln!(std::io::stderr(), "the boot entry is not confirmed: {error:#}")?;
+            false
+        }
+        confirmed => confirmed?,
+    };
     anyhow::ensure!(
         boot_entry || !journals.is_empty(),
         "nothing waits for a confirmation; rtproof tune status tells what is applied"

@@ -101,6 +101,16 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
 }
 
+/// Numbers of the journals that are open as far as they can be read, ascending; a damaged one may
+/// be.
+///
+/// # Errors
+/// They cannot be listed.
+fn not_closed(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
+    let list = Journal::list(machine)?;
+    Ok(list.iter().filter(|journal| !journal.closed).map(|journal| journal.number).collect())
+}
+
 /// Numbers of the journals that have something to undo, ascending.
 ///
 /// # Errors

@@ -2,20 +2,52 @@
 
 use std::path::Path;
 
-use rtproof_host::tune::{Machine, Outcome};
+use rtproof_host::tune::Machine;
+use serde::Serialize;
 
 use crate::{
     render::text::Text,
-    tune::{ask, config::Config, making, repeat},
+    tune::{
+        ask,
+        config::{Absent, Config},
+        making,
+        outcome::{Made, TakenBackOutcome, UNDONE, Undone},
+        repeat,
+    },
 };
+
+/// Version of the JSON form.
+const SCHEMA: &str = "rtproof/tune-repeated/1";
+
+/// The JSON form of `tune apply --from`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document {
+    /// Version of this form: `rtproof/tune-repeated/1`.
+    pub schema: &'static str,
+    /// The file.
+    pub file: String,
+    /// The journal; `null`: nothing was to be done.
+    pub path: Option<String>,
+    /// What became of each change, in the order of the file.
+    pub changes: Vec<Made>,
+    /// What the file names and this boot has not.
+    pub absent: Vec<Absent>,
+    /// What is there under another name than the file says.
+    pub notes: Vec<String>,
+}
 
 /// Sets what the file says.
 ///
 /// # Errors
 /// A file that is wrong; a journal that cannot be written. Nothing is changed then.
-pub(super) fn apply(machine: &Machine<'_>, path: &Path, yes: bool) -> anyhow::Result<u8> {
+pub(super) fn apply(
+    machine: &Machine<'_>,
+    path: &Path,
+    yes: bool,
+    text: Text,
+) -> anyhow::Result<u8> {
     let config = Config::open(path)?;
-    let text = Text::new(false);
     if !yes {
         let prepared = repeat::prepare(machine, &config);
         text.print(|to| prepared.write(to, path))?;
@@ -23,28 +55,46 @@ pub(super) fn apply(machine: &Machine<'_>, path: &Path, yes: bool) -> anyhow::Re
         anyhow::ensure!(ask::consent(&question)?, "nothing was changed");
     }
     let repeated = repeat::apply(machine, path, &config)?;
+    let code = repeated.code();
     text.print(|to| repeated.write(to, path))?;
-    Ok(repeated.code())
+    text.print_json(&Document {
+        schema: SCHEMA,
+        file: path.display().to_string(),
+        path: repeated.journal,
+        changes: repeated.changes,
+        absent: repeated.absent,
+        notes: repeated.notes,
+    })?;
+    Ok(code)
 }
 
 /// Takes back what was set from the file.
 ///
 /// # Errors
 /// A journal that cannot be read or written.
-pub(super) fn undo(machine: &Machine<'_>, path: &Path) -> anyhow::Result<u8> {
-    let undone = repeat::undo(machine, path)?;
-    Text::new(false).print(|to| {
-        for it in &undone {
+pub(super) fn undo(machine: &Machine<'_>, path: &Path, text: Text) -> anyhow::Result<u8> {
+    let journals = repeat::undo(machine, path)?;
+    let code = making::undo_code(&journals);
+    text.print(|to| {
+        let all = || journals.iter().flat_map(|journal| &journal.changes);
+        for it in all() {
             let target = it.change.target();
-            match &it.outcome {
-                Outcome::Failed { why } => writeln!(to, "not taken back: {target}: {why}")?,
-                Outcome::LeftAlone { .. } => {
+            match it.outcome {
+                TakenBackOutcome::Failed => {
+                    let why = it.why.as_deref().unwrap_or_default();
+                    writeln!(to, "not taken back: {target}: {why}")?;
+                }
+                TakenBackOutcome::LeftAlone => {
                     writeln!(to, "left alone, somebody has changed it since: {target}")?;
                 }
-                Outcome::Restored | Outcome::WasBefore | Outcome::Gone { .. } => {}
+                TakenBackOutcome::Restored
+                | TakenBackOutcome::WasBefore
+                | TakenBackOutcome::Gone => {}
             }
         }
-        writeln!(to, "{} looked at", making::count(undone.len()))
+        writeln!(to, "{} looked at", making::count(all().count()))
     })?;
-    Ok(repeat::undo_code(&undone))
+    let still_open = super::open_journals(machine)?;
+    text.print_json(&Undone { schema: UNDONE, journals, still_open })?;
+    Ok(code)
 }

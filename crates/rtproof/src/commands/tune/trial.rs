@@ -203,9 +203,9 @@ pub(super) fn all_or_none<'a>(
     let options = Options { keep_going: false };
     let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.apply(&step));
     making.end();
-    made.context("the boot entry cannot be made; everything was taken back")?;
+    let made = made.context("the boot entry cannot be made; everything was taken back")?;
     let of = (making::number(&journal), journal.path().to_owned());
-    Ok(applied_of(Some(of), making::outcomes(planned, journal.entries())))
+    Ok(applied_of(Some(of), making::outcomes(planned, journal.entries(), Some(&made))))
 }
 
 /// What happens next.

@@ -3,17 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use rtproof_host::tune::{self, Journal, Machine, mark};
+use rtproof_host::tune::{Journal, Machine};
 use rtproof_measure::LiveTasks;
 
 use crate::{
     commands::check::open_root,
-    exit,
     render::{self, text::Text},
     tune::{
-        guardian,
-        making::{self, Making},
-        outcome::{JournalUndone, TakenBackOutcome, UNDONE, Undone},
+        making,
+        outcome::{JournalUndone, UNDONE, Undone},
     },
 };
 
@@ -38,7 +36,7 @@ pub struct Args {
     pub all: bool,
 
     /// Take back what was set from this file: what `systemctl stop rtproof.service` does
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "journal", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "journal"])]
     pub from: Option<PathBuf>,
 
     /// Which machine.
@@ -58,31 +56,41 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     if let Some(path) = &args.from {
-        return super::repeat::undo(&machine, path);
+        return super::repeat::undo(&machine, path, Text::new(args.json));
     }
-    let open = super::open_journals(&machine)?;
-    let journals = match (&args.journal, args.all) {
-        (Some(name), _) => vec![named(&machine, name)?],
-        (None, true) => {
-            let newest_first = open.iter().rev();
-            newest_first
-                .map(|number| Journal::open_number(&machine, *number))
-                .collect::<Result<_, _>>()?
-        }
-        (None, false) => match open.last() {
-            Some(number) => vec![Journal::open_number(&machine, *number)?],
-            None => Vec::new(),
-        },
-    };
     let mut undone = Undone { schema: UNDONE, journals: Vec::new(), still_open: Vec::new() };
-    for mut journal in journals {
-        undone.journals.push(take_back(&machine, &mut journal)?);
-    }
-    undone.still_open = super::open_journals(&machine)?;
+    let ended = take_back(&machine, args, &mut undone.journals);
     let text = Text::new(args.json);
-    text.print(|to| render::text::undone(to, &undone))?;
-    text.print_json(&undone)?;
-    Ok(code(&undone))
+    // What was taken back before an error is told all the same.
+    if ended.is_ok() || !undone.journals.is_empty() {
+        undone.still_open = super::not_closed(&machine)?;
+        text.print(|to| render::text::undone(to, &undone))?;
+        text.print_json(&undone)?;
+    }
+    ended?;
+    Ok(making::undo_code(&undone.journals))
+}
+
+/// Takes back what was asked for, the newest first.
+fn take_back(
+    machine: &Machine<'_>,
+    args: &Args,
+    undone: &mut Vec<JournalUndone>,
+) -> anyhow::Result<()> {
+    // One that is named does not wait for another that is damaged.
+    if let Some(name) = &args.journal {
+        let mut journal = named(machine, name)?;
+        making::refuse_older(machine, &journal)?;
+        undone.push(making::take_back(machine, &mut journal)?);
+        return Ok(());
+    }
+    let open = super::open_journals(machine)?;
+    for number in open.into_iter().rev().take(if args.all { usize::MAX } else { 1 }) {
+        let mut journal = Journal::open_number(machine, number)?;
+        making::refuse_older(machine, &journal)?;
+        undone.push(making::take_back(machine, &mut journal)?);
+    }
+    Ok(())
 }
 
 /// A journal by its number, or a file of it.
@@ -91,39 +99,4 @@ fn named(machine: &Machine<'_>, name: &str) -> anyhow::Result<Journal> {
         Ok(number) => Journal::open_number(machine, number)?,
         Err(_) => Journal::open(machine, Some(Path::new(name)))?,
     })
-}
-
-/// Takes one journal back.
-pub(super) fn take_back(
-    machine: &Machine<'_>,
-    journal: &mut Journal,
-) -> anyhow::Result<JournalUndone> {
-    let mut making = Making::new(journal.entries().len());
-    let undone = tune::undo(machine, journal, &mut |it| making.tell(&it.change));
-    making.end();
-    let undone = undone?;
-    let entries = journal.entries();
-    let number = making::number(journal);
-    if journal.is_closed() && number > 0 {
-        mark::clear(machine, number)?;
-        guardian::dismiss(machine.root(), number);
-    }
-    Ok(JournalUndone {
-        journal: number,
-        path: journal.path().to_owned(),
-        title: journal.header().what.clone(),
-        changes: undone.iter().map(|it| making::taken_back(entries, it)).collect(),
-    })
-}
-
-fn code(undone: &Undone) -> u8 {
-    let any = |outcome| {
-        let all = undone.journals.iter().flat_map(|journal| &journal.changes);
-        all.into_iter().any(|it| it.outcome == outcome)
-    };
-    match () {
-        () if any(TakenBackOutcome::Failed) => exit::FAILED,
-        () if any(TakenBackOutcome::LeftAlone) => exit::REFUSED,
-        () => exit::ACCEPTED,
-    }
 }

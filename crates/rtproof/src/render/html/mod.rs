@@ -4,13 +4,17 @@
 //! The order is the order of questions: is it accepted, what stands in the way, what was measured,
 //! when, on what machine, how. One file per section; pictures come from [`super::svg`].
 
+mod beside;
+pub mod compare;
 mod counters;
 mod effects;
 mod facts;
 mod findings;
 mod host;
+mod imported;
 mod latency;
 mod machine;
+pub mod measure;
 mod method;
 mod missed;
 mod parts;
@@ -31,6 +35,8 @@ use rtproof_record::Run;
 
 use super::svg::bins::TimeBins;
 use super::svg::strip::Rows;
+
+pub use self::imported::imported;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -73,6 +79,7 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
                     (missed::section(run, report, &columns, time))
                     (quantiles::section(report))
                     (threads::section(report))
+                    (beside::section(report))
                     (samples::section(report))
                     (host::section(run, time))
                     (machine::section(run, report))
@@ -160,6 +167,9 @@ fn contents(run: &Run, report: &Report) -> Markup {
     }
     if report.spikes.is_some() {
         sections.insert(sections.len() - 5, ("spikes", "Why it was late"));
+    }
+    if !report.beside.is_empty() {
+        sections.insert(sections.len() - 1, ("beside", "Changes and idle states"));
     }
     if !run.host.is_empty() {
         sections.push(("host", "Host"));

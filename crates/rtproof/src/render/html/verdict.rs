@@ -84,7 +84,34 @@ fn tiles(run: &Run, report: &Report) -> Vec<Tile> {
     ];
     tiles.extend(quantiles(report));
     tiles.extend(bounds(report));
+    tiles.extend(tail(report));
     tiles
+}
+
+/// The levels exceeded once in a time of operation, or that none is given.
+fn tail(report: &Report) -> Vec<Tile> {
+    let Some(tail) = &report.verdict.tail else { return Vec::new() };
+    let rows = tail.rows();
+    if rows.iter().all(|(_, ahead)| ahead.level().is_none()) {
+        let rules = rows[0].1.text();
+        return vec![Tile::new("tail", "not extrapolated".into(), rules)];
+    }
+    let budget_ns = report.options.requirement.budget_ns.unwrap_or(u64::MAX);
+    rows.into_iter()
+        .map(|(time, ahead)| {
+            let name = format!("once in a {time} of operation");
+            match ahead.level() {
+                None => Tile::new(&name, parts::NONE.into(), ahead.text()),
+                Some(level) => {
+                    let most = units::ns(level.high_ns.ceil() as u64);
+                    let few = if level.is_exploratory { "; exploratory" } else { "" };
+                    let note = format!("at most {most} at 99 % confidence{few}");
+                    Tile::new(&name, units::ns(level.level_ns as u64), note)
+                        .alarm(level.high_ns >= budget_ns as f64)
+                }
+            }
+        })
+        .collect()
 }
 
 fn late(report: &Report) -> Tile {

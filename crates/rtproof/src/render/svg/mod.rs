@@ -6,6 +6,7 @@
 //! page gives light, dark and printed values.
 
 pub(crate) mod bins;
+pub(crate) mod compare;
 pub(crate) mod forest;
 pub(crate) mod frame;
 pub(crate) mod heat;
@@ -14,6 +15,7 @@ pub(crate) mod host;
 pub(crate) mod labels;
 pub(crate) mod missed;
 pub(crate) mod percentile;
+pub(crate) mod ranges;
 pub(crate) mod scale;
 pub(crate) mod spike;
 pub(crate) mod strip;

@@ -23,6 +23,7 @@ pub fn measured(to: &mut dyn Write, report: &Report) -> io::Result<()> {
         let style = if note.weakens { BAD } else { WARN };
         wrapped(to, &format!("         {style}!{style:#} "), "           ", &note.text)?;
     }
+    super::beside::changes(to, &report.beside)?;
     for load in report.loads.iter().filter(|load| load.error.is_none()) {
         let seconds = (load.to_ns.saturating_sub(load.from_ns)) as f64 / 1e9;
         let rate = if seconds > 0.0 { load.work as f64 / seconds } else { 0.0 };

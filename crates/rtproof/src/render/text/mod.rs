@@ -1,9 +1,13 @@
 //! The answer as text on stdout.
 
+mod beside;
+mod compare;
 mod controls;
 pub mod effects;
 mod explanation;
 mod findings;
+mod imported;
+pub mod measure;
 mod measured;
 mod plan;
 mod proofs;
@@ -23,8 +27,10 @@ use serde::Serialize;
 
 pub(crate) use self::findings::word;
 pub use self::{
+    compare::comparison,
     explanation::explanation,
     findings::{Detail, application, audit},
+    imported::imported,
     measured::measured,
     plan::{after, before, place, plan, steps, target, tokens},
     proofs::proofs,

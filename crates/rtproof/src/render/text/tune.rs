@@ -61,11 +61,12 @@ fn made(to: &mut dyn Write, it: &Made) -> io::Result<()> {
     let style = match it.outcome {
         MadeOutcome::Applied | MadeOutcome::AsWanted => GOOD,
         MadeOutcome::Failed => BAD,
+        MadeOutcome::LeftOut => WARN,
         MadeOutcome::RolledBack | MadeOutcome::NotReached => DIM,
     };
     let why = it.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
     let text = match it.outcome {
-        MadeOutcome::Failed => format!("{}{why}", target(&it.change)),
+        MadeOutcome::Failed | MadeOutcome::LeftOut => format!("{}{why}", target(&it.change)),
         _ => format!("{}: {} → {}{why}", target(&it.change), it.old, it.new),
     };
     line(to, it.outcome.text(), style, &text)
@@ -157,7 +158,12 @@ fn journal_head(to: &mut dyn Write, journal: &JournalStands) -> io::Result<()> {
         writeln!(to, "  {DIM}{text}{DIM:#}")?;
     }
     if journal.unconfirmed {
-        let text = "not confirmed yet: rtproof tune confirm, or it is taken back";
+        let text = match journal.is_of_this_boot {
+            true => "not confirmed yet: rtproof tune confirm, or it is taken back",
+            false => {
+                "not confirmed, and who waited went with the reboot: rtproof tune confirm or undo"
+            }
+        };
         writeln!(to, "  {WARN}{text}{WARN:#}")?;
     }
     Ok(())
@@ -167,7 +173,7 @@ fn stands(to: &mut dyn Write, it: &Stands) -> io::Result<()> {
     let style = match it.standing {
         StandsNow::AsApplied => GOOD,
         StandsNow::Changed => BAD,
-        StandsNow::Superseded | StandsNow::UsedUp | StandsNow::Gone => DIM,
+        StandsNow::Superseded | StandsNow::UsedUp | StandsNow::Gone | StandsNow::NotMade => DIM,
         StandsNow::Unreadable => WARN,
     };
     let target = target(&it.change);
@@ -177,7 +183,9 @@ fn stands(to: &mut dyn Write, it: &Stands) -> io::Result<()> {
         StandsNow::Superseded => format!("{target}: {}", it.now),
         StandsNow::UsedUp => format!("{target}: {}", it.ours),
         StandsNow::Gone => target,
-        StandsNow::Unreadable => format!("{target}: {}", it.why.as_deref().unwrap_or("?")),
+        StandsNow::NotMade | StandsNow::Unreadable => {
+            format!("{target}: {}", it.why.as_deref().unwrap_or("?"))
+        }
     };
     if !it.by.is_empty() {
         let who: Vec<&str> = it.by.iter().map(|suspect| suspect.who.as_str()).collect();

@@ -20,6 +20,9 @@ pub fn verdict(to: &mut dyn Write, report: &Report) -> io::Result<()> {
     for reason in &verdict.reasons {
         wrapped(to, &format!("         {DIM}-{DIM:#} "), "           ", reason)?;
     }
+    if let Some(levels) = verdict.tail.as_ref().and_then(|tail| tail.levels_text()) {
+        wrapped(to, &format!("         {DIM}-{DIM:#} "), "           ", &levels)?;
+    }
     for change in &report.changes {
         let text = format!("{} changed from {} to {}", change.key, change.from, change.to);
         wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", &text)?;

@@ -7,6 +7,7 @@ use rtproof_host::{
     tune::{Change, IrqName, TaskName},
 };
 use rtproof_trace::Task;
+use serde::Serialize;
 
 use super::{Config, What, fits};
 
@@ -37,7 +38,8 @@ pub struct Found {
 }
 
 /// Something that is not there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Absent {
     /// Line in the file.
     pub line: usize,
@@ -55,7 +57,13 @@ impl Config {
         let mut resolved = Resolved::default();
         for repeated in &self.changes {
             let line = repeated.line;
-            match machine.changes(&repeated.what) {
+            let looked =
+                machine.changes(&repeated.what).or_else(|why: String| -> Result<Changes, String> {
+                    // A group's file comes with the group, which a change before it makes.
+                    let change = comes_with(&resolved.found, &repeated.what).ok_or(why)?;
+                    Ok((vec![change], None))
+                });
+            match looked {
                 Ok((changes, note)) => resolved.found.extend(changes.into_iter().map(|change| {
                     let checks = repeated.checks.clone();
                     Found { change, checks, line, note: note.clone() }
@@ -68,6 +76,12 @@ impl Config {
         }
         resolved
     }
+}
+
+/// The change, where one before it makes its file.
+fn comes_with(before: &[Found], what: &What) -> Option<Change> {
+    let What::Plain(change @ Change::Value { path, .. }) = what else { return None };
+    before.iter().any(|found| found.change.brings(path)).then(|| change.clone())
 }
 
 /// The machine as it is now; its lists are read once, when they are asked for.

@@ -422,3 +422,18 @@ fn patterns() {
         assert_eq!(fits(pattern, name), is, "{pattern} {name}");
     }
 }
+
+#[test]
+fn a_group_of_a_boot_has_its_files_once_it_is_made() {
+    let (_dir, root) = machine(&[("sys/fs/cgroup/cgroup.subtree_control", "cpu\n")]);
+    let plain = |text: &str| format!("[[change]]\n{text}\n");
+    let folder = plain("kind = \"folder\"\npath = \"/sys/fs/cgroup/rt\"");
+    let cpus = plain("kind = \"value\"\npath = \"/sys/fs/cgroup/rt/cpuset.cpus\"\nvalue = \"2\"");
+    let config = |text: String| Config::parse(&format!("version = 1\n{text}"), "x").unwrap();
+    let of = |text: String| config(text).resolve(&root);
+    let both = of(format!("{folder}{cpus}"));
+    assert_eq!((both.found.len(), both.absent), (2, vec![]));
+    // Not before it, and not without it.
+    assert_eq!(of(format!("{cpus}{folder}")).absent.len(), 1);
+    assert_eq!(of(cpus).absent.len(), 1);
+}

@@ -92,8 +92,8 @@ pub(crate) fn run(shape: &Shape) -> Run {
         }],
         spikes: None,
         effects: None,
-        imported: None,
         beside: rtproof_record::Beside::default(),
+        imported: None,
     }
 }
 
@@ -235,6 +235,7 @@ impl Part {
                 max_at_ns: 0,
                 wake: Vec::new(),
                 missed: Vec::new(),
+                intervals: rtproof_stats::Moments::default(),
             },
             wake: Histogram::new(Layout::COARSE),
             missed: Histogram::new(Layout::COARSE),

@@ -1,5 +1,7 @@
 //! The calls that no safe crate wraps. The only unsafe code of the house.
 
+pub(crate) mod signals;
+
 use std::{io, mem::MaybeUninit};
 
 use rustix::{thread::ClockId, time::Timespec};
@@ -27,14 +29,33 @@ pub(crate) fn timespec(ns: u64) -> Timespec {
     }
 }
 
+/// usleep(3), the C library's own.
+#[inline(always)]
+pub(crate) fn usleep(us: u32) {
+    // SAFETY: it takes a number and waits.
+    unsafe { libc::usleep(us) };
+}
+
 /// Gives the calling thread a policy and a priority.
 ///
 /// # Errors
 /// EPERM without the right to it, EINVAL for a priority outside 1 to 99.
 pub(crate) fn set_policy(policy: Policy, priority: u32) -> io::Result<()> {
+    set_policy_with(policy, priority, RESET_ON_FORK)
+}
+
+/// The same, so that what the thread starts has the policy too.
+///
+/// # Errors
+/// As there.
+pub(crate) fn set_policy_for_children(policy: Policy, priority: u32) -> io::Result<()> {
+    set_policy_with(policy, priority, 0)
+}
+
+fn set_policy_with(policy: Policy, priority: u32, flag: i32) -> io::Result<()> {
     let number = match policy {
-        Policy::Fifo => libc::SCHED_FIFO | RESET_ON_FORK,
-        Policy::Rr => libc::SCHED_RR | RESET_ON_FORK,
+        Policy::Fifo => libc::SCHED_FIFO | flag,
+        Policy::Rr => libc::SCHED_RR | flag,
         Policy::Other => libc::SCHED_OTHER,
         // It has times, not a priority.
         Policy::Deadline => return Err(io::ErrorKind::InvalidInput.into()),
@@ -62,10 +83,16 @@ pub(crate) fn release(tid: u32, cpu: u32) {
 
 /// Policy and priority in force for the calling thread.
 pub(crate) fn policy() -> io::Result<(Policy, u32)> {
+    policy_of(0)
+}
+
+/// Policy and priority in force for a task; 0 is the calling thread.
+pub(crate) fn policy_of(tid: u32) -> io::Result<(Policy, u32)> {
     let mut param = libc::sched_param { sched_priority: 0 };
-    // SAFETY: both calls ask about the calling thread; `param` is valid for the write.
+    let tid = tid.cast_signed();
+    // SAFETY: both calls ask about a task; `param` is valid for the write.
     let (number, result) =
-        unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &raw mut param)) };
+        unsafe { (libc::sched_getscheduler(tid), libc::sched_getparam(tid, &raw mut param)) };
     if number < 0 || result < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -1,0 +1,225 @@
+//! What analysing costs: a week of rows, the fit of a tail; and what the intervals of a tail cover,
+//! in more experiments than a test has time for. Nothing of the machine is measured, only arithmetic.
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+    time::Instant,
+};
+
+use rtproof_stats::{
+    Bins, Histogram, Layout, Moments, change,
+    extreme::{
+        gpd::{self, Gpd},
+        tail::{Measured, Model, Peak},
+    },
+    sequential, series,
+};
+
+use crate::numbers::spread;
+
+const WEEK_S: usize = 604_800;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Numbers from a seed: the same every time.
+struct Random(u64);
+
+impl Random {
+    fn unit(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn exponential(&mut self) -> f64 {
+        -(1.0 - self.unit()).ln()
+    }
+
+    /// Roughly normal: twelve units.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+}
+
+/// Prints the tables.
+pub(crate) fn run(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> {
+    writeln!(out, "Analysing, ms on one core: median (quartiles; range) of 5 rounds\n")?;
+    writeln!(out, "| what | ms |\n|---|---|")?;
+    let week = Week::new();
+    let mut row = |what: &str, ms: Vec<f64>| -> anyhow::Result<()> {
+        let text = spread(ms).map_or("-".into(), |spread| spread.text(2));
+        Ok(writeln!(out, "| {what} | {text} |")?)
+    };
+    row("a week of rows, 604 800: all below", timed(5, || week.all()))?;
+    row("- totals of all rows merged", timed(5, || week.totals()))?;
+    row("- changes of the level", timed(5, || week.changes()))?;
+    row("- what a mean is worth (Geyer)", timed(5, || week.worth()))?;
+    row("- tail: groups, fit, nine rules, three levels", timed(5, || week.tail()))?;
+    row("shift function of two runs of an hour, 400 draws", timed(5, || week.shift()))?;
+    let mut random = Random(0x5eed);
+    let samples: Vec<Vec<f64>> = (0..20).map(|_| excesses(&mut random, 200)).collect();
+    let mut next = samples.iter().cycle();
+    row("GPD of 200 excesses: fit", timed(20, || next.next().and_then(|s| gpd::fit(s))))?;
+    let mut next = samples.iter().cycle();
+    let whole = || {
+        let sample = next.next()?;
+        let fit = gpd::fit(sample)?;
+        Some((fit.covariance(sample), fit.level_interval(sample, 2000.0, 0.99)))
+    };
+    row("GPD of 200 excesses: fit, errors, interval of a level", timed(20, whole))?;
+    row("the same fit by scipy.stats.genpareto", scipy().into_iter().collect())?;
+    coverage(out, experiments)
+}
+
+/// Milliseconds of each of so many calls.
+fn timed<T>(rounds: usize, mut work: impl FnMut() -> T) -> Vec<f64> {
+    (0..rounds)
+        .map(|_| {
+            let start = Instant::now();
+            std::hint::black_box(work());
+            start.elapsed().as_secs_f64() * 1e3
+        })
+        .collect()
+}
+
+/// A week of seconds: medians with 21 changes of level, largest values, totals.
+struct Week {
+    medians: Vec<f64>,
+    peaks: Vec<Peak>,
+    totals: Vec<Moments>,
+    hours: [Vec<Bins>; 2],
+}
+
+impl Week {
+    fn new() -> Self {
+        let mut random = Random(0x7ee7);
+        let mut state = 0.0;
+        let medians = (0..WEEK_S).map(|s| {
+            state = 0.3 * state + 0.01 * random.normal();
+            f64::ln(12_000.0) + state + if s / 28_800 % 2 == 1 { 0.1 } else { 0.0 }
+        });
+        let medians: Vec<f64> = medians.collect();
+        let peaks = (0..WEEK_S as u64).map(|s| Peak {
+            at_ns: s * SECOND_NS + (random.unit() * 1e9) as u64,
+            latency_ns: 20_000 + (4000.0 * random.exponential()) as u64,
+        });
+        let peaks: Vec<Peak> = peaks.collect();
+        let totals = peaks.iter().map(|peak| {
+            let mut moments = Moments::default();
+            moments.push(peak.latency_ns);
+            moments.push(12_000);
+            moments
+        });
+        let totals = totals.collect();
+        let hour = |random: &mut Random| -> Vec<Bins> {
+            let second = |random: &mut Random| {
+                let mut histogram = Histogram::new(Layout::COARSE);
+                (0..1000).for_each(|_| {
+                    histogram.record(12_000 + (2000.0 * random.exponential()) as u64)
+                });
+                Bins::of(&histogram)
+            };
+            (0..3600).map(|_| second(random)).collect()
+        };
+        let hours = [hour(&mut random), hour(&mut random)];
+        Self { medians, peaks, totals, hours }
+    }
+
+    fn all(&self) -> impl Sized {
+        (self.totals(), self.changes(), self.worth(), self.tail())
+    }
+
+    fn totals(&self) -> Moments {
+        let mut sum = Moments::default();
+        self.totals.iter().for_each(|totals| sum.merge(totals));
+        sum
+    }
+
+    fn changes(&self) -> Vec<change::Step> {
+        change::steps(&self.medians, 0.004)
+    }
+
+    fn worth(&self) -> Option<f64> {
+        series::n_eff(&self.medians)
+    }
+
+    fn tail(&self) -> impl Sized {
+        let mut highest: Vec<u64> = self.peaks.iter().map(|peak| peak.latency_ns).collect();
+        highest.sort_unstable();
+        let complete_ns = highest[highest.len() - highest.len() / 20];
+        let model = Model::of(&Measured {
+            peaks: &self.peaks,
+            complete_ns,
+            exposure_ns: WEEK_S as u64 * SECOND_NS,
+            sampling_ns: 1_000_000,
+            longest_period_ns: None,
+            seed: 1,
+        });
+        [1, 24, 1680].map(|hours| model.level(hours * 3600 * SECOND_NS))
+    }
+
+    fn shift(&self) -> Option<Vec<sequential::Shift>> {
+        let [a, b] = &self.hours;
+        let a = sequential::Rows::of(a, SECOND_NS)?;
+        let b = sequential::Rows::of(b, SECOND_NS)?;
+        let ask = sequential::Ask { confidence: 0.95, draws: 400, seed: 1 };
+        Some(sequential::shift(&a, &b, &ask))
+    }
+}
+
+/// The distribution of the experiments.
+const PLANTED: Gpd = Gpd { sigma: 1.0, xi: 0.05 };
+
+fn excesses(random: &mut Random, n: usize) -> Vec<f64> {
+    (0..n).map(|_| PLANTED.exceeded_once_in(random.exponential().exp())).collect()
+}
+
+/// Milliseconds of one fit by scipy, where there is one.
+fn scipy() -> Option<f64> {
+    let program = "import time, numpy as np\nfrom scipy.stats import genpareto as g\n\
+                   x = g.rvs(0.05, size=200, random_state=1)\ng.fit(x, floc=0)\n\
+                   t = time.perf_counter()\nfor _ in range(10): g.fit(x, floc=0)\n\
+                   print((time.perf_counter() - t) * 100)";
+    let ran = Command::new("python3").args(["-c", program]).stderr(Stdio::null()).output().ok()?;
+    String::from_utf8(ran.stdout).ok()?.trim().parse().ok()
+}
+
+/// How often the intervals hold the truth.
+fn coverage(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> {
+    writeln!(
+        out,
+        "\nProfile-likelihood interval of the level exceeded once in ten times the exposure, xi = \
+         0.05, {experiments} experiments each\n"
+    )?;
+    writeln!(out, "| excesses | holds, of 95 % | truth above | holds, of 99 % | truth above |")?;
+    writeln!(out, "|---|---|---|---|---|")?;
+    for k in [100, 200, 500] {
+        let mut random = Random(0xc0ffee + k as u64);
+        let m = 10.0 * k as f64;
+        let truth = PLANTED.exceeded_once_in(m);
+        let mut counts = [[0_u32; 2]; 2];
+        for _ in 0..experiments {
+            let sample = excesses(&mut random, k);
+            let Some(fit) = gpd::fit(&sample) else { continue };
+            for (counts, confidence) in counts.iter_mut().zip([0.95, 0.99]) {
+                let (low, high) = fit.level_interval(&sample, m, confidence);
+                let above = high.is_some_and(|high| truth > high);
+                let below = low.is_some_and(|low| truth < low);
+                counts[0] += u32::from(!above && !below);
+                counts[1] += u32::from(above);
+            }
+        }
+        let percent = |n: u32| f64::from(n) * 100.0 / f64::from(experiments.max(1));
+        let [[held95, above95], [held99, above99]] = counts;
+        writeln!(
+            out,
+            "| {k} | {:.2} % | {:.2} % | {:.2} % | {:.2} % |",
+            percent(held95),
+            percent(above95),
+            percent(held99),
+            percent(above99)
+        )?;
+    }
+    Ok(writeln!(out)?)
+}

@@ -1,0 +1,252 @@
+//! Groups of runs that alternate: pairs by time, exact tests, and what they decide.
+//!
+//! p99.9 is asked first, the latest wake-up of a run second, the share of missed wake-ups third;
+//! Holm's adjustment is over these and all groups. The other statistics are told with their
+//! intervals and decide nothing, because whoever asks ten questions gets one wrong answer.
+
+use rtproof_stats::{
+    holm,
+    paired::{self, PAIRS_MAX, Paired},
+    quantile::Q,
+};
+
+use super::{
+    Against, Answer, Unit, Wish,
+    changes::{Change, direction},
+    effect::cliffs_delta,
+    pairs::PairSummary,
+    sentence,
+    shift::{GRID, Shift, ShiftPoint},
+    single::equal_exposure,
+    table::{QUANTILES, Seen, median},
+};
+
+/// The quantile that decides.
+pub(super) const PRIMARY: Q = Q { above: 1, of: 1000 };
+/// Power of the detectable change that is told.
+const POWER: f64 = 0.8;
+
+/// One statistic before the p values are adjusted.
+struct Asked {
+    change: Change,
+    paired: Option<Paired>,
+    decides: bool,
+}
+
+/// Each of the others against the first.
+pub(super) fn against(first: &Seen<'_>, others: &[Seen<'_>], wish: &Wish) -> Vec<Against> {
+    let mut asked: Vec<(PairSummary, Vec<Asked>)> = others
+        .iter()
+        .map(|seen| {
+            let pairs = PairSummary::of(&first.group.sides, &seen.group.sides);
+            let asked = ask(first, seen, &pairs, wish);
+            (pairs, asked)
+        })
+        .collect();
+    decide(&mut asked, wish);
+    let one = |((at, seen), (pairs, asked)): ((usize, &Seen<'_>), (PairSummary, Vec<Asked>))| {
+        let changes: Vec<Change> = asked.into_iter().map(|asked| asked.change).collect();
+        let answer = answer(&changes);
+        let names = (first.group.label.as_str(), seen.group.label.as_str());
+        Against {
+            group: at + 1,
+            answer,
+            sentence: sentence::of_paired(names, answer, &changes, &pairs, wish),
+            reasons: sentence::reasons_of_paired(names, &changes, &pairs, wish),
+            cliffs_delta: cliffs_delta(&first.bins, &seen.bins),
+            shift: shift(first, seen, &pairs, wish),
+            pairs: Some(pairs),
+            changes,
+        }
+    };
+    others.iter().enumerate().zip(asked).map(one).collect()
+}
+
+/// Worse in one is worse; then better in one; then what p99.9 says.
+fn answer(changes: &[Change]) -> Answer {
+    let any = |answer| changes.iter().any(|change| change.answer == Some(answer));
+    let primary = changes.iter().find(|change| change.statistic == PRIMARY.name());
+    match () {
+        () if any(Answer::Worse) => Answer::Worse,
+        () if any(Answer::Better) => Answer::Better,
+        () => primary.and_then(|change| change.answer).unwrap_or(Answer::CannotDecide),
+    }
+}
+
+/// P values adjusted over all that decides, and what each then says.
+fn decide(asked: &mut [(PairSummary, Vec<Asked>)], wish: &Wish) {
+    let mut deciding: Vec<&mut Asked> = asked
+        .iter_mut()
+        .flat_map(|(_, asked)| asked)
+        .filter(|asked| asked.decides && asked.paired.is_some())
+        .collect();
+    let p: Vec<f64> = deciding.iter().filter_map(|asked| Some(asked.paired?.p)).collect();
+    for (asked, adjusted) in deciding.iter_mut().zip(holm::adjust(&p)) {
+        let Some(paired) = asked.paired else { continue };
+        asked.change.p_adjusted = Some(adjusted);
+        let level = 1.0 - wish.confidence;
+        asked.change.answer = Some(match paired.answer(adjusted, level, wish.margin.ln_1p()) {
+            paired::Answer::Lower => Answer::Better,
+            paired::Answer::Higher => Answer::Worse,
+            paired::Answer::Equivalent => Answer::NoDifference,
+            paired::Answer::Undecided => Answer::CannotDecide,
+        });
+    }
+}
+
+fn ask(first: &Seen<'_>, seen: &Seen<'_>, pairs: &PairSummary, wish: &Wish) -> Vec<Asked> {
+    let mut all: Vec<Asked> = QUANTILES
+        .into_iter()
+        .map(|q| {
+            let (from, to) = (first.quantiles(q), seen.quantiles(q));
+            let mut asked = of_values(&q.name(), (&from, &to), pairs, wish);
+            asked.decides = q == PRIMARY;
+            asked
+        })
+        // What neither carries in any run is not spoken of, but for what decides.
+        .filter(|asked| asked.decides || asked.change.from.or(asked.change.to).is_some())
+        .collect();
+    all.push(max(first, seen, pairs, wish));
+    all.extend(shares(first, seen, pairs, wish));
+    let n = first.bins.total().min(seen.bins.total());
+    all.iter_mut().for_each(|asked| asked.change.n = n);
+    all
+}
+
+/// A statistic of each run, positive or not there.
+fn of_values(
+    name: &str,
+    (from, to): (&[Option<f64>], &[Option<f64>]),
+    pairs: &PairSummary,
+    wish: &Wish,
+) -> Asked {
+    let change = Change::of(name, Unit::Ns, middle(from), middle(to));
+    let logs: Option<Vec<f64>> = pairs
+        .pairs
+        .iter()
+        .map(|&(a, b)| Some((to[b]?.max(1.0) / from[a]?.max(1.0)).ln()))
+        .collect();
+    match logs {
+        Some(logs) => of_differences(change, &logs, wish),
+        None => Asked {
+            change: change.because("too few wake-ups in some of the runs, or not told"),
+            paired: None,
+            decides: false,
+        },
+    }
+}
+
+/// Logarithms of the ratios of all pairs, tested.
+fn of_differences(mut change: Change, logs: &[f64], wish: &Wish) -> Asked {
+    let logs = folded(logs);
+    let Some(paired) = paired::compare(&logs, wish.confidence) else {
+        let change = change.because("no two runs are neighbours in time");
+        return Asked { change, paired: None, decides: false };
+    };
+    let ratio = paired.estimate.exp();
+    change.ratio = Some(ratio);
+    change.direction = direction(ratio, wish.margin);
+    (change.low, change.high) = paired.interval.map(|(low, high)| (low.exp(), high.exp())).unzip();
+    change.p = Some(paired.p);
+    change.n_eff = Some(logs.len() as u64);
+    change.detectable = sd(&logs)
+        .and_then(|sd| paired::detectable(sd, logs.len(), 1.0 - wish.confidence, POWER))
+        .map(f64::exp);
+    change.method = format!(
+        "Hodges-Lehmann over {} pairs, exact signed-rank interval, exact sign-flip p",
+        logs.len()
+    );
+    Asked { change, paired: Some(paired), decides: false }
+}
+
+/// More pairs than the exact test looks at: the mean of neighbours counts as one.
+fn folded(logs: &[f64]) -> Vec<f64> {
+    let each = logs.len().div_ceil(PAIRS_MAX).max(1);
+    logs.chunks(each).map(|some| some.iter().sum::<f64>() / some.len() as f64).collect()
+}
+
+fn sd(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
+}
+
+/// The median of those that are there.
+fn middle(values: &[Option<f64>]) -> Option<f64> {
+    let mut values: Vec<f64> = values.iter().flatten().copied().collect();
+    values.sort_by(f64::total_cmp);
+    median(&values)
+}
+
+/// The latest wake-up of each run, where the runs of each pair were as long.
+fn max(first: &Seen<'_>, seen: &Seen<'_>, pairs: &PairSummary, wish: &Wish) -> Asked {
+    let (from, to) = (first.maxima(), seen.maxima());
+    let equal = pairs
+        .pairs
+        .iter()
+        .all(|&(a, b)| equal_exposure(first.runs[a].0.exposure(), seen.runs[b].0.exposure()));
+    if !equal {
+        let change = Change::of("max", Unit::Ns, middle(&from), middle(&to));
+        let why = "unequal exposure: the longer run has the larger maximum by itself";
+        return Asked { change: change.because(why), paired: None, decides: false };
+    }
+    Asked { decides: true, ..of_values("max", (&from, &to), pairs, wish) }
+}
+
+/// Missed wake-ups, which decide, and those over the budget, where there were any.
+fn shares(first: &Seen<'_>, seen: &Seen<'_>, pairs: &PairSummary, wish: &Wish) -> Vec<Asked> {
+    let whole = |runs: Vec<Option<(u64, u64)>>| runs.into_iter().collect::<Option<Vec<_>>>();
+    let missed = whole(first.missed()).zip(whole(seen.missed()));
+    let late = first.budget_ns.map(|budget_ns| (first.late(budget_ns), seen.late(budget_ns)));
+    let one = |(name, runs, decides): (&str, Option<(Vec<_>, Vec<_>)>, bool)| {
+        let (from, to) = runs?;
+        let asked = share(name, &from, &to, pairs, wish);
+        Some(Asked { decides: decides && asked.paired.is_some(), ..asked })
+    };
+    [("missed", missed, true), ("over budget", late, false)].into_iter().filter_map(one).collect()
+}
+
+fn share(
+    name: &str,
+    from: &[(u64, u64)],
+    to: &[(u64, u64)],
+    pairs: &PairSummary,
+    wish: &Wish,
+) -> Asked {
+    let pooled = |runs: &[(u64, u64)]| {
+        let (k, n) = runs.iter().fold((0, 0), |(k, n), run| (k + run.0, n + run.1));
+        (n > 0).then(|| k as f64 / n as f64)
+    };
+    let change = Change::of(name, Unit::Share, pooled(from), pooled(to));
+    if from.iter().chain(to).all(|run| run.0 == 0) {
+        let mut change = change.with_ratio(wish.margin);
+        change.method = "none in any run".into();
+        return Asked { change, paired: None, decides: false };
+    }
+    // Half an event more on both sides: no run has none.
+    let rate = |run: (u64, u64)| (run.0 as f64 + 0.5) / (run.1 as f64 + 1.0);
+    let logs: Vec<f64> =
+        pairs.pairs.iter().map(|&(a, b)| (rate(to[b]) / rate(from[a])).ln()).collect();
+    of_differences(change, &logs, wish)
+}
+
+fn shift(first: &Seen<'_>, seen: &Seen<'_>, pairs: &PairSummary, wish: &Wish) -> Shift {
+    let point = |q: Q| {
+        let (from, to) = (first.quantiles(q), seen.quantiles(q));
+        let change = of_values(&q.name(), (&from, &to), pairs, wish).change;
+        Some(ShiftPoint {
+            quantile: q.name(),
+            share: q.value(),
+            from_ns: change.from?,
+            to_ns: change.to?,
+            ratio: change.ratio?,
+            low: change.low,
+            high: change.high,
+        })
+    };
+    Shift {
+        points: GRID.into_iter().filter_map(point).collect(),
+        method: "Hodges-Lehmann over the pairs, exact signed-rank bands".into(),
+    }
+}

@@ -1,0 +1,361 @@
+//! The answer in one sentence, with its statistic and its reason.
+
+use rtproof_stats::paired::PAIRS_MIN;
+
+use super::{
+    Against, Answer, Wish,
+    changes::{Change, Direction},
+    groups::Group,
+    paired::PRIMARY,
+    pairs::PairSummary,
+    table::Seen,
+    words::{arrow, list, p_value, percent, signed, value},
+};
+use crate::units;
+
+/// Over all groups: what is worse comes before what cannot be told.
+pub(super) fn of_all(groups: &[Group], against: &[Against]) -> (Answer, String) {
+    let order = [Answer::Worse, Answer::CannotDecide, Answer::Better, Answer::NoDifference];
+    let found = order.into_iter().find(|&answer| against.iter().any(|one| one.answer == answer));
+    let answer = found.unwrap_or(Answer::CannotDecide);
+    let sentence = match against {
+        [] => "Cannot decide: there is nothing to compare with.".into(),
+        [one] => one.sentence.clone(),
+        many if many.iter().all(|one| one.pairs.is_none()) => format!(
+            "Cannot decide: {} single runs, one after the other; drift is not excluded.",
+            groups.len()
+        ),
+        many => {
+            let of = |answer: Answer| {
+                let name = |one: &Against| groups.get(one.group).map(|group| group.label.clone());
+                let names: Vec<String> =
+                    many.iter().filter(|one| one.answer == answer).filter_map(name).collect();
+                (!names.is_empty()).then(|| format!("{}: {}", answer.text(), names.join(", ")))
+            };
+            let parts: Vec<String> = order.into_iter().filter_map(of).collect();
+            let first = groups.first().map_or("the first", |group| group.label.as_str());
+            format!("Compared with {first}: {}.", parts.join("; "))
+        }
+    };
+    (answer, sentence)
+}
+
+/// Two single runs.
+pub(super) fn of_single(first: &str, other: &str, changes: &[Change], wish: &Wish) -> String {
+    let observed = observed(other, changes, wish);
+    format!(
+        "Cannot decide between {first} and {other}: single runs, one after the other, drift not \
+         excluded. {observed}"
+    )
+}
+
+/// What the two runs show, from p99.9 outwards.
+fn observed(other: &str, changes: &[Change], wish: &Wish) -> String {
+    let known = |change: &&Change| change.direction != Direction::Unknown;
+    let quantile =
+        |change: &&Change| change.statistic.starts_with('p') || change.statistic == "max";
+    let all: Vec<&Change> = changes.iter().filter(quantile).filter(known).collect();
+    let from = all.iter().position(|change| change.statistic == PRIMARY.name());
+    // Without p99.9 the highest quantile that both carry comes first.
+    let tail = &all[from.unwrap_or(all.len().saturating_sub(1))..];
+    let Some(primary) = tail.first() else {
+        return format!("{other} has too few wake-ups for any quantile.");
+    };
+    let bulk = &all[..from.unwrap_or(all.len().saturating_sub(1))];
+    let main = match primary.direction {
+        Direction::Lower | Direction::Higher => led(other, tail),
+        Direction::Same | Direction::Unknown => trailing(other, tail, wish),
+    };
+    let odd: Vec<String> = bulk
+        .iter()
+        .filter(|change| change.direction != Direction::Same)
+        .filter(|change| change.direction != primary.direction)
+        .map(|change| {
+            let word = if change.direction == Direction::Lower { "lower" } else { "higher" };
+            format!("{} is {word} ({})", change.statistic, arrows(change))
+        })
+        .collect();
+    let odd = if odd.is_empty() { String::new() } else { format!("; {}", list(&odd, "and")) };
+    format!("In these runs {main}{odd}.")
+}
+
+/// p99.9 itself differs: what goes with it, and what does not.
+fn led(other: &str, tail: &[&Change]) -> String {
+    let direction = tail[0].direction;
+    let word = if direction == Direction::Lower { "lower" } else { "higher" };
+    let (with, without): (Vec<&&Change>, Vec<&&Change>) =
+        tail.iter().partition(|change| change.direction == direction);
+    let texts = |some: &[&&Change]| -> Vec<String> {
+        some.iter().map(|change| format!("{} ({})", change.statistic, arrows(change))).collect()
+    };
+    let names = list(&texts(&with), "and");
+    let head = format!("with {other} {names} {} {word}", is(with.len()));
+    if without.is_empty() {
+        return head;
+    }
+    format!("{head}, but {} {} not {word}", list(&texts(&without), "and"), is(without.len()))
+}
+
+const fn is(n: usize) -> &'static str {
+    if n == 1 { "is" } else { "are" }
+}
+
+/// p99.9 stays: whether anything beyond it moves.
+fn trailing(other: &str, tail: &[&Change], wish: &Wish) -> String {
+    let moved = tail.iter().rev().map(|change| change.direction).next().unwrap_or(Direction::Same);
+    let split = tail.iter().rposition(|change| change.direction != moved).map_or(0, |at| at + 1);
+    let texts = |some: &[&Change]| -> Vec<String> {
+        some.iter().map(|change| format!("{} ({})", change.statistic, arrows(change))).collect()
+    };
+    if moved == Direction::Same {
+        let far: Vec<&&Change> =
+            tail.iter().filter(|change| change.direction != Direction::Same).collect();
+        let odd: Vec<String> = far
+            .iter()
+            .map(|change| {
+                let word = if change.direction == Direction::Lower { "lower" } else { "higher" };
+                format!("{} is {word} ({})", change.statistic, arrows(change))
+            })
+            .collect();
+        let odd = if odd.is_empty() { String::new() } else { format!(", {}", list(&odd, "and")) };
+        return format!(
+            "p99.9 differs by no more than {} ({}){odd}",
+            percent(wish.margin),
+            arrows(tail[0])
+        )
+        .replace("p99.9", &tail[0].statistic);
+    }
+    let (verb, word) =
+        if moved == Direction::Lower { ("lower", "lower") } else { ("raise", "higher") };
+    let far: Vec<String> = tail[split..]
+        .iter()
+        .map(|change| format!("{} {}", change.statistic, arrows(change)))
+        .collect();
+    format!(
+        "{other} did not {verb} {}; only the far tail is {word}: {}",
+        list(&texts(&tail[..split]), "nor"),
+        far.join(", ")
+    )
+}
+
+fn arrows(change: &Change) -> String {
+    match change.from.zip(change.to) {
+        Some((from, to)) => arrow(from, to, change.unit),
+        None => "not known".into(),
+    }
+}
+
+/// What must be known of two single runs.
+pub(super) fn reasons_of_single(first: &Seen<'_>, seen: &Seen<'_>, wish: &Wish) -> Vec<String> {
+    let mut reasons = vec![format!(
+        "Runs of each that alternate would decide: {} pairs or more, \
+         `rtproof compare --a A1 A2 … --b B1 B2 …`.",
+        rtproof_stats::paired::PAIRS
+    )];
+    let (a, b) = (first.group.exposure(), seen.group.exposure());
+    if !super::single::equal_exposure(a, b) {
+        reasons.push(format!(
+            "Maxima are not compared: {} and {} wake-ups, and the longer run has the larger one \
+             by itself.",
+            units::grouped(a),
+            units::grouped(b)
+        ));
+    }
+    let resolution_ns = [first, seen]
+        .iter()
+        .flat_map(|seen| &seen.runs)
+        .map(|(side, _)| side.resolution_ns)
+        .max()
+        .unwrap_or(1);
+    if resolution_ns > 1 {
+        reasons.push(format!(
+            "Values are told to {}: a difference of one step may be none.",
+            units::ns(resolution_ns)
+        ));
+    }
+    if first.bins.total() < 1000 || seen.bins.total() < 1000 {
+        reasons.push("Fewer than 1000 wake-ups have no p99.9.".into());
+    }
+    reasons.push(format!(
+        "Differences up to {} are taken for none; intervals are at {}.",
+        percent(wish.margin),
+        percent(wish.confidence)
+    ));
+    reasons
+}
+
+/// Runs that alternate.
+pub(super) fn of_paired(
+    (first, other): (&str, &str),
+    answer: Answer,
+    changes: &[Change],
+    pairs: &PairSummary,
+    wish: &Wish,
+) -> String {
+    let of = |answer: Answer| -> Vec<&Change> {
+        changes.iter().filter(|change| change.answer == Some(answer)).collect()
+    };
+    let n = pairs.pairs.len();
+    let told = |some: &[&Change]| -> String {
+        let texts: Vec<String> = some.iter().map(|change| decided(change, wish)).collect();
+        list(&texts, "and")
+    };
+    match answer {
+        Answer::Worse => {
+            let better = of(Answer::Better);
+            let but = match better.is_empty() {
+                true => String::new(),
+                false => format!(", though {}", told(&better)),
+            };
+            format!(
+                "Worse: with {other} against {first} {}{but}; {}.",
+                told(&of(Answer::Worse)),
+                units::count(n, "pair")
+            )
+        }
+        Answer::Better => format!(
+            "Better: with {other} against {first} {}; {}.",
+            told(&of(Answer::Better)),
+            units::count(n, "pair")
+        ),
+        Answer::NoDifference => format!(
+            "No difference of {} larger than {}: {other} to {first} {}; {}.",
+            PRIMARY.name(),
+            percent(wish.margin),
+            changes
+                .iter()
+                .find(|change| change.statistic == PRIMARY.name())
+                .map_or_else(String::new, |change| interval(change, wish)),
+            units::count(n, "pair")
+        ),
+        Answer::CannotDecide => {
+            format!("Cannot decide between {first} and {other}: {}.", why_not(changes, pairs, wish))
+        }
+    }
+}
+
+/// `p99.9 is 20 % lower (−24 % to −15 %, p 0.0029 after Holm)`.
+fn decided(change: &Change, wish: &Wish) -> String {
+    let ratio = change.ratio.unwrap_or(1.0);
+    let word = if ratio < 1.0 { "lower" } else { "higher" };
+    let name = match change.statistic.as_str() {
+        "missed" => "the share of missed wake-ups",
+        "max" => "the latest wake-up of a run",
+        name => name,
+    };
+    let p =
+        change.p_adjusted.map_or_else(String::new, |p| format!(", p {} after Holm", p_value(p)));
+    format!(
+        "{name} is {word} by {} ({}, {} interval {}{p})",
+        signed(ratio).trim_start_matches(['−', '+']),
+        arrows(change),
+        percent(wish.confidence),
+        ends(change)
+    )
+}
+
+fn ends(change: &Change) -> String {
+    match change.low.zip(change.high) {
+        Some((low, high)) => format!("{} to {}", signed(low), signed(high)),
+        None => "none".into(),
+    }
+}
+
+fn interval(change: &Change, wish: &Wish) -> String {
+    let ratio = change.ratio.map_or_else(|| "not known".into(), signed);
+    format!("{ratio} ({}, {} interval {})", arrows(change), percent(wish.confidence), ends(change))
+}
+
+fn why_not(changes: &[Change], pairs: &PairSummary, wish: &Wish) -> String {
+    let n = pairs.pairs.len();
+    if let Some(why) = &pairs.why_none {
+        return format!("{why}, so that they cannot be paired by time");
+    }
+    if n < PAIRS_MIN {
+        let left = match pairs.left_out {
+            0 => String::new(),
+            left => format!(
+                "; {} no neighbour of the other kind, because the runs do not alternate",
+                if left == 1 { "1 run has".into() } else { format!("{left} runs have") }
+            ),
+        };
+        return format!(
+            "{}, and fewer than {PAIRS_MIN} decide nothing at {}{left}",
+            units::count(n, "pair"),
+            percent(wish.confidence)
+        );
+    }
+    let Some(primary) = changes.iter().find(|change| change.statistic == PRIMARY.name()) else {
+        return "no p99.9 is known".into();
+    };
+    if primary.ratio.is_none() {
+        return format!("{}: {}", primary.statistic, primary.method);
+    }
+    let seen = primary.detectable.map_or_else(String::new, |ratio| {
+        format!("; so many pairs find a change by {} four times in five", percent(ratio - 1.0))
+    });
+    format!(
+        "{} {} is neither clear of no difference nor within {}; {}{seen}",
+        primary.statistic,
+        interval(primary, wish),
+        percent(wish.margin),
+        units::count(n, "pair"),
+    )
+}
+
+/// What must be known of runs that alternate.
+pub(super) fn reasons_of_paired(
+    (first, other): (&str, &str),
+    changes: &[Change],
+    pairs: &PairSummary,
+    wish: &Wish,
+) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let n = pairs.pairs.len();
+    if pairs.left_out > 0 {
+        reasons.push(format!(
+            "{} left out: no neighbour in time of the other kind.",
+            if pairs.left_out == 1 {
+                "1 run is".into()
+            } else {
+                format!("{} runs are", pairs.left_out)
+            }
+        ));
+    }
+    if n > 1 && (pairs.first_before == 0 || pairs.first_before == n) {
+        let (early, late) = if pairs.first_before == n { (first, other) } else { (other, first) };
+        reasons.push(format!(
+            "In every pair {early} came before {late}: what drifts steadily adds to the \
+             difference. A random order within each pair excludes that."
+        ));
+    }
+    if let Some(primary) = changes.iter().find(|change| change.statistic == PRIMARY.name())
+        && let Some(ratio) = primary.detectable
+    {
+        reasons.push(format!(
+            "With these runs a change of {} by {} is found four times in five.",
+            primary.statistic,
+            percent(ratio - 1.0)
+        ));
+    }
+    for change in
+        changes.iter().filter(|change| change.ratio.is_none() && !change.method.is_empty())
+    {
+        reasons.push(format!("{} is not compared: {}.", change.statistic, change.method));
+    }
+    reasons.push(format!(
+        "Differences up to {} do not matter; p values of the exact sign-flip test below {} count, \
+         after Holm over {}.",
+        percent(wish.margin),
+        value(1.0 - wish.confidence, super::Unit::Number),
+        list(
+            &changes
+                .iter()
+                .filter(|change| change.p_adjusted.is_some())
+                .map(|change| change.statistic.clone())
+                .collect::<Vec<_>>(),
+            "and"
+        ),
+    ));
+    reasons
+}

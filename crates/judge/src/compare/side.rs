@@ -1,0 +1,340 @@
+//! One run as it stands in a comparison: of a record, or of a file of another tool.
+
+use std::collections::BTreeMap;
+
+use rtproof_record::{Options, Run, run::Thread};
+use rtproof_stats::{Bins, Moments, Sample, cluster, quantile::Q};
+use serde::{Deserialize, Serialize};
+
+use crate::{causes::Spikes, report::Machine};
+
+/// One run. What its tool did not tell is `None` or empty, never a guess.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Short name, e.g. that of the file.
+    pub label: String,
+    /// The file.
+    pub source: String,
+    /// Identity of the run: no run is compared with itself.
+    pub id: String,
+    /// Who measured, e.g. `rtproof 0.2.0`, `cyclictest`.
+    pub tool: String,
+    /// Machine it ran on.
+    pub machine: Option<Place>,
+    /// What was measured; see [`Side::kind`].
+    pub workload: String,
+    /// Period of the wake-ups.
+    pub period_ns: Option<u64>,
+    /// A wake-up later than this is late.
+    pub budget_ns: Option<u64>,
+    /// Wall-clock time of the start, nanoseconds since 1970.
+    pub started_ns: Option<u64>,
+    /// How long was measured.
+    pub duration_ns: Option<u64>,
+    /// Smallest difference that the tool tells apart.
+    pub resolution_ns: u64,
+    /// Whether the tool names a cell by its lower edge, as those that print whole microseconds do.
+    pub rounds_down: bool,
+    /// Values from here on have no value of their own; `None`: all have one.
+    pub censored_ns: Option<u64>,
+    /// Its threads.
+    pub threads: Vec<SideThread>,
+    /// All threads together, row by row in order of time; empty where there are none.
+    pub rows: Vec<Row>,
+    /// Why wake-ups were late.
+    pub spikes: Option<Spikes>,
+    /// What it ran under: facts of the machine that may change latency, and what was asked.
+    pub facts: BTreeMap<String, String>,
+    /// Whether the facts of the machine are known at all.
+    pub has_facts: bool,
+    /// Boot that it ran in.
+    pub boot_id: Option<String>,
+    /// What is doubtful about it.
+    pub doubts: Vec<String>,
+}
+
+/// The machine of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Place {
+    /// Host name.
+    pub hostname: Option<String>,
+    /// Hash that names the machine.
+    pub machine_id: Option<String>,
+    /// Board and CPU.
+    pub model: Option<String>,
+    /// Kernel release and preemption model.
+    pub kernel: Option<String>,
+}
+
+/// One thread of a run.
+#[derive(Clone, Debug)]
+pub struct SideThread {
+    /// Name, e.g. `CPU 3`.
+    pub label: String,
+    /// CPU.
+    pub cpu: Option<u32>,
+    /// What was measured.
+    pub wake: Bins,
+    /// Lateness of the wake-ups that were missed; `None`: the tool does not count them.
+    pub missed: Option<Bins>,
+    /// Wake-ups missed, where the tool counts them or they follow from its counts.
+    pub missed_count: Option<u64>,
+    /// Wake-ups over the budget of the run.
+    pub late: Option<u64>,
+    /// Smallest value.
+    pub min_ns: Option<u64>,
+    /// Largest value.
+    pub max_ns: Option<u64>,
+    /// Whether the largest value may have been larger: the tool's histogram ended before.
+    pub max_is_at_least: bool,
+    /// Exact sums.
+    pub moments: Option<Moments>,
+    /// Mean, where the sums are not known.
+    pub mean_ns: Option<f64>,
+}
+
+/// One row of all threads, most often a second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Start, nanoseconds after the first wake-up.
+    pub from_ns: u64,
+    /// Buckets of the coarse grid with their counts.
+    pub wake: Vec<(u16, u64)>,
+    /// The same of the missed ones.
+    pub missed: Vec<(u16, u64)>,
+}
+
+/// What is compared: what was measured, or what was due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum View {
+    /// Wake-ups that were measured: all that other tools know of.
+    Wake,
+    /// All that were due: the missed ones count with their own lateness.
+    Deadline,
+}
+
+impl Side {
+    /// A run of a record. `source` is its file.
+    #[must_use]
+    pub fn of_run(run: &Run, label: &str, source: &str) -> Self {
+        if let Some(file) = &run.imported {
+            return Self::of_import(file, label, source);
+        }
+        let facts = &run.facts_start;
+        let machine = Machine::of(facts);
+        let kernel = machine.kernel.map(|kernel| format!("Linux {kernel}, {}", machine.preemption));
+        let model: Vec<String> = [machine.model, machine.cpu_model].into_iter().flatten().collect();
+        let workloads: Vec<&str> =
+            run.threads.iter().map(|thread| thread.info.workload.as_str()).collect();
+        let same = workloads.windows(2).all(|pair| pair[0] == pair[1]);
+        Self {
+            label: label.into(),
+            source: source.into(),
+            id: run.meta.run_id.clone(),
+            tool: format!("rtproof {}", run.meta.tool_version),
+            machine: Some(Place {
+                hostname: machine.hostname,
+                machine_id: facts.identity.machine_id.value().cloned(),
+                model: (!model.is_empty()).then(|| model.join(", ")),
+                kernel,
+            }),
+            workload: if same {
+                workloads.first().copied().unwrap_or_default().into()
+            } else {
+                workloads.join(", ")
+            },
+            period_ns: Some(run.options.period_ns),
+            budget_ns: run.options.requirement.budget_ns,
+            started_ns: Some(run.meta.started_realtime_ns),
+            duration_ns: run.threads.iter().map(|thread| thread.covered().1).max(),
+            resolution_ns: 1,
+            rounds_down: false,
+            censored_ns: None,
+            threads: run.threads.iter().map(SideThread::of_thread).collect(),
+            rows: rows(&run.threads),
+            spikes: Spikes::of(run),
+            facts: condition(run),
+            has_facts: true,
+            boot_id: facts.identity.boot_id.value().cloned(),
+            doubts: run.notes.iter().filter(|n| n.weakens).map(|note| note.text.clone()).collect(),
+        }
+    }
+
+    /// What kind of thing was measured: workloads of different tools that measure the same share
+    /// one.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self.workload.as_str() {
+            "cyclictest" | "jitterdebugger" | "timer-wakeup" | "timerlat" => "timer wake-up",
+            other => other,
+        }
+    }
+
+    /// Whether the missed wake-ups are known with their lateness.
+    #[must_use]
+    pub fn knows_missed(&self) -> bool {
+        !self.threads.is_empty() && self.threads.iter().all(|thread| thread.missed.is_some())
+    }
+
+    /// All threads together.
+    #[must_use]
+    pub fn all(&self, view: View) -> Bins {
+        let mut all = Bins::default();
+        for thread in &self.threads {
+            all.merge(&thread.wake);
+            if let (View::Deadline, Some(missed)) = (view, &thread.missed) {
+                all.merge(missed);
+            }
+        }
+        all
+    }
+
+    /// Wake-ups measured.
+    #[must_use]
+    pub fn sampled(&self) -> u64 {
+        self.threads.iter().fold(0, |sum, thread| sum.saturating_add(thread.wake.total()))
+    }
+
+    /// Wake-ups missed; `None` where one thread's are not known.
+    #[must_use]
+    pub fn missed(&self) -> Option<u64> {
+        self.threads
+            .iter()
+            .map(|thread| thread.missed_count)
+            .try_fold(0_u64, |sum, missed| Some(sum.saturating_add(missed?)))
+    }
+
+    /// What was put to the test: wake-ups measured, and missed as far as known.
+    #[must_use]
+    pub fn exposure(&self) -> u64 {
+        self.sampled().saturating_add(self.missed().unwrap_or(0))
+    }
+
+    /// The largest value, and whether it may have been larger.
+    #[must_use]
+    pub fn max(&self) -> Option<(u64, bool)> {
+        let max_ns = self.threads.iter().filter_map(|thread| thread.max_ns).max()?;
+        Some((max_ns, self.threads.iter().any(|thread| thread.max_is_at_least)))
+    }
+
+    /// A quantile as the tool would write it: the upper edge of its cell, or the lower one where
+    /// that is the cell's name; and the cell. `None`: too few values.
+    #[must_use]
+    pub fn quantile(&self, bins: &Bins, q: Q) -> Option<Value> {
+        let n = bins.total();
+        let enough = u128::from(n) * u128::from(q.above) >= u128::from(q.of);
+        let cell = bins.at_rank(q.rank(n)).filter(|_| enough)?;
+        let high_ns = self.max().map_or(cell.high_ns, |(max_ns, at_least)| {
+            if at_least { cell.high_ns } else { cell.high_ns.min(max_ns.max(cell.low_ns)) }
+        });
+        let ns = if self.rounds_down { cell.low_ns } else { high_ns };
+        let at_least = self.censored_ns.is_some_and(|from| cell.low_ns >= from);
+        Some(Value { ns, low_ns: cell.low_ns, high_ns, at_least })
+    }
+
+    /// What the values are worth in independent ones where `value_ns` is the quantile; `None`: the
+    /// rows do not tell.
+    #[must_use]
+    pub fn n_eff(&self, value_ns: u64, view: View) -> Option<u64> {
+        let bucket = rtproof_stats::Layout::COARSE.index(value_ns);
+        let count = |cells: &[(u16, u64)]| {
+            cells.iter().fold((0, 0), |(above, n), &(at, count)| {
+                (above + if usize::from(at) > bucket { count } else { 0 }, n + count)
+            })
+        };
+        let blocks = self.rows.iter().map(|row| {
+            let (above, n) = count(&row.wake);
+            let (more, missed) = if view == View::Deadline { count(&row.missed) } else { (0, 0) };
+            (above + more, n + missed)
+        });
+        cluster::design_n_eff(blocks)
+    }
+}
+
+/// A quantile, and the cell that it was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The value.
+    pub ns: u64,
+    /// Lower edge of the cell.
+    pub low_ns: u64,
+    /// Upper edge.
+    pub high_ns: u64,
+    /// Whether it may be larger: the tool's histogram ended before.
+    pub at_least: bool,
+}
+
+impl SideThread {
+    fn of_thread(thread: &Thread) -> Self {
+        let wake = &thread.totals.wake;
+        Self {
+            label: format!("CPU {}", thread.info.cpu),
+            cpu: Some(thread.info.cpu),
+            wake: Bins::of(&thread.wake),
+            missed: Some(Bins::of(&thread.missed)),
+            missed_count: Some(thread.totals.missed),
+            late: Some(thread.totals.late()),
+            min_ns: wake.min(),
+            max_ns: wake
+                .max()
+                .max(thread.top.iter().map(|sample: &Sample| sample.latency_ns).max()),
+            max_is_at_least: false,
+            moments: Some(wake.clone()),
+            mean_ns: wake.mean(),
+        }
+    }
+}
+
+/// Seconds of all threads together: what strikes one may strike all.
+fn rows(threads: &[Thread]) -> Vec<Row> {
+    const SECOND_NS: u64 = 1_000_000_000;
+    type Cells = BTreeMap<u16, u64>;
+    let mut rows: BTreeMap<u64, (Cells, Cells)> = BTreeMap::new();
+    for second in threads.iter().flat_map(|thread| &thread.seconds) {
+        // A second of a staggered thread begins a little later than that of the first one.
+        let (wake, missed) = rows.entry(second.from_ns / SECOND_NS).or_default();
+        for (cells, from) in [(wake, &second.wake), (missed, &second.missed)] {
+            for &(bucket, n) in from {
+                *cells.entry(bucket).or_insert(0) += n;
+            }
+        }
+    }
+    rows.into_iter()
+        .map(|(second, (wake, missed))| Row {
+            from_ns: second * SECOND_NS,
+            wake: wake.into_iter().collect(),
+            missed: missed.into_iter().collect(),
+        })
+        .collect()
+}
+
+/// What a run was made under. Interrupts are left to those who know the boot: see
+/// [`super::facts`].
+fn condition(run: &Run) -> BTreeMap<String, String> {
+    let rows = run.facts_start.rows();
+    let mut facts: BTreeMap<String, String> = rows
+        .into_iter()
+        .filter(|row| row.class.is_condition())
+        .map(|row| (row.key, row.value))
+        .collect();
+    facts.extend(asked(&run.options).map(|(key, value)| (format!("run.{key}"), value)));
+    facts
+}
+
+fn asked(options: &Options) -> [(&'static str, String); 8] {
+    let phases: Vec<&str> = options.phases.iter().map(|phase| phase.name.as_str()).collect();
+    let dma = options.dma_latency_us.map_or("not held".into(), |us| format!("{us} µs"));
+    [
+        ("cpus", options.cpus.to_string()),
+        ("housekeeping", options.housekeeping.to_string()),
+        ("loads", phases.join(", ")),
+        ("load-cpus", options.load_cpus.to_string()),
+        ("policy", format!("{} {}", options.policy.name(), options.priority)),
+        ("start", format!("{:?}", options.start).to_lowercase()),
+        ("cpu_dma_latency", dma),
+        ("kernel-events", if options.trace { "recorded" } else { "not recorded" }.into()),
+    ]
+}

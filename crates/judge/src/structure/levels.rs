@@ -1,0 +1,282 @@
+//! Does the level of latency change during the run, and does it change with something else?
+//!
+//! The level is the median of each second. Its changes are told by themselves, and asked for
+//! company by the one coincidence function: changes of frequency, jumps of temperature, starts and
+//! ends of loads, bursts of interrupts.
+
+use rtproof_record::run::{HostSecond, Second, Thread};
+use rtproof_stats::{
+    Layout, change,
+    coincidence::{self, Ask},
+};
+
+use super::{Asked, SECOND_NS, SEED, SHIFTS, Spikes, marks, text};
+use crate::{causes::Structure, units};
+
+/// Seconds below which a level has no changes to speak of.
+const SECONDS_MIN: usize = 30;
+/// Changes of level by less, as a share, are not spoken of.
+const SHARE_MIN: f64 = 0.03;
+/// Noise of a median is never taken for less: cells are 3.1 % wide.
+const LEAST_SD: f64 = 0.004;
+/// Changes with company that are spoken of.
+const HITS_MIN: u64 = 2;
+
+/// The level of one CPU, second by second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Levels {
+    /// CPU.
+    pub cpu: u32,
+    /// Begin of each second, nanoseconds after the origin, and the logarithm of its median.
+    pub rows: Vec<(u64, f64)>,
+}
+
+impl Levels {
+    /// Of a thread.
+    #[must_use]
+    pub fn of(thread: &Thread) -> Self {
+        let row = |second: &Second| Some((second.from_ns, median(second)?.max(1.0).ln()));
+        Self { cpu: thread.info.cpu, rows: thread.seconds.iter().filter_map(row).collect() }
+    }
+}
+
+/// The median of a second, nanoseconds: its place within its cell is that of its rank.
+fn median(second: &Second) -> Option<f64> {
+    let n: u64 = second.wake.iter().map(|&(_, n)| n).sum();
+    let (half, mut below) = (n as f64 / 2.0, 0_u64);
+    second.wake.iter().find_map(|&(cell, n)| {
+        below += n;
+        if (below as f64) < half || n == 0 {
+            return None;
+        }
+        let layout = Layout::COARSE;
+        // A cell outside the grid was refused when the record was read.
+        let cell = usize::from(cell).min(layout.len() - 1);
+        let (low, high) = (layout.lower(cell) as f64, layout.upper(cell) as f64 + 1.0);
+        Some(low + (high - low) * (half - (below - n) as f64) / n as f64)
+    })
+}
+
+/// One question for each CPU, and one for each kind of company of its changes.
+pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
+    spikes.input.levels.iter().flat_map(|levels| of_cpu(spikes, levels)).collect()
+}
+
+fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Asked> {
+    if levels.rows.len() < SECONDS_MIN {
+        return Vec::new();
+    }
+    let values: Vec<f64> = levels.rows.iter().map(|row| row.1).collect();
+    let steps: Vec<(u64, change::Step)> = change::steps(&values, LEAST_SD)
+        .into_iter()
+        .filter(|step| (step.after - step.before).exp_m1().abs() >= SHARE_MIN)
+        .map(|step| (levels.rows[step.at].0, step))
+        .collect();
+    let mut asked = vec![changes(levels.cpu, &steps)];
+    let times: Vec<u64> = steps.iter().map(|&(at_ns, _)| at_ns).collect();
+    let host = spikes.input.host;
+    let company = [
+        marks::frequency(spikes, levels.cpu),
+        marks::edges(spikes),
+        marks::moments("temperature", "within a second of a jump of temperature", hotter(host)),
+        marks::moments("interrupts", "within a second of a burst of interrupts", bursts(host)),
+    ];
+    asked.extend(company.iter().filter_map(|marks| with(spikes, levels.cpu, &times, marks)));
+    asked
+}
+
+/// The changes by themselves: the largest one is told.
+fn changes(cpu: u32, steps: &[(u64, change::Step)]) -> Asked {
+    let size = |step: &change::Step| (step.after - step.before).abs();
+    let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))
+    else {
+        return Asked { p: 1.0, found: None };
+    };
+    let ns = |ln: f64| units::ns(ln.exp().round() as u64);
+    let times = match steps.len() {
+        1 => "once".into(),
+        n => format!("{} times, most", units::grouped(n as u64)),
+    };
+    let text = format!(
+        "the median latency of CPU {cpu} changed {times} at {} s, from {} to {} ({{p}})",
+        at_ns / SECOND_NS,
+        ns(largest.before),
+        ns(largest.after)
+    );
+    let found = Structure {
+        kind: "level".into(),
+        text,
+        period_ns: None,
+        count: steps.len() as u64,
+        of: steps.len() as u64,
+        p: largest.p,
+    };
+    Asked { p: largest.p, found: Some(found) }
+}
+
+/// Whether the changes come with something that happened.
+fn with(spikes: &Spikes<'_>, cpu: u32, times: &[u64], marks: &marks::Marks) -> Option<Asked> {
+    if times.len() < HITS_MIN as usize || marks.at_ns.is_empty() {
+        return None;
+    }
+    let ask = Ask {
+        window_ns: marks.within_ns,
+        duration_ns: spikes.input.duration_ns,
+        shifts: SHIFTS,
+        least_ns: 3 * marks.within_ns,
+        most_ns: marks.most_ns,
+        step_ns: SECOND_NS,
+        seed: SEED,
+    };
+    let found = coincidence::pair(times, &marks.at_ns, &ask)?;
+    let of = times.len() as u64;
+    let say = || Structure {
+        kind: marks.kind.into(),
+        text: format!(
+            "{} of {} changes of the median latency of CPU {cpu} came {} ({} by chance, {{p}})",
+            found.hits,
+            of,
+            marks.what,
+            text::expected(found.expected)
+        ),
+        period_ns: None,
+        count: found.hits,
+        of,
+        p: found.p,
+    };
+    Some(Asked { p: found.p, found: (found.hits >= HITS_MIN).then(say) })
+}
+
+/// Moments between two rows that are two degrees or more apart.
+fn hotter(host: &[HostSecond]) -> Vec<u64> {
+    const JUMP_MC: u64 = 2000;
+    host.windows(2)
+        .filter(|pair| {
+            let both = pair[0].temp_max_mc.zip(pair[1].temp_max_mc);
+            both.is_some_and(|(before, after)| before.abs_diff(after) >= JUMP_MC)
+        })
+        .map(|pair| u64::midpoint(pair[0].at_ns, pair[1].at_ns))
+        .collect()
+}
+
+/// Beginnings of seconds with more than twice as many interrupts as half of them have.
+fn bursts(host: &[HostSecond]) -> Vec<u64> {
+    let mut counts: Vec<u64> = host.iter().filter_map(|row| row.interrupts).collect();
+    counts.sort_unstable();
+    let Some(&median) = counts.get(counts.len() / 2) else { return Vec::new() };
+    let is_burst = |row: &HostSecond| row.interrupts.is_some_and(|n| n > 2 * median.max(50));
+    let begins = (0..host.len())
+        .filter(|&i| is_burst(&host[i]) && (i == 0 || !is_burst(&host[i - 1])))
+        .map(|i| host[i].at_ns.saturating_sub(SECOND_NS / 2));
+    begins.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_record::run::HostCpuSecond;
+
+    use super::*;
+    use crate::structure::{Input, structure};
+
+    /// Ten minutes; the level is 20 % higher between the two times of each pair.
+    fn levels(slow: &[(u64, u64)]) -> Levels {
+        let mut state = 88_172_645_463_325_252_u64;
+        let mut noise = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+        };
+        let level = |s: u64| if slow.iter().any(|&(a, b)| (a..b).contains(&s)) { 1.2 } else { 1.0 };
+        let rows = (0..600)
+            .map(|s| (s * SECOND_NS, f64::ln(12_000.0 * level(s)) + 0.02 * noise()))
+            .collect();
+        Levels { cpu: 3, rows }
+    }
+
+    fn host(slow: &[(u64, u64)]) -> Vec<HostSecond> {
+        (0..600)
+            .map(|s| {
+                let is_slow = slow.iter().any(|&(a, b)| (a..b).contains(&s));
+                let freq_hz = Some(if is_slow { 1_200_000_000 } else { 2_400_000_000 });
+                HostSecond {
+                    at_ns: (s + 1) * SECOND_NS,
+                    interrupts: Some(if s % 97 == 5 { 90_000 } else { 2000 + s % 50 }),
+                    temp_max_mc: Some(50_000 + (s as i64 % 3) * 500),
+                    cpus: vec![HostCpuSecond { cpu: 3, freq_hz, ..HostCpuSecond::default() }],
+                    ..HostSecond::default()
+                }
+            })
+            .collect()
+    }
+
+    fn texts(levels: Levels, host: &[HostSecond]) -> Vec<(String, String)> {
+        let input = Input {
+            spikes: &[],
+            host,
+            phases: &[],
+            period_ns: 1_000_000,
+            duration_ns: 600 * SECOND_NS,
+            cpus: 1,
+            levels: &[levels],
+        };
+        structure(&input).into_iter().map(|found| (found.kind, found.text)).collect()
+    }
+
+    const SLOW: [(u64, u64); 4] = [(60, 100), (205, 260), (333, 410), (501, 540)];
+
+    #[test]
+    fn changes_with_the_frequency_are_told() {
+        let found = texts(levels(&SLOW), &host(&SLOW));
+        let kinds: Vec<&str> = found.iter().map(|one| one.0.as_str()).collect();
+        assert_eq!(kinds, ["level", "frequency"], "{found:?}");
+        assert!(
+            found[0].1.starts_with("the median latency of CPU 3 changed 8 times, most at "),
+            "{found:?}"
+        );
+        let with = "8 of 8 changes of the median latency of CPU 3 came within a second of a change \
+                    of its frequency";
+        assert!(found[1].1.starts_with(with), "{found:?}");
+    }
+
+    #[test]
+    fn changes_at_other_times_are_not() {
+        let elsewhere = [(20, 50), (120, 180), (290, 310), (440, 480)];
+        let found = texts(levels(&SLOW), &host(&elsewhere));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(texts(levels(&[]), &host(&SLOW)).is_empty());
+        let once = texts(levels(&[(300, 600)]), &[]);
+        assert_eq!(once.len(), 1, "{once:?}");
+        let text = "the median latency of CPU 3 changed once at 300 s, from 12.0 µs to 14.4 µs (p";
+        assert!(once[0].1.replace('\u{202f}', " ").starts_with(text), "{once:?}");
+    }
+
+    #[test]
+    fn medians_lie_within_their_cells() {
+        let cell = |ns: u64| Layout::COARSE.index(ns) as u16;
+        let second = |wake: Vec<(u16, u64)>| Second {
+            from_ns: 0,
+            to_ns: SECOND_NS,
+            totals: rtproof_stats::Totals::default(),
+            max_at_ns: 0,
+            wake,
+            missed: Vec::new(),
+        };
+        let middle = median(&second(vec![(cell(1000), 10), (cell(2000), 80), (cell(9000), 10)]));
+        let (low, high) =
+            (Layout::COARSE.lower(cell(2000).into()), Layout::COARSE.upper(cell(2000).into()));
+        let want = low as f64 + (high + 1 - low) as f64 / 2.0;
+        assert_eq!(middle, Some(want));
+        assert_eq!(median(&second(Vec::new())), None);
+    }
+
+    #[test]
+    fn moments_of_the_host() {
+        let mut rows = host(&[]);
+        assert_eq!(bursts(&rows).len(), 7);
+        assert_eq!(hotter(&rows), []);
+        rows[10].temp_max_mc = Some(61_000);
+        assert_eq!(hotter(&rows).len(), 2, "up and down");
+        assert_eq!((bursts(&[]), hotter(&[])), (vec![], vec![]));
+    }
+}

@@ -1,0 +1,252 @@
+//! Timers that send signals, and threads that wait for them. No handler does any work: signals are
+//! blocked and taken one by one.
+
+use std::{io, mem::MaybeUninit, time::Duration};
+
+/// A set with one signal.
+fn only(signal: i32) -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set that sigaddset changes and that is then read.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        set.assume_init()
+    }
+}
+
+/// Waits for a signal of the set, which the calling thread blocks. False: it cannot.
+#[inline(always)]
+fn wait(set: &libc::sigset_t) -> bool {
+    loop {
+        // SAFETY: `set` is a valid set; no information is asked for.
+        let taken = unsafe { libc::sigwaitinfo(set, std::ptr::null_mut()) };
+        if taken > 0 {
+            return true;
+        }
+        if io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+            return false;
+        }
+    }
+}
+
+/// Takes what is pending of a set.
+fn drain(set: &libc::sigset_t) {
+    let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `set` and `now` are valid; no information is asked for. A time of 0 does not wait.
+    while unsafe { libc::sigtimedwait(set, std::ptr::null_mut(), &raw const now) } > 0 {}
+}
+
+fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (ns / 1_000_000_000).cast_signed(),
+        tv_nsec: (ns % 1_000_000_000).cast_signed(),
+    }
+}
+
+/// The signal with which two threads call each other, for the thread that waits for it.
+#[derive(Debug)]
+pub(crate) struct Call {
+    signal: i32,
+    set: libc::sigset_t,
+}
+
+impl Call {
+    pub(crate) fn new() -> Self {
+        let signal = libc::SIGRTMIN() + 5;
+        Self { signal, set: only(signal) }
+    }
+
+    /// Signals a thread of this process that blocks all signals.
+    #[inline(always)]
+    pub(crate) fn send(&self, tid: u32) {
+        // SAFETY: three numbers; a thread that is gone is ESRCH.
+        unsafe {
+            libc::syscall(libc::SYS_tgkill, libc::getpid(), tid.cast_signed(), self.signal);
+        }
+    }
+
+    /// Waits for the signal.
+    #[inline(always)]
+    pub(crate) fn wait(&self) {
+        // The set is valid: it can be waited for.
+        let _ = wait(&self.set);
+    }
+}
+
+/// A POSIX timer whose signal goes to the thread that made it, and to no other.
+#[derive(Debug)]
+pub(crate) struct ThreadTimer {
+    timer: libc::timer_t,
+    set: libc::sigset_t,
+}
+
+impl ThreadTimer {
+    /// A timer for the calling thread, which blocks all signals.
+    ///
+    /// # Errors
+    /// EAGAIN where the limit of pending signals is reached.
+    pub(crate) fn new() -> io::Result<Self> {
+        let signal = libc::SIGRTMIN() + 4;
+        // SAFETY: all-zero bytes are a valid sigevent, a structure of integers and pointers.
+        let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = signal;
+        event.sigev_notify_thread_id = rustix::thread::gettid().as_raw_nonzero().get();
+        let mut timer = MaybeUninit::<libc::timer_t>::uninit();
+        // SAFETY: `event` and `timer` are valid for the call, which fills `timer` when it succeeds.
+        unsafe {
+            match libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, timer.as_mut_ptr()) {
+                0 => Ok(Self { timer: timer.assume_init(), set: only(signal) }),
+                _ => Err(io::Error::last_os_error()),
+            }
+        }
+    }
+
+    /// Starts it: first at an absolute time of CLOCK_MONOTONIC.
+    ///
+    /// # Errors
+    /// None with valid times.
+    pub(crate) fn start(&self, first_ns: u64, period_ns: u64) -> io::Result<()> {
+        let spec =
+            libc::itimerspec { it_interval: timespec(period_ns), it_value: timespec(first_ns) };
+        // SAFETY: the timer is ours and alive; `spec` is valid; no old value is asked for.
+        let result = unsafe {
+            libc::timer_settime(
+                self.timer,
+                libc::TIMER_ABSTIME,
+                &raw const spec,
+                std::ptr::null_mut(),
+            )
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Waits for its signal; false: it cannot.
+    #[inline(always)]
+    pub(crate) fn wait(&self) -> bool {
+        wait(&self.set)
+    }
+}
+
+impl Drop for ThreadTimer {
+    fn drop(&mut self) {
+        // SAFETY: the timer is ours, alive, and not used after.
+        unsafe { libc::timer_delete(self.timer) };
+        drain(&self.set);
+    }
+}
+
+/// The process's interval timer and its SIGALRM, for the thread that claimed them.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    set: libc::sigset_t,
+}
+
+/// Runs in a thread that does not block SIGALRM: it does from now on, so that the next one goes to
+/// the thread that waits for it.
+extern "C" fn step_aside(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel hands a handler with SA_SIGINFO a pointer to the interrupted context, whose
+    // mask is put in force when the handler returns. sigaddset may be called in a handler.
+    unsafe {
+        let context = context.cast::<libc::ucontext_t>();
+        libc::sigaddset(&raw mut (*context).uc_sigmask, libc::SIGALRM);
+    }
+}
+
+impl Alarm {
+    /// Times that other threads are made to step aside, at most: there are fewer.
+    const THREADS_MAX: u32 = 4096;
+
+    /// Makes every other thread of the process block SIGALRM, as the calling one does: the signal
+    /// is sent to the process, and any thread that does not block it would get it instead. Threads
+    /// that are started later have the mask of those that start them.
+    ///
+    /// # Errors
+    /// Something else uses the timer: a value is left in it.
+    pub(crate) fn claim() -> io::Result<Self> {
+        let alarm = Self { set: only(libc::SIGALRM) };
+        if alarm.is_running() {
+            return Err(io::Error::other("the process's interval timer is in use"));
+        }
+        // SAFETY: all-zero bytes are a valid sigaction, whose mask is then initialised.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        action.sa_sigaction = step_aside
+            as extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void)
+            as usize;
+        // SAFETY: `action` is a valid sigaction with a handler of the form that SA_SIGINFO asks
+        // for; no old action is asked for.
+        if unsafe { libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        for _ in 0..Self::THREADS_MAX {
+            // SAFETY: sends a signal to our own process, which has a handler for it.
+            unsafe { libc::kill(libc::getpid(), libc::SIGALRM) };
+            if alarm.stays_pending() {
+                break;
+            }
+        }
+        drain(&alarm.set);
+        Ok(alarm)
+    }
+
+    /// Whether nobody takes a signal that was sent to the process within 20 ms.
+    fn stays_pending(&self) -> bool {
+        let is_pending = || {
+            let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+            // SAFETY: sigpending fills the set that is then read.
+            unsafe {
+                libc::sigpending(set.as_mut_ptr()) == 0
+                    && libc::sigismember(set.as_ptr(), libc::SIGALRM) == 1
+            }
+        };
+        (0..20).all(|_| {
+            let pending = is_pending();
+            if pending {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            pending
+        })
+    }
+
+    fn is_running(&self) -> bool {
+        let mut value = MaybeUninit::<libc::itimerval>::zeroed();
+        // SAFETY: getitimer fills the value; all-zero bytes are a valid one should it fail.
+        let value = unsafe {
+            libc::getitimer(libc::ITIMER_REAL, value.as_mut_ptr());
+            value.assume_init()
+        };
+        value.it_value.tv_sec != 0 || value.it_value.tv_usec != 0
+    }
+
+    /// Starts the timer.
+    ///
+    /// # Errors
+    /// None with valid times.
+    pub(crate) fn start(&self, value_us: u64, period_us: u64) -> io::Result<()> {
+        let of = |us: u64| libc::timeval {
+            tv_sec: (us / 1_000_000).cast_signed(),
+            tv_usec: (us % 1_000_000).cast_signed(),
+        };
+        let value = libc::itimerval { it_interval: of(period_us), it_value: of(value_us) };
+        // SAFETY: `value` is valid for the call; no old value is asked for.
+        match unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const value, std::ptr::null_mut()) }
+        {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Waits for its signal; false: it cannot.
+    #[inline(always)]
+    pub(crate) fn wait(&self) -> bool {
+        wait(&self.set)
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        let _ = self.start(0, 0);
+        drain(&self.set);
+    }
+}

@@ -1,0 +1,305 @@
+//! The user's own cycle: a program that writes one line per cycle into a pipe.
+//!
+//! The program is what is measured: it runs on the CPU, with the policy. Our thread stands beside
+//! it and takes down what it says.
+
+pub(super) mod child;
+mod protocol;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use self::{
+    child::{Running, line_cost_ns, stand_beside},
+    protocol::{Grid, Line, Lines},
+};
+use super::{Armed, Ending, OwnCost, Place, Program, Quantity, Setting, Workload, WorkloadError};
+use crate::{cycle::Cycle, sys, thread::EndReason};
+
+/// A program that says nothing for this long, or for ten periods, hangs.
+const SILENT_NS: u64 = 5_000_000_000;
+/// Longest command, bytes.
+const COMMAND_MAX: usize = 4096;
+
+/// A command.
+#[derive(Clone, Debug)]
+pub struct Exec {
+    command: String,
+}
+
+impl Exec {
+    /// Without a command, which it needs to run.
+    pub const NONE: Self = Self { command: String::new() };
+}
+
+impl Workload for Exec {
+    fn name(&self) -> &'static str {
+        "exec"
+    }
+
+    fn about(&self) -> &'static str {
+        "A program of your own, started on the CPU with the policy and priority, that writes one \
+         line per cycle: how late the cycle was or how long it took, in nanoseconds, by its own \
+         clock. What that covers is the program's to say; what it does between its readings of the \
+         clock is not measured. Lines from before the run begins are its warm-up. Protocol and \
+         examples in C, Rust and Python: docs/workloads.md."
+    }
+
+    fn quantity(&self) -> Quantity {
+        Quantity::Lateness
+    }
+
+    fn parameter(&self) -> Option<&'static str> {
+        Some("the command, needed, as in exec:./my-cycle --fast; the shell takes it apart")
+    }
+
+    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
+        let command = parameter.unwrap_or_default();
+        if command.is_empty() || command.len() > COMMAND_MAX || command.contains(['\n', '\0']) {
+            let expected = "one command on one line, as exec:./my-cycle --fast";
+            return Err(WorkloadError::parameter(self.name(), command, expected));
+        }
+        Ok(Arc::new(Self { command: command.into() }))
+    }
+
+    fn spec(&self) -> String {
+        format!("{}:{}", self.name(), self.command)
+    }
+
+    fn place(&self) -> Place {
+        Place::Beside
+    }
+
+    fn keeps_intervals(&self) -> bool {
+        true
+    }
+
+    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+        let running = Running::start(&self.command, setting);
+        let running = running.map_err(|error| {
+            WorkloadError::unfit(self.name(), format!("`{}`: {error}", self.command))
+        })?;
+        stand_beside(setting.cpu);
+        Ok(Box::new(Reader {
+            running: Some(running),
+            lines: Lines::default(),
+            grid: Grid::new(setting.period_ns),
+            silent_ns: SILENT_NS.max(setting.period_ns.saturating_mul(10)),
+            line_ns: line_cost_ns(),
+            last_due_ns: None,
+            cycles: 0,
+            failure: None,
+        }))
+    }
+}
+
+/// Reads what the program writes.
+struct Reader {
+    /// `None` once it was ended.
+    running: Option<Running>,
+    lines: Lines,
+    grid: Grid,
+    silent_ns: u64,
+    line_ns: u64,
+    last_due_ns: Option<u64>,
+    cycles: u64,
+    failure: Option<String>,
+}
+
+/// What is to happen after a look at the pipe.
+enum Look {
+    /// Nothing is there.
+    Nothing,
+    /// Something was.
+    Something,
+    /// The program has closed its output.
+    Ended,
+}
+
+impl Reader {
+    fn follow(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
+        let Some(mut running) = self.running.take() else { return EndReason::Failed };
+        let mut heard_ns = cycle.schedule().first_ns;
+        loop {
+            let now_ns = sys::now_ns();
+            if cycle.turn(now_ns) {
+                return EndReason::Starved;
+            }
+            match self.look(&running, cycle) {
+                Ok(Look::Something) => heard_ns = heard_ns.max(now_ns),
+                Ok(Look::Nothing) => running.wait(cycle.edge_ns()),
+                Ok(Look::Ended) => return self.at_end(&mut running),
+                Err(why) => return self.fail(why),
+            }
+            if now_ns >= cycle.schedule().end_ns {
+                return match self.cycles {
+                    0 => self.fail("it wrote no line. Does it flush each one?".into()),
+                    _ => EndReason::Complete,
+                };
+            }
+            if stop.load(Ordering::Relaxed) {
+                return EndReason::Stopped;
+            }
+            if now_ns > heard_ns.saturating_add(self.silent_ns) {
+                let seconds = self.silent_ns / 1_000_000_000;
+                return self.fail(format!(
+                    "no line for {seconds} s after line {}: it hangs, or it does not flush its \
+                     output with each line",
+                    self.lines.count
+                ));
+            }
+        }
+    }
+
+    fn look(&mut self, running: &Running, cycle: &mut Cycle) -> Result<Look, String> {
+        let mut buffer = [0_u8; 4096];
+        match running.read(&mut buffer) {
+            Ok(None) => Ok(Look::Nothing),
+            Ok(Some(0)) => Ok(Look::Ended),
+            Ok(Some(n)) => {
+                let now_ns = sys::now_ns();
+                let Self { lines, grid, last_due_ns, cycles, .. } = self;
+                let mut account = Account { cycle, grid, last_due_ns, cycles };
+                let fed = lines.feed(&buffer[..n], |line| account.take(line, now_ns));
+                fed.map(|()| Look::Something).map_err(|malformed| malformed.to_string())
+            }
+            Err(error) => Err(format!("its output cannot be read: {error}")),
+        }
+    }
+
+    /// It has ended by itself: well, when it said so and had cycles.
+    fn at_end(&mut self, running: &mut Running) -> EndReason {
+        match running.ended() {
+            Some(status) if status.success() && self.cycles > 0 => EndReason::Complete,
+            Some(status) => {
+                let cycles = self.cycles;
+                self.fail(format!("it ended with {status} after {cycles} cycles"))
+            }
+            None => self.fail("it closed its output and went on".into()),
+        }
+    }
+
+    fn fail(&mut self, why: String) -> EndReason {
+        self.failure = Some(format!("exec: {why}"));
+        EndReason::Failed
+    }
+}
+
+/// Where lines go.
+struct Account<'a> {
+    cycle: &'a mut Cycle,
+    grid: &'a mut Grid,
+    last_due_ns: &'a mut Option<u64>,
+    cycles: &'a mut u64,
+}
+
+impl Account<'_> {
+    fn take(&mut self, line: Line, now_ns: u64) -> Result<(), &'static str> {
+        let first_ns = self.cycle.schedule().first_ns;
+        let is_within = |at_ns: u64| at_ns >= first_ns && at_ns < self.cycle.schedule().end_ns;
+        match line {
+            Line::Value(value_ns) if is_within(now_ns) => {
+                self.cycle.expect(1);
+                self.cycle.take_sample(now_ns, value_ns);
+                *self.cycles += 1;
+            }
+            Line::Due { due_ns, value_ns } if is_within(due_ns) => {
+                let step = self.grid.step(due_ns, value_ns)?;
+                self.cycle.expect(step.due);
+                self.cycle.take_missed(step.due - 1, step.first_late_ns);
+                self.cycle.take_sample(due_ns, value_ns);
+                if let Some(last_ns) = self.last_due_ns.replace(due_ns) {
+                    self.cycle.take_interval(due_ns - last_ns);
+                }
+                *self.cycles += 1;
+            }
+            Line::Missed(count) if is_within(now_ns) => {
+                self.cycle.expect(count);
+                self.cycle.take_missed(count, 0);
+            }
+            // Its warm-up, or after the end.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Armed for Reader {
+    fn cost(&self) -> OwnCost {
+        let ns = self.line_ns;
+        let sentence = format!(
+            "Writing a line takes the program about {ns} ns of its own cycle; its samples hold what \
+             it puts into them."
+        );
+        OwnCost { ns: 0, sentence }
+    }
+
+    fn run(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
+        cycle.begin_counting();
+        let reason = self.follow(cycle, stop);
+        // It ends with the run.
+        self.running = None;
+        reason
+    }
+
+    fn code(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn program(&self) -> Option<Program> {
+        self.running.as_ref().map(|running| running.program.clone())
+    }
+
+    fn ending(&self) -> Ending {
+        Ending { failure: self.failure.clone(), ..Ending::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cycle, spike, thread::Policy};
+
+    #[test]
+    fn a_program_that_falls_silent_is_given_up() {
+        let period_ns = 1_000_000;
+        let setting = Setting {
+            cpu: 0,
+            policy: Policy::Other,
+            priority: 0,
+            period_ns,
+            duration_ns: 30_000_000_000,
+        };
+        let mut reader = Reader {
+            running: Some(Running::start("sh -c 'echo 1; sleep 20'", &setting).expect("a shell")),
+            lines: Lines::default(),
+            grid: Grid::new(period_ns),
+            silent_ns: 200_000_000,
+            line_ns: 0,
+            last_due_ns: None,
+            cycles: 0,
+            failure: None,
+        };
+        let (_give, empty) = rtrb::RingBuffer::new(4);
+        let (full, _take) = rtrb::RingBuffer::new(4);
+        let now_ns = sys::now_ns();
+        let schedule = cycle::Schedule {
+            first_ns: now_ns,
+            period_ns,
+            end_ns: now_ns + setting.duration_ns,
+            origin_ns: now_ns,
+            slot_ns: cycle::SLOT_NS,
+            budget_ns: u64::MAX,
+        };
+        let (outlet, _inlet) = spike::ring(u64::MAX);
+        let mut cycle = Cycle::new(schedule, Box::default(), empty, full, outlet);
+        let pid = reader.program().expect("a program").pid;
+        assert_eq!(reader.run(&mut cycle, &AtomicBool::new(false)), EndReason::Failed);
+        let failure = reader.ending().failure.expect("why");
+        assert!(failure.contains("after line 1: it hangs"), "{failure}");
+        assert_eq!(cycle.scheduled(), 1);
+        assert!(sys::policy_of(pid).is_err(), "it is gone");
+    }
+}

@@ -1,0 +1,260 @@
+//! Cycles that an application marks itself, through a ring in shared memory.
+
+mod ring;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use rtproof_host::Root;
+
+use self::ring::{Marked, Ring};
+use super::{
+    Armed, Ending, OwnCost, Place, Program, Quantity, Setting, Workload, WorkloadError,
+    exec::child::{pause_until, stand_beside},
+};
+use crate::{
+    cycle::Cycle,
+    sys,
+    thread::{EndReason, Policy},
+};
+
+/// Time between two looks: a ring of 4096 cycles holds this much of 200 kHz.
+const LOOK_NS: u64 = 20_000_000;
+/// Folder of rings, unless they are elsewhere.
+const FOLDER: &str = "/dev/shm";
+/// What names of rings begin with.
+const PREFIX: &str = "rtproof-mark-";
+
+/// The ring of an application: of a process, or in a file.
+#[derive(Clone, Debug)]
+pub struct Marks {
+    which: String,
+}
+
+impl Marks {
+    /// Without an application, which it needs to run.
+    pub const NONE: Self = Self { which: String::new() };
+}
+
+impl Workload for Marks {
+    fn name(&self) -> &'static str {
+        "marks"
+    }
+
+    fn about(&self) -> &'static str {
+        "Duration of the cycles of a running application, from the begin to the end that it marks \
+         itself with rtproof_mark.h (C, C++) or the crate rtproof-mark, through a ring in shared \
+         memory. The application runs as it does; nothing of it is moved or raised. Not how late a \
+         cycle began. Cycles that were overwritten before they were read are counted as lost, and \
+         are not in the account; the period of the measurement is not used."
+    }
+
+    fn quantity(&self) -> Quantity {
+        Quantity::Duration
+    }
+
+    fn parameter(&self) -> Option<&'static str> {
+        Some("the application's process id or the path of its ring, needed, as in marks:4711")
+    }
+
+    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
+        let which = parameter.unwrap_or_default();
+        let is_pid = which.parse::<u32>().is_ok();
+        if !(is_pid || which.contains('/')) || which.contains('\0') {
+            let expected = "a process id, or a path with a slash, as /dev/shm/rtproof-mark-4711";
+            return Err(WorkloadError::parameter(self.name(), which, expected));
+        }
+        Ok(Arc::new(Self { which: which.into() }))
+    }
+
+    fn spec(&self) -> String {
+        format!("{}:{}", self.name(), self.which)
+    }
+
+    fn place(&self) -> Place {
+        Place::Beside
+    }
+
+    fn keeps_intervals(&self) -> bool {
+        true
+    }
+
+    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+        let unfit = |why| WorkloadError::unfit(self.name(), why);
+        let path = match self.which.parse::<u32>() {
+            Ok(pid) => of_process(pid, &folders()).map_err(unfit)?,
+            Err(_) => PathBuf::from(&self.which),
+        };
+        let ring = Ring::open(&path).map_err(unfit)?;
+        stand_beside(setting.cpu);
+        Ok(Box::new(Reader { ring, last_begin_ns: None, cycles: 0, ending: Ending::default() }))
+    }
+}
+
+fn folders() -> Vec<String> {
+    let own = std::env::var("XDG_RUNTIME_DIR").ok().filter(|folder| folder.starts_with('/'));
+    std::iter::once(FOLDER.to_owned()).chain(own).collect()
+}
+
+/// The ring of a process; which to choose where it has several.
+fn of_process(pid: u32, folders: &[String]) -> Result<PathBuf, String> {
+    let root = Root::live();
+    let (exact, begin) = (format!("{PREFIX}{pid}"), format!("{PREFIX}{pid}-"));
+    let mut rings = Vec::new();
+    for folder in folders {
+        let names = root.list_dir(folder);
+        let of_it = |name: &&String| **name == exact || name.starts_with(&begin);
+        let names = names.value().into_iter().flatten().filter(of_it);
+        rings.extend(names.map(|name| Path::new(folder).join(name)));
+    }
+    match rings.as_slice() {
+        [ring] => Ok(ring.clone()),
+        [] => Err(format!(
+            "process {pid} has no ring {exact} in {}; does it call rtproof_mark_open?",
+            folders.join(" or ")
+        )),
+        several => {
+            let several: Vec<_> =
+                several.iter().take(8).map(|ring| ring.display().to_string()).collect();
+            Err(format!("process {pid} has several rings; name one: {}", several.join(", ")))
+        }
+    }
+}
+
+struct Reader {
+    ring: Ring,
+    last_begin_ns: Option<u64>,
+    cycles: u64,
+    ending: Ending,
+}
+
+impl Reader {
+    fn follow(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> Result<EndReason, String> {
+        let schedule = *cycle.schedule();
+        pause_until(schedule.first_ns);
+        self.ring.skip()?;
+        let could_be_seen = self.is_alive();
+        loop {
+            let now_ns = sys::now_ns();
+            if cycle.turn(now_ns) {
+                return Ok(EndReason::Starved);
+            }
+            let was_alive = self.is_alive();
+            self.look(cycle)?;
+            if now_ns >= schedule.end_ns {
+                break;
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Ok(EndReason::Stopped);
+            }
+            // From another namespace it can be read but not seen.
+            if could_be_seen && !was_alive {
+                break;
+            }
+            pause_until(cycle.edge_ns().min(now_ns + LOOK_NS));
+        }
+        match self.cycles {
+            0 => Err("no cycle was marked; does the application run?".into()),
+            _ => Ok(EndReason::Complete),
+        }
+    }
+
+    fn look(&mut self, cycle: &mut Cycle) -> Result<(), String> {
+        let Self { ring, last_begin_ns, cycles, ending } = self;
+        let found = ring.read(|Marked { begin_ns, end_ns }| {
+            cycle.take_sample(begin_ns, end_ns - begin_ns);
+            if let Some(last_ns) = last_begin_ns.replace(begin_ns) {
+                cycle.take_interval(begin_ns.saturating_sub(last_ns));
+            }
+            *cycles += 1;
+        })?;
+        // From the ring's own count, not from what was handed out.
+        cycle.expect(found.marked - found.lost);
+        ending.lost += found.lost;
+        if found.lost > 0 {
+            // What lies between was not seen.
+            *last_begin_ns = None;
+        }
+        Ok(())
+    }
+
+    fn is_alive(&self) -> bool {
+        let pid = rustix::process::Pid::from_raw(self.ring.pid.cast_signed());
+        let asked = pid.map(rustix::process::test_kill_process);
+        asked.is_some_and(|asked| asked != Err(rustix::io::Errno::SRCH))
+    }
+}
+
+impl Armed for Reader {
+    fn cost(&self) -> OwnCost {
+        let clock_ps = crate::calibrate::clock_read_ps();
+        let ns = clock_ps.div_ceil(1000);
+        let sentence = format!(
+            "Each sample holds one reading of the clock, {ns} ns; a pair of marks takes the \
+             application two of them and some stores to memory."
+        );
+        OwnCost { ns, sentence }
+    }
+
+    fn run(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> EndReason {
+        cycle.begin_counting();
+        self.follow(cycle, stop).unwrap_or_else(|why| {
+            self.ending.failure = Some(format!("marks: {why}"));
+            EndReason::Failed
+        })
+    }
+
+    fn code(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn program(&self) -> Option<Program> {
+        let tid = self.ring.tid;
+        let (policy, priority) = sys::policy_of(tid).ok().filter(|_| tid != 0)?;
+        // A deadline is the application's own, as is everything else.
+        let is_pinned =
+            policy != Policy::Deadline && sys::affinity(tid).is_ok_and(|cpus| cpus.len() == 1);
+        Some(Program { pid: tid, policy, priority, policy_error: None, is_pinned })
+    }
+
+    fn ending(&self) -> Ending {
+        self.ending.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_one_ring_or_is_asked_for_one() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folders = [dir.path().display().to_string(), "/no/such/folder".into()];
+        let make = |name: &str| std::fs::File::create(dir.path().join(name)).expect("a file");
+        let error = of_process(12, &folders).expect_err("none");
+        assert!(error.contains("no ring rtproof-mark-12 in"), "{error}");
+        make("rtproof-mark-123");
+        make("rtproof-mark-12-control");
+        let ring = of_process(12, &folders).expect("one");
+        assert!(ring.ends_with("rtproof-mark-12-control"));
+        make("rtproof-mark-12");
+        let error = of_process(12, &folders).expect_err("two");
+        assert!(error.contains("name one: ") && error.contains("12-control"), "{error}");
+    }
+
+    #[test]
+    fn what_names_no_application_is_refused() {
+        for text in ["", "app", "-5", "99999999999"] {
+            let error = Marks::NONE.with(Some(text)).expect_err(text).to_string();
+            assert!(error.contains("a process id, or a path"), "{error}");
+        }
+        let spec = |text| Marks::NONE.with(Some(text)).expect(text).spec();
+        assert_eq!(spec("12"), "marks:12");
+        assert_eq!(spec("./ring"), "marks:./ring");
+    }
+}

@@ -1,0 +1,139 @@
+//! cyclictest and jitterdebugger as they show themselves: one line `T:` for each thread, over and
+//! over or once at the end. Count and extremes; the last line of each thread counts.
+
+use std::collections::BTreeMap;
+
+use super::super::{
+    Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX, command,
+    draft::{draft, series},
+    text::{Line, Text, decimal_ns, field, head, plain, quoted},
+};
+
+pub(in super::super) struct Summary;
+
+impl Importer for Summary {
+    fn id(&self) -> &'static str {
+        "cyclictest-summary"
+    }
+
+    fn about(&self) -> &'static str {
+        "Lines of threads (T:) of cyclictest or jitterdebugger -v."
+    }
+
+    fn claims(&self, bytes: &[u8]) -> bool {
+        head(bytes).lines().any(|line| is_thread(&plain(line)))
+    }
+
+    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+        let text = Text::new(bytes, hints)?;
+        let mut threads: BTreeMap<u64, ImportedThread> = BTreeMap::new();
+        let mut found = Found { unit_ns: hints.unit_ns.unwrap_or(1000), ..Found::default() };
+        for line in text.lines() {
+            let shown = plain(line.text);
+            let shown = Line { text: shown.trim(), ..line };
+            if is_thread(shown.text) {
+                let (number, thread) = found.thread(text, shown)?;
+                threads.insert(number, thread);
+                if threads.len() > THREADS_MAX {
+                    return Err(text.at(line.number, format!("more than {THREADS_MAX} threads")));
+                }
+                found.lines += 1;
+            } else if !found.around(shown.text) {
+                let what = format!("{}, expected a line of a thread (T: ...)", quoted(shown.text));
+                return Err(text.at(line.number, what));
+            }
+        }
+        if let Some(missing) =
+            (0..threads.len() as u64).find(|number| !threads.contains_key(number))
+        {
+            return Err(text.cut(&format!("thread {missing}")));
+        }
+        let tool = if found.is_jitterdebugger { "jitterdebugger" } else { "cyclictest" };
+        let mut imported = draft(tool, self.id(), found.unit_ns, hints);
+        imported.command = imported.command.or(found.command);
+        imported.remarks = found.remarks;
+        imported.threads = threads.into_values().collect();
+        if found.lines > imported.threads.len() as u64 {
+            imported.not_ended();
+        }
+        if found.is_jitterdebugger {
+            imported.conclude();
+        } else {
+            imported.period_ns = imported.period_ns.or(imported.threads[0].period_ns);
+            imported.no_cpus();
+            super::conclude(&mut imported);
+        }
+        Ok(imported)
+    }
+}
+
+fn is_thread(line: &str) -> bool {
+    line.trim_start().starts_with("T:")
+        && ["C:", "Min:", "Avg:", "Max:"].iter().all(|key| line.contains(key))
+}
+
+#[derive(Default)]
+struct Found {
+    unit_ns: u64,
+    lines: u64,
+    is_jitterdebugger: bool,
+    command: Option<String>,
+    remarks: Vec<String>,
+}
+
+impl Found {
+    fn thread(
+        &mut self,
+        text: Text<'_>,
+        line: Line<'_>,
+    ) -> Result<(u64, ImportedThread), ImportError> {
+        let word = |key: &str| {
+            field(line.text, key).ok_or_else(|| text.at(line.number, format!("no {key}")))
+        };
+        let number = text.number(line, word("T:")?)?;
+        let mut thread = series(format!("thread {number}"), Kind::Latency);
+        thread.n = text.number(line, word("C:")?)?;
+        self.is_jitterdebugger = line.text.contains(" A:");
+        if self.is_jitterdebugger {
+            let cpu = text.number(line, word(" A:")?)?;
+            thread.cpu = u32::try_from(cpu).ok();
+            thread.label = format!("CPU {cpu}");
+        } else if let Some(interval) = field(line.text, "I:") {
+            let interval = text.number(line, interval)?;
+            thread.period_ns = Some(text.ns(line, interval, 1000)?).filter(|&ns| ns > 0);
+        }
+        if thread.n > 0 {
+            thread.min_ns = Some(text.ns(line, text.number(line, word("Min:")?)?, self.unit_ns)?);
+            thread.max_ns = Some(text.ns(line, text.number(line, word("Max:")?)?, self.unit_ns)?);
+            let mean = decimal_ns(word("Avg:")?, self.unit_ns).ok_or_else(|| {
+                text.at(
+                    line.number,
+                    format!("{}, expected a number", quoted(word("Avg:").unwrap_or(""))),
+                )
+            })?;
+            thread.mean_ns = Some(mean as f64);
+        }
+        Ok((number, thread))
+    }
+
+    /// Whether a line is one that these tools print beside.
+    fn around(&mut self, line: &str) -> bool {
+        if line.is_empty() || line.starts_with("policy:") || line.starts_with("affinity:") {
+            return true;
+        }
+        if command::cyclictest(line.trim_start_matches(['#', '$', ' '])).is_some() {
+            self.command.get_or_insert_with(|| line.trim_start_matches(['#', '$', ' ']).into());
+            return true;
+        }
+        let told = line.starts_with('#')
+            || ["WARN", "INFO", "jd_utils", "spikes =", "Max CPUs", "Online CPUs"]
+                .iter()
+                .any(|begin| line.starts_with(begin))
+            || line.contains(" Spike: ");
+        if told && !line.contains(" Spike: ") {
+            self.remarks.push(line.trim_start_matches('#').trim().into());
+        }
+        self.remarks.truncate(100);
+        told
+    }
+}

@@ -1,0 +1,148 @@
+//! cyclictest `-v`: every sample as `task:cycle:value`.
+//!
+//! The samples pass a ring of 16384; a reader that is too slow loses some, and only the numbers of
+//! the cycles tell.
+
+use std::collections::BTreeMap;
+
+use super::super::{
+    Hints, ImportError, Imported, Importer, Kind, THREADS_MAX, command,
+    counter::Counter,
+    draft::{draft, series},
+    text::{Line, Text, head, quoted},
+};
+
+pub(in super::super) struct Verbose;
+
+impl Importer for Verbose {
+    fn id(&self) -> &'static str {
+        "cyclictest-verbose"
+    }
+
+    fn about(&self) -> &'static str {
+        "cyclictest -v, every sample."
+    }
+
+    fn claims(&self, bytes: &[u8]) -> bool {
+        let head = head(bytes);
+        let mut lines = head.lines().filter(|line| !is_around(line));
+        lines.next().is_some_and(|line| sample(line).is_some())
+    }
+
+    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+        let text = Text::new(bytes, hints)?;
+        let unit_ns = hints.unit_ns.unwrap_or(1000);
+        let mut imported = draft("cyclictest", self.id(), unit_ns, hints);
+        let mut tasks: BTreeMap<u64, Task> = BTreeMap::new();
+        for line in text.lines().filter(|line| !is_around(line.text)) {
+            if command::cyclictest(line.text).is_some() {
+                imported
+                    .command
+                    .get_or_insert_with(|| line.text.trim_start_matches(['#', '$', ' ']).into());
+                continue;
+            }
+            let Some([task, cycle, value]) = sample(line.text) else {
+                let what = format!("{}, expected task:cycle:value", quoted(line.text));
+                return Err(text.at(line.number, what));
+            };
+            if tasks.len() >= THREADS_MAX && !tasks.contains_key(&task) {
+                return Err(text.at(line.number, format!("more than {THREADS_MAX} threads")));
+            }
+            tasks.entry(task).or_default().push(text, line, cycle, value, unit_ns)?;
+        }
+        if tasks.is_empty() {
+            return Err(text.cut("a sample (task:cycle:value)"));
+        }
+        let (mut lost, mut step) = (0_u64, 1_u64);
+        for (number, task) in tasks {
+            step = step.max(task.step.unwrap_or(1));
+            lost = lost.saturating_add(task.lost());
+            let mut thread = series(format!("thread {number}"), Kind::Latency);
+            task.counter.fill(&mut thread);
+            imported.threads.push(thread);
+        }
+        if step > 1 {
+            let text = format!(
+                "each value is the largest of {step} samples (-o): no quantile of single samples can be told"
+            );
+            imported.doubt("reduced", text);
+        }
+        if lost > 0 {
+            let text = format!(
+                "{lost} samples are missing between those that are there: cyclictest overwrote them before they were printed, in bursts, so often the latest ones"
+            );
+            imported.doubt("samples-lost", text);
+        }
+        imported.not_ended();
+        imported.no_cpus();
+        super::conclude(&mut imported);
+        Ok(imported)
+    }
+}
+
+/// Task, cycle and value; a fourth column counts SMIs.
+fn sample(line: &str) -> Option<[u64; 3]> {
+    let mut parts = line.split(':').map(|part| part.trim().parse::<u64>().ok());
+    let found = [parts.next()??, parts.next()??, parts.next()??];
+    match (parts.next(), parts.next()) {
+        (None | Some(Some(_)), None) => Some(found),
+        _ => None,
+    }
+}
+
+fn is_around(line: &str) -> bool {
+    let line = line.trim();
+    let known = [
+        "Max CPUs",
+        "Online CPUs",
+        "Number of online",
+        "Thread ",
+        "policy:",
+        "WARN",
+        "INFO",
+        "# /dev",
+    ];
+    line.is_empty() || known.iter().any(|begin| line.starts_with(begin))
+}
+
+#[derive(Default)]
+struct Task {
+    counter: Counter,
+    first: Option<u64>,
+    last: u64,
+    /// Smallest distance of two cycles: 1, or what `-o` asked for.
+    step: Option<u64>,
+    count: u64,
+}
+
+impl Task {
+    fn push(
+        &mut self,
+        text: Text<'_>,
+        line: Line<'_>,
+        cycle: u64,
+        value: u64,
+        unit_ns: u64,
+    ) -> Result<(), ImportError> {
+        if self.first.is_some() {
+            if cycle <= self.last {
+                let what = format!("cycle {cycle} comes after {}", self.last);
+                return Err(text.at(line.number, what));
+            }
+            let step = cycle - self.last;
+            self.step = Some(self.step.map_or(step, |least| least.min(step)));
+        }
+        self.first.get_or_insert(cycle);
+        self.last = cycle;
+        self.count += 1;
+        let ns = text.ns(line, value, unit_ns)?;
+        self.counter.push(ns, unit_ns, 1).map_err(|what| text.at(line.number, what))
+    }
+
+    /// Samples that the numbers of the cycles say there were.
+    fn lost(&self) -> u64 {
+        let Some(first) = self.first else { return 0 };
+        let due = (self.last - first) / self.step.unwrap_or(1).max(1) + 1;
+        due.saturating_sub(self.count)
+    }
+}

@@ -1,0 +1,139 @@
+//! What all importers begin with, and what they all say in the same words.
+
+use super::{Doubt, Hints, Imported, ImportedThread, Kind};
+
+/// Identifiers of doubts and what they stand for; `docs/import.md` lists them.
+pub const DOUBTS: &[(&str, &str)] = &[
+    ("command-threads", "the command line asks for another number of threads than there are"),
+    ("command-duration", "the command line asks for another duration than was measured"),
+    ("command-interval", "more samples than the interval of the command line allows"),
+    ("command-unit", "the command line asks for another unit than the file has"),
+    ("command-histogram", "the file has rows that the command line's histogram has not"),
+    ("samples-missing", "fewer samples than the run must have: it ended early or the file was cut"),
+    ("samples-lost", "samples that the tool took and did not write"),
+    ("omission-uncounted", "the tool skips wake-ups while it is late; how many cannot be told"),
+    ("omission", "the tool skipped wake-ups while it was late; how many"),
+    ("overflow", "samples without value, beyond the last row"),
+    ("overflow-inferred", "the same, from count less rows: the file does not say so"),
+    ("overflow-mixed", "the last row holds samples of its value and all larger ones"),
+    ("no-distribution", "only extremes and mean: no quantile can be told"),
+    ("not-ended", "a format without an end mark: a file cut off between two lines looks whole"),
+    ("average-wrong", "the tool's own average is known to be wrong"),
+    ("bucket-assumed", "the width of the rows is not in the file"),
+    ("unit-assumed", "the unit of the values is not in the file"),
+    ("cpu-unknown", "the file numbers threads, not CPUs"),
+    ("threshold", "samples below the tool's threshold are not in the file"),
+    ("one-sample", "only the sample that stopped the run is in the file"),
+    ("repaired", "the file broke its own format and was repaired"),
+    ("reduced", "each value stands for the largest of several samples"),
+    ("half-time", "the tool measured only a part of the time"),
+    ("negative", "values below zero, taken as 0"),
+];
+
+/// An import with nothing known yet.
+pub(super) fn draft(tool: &str, dialect: &str, resolution_ns: u64, hints: &Hints) -> Imported {
+    Imported {
+        tool: tool.into(),
+        tool_version: None,
+        dialect: dialect.into(),
+        source: String::new(),
+        digest: String::new(),
+        command: hints.command.clone(),
+        machine: None,
+        started_s: None,
+        resolution_ns,
+        censored_above_ns: None,
+        period_ns: hints.period_ns,
+        duration_ns: hints.duration_ns,
+        doubts: Vec::new(),
+        remarks: Vec::new(),
+        omitted: None,
+        threads: Vec::new(),
+    }
+}
+
+/// A series with nothing known yet.
+pub(super) fn series(label: impl Into<String>, kind: Kind) -> ImportedThread {
+    ImportedThread {
+        cpu: None,
+        label: label.into(),
+        kind,
+        bins: rtproof_stats::Bins::default(),
+        n: 0,
+        min_ns: None,
+        max_ns: None,
+        max_is_at_least: false,
+        mean_ns: None,
+        overflow: 0,
+        expected: None,
+        period_ns: None,
+        told: Vec::new(),
+    }
+}
+
+impl Imported {
+    /// Says a doubt; one of each kind is enough.
+    pub(super) fn doubt(&mut self, id: &str, text: impl Into<String>) {
+        if self.doubts.iter().all(|doubt| doubt.id != id) {
+            self.doubts.push(Doubt { id: id.into(), text: text.into() });
+        }
+    }
+
+    /// Says what follows of what the series hold: the same for all tools.
+    pub(super) fn conclude(&mut self) {
+        let over =
+            self.threads.iter().fold(0_u64, |sum, thread| sum.saturating_add(thread.overflow));
+        if over > 0 {
+            let from = self.censored_above_ns.unwrap_or(0);
+            self.doubt(
+                "overflow",
+                format!(
+                    "{over} samples lie beyond the last row and have no value: all that is said of \
+                     them is that they are {} µs or more",
+                    from.div_euclid(1000)
+                ),
+            );
+        }
+        let bare = self.threads.iter().filter(|thread| thread.n > 0 && thread.bins.is_empty());
+        let bare = bare.count();
+        if bare > 0 {
+            self.doubt(
+                "no-distribution",
+                format!("{bare} series have a count and extremes only: no quantile can be told"),
+            );
+        }
+    }
+
+    /// Says that the format has no end mark.
+    pub(super) fn not_ended(&mut self) {
+        self.doubt(
+            "not-ended",
+            "this format has no end mark: a file that was cut off between two lines looks whole",
+        );
+    }
+
+    /// Says that threads are not CPUs.
+    pub(super) fn no_cpus(&mut self) {
+        self.doubt(
+            "cpu-unknown",
+            "the file numbers threads, not CPUs: which CPU a thread ran on is not known",
+        );
+    }
+
+    /// Says that the unit was taken for the usual one.
+    pub(super) fn unit_assumed(&mut self, usual: &str) {
+        self.doubt(
+            "unit-assumed",
+            format!(
+                "the unit of the values is not in the file: taken for {usual}; if it is another, \
+                 say so with --unit"
+            ),
+        );
+    }
+
+    /// Notes from where on a series has no values.
+    pub(super) fn censor(&mut self, from_ns: u64) {
+        let now = self.censored_above_ns.unwrap_or(u64::MAX);
+        self.censored_above_ns = Some(now.min(from_ns));
+    }
+}

@@ -1,0 +1,316 @@
+//! rtla timerlat hist and osnoise hist.
+//!
+//! Columns are CPUs, for timerlat up to three for each: the timer's interrupt, the thread, the
+//! return to user space. Rows of zeros are left out, so the width of a row is what all labels have
+//! in common.
+
+use super::super::{
+    Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX,
+    draft::{draft, series},
+    text::{Cells, Line, Text, days_clock_ns, decimal_ns, head, quoted},
+};
+
+pub(in super::super) struct Timerlat;
+pub(in super::super) struct Osnoise;
+
+const TIMERLAT: &str = "# RTLA timerlat histogram";
+const OSNOISE: &str = "# RTLA osnoise histogram";
+
+impl Importer for Timerlat {
+    fn id(&self) -> &'static str {
+        "rtla-timerlat-hist"
+    }
+
+    fn about(&self) -> &'static str {
+        "rtla timerlat hist."
+    }
+
+    fn claims(&self, bytes: &[u8]) -> bool {
+        head(bytes).lines().any(|line| line.starts_with(TIMERLAT))
+    }
+
+    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+        let mut imported =
+            read(bytes, hints, draft("rtla timerlat", self.id(), 1000, hints), TIMERLAT)?;
+        imported.count_omitted();
+        imported.conclude();
+        Ok(imported)
+    }
+}
+
+impl Importer for Osnoise {
+    fn id(&self) -> &'static str {
+        "rtla-osnoise-hist"
+    }
+
+    fn about(&self) -> &'static str {
+        "rtla osnoise hist."
+    }
+
+    fn claims(&self, bytes: &[u8]) -> bool {
+        head(bytes).lines().any(|line| line.starts_with(OSNOISE))
+    }
+
+    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+        let mut imported =
+            read(bytes, hints, draft("rtla osnoise", self.id(), 1000, hints), OSNOISE)?;
+        imported.doubt(
+            "threshold",
+            "noise below the tracer's threshold (5 µs unless asked) is not in the file, and \
+             extremes are lower edges of the kernel's cells",
+        );
+        imported.conclude();
+        Ok(imported)
+    }
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Table<'a> {
+    columns: Vec<(Kind, u32)>,
+    header: bool,
+    rows: Vec<(Line<'a>, u64, Vec<u64>)>,
+    /// over, count, min, avg, max: words, as some are `-` and some have decimals.
+    foot: [Option<(Line<'a>, Vec<&'a str>)>; 5],
+    all: bool,
+}
+
+const FOOT: [&str; 5] = ["over:", "count:", "min:", "avg:", "max:"];
+
+fn read<'a>(
+    bytes: &'a [u8],
+    hints: &'a Hints,
+    mut imported: Imported,
+    begin: &str,
+) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let mut table = Table::default();
+    let mut begun = false;
+    for line in text.lines() {
+        if line.text.starts_with(begin) {
+            if begun {
+                return Err(text.at(line.number, "a second histogram; import each run by itself"));
+            }
+            begun = true;
+        } else if let Some(unit) = line.text.strip_prefix("# Time unit is ") {
+            imported.resolution_ns = if unit.starts_with("nano") { 1 } else { 1000 };
+        } else if let Some(duration) = line.text.strip_prefix("# Duration:") {
+            let ns = days_clock_ns(duration);
+            let ns = ns.ok_or_else(|| {
+                text.at(line.number, format!("{}, expected a duration", quoted(duration)))
+            })?;
+            imported.duration_ns = imported.duration_ns.or(Some(ns));
+        } else if begun && !table.line(text, line)? {
+            super::remark(&mut imported, line.text);
+        }
+    }
+    table.finish(text, imported)
+}
+
+impl<'a> Table<'a> {
+    /// Takes a line of the table; `false`: it is none.
+    fn line(&mut self, text: Text<'_>, line: Line<'a>) -> Result<bool, ImportError> {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let Some(&first) = words.first() else { return Ok(true) };
+        if !self.header {
+            if first != "Index" {
+                return Err(
+                    text.at(line.number, "no index: run rtla without --no-index and --no-header")
+                );
+            }
+            self.header = true;
+            self.columns =
+                words[1..].iter().map(|word| column(text, line, word)).collect::<Result<_, _>>()?;
+            if self.columns.len() > THREADS_MAX {
+                return Err(text.at(line.number, format!("{} columns", self.columns.len())));
+            }
+            return Ok(true);
+        }
+        if first == "ALL:" {
+            self.all = true;
+            return Ok(true);
+        }
+        if let Some(which) = FOOT.iter().position(|key| *key == first) {
+            if !self.all {
+                if self.foot[which].is_some() {
+                    return Err(text.at(line.number, format!("a second line {first}")));
+                }
+                self.foot[which] = Some((line, words[1..].to_vec()));
+            }
+            return Ok(true);
+        }
+        if !first.starts_with(|c: char| c.is_ascii_digit()) || self.foot[0].is_some() {
+            return Ok(false);
+        }
+        let numbers = text.numbers(line, line.text)?;
+        if numbers.len() != self.columns.len() + 1 {
+            let what = format!("{} columns, expected {}", numbers.len(), self.columns.len() + 1);
+            return Err(text.at(line.number, what));
+        }
+        if self.rows.last().is_some_and(|(_, last, _)| numbers[0] <= *last) {
+            return Err(text.at(line.number, format!("row {} comes again or too late", numbers[0])));
+        }
+        self.rows.push((line, numbers[0], numbers[1..].to_vec()));
+        Ok(true)
+    }
+
+    /// What all labels have in common.
+    fn width(&self) -> u64 {
+        let gcd = |mut a: u64, mut b: u64| {
+            while b > 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        };
+        let common = self.rows.iter().fold(0, |width, (_, label, _)| gcd(width, *label));
+        // The only row may be 0: then the extremes say how wide it is at least.
+        common.max(1)
+    }
+
+    fn finish(self, text: Text<'_>, mut imported: Imported) -> Result<Imported, ImportError> {
+        if !self.header {
+            return Err(text.cut("the line \"Index\""));
+        }
+        for (key, foot) in FOOT.iter().zip(&self.foot) {
+            let Some((line, words)) = foot else {
+                return Err(text.cut(&format!("\"{key}\" (run rtla without --no-summary)")));
+            };
+            if words.len() != self.columns.len() && !self.is_lost(words) {
+                let what =
+                    format!("{key} has {} numbers, expected {}", words.len(), self.columns.len());
+                return Err(text.at(line.number, what));
+            }
+        }
+        let unit_ns = imported.resolution_ns;
+        let width = self.width();
+        let period_ns = imported.period_ns;
+        if width > 1 {
+            imported.doubt(
+                "bucket-assumed",
+                format!(
+                    "the rows are taken to be {width} units wide: what all labels have in common"
+                ),
+            );
+        }
+        if self.is_lost(&self.foot[1].as_ref().map_or(Vec::new(), |(_, words)| words.clone())) {
+            let cpus: Vec<String> = self.columns.iter().map(|(_, cpu)| cpu.to_string()).collect();
+            imported.doubt("samples-lost", format!("rtla prints zeros when all samples lie beyond the last row: those of CPU {} are lost; run it with more rows (-E)", cpus.join(", ")));
+        }
+        for i in 0..self.columns.len() {
+            let mut thread = self.series(text, i, unit_ns, width, &mut imported)?;
+            thread.period_ns = period_ns;
+            imported.threads.push(thread);
+        }
+        if imported.threads.is_empty() {
+            imported.threads.push(series("all CPUs", Kind::Noise));
+        }
+        Ok(imported)
+    }
+
+    /// rtla osnoise prints single zeros where no row is filled, also when all samples lie beyond.
+    fn is_lost(&self, words: &[&str]) -> bool {
+        self.rows.is_empty() && words == ["0"]
+    }
+
+    fn word(&self, which: usize, i: usize) -> (Line<'a>, &'a str) {
+        self.foot[which].as_ref().map_or((Line::default(), "-"), |(line, words)| {
+            (*line, words.get(i).copied().unwrap_or("-"))
+        })
+    }
+
+    fn value(
+        &self,
+        text: Text<'_>,
+        which: usize,
+        i: usize,
+        unit_ns: u64,
+    ) -> Result<Option<u64>, ImportError> {
+        let (line, word) = self.word(which, i);
+        if word == "-" {
+            return Ok(None);
+        }
+        let ns = decimal_ns(word, unit_ns);
+        ns.map(Some)
+            .ok_or_else(|| text.at(line.number, format!("{}, expected a number", quoted(word))))
+    }
+
+    fn series(
+        &self,
+        text: Text<'_>,
+        i: usize,
+        unit_ns: u64,
+        width: u64,
+        imported: &mut Imported,
+    ) -> Result<ImportedThread, ImportError> {
+        let (kind, cpu) = self.columns[i];
+        let suffix = match kind {
+            Kind::IrqLatency => " IRQ",
+            Kind::UserLatency => " user",
+            _ => "",
+        };
+        let mut thread = series(format!("CPU {cpu}{suffix}"), kind);
+        thread.cpu = Some(cpu);
+        if self.is_lost(&self.foot[1].as_ref().map_or(Vec::new(), |(_, words)| words.clone())) {
+            return Ok(thread);
+        }
+        let mut cells = Cells::default();
+        let width_ns = width.saturating_mul(unit_ns);
+        for (line, label, row) in &self.rows {
+            let low_ns = text.ns(*line, *label, unit_ns)?;
+            cells.push(low_ns, width_ns, row[i]).map_err(|what| text.at(line.number, what))?;
+        }
+        let (count_line, count) = self.word(1, i);
+        let (over_line, over) = self.word(0, i);
+        let (n, over) = (text.number(count_line, count)?, text.number(over_line, over)?);
+        let held = cells.total().saturating_add(over);
+        if held != n {
+            let what =
+                format!("{} has {n} samples by this line, but {held} in its rows", thread.label);
+            return Err(text.at(count_line.number, what));
+        }
+        thread.n = n;
+        if n == 0 {
+            return Ok(thread);
+        }
+        thread.min_ns = self.value(text, 2, i, unit_ns)?;
+        thread.mean_ns = self.value(text, 3, i, unit_ns)?.map(|ns| ns as f64);
+        thread.max_ns = self.value(text, 4, i, unit_ns)?;
+        let inside = |ns: Option<u64>, low_ns: u64| {
+            ns.is_some_and(|ns| (low_ns..low_ns.saturating_add(width_ns)).contains(&ns))
+        };
+        if let Some((low_ns, high_ns)) = cells.edges()
+            && (!inside(thread.min_ns, low_ns) || (over == 0 && !inside(thread.max_ns, high_ns)))
+        {
+            let what = format!(
+                "{}: the largest or smallest value is not in the last or first row: the file was cut off or edited",
+                thread.label
+            );
+            return Err(text.at(self.word(4, i).0.number, what));
+        }
+        let rows_end = self.rows.last().map_or(0, |(_, label, _)| label.saturating_add(width));
+        let from_ns = text.ns(over_line, rows_end, unit_ns)?;
+        thread.overflow = over;
+        if over > 0 {
+            imported.censor(from_ns);
+        }
+        thread.bins = cells
+            .finish(over, from_ns, thread.max_ns)
+            .map_err(|what| text.at(over_line.number, what))?;
+        Ok(thread)
+    }
+}
+
+/// `IRQ-003`, `Thr-003`, `Usr-003` or `CPU-003`.
+fn column(text: Text<'_>, line: Line<'_>, word: &str) -> Result<(Kind, u32), ImportError> {
+    let bad =
+        || text.at(line.number, format!("column {}, expected one such as Thr-000", quoted(word)));
+    let (what, cpu) = word.split_once('-').ok_or_else(bad)?;
+    let kind = match what {
+        "IRQ" => Kind::IrqLatency,
+        "Thr" => Kind::Latency,
+        "Usr" => Kind::UserLatency,
+        "CPU" => Kind::Noise,
+        _ => return Err(bad()),
+    };
+    Ok((kind, cpu.parse().map_err(|_| bad())?))
+}

@@ -1,0 +1,217 @@
+//! rtla timerlat top, osnoise top and hwnoise: count and extremes for each CPU.
+//!
+//! Without `-q` the table is printed over and over; the last one counts, and must be whole.
+
+use super::super::{
+    Hints, ImportError, Imported, Importer, Kind, THREADS_MAX,
+    draft::{draft, series},
+    text::{Line, Text, days_clock_ns, head, plain, quoted, scaled},
+};
+
+pub(in super::super) struct Timerlat;
+pub(in super::super) struct Osnoise;
+
+impl Importer for Timerlat {
+    fn id(&self) -> &'static str {
+        "rtla-timerlat-top"
+    }
+
+    fn about(&self) -> &'static str {
+        "rtla timerlat top."
+    }
+
+    fn claims(&self, bytes: &[u8]) -> bool {
+        head(bytes).contains("IRQ Timer Latency (")
+    }
+
+    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+        let text = Text::new(bytes, hints)?;
+        let mut imported = draft("rtla timerlat", self.id(), 1000, hints);
+        let screen = last(text, &mut imported, "CPU COUNT", "Timer Latency")?;
+        for &(line, ref shown) in &screen.above {
+            if shown.contains("IRQ Timer Latency (ns)") {
+                imported.resolution_ns = 1;
+            }
+            if let Some((clock, _)) = shown.split_once('|')
+                && let Some(ns) = days_clock_ns(clock)
+            {
+                imported.duration_ns = imported.duration_ns.or(Some(ns));
+            } else if shown.contains('|') && !shown.contains("COUNT") {
+                return Err(text.at(line.number, format!("{}, expected a duration", quoted(shown))));
+            }
+        }
+        for (line, shown) in &screen.rows {
+            timerlat_row(text, *line, shown, &mut imported)?;
+        }
+        if !screen.has_all {
+            imported.not_ended();
+        }
+        imported.count_omitted();
+        imported.conclude();
+        Ok(imported)
+    }
+}
+
+impl Importer for Osnoise {
+    fn id(&self) -> &'static str {
+        "rtla-osnoise-top"
+    }
+
+    fn about(&self) -> &'static str {
+        "rtla osnoise top and hwnoise."
+    }
+
+    fn claims(&self, bytes: &[u8]) -> bool {
+        let head = head(bytes);
+        head.contains("CPU Period") && head.contains("Max Noise")
+    }
+
+    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+        let text = Text::new(bytes, hints)?;
+        let mut imported = draft("rtla osnoise", self.id(), 1000, hints);
+        let screen = last(text, &mut imported, "CPU Period", "Noise")?;
+        let is_hardware = screen.above.iter().any(|(_, shown)| shown.contains("Hardware"));
+        if is_hardware {
+            imported.tool = "rtla hwnoise".into();
+        }
+        for (_, shown) in &screen.above {
+            if let Some(clock) = shown.trim().strip_prefix("duration:") {
+                let ns = days_clock_ns(clock.split('|').next().unwrap_or(clock));
+                imported.duration_ns = imported.duration_ns.or(ns);
+            }
+        }
+        for (line, shown) in &screen.rows {
+            osnoise_row(text, *line, shown, is_hardware, &mut imported)?;
+        }
+        imported.not_ended();
+        imported.conclude();
+        Ok(imported)
+    }
+}
+
+/// The last table of a file.
+#[derive(Default)]
+struct Screen<'a> {
+    above: Vec<(Line<'a>, String)>,
+    rows: Vec<(Line<'a>, String)>,
+    has_head: bool,
+    has_all: bool,
+}
+
+fn last<'a>(
+    text: Text<'a>,
+    imported: &mut Imported,
+    columns: &str,
+    title: &str,
+) -> Result<Screen<'a>, ImportError> {
+    let mut screen = Screen::default();
+    let mut most = (0, false);
+    for line in text.lines() {
+        let shown = plain(line.text).into_owned();
+        let first = shown.split_whitespace().next().unwrap_or("");
+        let is_row = first.bytes().all(|b| b.is_ascii_digit()) && shown.contains('#');
+        if shown.trim_end().ends_with(title) && !shown.contains('|') {
+            most = most.max((screen.rows.len(), screen.has_all));
+            screen = Screen::default();
+            imported.remarks.clear();
+        }
+        if shown.starts_with(columns) {
+            screen.has_head = true;
+        } else if screen.has_head && is_row && !first.is_empty() {
+            if screen.rows.len() >= THREADS_MAX {
+                return Err(text.at(line.number, format!("more than {THREADS_MAX} CPUs")));
+            }
+            screen.rows.push((line, shown));
+            continue;
+        } else if screen.has_head {
+            screen.has_all |= first == "ALL";
+            if first != "ALL" {
+                super::remark(imported, &shown);
+            }
+            continue;
+        }
+        screen.above.push((line, shown));
+    }
+    if !screen.has_head || screen.rows.is_empty() {
+        return Err(text.cut("a row for each CPU"));
+    }
+    if (screen.rows.len(), screen.has_all) < most {
+        return Err(text.cut("a whole last table"));
+    }
+    Ok(screen)
+}
+
+/// `12 #12321     |        1         0         0        13 |        5 ...`.
+fn timerlat_row(
+    text: Text<'_>,
+    line: Line<'_>,
+    shown: &str,
+    imported: &mut Imported,
+) -> Result<(), ImportError> {
+    let mut parts = shown.split('|');
+    let head: Vec<&str> = parts.next().unwrap_or("").split_whitespace().collect();
+    let [cpu, count] = head[..] else {
+        return Err(text.at(line.number, format!("{}, expected CPU and #COUNT", quoted(shown))));
+    };
+    let cpu = text.number(line, cpu)?;
+    let cpu = u32::try_from(cpu).map_err(|_| text.at(line.number, format!("CPU {cpu}")))?;
+    let n = text.number(line, count.trim_start_matches('#'))?;
+    let kinds = [(Kind::IrqLatency, " IRQ"), (Kind::Latency, ""), (Kind::UserLatency, " user")];
+    let parts: Vec<&str> = parts.collect();
+    if parts.len() < 2 || parts.len() > kinds.len() {
+        return Err(text.at(line.number, format!("{} columns, expected 2 or 3", parts.len())));
+    }
+    let unit_ns = imported.resolution_ns;
+    for (part, (kind, suffix)) in parts.iter().zip(kinds) {
+        let words: Vec<&str> = part.split_whitespace().collect();
+        let [_, min, avg, max] = words[..] else {
+            return Err(text.at(line.number, format!("{}, expected cur min avg max", quoted(part))));
+        };
+        let mut thread = series(format!("CPU {cpu}{suffix}"), kind);
+        thread.cpu = Some(cpu);
+        thread.period_ns = imported.period_ns;
+        if max != "-" {
+            let ns = |word| text.number(line, word).and_then(|value| text.ns(line, value, unit_ns));
+            thread.n = n;
+            (thread.min_ns, thread.max_ns) = (Some(ns(min)?), Some(ns(max)?));
+            thread.mean_ns = Some(ns(avg)? as f64);
+        }
+        imported.threads.push(thread);
+    }
+    Ok(())
+}
+
+/// `0 #58 58000000 12345 99.97871 123 45 0 0 58123 1 2`.
+fn osnoise_row(
+    text: Text<'_>,
+    line: Line<'_>,
+    shown: &str,
+    is_hardware: bool,
+    imported: &mut Imported,
+) -> Result<(), ImportError> {
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let expected = if is_hardware { 9 } else { 12 };
+    if words.len() != expected {
+        let what = format!("{} columns, expected {expected}: the file was cut off", words.len());
+        return Err(text.at(line.number, what));
+    }
+    let number = |i: usize| text.number(line, words[i].trim_start_matches('#'));
+    let cpu = number(0)?;
+    let cpu = u32::try_from(cpu).map_err(|_| text.at(line.number, format!("CPU {cpu}")))?;
+    let (n, noise) = (number(1)?, number(3)?);
+    let ns = |i: usize| {
+        let value = number(i)?;
+        scaled(value, 1000).ok_or_else(|| text.at(line.number, format!("{value} µs")))
+    };
+    let mut whole = series(format!("CPU {cpu} noise of a period"), Kind::Noise);
+    whole.mean_ns = (n > 0).then(|| noise as f64 * 1000.0 / n as f64);
+    let single = if is_hardware { Kind::HardwareGap } else { Kind::Gap };
+    let mut single = series(format!("CPU {cpu} longest of a period"), single);
+    for (thread, column) in [(&mut whole, 5), (&mut single, 6)] {
+        thread.cpu = Some(cpu);
+        thread.n = n;
+        thread.max_ns = Some(ns(column)?).filter(|_| n > 0);
+    }
+    imported.threads.extend([whole, single]);
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Lines and numbers of text results, with the place of whatever is wrong.
+
+use std::borrow::Cow;
+
+use rtproof_stats::{Bin, Bins};
+
+use super::{BINS_MAX, Hints, ImportError};
+
+/// Bytes at either end of a file that recognition looks at.
+const PEEK_BYTES: usize = 64 << 10;
+
+/// The first part of a file as text, for recognition.
+pub(super) fn head(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(PEEK_BYTES)])
+}
+
+/// The last part of a file as text, for recognition.
+pub(super) fn tail(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(PEEK_BYTES)..])
+}
+
+/// A text file.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+/// A line and its number, from 1 on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Line<'a> {
+    pub(super) number: u64,
+    pub(super) text: &'a str,
+}
+
+impl<'a> Text<'a> {
+    /// The text of a file. All tools end each line, so a file that does not was cut off.
+    pub(super) fn new(bytes: &'a [u8], hints: &'a Hints) -> Result<Self, ImportError> {
+        let text = std::str::from_utf8(bytes).map_err(|error| ImportError::Byte {
+            name: hints.name.clone(),
+            offset: error.valid_up_to() as u64,
+            what: "no text (UTF-8), expected the text output of a tool".into(),
+        })?;
+        let text = Self { name: &hints.name, text };
+        if let Some(at) = bytes.iter().position(|&byte| byte == 0) {
+            let what = "a zero byte, expected the text output of a tool".into();
+            return Err(ImportError::Byte { name: hints.name.clone(), offset: at as u64, what });
+        }
+        if !bytes.ends_with(b"\n") {
+            let last = text.lines().last().map_or(1, |line| line.number);
+            return Err(text.at(
+                last,
+                "ends without a line end: the file was cut off here; take it again from the tool",
+            ));
+        }
+        Ok(text)
+    }
+
+    /// All lines.
+    pub(super) fn lines(self) -> impl Iterator<Item = Line<'a>> + Clone {
+        (1..).zip(self.text.lines()).map(|(number, text)| Line { number, text })
+    }
+
+    /// An error at a line.
+    pub(super) fn at(self, line: u64, what: impl Into<String>) -> ImportError {
+        ImportError::Line { name: self.name.into(), line, what: what.into() }
+    }
+
+    /// An error at the end: something that the tool writes is not there.
+    pub(super) fn cut(self, expected: &str) -> ImportError {
+        let last = self.lines().last().map_or(1, |line| line.number);
+        self.at(last, format!("ends without {expected}: the file was cut off or edited"))
+    }
+
+    /// A number.
+    pub(super) fn number(self, line: Line<'_>, word: &str) -> Result<u64, ImportError> {
+        match word.parse() {
+            Ok(number) if number <= i64::MAX as u64 => Ok(number),
+            _ => Err(self.at(line.number, format!("{}, expected a number", quoted(word)))),
+        }
+    }
+
+    /// Numbers to the end of a line.
+    pub(super) fn numbers(self, line: Line<'_>, words: &str) -> Result<Vec<u64>, ImportError> {
+        words.split_whitespace().map(|word| self.number(line, word)).collect()
+    }
+
+    /// A number of units in nanoseconds.
+    pub(super) fn ns(self, line: Line<'_>, value: u64, unit_ns: u64) -> Result<u64, ImportError> {
+        scaled(value, unit_ns).ok_or_else(|| self.at(line.number, too_large(value)))
+    }
+}
+
+/// A value in nanoseconds; `None`: no such time.
+pub(super) fn scaled(value: u64, unit_ns: u64) -> Option<u64> {
+    value.checked_mul(unit_ns).filter(|&ns| ns <= i64::MAX as u64)
+}
+
+pub(super) fn too_large(value: u64) -> String {
+    format!("{value}, expected a time of less than 292 years")
+}
+
+/// What stands there, shortened.
+pub(super) fn quoted(text: &str) -> String {
+    const LONG: usize = 48;
+    match text.char_indices().nth(LONG) {
+        Some((at, _)) => format!("{:?}...", &text[..at]),
+        None => format!("{text:?}"),
+    }
+}
+
+/// The word after a key, e.g. of `Min:` in `Min:     12 Act:`.
+pub(super) fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let at = line.find(key)?;
+    line[at + key.len()..].split_whitespace().next()
+}
+
+/// A line without what moves a terminal's cursor or colours its text.
+pub(super) fn plain(line: &str) -> Cow<'_, str> {
+    if !line.contains(['\x1b', '\r']) {
+        return Cow::Borrowed(line);
+    }
+    let mut out = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' => {}
+            '\x1b' => {
+                if chars.next() == Some('[') {
+                    // Parameters, then one letter.
+                    let _ = chars.by_ref().find(|c| c.is_ascii_alphabetic());
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// `12`, `1.5` or `0.25` of a unit, in nanoseconds.
+pub(super) fn decimal_ns(word: &str, unit_ns: u64) -> Option<u64> {
+    let (whole, part) = word.split_once('.').unwrap_or((word, ""));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || part.len() > 9 || !(part.is_empty() || digits(part)) {
+        return None;
+    }
+    let scale = 10_u64.pow(part.len() as u32);
+    let part = if part.is_empty() { 0 } else { part.parse::<u64>().ok()? };
+    let rest = u128::from(part) * u128::from(unit_ns) / u128::from(scale);
+    scaled(whole.parse().ok()?, unit_ns)?.checked_add(rest as u64)
+}
+
+/// A duration as rtla writes it: days, then hours, minutes, seconds.
+pub(super) fn days_clock_ns(text: &str) -> Option<u64> {
+    let mut words = text.split_whitespace();
+    let (days, clock) = (words.next()?.parse::<u64>().ok()?, words.next()?);
+    let mut parts = clock.split(':').map(|part| part.parse::<u64>().ok());
+    let (h, m, s) = (parts.next()??, parts.next()??, parts.next()??);
+    if h > 23 || m > 59 || s > 60 {
+        return None;
+    }
+    let seconds = days.checked_mul(86_400)?.checked_add(h * 3600 + m * 60 + s)?;
+    scaled(seconds, 1_000_000_000)
+}
+
+/// Cells of a series, as a tool counts: so many of each value.
+#[derive(Debug, Default)]
+pub(super) struct Cells {
+    bins: Vec<Bin>,
+}
+
+impl Cells {
+    /// `n` samples from `low_ns` on, in a cell `width_ns` wide; cells come in ascending order.
+    pub(super) fn push(&mut self, low_ns: u64, width_ns: u64, n: u64) -> Result<(), String> {
+        if n == 0 {
+            return Ok(());
+        }
+        if self.bins.len() >= BINS_MAX {
+            return Err(format!("more than {BINS_MAX} different values"));
+        }
+        if self.bins.last().is_some_and(|last| low_ns <= last.high_ns) {
+            return Err(format!("the cell from {low_ns} ns comes after a later one"));
+        }
+        self.bins.push(Bin { low_ns, high_ns: low_ns.saturating_add(width_ns - 1), n });
+        Ok(())
+    }
+
+    /// Smallest value of the first and of the last cell.
+    pub(super) fn edges(&self) -> Option<(u64, u64)> {
+        Some((self.bins.first()?.low_ns, self.bins.last()?.low_ns))
+    }
+
+    /// Samples so far.
+    pub(super) fn total(&self) -> u64 {
+        self.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.n))
+    }
+
+    /// The cells, with `over` samples from `from_ns` on, the largest of which is `max_ns`.
+    pub(super) fn finish(
+        mut self,
+        over: u64,
+        from_ns: u64,
+        max_ns: Option<u64>,
+    ) -> Result<Bins, String> {
+        if over > 0 {
+            let high_ns = max_ns.unwrap_or(from_ns);
+            if high_ns < from_ns {
+                return Err(format!(
+                    "{over} samples beyond the last row ({from_ns} ns), but the largest is \
+                     {high_ns} ns"
+                ));
+            }
+            self.push(from_ns, high_ns - from_ns + 1, over)?;
+        }
+        Bins::from_bins(self.bins).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_leave_nothing_behind() {
+        assert_eq!(plain("\x1b[4Apolicy: fifo\x1b[K\r"), "policy: fifo");
+        assert_eq!(plain("\x1bcCPU \x1b[2;30;47mCOUNT\x1b[0;0;0m"), "CPU COUNT");
+        assert_eq!(plain("\x1b["), "");
+    }
+
+    #[test]
+    fn decimals_and_durations() {
+        assert_eq!(decimal_ns("1.25", 1000), Some(1250));
+        assert_eq!(decimal_ns("007", 1000), Some(7000));
+        for bad in ["", ".", "1.", ".5", "-1", "1e3", "1.0000000001", "99999999999999999999"] {
+            let found = decimal_ns(bad, 1000);
+            assert!(found.is_none() || bad == "1.", "{bad}: {found:?}");
+        }
+        assert_eq!(days_clock_ns("  1 00:10:01"), Some(87_001_000_000_000));
+        assert_eq!(days_clock_ns("0 00:99:00"), None);
+        assert_eq!(field("C:  12 Min:   3 Act:", "Min:"), Some("3"));
+    }
+
+    #[test]
+    fn cells_are_checked() {
+        let mut cells = Cells::default();
+        cells.push(3000, 1000, 2).expect("a cell");
+        cells.push(4000, 1000, 0).expect("nothing");
+        cells.push(3500, 1000, 1).expect_err("it lies before");
+        assert_eq!((cells.edges(), cells.total()), (Some((3000, 3000)), 2));
+        let bins = cells.finish(4, 10_000, Some(12_000)).expect("cells");
+        let all: Vec<Bin> = bins.iter().copied().collect();
+        assert_eq!(all[1], Bin { low_ns: 10_000, high_ns: 12_000, n: 4 });
+        Cells::default().finish(1, 10_000, Some(9_000)).expect_err("below the rows");
+    }
+}

@@ -1,0 +1,281 @@
+//! `rtproof measure`: workloads x CPUs x policies x periods x loads, each a record of its own.
+
+use std::{
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use clap::builder::NonEmptyStringValueParser;
+use rtproof_host::{Facts, Root, facts::tasks::Policy};
+
+use super::prove::StartArg;
+use crate::{
+    exit,
+    measure::{
+        cells::{self, Common, Plan},
+        folder::Folder,
+        index::State,
+        matrix::{Matrix, default_wish},
+        run::{self, Look},
+        wish::{self, Choice, Condition, Wish},
+    },
+    parse,
+    render::{self, text::Text},
+};
+
+/// Largest file of a matrix that is read.
+const BYTES_MAX: u64 = (1 << 20) + 1;
+
+/// Workloads of one `--workload`.
+type Choices = Vec<Choice>;
+
+/// Arguments of `measure`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof measure --cpus 1 --for 5s --rows
+  rtproof measure --workload memory,register --cpus 2-3 --each --policy other,fifo --for 20s
+  rtproof measure --workload memory@2,register@3 --load idle --load cpu+memory --repeat 3
+  rtproof measure --matrix nightly.toml --plan
+  rtproof measure --resume measure-robot-20261122T031500
+
+Lists are combined: each combination is a cell, measured by itself, with a record (*.rtproof) and a \
+report (*.html) in the folder of --output, and one index over all (index.html, index.json). Nothing \
+is judged: rtproof prove does that. Ctrl-C ends the cell that is measured and keeps all others.")]
+pub struct Args {
+    /// What the threads do: NAME, NAME,NAME (one after the other), or NAME@CPUS,NAME@CPUS (at
+    /// once, each on its own CPUs); may be given again. Default: timer-wakeup (docs/workloads.md)
+    #[arg(long, value_name = "NAME[@CPUS]", value_parser = wish::workloads)]
+    pub workload: Vec<Choices>,
+
+    /// CPUs to measure, e.g. 2-3,6; default: the isolated CPUs if there are any, else all
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+
+    /// One CPU after the other instead of all at once
+    #[arg(long)]
+    pub each: bool,
+
+    /// Policies: other, fifo, rr, deadline
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = wish::policy,
+        default_value = "fifo"
+    )]
+    pub policy: Vec<Policy>,
+
+    /// Priorities of fifo and rr, 1 to 99
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = parse::priority,
+        default_value = "80"
+    )]
+    pub priority: Vec<u32>,
+
+    /// Periods, 5us to 10s
+    #[arg(
+        long = "period",
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = parse::period,
+        default_value = "1ms"
+    )]
+    pub periods_ns: Vec<u64>,
+
+    /// Load while measuring, as in prove; may be given again for more cells
+    #[arg(long, value_name = "LOAD", value_parser = wish::load, default_value = "idle")]
+    pub load: Vec<String>,
+
+    /// Duration of each cell, e.g. 20s, 10m
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        default_value = "10s",
+        value_parser = parse::run_duration
+    )]
+    pub duration_ns: u64,
+
+    /// How often each cell is measured
+    #[arg(long, value_name = "N", value_parser = wish::repeat, default_value = "1")]
+    pub repeat: u32,
+
+    /// Measure all cells twice: with the machine as it is, and with the changes of rtproof tune
+    /// apply --yes, which are taken back at the end
+    #[arg(long)]
+    pub tuned: bool,
+
+    /// Read what to measure from this file (docs/measure.md)
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "workload", "cpus", "each", "policy", "priority", "periods_ns", "load", "duration_ns",
+            "repeat", "tuned", "budget_ns", "spike_ns", "no_trace", "start", "dma_latency_us",
+            "load_cpus", "load_dir",
+        ]
+    )]
+    pub matrix: Option<PathBuf>,
+
+    /// Go on with the matrix in this folder: cells that are done stay as they are
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = [
+            "matrix", "workload", "cpus", "each", "policy", "priority", "periods_ns", "load",
+            "duration_ns", "repeat", "tuned", "budget_ns", "spike_ns", "no_trace", "start",
+            "dma_latency_us", "load_cpus", "load_dir", "output", "plan",
+        ]
+    )]
+    pub resume: Option<PathBuf>,
+
+    /// Show the cells and the time they take; measure nothing
+    #[arg(long)]
+    pub plan: bool,
+
+    /// Print a row a second, and mark changes of the threads from outside (chrt, taskset)
+    #[arg(long, conflicts_with = "json")]
+    pub rows: bool,
+
+    /// Count samples later than this; they are spikes, too
+    #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
+    pub budget_ns: Option<u64>,
+
+    /// Samples above this are spikes, which are explained; default: the budget, and without one a
+    /// threshold that follows the machine
+    #[arg(long = "spike", value_name = "TIME", value_parser = parse::spike)]
+    pub spike_ns: Option<u64>,
+
+    /// Do not record kernel events: spikes are counted, not explained
+    #[arg(long)]
+    pub no_trace: bool,
+
+    /// Wake the CPUs of a cell one after the other over the period, or all at once
+    #[arg(long, value_enum, default_value_t = StartArg::Staggered)]
+    pub start: StartArg,
+
+    /// Hold /dev/cpu_dma_latency at so many microseconds; default: it is not touched
+    #[arg(long = "dma-latency", value_name = "US")]
+    pub dma_latency_us: Option<u32>,
+
+    /// CPUs the load runs on; default: all that are not isolated
+    #[arg(long, value_name = "LIST")]
+    pub load_cpus: Option<String>,
+
+    /// Folder for the files of the disk load (removed again); default: that of the records
+    #[arg(long, value_name = "DIR")]
+    pub load_dir: Option<PathBuf>,
+
+    /// Folder for the records, which must be new or empty; default: measure-HOST-TIME
+    #[arg(short, long, value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
+    pub output: Option<String>,
+
+    /// Print the index as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Wrong arguments (usage), a folder that cannot be written.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let root = Root::live();
+    let facts = Facts::read(&root);
+    let text = Text::new(args.json);
+    let (folder, plan) = match &args.resume {
+        Some(path) => {
+            let (folder, plan) = Folder::open(path)?;
+            (Some(folder), plan)
+        }
+        None => (None, plan(args, &facts)?),
+    };
+    if args.plan {
+        text.print(|to| render::text::measure::plan(to, &plan))?;
+        text.print_json(&plan)?;
+        return Ok(exit::ACCEPTED);
+    }
+    let folder = match folder {
+        Some(folder) => folder,
+        None => {
+            let folder = Folder::create(args.output.as_deref().map(Path::new), &facts)?;
+            folder.keep(&plan)?;
+            folder
+        }
+    };
+    text.print(|to| {
+        render::text::measure::begin(to, &rtproof_judge::report::Machine::of(&facts), &plan)
+    })?;
+    let index = run::run(&root, &facts, &plan, &folder, Look { rows: args.rows, text })?;
+    text.print(|to| render::text::measure::index(to, &index, folder.path()))?;
+    text.print_json(&index)?;
+    Ok(match () {
+        () if index.count(State::Failed) > 0 => exit::FAILED,
+        () if index.count(State::Done) < index.cells.len() => exit::NOT_PROVEN,
+        () => exit::ACCEPTED,
+    })
+}
+
+/// What is to be measured.
+fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
+    if let Some(path) = &args.matrix {
+        let matrix = Matrix::parse(&read(path)?, &path.display().to_string());
+        let Matrix { blocks, conditions, common } = matrix.map_err(exit::usage)?;
+        return Plan::of(&blocks, conditions, common, facts);
+    }
+    let workloads = match args.workload.is_empty() {
+        true => default_wish().workloads,
+        false => args.workload.concat(),
+    };
+    let wish = Wish {
+        workloads,
+        cpus: args.cpus.clone(),
+        each: args.each,
+        policies: args.policy.clone(),
+        priorities: args.priority.clone(),
+        periods_ns: args.periods_ns.clone(),
+        loads: args.load.clone(),
+        duration_ns: args.duration_ns,
+        repeat: args.repeat,
+    };
+    let common = Common {
+        budget_ns: args.budget_ns,
+        spike_ns: args.spike_ns,
+        trace: !args.no_trace,
+        is_aligned: args.start == StartArg::Aligned,
+        dma_latency_us: args.dma_latency_us,
+        load_cpus: args.load_cpus.clone(),
+        load_dir: args.load_dir.clone(),
+    };
+    let plan = Plan::of(std::slice::from_ref(&wish), Vec::new(), common.clone(), facts)?;
+    if !args.tuned {
+        return Ok(plan);
+    }
+    let conditions = tuned(&run::cpus(&plan).to_string());
+    cells::check_conditions(&conditions).map_err(exit::usage)?;
+    Plan::of(&[wish], conditions, common, facts)
+}
+
+/// The machine as it is, and tuned for the measured CPUs.
+fn tuned(cpus: &str) -> Vec<Condition> {
+    let plain = Condition { name: "baseline".into(), before: None, after: None };
+    let tuned = Condition {
+        name: "tuned".into(),
+        before: Some(format!("rtproof tune apply --cpus {cpus} --yes")),
+        after: Some("rtproof tune undo".into()),
+    };
+    vec![plain, tuned]
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let wrong = |error: std::io::Error| exit::usage(format!("{}: {error}", path.display()));
+    #[expect(clippy::disallowed_methods, reason = "the user's own file")]
+    let file = File::open(path).map_err(wrong)?;
+    file.take(BYTES_MAX).read_to_string(&mut text).map_err(wrong)?;
+    Ok(text)
+}

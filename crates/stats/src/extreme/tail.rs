@@ -1,0 +1,278 @@
+//! The level of latency that a machine would exceed once in an hour, a day, a year of operation,
+//! or the reasons why what was measured does not carry such a number.
+//!
+//! Largest values of clusters over a threshold, a generalised Pareto distribution, its profile
+//! likelihood. The threshold is the lowest on a grid over which the distribution fits. Clusters are
+//! counted per time, so that no correction for dependence within them is needed: the extremal index
+//! is in their number. The interval is that of 99 %, because those of 95 % miss on the optimistic
+//! side more often than they should where there are few clusters.
+
+use serde::{Deserialize, Serialize};
+
+pub use super::rules::Rule;
+use super::{anderson, cv, gpd, rules};
+use crate::period;
+
+/// Clusters that are fitted, tried from the most: each makes a threshold.
+const GRID: [usize; 8] = [500, 350, 250, 200, 150, 100, 75, 50];
+/// Fewest clusters of which anything is said.
+pub const CLUSTERS_MIN: usize = 50;
+/// Fewest clusters of which something is said in a verdict.
+pub const CLUSTERS_VERDICT: usize = 100;
+/// Confidence of the interval of a level.
+pub const CONFIDENCE: f64 = 0.99;
+/// Samples of the fitted distribution that stand for chance.
+const SAMPLES: u32 = 199;
+/// Least p of Anderson and Darling for a threshold to be taken.
+const FIT_LEVEL: f64 = 0.05;
+
+/// A cluster of late wake-ups: its largest one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Peak {
+    /// When it was due, nanoseconds after the origin of the run.
+    pub at_ns: u64,
+    /// How late it was.
+    pub latency_ns: u64,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured<'a> {
+    /// Largest values of clusters, ascending in time, complete above `complete_ns`.
+    pub peaks: &'a [Peak],
+    /// Lowest threshold allowed: above it no cluster is missing, and not more than one sample in a
+    /// hundred lies.
+    pub complete_ns: u64,
+    /// Time measured.
+    pub exposure_ns: u64,
+    /// Period of the wake-ups.
+    pub sampling_ns: u64,
+    /// The longest period of anything that is known to disturb; `None`: nothing is known, and 15
+    /// minutes are taken, for system management interrupts come every 14 minutes on some machines.
+    pub longest_period_ns: Option<u64>,
+    /// Seed of the samples that stand for chance.
+    pub seed: u64,
+}
+
+/// The level exceeded once in a time of operation, or why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Tail {
+    /// The level.
+    Level(Level),
+    /// What was measured does not carry one.
+    Refused {
+        /// The rules that fired, each with its numbers.
+        rules: Vec<Rule>,
+    },
+}
+
+/// A level exceeded once in a time of operation, on average.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Level {
+    /// The time of operation.
+    pub target_ns: u64,
+    /// The level.
+    pub level_ns: f64,
+    /// Lower end of the 99 % profile-likelihood interval; the threshold where it has none above.
+    pub low_ns: f64,
+    /// Upper end.
+    pub high_ns: f64,
+    /// Threshold over which was fitted.
+    pub threshold_ns: u64,
+    /// Clusters over it.
+    pub clusters: u64,
+    /// Scale of their excesses.
+    pub sigma_ns: f64,
+    /// Shape, with its 95 % interval.
+    pub xi: f64,
+    /// Lower end; `None` where there is none.
+    pub xi_low: Option<f64>,
+    /// Upper end.
+    pub xi_high: f64,
+    /// Probability of a fit as bad by chance (Anderson-Darling, parametric bootstrap).
+    pub fit_p: f64,
+    /// Fewer than a hundred clusters: shown, never part of a verdict.
+    pub is_exploratory: bool,
+}
+
+/// What was fitted, for levels of any time of operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    exposure_ns: u64,
+    fitted: Option<Fitted>,
+    rules: Vec<Rule>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Fitted {
+    threshold_ns: u64,
+    /// In order of time.
+    excesses: Vec<f64>,
+    fit: gpd::Fit,
+    fit_p: f64,
+    xi: (Option<f64>, Option<f64>),
+}
+
+/// The level of one time of operation.
+#[must_use]
+pub fn assess(measured: &Measured<'_>, target_ns: u64) -> Tail {
+    Model::of(measured).level(target_ns)
+}
+
+impl Model {
+    /// Fits, and asks what must be asked whatever the time of operation.
+    #[must_use]
+    pub fn of(measured: &Measured<'_>) -> Self {
+        let mut found: Vec<Rule> = rules::too_short(measured).into_iter().collect();
+        let peaks: Vec<Peak> = measured
+            .peaks
+            .iter()
+            .filter(|peak| peak.latency_ns > measured.complete_ns)
+            .copied()
+            .collect();
+        let model = |fitted, rules| Self { exposure_ns: measured.exposure_ns, fitted, rules };
+        let Some(over) = fitted(&peaks, measured) else {
+            found.push(Rule::TooFew { clusters: peaks.len() as u64 });
+            return model(None, found);
+        };
+        let times: Vec<u64> = over.times(&peaks);
+        found.extend(rules::not_alike(&over.excesses));
+        found.extend(rules::periodic(&times, measured.sampling_ns));
+        found.extend((over.fit_p < FIT_LEVEL).then_some(Rule::NoFit { p: over.fit_p }));
+        found.extend(rules::heavy(over.xi.1));
+        found.extend(rules::too_coarse(&over.excesses));
+        found.extend(rules::one_value(&over.excesses, &over.fit));
+        model(Some(over), found)
+    }
+
+    /// Without a fit: `None` where the time measured is long enough for one. What a short run
+    /// would need is refused whatever its clusters say.
+    #[must_use]
+    pub fn too_short(measured: &Measured<'_>) -> Option<Self> {
+        let rules = vec![rules::too_short(measured)?];
+        Some(Self { exposure_ns: measured.exposure_ns, fitted: None, rules })
+    }
+
+    /// The level exceeded once in a time of operation.
+    #[must_use]
+    pub fn level(&self, target_ns: u64) -> Tail {
+        let mut found = self.rules.clone();
+        found.extend(rules::too_far(self.exposure_ns, target_ns));
+        let level = self.fitted.as_ref().and_then(|fitted| {
+            let level = fitted.level(self.exposure_ns, target_ns);
+            found.extend(rules::too_wide(&level, &found));
+            level.high_ns.is_finite().then_some(level)
+        });
+        found.sort_by_key(Rule::number);
+        match level {
+            Some(level) if found.is_empty() => Tail::Level(level),
+            _ => Tail::Refused { rules: found },
+        }
+    }
+
+    /// What the coefficient of variation says of the tail.
+    #[must_use]
+    pub fn weight(&self) -> Option<cv::Weight> {
+        cv::weight(&self.fitted.as_ref()?.excesses)
+    }
+}
+
+/// The lowest threshold of the grid over which the distribution fits; where it fits over none, that
+/// with the largest p. `None` with too few clusters.
+fn fitted(peaks: &[Peak], measured: &Measured<'_>) -> Option<Fitted> {
+    let mut values: Vec<u64> = peaks.iter().map(|peak| peak.latency_ns).collect();
+    values.sort_unstable_by_key(|&value| std::cmp::Reverse(value));
+    let mut best: Option<Fitted> = None;
+    let most = values.len();
+    // With fewer than the grid wants all are taken, over the lowest threshold there is.
+    let grid = std::iter::once(most.min(GRID[0])).chain(GRID).filter(|&k| k <= most);
+    let mut last = 0;
+    for k in grid {
+        let threshold_ns = values.get(k).copied().unwrap_or(measured.complete_ns);
+        let ties = peaks.iter().filter(|peak| peak.latency_ns > threshold_ns);
+        let excesses: Vec<f64> = ties.map(|peak| (peak.latency_ns - threshold_ns) as f64).collect();
+        if excesses.len() < CLUSTERS_MIN || excesses.len() == last {
+            continue;
+        }
+        last = excesses.len();
+        let Some(fit) = gpd::fit(&excesses) else { continue };
+        let mut ascending = excesses.clone();
+        ascending.sort_unstable_by(f64::total_cmp);
+        let fit_p = anderson::p_value(&ascending, &fit.gpd, SAMPLES, measured.seed);
+        if best.as_ref().is_none_or(|best| fit_p > best.fit_p) {
+            let xi = (None, None);
+            best = Some(Fitted { threshold_ns, excesses, fit, fit_p, xi });
+        }
+        if fit_p >= FIT_LEVEL {
+            break;
+        }
+    }
+    best.map(|mut best| {
+        best.xi = best.fit.xi_interval(&best.excesses, 0.95);
+        best
+    })
+}
+
+impl Fitted {
+    fn times(&self, peaks: &[Peak]) -> Vec<u64> {
+        let over = peaks.iter().filter(|peak| peak.latency_ns > self.threshold_ns);
+        over.map(|peak| peak.at_ns).collect()
+    }
+
+    fn level(&self, exposure_ns: u64, target_ns: u64) -> Level {
+        let k = self.excesses.len() as f64;
+        // So many clusters over the threshold in the time of operation.
+        let m = (k * target_ns as f64 / exposure_ns.max(1) as f64).max(1.0 + 1e-9);
+        let threshold = self.threshold_ns as f64;
+        let (low, high) = self.fit.level_interval(&self.excesses, m, CONFIDENCE);
+        Level {
+            target_ns,
+            level_ns: threshold + self.fit.gpd.exceeded_once_in(m),
+            low_ns: threshold + low.unwrap_or(0.0),
+            high_ns: high.map_or(f64::INFINITY, |high| threshold + high),
+            threshold_ns: self.threshold_ns,
+            clusters: self.excesses.len() as u64,
+            sigma_ns: self.fit.gpd.sigma,
+            xi: self.fit.gpd.xi,
+            xi_low: self.xi.0,
+            xi_high: self.xi.1.unwrap_or(f64::INFINITY),
+            fit_p: self.fit_p,
+            is_exploratory: self.excesses.len() < CLUSTERS_VERDICT,
+        }
+    }
+}
+
+/// Largest values of groups of samples, ascending in time: a gap of more than `gap_ns` without one
+/// ends a group.
+#[must_use]
+pub fn peaks(samples: impl IntoIterator<Item = Peak>, gap_ns: u64) -> Vec<Peak> {
+    let mut samples: Vec<Peak> = samples.into_iter().collect();
+    samples.sort_unstable_by_key(|peak| (peak.at_ns, peak.latency_ns));
+    let mut peaks: Vec<Peak> = Vec::new();
+    let mut last_ns = 0;
+    for sample in samples {
+        match peaks.last_mut() {
+            Some(peak) if sample.at_ns - last_ns <= gap_ns => {
+                if sample.latency_ns > peak.latency_ns {
+                    *peak = sample;
+                }
+            }
+            _ => peaks.push(sample),
+        }
+        last_ns = sample.at_ns;
+    }
+    peaks
+}
+
+/// The period that ascending times follow, with its probability by chance.
+pub(super) fn period_of(times_ns: &[u64], sampling_ns: u64) -> Option<period::Period> {
+    let ask = period::Ask { sampling_ns, shortest_ns: 3 * sampling_ns.max(1), hints_ns: &[] };
+    period::search(times_ns, &ask)
+}
+
+#[cfg(test)]
+mod tests;
