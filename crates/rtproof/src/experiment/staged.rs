@@ -223,3 +223,6 @@ impl Course for Pilot {
 pub(crate) fn median(slices: &[Slice]) -> Option<u64> {
     super::analyse::median_of(Statistic::P999, slices.iter())
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
 };
 
@@ -53,6 +53,12 @@ impl Apart {
     /// Its folder: where output goes; `var` in it is /var/lib.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The file that lies over one of the machine's.
+    pub(crate) fn file(&self, path: &str) -> PathBuf {
+        let found = self.files.iter().find(|it| it.0 == path);
+        found.map(|it| it.1.clone().into()).expect("a file of the test")
     }
 
     /// Files that do not hold what they held at first.

@@ -5,6 +5,7 @@
 pub(crate) mod apart;
 pub(crate) mod killed;
 pub(crate) mod odd;
+pub(crate) mod plant;
 pub(crate) mod small;
 pub(crate) mod tree;
 

@@ -72,7 +72,7 @@ pub fn plackett_burman(runs: usize) -> Option<Vec<Vec<bool>>> {
 /// enough.
 fn factorial(factors: usize) -> Vec<Vec<bool>> {
     let half = 1_usize << (factors - 1);
-    let row = |at: usize| (0..factors).map(|factor| at % half >> factor & 1 == 1).collect();
+    let row = |at: usize| (0..factors).map(|factor| (at % half) & (1 << factor) != 0).collect();
     (0..PAIRS.next_multiple_of(half)).map(row).collect()
 }
 

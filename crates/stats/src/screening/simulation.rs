@@ -105,7 +105,6 @@ fn of_eleven_changes_that_do_nothing_none_is_named() {
         hurts || !helps.is_empty()
     });
     let wrong = wrong.count() as u64;
-    println!("A/A: {wrong} of {experiments} experiments named a change");
     assert!(wrong <= 50 && upper_bound(wrong, experiments, 0.95) <= 0.065, "{wrong}");
 }
 
@@ -121,7 +120,6 @@ fn a_fifth_is_found_among_eleven() {
         found += u64::from(helps.contains(&planted));
         others += u64::from(hurts || helps.iter().any(|&at| at != planted));
     }
-    println!("planted: {found} of {experiments} found, {others} with another one named");
     assert!(100 * found >= 95 * experiments, "{found} of {experiments}");
     assert!(100 * others <= 5 * experiments, "{others}");
 }
@@ -137,6 +135,5 @@ fn several_changes_are_told_apart() {
         both += u64::from(helps == [1, 5]);
         raised += u64::from(hurts);
     }
-    println!("several: {both} of {experiments} right, {raised} name what raises");
     assert!(both >= 85 && raised >= 85, "{both} {raised}");
 }

@@ -136,7 +136,6 @@ impl State {
         let beside = folder.join("state.json.new");
         let write = || -> io::Result<()> {
             fs::create_dir_all(&folder)?;
-            #[expect(clippy::disallowed_methods, reason = "rtproof's own file")]
             let mut file = fs::File::create(&beside)?;
             file.write_all(&text)?;
             file.sync_all()?;
@@ -192,7 +191,7 @@ mod tests {
         let path = super::folder(root).join("state.json");
         #[expect(clippy::disallowed_methods, reason = "the test's own file")]
         for damaged in ["", "[]", "{\"schema\": \"other\"}", "\0"] {
-            std::fs::write(&path, damaged).expect("written");
+            fs::write(&path, damaged).expect("written");
             let error = State::of(root).expect_err(damaged).to_string();
             assert!(error.contains("state.json") && error.contains("experiment end"), "{error}");
         }

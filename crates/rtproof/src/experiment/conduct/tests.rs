@@ -2,11 +2,11 @@
 
 use rtproof_host::tune::{Change, Compare, Item};
 use rtproof_judge::Impact;
-use rtproof_record::effects::Decision;
+use rtproof_record::effects::Design;
 
-use super::*;
+use super::{super::knobs::Kind, *};
 use crate::tune::prove::{
-    course::Shared,
+    course::Shared as Timed,
     schedule::{BEFORE, ONCE, share},
 };
 
@@ -101,7 +101,7 @@ fn trial(
         }
     }
     let mut shared = Shared(&fake_ptr);
-    let (course, plan, untried) = Shared::new(knobs, shares, 60 * S, 42);
+    let (course, plan, untried) = Timed::new(knobs, shares, 60 * S, 42);
     let mut conduct =
         Conduct::new(&mut shared, &mut tell, knobs.to_vec(), Box::new(course), plan, untried, 2);
     let mut take = |conduct: &mut Conduct<'_>| {
