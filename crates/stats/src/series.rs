@@ -5,6 +5,8 @@ use crate::beta::chi_squared_tail;
 
 /// Largest lag that is looked at.
 const LAG_MAX: usize = 5000;
+/// Values that are looked at one by one; a longer series is looked at in means of neighbours.
+const VALUES_MAX: usize = 16_384;
 
 /// Autocorrelation at a lag: products of deviations from the mean over their squares, as NIST and
 /// R have it. `None` for a constant or too short a series.
@@ -41,6 +43,18 @@ impl Centred {
 #[must_use]
 pub fn correlation_time(values: &[f64]) -> Option<f64> {
     let centred = Centred::of(values)?;
+    if values.len() > 2 * VALUES_MAX {
+        // Means of neighbours have the same mean, and the same error of it.
+        let width = values.len().div_ceil(VALUES_MAX);
+        let means: Vec<f64> = centred
+            .values
+            .chunks_exact(width)
+            .map(|chunk| chunk.iter().sum::<f64>() / width as f64)
+            .collect();
+        let variance = |centred: &Centred| centred.squares / centred.values.len() as f64;
+        let ratio = variance(&Centred::of(&means)?) / variance(&centred);
+        return Some((width as f64 * ratio * correlation_time(&means)?).max(1.0));
+    }
     let most = (values.len() - 1).min(LAG_MAX);
     let (mut time, mut last) = (-1.0, f64::INFINITY);
     for lag in (0..most).step_by(2) {

@@ -202,7 +202,7 @@ mod tests {
                 HostSecond {
                     at_ns: (s + 1) * SECOND_NS,
                     interrupts: Some(if s % 97 == 5 { 90_000 } else { 2000 + s % 50 }),
-                    temp_max_mc: Some(50_000 + (s as i64 % 3) * 500),
+                    temp_max_mc: Some(if s % 3 == 0 { 50_000 } else { 50_500 }),
                     cpus: vec![HostCpuSecond { cpu: 3, freq_hz, ..HostCpuSecond::default() }],
                     ..HostSecond::default()
                 }
