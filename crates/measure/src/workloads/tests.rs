@@ -8,7 +8,7 @@ fn names_are_unique_and_described() {
     assert_eq!(names.len(), WORKLOADS.len());
     for workload in WORKLOADS {
         let about = workload.about().to_lowercase();
-        assert!(about.ends_with('.') && about.contains(" not "), "{about}");
+        assert!(about.ends_with('.') && about.contains(" not"), "{about}");
         assert!(!workload.name().contains([':', ' ']), "{}", workload.name());
     }
 }
