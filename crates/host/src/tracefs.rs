@@ -5,13 +5,16 @@
 //! below the instance's own folder; removing that folder undoes all of them.
 
 mod events;
+mod globals;
 mod instance;
 mod name;
+mod tracer;
 
 use std::io;
 
 pub use events::{Missing, WANTED, Wanted};
 pub use instance::{Instance, Rings, Stats};
+pub use tracer::{Tracer, Wish};
 
 use crate::{Reading, Root, reading::State};
 
@@ -68,6 +71,27 @@ pub enum TracefsError {
         path: String,
         /// Why not.
         why: String,
+    },
+    /// The kernel lacks a tracer.
+    #[error(
+        "this kernel has no tracer `{tracer}` (CONFIG_{}_TRACER); it has: {available}",
+        tracer.to_uppercase()
+    )]
+    NoTracer {
+        /// Name.
+        tracer: &'static str,
+        /// Those that it has.
+        available: String,
+    },
+    /// Somebody uses it, or one that shares its settings.
+    #[error(
+        "{path}: another user runs a tracer that shares the settings of `{tracer}`; end it first"
+    )]
+    TracerInUse {
+        /// Name.
+        tracer: &'static str,
+        /// Where.
+        path: String,
     },
     /// A file holds something else than it should.
     #[error("{path}: holds `{found}`, not {expected}")]

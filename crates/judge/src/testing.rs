@@ -97,12 +97,16 @@ fn thread(cpu: u32, seconds: u64, late: &[(u64, u64)]) -> Thread {
     let mut top = TopSamples::new(64);
     let mut rows = Vec::new();
     let mut last_late_ms = None;
+    // The first one named of a moment.
+    let at: std::collections::BTreeMap<u64, u64> = late.iter().rev().copied().collect();
     for s in 0..seconds {
         let (mut second, mut coarse) = (Totals::default(), Histogram::new(Layout::COARSE));
+        let mut max_at_ns = s * SECOND_NS;
         for ms in s * 1000..(s + 1) * 1000 {
-            let found = late.iter().find(|&&(at, _)| at == ms);
-            let latency_ns = found.map_or(5000 + ms % 7, |&(_, ns)| ns);
-            second.wake.push(latency_ns);
+            let latency_ns = at.get(&ms).copied().unwrap_or(5000 + ms % 7);
+            if second.wake.push(latency_ns) {
+                max_at_ns = ms * MS;
+            }
             wake.record(latency_ns);
             coarse.record(latency_ns);
             top.push(rtproof_stats::Sample { due_ns: ms * MS, latency_ns });
@@ -115,7 +119,7 @@ fn thread(cpu: u32, seconds: u64, late: &[(u64, u64)]) -> Thread {
         rows.push(Second {
             from_ns: s * SECOND_NS,
             to_ns: (s + 1) * SECOND_NS,
-            max_at_ns: s * SECOND_NS,
+            max_at_ns,
             wake: coarse.buckets().map(|(b, n)| (b as u16, n)).collect(),
             missed: Vec::new(),
             intervals: rtproof_stats::Moments::default(),

@@ -1,6 +1,6 @@
 //! Measuring: real-time threads, what they do each cycle, and what disturbs them.
 //!
-//! Floor 2. The only crate with unsafe code, all of it in `sys.rs`.
+//! Floor 2. The only crate with unsafe code, all of it in `sys/`.
 
 pub mod calibrate;
 pub mod cycle;
@@ -11,7 +11,7 @@ pub mod scheduling;
 pub mod session;
 pub mod slot;
 pub mod spike;
-#[expect(unsafe_code, reason = "the one file for calls that no safe crate wraps")]
+#[expect(unsafe_code, reason = "the one folder for calls that no safe crate wraps")]
 mod sys;
 pub mod thread;
 pub mod trials;

@@ -69,8 +69,8 @@ pub enum SessionError {
     },
     /// More threads than a workload can serve.
     #[error(
-        "{workload}: a process has only one of its timers; measure one CPU at a time (--each), or \
-         take posix-timer for several"
+        "{workload}: there is only one of what it needs, a timer of the process or a tracer of the \
+         kernel; measure one CPU at a time"
     )]
     TooMany {
         /// Name.

@@ -15,6 +15,8 @@ use rtproof_stats::{Moments, Totals};
 
 #[path = "workloads/exec.rs"]
 mod exec;
+#[path = "workloads/kernel.rs"]
+mod kernel;
 #[path = "workloads/marks.rs"]
 mod marks;
 #[path = "workloads/pairs.rs"]

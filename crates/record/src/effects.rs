@@ -1,4 +1,5 @@
-//! What changes of the machine did to latency, as a record of `tune apply --prove` holds it:
+//! What changes of the machine did to latency, as a record of `tune apply --prove`
+//! or `experiment` holds it:
 //! slices of time with and without each change, and what was made of them.
 //!
 //! Ratios are with the change to without it, in parts per million: 800 000 is a fifth less.
@@ -63,6 +64,11 @@ pub enum Design {
     Single,
     /// All at once: in each pair some are on in one slice and the others in the other one.
     Mirrored,
+    /// All at once first (`screen`), then each that stood out with and without, beside the others
+    /// that help.
+    Screened,
+    /// The boot is the unit: pairs of boots with and without.
+    Boots,
 }
 
 /// One knob: changes that belong together.
@@ -187,6 +193,10 @@ pub enum Part {
     Before,
     /// One of a pair.
     Pair,
+    /// One of a pair in which some knobs are on in one slice and the others in the other one.
+    Screen,
+    /// One of a pair of all that seems to help and nothing.
+    Together,
     /// A change that is made once.
     Once,
     /// With what was kept.

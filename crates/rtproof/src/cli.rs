@@ -2,7 +2,9 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::commands::{capture, check, explain, export, import, measure, prove, report, tune};
+use crate::commands::{
+    capture, check, compare, experiment, explain, export, import, measure, prove, report, tune,
+};
 
 /// Takes a Linux machine from unknown to proven real-time.
 ///
@@ -29,10 +31,14 @@ pub enum Command {
     Check(Box<check::Args>),
     /// Change the configuration: plan, apply, undo, trial of boot parameters
     Tune(Box<tune::Args>),
+    /// Which knob matters here: try changes in pairs of slices, undo them all
+    Experiment(Box<experiment::Args>),
     /// Write the machine's configuration to one text file, to be checked anywhere
     Capture(capture::Args),
     /// Why was it late: a run, another tool's trace, a running application
     Explain(Box<explain::Args>),
+    /// Runs side by side: what differs, and whether that decides anything
+    Compare(Box<compare::Args>),
     /// Show a record again, judged anew
     Report(report::Args),
     /// Results of other tools (cyclictest, rtla, oslat, ...) as records

@@ -32,13 +32,14 @@ pub const CODES: &[(u8, &str, &str)] = &[
         REFUSED,
         "refused",
         "the machine failed: `prove` refused it, `check` has bad findings; `tune`: something is \
-         not as it was applied, or was left alone",
+         not as it was applied, or was left alone; `compare --fail-if-worse`: worse",
     ),
     (
         NOT_PROVEN,
         "not proven",
         "cannot tell: `prove` measured too little or without the rights, `check` could not read \
-         what it needs; `tune verify`: something cannot be told",
+         what it needs; `tune verify`: something cannot be told; `compare --fail-if-worse`: it \
+         cannot be decided",
     ),
     (USAGE, "usage", "the command line is wrong; nothing was done"),
 ];

@@ -5,7 +5,9 @@
 
 pub mod cli;
 pub mod commands;
+pub mod compare;
 pub mod exit;
+pub mod experiment;
 mod explain;
 pub mod measure;
 pub mod parse;

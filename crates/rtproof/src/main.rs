@@ -6,7 +6,8 @@ use clap::Parser;
 use rtproof::{
     cli::{Cli, Command},
     commands::{
-        capture, check, explain, export, import, load_worker, measure, prove, report, tune,
+        capture, check, compare, experiment, explain, export, import, load_worker, measure, prove,
+        report, tune,
     },
     exit,
 };
@@ -29,8 +30,10 @@ fn main() -> ExitCode {
         Command::Measure(args) => measure::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Experiment(args) => experiment::run(&args),
         Command::Capture(args) => capture::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),

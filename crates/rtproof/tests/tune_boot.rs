@@ -82,6 +82,12 @@ fn tried_verified_kept_and_removed() {
     expect_code(&kept, ACCEPTED);
     let (status, summary) = persists();
     assert_eq!(status, "\"good\"", "the entry that boots next has them: {summary}");
+    // Another try would change what boots from now on.
+    let there = tree.all();
+    let again = tree.tune(&["trial", "skew_tick=1", "--yes"]);
+    expect_code(&again, FAILED);
+    assert!(stderr(&again).contains("is the default of GRUB 2"), "{}", stderr(&again));
+    assert_eq!(tree.all(), there);
     let status = tree.tune(&["status"]);
     expect_code(&status, ACCEPTED);
     let text = stdout(&status);
@@ -114,6 +120,34 @@ fn a_confirmation_of_changes_does_not_wait_for_the_boot_entry() {
     assert!(stderr(&kept).contains("the boot entry is not confirmed"), "{}", stderr(&kept));
     // Alone it is an error.
     expect_code(&tree.tune(&["confirm"]), FAILED);
+}
+
+#[test]
+fn without_a_choice_for_one_boot_the_entry_is_made_on_request_alone() {
+    let tree = Small::new();
+    let labels = "DEFAULT linux\nLABEL linux\n\tLINUX /vmlinuz-6.12.5-rt\n\tAPPEND root=/dev/sda1 \
+                  ro\n";
+    tree.write("/boot/extlinux/extlinux.conf", labels);
+    let cmdline = "root=/dev/sda1 ro\n";
+    tree.write("/proc/cmdline", cmdline);
+    let before = tree.all();
+    let words = ["trial", "isolcpus=2-3", "--yes"];
+    let refused = tree.tune(&words);
+    expect_code(&refused, FAILED);
+    assert!(stderr(&refused).contains("tune trial --by-hand"), "{}", stderr(&refused));
+    assert_eq!(tree.all(), before);
+    let made = tree.tune(&[&words[..], &["--by-hand"]].concat());
+    expect_code(&made, ACCEPTED);
+    assert!(stdout(&made).contains("choose \"rtproof real-time\""), "{}", stdout(&made));
+    let text = tree.read("/boot/extlinux/extlinux.conf");
+    assert!(text.starts_with(labels) && text.contains("isolcpus=2-3 panic=10"), "{text}");
+    expect_code(&tree.tune(&["confirm"]), FAILED);
+    tree.write("/proc/cmdline", "root=/dev/sda1 ro isolcpus=2-3 panic=10\n");
+    expect_code(&tree.tune(&["confirm"]), ACCEPTED);
+    assert!(tree.read("/boot/extlinux/extlinux.conf").contains("DEFAULT rtproof-real-time"));
+    tree.write("/proc/cmdline", cmdline);
+    expect_code(&tree.tune(&["undo", "--all"]), ACCEPTED);
+    assert_eq!(tree.all(), before);
 }
 
 #[test]

@@ -13,16 +13,7 @@
 
 mod support;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::JoinHandle,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path};
 
 use clap::Parser as _;
 use rtproof::{
@@ -31,8 +22,8 @@ use rtproof::{
     tune::prove::{self, Journaled},
 };
 use rtproof_host::{
-    CpuList, Facts, Root,
-    tune::{Change, Compare, Journal, Machine, Scheduling, Tasks, undo},
+    Facts, Root,
+    tune::{Change, Compare, Journal, Machine, undo},
 };
 use rtproof_judge::{
     Impact,
@@ -43,57 +34,7 @@ use rtproof_record::{
     Effects, SealState,
     effects::{Decision, Knob, Part, Statistic},
 };
-use support::{alone, folder};
-
-const BURN: Duration = Duration::from_millis(5);
-const PAUSE: Duration = Duration::from_millis(45);
-const LONGEST: Duration = Duration::from_secs(120);
-
-/// Burns CPU 0 while its file does not hold 1.
-struct Plant {
-    stop: Arc<AtomicBool>,
-    join: Option<JoinHandle<()>>,
-}
-
-impl Plant {
-    /// `None` without the right to a real-time policy.
-    fn start(file: PathBuf) -> Option<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (tell, told) = std::sync::mpsc::channel();
-        let stopped = Arc::clone(&stop);
-        let join = std::thread::spawn(move || {
-            let begun = Instant::now();
-            let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-            let above = Scheduling {
-                policy: Some("fifo".into()),
-                priority: Some(90),
-                cpus: Some(CpuList::new([0])),
-                ..Scheduling::default()
-            };
-            let may = LiveTasks.set(tid, &above).is_ok();
-            tell.send(may).expect("a receiver");
-            while may && !stopped.load(Ordering::Relaxed) && begun.elapsed() < LONGEST {
-                std::thread::sleep(PAUSE);
-                let fixed = fs::read_to_string(&file).is_ok_and(|text| text.trim() == "1");
-                let burns = Instant::now();
-                while !fixed && burns.elapsed() < BURN {
-                    std::hint::spin_loop();
-                }
-            }
-        });
-        let plant = Self { stop, join: Some(join) };
-        told.recv().expect("an answer").then_some(plant)
-    }
-}
-
-impl Drop for Plant {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(join) = self.join.take() {
-            let _ = join.join();
-        }
-    }
-}
+use support::{alone, folder, plant::Plant};
 
 fn step(path: &str, check: &str) -> Step {
     let change = Change::Value {
@@ -158,7 +99,7 @@ fn a_knob_that_takes_latency_away_is_found_and_a_placebo_is_not() {
     fs::create_dir(tree.path().join("sys")).expect("a folder");
     let reset = || ["plant", "placebo"].map(|name| fs::write(path(name), "0\n").expect("a file"));
     reset();
-    let Some(_plant) = Plant::start(path("plant")) else {
+    let Some(_plant) = Plant::start(path("plant"), "1") else {
         eprintln!("skipped: needs the right to SCHED_FIFO 90");
         return;
     };

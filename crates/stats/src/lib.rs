@@ -22,6 +22,7 @@ pub mod quantile;
 mod random;
 #[cfg(test)]
 mod reference;
+pub mod screening;
 pub mod sequential;
 pub mod series;
 pub mod shape;

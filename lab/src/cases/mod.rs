@@ -13,6 +13,7 @@ mod ends;
 mod faults;
 mod hostile;
 mod kernels;
+mod measure;
 mod noise;
 mod power;
 mod proofs;
@@ -34,6 +35,7 @@ pub fn all() -> Vec<Case> {
         causes::cases(),
         spikes::cases(),
         topology::cases(),
+        measure::cases(),
         tune::cases(),
         power::cases(),
         proofs::cases(),

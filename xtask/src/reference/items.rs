@@ -18,6 +18,16 @@ pub(crate) const WORKLOADS: Kind =
 pub(crate) const LOADS: Kind =
     Kind { title: "Loads", about: "What disturbs the machine while it is measured." };
 
+/// What a workload says of itself: what it measures, what its samples are, what it takes.
+pub(crate) fn workload(workload: &dyn rtproof_measure::workloads::Workload) -> String {
+    let mut text = sentence(workload.about()).to_string();
+    write!(text, "\n\nSamples: {}.", workload.quantity().words()).expect("a string");
+    if let Some(parameter) = workload.parameter() {
+        write!(text, "\nAfter a colon: {parameter}.").expect("a string");
+    }
+    text
+}
+
 /// The page, from names and descriptions.
 pub(crate) fn page<'a>(kind: &Kind, items: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut page = head(kind.title, kind.about);

@@ -28,6 +28,7 @@ const PAGES: &[(&str, Page)] = &[
     ("causes.md", || Ok(causes::page())),
     ("checks.md", || Ok(checks::page())),
     ("cli.md", || Ok(cli::page(command()))),
+    ("compare.schema.json", schema::page::<rtproof_judge::compare::Comparison>),
     ("exit-codes.md", || Ok(exit_codes::page(rtproof::exit::CODES))),
     ("loads.md", || {
         let loads = rtproof_measure::loads::LOADS;
@@ -46,7 +47,10 @@ const PAGES: &[(&str, Page)] = &[
     ("tune-verify.schema.json", schema::page::<rtproof::commands::tune::verify::Document>),
     ("workloads.md", || {
         let workloads = rtproof_measure::workloads::WORKLOADS;
-        Ok(items::page(&items::WORKLOADS, workloads.iter().map(|w| (w.name(), w.about()))))
+        let texts = workloads.iter().map(|workload| (workload.name(), items::workload(*workload)));
+        let texts: Vec<_> = texts.collect();
+        let items = texts.iter().map(|(name, text)| (*name, text.as_str()));
+        Ok(items::page(&items::WORKLOADS, items))
     }),
 ];
 

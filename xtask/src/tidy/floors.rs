@@ -6,6 +6,8 @@ use crate::tree::{Complaint, Tree};
 const FLOORS: &[(&str, u32)] = &[
     ("rtproof-stats", 0),
     ("rtproof-trace", 0),
+    // For applications; imports none of ours.
+    ("rtproof-mark", 0),
     ("rtproof-host", 1),
     ("rtproof-measure", 2),
     ("rtproof-record", 2),

@@ -335,17 +335,17 @@ impl Drop for Instance {
     }
 }
 
-fn is_busy(removed: io::Result<()>) -> bool {
+pub(super) fn is_busy(removed: io::Result<()>) -> bool {
     let busy = Some(Errno::BUSY.raw_os_error());
     removed.is_err_and(|error| error.raw_os_error() == busy)
 }
 
 /// One write(2): the kernel takes each as a command.
-fn write_to(path: &str, text: &str) -> io::Result<()> {
+pub(super) fn write_to(path: &str, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-fn make(root: &Root, top: &str) -> Result<String, TracefsError> {
+pub(super) fn make(root: &Root, top: &str) -> Result<String, TracefsError> {
     let own = Name::own(root);
     let mut number = 0;
     loop {
@@ -363,7 +363,7 @@ fn make(root: &Root, top: &str) -> Result<String, TracefsError> {
 /// Removes what dead processes left. In a container processes outside cannot be seen, so that all
 /// of theirs would look dead: nothing is removed there. An instance that is being read cannot be
 /// removed, whoever reads it.
-fn remove_stale(root: &Root, top: &str) -> Vec<String> {
+pub(super) fn remove_stale(root: &Root, top: &str) -> Vec<String> {
     if !root.in_initial_namespaces() {
         return Vec::new();
     }
@@ -374,7 +374,7 @@ fn remove_stale(root: &Root, top: &str) -> Vec<String> {
     removed.cloned().collect()
 }
 
-fn event_file(event: &str, file: &str) -> String {
+pub(super) fn event_file(event: &str, file: &str) -> String {
     format!("events/{}/{file}", event.replace(':', "/"))
 }
 
@@ -386,7 +386,7 @@ fn known(text: Reading<String>) -> Result<String, TracefsError> {
 }
 
 /// As cpumask_parse takes it: groups of eight hexadecimal digits, highest first.
-fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
+pub(super) fn cpu_mask(cpus: impl Iterator<Item = u32>) -> String {
     let mut words = vec![0u32];
     for cpu in cpus {
         let word = cpu as usize / 32;
@@ -409,7 +409,7 @@ fn parse_strings(text: &str) -> Vec<(u64, String)> {
     text.lines().filter_map(string).collect()
 }
 
-fn parse_stats(text: &str) -> Stats {
+pub(super) fn parse_stats(text: &str) -> Stats {
     let count = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)

@@ -104,9 +104,7 @@ pub(super) fn budget(groups: &[Group]) -> Option<u64> {
 /// What is doubtful about the runs, and what their tools leave out.
 pub(super) fn doubts(groups: &[Group], view: View) -> Vec<String> {
     let sides = || groups.iter().flat_map(|group| &group.sides);
-    let mut doubts: Vec<String> = sides()
-        .flat_map(|side| side.doubts.iter().map(|doubt| format!("{}: {doubt}", side.label)))
-        .collect();
+    let mut doubts = of_runs(&sides().collect::<Vec<_>>());
     let (known, unknown): (Vec<&Side>, Vec<&Side>) = sides().partition(|side| side.knows_missed());
     if view == View::Wake && !unknown.is_empty() {
         let names = names(&unknown);
@@ -120,8 +118,8 @@ pub(super) fn doubts(groups: &[Group], view: View) -> Vec<String> {
     if !unplaced.is_empty() {
         let names = names(&unplaced);
         doubts.push(format!(
-            "That the machines and their settings are the same is taken on trust: {names} tells \
-             nothing of them."
+            "That the machines and their settings are the same is taken on trust: nothing is told \
+             of them by {names}."
         ));
     }
     let dedup: BTreeSet<&str> = sides().map(|side| side.tool.as_str()).collect();
@@ -133,6 +131,28 @@ pub(super) fn doubts(groups: &[Group], view: View) -> Vec<String> {
         ));
     }
     doubts
+}
+
+/// Each doubt once, with the runs that have it.
+fn of_runs(sides: &[&Side]) -> Vec<String> {
+    let mut texts: Vec<&str> = Vec::new();
+    for doubt in sides.iter().flat_map(|side| &side.doubts) {
+        if !texts.contains(&doubt.as_str()) {
+            texts.push(doubt);
+        }
+    }
+    let told = |text: &str| {
+        let with: Vec<&Side> = sides
+            .iter()
+            .copied()
+            .filter(|side| side.doubts.iter().any(|doubt| doubt == text))
+            .collect();
+        match with.len() == sides.len() && with.len() > 2 {
+            true => format!("all runs: {text}"),
+            false => format!("{}: {text}", names(&with)),
+        }
+    };
+    texts.into_iter().map(told).collect()
 }
 
 /// Names of runs, not all of many.

@@ -68,7 +68,9 @@ fn observed(other: &str, changes: &[Change], wish: &Wish) -> String {
     };
     let odd: Vec<String> = bulk
         .iter()
-        .filter(|change| opposite(change.direction, primary.direction))
+        .filter(|change| ["p50", "p99"].contains(&change.statistic.as_str()))
+        .filter(|change| change.direction != Direction::Same)
+        .filter(|change| change.direction != primary.direction)
         .map(|change| {
             let word = if change.direction == Direction::Lower { "lower" } else { "higher" };
             format!("{} is {word} ({})", change.statistic, arrows(change))
@@ -76,10 +78,6 @@ fn observed(other: &str, changes: &[Change], wish: &Wish) -> String {
         .collect();
     let odd = if odd.is_empty() { String::new() } else { format!("; {}", list(&odd, "and")) };
     format!("In these runs {main}{odd}.")
-}
-
-fn opposite(a: Direction, b: Direction) -> bool {
-    matches!((a, b), (Direction::Lower, Direction::Higher) | (Direction::Higher, Direction::Lower))
 }
 
 /// p99.9 itself differs: what goes with it, and what does not.
@@ -92,7 +90,7 @@ fn led(other: &str, tail: &[&Change]) -> String {
         some.iter().map(|change| format!("{} ({})", change.statistic, arrows(change))).collect()
     };
     let names = list(&texts(&with), "and");
-    let head = format!("{names} {} {word} with {other}", is(with.len()));
+    let head = format!("with {other} {names} {} {word}", is(with.len()));
     if without.is_empty() {
         return head;
     }

@@ -20,9 +20,10 @@ const DRAWN_MAX: usize = 24;
 
 /// Each of the others against the first.
 pub(super) fn against(first: &Seen<'_>, others: &[Seen<'_>], wish: &Wish) -> Vec<Against> {
+    let drawn = drawn();
     let draws = |seen: &Seen<'_>, salt: usize| {
         let (side, _) = seen.single()?;
-        (salt <= DRAWN_MAX).then(|| Draws::of(side, seen.view, &GRID, salt as u64)).flatten()
+        (salt <= DRAWN_MAX).then(|| Draws::of(side, seen.view, &drawn, salt as u64)).flatten()
     };
     let mine = draws(first, 0);
     let one = |(at, seen): (usize, &Seen<'_>)| {
@@ -41,6 +42,17 @@ pub(super) fn against(first: &Seen<'_>, others: &[Seen<'_>], wish: &Wish) -> Vec
         }
     };
     others.iter().enumerate().map(one).collect()
+}
+
+/// The quantiles that are looked at in each draw.
+fn drawn() -> Vec<Q> {
+    let more = QUANTILES.into_iter().filter(|q| !GRID.contains(q));
+    GRID.into_iter().chain(more).collect()
+}
+
+/// Place of a quantile among them.
+fn drawn_at(q: Q) -> Option<usize> {
+    drawn().iter().position(|other| *other == q)
 }
 
 /// Draws of the first run and of the other.
@@ -100,7 +112,7 @@ fn interval(
     drawn: Drawn<'_>,
     wish: &Wish,
 ) -> ((Option<f64>, Option<f64>), String) {
-    let at = GRID.iter().position(|other| *other == q);
+    let at = drawn_at(q);
     let boot = drawn.zip(at).and_then(|((mine, other), at)| {
         let (low, high) = mine.ratio(other, at, wish.confidence)?;
         let block_ns = mine.block_ns.max(other.block_ns);

@@ -10,9 +10,11 @@ use super::{
     side::{Side, View},
 };
 
-/// The quantiles of a comparison.
-pub(super) const QUANTILES: [Q; 6] = [
+/// The quantiles of a comparison: those of the field, and p5 and p95 of older ones.
+pub(super) const QUANTILES: [Q; 8] = [
+    Q { above: 19, of: 20 },
     Q::P50,
+    Q { above: 1, of: 20 },
     Q { above: 1, of: 100 },
     Q { above: 1, of: 1000 },
     Q { above: 1, of: 10_000 },

@@ -39,9 +39,13 @@ pub(super) fn signed(ratio: f64) -> String {
     }
 }
 
-/// A share: 0.05 is `5 %`.
+/// A share: 0.05 is `5 %`; what is more than tenfold is told as such.
 pub(super) fn percent(share: f64) -> String {
-    let text = format!("{:.1}", 100.0 * share);
+    let text = match 100.0 * share {
+        percent if percent > 1000.0 => return format!("{:.0} times", 1.0 + share),
+        percent if percent >= 20.0 => format!("{percent:.0}"),
+        percent => format!("{percent:.1}"),
+    };
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 

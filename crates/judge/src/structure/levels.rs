@@ -247,20 +247,16 @@ mod tests {
         assert!(texts(levels(&[]), &host(&SLOW)).is_empty());
         let once = texts(levels(&[(300, 600)]), &[]);
         assert_eq!(once.len(), 1, "{once:?}");
-        let text = "the median latency of CPU 3 changed once at 300 s, from 12.0 µs to 14.4 µs (p";
+        let text = "the median latency of CPU 3 changed once at 300 s, from 12 µs to 14.4 µs (p";
         assert!(once[0].1.replace('\u{202f}', " ").starts_with(text), "{once:?}");
     }
 
     #[test]
     fn medians_lie_within_their_cells() {
         let cell = |ns: u64| Layout::COARSE.index(ns) as u16;
-        let second = |wake: Vec<(u16, u64)>| Second {
-            from_ns: 0,
-            to_ns: SECOND_NS,
-            totals: rtproof_stats::Totals::default(),
-            max_at_ns: 0,
-            wake,
-            missed: Vec::new(),
+        let second = |wake: Vec<(u16, u64)>| {
+            let run = crate::testing::run(rtproof_record::Class::Hundred, 1, 1, &[]);
+            Second { wake, ..run.threads[0].seconds[0].clone() }
         };
         let middle = median(&second(vec![(cell(1000), 10), (cell(2000), 80), (cell(9000), 10)]));
         let (low, high) =
@@ -274,7 +270,7 @@ mod tests {
     fn moments_of_the_host() {
         let mut rows = host(&[]);
         assert_eq!(bursts(&rows).len(), 7);
-        assert_eq!(hotter(&rows), []);
+        assert!(hotter(&rows).is_empty());
         rows[10].temp_max_mc = Some(61_000);
         assert_eq!(hotter(&rows).len(), 2, "up and down");
         assert_eq!((bursts(&[]), hotter(&[])), (vec![], vec![]));

@@ -145,8 +145,8 @@ pub(crate) struct Alarm {
 /// Runs in a thread that does not block SIGALRM: it does from now on, so that the next one goes to
 /// the thread that waits for it.
 extern "C" fn step_aside(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel hands a handler with SA_SIGINFO a pointer to the interrupted context, whose
-    // mask is put in force when the handler returns. sigaddset may be called in a handler.
+    // SAFETY: the kernel hands a handler with SA_SIGINFO a pointer to the interrupted context,
+    // whose mask is put in force when the handler returns. sigaddset may be called in a handler.
     unsafe {
         let context = context.cast::<libc::ucontext_t>();
         libc::sigaddset(&raw mut (*context).uc_sigmask, libc::SIGALRM);

@@ -28,8 +28,8 @@ impl Workload for BusyLoop {
     }
 
     fn about(&self) -> &'static str {
-        "Gaps between readings of the clock in a loop that never sleeps: time that interrupts, the \
-         firmware (SMIs), the hypervisor, page faults or other tasks took from the CPU. Not \
+        "Gaps between readings of the clock in a loop that never sleeps: time that interrupts, \
+         the firmware (SMIs), the hypervisor, page faults or other tasks took from the CPU. Not \
          wake-ups, timers or the scheduler. Steps above the threshold are samples, each scheduled \
          when it is found, none missed; steps above and up to it add up to the whole run. The \
          period is not used. A real-time policy keeps everything else from that CPU, and the \

@@ -19,10 +19,10 @@ impl Workload for ClockGettime {
     }
 
     fn about(&self) -> &'static str {
-        "Duration of a fixed number of readings of CLOCK_MONOTONIC (clock_gettime). Where the clock \
-         source allows it the kernel is not entered; elsewhere each is a system call, and many times \
-         slower. Shows disturbances of the CPU and of the kernel's timekeeping; not how late the \
-         work began."
+        "Duration of a fixed number of readings of CLOCK_MONOTONIC (clock_gettime). Where the \
+         clock source allows it the kernel is not entered; elsewhere each is a system call, and \
+         many times slower. Shows disturbances of the CPU and of the kernel's timekeeping; not \
+         how late the work began."
     }
 
     fn quantity(&self) -> Quantity {

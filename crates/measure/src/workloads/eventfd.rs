@@ -26,10 +26,9 @@ impl Workload for Eventfd {
     }
 
     fn about(&self) -> &'static str {
-        "Time from one thread writing into an eventfd to the thread that reads it reading the clock, \
-         once a period. On one CPU the way of \
-         the caller to sleep is part of it. The answer through a second eventfd is not, nor the poll(2) or \
-         epoll(7) of an event loop."
+        "Time from one thread writing into an eventfd to the thread that reads it reading the \
+         clock, once a period. On one CPU the way of the caller to sleep is part of it. The \
+         answer through a second eventfd is not, nor the poll(2) or epoll(7) of an event loop."
     }
 
     fn quantity(&self) -> Quantity {

@@ -29,10 +29,10 @@ impl Workload for Futex {
     }
 
     fn about(&self) -> &'static str {
-        "Time from one thread storing a word and waking the other with futex(2) to the other thread's \
-         first reading of the clock, once a period. On one CPU the way of \
-         the caller to sleep is part of it; with two CPUs the interrupt that wakes the \
-         other one, and its way out of idle, are. The answer back is not."
+        "Time from one thread storing a word and waking the other with futex(2) to the other \
+         thread's first reading of the clock, once a period. On one CPU the way of the caller to \
+         sleep is part of it; with two CPUs the interrupt that wakes the other one, and its way \
+         out of idle, are. The answer back is not."
     }
 
     fn quantity(&self) -> Quantity {

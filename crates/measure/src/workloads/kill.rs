@@ -17,10 +17,10 @@ impl Workload for Kill {
     }
 
     fn about(&self) -> &'static str {
-        "Duration of a fixed number of system calls kill(0, 0), which asks for the right to signal \
-         the own process group and signals nobody. Shows disturbances of the way into the kernel and \
-         back and of its process table; grows with the number of processes in the group. Not how \
-         late the work began."
+        "Duration of a fixed number of system calls kill(0, 0), which asks for the right to \
+         signal the own process group and signals nobody. Shows disturbances of the way into the \
+         kernel and back and of its process table; grows with the number of processes in the \
+         group. Not how late the work began."
     }
 
     fn quantity(&self) -> Quantity {

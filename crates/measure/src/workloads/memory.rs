@@ -39,10 +39,11 @@ impl Workload for Memory {
     }
 
     fn about(&self) -> &'static str {
-        "Duration of a fixed number of reads and writes of single cache lines all over a buffer of \
-         a given size, each at a place that depends on what the last one read. Shows what takes \
-         the CPU away, and what throws lines out of the caches or keeps the memory busy: other \
-         CPUs, devices, neighbours of a guest. Not bandwidth, and not how late the work began."
+        "Duration of a fixed number of reads and writes of single cache lines all over a buffer \
+         of a given size, each at a place that depends on what the last one read. Shows what \
+         takes the CPU away, and what throws lines out of the caches or keeps the memory busy: \
+         other CPUs, devices, neighbours of a guest. Not bandwidth, and not how late the work \
+         began."
     }
 
     fn quantity(&self) -> Quantity {

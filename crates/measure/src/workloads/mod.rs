@@ -11,11 +11,14 @@ mod error;
 mod eventfd;
 mod exec;
 mod futex;
+mod hwlat;
+mod kernel;
 mod kill;
 mod marks;
 mod memory;
 mod mutex_pi;
 mod nanosleep_relative;
+mod osnoise;
 mod pair;
 mod pipe;
 mod posix_timer;
@@ -27,6 +30,7 @@ mod signal;
 mod template;
 mod timer_wakeup;
 mod timerfd;
+mod timerlat;
 mod usleep;
 mod work;
 
@@ -38,11 +42,13 @@ pub use error::WorkloadError;
 pub use eventfd::Eventfd;
 pub use exec::Exec;
 pub use futex::Futex;
+pub use hwlat::Hwlat;
 pub use kill::Kill;
 pub use marks::Marks;
 pub use memory::Memory;
 pub use mutex_pi::MutexPi;
 pub use nanosleep_relative::NanosleepRelative;
+pub use osnoise::Osnoise;
 pub use pipe::Pipe;
 pub use posix_timer::PosixTimer;
 pub use registers::Registers;
@@ -50,6 +56,7 @@ pub use setitimer::Setitimer;
 pub use signal::Signal;
 pub use timer_wakeup::TimerWakeup;
 pub use timerfd::Timerfd;
+pub use timerlat::Timerlat;
 pub use usleep::Usleep;
 
 pub use crate::quantity::Quantity;
@@ -229,6 +236,9 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &Eventfd::USUAL,
     &MutexPi::USUAL,
     &Signal::USUAL,
+    &Timerlat::USUAL,
+    &Osnoise,
+    &Hwlat,
     &Exec::NONE,
     &Marks::NONE,
 ];

@@ -33,11 +33,12 @@ impl Workload for MutexPi {
     }
 
     fn about(&self) -> &'static str {
-        "Time from a thread of lower priority beginning to release a mutex with priority inheritance, \
-         for which the measuring thread waits, to the measuring thread having it, once a period. Uses \
-         the futexes of which the C library makes such mutexes (PTHREAD_PRIO_INHERIT), always \
-         contended. The holder is one priority below and inherits the higher one; how long it holds \
-         the mutex is not part of it, nor is an uncontended lock."
+        "Time from a thread of lower priority beginning to release a mutex with priority \
+         inheritance, for which the measuring thread waits, to the measuring thread having it, \
+         once a period. Uses the futexes of which the C library makes such mutexes \
+         (PTHREAD_PRIO_INHERIT), always contended. The holder is one priority below and inherits \
+         the higher one; how long it holds the mutex is not part of it, nor is an uncontended \
+         lock."
     }
 
     fn quantity(&self) -> Quantity {

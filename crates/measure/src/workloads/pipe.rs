@@ -27,8 +27,8 @@ impl Workload for Pipe {
 
     fn about(&self) -> &'static str {
         "Time from one thread writing a byte into a pipe to the thread that reads it reading the \
-         clock, once a period. On one CPU the way of \
-         the caller to sleep is part of it. The answer through a second pipe is not, nor any longer message."
+         clock, once a period. On one CPU the way of the caller to sleep is part of it. The \
+         answer through a second pipe is not, nor any longer message."
     }
 
     fn quantity(&self) -> Quantity {

@@ -1,5 +1,5 @@
-//! Register operations: work that needs no memory and no kernel, so that only what takes the CPU away,
-//! or slows it down, can change how long it takes.
+//! Register operations: work that needs no memory and no kernel, so that only what takes the CPU
+//! away, or slows it down, can change how long it takes.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ impl Workload for Registers {
 
     fn about(&self) -> &'static str {
         "Duration of a fixed number of multiplications in registers, one after the other. Shows \
-         interrupts, preemption, changes of frequency, a busy sibling thread and steals; not memory, \
-         caches or the kernel, and not how late the work began."
+         interrupts, preemption, changes of frequency, a busy sibling thread and steals; not \
+         memory, caches or the kernel, and not how late the work began."
     }
 
     fn quantity(&self) -> Quantity {

@@ -28,9 +28,9 @@ impl Workload for Signal {
     }
 
     fn about(&self) -> &'static str {
-        "Time from one thread sending a real-time signal to another with tgkill(2), over the other \
-         taking it and signalling back, to the first having taken the answer, once a period. Both \
-         take signals with sigwaitinfo(2): entering a handler is not measured."
+        "Time from one thread sending a real-time signal to another with tgkill(2), over the \
+         other taking it and signalling back, to the first having taken the answer, once a \
+         period. Both take signals with sigwaitinfo(2): entering a handler is not measured."
     }
 
     fn quantity(&self) -> Quantity {

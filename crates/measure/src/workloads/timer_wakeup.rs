@@ -17,9 +17,9 @@ impl Workload for TimerWakeup {
     }
 
     fn about(&self) -> &'static str {
-        "Time from the expiry of a timer (clock_nanosleep, absolute CLOCK_MONOTONIC) to the thread \
-         reading the clock. Covers the timer interrupt, the wake-up and the scheduler; not device \
-         interrupts, threaded handlers or the application's own work."
+        "Time from the expiry of a timer (clock_nanosleep, absolute CLOCK_MONOTONIC) to the \
+         thread reading the clock. Covers the timer interrupt, the wake-up and the scheduler; not \
+         device interrupts, threaded handlers or the application's own work."
     }
 
     fn quantity(&self) -> Quantity {

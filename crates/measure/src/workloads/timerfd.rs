@@ -24,8 +24,8 @@ impl Workload for Timerfd {
     fn about(&self) -> &'static str {
         "Time from the expiry of a periodic timerfd (absolute CLOCK_MONOTONIC) to the thread that \
          reads it reading the clock. Covers the timer interrupt, the wake-up through the file's \
-         wait queue, the scheduler and the return from read(2); not the poll(2) or epoll(7) that an \
-         event loop puts before it."
+         wait queue, the scheduler and the return from read(2); not the poll(2) or epoll(7) that \
+         an event loop puts before it."
     }
 
     fn quantity(&self) -> Quantity {

@@ -247,8 +247,8 @@ impl<'a> Document<'a> {
             notes,
             spikes,
             effects,
-            beside,
             imported,
+            beside,
         } = run;
         let judged = |of: fn(&Judgement) -> &String| {
             let value = judgement.as_ref().map(|judgement| serde_json::from_str(of(judgement)));

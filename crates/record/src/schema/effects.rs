@@ -5,15 +5,16 @@ use super::{Table, c};
 pub(super) const TRIAL: Table = Table {
     name: "trial",
     since: 3,
-    about: "How changes of the machine were tried (tune apply --prove): at most one row.",
+    about: "How changes of the machine were tried (tune apply --prove, experiment): at most one row.",
     columns: &[
         c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
         c("seed", "INTEGER NOT NULL", "Seed of the order of slices."),
         c(
             "design",
-            "TEXT NOT NULL CHECK (design IN ('single', 'mirrored'))",
+            "TEXT NOT NULL CHECK (design IN ('single', 'mirrored', 'screened', 'boots'))",
             "single: one knob after the other; mirrored: all at once, in each pair some on in one \
-             slice and the others in the other.",
+             slice and the others in the other; screened: all at once first, then pairs of what \
+             stood out; boots: pairs of boots.",
         ),
         c("pairs", "INTEGER NOT NULL", "Pairs of slices planned for each knob."),
         c("slice_ns", "INTEGER NOT NULL", "Length of a slice."),
@@ -87,8 +88,10 @@ pub(super) const SLICE: Table = Table {
         c("number", "INTEGER PRIMARY KEY", "0, 1, ..."),
         c(
             "part",
-            "TEXT NOT NULL CHECK (part IN ('before', 'pair', 'once', 'after'))",
-            "before: nothing changed; pair: one of a pair; once: with a change that is made once; \
+            "TEXT NOT NULL CHECK (part IN ('before', 'pair', 'screen', 'together', 'once', 'after'))",
+            "before: nothing changed; pair: one of a pair with and without a knob; screen: one of a \
+             pair with all knobs, each on in one of them; together: one of a pair with all that \
+             seems to help, and nothing; once: with a change that is made once; \
              after: with what was kept.",
         ),
         c("pair", "INTEGER NOT NULL", "Pair: 0, 1, ..."),

@@ -2,6 +2,8 @@
 
 pub mod capture;
 pub mod check;
+pub mod compare;
+pub mod experiment;
 pub mod explain;
 pub mod export;
 pub mod import;

@@ -125,3 +125,14 @@ pub(crate) fn open_whole(path: &Path) -> anyhow::Result<Opened> {
     banner(path, &opened, false).context("not exported")?;
     Ok(opened)
 }
+
+/// Opens a record to be looked at, and says what must stand above it.
+pub(crate) fn open(path: &Path, accept_altered: bool) -> anyhow::Result<(Opened, Option<String>)> {
+    let opened = rtproof_record::read(path)?;
+    let banner = match &opened.state {
+        // How the run was judged is no matter here.
+        SealState::Sealed { .. } => None,
+        _ => banner(path, &opened, accept_altered)?,
+    };
+    Ok((opened, banner))
+}

@@ -1,6 +1,6 @@
 //! What the housekeeping thread does once a second: slots, host counters, loads, placement.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rtproof_host::{HostSample, HostSampler, Root};
 use rtproof_measure::{
@@ -13,8 +13,8 @@ use rtproof_record::{
 };
 
 use super::{
-    conductor::Conductor, convert, engine::Job, idle::Idle, notes, onlooker::Onlooker, progress,
-    seconds::Seconds, spikes::Explainer, watch::Watch,
+    conductor::Conductor, convert, engine::Job, idle::Idle, notes, onlooker::Onlooker,
+    output::Output, progress, seconds::Seconds, spikes::Explainer, watch::Watch,
 };
 use crate::commands::load_worker;
 
@@ -47,6 +47,23 @@ pub(crate) struct Collector {
     failure: Option<WriteError>,
 }
 
+/// Where loads run.
+pub(crate) fn load_settings(
+    options: &Options,
+    load_dir: Option<&Path>,
+    output: &Output,
+    facts: &rtproof_host::Facts,
+) -> Settings {
+    let cache = |cpu: &rtproof_host::facts::cpu::Cpu| cpu.last_level_cache_bytes.value().copied();
+    Settings {
+        cpus: options.load_cpus.clone(),
+        dir: load_dir.unwrap_or_else(|| output.folder()).to_owned(),
+        memory_available: facts.memory.available_bytes.value().copied().unwrap_or(256 << 20),
+        llc_bytes: facts.cpus.cpus.iter().filter_map(cache).max().unwrap_or(0),
+        worker_command: (PathBuf::from("/proc/self/exe"), vec![load_worker::NAME.into()]),
+    }
+}
+
 /// What is left when the threads have ended.
 pub(crate) struct Collected {
     pub(crate) tick: Tick,
@@ -64,15 +81,7 @@ impl Collector {
         early: Vec<Note>,
     ) -> Self {
         let options = job.options;
-        let cache =
-            |cpu: &rtproof_host::facts::cpu::Cpu| cpu.last_level_cache_bytes.value().copied();
-        let settings = Settings {
-            cpus: options.load_cpus.clone(),
-            dir: job.load_dir.unwrap_or_else(|| job.output.folder()).to_owned(),
-            memory_available: facts.memory.available_bytes.value().copied().unwrap_or(256 << 20),
-            llc_bytes: facts.cpus.cpus.iter().filter_map(cache).max().unwrap_or(0),
-            worker_command: (PathBuf::from("/proc/self/exe"), vec![load_worker::NAME.into()]),
-        };
+        let settings = load_settings(options, job.load_dir, job.output, facts);
         Self {
             options: options.clone(),
             sampler,
@@ -305,6 +314,10 @@ impl Collector {
         let (spikes, notes) = self.explainer.finish(at_ns);
         self.pending.spikes = spikes;
         self.pending.notes.extend(notes);
+        for report in &reports {
+            let cpu = self.watch.thread(report.number).map_or(0, |info| info.cpu);
+            self.pending.notes.extend(notes::of_ending(at_ns, cpu, &report.ending));
+        }
         self.watch.show(&self.pending, onlooker);
         let lost = |number: u32| self.watch.is_lost(number);
         let ends = reports.iter().map(|r| (r.number, convert::end(r, lost(r.number)))).collect();

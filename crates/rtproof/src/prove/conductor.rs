@@ -1,6 +1,6 @@
-//! Somebody who changes the machine while it is measured: `tune apply --prove`.
+//! Somebody who changes the machine while it is measured: `tune apply --prove`, `experiment`.
 
-use rtproof_measure::{Slot, cycle::SLOT_NS};
+use rtproof_measure::{Slot, Started, cycle::SLOT_NS};
 use rtproof_record::{EffectTick, run::Note};
 
 /// Changes the machine at moments of its choice, and cuts what was measured into slices. Called by
@@ -8,6 +8,16 @@ use rtproof_record::{EffectTick, run::Note};
 pub trait Conductor {
     /// Length of the slots that slices are made of. A second is a multiple of it.
     fn slot_ns(&self) -> u64;
+
+    /// The measured threads run.
+    fn started(&mut self, threads: &[Started]) {
+        let _ = threads;
+    }
+
+    /// Whether nothing is left to be measured: the run need not go on to its end.
+    fn is_over(&self) -> bool {
+        false
+    }
 
     /// What a thread measured in a slot. `origin_ns`: first wake-up of the run, on its clock.
     fn take(&mut self, thread: u32, slot: &Slot, origin_ns: u64);

@@ -167,10 +167,12 @@ pub(crate) fn run(
     let origin_ns = session.origin_ns();
     let realtime_ns = clock_ns(ClockId::Realtime) + origin_ns - clock_ns(ClockId::Monotonic);
     early_notes.extend(notes::of_start(options, session.started()));
+    early_notes.extend(notes::of_workloads(&plan, session.started()));
     let mut collector = Collector::new(job, sampler, root, &facts, explainer, early_notes);
     collector.slots_are(plan.slot_ns);
     collector.announce(session.started(), &plan, Origin { realtime_ns, monotonic_ns: origin_ns });
     onlooker.started(&collector.threads());
+    conductor.started(session.started());
     let mut rig = Rig { session, collector, writer, conductor, onlooker };
     let ended = rig.run(signals, options);
     // The facts of the end are those of the machine, not of the run: our limit is no change of it.
@@ -209,6 +211,9 @@ impl Rig<'_> {
             }
             if let Some(signal) = signals.came() {
                 break RunEnd::Interrupted { signal: signal.into() };
+            }
+            if self.conductor.is_over() && self.conductor.trouble().is_none() {
+                break RunEnd::Complete;
             }
             if let Some(why) = self.conductor.trouble() {
                 break RunEnd::Aborted { why };

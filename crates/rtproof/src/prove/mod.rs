@@ -17,6 +17,7 @@ mod spikes;
 mod watch;
 mod writer;
 
+pub(crate) use collect::load_settings;
 pub use conductor::Conductor;
 pub(crate) use conductor::Nobody;
 pub(crate) use engine::{Job, run};

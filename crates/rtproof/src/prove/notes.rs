@@ -4,7 +4,10 @@ use rtproof_judge::causes;
 
 use super::spikes::Unexamined;
 use rtproof_judge::units;
-use rtproof_measure::{Policy, Started};
+use rtproof_measure::{
+    Plan, Policy, Started,
+    workloads::{self, Ending, Place},
+};
 use rtproof_record::{
     Options,
     beside::{Mark, MarkKind},
@@ -85,6 +88,46 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
                     every latency."
                 .into();
         notes.push(note(0, "sched-other", false, text));
+    }
+    notes
+}
+
+/// What workloads say of themselves: what measuring takes of each sample, and where a thread runs.
+pub(crate) fn of_workloads(plan: &Plan, started: &[Started]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for started in started {
+        let workload = plan.workload_of(started.number);
+        let sentence = &started.own_cost.sentence;
+        if workload.spec() != workloads::timer_wakeup().spec() && !sentence.is_empty() {
+            let text = format!("CPU {}, {}: {sentence}", started.cpu, workload.spec());
+            notes.push(note(0, "own-cost", false, text));
+        }
+        if !started.is_pinned && workload.place() == Place::OnCpu {
+            let text = format!(
+                "The thread of CPU {} may run on other CPUs: the kernel pins a deadline task only \
+                 to a whole root domain (an exclusive cpuset).",
+                started.cpu
+            );
+            notes.push(note(0, "not-pinned", true, text));
+        }
+    }
+    notes
+}
+
+/// A workload could not go on, or lost cycles.
+pub(crate) fn of_ending(at_ns: u64, cpu: u32, ending: &Ending) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if let Some(failure) = &ending.failure {
+        let text = format!("The workload of CPU {cpu} ended early: {failure}.");
+        notes.push(note(at_ns, "workload-failed", true, text));
+    }
+    if ending.lost > 0 {
+        let text = format!(
+            "{} cycles of CPU {cpu} are known to have been and could not be read: they are not in \
+             the account.",
+            units::grouped(ending.lost)
+        );
+        notes.push(note(at_ns, "cycles-lost", true, text));
     }
     notes
 }

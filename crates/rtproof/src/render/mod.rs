@@ -1,5 +1,6 @@
 //! Rendering: the only place that prints. Text for people, JSON for programs, HTML for evidence.
 
+pub(crate) mod compare;
 pub(crate) mod effects;
 pub mod file;
 pub mod html;

@@ -17,6 +17,10 @@ use crate::exit;
 /// Words of rtproof's own, which the kernel does not know.
 const OWN: &str = "rtproof.";
 
+/// Why a plan's words cannot be tried.
+const IS_DEFAULT: &str = "the entry of rtproof is the default: take it back first, with rtproof \
+                          tune undo --all, to try another";
+
 /// A word as the boot loader's entry takes it.
 #[must_use]
 pub fn of_plan(word: &BootWord) -> Word {
@@ -47,7 +51,9 @@ pub fn preview(root: &Root, facts: &Facts, words: Vec<BootWord>) -> BootPreview 
                     preview.then = Some(changes.cmdline);
                     preview.entry = loader.no_entry.is_none().then(|| TITLE.to_owned());
                     preview.printed = changes.printed;
-                    preview.refused = loader.no_entry.or(loader.no_trial);
+                    let is_default = loader.standing(root) == Ok(Standing::Default);
+                    let is_default = is_default.then(|| IS_DEFAULT.to_owned());
+                    preview.refused = loader.no_entry.or(is_default).or(loader.no_trial);
                 }
                 Err(error) => preview.refused = Some(error.to_string()),
             }

@@ -17,8 +17,7 @@ use std::{
 use rtproof_host::{
     CpuList, Root,
     tune::{
-        self, Change, Journal, Machine, Scheduling, Stage, Stands, State, Suspect, machine,
-        suspects,
+        self, Change, Journal, Machine, Stage, Stands, State, Suspect, machine, suspects,
         wake::{Wake, Woken},
     },
 };
@@ -26,7 +25,10 @@ use rtproof_measure::{scheduling::LiveTasks, thread::pin_all};
 use serde::Serialize;
 
 use super::hold::ends;
-use crate::{exit, parse};
+use crate::{
+    exit, parse,
+    render::text::{after, before},
+};
 
 /// Version of the JSON form of a line.
 pub const SCHEMA: &str = "rtproof/tune-drift/1";
@@ -162,8 +164,13 @@ impl Drift {
                 format!("cannot be read: {}", why.as_deref().unwrap_or_default())
             }
             (Now::Changed, found, _) => {
-                let found = found.as_ref().map(shown).unwrap_or_default();
-                format!("{found}, applied was {}", wanted(&self.change))
+                let found = found.as_ref().map(|state| before(&self.change, state));
+                let found = found.unwrap_or_default();
+                match after(&self.change) {
+                    // Of a file that is its number of lines.
+                    ours if ours == found => "other text, permissions or owner".into(),
+                    ours => format!("{}, applied was {}", short(&found), short(&ours)),
+                }
             }
         };
         let by: Vec<String> = self
@@ -179,48 +186,6 @@ impl Drift {
         // A machine's own words cannot command the terminal.
         line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
     }
-}
-
-/// What is there, in a few words.
-fn shown(state: &State) -> String {
-    match state {
-        State::Absent => "not there".into(),
-        State::Value { bytes, .. } => short(&bytes.text()),
-        State::File { bytes, .. } => format!("a file of {} bytes", bytes.0.len()),
-        State::Link { to } => format!("a link to {to}"),
-        State::Folder => "a folder".into(),
-        State::Task { scheduling } => scheduled(scheduling),
-        State::Unit { active, .. } => if *active { "running" } else { "not running" }.into(),
-        State::Property { value, .. } => short(value),
-        _ => "otherwise".into(),
-    }
-}
-
-/// What was applied, in a few words.
-fn wanted(change: &Change) -> String {
-    match change {
-        Change::Value { value, .. }
-        | Change::Hotplug { value, .. }
-        | Change::GrubEnv { value, .. }
-        | Change::EfiVariable { value, .. }
-        | Change::Property { value, .. } => short(value),
-        Change::Irq { cpus, .. } => cpus.to_string(),
-        Change::Task { set, .. } => scheduled(set),
-        Change::Folder { .. } => "a folder".into(),
-        Change::File { content: None, .. } => "no file".into(),
-        Change::File { content: Some(bytes), .. } => format!("a file of {} bytes", bytes.0.len()),
-        Change::Unit { want, .. } => format!("{want:?}").to_lowercase(),
-    }
-}
-
-fn scheduled(set: &Scheduling) -> String {
-    let words = [
-        set.policy.clone(),
-        set.priority.map(|priority| priority.to_string()),
-        set.nice.map(|nice| format!("nice {nice}")),
-        set.cpus.as_ref().map(|cpus| format!("on CPUs {cpus}")),
-    ];
-    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn short(text: &str) -> String {

@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub(crate) mod apart;
 pub(crate) mod killed;
 pub(crate) mod odd;
+pub(crate) mod plant;
 pub(crate) mod small;
 pub(crate) mod tree;
 

@@ -226,9 +226,13 @@ impl Fitted {
     fn level(&self, exposure_ns: u64, target_ns: u64) -> Level {
         let k = self.excesses.len() as f64;
         // So many clusters over the threshold in the time of operation.
-        let m = (k * target_ns as f64 / exposure_ns.max(1) as f64).max(1.0 + 1e-9);
+        let m = k * target_ns as f64 / exposure_ns.max(1) as f64;
         let threshold = self.threshold_ns as f64;
-        let (low, high) = self.fit.level_interval(&self.excesses, m, CONFIDENCE);
+        // Less than one: the level is the threshold or below it, which was counted.
+        let (m, (low, high)) = match m > 1.0 {
+            true => (m, self.fit.level_interval(&self.excesses, m, CONFIDENCE)),
+            false => (1.0, (None, Some(0.0))),
+        };
         Level {
             target_ns,
             level_ns: threshold + self.fit.gpd.exceeded_once_in(m),

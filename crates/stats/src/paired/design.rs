@@ -1,11 +1,7 @@
 //! Which slice of a pair has the change: by chance, from a seed that is kept.
 
 use super::PAIRS;
-use crate::random::Random;
-
-/// First rows of the designs of Plackett and Burman (Biometrika 33, 1946), which are shifted round.
-const TWELVE: &str = "++-+++---+-";
-const TWENTY: &str = "++--++++-+-+----++-";
+use crate::{random::Random, screening::plackett_burman};
 
 /// For each pair, whether its first slice is the one with the change. Coins, not an alternation:
 /// what the exact test takes for granted.
@@ -31,14 +27,8 @@ pub fn mirrored_pairs(changes: usize) -> Option<usize> {
 /// does. `None`: too many changes, or none.
 #[must_use]
 pub fn mirrored(seed: u64, changes: usize) -> Option<Vec<Vec<bool>>> {
-    let pairs = mirrored_pairs(changes)?;
-    let first = if pairs == PAIRS { TWELVE } else { TWENTY }.as_bytes();
-    let mut rows: Vec<Vec<bool>> = (0..pairs - 1)
-        .map(|row| {
-            (0..changes).map(|c| first[(c + pairs - 1 - row) % first.len()] == b'+').collect()
-        })
-        .collect();
-    rows.push(vec![false; changes]);
+    let mut rows = plackett_burman(mirrored_pairs(changes)?)?;
+    rows.iter_mut().for_each(|row| row.truncate(changes));
     let mut random = Random::new(seed);
     for last in (1..rows.len()).rev() {
         rows.swap(last, random.below(last as u64 + 1) as usize);

@@ -41,7 +41,7 @@ pub fn pairs_for(sd: f64, pairs: usize, wanted: f64, level: f64, power: f64) -> 
 }
 
 /// Quantile of Student's t distribution.
-fn t_quantile(p: f64, freedom: f64) -> f64 {
+pub(crate) fn t_quantile(p: f64, freedom: f64) -> f64 {
     if p < 0.5 {
         return -t_quantile(1.0 - p, freedom);
     }

@@ -16,6 +16,7 @@ mod signed_rank;
 mod simulation;
 
 pub use design::{mirrored, mirrored_pairs, order};
+pub(crate) use detect::t_quantile;
 pub use detect::{detectable, pairs_for, successive_sd};
 
 /// Fewest pairs that decide anything at 95 %: with fewer the smallest p value is above 0.05.

@@ -230,8 +230,8 @@ impl Armed for Reader {
     fn cost(&self) -> OwnCost {
         let ns = self.line_ns;
         let sentence = format!(
-            "Writing a line takes the program about {ns} ns of its own cycle; its samples hold what \
-             it puts into them."
+            "Writing a line takes the program about {ns} ns of its own cycle; its samples hold \
+             what it puts into them."
         );
         OwnCost { ns: 0, sentence }
     }

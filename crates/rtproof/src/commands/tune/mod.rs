@@ -8,13 +8,13 @@ pub mod guard;
 pub mod hold;
 pub mod persist;
 pub mod plan;
-mod prove;
+pub(crate) mod prove;
 pub mod repeat;
 pub mod status;
 pub mod trial;
 pub mod undo;
 pub mod verify;
-mod wish;
+pub(crate) mod wish;
 
 use std::path::PathBuf;
 
@@ -115,7 +115,7 @@ fn not_closed(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
 ///
 /// # Errors
 /// They cannot be read, or one of them is damaged.
-fn open_journals(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
+pub(crate) fn open_journals(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
     let mut open = Vec::new();
     for journal in Journal::list(machine)? {
         match journal.problem {

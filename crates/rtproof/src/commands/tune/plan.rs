@@ -77,7 +77,7 @@ pub(super) fn make(
 }
 
 /// Facts, intent and plan of a machine.
-pub(super) fn plan_of(
+pub(crate) fn plan_of(
     root: &Root,
     wish: &WishArgs,
     ids: &[String],

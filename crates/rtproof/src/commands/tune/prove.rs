@@ -2,7 +2,7 @@
 
 use rtproof_host::tune::Machine;
 
-use super::{apply, plan};
+use super::{WishArgs, apply, plan};
 use crate::{
     cli::{Cli, Command},
     tune::prove::{self, Journaled},
@@ -14,12 +14,15 @@ pub(super) fn run(args: &apply::Args, machine: &Machine<'_>, ns: u64) -> anyhow:
     let (facts, _, plan) = plan::plan_of(root, &args.wish, &args.ids)?;
     let title = args.wish.title("tune apply --prove", &args.ids);
     let mut switch = Journaled::new(machine, &title);
-    prove::run(root, facts, &plan, &measured(args, ns)?, &mut switch)
+    prove::run(root, facts, &plan, &measured(&args.wish, ns, args.json)?, &mut switch)
 }
 
 /// The arguments of `prove` that say the same.
-fn measured(args: &apply::Args, ns: u64) -> anyhow::Result<crate::commands::prove::Args> {
-    let wish = &args.wish;
+pub(crate) fn measured(
+    wish: &WishArgs,
+    ns: u64,
+    json: bool,
+) -> anyhow::Result<crate::commands::prove::Args> {
     let mut words = vec!["rtproof".to_owned(), "prove".into(), "--for".into(), format!("{ns}ns")];
     let mut give = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -34,7 +37,7 @@ fn measured(args: &apply::Args, ns: u64) -> anyhow::Result<crate::commands::prov
     for skip in &wish.wishes.skip {
         give("--skip", Some(skip.clone()));
     }
-    if args.json {
+    if json {
         words.push("--json".into());
     }
     match <Cli as clap::Parser>::try_parse_from(words)?.command {

@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 use rtproof_host::{
     Root,
-    boot::{self, BootChanges, Loader, TITLE, Word},
+    boot::{self, BootChanges, Loader, Standing, TITLE, Word},
     tune::{self, Change, Item, Journal, Machine, Options, Title},
 };
 use rtproof_judge::plan::units;
@@ -70,6 +70,11 @@ pub struct Args {
     #[arg(short, long)]
     pub yes: bool,
 
+    /// Make the entry also where the boot loader cannot boot it once: it is chosen by hand in the
+    /// boot menu then, and the default stays
+    #[arg(long, conflicts_with_all = ["reboot", "within_ns"])]
+    pub by_hand: bool,
+
     /// Reboot into it at once
     #[arg(long, conflicts_with = "root")]
     pub reboot: bool,
@@ -108,10 +113,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let loader = boot::detect(&root)?;
     let changes = loader.real_time(&root, &words)?;
     show(text, &loader, &changes)?;
-    if let Some(why) = loader.no_entry.as_ref().or(loader.no_trial.as_ref()) {
-        anyhow::bail!("{why}; nothing was changed");
-    }
-    let question = format!("make this entry of {} and boot it once?", loader.name);
+    refuse(args, &root, &loader)?;
+    let then = if loader.no_trial.is_some() { "" } else { " and boot it once" };
+    let question = format!("make this entry of {}{then}?", loader.name);
     if !args.yes && !ask::consent(&question)? {
         anyhow::bail!("nothing was changed");
     }
@@ -126,6 +130,26 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         reboot(&root, changes.reboot.as_deref())?;
     }
     Ok(exit::ACCEPTED)
+}
+
+/// Refuses what would leave no way back.
+fn refuse(args: &Args, root: &Root, loader: &Loader) -> anyhow::Result<()> {
+    if let Some(why) = &loader.no_entry {
+        anyhow::bail!("{why}; nothing was changed");
+    }
+    anyhow::ensure!(
+        loader.standing(root)? != Standing::Default,
+        "the entry of rtproof is the default of {}: another try would change what boots from now \
+         on, with no way back; nothing was changed; take it back first: rtproof tune undo --all",
+        loader.name
+    );
+    match &loader.no_trial {
+        Some(why) if !args.by_hand => anyhow::bail!(
+            "{why}; nothing was changed; to have the entry in the boot menu all the same: rtproof \
+             tune trial --by-hand"
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn refuse_conflicts(plan: &rtproof_judge::plan::Plan) -> anyhow::Result<()> {
@@ -212,6 +236,10 @@ pub(super) fn all_or_none<'a>(
 fn next(to: &mut dyn Write, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
     render::text::note(to, &changes.fallback)?;
     let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
+    if changes.trial.is_empty() && changes.reboot.is_none() {
+        let by_hand = format!("boot, and choose \"{TITLE}\" in the boot menu; {after}");
+        return render::text::note(to, &by_hand);
+    }
     let text = match (&changes.reboot, reboots) {
         (_, true) => after.to_owned(),
         (Some(argument), false) => format!("boot it with: reboot '{argument}'; {after}"),
@@ -221,7 +249,7 @@ fn next(to: &mut dyn Write, reboots: bool, changes: &BootChanges) -> std::io::Re
 }
 
 /// Reboots in order.
-fn reboot(root: &Root, argument: Option<&str>) -> anyhow::Result<()> {
+pub(crate) fn reboot(root: &Root, argument: Option<&str>) -> anyhow::Result<()> {
     let has_systemd = root.list_dir("/run/systemd/system").value().is_some();
     let mut command = match has_systemd {
         true => {

@@ -94,7 +94,7 @@ impl WishArgs {
 ///
 /// # Errors
 /// Usage: one that is not, with names like it.
-pub(super) fn named(ids: &[String]) -> anyhow::Result<Vec<String>> {
+pub(crate) fn named(ids: &[String]) -> anyhow::Result<Vec<String>> {
     let words = ids.iter().flat_map(|ids| ids.split(',')).map(str::trim);
     let words: Vec<String> = words.filter(|id| !id.is_empty()).map(str::to_owned).collect();
     let selection = Selection { ids: words, ..Selection::default() };

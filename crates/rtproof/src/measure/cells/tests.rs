@@ -3,9 +3,10 @@
 use super::*;
 
 fn facts(online: &str) -> Facts {
-    let mut facts = Facts::default();
+    let folder = tempfile::tempdir().unwrap();
+    let mut facts = Facts::read(&rtproof_host::Root::dir(folder.path()).unwrap());
     let list = CpuList::parse(online, None).unwrap();
-    facts.cpus.online = rtproof_host::Reading::known("/sys/online", list);
+    facts.cpus.online = rtproof_host::Reading::known("/sys/devices/system/cpu/online", list);
     facts
 }
 

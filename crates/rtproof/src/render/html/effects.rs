@@ -62,6 +62,11 @@ fn how(trial: &Trial) -> String {
     let each = match trial.design {
         Design::Single => "each knob by itself, on and off",
         Design::Mirrored => "all at once, some on in one slice and the others in the other",
+        Design::Screened => {
+            "all at once first, some on in one slice and the others in the other, then each that \
+             stood out with and without it, beside the others that help"
+        }
+        Design::Boots => "each slice a boot of its own, with and without",
     };
     let seen = trial.detectable_ppm.map_or(String::new(), |ppm| {
         format!(

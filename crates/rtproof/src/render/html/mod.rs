@@ -5,6 +5,7 @@
 //! when, on what machine, how. One file per section; pictures come from [`super::svg`].
 
 mod beside;
+pub mod compare;
 mod counters;
 mod effects;
 mod facts;

@@ -6,6 +6,7 @@
 //! page gives light, dark and printed values.
 
 pub(crate) mod bins;
+pub(crate) mod compare;
 pub(crate) mod forest;
 pub(crate) mod frame;
 pub(crate) mod heat;

@@ -35,7 +35,7 @@ pub(crate) fn draw(rows: &[Range], (title, text): (&str, &str)) -> Markup {
     let frame = frame(rows);
     let about = About { id: "chart-ranges", title, text, series: rows.len(), units: ("ns", "") };
     let body = html! {
-        (frame.x_axis(&frame.x.latency_ticks(56.0 / (frame.right - frame.left)), "µs"))
+        (frame.x_axis(&frame.x.latency_ticks(8.0), "sample (logarithmic)"))
         @for (at, row) in rows.iter().enumerate() {
             (draw_row(&frame, frame.top + ROW * (at as f64 + 0.5), row))
         }

@@ -71,6 +71,11 @@ impl Scale {
         ticks
     }
 
+    /// Ticks of a logarithmic axis of numbers, those below one too.
+    pub(crate) fn number_ticks(self, room: f64) -> Vec<Tick> {
+        self.decade_ticks(number_text, room)
+    }
+
     fn decade_ticks(self, text: fn(f64) -> String, room: f64) -> Vec<Tick> {
         let (low, high) = self.ends();
         let decades = (high / low).log10();
@@ -142,6 +147,11 @@ fn latency_text(value_ns: f64) -> String {
         return format!("{} s", units::grouped((value_ns / 1e9).round() as u64));
     }
     units::ns(value_ns.round() as u64)
+}
+
+/// A number on an axis: `0.01`, `10 k`.
+fn number_text(value: f64) -> String {
+    if value >= 0.95 { count_text(value) } else { format!("{}", (value * 1e9).round() / 1e9) }
 }
 
 /// A count on an axis: `1`, `100`, `10 k`, `1 M`.

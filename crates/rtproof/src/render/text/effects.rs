@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use rtproof_judge::units;
 use rtproof_record::{
-    Effects,
+    Effects, Run,
     effects::{Decision, Effect, Knob, Statistic},
+    run::RunEnd,
 };
 
 use super::{BAD, BOLD, DIM, GOOD, WARN, wrapped};
@@ -19,12 +20,34 @@ pub fn before(to: &mut dyn Write, sentence: &str) -> io::Result<()> {
     wrapped(to, &format!("{BOLD}Prove{BOLD:#}    "), "         ", sentence)
 }
 
+/// What an experiment is going to do.
+///
+/// # Errors
+/// When writing fails.
+pub fn experiment(to: &mut dyn Write, sentence: &str) -> io::Result<()> {
+    wrapped(to, &format!("{BOLD}Try{BOLD:#}      "), "         ", sentence)
+}
+
 /// A line while it happens.
 ///
 /// # Errors
 /// When writing fails.
 pub fn line(to: &mut dyn Write, line: &str) -> io::Result<()> {
     wrapped(to, "         ", "         ", line)
+}
+
+/// Why it came to an early end; nothing where it did not.
+///
+/// # Errors
+/// When writing fails.
+pub fn ended(to: &mut dyn Write, run: &Run) -> io::Result<()> {
+    let why = match &run.meta.ended {
+        Some(RunEnd::Complete) => return Ok(()),
+        Some(RunEnd::Interrupted { signal }) => format!("{signal} came"),
+        Some(RunEnd::Aborted { why }) => why.clone(),
+        None => "the record is torn".into(),
+    };
+    line(to, &format!("cut short: {why}"))
 }
 
 const HEADS: [&str; 7] = ["", "p99.9 off", "on", "change", "95 % interval", "p (Holm)", "max"];

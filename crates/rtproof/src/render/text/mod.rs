@@ -1,6 +1,7 @@
 //! The answer as text on stdout.
 
 mod beside;
+mod compare;
 mod controls;
 pub mod effects;
 mod explanation;
@@ -26,6 +27,7 @@ use serde::Serialize;
 
 pub(crate) use self::findings::word;
 pub use self::{
+    compare::comparison,
     explanation::explanation,
     findings::{Detail, application, audit},
     imported::imported,

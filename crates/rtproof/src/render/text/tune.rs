@@ -179,6 +179,10 @@ fn stands(to: &mut dyn Write, it: &Stands) -> io::Result<()> {
     let target = target(&it.change);
     let mut text = match it.standing {
         StandsNow::AsApplied => format!("{target}: {}", it.ours),
+        // Of a file that is its number of lines.
+        StandsNow::Changed if it.now == it.ours => {
+            format!("{target}: other text, permissions or owner than ours")
+        }
         StandsNow::Changed => format!("{target}: {}, not our {}", it.now, it.ours),
         StandsNow::Superseded => format!("{target}: {}", it.now),
         StandsNow::UsedUp => format!("{target}: {}", it.ours),

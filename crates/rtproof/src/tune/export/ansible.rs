@@ -46,7 +46,7 @@ impl Format for Ansible {
         }
         let mut files = vec![
             file("rtproof.yml", PLAY.into()),
-            file("rtproof-undo.yml", UNDO.into()),
+            file("rtproof-undo.yml", format!("{UNDO}  handlers:\n{}", handlers_of_play())),
             file("roles/rtproof/tasks/main.yml", tasks),
             file("roles/rtproof/handlers/main.yml", HANDLERS.into()),
             file("roles/rtproof/defaults/main.yml", DEFAULTS.into()),
@@ -353,6 +353,15 @@ const HANDLERS: &str = r#"- name: Systemd reads its units
     - ansible_facts['os_family'] | default('') == 'Debian'
 "#;
 
+/// The role's handlers as those of a play.
+fn handlers_of_play() -> String {
+    let line = |line: &str| match line.is_empty() {
+        true => "\n".to_owned(),
+        false => format!("    {line}\n"),
+    };
+    HANDLERS.lines().map(line).collect()
+}
+
 const UNDO: &str = r#"- name: Real-time tuning is taken back
   hosts: rtproof
   become: true
@@ -422,18 +431,4 @@ const UNDO: &str = r#"- name: Real-time tuning is taken back
         - rtproof_unit is failed
         - "'Could not find' not in (rtproof_unit.msg | default(''))"
       when: rtproof_root == ''
-  handlers:
-    - name: Systemd reads its units
-      ansible.builtin.systemd_service:
-        daemon_reload: true
-      when: rtproof_root == ''
-
-    - name: GRUB's menu is written
-      ansible.builtin.command:
-        argv: [update-grub]
-      changed_when: true
-      when:
-        - rtproof_root == ''
-        - rtproof_words != '' or rtproof_words_removed | length > 0
-        - ansible_facts['os_family'] | default('') == 'Debian'
 "#;

@@ -3,12 +3,8 @@
 //!
 //! docs/statistics.md says how, and what the answers mean.
 
-mod analyse;
-mod conduct;
-mod gather;
-mod knobs;
-mod schedule;
-mod switch;
+pub(crate) mod course;
+pub(crate) mod schedule;
 
 use anyhow::Context;
 use rtproof_host::{Facts, Root};
@@ -16,19 +12,23 @@ use rtproof_judge::{Report, plan::Plan, units};
 use rtproof_record::{Effects, effects::Decision};
 use serde::Serialize;
 
+pub use crate::experiment::{Journaled, Switch};
 pub use rtproof_host::tune::Item;
-pub use switch::{Journaled, Switch};
 
-use self::{conduct::Conduct, knobs::Kind, schedule::Shares};
+use self::{course::Shared, schedule::Shares};
 use crate::{
     commands::prove::Args,
     exit,
+    experiment::{
+        conduct::Conduct,
+        knobs::{self, Kind},
+    },
     prove::{self, output::Output, resolve},
     render::{self, text::Text},
 };
 
 /// Load of the whole time where none is asked for: that of `prove` after its idle part.
-const LOAD: &str = "cpu+memory+net+disk";
+pub(crate) const LOAD: &str = "cpu+memory+net+disk";
 /// Version of the JSON.
 const SCHEMA: &str = "rtproof/effects/1";
 
@@ -80,7 +80,9 @@ pub fn run(
         let _ = text.print(|to| render::text::effects::line(to, &line));
     };
     let (total_ns, threads) = (options.duration_ns, options.cpus.len());
-    let mut conduct = Conduct::new(switch, &mut tell, knobs, shares, total_ns, threads, seed);
+    let (course, trial, untried) = Shared::new(&knobs, shares, total_ns, seed);
+    let course = Box::new(course);
+    let mut conduct = Conduct::new(switch, &mut tell, knobs, course, trial, untried, threads);
     let measured = prove::measure_with(root, facts, &options, &args, &output, &mut conduct);
     let trouble = conduct.end().trouble;
     let finished = match (measured, trouble) {
@@ -101,6 +103,7 @@ pub fn run(
     let effects = sealed.run.effects.as_ref().context("the record holds no effects")?;
     text.print(|to| {
         render::text::effects::table(to, effects)?;
+        render::text::effects::ended(to, &sealed.run)?;
         render::text::files(to, &output, sealed.failure.is_none(), html.is_ok())
     })?;
     text.print_json(&Outcome {
@@ -144,7 +147,7 @@ fn shares(knobs: &[knobs::Knob], options: &rtproof_record::Options) -> anyhow::R
 }
 
 /// 63 random bits.
-fn seed() -> anyhow::Result<u64> {
+pub(crate) fn seed() -> anyhow::Result<u64> {
     let mut bytes = [0_u8; 8];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .context("no random bits for the order of slices")?;

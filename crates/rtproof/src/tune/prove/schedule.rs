@@ -3,49 +3,46 @@
 use rtproof_judge::units;
 use rtproof_stats::paired::{self, PAIRS, PAIRS_MAX};
 
-/// Length of a slot: slices are made of whole ones.
-pub(super) const SLOT_NS: u64 = 100_000_000;
+use crate::experiment::{
+    analyse::{LEVEL, STATISTICS},
+    conduct::{LEAD_NS, SLOT_NS},
+};
+
 /// Shortest slice.
-pub(super) const SLICE_MIN_NS: u64 = 500_000_000;
+pub(crate) const SLICE_MIN_NS: u64 = 500_000_000;
 /// Longest slice: what drifts slower than that is in both slices of a pair.
 const SLICE_MAX_NS: u64 = 60_000_000_000;
 /// Fewest wake-ups of a slice: p99.9 of fewer is their maximum.
 const WAKE_UPS_MIN: u64 = 1000;
 /// Time after a change before it is measured.
-pub(super) const SETTLE_NS: u64 = 100_000_000;
+pub(crate) const SETTLE_NS: u64 = 100_000_000;
 /// What a change, settling and waiting for the next slot take, as a rule and a half.
 const OVERHEAD_NS: u64 = SETTLE_NS + SLOT_NS + SLOT_NS / 2;
-/// Time at the start that is not measured: loads begin.
-pub(super) const LEAD_NS: u64 = 1_000_000_000;
 /// Slices before anything is changed.
-pub(super) const BEFORE: u32 = 8;
+pub(crate) const BEFORE: u32 = 8;
 /// Slices with what is made once, and with what was kept.
-pub(super) const ONCE: u32 = 4;
-/// P values below this count, after Holm.
-pub(super) const LEVEL: f64 = 0.05;
-/// Statistics that are tested of each knob.
-const STATISTICS: usize = 2;
+pub(crate) const ONCE: u32 = 4;
 
 /// Shares of the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shares {
+pub(crate) struct Shares {
     /// Length of a slice, whole slots.
-    pub(super) slice_ns: u64,
+    pub(crate) slice_ns: u64,
     /// Pairs for each knob.
-    pub(super) pairs: usize,
+    pub(crate) pairs: usize,
     /// Knobs (of those that can be toggled) that are tried: the first so many.
-    pub(super) toggled: usize,
+    pub(crate) toggled: usize,
     /// Whether all are tried at once.
-    pub(super) mirrored: bool,
+    pub(crate) mirrored: bool,
     /// Knobs of those that can be tried once that are: the first so many.
-    pub(super) once: usize,
+    pub(crate) once: usize,
     /// What all of it takes.
-    pub(super) needs_ns: u64,
+    pub(crate) needs_ns: u64,
 }
 
 impl Shares {
     /// Questions asked: knobs times statistics.
-    pub(super) fn comparisons(&self) -> usize {
+    pub(crate) fn comparisons(&self) -> usize {
         self.toggled * STATISTICS
     }
 
@@ -65,7 +62,7 @@ impl Shares {
 
 /// Shares `total_ns` between `toggled` and `once` knobs. `None`: too short for the shortest slices
 /// of one knob; then [`shortest_ns`] tells what is needed.
-pub(super) fn share(
+pub(crate) fn share(
     total_ns: u64,
     toggled: usize,
     once: usize,
@@ -120,7 +117,7 @@ fn least_slice_ns(cpus: usize, period_ns: u64) -> u64 {
 }
 
 /// What trying one knob takes at least, and trying all of them one by one.
-pub(super) fn shortest_ns(toggled: usize, once: usize, cpus: usize, period_ns: u64) -> [u64; 2] {
+pub(crate) fn shortest_ns(toggled: usize, once: usize, cpus: usize, period_ns: u64) -> [u64; 2] {
     let slice_ns = least_slice_ns(cpus, period_ns);
     [(toggled.min(1), once.min(usize::from(toggled == 0))), (toggled, once)].map(
         |(toggled, once)| {
@@ -133,7 +130,7 @@ pub(super) fn shortest_ns(toggled: usize, once: usize, cpus: usize, period_ns: u
 }
 
 /// What is going to happen, before it does.
-pub(super) fn sentence(shares: &Shares) -> String {
+pub(crate) fn sentence(shares: &Shares) -> String {
     let knobs = |n: usize| if n == 1 { "1 knob".into() } else { format!("{n} knobs") };
     let slice = units::duration(shares.slice_ns);
     let mut text = match (shares.toggled, shares.mirrored) {

@@ -40,7 +40,7 @@ impl Played {
         };
         let file = Change::File {
             path: "/etc/sysctl.d/90-x.conf".into(),
-            content: Some("vm.x=1\n".into()),
+            content: Some("vm.x=1\nvm.y=2\n".into()),
             mode: None,
         };
         let changes = [value("swappiness", "10"), value("stat_interval", "120"), file];
@@ -76,7 +76,10 @@ fn each_drift_is_told_once_with_who_may_have_done_it() {
     assert_eq!(watcher.counts(), (3, 1));
 
     played.write("etc/sysctl.d/90-x.conf", "");
-    let file = "T /etc/sysctl.d/90-x.conf: a file of 0 bytes, applied was a file of 7 bytes";
+    let file = "T /etc/sysctl.d/90-x.conf: an empty file, applied was a file of 2 lines";
+    assert_eq!(lines(&mut watcher, &machine), [file]);
+    played.write("etc/sysctl.d/90-x.conf", "vm.x=1\nvm.y=3\n");
+    let file = "T /etc/sysctl.d/90-x.conf: other text, permissions or owner";
     assert_eq!(lines(&mut watcher, &machine), [file]);
 
     played.write("proc/sys/vm/swappiness", "10\n");

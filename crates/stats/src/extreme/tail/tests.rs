@@ -64,6 +64,8 @@ fn a_tail_of_chance_has_a_level() {
     assert!(day.clusters == 400 && !day.is_exploratory && day.fit_p >= 0.05, "{day:?}");
     let model = Model::of(&measured(&peaks, 8 * HOUR));
     let Tail::Level(hour) = model.level(HOUR) else { panic!("refused") };
+    let Tail::Level(second) = model.level(SECOND) else { panic!("refused") };
+    assert_eq!((second.level_ns, second.high_ns), (20_000.0, 20_000.0), "below the threshold");
     assert!(hour.level_ns < day.level_ns && hour.high_ns < day.high_ns);
     assert_eq!(model.weight(), Some(cv::Weight::Exponential));
     assert!(fired(&measured(&peaks, 8 * HOUR), 8760 * HOUR).contains(&6), "a year");

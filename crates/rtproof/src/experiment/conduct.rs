@@ -1,44 +1,35 @@
-//! The course of a trial: slices before, pairs with knobs on and off, slices with what is made
-//! once, the decision, slices with what is kept.
+//! A trial under way: knobs are switched as its course says, slices are measured, everything is
+//! taken back.
 //!
 //! Runs on the housekeeping thread, between the emptying of slots. At most one set of knobs is on
 //! at a time, in a journal of its own; whatever ends the run, what is on is taken back first.
 
-use std::collections::VecDeque;
-
 use rtproof_host::tune::Item;
-use rtproof_measure::Slot;
+use rtproof_measure::{Slot, Started};
 use rtproof_record::{
     EffectTick,
-    effects::{Design, How, Knob as Told, Part, Slice, Statistic, Trial},
+    effects::{Decision, How, Knob as Told, Part, Slice, Trial},
     run::Note,
 };
-use rtproof_stats::paired;
 
 use super::{
     Switch,
-    analyse::{self, POWER, Terms, Untried, ppm},
+    analyse::{self, Untried},
+    course::{Course, Task},
     gather::Gather,
-    knobs::{Kind, Knob},
-    schedule::{BEFORE, LEAD_NS, LEVEL, ONCE, SETTLE_NS, SLOT_NS, Shares},
+    knobs::Knob,
+    setting::Setting,
 };
-use crate::{prove::Conductor, render::effects::percent};
+use crate::prove::Conductor;
 
+/// Length of a slot: slices are made of whole ones.
+pub(crate) const SLOT_NS: u64 = 100_000_000;
+/// Time at the start that is not measured: loads begin.
+pub(crate) const LEAD_NS: u64 = 1_000_000_000;
 /// How long after the end of a slice its slots are asked for.
 const AFTER_NS: u64 = 20_000_000;
 /// A thread that has not handed over for so long is given up.
 const PATIENCE_NS: u64 = 3_000_000_000;
-/// Differences up to this share do not matter.
-pub(super) const MARGIN: f64 = 0.05;
-
-/// A slice to be measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Task {
-    part: Part,
-    pair: u32,
-    on: Vec<usize>,
-}
-
 /// Where the trial is.
 #[derive(Debug)]
 enum State {
@@ -52,21 +43,19 @@ enum State {
 
 /// What becomes of the machine.
 #[derive(Debug, Default)]
-pub(super) struct End {
+pub(crate) struct End {
     /// Why changes could not be taken back or kept.
-    pub(super) trouble: Option<anyhow::Error>,
+    pub(crate) trouble: Option<anyhow::Error>,
 }
 
 /// A trial under way.
-pub(super) struct Conduct<'a> {
+pub(crate) struct Conduct<'a> {
     switch: &'a mut dyn Switch,
     tell: &'a mut dyn FnMut(String),
     knobs: Vec<Knob>,
     told: Vec<Told>,
     untried: Untried,
-    shares: Shares,
-    total_ns: u64,
-    tasks: VecDeque<Task>,
+    course: Box<dyn Course + 'a>,
     state: State,
     /// Knobs that are on.
     on: Vec<usize>,
@@ -82,27 +71,16 @@ pub(super) struct Conduct<'a> {
 }
 
 impl<'a> Conduct<'a> {
-    /// A trial of `knobs` in `total_ns`. `seed`: below 2^63.
-    pub(super) fn new(
+    /// A trial of `knobs` on so many threads. `untried`: those for which the course has no time.
+    pub(crate) fn new(
         switch: &'a mut dyn Switch,
         tell: &'a mut dyn FnMut(String),
         knobs: Vec<Knob>,
-        shares: Shares,
-        total_ns: u64,
+        course: Box<dyn Course + 'a>,
+        trial: Trial,
+        untried: Untried,
         threads: usize,
-        seed: u64,
     ) -> Self {
-        let mut untried = Untried::new();
-        let tasks = tasks(&knobs, &shares, seed, &mut untried);
-        let trial = Trial {
-            seed,
-            design: if shares.mirrored { Design::Mirrored } else { Design::Single },
-            pairs: u32::try_from(shares.pairs).unwrap_or(u32::MAX),
-            slice_ns: shares.slice_ns,
-            margin_ppm: ppm(MARGIN),
-            level_ppb: (LEVEL * 1e9) as u64,
-            detectable_ppm: None,
-        };
         let told: Vec<Told> =
             knobs.iter().enumerate().map(|(at, knob)| analyse::begin(at, knob)).collect();
         let pending =
@@ -113,9 +91,7 @@ impl<'a> Conduct<'a> {
             knobs,
             told,
             untried,
-            shares,
-            total_ns,
-            tasks,
+            course,
             state: State::Next,
             on: Vec::new(),
             decided: false,
@@ -128,8 +104,13 @@ impl<'a> Conduct<'a> {
         }
     }
 
+    /// What was measured so far.
+    pub(crate) fn slices(&self) -> &[Slice] {
+        &self.slices
+    }
+
     /// What became of the machine, after the run.
-    pub(super) fn end(mut self) -> End {
+    pub(crate) fn end(mut self) -> End {
         std::mem::take(&mut self.end)
     }
 
@@ -138,10 +119,14 @@ impl<'a> Conduct<'a> {
         if now() < LEAD_NS {
             return LEAD_NS;
         }
-        if self.slices.len() == BEFORE as usize && self.trial.detectable_ppm.is_none() {
-            self.say_what_can_be_seen();
+        let before = self.trial.clone();
+        if let Some(line) = self.course.look(&self.slices, &mut self.trial) {
+            (self.tell)(line);
         }
-        let Some(task) = self.take_task(now()) else {
+        if self.trial != before {
+            self.pending.trial = Some(self.trial.clone());
+        }
+        let Some(task) = self.course.task(&self.slices, &mut self.untried, now()) else {
             return self.decide(now);
         };
         if let Err(error) = self.set(&task.on, now()) {
@@ -157,38 +142,13 @@ impl<'a> Conduct<'a> {
         if changed && let Err(error) = self.set(&on, now()) {
             return self.give_up(error, now());
         }
-        let settle_ns = if task.part == Part::Before { 0 } else { SETTLE_NS };
+        let settle_ns = if task.part == Part::Before { 0 } else { self.course.settle_ns() };
         let from_ns = (now() + settle_ns).next_multiple_of(SLOT_NS);
-        let to_ns = from_ns + self.shares.slice_ns;
+        let to_ns = from_ns + self.course.slice_ns();
         let gather = Box::new(Gather::new(from_ns, to_ns, self.threads.len()));
         self.state = State::Gathering(Task { on, ..task }, gather);
         // At once: slots have filled while the machine was changed.
         now()
-    }
-
-    /// The next slice for which there is time; pairs are not begun that cannot be ended.
-    fn take_task(&mut self, now_ns: u64) -> Option<Task> {
-        let slice_ns = self.shares.slice_ns + SETTLE_NS + SLOT_NS;
-        loop {
-            let task = self.tasks.front()?;
-            let is_first = self.tasks.get(1).is_some_and(|next| {
-                next.part == Part::Pair && task.part == Part::Pair && next.pair == task.pair
-            });
-            let left = if self.decided { 0 } else { u64::from(ONCE) };
-            let slices = 1 + u64::from(is_first) + if task.part == Part::Pair { left } else { 0 };
-            if now_ns + slices * slice_ns <= self.total_ns || task.part == Part::Before {
-                return self.tasks.pop_front();
-            }
-            let dropped = self.tasks.pop_front()?;
-            if is_first {
-                self.tasks.pop_front();
-            }
-            if dropped.part == Part::Once {
-                for at in dropped.on {
-                    self.untried.entry(at).or_insert_with(|| "there was no time left".into());
-                }
-            }
-        }
     }
 
     /// Makes exactly these knobs be on.
@@ -205,18 +165,16 @@ impl<'a> Conduct<'a> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let items = self.items(&wanted, false);
         self.on.clone_from(&wanted);
-        let Err(error) = self.switch.on(&items) else { return Ok(()) };
+        let Err(error) = self.switch_on() else { return Ok(()) };
         self.off()?;
         // Which of them it was: each by itself.
         for &at in &wanted {
             self.on = vec![at];
-            let items = self.items(&self.on, false);
             let alone = if wanted.len() == 1 {
                 Err(anyhow::anyhow!("{error:#}"))
             } else {
-                self.switch.on(&items)
+                self.switch_on()
             };
             self.off()?;
             if let Err(error) = alone {
@@ -228,6 +186,14 @@ impl<'a> Conduct<'a> {
             wanted.iter().for_each(|&at| self.fail(at, &error, now_ns));
         }
         Ok(())
+    }
+
+    /// Switches on what is to be on.
+    fn switch_on(&mut self) -> anyhow::Result<()> {
+        self.switch.on(&self.items(&self.on, false))?;
+        let of = |&at: &usize| self.knobs[at].settings.iter().cloned();
+        let settings: Vec<Setting> = self.on.iter().flat_map(of).collect();
+        self.switch.set(&settings)
     }
 
     fn fail(&mut self, at: usize, error: &anyhow::Error, now_ns: u64) {
@@ -244,7 +210,9 @@ impl<'a> Conduct<'a> {
     /// Takes back what is on.
     fn off(&mut self) -> anyhow::Result<()> {
         if !self.on.is_empty() {
+            let set_back = self.switch.set(&[]);
             self.switch.off()?;
+            set_back?;
             self.on.clear();
         }
         Ok(())
@@ -261,31 +229,6 @@ impl<'a> Conduct<'a> {
         items.into_iter().map(|(_, item)| item.clone()).collect()
     }
 
-    fn say_what_can_be_seen(&mut self) {
-        let level = LEVEL / self.shares.comparisons().max(1) as f64;
-        let values: Vec<f64> = self
-            .slices
-            .iter()
-            .filter_map(|slice| slice.p999_ns)
-            .map(|ns| (ns.max(1) as f64).ln())
-            .collect();
-        let least = paired::successive_sd(&values)
-            .and_then(|sd| paired::detectable(sd, self.shares.pairs, level, POWER));
-        let median = analyse::median_of(Statistic::P999, self.slices.iter());
-        let Some((least, median)) = least.zip(median).filter(|_| self.shares.toggled > 0) else {
-            return;
-        };
-        // Downwards: what helps.
-        self.trial.detectable_ppm = Some(ppm(-f64::exp_m1(-least)).max(1));
-        self.pending.trial = Some(self.trial.clone());
-        (self.tell)(format!(
-            "before: p99.9 {} (median of {BEFORE} slices). To be seen is a knob that takes {} of \
-             it away, or more.",
-            rtproof_judge::units::ns(median),
-            percent(-f64::exp_m1(-least)),
-        ));
-    }
-
     /// After the last pair: what helps is kept, once; then it is measured, then all is over.
     fn decide(&mut self, now: &dyn Fn() -> u64) -> u64 {
         if self.decided {
@@ -298,7 +241,7 @@ impl<'a> Conduct<'a> {
         }
         self.told = self.analysis();
         let kept: Vec<usize> = (0..self.told.len())
-            .filter(|&at| self.told[at].decision == rtproof_record::effects::Decision::Helps)
+            .filter(|&at| self.course.keeps() && self.told[at].decision == Decision::Helps)
             .collect();
         if !kept.is_empty() {
             match self.switch.keep(&self.items(&kept, true)) {
@@ -308,9 +251,8 @@ impl<'a> Conduct<'a> {
                     self.end.trouble.get_or_insert(error);
                 }
             }
-            let after = Task { part: Part::After, pair: 0, on: kept };
             if self.end.trouble.is_none() {
-                self.tasks.extend(std::iter::repeat_n(after, ONCE as usize));
+                self.course.kept(&kept);
             }
         }
         self.pending.knobs.clone_from(&self.told);
@@ -318,13 +260,7 @@ impl<'a> Conduct<'a> {
     }
 
     fn analysis(&self) -> Vec<Told> {
-        let terms = Terms {
-            margin: MARGIN,
-            total_ns: self.total_ns,
-            mirrored: self.shares.mirrored,
-            comparisons: self.shares.comparisons(),
-        };
-        analyse::analyse(&self.knobs, &self.slices, &self.untried, terms)
+        self.course.analysis(&self.knobs, &self.slices, &self.untried)
     }
 
     /// Something could not be taken back: nothing more is changed.
@@ -369,46 +305,18 @@ fn note_of_trial() -> Note {
     Note { at_ns: 0, id: "changes-tried".into(), text, weakens: true }
 }
 
-/// The slices, in order: pairs of all knobs in turns, so that what drifts is spread over them.
-fn tasks(knobs: &[Knob], shares: &Shares, seed: u64, untried: &mut Untried) -> VecDeque<Task> {
-    let task = |part, pair, on: Vec<usize>| Task { part, pair, on };
-    let mut tasks: VecDeque<Task> =
-        (0..BEFORE).map(|_| task(Part::Before, 0, Vec::new())).collect();
-    let mut of_kind = |kind, most: usize| {
-        let mut those: Vec<usize> = (0..knobs.len()).filter(|&at| knobs[at].kind == kind).collect();
-        for at in those.split_off(those.len().min(most)) {
-            untried.insert(at, "there was no time for it; give it more, or name it alone".into());
-        }
-        those
-    };
-    let (toggled, once) =
-        (of_kind(Kind::Toggled, shares.toggled), of_kind(Kind::Once, shares.once));
-    let mut pairs: Vec<[Vec<usize>; 2]> = Vec::new();
-    if shares.mirrored {
-        for row in paired::mirrored(seed, toggled.len()).unwrap_or_default() {
-            let (on, off): (Vec<_>, Vec<_>) = toggled.iter().zip(row).partition(|(_, on)| *on);
-            let of = |those: Vec<(&usize, bool)>| those.into_iter().map(|(&at, _)| at).collect();
-            pairs.push([of(on), of(off)]);
-        }
-    } else if !toggled.is_empty() {
-        let first_on = paired::order(seed, shares.pairs * toggled.len());
-        for (at, first_on) in toggled.iter().cycle().zip(first_on) {
-            let (on, off) = (vec![*at], Vec::new());
-            pairs.push(if first_on { [on, off] } else { [off, on] });
-        }
-    }
-    for (pair, slices) in (0..).zip(pairs) {
-        tasks.extend(slices.into_iter().map(|on| task(Part::Pair, pair, on)));
-    }
-    for at in once {
-        tasks.extend(std::iter::repeat_n(task(Part::Once, 0, vec![at]), ONCE as usize));
-    }
-    tasks
-}
-
 impl Conductor for Conduct<'_> {
     fn slot_ns(&self) -> u64 {
         SLOT_NS
+    }
+
+    fn started(&mut self, threads: &[Started]) {
+        let tids: Vec<u32> = threads.iter().map(|thread| thread.tid).collect();
+        self.switch.threads(&tids);
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
     }
 
     fn take(&mut self, thread: u32, slot: &Slot, origin_ns: u64) {

@@ -7,39 +7,54 @@ use rtproof_stats::{
     paired::{self, Answer, PAIRS_MIN},
 };
 
-use super::{
-    knobs::{Kind, Knob, line},
-    schedule::LEVEL,
-};
+use super::knobs::{Kind, Knob, line};
 use crate::render::effects::{percent, signed};
 
-const CONFIDENCE: f64 = 0.95;
+/// Confidence of intervals.
+pub(crate) const CONFIDENCE: f64 = 0.95;
+/// P values below this count, after Holm.
+pub(crate) const LEVEL: f64 = 0.05;
+/// Differences up to this share do not matter.
+pub(crate) const MARGIN: f64 = 0.05;
+/// Statistics that are tested of each knob.
+pub(crate) const STATISTICS: usize = Statistic::ALL.len();
 /// Probability with which a difference that is said to be seen is seen.
-pub(super) const POWER: f64 = 0.8;
+pub(crate) const POWER: f64 = 0.8;
 
 /// What the analysis needs to know beside the slices.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
+pub(crate) struct Terms {
     /// Differences up to this do not matter, as a share: 0.05.
-    pub(super) margin: f64,
+    pub(crate) margin: f64,
     /// Time that was given.
-    pub(super) total_ns: u64,
+    pub(crate) total_ns: u64,
     /// Whether all knobs were tried at once.
-    pub(super) mirrored: bool,
+    pub(crate) mirrored: bool,
     /// Questions that were asked: knobs times statistics.
-    pub(super) comparisons: usize,
+    pub(crate) comparisons: usize,
 }
 
 /// A knob that could not be made, or was not tried, with the reason.
-pub(super) type Untried = std::collections::BTreeMap<usize, String>;
+pub(crate) type Untried = std::collections::BTreeMap<usize, String>;
 
 /// Everything that is said of the knobs.
-pub(super) fn analyse(
+pub(crate) fn analyse(
     knobs: &[Knob],
     slices: &[Slice],
     untried: &Untried,
     terms: Terms,
 ) -> Vec<Told> {
+    with_together(knobs, slices, untried, terms).0
+}
+
+/// The same, and what all that seems to help does together where that was measured: each statistic
+/// with what is said of it.
+pub(crate) fn with_together(
+    knobs: &[Knob],
+    slices: &[Slice],
+    untried: &Untried,
+    terms: Terms,
+) -> (Vec<Told>, Vec<(Effect, Answer)>) {
     let mut told: Vec<Told> = Vec::new();
     let mut looks: Vec<Option<Looked>> = Vec::new();
     for (at, knob) in knobs.iter().enumerate() {
@@ -51,8 +66,11 @@ pub(super) fn analyse(
             looks.push(look);
         }
     }
+    let together: Vec<Looked> =
+        Statistic::ALL.into_iter().filter_map(|it| Looked::together(it, slices)).collect();
     // Holm over all questions that were asked.
-    let p: Vec<f64> = looks.iter().flatten().map(|look| look.paired.p).collect();
+    let all = looks.iter().flatten().chain(&together);
+    let p: Vec<f64> = all.map(|look| look.paired.p).collect();
     let mut adjusted = holm::adjust(&p).into_iter();
     for (at, (told, looks)) in told.iter_mut().zip(looks.chunks(Statistic::ALL.len())).enumerate() {
         let looks: Vec<(&Looked, f64)> =
@@ -66,11 +84,17 @@ pub(super) fn analyse(
             decide(told, &looks, terms);
         }
     }
-    told
+    let margin = terms.margin.ln_1p();
+    let together = together.iter().map(|look| {
+        let adjusted = adjusted.next().unwrap_or(1.0);
+        (look.effect(adjusted), look.paired.answer(adjusted, LEVEL, margin))
+    });
+    let together = together.collect();
+    (told, together)
 }
 
 /// What is said of a knob before it is tried.
-pub(super) fn begin(at: usize, knob: &Knob) -> Told {
+pub(crate) fn begin(at: usize, knob: &Knob) -> Told {
     let why = match knob.kind {
         Kind::Later => {
             "does nothing before the next boot or login, so there is nothing to measure now; apply \
@@ -82,7 +106,7 @@ pub(super) fn begin(at: usize, knob: &Knob) -> Told {
     Told {
         number: u32::try_from(at).unwrap_or(u32::MAX),
         name: knob.name.clone(),
-        changes: changes.collect(),
+        changes: changes.chain(knob.settings.iter().map(ToString::to_string)).collect(),
         how: How::NotTried,
         decision: Decision::NotTried,
         kept: false,
@@ -104,7 +128,21 @@ struct Looked {
 impl Looked {
     fn at(knob: usize, statistic: Statistic, slices: &[Slice]) -> Option<Self> {
         let is_on = |slice: &Slice| slice.on.iter().any(|&on| on as usize == knob);
-        let pairs = slices.iter().filter(|slice| slice.part == Part::Pair);
+        Self::of(Part::Pair, is_on, statistic, slices)
+    }
+
+    /// All that seems to help, and nothing.
+    fn together(statistic: Statistic, slices: &[Slice]) -> Option<Self> {
+        Self::of(Part::Together, |slice| !slice.on.is_empty(), statistic, slices)
+    }
+
+    fn of(
+        part: Part,
+        is_on: impl Fn(&Slice) -> bool,
+        statistic: Statistic,
+        slices: &[Slice],
+    ) -> Option<Self> {
+        let pairs = slices.iter().filter(|slice| slice.part == part);
         let mut open: std::collections::BTreeMap<u32, &Slice> = Default::default();
         let (mut off, mut on) = (Vec::new(), Vec::new());
         for slice in pairs {
@@ -149,7 +187,7 @@ impl Looked {
     }
 }
 
-pub(super) fn value(statistic: Statistic, slice: &Slice) -> Option<u64> {
+pub(crate) fn value(statistic: Statistic, slice: &Slice) -> Option<u64> {
     match statistic {
         Statistic::P999 => slice.p999_ns,
         Statistic::Max => slice.max_ns,
@@ -157,7 +195,7 @@ pub(super) fn value(statistic: Statistic, slice: &Slice) -> Option<u64> {
 }
 
 /// Parts per million.
-pub(super) fn ppm(ratio: f64) -> u64 {
+pub(crate) fn ppm(ratio: f64) -> u64 {
     share(ratio, 1e6)
 }
 
@@ -172,12 +210,18 @@ fn median(values: &mut [u64]) -> u64 {
 }
 
 /// Median of a statistic over slices.
-pub(super) fn median_of<'a>(
+pub(crate) fn median_of<'a>(
     statistic: Statistic,
     slices: impl Iterator<Item = &'a Slice>,
 ) -> Option<u64> {
     let mut values: Vec<u64> = slices.filter_map(|slice| value(statistic, slice)).collect();
     (!values.is_empty()).then(|| median(&mut values))
+}
+
+/// Spread of the logarithm of p99.9 from one slice to the next.
+pub(crate) fn spread<'a>(slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
+    let values = slices.filter_map(|slice| slice.p999_ns).map(|ns| (ns.max(1) as f64).ln());
+    paired::successive_sd(&values.collect::<Vec<_>>())
 }
 
 /// Decides a knob that was switched on and off.

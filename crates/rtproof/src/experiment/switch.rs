@@ -1,9 +1,12 @@
-//! What the runner of `tune apply --prove` asks of whoever changes the machine.
+//! What the runner of a trial asks of whoever changes the machine.
 
 use anyhow::Context;
 use rtproof_host::tune::{
     ApplyError, Item, Journal, Machine, Options, Outcome, Title, Undone, apply, undo,
 };
+use rtproof_measure::loads::Settings;
+
+use super::setting::{Held, Setting};
 
 /// Changes the machine and takes it back. Whatever is on is written in a journal first: a kill at
 /// any moment is undone by `rtproof tune undo`.
@@ -20,6 +23,22 @@ pub trait Switch {
     /// When something could not be taken back: it stays in the journal.
     fn off(&mut self) -> anyhow::Result<()>;
 
+    /// Makes these options of measuring be set, and no others.
+    ///
+    /// # Errors
+    /// When one cannot be set.
+    fn set(&mut self, settings: &[Setting]) -> anyhow::Result<()> {
+        match settings.first() {
+            None => Ok(()),
+            Some(setting) => anyhow::bail!("{setting}: no option that can be switched here"),
+        }
+    }
+
+    /// The measured threads run now, and these are their thread ids.
+    fn threads(&mut self, tids: &[u32]) {
+        let _ = tids;
+    }
+
     /// Makes the changes that stay, as [`Switch::on`] does: the last call.
     ///
     /// # Errors
@@ -29,18 +48,26 @@ pub trait Switch {
 
 /// The switch of a machine: everything goes through the journal of `tune apply`. Journals of what
 /// was only tried are removed once they are closed; that of what is kept stays, for `tune undo`.
-#[derive(Debug)]
 pub struct Journaled<'a> {
     machine: &'a Machine<'a>,
     what: String,
     journal: Option<Journal>,
+    held: Held<'a>,
 }
 
 impl<'a> Journaled<'a> {
     /// `what`: what the user asked for, the title of the journals.
     #[must_use]
     pub fn new(machine: &'a Machine<'a>, what: &str) -> Self {
-        Self { machine, what: what.into(), journal: None }
+        let held = Held::new(machine.root(), None);
+        Self { machine, what: what.into(), journal: None, held }
+    }
+
+    /// The same with a place for loads.
+    #[must_use]
+    pub(crate) fn with_loads(mut self, loads_at: Settings) -> Self {
+        self.held = Held::new(self.machine.root(), Some(loads_at));
+        self
     }
 
     fn apply(&mut self, items: &[Item], what: String) -> anyhow::Result<Journal> {
@@ -83,6 +110,14 @@ impl Switch for Journaled<'_> {
         let journal = self.journal.take();
         let discarded = journal.map(|journal| journal.discard(self.machine)).transpose();
         discarded.context("what was tried is undone, but its journal stays").map(drop)
+    }
+
+    fn set(&mut self, settings: &[Setting]) -> anyhow::Result<()> {
+        self.held.set(settings)
+    }
+
+    fn threads(&mut self, tids: &[u32]) {
+        self.held.threads(tids);
     }
 
     fn keep(&mut self, items: &[Item]) -> anyhow::Result<()> {

@@ -2,10 +2,13 @@
 
 use rtproof_host::tune::{Change, Compare, Item};
 use rtproof_judge::Impact;
-use rtproof_record::effects::Decision;
+use rtproof_record::effects::Design;
 
-use super::*;
-use crate::tune::prove::schedule::share;
+use super::{super::knobs::Kind, *};
+use crate::tune::prove::{
+    course::Shared as Timed,
+    schedule::{BEFORE, ONCE, share},
+};
 
 const S: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
@@ -59,7 +62,7 @@ fn knob(path: &str, kind: Kind) -> Knob {
     let item = |place, path: &str| (place, Item { change: value(path), checks: vec![path.into()] });
     let now = if kind == Kind::Later { vec![] } else { vec![item(1, path)] };
     let later = vec![item(0, &format!("{path}.conf"))];
-    Knob { name: path.into(), impact: Impact::Tens, kind, now, later }
+    Knob { name: path.into(), impact: Impact::Tens, kind, now, later, settings: Vec::new() }
 }
 
 /// What a trial left behind.
@@ -98,7 +101,9 @@ fn trial(
         }
     }
     let mut shared = Shared(&fake_ptr);
-    let mut conduct = Conduct::new(&mut shared, &mut tell, knobs.to_vec(), shares, 60 * S, 2, 42);
+    let (course, plan, untried) = Timed::new(knobs, shares, 60 * S, 42);
+    let mut conduct =
+        Conduct::new(&mut shared, &mut tell, knobs.to_vec(), Box::new(course), plan, untried, 2);
     let mut take = |conduct: &mut Conduct<'_>| {
         let (tick, _) = conduct.tick();
         trial = tick.trial.or(trial.take());

@@ -16,7 +16,14 @@ fn knob(name: &str, kind: Kind) -> Knob {
         couples: Vec::new(),
     };
     let item = (0, Item { change, checks: vec![name.into()] });
-    Knob { name: name.into(), impact: Impact::Tens, kind, now: vec![item], later: Vec::new() }
+    Knob {
+        name: name.into(),
+        impact: Impact::Tens,
+        kind,
+        now: vec![item],
+        later: Vec::new(),
+        settings: Vec::new(),
+    }
 }
 
 fn slice(number: usize, part: Part, pair: usize, on: &[u32], p999_ns: u64, max_ns: u64) -> Slice {

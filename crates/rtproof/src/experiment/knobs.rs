@@ -8,24 +8,28 @@ use rtproof_judge::{
     plan::{Plan, Step},
 };
 
+use super::setting::Setting;
+
 /// A knob.
 #[derive(Clone, Debug)]
-pub(super) struct Knob {
+pub(crate) struct Knob {
     /// Its checks.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The most that its changes promise.
-    pub(super) impact: Impact,
+    pub(crate) impact: Impact,
     /// How it may be tried.
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// What is switched, with its place in the plan.
-    pub(super) now: Vec<(usize, Item)>,
+    pub(crate) now: Vec<(usize, Item)>,
     /// What only a later boot or login notices: made when the knob is kept, never before.
-    pub(super) later: Vec<(usize, Item)>,
+    pub(crate) later: Vec<(usize, Item)>,
+    /// Options of measuring that are switched with it.
+    pub(crate) settings: Vec<Setting>,
 }
 
 /// How a knob may be tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// On and off as often as is wanted.
     Toggled,
     /// Once: taking it back is slow, or leaves traces.
@@ -35,7 +39,7 @@ pub(super) enum Kind {
 }
 
 /// The knobs of a plan, those that promise most first, in the plan's order otherwise.
-pub(super) fn of(plan: &Plan) -> Vec<Knob> {
+pub(crate) fn of(plan: &Plan) -> Vec<Knob> {
     let mut group: Vec<usize> = (0..plan.steps.len()).collect();
     let mut owner: BTreeMap<String, usize> = BTreeMap::new();
     for (at, step) in plan.steps.iter().enumerate() {
@@ -93,6 +97,7 @@ fn knob(plan: &Plan, steps: &[usize]) -> Knob {
         kind: kinds.max().unwrap_or(Kind::Later),
         now: now.into_iter().map(item).collect(),
         later: later.into_iter().map(item).collect(),
+        settings: Vec::new(),
     }
 }
 
@@ -116,7 +121,7 @@ fn kind(change: &Change) -> Kind {
 }
 
 /// A change in a line.
-pub(super) fn line(change: &Change) -> String {
+pub(crate) fn line(change: &Change) -> String {
     match change {
         Change::Value { path, value, .. } | Change::Hotplug { path, value } => {
             format!("{path} = {value}")

@@ -10,7 +10,7 @@ const P999: Q = Q { above: 1, of: 1000 };
 
 /// A slice that is being measured. Times are nanoseconds after the origin.
 #[derive(Debug)]
-pub(super) struct Gather {
+pub(crate) struct Gather {
     from_ns: u64,
     to_ns: u64,
     /// How far each thread has handed over.
@@ -21,7 +21,7 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    pub(super) fn new(from_ns: u64, to_ns: u64, threads: usize) -> Self {
+    pub(crate) fn new(from_ns: u64, to_ns: u64, threads: usize) -> Self {
         Self {
             from_ns,
             to_ns,
@@ -31,13 +31,13 @@ impl Gather {
         }
     }
 
-    pub(super) fn to_ns(&self) -> u64 {
+    pub(crate) fn to_ns(&self) -> u64 {
         self.to_ns
     }
 
     /// Takes a slot; one that began outside is no part of it. One that a long stall carried over
     /// the end is: what was due in the slice was that late.
-    pub(super) fn take(&mut self, thread: usize, slot: &Slot, origin_ns: u64) {
+    pub(crate) fn take(&mut self, thread: usize, slot: &Slot, origin_ns: u64) {
         let from_ns = slot.from_ns.saturating_sub(origin_ns);
         if let Some(reached_ns) = self.reached_ns.get_mut(thread) {
             *reached_ns = slot.to_ns.saturating_sub(origin_ns);
@@ -50,13 +50,13 @@ impl Gather {
     }
 
     /// Threads that have not handed over all of it.
-    pub(super) fn waits_for(&self) -> Vec<usize> {
+    pub(crate) fn waits_for(&self) -> Vec<usize> {
         let behind = |thread: &usize| self.reached_ns[*thread] < self.to_ns;
         (0..self.reached_ns.len()).filter(behind).collect()
     }
 
     /// The slice.
-    pub(super) fn slice(&self, number: u32, part: Part, pair: u32, on: Vec<u32>) -> Slice {
+    pub(crate) fn slice(&self, number: u32, part: Part, pair: u32, on: Vec<u32>) -> Slice {
         let n = self.due.total();
         let enough = n >= WAKE_UPS_MIN;
         Slice {

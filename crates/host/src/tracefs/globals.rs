@@ -1,0 +1,247 @@
+//! Settings of tracers that the whole machine shares: put back when their user ends, however it
+//! ends.
+//!
+//! The old values are in a file under /run before the first is changed. Three put them back,
+//! whoever comes first: this process when it is done; a shell beside it that waits for its end on a
+//! pipe, for a process that is killed; and the next one that comes here, should the shell have been
+//! killed too. A reboot forgets both the settings and the file.
+
+#![expect(clippy::disallowed_methods, reason = "files of tracefs and of /run, live machine only")]
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    process::{Child, Command, Stdio},
+};
+
+use super::name::Name;
+use crate::Root;
+
+/// Where old values are kept.
+pub(super) const STATE: &str = "/run";
+/// End of the names of their files; they begin with the name of the instance.
+const SUFFIX: &str = ".tracer";
+
+/// What the guard runs: waits until its input is closed, then puts everything back. Without the
+/// file there is nothing to do. Lines hold a path, a tab, a value; the first is the instance.
+const GUARD: &str = r#"
+trap '' INT TERM HUP
+read -r _
+[ -f "$1" ] || exit 0
+while IFS='	' read -r file value; do
+    case "$file" in
+        instance) printf nop > "$value/current_tracer"; rmdir "$value" ;;
+        *) printf '%s\n' "$value" > "$file" ;;
+    esac
+done < "$1" 2> /dev/null
+rm -f "$1"
+"#;
+
+/// Changed settings; dropping it puts them back.
+#[derive(Debug)]
+pub(super) struct Globals {
+    state: String,
+    old: Vec<(String, String)>,
+    guard: Option<Child>,
+}
+
+impl Globals {
+    /// Changes settings: paths and values. `instance` is removed with them where this process
+    /// cannot do it any more.
+    pub(super) fn change(
+        folder: &str,
+        instance: &str,
+        wanted: &[(String, String)],
+    ) -> io::Result<Self> {
+        let name = instance.rsplit('/').next().unwrap_or_default();
+        let state = format!("{folder}/{name}{SUFFIX}");
+        let mut old = Vec::new();
+        for (path, _) in wanted {
+            let value = fs::read_to_string(path).map_err(|error| at(path, &error))?;
+            old.push((path.clone(), value.trim_end().to_owned()));
+        }
+        let mut globals = Self { state, old, guard: None };
+        globals.write_down(instance)?;
+        globals.guard = Some(globals.start_guard()?);
+        for (path, value) in wanted {
+            set(path, value).map_err(|error| at(path, &error))?;
+        }
+        Ok(globals)
+    }
+
+    fn write_down(&self, instance: &str) -> io::Result<()> {
+        let mut text = format!("instance\t{instance}\n");
+        for (path, value) in self.in_order_of_undoing() {
+            text += &format!("{path}\t{value}\n");
+        }
+        let mut new = OpenOptions::new();
+        new.write(true).create_new(true).mode(0o600);
+        let file = new.open(&self.state).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        file.map_err(|error| at(&self.state, &error))
+    }
+
+    fn in_order_of_undoing(&self) -> impl Iterator<Item = &(String, String)> {
+        self.old.iter().rev()
+    }
+
+    fn start_guard(&self) -> io::Result<Child> {
+        let mut command = Command::new("sh");
+        command.args(["-c", GUARD, "rtproof-guard", &self.state]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Ctrl-C is for us alone.
+        command.process_group(0).spawn().map_err(|error| at("sh", &error))
+    }
+}
+
+impl Drop for Globals {
+    fn drop(&mut self) {
+        let mut all = true;
+        for (path, value) in self.in_order_of_undoing() {
+            all &= set(path, value).is_ok();
+        }
+        if all {
+            // Without the file the guard has nothing to do; were it to stay, the values are right.
+            let _ = fs::remove_file(&self.state);
+        }
+        if let Some(mut guard) = self.guard.take() {
+            drop(guard.stdin.take());
+            let _ = guard.wait();
+        }
+    }
+}
+
+/// Puts back what killed runs left behind; the files that were changed.
+pub(super) fn restore_stale(root: &Root, folder: &str) -> Vec<String> {
+    let names = root.list_dir(folder);
+    let mut restored = Vec::new();
+    for file in names.value().into_iter().flatten() {
+        let name = file.strip_suffix(SUFFIX).and_then(Name::parse);
+        if !name.is_some_and(|name| name.is_stale(root)) {
+            continue;
+        }
+        let state = format!("{folder}/{file}");
+        let Ok(text) = fs::read_to_string(&state) else { continue };
+        let lines = text.lines().filter_map(|line| line.split_once('\t'));
+        for (path, value) in lines.filter(|(path, _)| *path != "instance") {
+            if set(path, value).is_ok() {
+                restored.push(path.to_owned());
+            }
+        }
+        // What could not be set now cannot be set later either.
+        let _ = fs::remove_file(&state);
+    }
+    restored
+}
+
+fn set(path: &str, value: &str) -> io::Result<()> {
+    // An empty list of CPUs is written as an empty line: a write of nothing is no write.
+    let text = if value.is_empty() { "\n" } else { value };
+    OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+}
+
+fn at(path: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{path}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// A folder with two settings.
+    struct Rig {
+        dir: tempfile::TempDir,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let rig = Self { dir };
+            fs::write(rig.path("cpus"), "0-7\n").unwrap();
+            fs::write(rig.path("period_us"), "1777\n").unwrap();
+            rig
+        }
+
+        fn path(&self, name: &str) -> String {
+            self.dir.path().join(name).display().to_string()
+        }
+
+        /// Both, as they are now. A file keeps what a shorter text does not overwrite.
+        fn now(&self) -> [String; 2] {
+            ["cpus", "period_us"].map(|name| fs::read_to_string(self.path(name)).unwrap())
+        }
+
+        fn change(&self, instance: &str) -> io::Result<Globals> {
+            let wanted =
+                [(self.path("cpus"), "1-1".into()), (self.path("period_us"), "2000".into())];
+            Globals::change(&self.path(""), instance, &wanted)
+        }
+    }
+
+    fn files(rig: &Rig) -> usize {
+        fs::read_dir(rig.dir.path()).unwrap().count()
+    }
+
+    #[test]
+    fn settings_are_put_back_at_the_end() {
+        let rig = Rig::new();
+        let globals = rig.change("/i/rtproof-1-2").unwrap();
+        assert_eq!(rig.now(), ["1-1\n", "2000\n"]);
+        assert_eq!(files(&rig), 3, "the old values are on disk");
+        drop(globals);
+        assert_eq!(rig.now(), ["0-7\n", "1777\n"]);
+        assert_eq!(files(&rig), 2);
+    }
+
+    #[test]
+    fn the_guard_puts_them_back_where_nobody_else_does() {
+        let rig = Rig::new();
+        let instance = rig.path("rtproof-1-2");
+        fs::create_dir(&instance).unwrap();
+        let mut globals = rig.change(&instance).unwrap();
+        // As the kernel does when the process is killed: its end of the pipe is closed.
+        let mut guard = globals.guard.take().unwrap();
+        std::mem::forget(globals);
+        drop(guard.stdin.take());
+        assert!(guard.wait().unwrap().success());
+        let start = Instant::now();
+        while files(&rig) > 3 && start.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(rig.now(), ["0-7\n", "1777\n"]);
+        assert_eq!(fs::read_to_string(format!("{instance}/current_tracer")).unwrap(), "nop");
+    }
+
+    #[test]
+    fn the_next_one_puts_back_what_dead_ones_left() {
+        let rig = Rig::new();
+        // No process has this number.
+        let mut globals = rig.change("/i/rtproof-4294967294-1").unwrap();
+        let mut guard = globals.guard.take().unwrap();
+        std::mem::forget(globals);
+        guard.kill().unwrap();
+        guard.wait().unwrap();
+        assert_eq!(rig.now(), ["1-1\n", "2000\n"]);
+        let live = rig.change(&format!("/i/{}", Name::own(&Root::live()).text())).unwrap();
+        let restored = restore_stale(&Root::live(), &rig.path(""));
+        assert_eq!(restored, [rig.path("period_us"), rig.path("cpus")], "in reverse");
+        assert_eq!(rig.now(), ["0-7\n", "1777\n"]);
+        drop(live);
+        assert_eq!(files(&rig), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_named_and_nothing_stays() {
+        let rig = Rig::new();
+        let wanted =
+            [(rig.path("cpus"), "1-1".to_owned()), (rig.path("no_such_setting"), "1".to_owned())];
+        let error = Globals::change(&rig.path(""), "/i/rtproof-1-2", &wanted).unwrap_err();
+        assert!(error.to_string().contains("no_such_setting: No such file"), "{error}");
+        assert_eq!((rig.now(), files(&rig)), (["0-7\n".into(), "1777\n".into()], 2));
+    }
+}

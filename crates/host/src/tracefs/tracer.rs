@@ -1,0 +1,214 @@
+//! A tracer of the kernel that measures by itself (timerlat, osnoise, hwlat), in an instance of our
+//! own, with the settings that all instances share put back afterwards.
+
+#![expect(clippy::disallowed_methods, reason = "files of tracefs, of the live machine only")]
+
+use std::{
+    fs::{self, File, OpenOptions},
+    os::unix::fs::OpenOptionsExt,
+    time::{Duration, Instant},
+};
+
+use rustix::fs::OFlags;
+
+use super::{
+    TracefsError, find,
+    globals::{Globals, STATE, restore_stale},
+    instance::{Stats, cpu_mask, event_file, is_busy, make, parse_stats, remove_stale, write_to},
+    refused_io,
+};
+use crate::{Reading, Root};
+
+/// Longest wait for readers of the instance to close their files.
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Size of the ring of the CPU, kilobytes: seconds of samples.
+const RING_KB: u64 = 1024;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// Name, as in `available_tracers`.
+    pub tracer: &'static str,
+    /// Measured CPU.
+    pub cpu: u32,
+    /// Settings that all instances share: file below the folder of tracefs, value.
+    pub shared: Vec<(&'static str, String)>,
+    /// Events to enable, `system:event`.
+    pub events: &'static [&'static str],
+}
+
+/// A running tracer; dropping it ends it, removes its instance and puts settings back.
+#[derive(Debug)]
+pub struct Tracer {
+    root: Root,
+    folder: String,
+    cpu: u32,
+    /// Put back after the tracer has ended, before the instance goes.
+    globals: Option<Globals>,
+    restored: Vec<String>,
+}
+
+impl Tracer {
+    /// Starts it. What killed runs left behind is put back first.
+    ///
+    /// # Errors
+    /// The kernel has no such tracer, somebody uses it, or a setting is refused; nothing is left
+    /// behind then.
+    pub fn start(root: &Root, wish: &Wish) -> Result<Self, TracefsError> {
+        let top = find(root)?;
+        let restored = restore_stale(root, STATE);
+        available(root, top, wish.tracer)?;
+        remove_stale(root, top);
+        unused(root, top, wish.tracer)?;
+        let folder = make(root, top)?;
+        let mut tracer =
+            Self { root: root.clone(), folder, cpu: wish.cpu, globals: None, restored };
+        tracer.set_up(top, wish)?;
+        Ok(tracer)
+    }
+
+    fn set_up(&mut self, top: &str, wish: &Wish) -> Result<(), TracefsError> {
+        self.write("trace_clock", "mono")?;
+        self.write("tracing_cpumask", &cpu_mask(std::iter::once(self.cpu)))?;
+        self.write(&format!("per_cpu/cpu{}/buffer_size_kb", self.cpu), &RING_KB.to_string())?;
+        let shared: Vec<_> = wish
+            .shared
+            .iter()
+            .map(|(file, value)| (format!("{top}/{file}"), value.clone()))
+            .collect();
+        if !shared.is_empty() {
+            let changed = Globals::change(STATE, &self.folder, &shared);
+            self.globals = Some(changed.map_err(|error| TracefsError::Refused {
+                path: format!("settings of {}", wish.tracer),
+                why: error.to_string(),
+            })?);
+        }
+        for event in wish.events {
+            self.write(&event_file(event, "enable"), "1")?;
+        }
+        self.write("current_tracer", wish.tracer)
+    }
+
+    /// Settings that were put back because a killed run had left them changed.
+    #[must_use]
+    pub fn restored(&self) -> &[String] {
+        &self.restored
+    }
+
+    /// Its lines, as text. A read never waits: without a line it answers with
+    /// [`std::io::ErrorKind::WouldBlock`].
+    ///
+    /// # Errors
+    /// Opening is refused.
+    pub fn lines(&self) -> Result<File, TracefsError> {
+        let path = self.path(&format!("per_cpu/cpu{}/trace_pipe", self.cpu));
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path);
+        file.map_err(|error| refused_io(&self.root, &path, error))
+    }
+
+    /// What the kernel counts of the CPU's ring.
+    #[must_use]
+    pub fn stats(&self) -> Reading<Stats> {
+        let path = self.path(&format!("per_cpu/cpu{}/stats", self.cpu));
+        self.root.read_text(&path).map(|text| parse_stats(&text))
+    }
+
+    fn path(&self, file: &str) -> String {
+        format!("{}/{file}", self.folder)
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), TracefsError> {
+        let path = self.path(file);
+        write_to(&path, text).map_err(|error| refused_io(&self.root, &path, error))
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        // Its threads end with it; settings change only when nobody runs by them.
+        let _ = self.write("current_tracer", "nop");
+        self.globals = None;
+        let start = Instant::now();
+        while is_busy(fs::remove_dir(&self.folder)) && start.elapsed() < REMOVE_TIMEOUT {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Whether the kernel has a tracer.
+fn available(root: &Root, top: &str, tracer: &'static str) -> Result<(), TracefsError> {
+    let text = root.trimmed(&format!("{top}/available_tracers"));
+    let all = text.value().cloned().unwrap_or_default();
+    if all.split_whitespace().any(|one| one == tracer) {
+        return Ok(());
+    }
+    Err(TracefsError::NoTracer { tracer, available: all })
+}
+
+/// Whether nobody runs it: its settings are everybody's.
+fn unused(root: &Root, top: &str, tracer: &'static str) -> Result<(), TracefsError> {
+    let names = root.list_dir(&format!("{top}/instances"));
+    let instances =
+        names.value().into_iter().flatten().map(|name| format!("{top}/instances/{name}"));
+    // They share threads and settings.
+    let same = |other: &str| {
+        (other == tracer && tracer != "nop")
+            || (["timerlat", "osnoise"].contains(&other) && tracer != "hwlat")
+    };
+    for folder in std::iter::once(top.to_owned()).chain(instances) {
+        let path = format!("{folder}/current_tracer");
+        if root.trimmed(&path).value().is_some_and(|other| same(other)) {
+            return Err(TracefsError::TracerInUse { tracer, path });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Tree;
+
+    const TOP: &str = "/sys/kernel/tracing";
+
+    #[test]
+    fn a_tracer_that_the_kernel_lacks_is_named_with_those_it_has() {
+        let tree = Tree::new(&[("sys/kernel/tracing/available_tracers", "osnoise function nop\n")]);
+        assert!(available(&tree.root(), TOP, "osnoise").is_ok());
+        let error = available(&tree.root(), TOP, "timerlat").unwrap_err().to_string();
+        assert!(error.contains("CONFIG_TIMERLAT_TRACER") && error.contains("osnoise function nop"));
+        assert!(available(&Tree::new(&[]).root(), TOP, "hwlat").is_err());
+    }
+
+    #[test]
+    fn a_tracer_in_use_is_left_alone() {
+        let tree = Tree::new(&[
+            ("sys/kernel/tracing/current_tracer", "nop\n"),
+            ("sys/kernel/tracing/instances/rtla/current_tracer", "osnoise\n"),
+        ]);
+        let error = unused(&tree.root(), TOP, "timerlat").unwrap_err().to_string();
+        assert!(error.contains("instances/rtla/current_tracer"), "{error}");
+        assert!(unused(&tree.root(), TOP, "hwlat").is_ok());
+        tree.write("sys/kernel/tracing/current_tracer", "hwlat\n");
+        assert!(unused(&tree.root(), TOP, "hwlat").is_err());
+    }
+
+    /// `nop` is in every kernel: what there is beside the tracer itself works with it.
+    #[test]
+    fn an_instance_is_made_read_and_removed() {
+        let root = Root::live();
+        let wish = Wish { tracer: "nop", cpu: 0, shared: Vec::new(), events: &[] };
+        let tracer = match Tracer::start(&root, &wish) {
+            Ok(tracer) => tracer,
+            // Without tracefs, or without the right to it.
+            Err(TracefsError::Malformed { path, .. }) => panic!("{path}"),
+            Err(_) => return,
+        };
+        let folder = tracer.folder.clone();
+        assert!(root.exists(&folder) && tracer.lines().is_ok());
+        assert!(tracer.stats().value().is_some() && tracer.restored().is_empty());
+        drop(tracer);
+        assert!(!root.exists(&folder));
+    }
+}

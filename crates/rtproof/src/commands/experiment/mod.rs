@@ -1,0 +1,250 @@
+//! `rtproof experiment`: which knob matters on this machine. Knobs of `tune` and options of
+//! measuring are switched on and off in slices of time; nothing stays.
+
+pub mod boots;
+
+use std::path::PathBuf;
+
+use rtproof_host::{
+    Root,
+    tune::{Journal, Machine},
+};
+use rtproof_judge::plan::Plan;
+use rtproof_measure::{LiveTasks, loads::LoadSet};
+
+use crate::{
+    commands::{
+        prove::Args as Measured,
+        tune::{WishArgs, plan, prove::measured, wish},
+    },
+    exit,
+    experiment::{
+        Journaled,
+        factors::{self, Factor},
+        profile,
+        run::{self, Wanted},
+        setup::Setup,
+    },
+    parse,
+    prove::{load_settings, output::Output, resolve},
+    render::{self, text::Text},
+    tune::{ask, place},
+};
+
+/// Title of the journals of experiments.
+const TITLE: &str = "experiment";
+
+/// Arguments of `experiment`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "\
+Examples:
+  rtproof experiment --cpus 2-3
+  rtproof experiment cpufreq-governor,thp irqbalance --slice 20s --profile-out good.json
+  rtproof experiment /proc/sys/vm/stat_interval=120 dma-latency=0 priority=95 --yes
+  rtproof experiment placebo --slice 2s --load idle --yes
+  rtproof tune apply --plan good.json
+
+What it can see and how long it takes is said before it starts. Everything is undone in the end and
+on any exit; after a kill rtproof tune undo does it. Exit codes: 0 every knob is decided, 3 one
+cannot be, 1 rtproof failed.")]
+pub struct Args {
+    /// Parameters of the kernel's command line, boot by boot
+    #[command(subcommand)]
+    pub command: Option<boots::Command>,
+
+    /// What to try: checks of tune or sections of them, PATH=VALUE below /proc or /sys, an option
+    /// (dma-latency=US, priority=N, policy=other|fifo|rr, load=LOAD), or placebo; default: all that
+    /// tune plan would change now
+    #[arg(value_name = "KNOB")]
+    pub knobs: Vec<String>,
+
+    /// What the machine is for.
+    #[command(flatten)]
+    pub wish: WishArgs,
+
+    /// Pairs of slices for each knob, 6 to 20
+    #[arg(long, value_name = "K", default_value_t = 12)]
+    pub pairs: usize,
+
+    /// Length of a slice: ten times longer than what comes and goes by itself
+    #[arg(long = "slice", value_name = "TIME", default_value = "60s", value_parser = parse::time)]
+    pub slice_ns: u64,
+
+    /// One knob after the other, each alone: no screening of all at once
+    #[arg(long)]
+    pub one_by_one: bool,
+
+    /// Take this for the spread of p99.9 from slice to slice, in percent, and measure no pilot
+    #[arg(long, value_name = "PERCENT", value_parser = spread)]
+    pub spread: Option<f64>,
+
+    /// Load of the whole time; default: cpu+memory+net+disk
+    #[arg(long, value_name = "LOAD", value_parser = LoadSet::from_command_line)]
+    pub load: Option<LoadSet>,
+
+    /// Record kernel events, too: late wake-ups are explained, at a cost
+    #[arg(long)]
+    pub trace: bool,
+
+    /// Write what helps as a plan for rtproof tune apply --plan
+    #[arg(long, value_name = "FILE")]
+    pub profile_out: Option<PathBuf>,
+
+    /// Where record and report go: a folder, or a file name without extension
+    #[arg(short, long, value_name = "PATH", default_value = ".")]
+    pub output: PathBuf,
+
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A share in percent.
+fn spread(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(percent / 100.0),
+        _ => Err("a percentage above 0, up to 1000, e.g. 10".into()),
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Usage: knobs that are none, too many of them. A machine that cannot be changed, threads that
+/// cannot run, a machine that could not be put back.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    if let Some(command) = &args.command {
+        return boots::run(command);
+    }
+    let words: Vec<Factor> =
+        args.knobs.iter().map(|word| factors::factor(word)).collect::<Result<_, _>>()?;
+    let checks: Vec<String> = words
+        .iter()
+        .filter_map(|factor| match factor {
+            Factor::Check(id) => Some(id.clone()),
+            _ => None,
+        })
+        .collect();
+    wish::named(&checks)?;
+    let root = Root::live();
+    let machine = Machine::new(&root, &LiveTasks)?;
+    refuse_left_over(&machine)?;
+    let (facts, intent, mut plan) = plan::plan_of(&root, &args.wish, &checks)?;
+    if checks.is_empty() && !words.is_empty() {
+        plan = Plan::default();
+    }
+    if let Some(conflict) = plan.conflicts.first() {
+        anyhow::bail!("{}: several checks want it differently; name one of them", conflict.target);
+    }
+    for factor in &words {
+        if let Factor::Values(name, values) = factor {
+            plan.steps.extend(factors::steps(&root, name, values)?);
+        }
+    }
+    place::allows(&root, plan.steps.iter().map(|step| &step.change))?;
+    let (knobs, others) = factors::knobs_of(&plan, &words);
+    let text = Text::new(args.json);
+    text.print(|to| {
+        others.iter().try_for_each(|(name, why)| {
+            render::text::effects::line(to, &format!("not tried: {name}: {why}"))
+        })
+    })?;
+    if knobs.is_empty() {
+        return Err(exit::usage(
+            "nothing to try: the plan has no change that can be switched on and off; name knobs, \
+             e.g. rtproof experiment dma-latency=0",
+        ));
+    }
+    let given = prove_args(args)?;
+    let options = resolve::options(&given, &facts)?;
+    let per_s = options.cpus.len() as f64 * 1e9 / options.period_ns as f64;
+    let setup = Setup::new(knobs.len(), args.pairs, args.slice_ns, args.one_by_one, per_s)?;
+    let output = Output::choose(&args.output, &facts)?;
+    if let Some(path) = &args.profile_out {
+        anyhow::ensure!(!path.exists(), "{}: there already; name another file", path.display());
+    }
+    let names: Vec<&str> = knobs.iter().map(|knob| knob.name.as_str()).collect();
+    let title = format!("{TITLE} {}", names.join(" "));
+    let mut switch = Journaled::new(&machine, &title).with_loads(load_settings(
+        &options,
+        given.load_dir.as_deref(),
+        &output,
+        &facts,
+    ));
+    let wanted = Wanted {
+        root: &root,
+        facts: &facts,
+        knobs: &knobs,
+        setup,
+        args: &given,
+        output: &output,
+        spread: args.spread,
+    };
+    let seen = run::before(&wanted, &mut switch, text)?;
+    if !args.yes && !ask::consent("try them?")? {
+        anyhow::bail!("nothing was changed");
+    }
+    let found = run::run(&wanted, &seen, &mut switch, text)?;
+    if let Some(path) = &args.profile_out {
+        let kept = profile::plan_of(&plan, &knobs, &found.profile);
+        let n = kept.steps.len();
+        profile::write(path, &machine, &facts, &intent, kept)?;
+        let settings: Vec<String> = profile::settings(&knobs, &found.profile)
+            .into_iter()
+            .map(ToString::to_string)
+            .collect();
+        text.print(|to| {
+            let file = path.display();
+            let line = match n {
+                0 => format!("profile  {file}: nothing that a plan can hold helps"),
+                n => format!(
+                    "profile  {file}: {}; rtproof tune apply --plan {file}",
+                    rtproof_judge::units::count(n, "change")
+                ),
+            };
+            render::text::effects::line(to, &line)?;
+            match settings.is_empty() {
+                true => Ok(()),
+                false => render::text::effects::line(
+                    to,
+                    &format!("helps, and is the application's to do: {}", settings.join(" ")),
+                ),
+            }
+        })?;
+    }
+    Ok(found.code)
+}
+
+/// What an experiment that was killed left on has to go first.
+fn refuse_left_over(machine: &Machine<'_>) -> anyhow::Result<()> {
+    let left = Journal::list(machine)?.into_iter().find(|journal| {
+        !journal.closed && journal.problem.is_none() && journal.what.starts_with(TITLE)
+    });
+    match left {
+        None => Ok(()),
+        Some(journal) => anyhow::bail!(
+            "{}: an earlier experiment was killed, and what it tried is still on; run rtproof tune \
+             undo --journal {} first",
+            journal.path,
+            journal.number
+        ),
+    }
+}
+
+/// The arguments of `prove` that say the same.
+fn prove_args(args: &Args) -> anyhow::Result<Measured> {
+    let mut given = measured(&args.wish, 60_000_000_000, args.json)?;
+    given.load = match &args.load {
+        Some(load) => Some(load.clone()),
+        // One load for the whole time: slices are to be alike.
+        None => Some(crate::tune::prove::LOAD.parse()?),
+    };
+    given.no_trace = !args.trace;
+    given.output.clone_from(&args.output);
+    Ok(given)
+}

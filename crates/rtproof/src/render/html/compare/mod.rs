@@ -1,0 +1,131 @@
+//! Runs side by side as one HTML file: the answer first, then the numbers, the pictures, what
+//! differs between the runs and why they were late, and every run and thread by itself.
+
+mod beside;
+mod numbers;
+mod pictures;
+mod runs;
+mod verdict;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use rtproof_judge::compare::{Comparison, Group};
+
+use super::{POLICY, SCRIPT, STYLE};
+
+/// A picture of some of the groups, by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// Numbers of the groups.
+    pub groups: Vec<usize>,
+}
+
+/// What the page shows.
+#[derive(Clone, Debug)]
+pub struct Page<'a> {
+    /// The runs.
+    pub groups: &'a [Group],
+    /// What was made of them.
+    pub comparison: &'a Comparison,
+    /// What stands above all: records that were altered or are torn.
+    pub banners: Vec<String>,
+    /// Pictures asked for.
+    pub figures: Vec<Figure>,
+}
+
+impl Page<'_> {
+    /// The page as a document.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let names: Vec<&str> = self.groups.iter().map(|group| group.label.as_str()).collect();
+        let title = match names.as_slice() {
+            [a, b] => format!("{a} and {b}"),
+            names => format!("{} runs", names.len()),
+        };
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    meta name="color-scheme" content="light dark";
+                    meta name="generator" content={ "rtproof " (env!("CARGO_PKG_VERSION")) };
+                    title { (title) " compared – rtproof" }
+                    link rel="icon" href="data:,";
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    a.skip href="#verdict" { "Skip to the answer" }
+                    @for banner in &self.banners {
+                        p.banner role="alert" { (super::parts::icon("cross")) " " (banner) }
+                    }
+                    header {
+                        p.tool { "rtproof · comparison" }
+                        h1 { (title) }
+                        p { (self.about()) }
+                    }
+                    main {
+                        (verdict::section(self))
+                        (self.contents())
+                        (pictures::section(self))
+                        (numbers::section(self.comparison))
+                        (beside::causes(self.comparison))
+                        (beside::facts(self))
+                        (runs::section(self.comparison))
+                        (runs::method(self.comparison))
+                    }
+                    footer {
+                        p {
+                            "Made by rtproof " (env!("CARGO_PKG_VERSION")) ". This file holds the "
+                            "whole comparison as JSON in the element " code { "rtproof-compare" }
+                            "."
+                        }
+                    }
+                    (self.data())
+                    script { (PreEscaped(SCRIPT)) }
+                }
+            }
+        };
+        page.into_string()
+    }
+
+    /// Machines and tools in a line.
+    fn about(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        let runs = || self.comparison.groups.iter().flat_map(|group| &group.runs);
+        for run in runs() {
+            let place = run.machine.as_ref().and_then(|place| place.hostname.clone());
+            for part in place.into_iter().chain([run.tool.clone(), run.workload.clone()]) {
+                if !part.is_empty() && !parts.contains(&part) && parts.len() < 6 {
+                    parts.push(part);
+                }
+            }
+        }
+        parts.join(" · ")
+    }
+
+    fn contents(&self) -> Markup {
+        let mut sections =
+            vec![("pictures", "Pictures"), ("numbers", "Numbers"), ("facts", "What else differs")];
+        if !self.comparison.causes.is_empty() {
+            sections.insert(2, ("causes", "Why they were late"));
+        }
+        sections.extend([("runs", "Runs and threads"), ("method", "How it was compared")]);
+        html! {
+            nav.contents aria-label="Sections" {
+                ul { @for (id, name) in sections { li { a href={ "#" (id) } { (name) } } } }
+            }
+        }
+    }
+
+    /// The comparison as JSON within the page; `<` is escaped, so that nothing in it can end the
+    /// element.
+    fn data(&self) -> Markup {
+        let json = serde_json::to_string(self.comparison).unwrap_or_else(|_| "null".into());
+        let json = json
+            .replace('<', "\\u003c")
+            .replace('\u{2028}', "\\u2028")
+            .replace('\u{2029}', "\\u2029");
+        html! { script #rtproof-compare type="application/json" { (PreEscaped(json)) } }
+    }
+}

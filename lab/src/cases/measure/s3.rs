@@ -1,0 +1,51 @@
+//! S3: a row a second of a periodic task under load, switched to SCHED_FIFO in mid-run by chrt.
+
+use anyhow::{Context, Result};
+
+use crate::{
+    case::{Case, Tier},
+    expect::Expect,
+    machine::Machine,
+    seen::Seen,
+};
+
+/// The table, with the change in it.
+pub(super) fn case() -> Case {
+    Case::new(
+        "measure/s3",
+        "chrt -f in mid-run is marked within two seconds, and before and after are told apart",
+        Machine::new("rt-6.1").cpus(2),
+    )
+    .tier(Tier::Two)
+    .program("chrt")
+    .script(
+        "run rows rtproof measure --workload setitimer --policy other --cpus 1 --load cpu \
+             --load-cpus 1 --for 12s --no-trace --rows -o /tmp/s3 &
+         lab-plant wait-for --after 6s
+         tid=$(sed -n 's/.*: thread \\([0-9]*\\) is .*/\\1/p' /tmp/o/rows.out)
+         /tmp/bin/chrt -f -p 1 $tid
+         wait
+         run report rtproof report /tmp/s3/*.rtproof --json",
+    )
+    .expect(marked)
+    .other_word("/tmp/bin/chrt -f -p 1 $tid", "true", "marks")
+}
+
+fn marked(seen: &Seen, expect: &mut Expect) -> Result<()> {
+    expect.equal("exit code", seen.rc("rows")?, 0);
+    let report = seen.json("report")?;
+    let marks = report.list("/beside/marks");
+    expect.equal("marks", marks.len(), 1);
+    let mark = marks.first().context("no mark")?;
+    expect.equal("mark before", mark["before"].as_str(), Some("SCHED_OTHER"));
+    expect.equal("mark after", mark["after"].as_str(), Some("SCHED_FIFO 1"));
+    let width = mark["at_ns"].as_i64().unwrap_or(0) - mark["since_ns"].as_i64().unwrap_or(0);
+    expect.within("noticed within, ns", width, 1..=2_000_000_000);
+    expect.contains("row", &seen.out("rows")?, "changed from outside: SCHED_FIFO 1");
+    let segments = report.list("/beside/segments");
+    expect.equal("segments", segments.len(), 2);
+    let missed = |at: usize| segments.get(at).and_then(|s| s["missed"].as_i64());
+    let (before, after) = (missed(0).context("before")?, missed(1).context("after")?);
+    expect.that("missed: fewer as SCHED_FIFO", "before > after", before > after, (before, after));
+    Ok(())
+}
