@@ -70,8 +70,9 @@ impl Importer for Rows {
         imported.censored_above_ns = scaled(rows, unit_ns);
         imported.doubt(
             "overflow-unknown",
-            "only the rows are in the file: how many samples were beyond them, and how late, is not \
-             known. The largest value is the least that it was; with -H the last column is a sum",
+            "only the rows are in the file: how many samples were beyond them, and how late, is \
+             not known. The largest value is the least that it was; with -H the last column is a \
+             sum",
         );
         imported.not_ended();
         imported.no_cpus();
