@@ -53,7 +53,7 @@ fn a_result_becomes_a_record_that_is_shown_and_exported() {
     for (format, expected) in [
         ("json", "\"imported\""),
         ("csv", "thread,cpu,second"),
-        ("hdr", "#[Histogram log format version"),
+        ("hdr", "HISTFAAA"),
         ("cyclictest", "# Histogram"),
         ("junit", "<testsuites name=\"rtproof run\""),
     ] {

@@ -15,6 +15,7 @@ pub const DOUBTS: &[(&str, &str)] = &[
     ("omission", "the tool skipped wake-ups while it was late; how many"),
     ("overflow", "samples without value, beyond the last row"),
     ("overflow-inferred", "the same, from count less rows: the file does not say so"),
+    ("overflow-unknown", "what was beyond the rows is not in the file"),
     ("overflow-mixed", "the last row holds samples of its value and all larger ones"),
     ("no-distribution", "only extremes and mean: no quantile can be told"),
     ("not-ended", "a format without an end mark: a file cut off between two lines looks whole"),

@@ -77,6 +77,7 @@ pub const FORMATS: &[&dyn Importer] = &[
     &sysjitter::Raw,
     &oslat::OslatText,
     &cyclictest::histogram::Histogram,
+    &cyclictest::rows::Rows,
     &cyclictest::summary::Summary,
     &cyclictest::verbose::Verbose,
     &jitterdebugger::csv::Csv,

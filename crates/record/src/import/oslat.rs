@@ -63,7 +63,8 @@ impl Core {
         for &(label_ns, n) in &filled {
             let low_ns = label_ns.checked_sub(width_ns).ok_or("a row of 0")?;
             let high_ns = if beyond && label_ns == last_ns { self.max_ns } else { label_ns };
-            cells.push(low_ns, high_ns - low_ns, n)?;
+            // A row holds what is above the label before it, up to its own.
+            cells.push(low_ns + 1, high_ns - low_ns, n)?;
         }
         thread.bins = cells.finish(0, 0, None)?;
         thread.overflow = if beyond { last_n } else { 0 };

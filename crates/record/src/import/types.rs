@@ -148,8 +148,8 @@ impl ImportedThread {
         Some(Reading { ns, at_least: self.max_is_at_least })
     }
 
-    /// The p-quantile in steps of the tool (`step_ns`): cyclictest's 193 µs are 193 000 ns here, not
-    /// the end of that microsecond. Among samples without value only the least is known.
+    /// The p-quantile in steps of the tool (`step_ns`): cyclictest's 193 µs are 193 000 ns here and
+    /// not the end of that microsecond. Among samples without value only the least is known.
     #[must_use]
     pub fn quantile(&self, p: f64, step_ns: u64) -> Option<Reading> {
         if self.bins.is_empty() {

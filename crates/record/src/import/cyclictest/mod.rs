@@ -2,6 +2,7 @@
 
 pub(super) mod histogram;
 pub(super) mod json;
+pub(super) mod rows;
 pub(super) mod summary;
 pub(super) mod verbose;
 
