@@ -236,7 +236,7 @@ fn nothing_and_little_are_no_panic() {
     assert_eq!(compare(&[], &wish).answer, Answer::CannotDecide);
     let empty = told_in_us("empty", &[], 0);
     let little = told_in_us("little", &[(5, 3)], 5);
-    assert_eq!(compare(&[empty.clone()], &wish).answer, Answer::CannotDecide);
+    assert_eq!(compare(std::slice::from_ref(&empty), &wish).answer, Answer::CannotDecide);
     for other in [empty.clone(), little.clone()] {
         let comparison = compare(&[little.clone(), other, empty.clone()], &wish);
         assert_eq!(comparison.answer, Answer::CannotDecide);
