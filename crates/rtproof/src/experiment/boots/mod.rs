@@ -214,11 +214,11 @@ mod tests {
             max_ns: Some(200_000 + 997 * (at as u64 * 7 % 5)),
             missed: 0,
         });
-        State {
-            boots: boots.collect(),
-            order: order.clone(),
-            ..State::new(7, vec!["nohz_full=2-3".into()], order, 60_000_000_000, Vec::new())
-        }
+        let boots = boots.collect();
+        let words = vec!["nohz_full=2-3".into()];
+        let mut state = State::new(7, words, order, 60_000_000_000, Vec::new());
+        state.boots = boots;
+        state
     }
 
     #[test]
