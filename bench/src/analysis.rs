@@ -1,5 +1,6 @@
 //! What analysing costs: a week of rows, the fit of a tail; and what the intervals of a tail cover,
-//! in more experiments than a test has time for. Nothing of the machine is measured, only arithmetic.
+//! in more experiments than a test has time for. Nothing of the machine is measured, only
+//! arithmetic.
 
 use std::{
     io::Write,

@@ -1,5 +1,5 @@
-//! What is watched beside a measurement: changes of its threads from outside, and the idle states of
-//! its CPUs.
+//! What is watched beside a measurement: changes of its threads from outside, and the idle states
+//! of its CPUs.
 
 use serde::{Deserialize, Serialize};
 

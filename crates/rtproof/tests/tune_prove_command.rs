@@ -1,4 +1,5 @@
-//! `rtproof tune apply --prove` as a command: run to the end, killed half-way, and ended by a signal.
+//! `rtproof tune apply --prove` as a command: run to the end, killed half-way, and ended by a
+//! signal.
 //!
 //! The binary is the real one on the running system, in a mount namespace of its own: the files of
 //! its knobs, and the folder of its journals, are files of the test there. No value of this machine

@@ -144,15 +144,16 @@ impl Bins {
         })
     }
 
-    /// The p-quantile, nanoseconds: the upper edge of the cell of rank ceil(p n). `None` of nothing.
+    /// The p-quantile, nanoseconds: the upper edge of the cell of rank ceil(p n). `None` of
+    /// nothing.
     #[must_use]
     pub fn quantile(&self, p: f64) -> Option<u64> {
         self.at_rank(rank(p, self.total)).map(|bin| bin.high_ns)
     }
 
-    /// The order-statistics interval of the p-quantile, nanoseconds, from the lower edge of one cell
-    /// to the upper edge of another. `None` on the right: no finite upper bound at this number.
-    /// Values are taken for independent; see [`Bins::interval_of`].
+    /// The order-statistics interval of the p-quantile, nanoseconds, from the lower edge of one
+    /// cell to the upper edge of another. `None` on the right: no finite upper bound at this
+    /// number. Values are taken for independent; see [`Bins::interval_of`].
     #[must_use]
     pub fn interval(&self, p: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
         self.interval_of(p, confidence, self.total)

@@ -1,8 +1,10 @@
-//! A quantile from five numbers, without keeping samples: P² (Jain and Chlamtac, CACM 28(10), 1985).
+//! A quantile from five numbers, without keeping samples: P² (Jain and Chlamtac, CACM 28(10),
+//! 1985).
 //!
-//! Only for tables that must stand beside older ones made this way, and marked as an estimate there.
-//! On a million latencies with one slow wake-up in a hundred its p99 is twelve times too high, and
-//! two of them cannot be merged: nothing is judged by it. Quantiles proper are in `quantile`.
+//! Only for tables that must stand beside older ones made this way, and marked as an estimate
+//! there. On a million latencies with one slow wake-up in a hundred its p99 is twelve times too
+//! high, and two of them cannot be merged: nothing is judged by it. Quantiles proper are in
+//! `quantile`.
 
 use serde::{Deserialize, Serialize};
 

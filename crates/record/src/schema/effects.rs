@@ -5,7 +5,8 @@ use super::{Table, c};
 pub(super) const TRIAL: Table = Table {
     name: "trial",
     since: 3,
-    about: "How changes of the machine were tried (tune apply --prove, experiment): at most one row.",
+    about: "How changes of the machine were tried (tune apply --prove, experiment): at most one \
+            row.",
     columns: &[
         c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
         c("seed", "INTEGER NOT NULL", "Seed of the order of slices."),
@@ -88,11 +89,12 @@ pub(super) const SLICE: Table = Table {
         c("number", "INTEGER PRIMARY KEY", "0, 1, ..."),
         c(
             "part",
-            "TEXT NOT NULL CHECK (part IN ('before', 'pair', 'screen', 'together', 'once', 'after'))",
-            "before: nothing changed; pair: one of a pair with and without a knob; screen: one of a \
-             pair with all knobs, each on in one of them; together: one of a pair with all that \
-             seems to help, and nothing; once: with a change that is made once; \
-             after: with what was kept.",
+            "TEXT NOT NULL CHECK (part IN ('before', 'pair', 'screen', 'together', 'once', \
+             'after'))",
+            "before: nothing changed; pair: one of a pair with and without a knob; screen: one of \
+             a pair with all knobs, each on in one of them; together: one of a pair with all that \
+             seems to help, and nothing; once: with a change that is made once; after: with what \
+             was kept.",
         ),
         c("pair", "INTEGER NOT NULL", "Pair: 0, 1, ..."),
         c("knobs_on", "TEXT NOT NULL", "Numbers of the knobs that were on, JSON array."),

@@ -29,7 +29,8 @@ pub(crate) fn short(paths: &[&Path]) -> Vec<String> {
     numbered(if usable { trimmed } else { stems })
 }
 
-/// What the names of a group's files have in common at their beginning; `None`: nothing to speak of.
+/// What the names of a group's files have in common at their beginning; `None`: nothing to speak
+/// of.
 pub(crate) fn common(paths: &[&Path]) -> Option<String> {
     let stems: Vec<String> = paths.iter().map(|path| stem(path)).collect();
     let first = stems.first()?;

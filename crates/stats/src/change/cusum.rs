@@ -1,6 +1,6 @@
 //! A change of level as it comes: two-sided cumulative sums (Page, Biometrika 41, 1954), with k =
-//! 0.5 and h = 5 standard deviations. A shift of one deviation is told after about ten values, noise
-//! is mistaken for one about once in 465.
+//! 0.5 and h = 5 standard deviations. A shift of one deviation is told after about ten values,
+//! noise is mistaken for one about once in 465.
 
 /// Which way the level went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

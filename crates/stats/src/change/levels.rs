@@ -4,8 +4,8 @@
 //! This is the optimum that PELT finds (Killick, Fearnhead and Eckley 2012). Where nothing changes
 //! PELT takes time as the square of the length; a week of seconds would be 3.7e11 steps. Found here
 //! by functional pruning (Maidstone, Hocking, Rigaill and Fearnhead, Statistics and Computing 27,
-//! 2017): for each level that the present segment may have, the best place of its beginning is kept,
-//! and few places are best for any level.
+//! 2017): for each level that the present segment may have, the best place of its beginning is
+//! kept, and few places are best for any level.
 
 /// Noise of a series about its level, from the median size of its steps: changes of level do not
 /// count for it. 0 of fewer than two values, or where more than half of the steps are 0.

@@ -1,4 +1,5 @@
-//! One change of level and its probability, from ranks alone (Pettitt, Applied Statistics 28, 1979).
+//! One change of level and its probability, from ranks alone (Pettitt, Applied Statistics 28,
+//! 1979).
 
 /// Where the change is, and how likely by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]

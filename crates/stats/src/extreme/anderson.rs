@@ -1,5 +1,6 @@
 //! Does a fitted distribution fit? Anderson and Darling (1952), with p values from samples that the
-//! fitted distribution makes: the tables for distributions known beforehand would say yes too often.
+//! fitted distribution makes: the tables for distributions known beforehand would say yes too
+//! often.
 
 use super::gpd::{self, Gpd};
 use crate::random::Random;

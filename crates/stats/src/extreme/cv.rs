@@ -1,6 +1,6 @@
-//! The coefficient of variation of excesses: 1 if and only if the tail is exponential (del Castillo,
-//! Daoudi and Lockhart 2014; Abella and others 2017). Above: heavier. Below: lighter, and an
-//! exponential tail is on the safe side.
+//! The coefficient of variation of excesses: 1 if and only if the tail is exponential (del
+//! Castillo, Daoudi and Lockhart 2014; Abella and others 2017). Above: heavier. Below: lighter, and
+//! an exponential tail is on the safe side.
 
 /// What the coefficient says of a tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

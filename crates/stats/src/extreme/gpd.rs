@@ -1,8 +1,8 @@
 //! The generalised Pareto distribution of excesses over a threshold, fitted by maximum likelihood.
 //!
 //! F(y) = 1 - (1 + xi y / sigma)^(-1/xi). With t = xi / sigma the likelihood is largest at xi =
-//! mean ln(1 + t y), which leaves one number to search for (Grimshaw, Technometrics 35, 1993). It is
-//! scanned, so that no start can lead astray, then refined on the derivative.
+//! mean ln(1 + t y), which leaves one number to search for (Grimshaw, Technometrics 35, 1993). It
+//! is scanned, so that no start can lead astray, then refined on the derivative.
 
 use crate::{
     extreme::{chi_squared_quantile, lmoments},

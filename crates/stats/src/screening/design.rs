@@ -54,8 +54,8 @@ impl Design {
     }
 }
 
-/// The rows of the design of Plackett and Burman with so many runs, columns one fewer: the generator
-/// shifted round, then a row of minuses. `None`: there is none here (12 and 20 are).
+/// The rows of the design of Plackett and Burman with so many runs, columns one fewer: the
+/// generator shifted round, then a row of minuses. `None`: there is none here (12 and 20 are).
 #[must_use]
 pub fn plackett_burman(runs: usize) -> Option<Vec<Vec<bool>>> {
     let generator = [TWELVE, TWENTY].into_iter().find(|text| text.len() + 1 == runs)?.as_bytes();

@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn bands_of_nothing_hold_nothing_as_often_as_they_should() {
-        // Independent seconds: 5 % by construction. Seconds with a memory of ten: more, which is why
-        // this never decides; far fewer than the half that independent draws would find.
+        // Independent seconds: 5 % by construction. Seconds with a memory of ten: more, which is
+        // why this never decides; far fewer than the half that independent draws would find.
         for (memory, most) in [(0.0, 7), (0.9, 12)] {
             let outside = (0..40_u64)
                 .filter(|&seed| {

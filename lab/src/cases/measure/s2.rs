@@ -19,7 +19,8 @@ pub(super) fn case() -> Case {
     let matrix = MATRIX.replace("for = \"10s\"", "for = \"1s\"\ntrace = false");
     Case::new(
         "measure/s2",
-        "six workloads alone and at once, baseline and tuned, are one command and 80 sealed records",
+        "six workloads alone and at once, baseline and tuned, are one command and 80 sealed \
+         records",
         Machine::new("rt-6.1").cpus(4).multi_threaded().memory_mib(1024),
     )
     .tier(Tier::Three)

@@ -219,8 +219,8 @@ fn power_off() -> Case {
 fn units() -> Case {
     Case::new(
         "tune/units",
-        "irqbalance is stopped, disabled and given back; a unit holds /dev/cpu_dma_latency at 20 us \
-         as long as it is wanted",
+        "irqbalance is stopped, disabled and given back; a unit holds /dev/cpu_dma_latency at 20 \
+         us as long as it is wanted",
         Machine::disk().cpus(2).multi_threaded().power_states(),
     )
     .script(script(

@@ -115,7 +115,8 @@ fn picture(index: &Index) -> Markup {
         last = Some(&thread.workload);
     }
     if rows.is_empty() {
-        return html! { section #ranges { (parts::no_chart("chart-ranges", title, "Nothing was measured.")) } };
+        let none = parts::no_chart("chart-ranges", title, "Nothing was measured.");
+        return html! { section #ranges { (none) } };
     }
     let all = rows.len();
     rows.truncate(DRAWN_MAX);
@@ -287,7 +288,8 @@ fn spikes(index: &Index) -> Markup {
             }
         }
     };
-    html! { section #spikes { h2 { "Spikes by cause" } (parts::scroll("Spikes by cause", &table)) } }
+    let title = "Spikes by cause";
+    html! { section #spikes { h2 { (title) } (parts::scroll(title, &table)) } }
 }
 
 fn idle(index: &Index) -> Markup {
@@ -315,7 +317,9 @@ fn cells(index: &Index) -> Markup {
             @for condition in &index.conditions {
                 @if let Some(before) = &condition.before {
                     p { (condition.name) ": made by " code { (before) }
-                        @if let Some(after) = &condition.after { ", taken back by " code { (after) } }
+                        @if let Some(after) = &condition.after {
+                            ", taken back by " code { (after) }
+                        }
                     }
                 }
             }

@@ -149,7 +149,7 @@ const SCOPE: &str = "It holds for this machine, this kernel, these settings and 
     ran; not for loads that did not.";
 const MAXIMUM: &str = "The largest sample is no upper bound: an equally long further run exceeds \
     it with probability 1/2.";
-const TAIL: &str = "A bound on the rate of late wake-ups is from counting alone. The tail is followed \
-    beyond what was measured only where none of nine rules forbids it, and never beyond ten times \
+const TAIL: &str = "A bound on the rate of late wake-ups is from counting alone. The tail is \
+    followed beyond what was measured only where none of nine rules forbids it, and never beyond ten times \
     as long.";
 const SAFE: &str = "Measuring cannot certify a life-critical system.";

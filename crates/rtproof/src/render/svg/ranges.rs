@@ -1,5 +1,5 @@
-//! Cells of a matrix beside each other: a row for each CPU of each cell, from its smallest sample to
-//! its largest, on one logarithmic scale.
+//! Cells of a matrix beside each other: a row for each CPU of each cell, from its smallest sample
+//! to its largest, on one logarithmic scale.
 
 use maud::{Markup, html};
 
@@ -81,7 +81,9 @@ fn draw_row(frame: &Frame, y: f64, row: &Range) -> Markup {
                 (name)
             }
             path.whisker d=(line.finish()) {}
-            @if let Some(ns) = p50 { circle.point cx=(px(x(ns))) cy=(px(y)) r="4.5" { title { "p50" } } }
+            @if let Some(ns) = p50 {
+                circle.point cx=(px(x(ns))) cy=(px(y)) r="4.5" { title { "p50" } }
+            }
             @for ns in [p99, p999].into_iter().flatten() {
                 circle.point cx=(px(x(ns))) cy=(px(y)) r="2.5" {}
             }

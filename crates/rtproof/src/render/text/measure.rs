@@ -134,7 +134,8 @@ fn table(to: &mut dyn Write, threads: &[ThreadResult]) -> io::Result<()> {
             let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.3}", ns / 1000.0));
             let whole = |ns: Option<u64>| us(ns.map(|ns| ns as f64));
             let text = format!(
-                "CPU {} intervals: n {}, mean {}, sd {}, rms about the period {}, min {}, max {} µs",
+                "CPU {} intervals: n {}, mean {}, sd {}, rms about the period {}, min {}, max {} \
+                 µs",
                 thread.cpu,
                 grouped(intervals.n),
                 us(intervals.mean_ns),

@@ -151,7 +151,8 @@ fn rule_8_one_value() {
 #[test]
 fn rule_9_too_short() {
     // Ten minutes in which the system management interrupt of every quarter of an hour, 400 µs
-    // long, did not come: the tail looks well, and no number is given for an hour, nor 1000 of them.
+    // long, did not come: the tail looks well, and no number is given for an hour, nor 1000 of
+    // them.
     let mut random = Random::new(10);
     let mut times: Vec<u64> = (0..400).map(|_| random.below(600 * SECOND)).collect();
     times.sort_unstable();

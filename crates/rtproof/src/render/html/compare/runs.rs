@@ -27,7 +27,10 @@ pub(super) fn section(comparison: &Comparison) -> Markup {
                 h3 { "Threads" }
                 (parts::scroll("Threads", &threads(&runs)))
             } @else {
-                details { summary { "Threads of all runs" } (parts::scroll("Threads", &threads(&runs))) }
+                details {
+                    summary { "Threads of all runs" }
+                    (parts::scroll("Threads", &threads(&runs)))
+                }
             }
         }
     }

@@ -16,7 +16,9 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
             h2 { (parts::icon(icon)) (words::capital(comparison.answer.text())) }
             p.sentence { (comparison.sentence) }
             @if !comparison.mismatches.is_empty() {
-                p.status.bad { (parts::icon("warn")) "These runs are not alike; compared all the same:" }
+                p.status.bad {
+                    (parts::icon("warn")) "These runs are not alike; compared all the same:"
+                }
                 ul.reasons { @for mismatch in &comparison.mismatches { li { (mismatch.text()) } } }
             }
             @if many {

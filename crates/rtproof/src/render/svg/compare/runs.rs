@@ -78,7 +78,9 @@ pub(crate) fn draw(
                     (shape(group, x, y, &format!("{}: {}", placed.run.label,
                         units::ns(placed.p999_ns as u64))))
                 }
-                @if let Some((at, last)) = runs.iter().enumerate().rfind(|(_, p)| p.group == group) {
+                @if let Some((at, last)) =
+                    runs.iter().enumerate().rfind(|(_, p)| p.group == group)
+                {
                     text.halo x=(px(frame.px_x(at as f64 + 1.0) + 9.0))
                         y=(px(frame.px_y(last.p999_ns) + 4.5)) { (summary.label) }
                 }
