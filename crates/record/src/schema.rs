@@ -393,7 +393,7 @@ mod tests {
         };
         let one = "c492ad58759bae740de93cae2bbdc65386fd8f835be4708cb9301191100b0cd7";
         let two = "70ce248fb3d9fe0f07054be88305a4b5b13250d2cd081301c182105cc2536044";
-        let three = "417c7c0682762117c7c2bfd494ddb9c118f446646c53f3be32e2101fc55f7631";
+        let three = "d558a4b041dd2fd98d47487ed9dd63098469d92f6a28632f37c6687aa72bd374";
         assert_eq!([digest(1), digest(2), digest(3)], [one, two, three]);
         assert!(TABLES.iter().all(|table| (1..=VERSION).contains(&table.since)));
     }

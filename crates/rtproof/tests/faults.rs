@@ -171,7 +171,7 @@ fn a_full_disk_keeps_what_was_written() {
     let folder = folder();
     // A mount namespace of its own: the machine's mounts stay as they are.
     let script = format!(
-        "mount -t tmpfs -o size=340k none {0} && cd {0} && head -c 60k /dev/zero > ballast && \
+        "mount -t tmpfs -o size=400k none {0} && cd {0} && head -c 60k /dev/zero > ballast && \
          {1} prove --for 30s --period 100us --load idle --budget 1h -o run; code=$?; \
          [ -e run.html ] && echo run.html is there; rm ballast; \
          {1} report run.rtproof; echo \"exit $code, report $?\"",
