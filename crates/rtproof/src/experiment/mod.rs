@@ -2,8 +2,8 @@
 //! --prove` and `experiment`.
 //!
 //! A trial is a measured run during which knobs are switched on and off in slices of time. Knobs
-//! ([`knobs`]) and options of measuring ([`setting`]) are switched by a [`Switch`], under the
-//! journal of `tune`; [`conduct`] leads through the slices that a [`course`] names.
+//! (`knobs`) and options of measuring (`setting`) are switched by a [`Switch`], under the
+//! journal of `tune`; `conduct` leads through the slices that a `course` names.
 
 pub(crate) mod analyse;
 pub(crate) mod boots;

@@ -23,7 +23,7 @@ pub const OVERHEAD_NS: u64 = 3_000_000_000;
 /// All cells, and what they share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// [`SCHEMA`].
+    /// `rtproof/measure-plan/1`.
     pub schema: String,
     /// States of the machine, in order; none: as it is.
     pub conditions: Vec<Condition>,
