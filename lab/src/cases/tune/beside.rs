@@ -29,7 +29,7 @@ fn beside() -> Case {
          track mine.first; track mine.before
          run plan rtproof tune plan --cpus 1 --doubtful --json
          cp /host/plan.out /tmp/plan.json
-         STRIDE=12 killed write rtproof tune apply --plan /tmp/plan.json --yes
+         STRIDE=60 killed write rtproof tune apply --plan /tmp/plan.json --yes
          run apply rtproof tune apply --plan /tmp/plan.json --yes
          track mine.during
          run undo rtproof tune undo
