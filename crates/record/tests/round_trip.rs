@@ -4,13 +4,13 @@
 
 mod common;
 
-use std::{ffi::OsStr, fs, io, os::unix::ffi::OsStrExt as _};
+use std::{ffi::OsStr, fs, io, os::unix::ffi::OsStrExt as _, path::Path};
 
 use common::{Maker, assert_same, begin, head, judgement, sealed, tail};
 use proptest::prelude::*;
 use rtproof_record::{
     Beside, Finished, Origin, ReadError, Run, SealState, ThreadTick, Tick, WriteError, Writer,
-    read, run::RunEnd,
+    read, run::RunEnd, schema::TABLES,
 };
 use rtproof_stats::{Histogram, Layout, Moments, Totals};
 
@@ -154,15 +154,10 @@ fn a_record_of_version_1_is_read() {
     let path = folder.path().join("x.rtproof");
     let (writer, mut expected) = begin(&path, 2);
     drop(writer);
+    forget_tables_after(&path, 1);
     let conn = rusqlite::Connection::open(&path).unwrap();
-    conn.execute_batch(
-        "PRAGMA foreign_keys = OFF; DROP TABLE slice; DROP TABLE effect; DROP TABLE knob;
-         DROP TABLE trial; DROP TABLE cause_cpu; DROP TABLE cause; DROP TABLE spike;
-         DROP TABLE window; DROP TABLE recorder; PRAGMA user_version = 1; DROP TABLE interval; DROP TABLE mark;
-         DROP TABLE host_idle; DROP TABLE idle_state;
-         UPDATE run SET options = json_remove(options, '$.spike_ns', '$.trace')",
-    )
-    .unwrap();
+    let options = "UPDATE run SET options = json_remove(options, '$.spike_ns', '$.trace')";
+    conn.execute_batch(options).unwrap();
     drop(conn);
     (expected.options.spike_ns, expected.options.trace) = (None, false);
     (expected.spikes, expected.effects) = (None, None);
@@ -183,17 +178,19 @@ fn a_record_of_version_2_is_read() {
     let path = folder.path().join("x.rtproof");
     let (writer, mut expected) = begin(&path, 2);
     drop(writer);
-    let conn = rusqlite::Connection::open(&path).unwrap();
-    conn.execute_batch(
-        "PRAGMA foreign_keys = OFF; DROP TABLE slice; DROP TABLE effect; DROP TABLE knob;
-         DROP TABLE trial; DROP TABLE interval; DROP TABLE mark; DROP TABLE host_idle;
-         DROP TABLE idle_state; PRAGMA user_version = 2",
-    )
-    .unwrap();
-    drop(conn);
+    forget_tables_after(&path, 2);
     expected.effects = None;
     forget_what_came_later(&mut expected);
     assert_same(&read(&path).unwrap().run, &expected);
+}
+
+/// Makes of a record what a build of that version would have written.
+fn forget_tables_after(path: &Path, version: i32) {
+    let later = TABLES.iter().rev().filter(|table| table.since > version);
+    let drops: String = later.map(|table| format!("DROP TABLE {};", table.name)).collect();
+    let conn = rusqlite::Connection::open(path).unwrap();
+    let sql = format!("PRAGMA foreign_keys = OFF; {drops} PRAGMA user_version = {version}");
+    conn.execute_batch(&sql).unwrap();
 }
 
 /// What records before version 4 have not.
@@ -209,13 +206,7 @@ fn a_record_of_version_3_is_read() {
     let path = folder.path().join("x.rtproof");
     let (writer, mut expected) = begin(&path, 2);
     drop(writer);
-    let conn = rusqlite::Connection::open(&path).unwrap();
-    conn.execute_batch(
-        "PRAGMA foreign_keys = OFF; DROP TABLE interval; DROP TABLE mark; DROP TABLE host_idle;
-         DROP TABLE idle_state; PRAGMA user_version = 3",
-    )
-    .unwrap();
-    drop(conn);
+    forget_tables_after(&path, 3);
     forget_what_came_later(&mut expected);
     assert_same(&read(&path).unwrap().run, &expected);
 }

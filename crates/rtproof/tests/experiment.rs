@@ -22,11 +22,8 @@ use std::{
 use rtproof_record::effects::{Decision, Design, Part};
 use serde_json::Value;
 use support::{
-    ACCEPTED, FAILED, NOT_PROVEN, USAGE, alone,
-    apart::{Apart, can_be_apart},
-    code, expect_code, files, kill, load_workers, only,
-    plant::Plant,
-    stderr, stdout,
+    ACCEPTED, FAILED, NOT_PROVEN, USAGE, alone, apart::Apart, code, expect_code, files, kill,
+    load_workers, only, plant::Plant, stderr, stdout,
 };
 
 /// Knobs: their file, and what it holds before, as no program would leave it.
@@ -44,13 +41,7 @@ fn words<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn apart() -> Option<Apart> {
-    if can_be_apart() {
-        return Some(Apart::new(&KNOBS));
-    }
-    let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-    assert!(!is_ci, "no mount namespace for the test");
-    eprintln!("left out: no mount namespace can be made here");
-    None
+    Apart::here(&KNOBS)
 }
 
 #[test]

@@ -21,9 +21,8 @@ use std::{
 
 use rtproof_record::effects::{Decision, Part, Slice};
 use support::{
-    ACCEPTED, NOT_PROVEN, USAGE, alone,
-    apart::{Apart, can_be_apart},
-    code, expect_code, kill, load_workers, only, stderr, stdout, wait_for,
+    ACCEPTED, NOT_PROVEN, USAGE, alone, apart::Apart, code, expect_code, kill, load_workers, only,
+    stderr, stdout, wait_for,
 };
 
 /// Knobs: their file, and what it holds before, as no program would leave it.
@@ -36,13 +35,7 @@ fn apply(time: &str) -> Vec<&str> {
 }
 
 fn apart() -> Option<Apart> {
-    if can_be_apart() {
-        return Some(Apart::new(&KNOBS));
-    }
-    let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
-    assert!(!is_ci, "no mount namespace for the test");
-    eprintln!("left out: no mount namespace can be made here");
-    None
+    Apart::here(&KNOBS)
 }
 
 /// A trial under way: a knob is on.

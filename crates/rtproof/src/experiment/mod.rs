@@ -7,6 +7,7 @@
 
 pub(crate) mod analyse;
 pub(crate) mod boots;
+pub(crate) mod conclude;
 pub(crate) mod conduct;
 pub(crate) mod course;
 pub(crate) mod factors;

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use anyhow::Context;
 use rtproof_host::{Facts, Root};
-use rtproof_judge::{Report, units};
-use rtproof_record::{Effects, Run, effects::Decision, run::RunEnd};
+use rtproof_judge::units;
+use rtproof_record::Effects;
 use serde::Serialize;
 
 use super::{
     Switch,
     analyse::{self, MARGIN, Terms, Untried},
+    conclude::{self, cut_short, seed},
     conduct::Conduct,
     knobs::Knob,
     setup::{PILOT, Setup},
@@ -19,10 +20,8 @@ use super::{
 };
 use crate::{
     commands::prove::Args,
-    exit,
     prove::{self, output::Output, resolve},
     render::{self, effects::percent, text::Text},
-    tune::prove::seed,
 };
 
 /// Version of the JSON.
@@ -180,16 +179,6 @@ fn pilot(wanted: &Wanted<'_>, switch: &mut dyn Switch) -> anyhow::Result<(f64, O
     Ok((spread, median(&slices)))
 }
 
-/// Why a run ended before its time.
-pub(crate) fn cut_short(run: &Run) -> Option<String> {
-    match &run.meta.ended {
-        Some(RunEnd::Complete) => None,
-        Some(RunEnd::Interrupted { signal }) => Some(format!("{signal} came")),
-        Some(RunEnd::Aborted { why }) => Some(why.clone()),
-        None => Some("the record is torn".into()),
-    }
-}
-
 /// The experiment itself; prints what it finds.
 ///
 /// # Errors
@@ -211,7 +200,7 @@ pub(crate) fn run(
         let _ = text.print(|to| render::text::effects::line(to, &line));
     };
     let threads = options.cpus.len();
-    let mut conduct = Conduct::new(
+    let conduct = Conduct::new(
         switch,
         &mut tell,
         knobs.to_vec(),
@@ -220,26 +209,9 @@ pub(crate) fn run(
         Untried::new(),
         threads,
     );
-    let facts = wanted.facts.clone();
-    let (root, output) = (wanted.root, wanted.output);
-    let measured = prove::measure_with(root, facts, &options, &args, output, &mut conduct);
-    let trouble = conduct.end().trouble;
-    let finished = match (measured, trouble) {
-        (Ok(finished), None) => finished,
-        (Ok(finished), Some(trouble)) => {
-            let report = Report::new(&finished.run, &finished.standing());
-            let _ = finished.seal(&report);
-            return Err(trouble.context("run `rtproof tune undo`"));
-        }
-        (Err(error), None) => return Err(error),
-        (Err(error), Some(trouble)) => {
-            return Err(error.context(format!("run `rtproof tune undo`: {trouble:#}")));
-        }
-    };
-    let report = Report::new(&finished.run, &finished.standing());
-    let sealed = finished.seal(&report)?;
-    let html = render::file::write_html(&output.html, &sealed.run, &report, None);
-    let effects = sealed.run.effects.as_ref().context("the record holds no effects")?;
+    let (facts, output) = (wanted.facts.clone(), wanted.output);
+    let concluded = conclude::conclude(wanted.root, facts, &options, &args, output, conduct)?;
+    let effects = concluded.effects()?;
     let screening = setup.design(seed).map(|design| stand::screened(&design, &effects.slices));
     let standing_out = screening.as_ref().map_or(0, |found| found.standing_out.len());
     let terms = Terms {
@@ -248,16 +220,11 @@ pub(crate) fn run(
         mirrored: false,
         comparisons: setup.questions(standing_out),
     };
-    let is_whole = cut_short(&sealed.run).is_none();
-    let profile = match is_whole {
+    let profile = match concluded.is_whole() {
         true => stand::profile(&effects.knobs, &effects.slices, knobs, terms),
         false => Vec::new(),
     };
-    text.print(|to| {
-        render::text::effects::table(to, effects)?;
-        render::text::effects::ended(to, &sealed.run)?;
-        render::text::files(to, output, sealed.failure.is_none(), html.is_ok())
-    })?;
+    concluded.tell(text, output)?;
     text.print_json(&Outcome {
         schema: SCHEMA,
         record: output.record.display().to_string(),
@@ -267,11 +234,5 @@ pub(crate) fn run(
         profile: profile.clone(),
         effects,
     })?;
-    if let Some(failure) = sealed.failure {
-        return Err(failure);
-    }
-    html?;
-    let open = [Decision::CannotDecide, Decision::NotTried];
-    let is_open = !is_whole || effects.knobs.iter().any(|knob| open.contains(&knob.decision));
-    Ok(Found { code: if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED }, profile })
+    Ok(Found { code: concluded.code()?, profile })
 }

@@ -20,7 +20,7 @@ shift
 exec \"$@\"";
 
 /// Whether a mount namespace can be made here.
-pub(crate) fn can_be_apart() -> bool {
+fn can_be_apart() -> bool {
     let script = "mount --bind /tmp /tmp";
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "sh", "-c", script]);
@@ -36,8 +36,20 @@ pub(crate) struct Apart {
 }
 
 impl Apart {
+    /// The same where a namespace can be made, which CI has to; `None`, and said, elsewhere.
+    #[allow(clippy::print_stderr, reason = "says what is left out")]
+    pub(crate) fn here(files: &[(&str, &str)]) -> Option<Self> {
+        if can_be_apart() {
+            return Some(Self::new(files));
+        }
+        let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+        assert!(!is_ci, "no mount namespace for the test");
+        eprintln!("left out: no mount namespace can be made here");
+        None
+    }
+
     /// Lays these over the machine's.
-    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+    fn new(files: &[(&str, &str)]) -> Self {
         let folder = folder();
         fs::create_dir(folder.path().join("var")).expect("a folder");
         let over = |(at, (path, text)): (usize, &(&str, &str))| {

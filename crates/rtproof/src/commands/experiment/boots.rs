@@ -27,14 +27,14 @@ use crate::{
             self, SPREAD,
             state::{self, Boot, State},
         },
+        conclude::{LOAD, cut_short, seed},
         conduct::Conduct,
-        run::cut_short,
         staged::Pilot,
     },
     parse,
     prove::{self, output::Output, resolve},
     render::{self, text::Text},
-    tune::{ask, boot::of_plan, prove::seed},
+    tune::{ask, boot::of_plan},
 };
 
 /// Version of the JSON.
@@ -240,7 +240,7 @@ fn measured(state: &State) -> anyhow::Result<Measured> {
         _ => anyhow::bail!("prove is not to be had"),
     };
     if args.load.is_none() {
-        args.load = Some(crate::tune::prove::LOAD.parse()?);
+        args.load = Some(LOAD.parse()?);
     }
     Ok(args)
 }

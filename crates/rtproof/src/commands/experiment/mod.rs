@@ -242,7 +242,7 @@ fn prove_args(args: &Args) -> anyhow::Result<Measured> {
     given.load = match &args.load {
         Some(load) => Some(load.clone()),
         // One load for the whole time: slices are to be alike.
-        None => Some(crate::tune::prove::LOAD.parse()?),
+        None => Some(crate::experiment::conclude::LOAD.parse()?),
     };
     given.no_trace = !args.trace;
     given.output.clone_from(&args.output);

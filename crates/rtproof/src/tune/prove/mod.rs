@@ -6,10 +6,9 @@
 pub(crate) mod course;
 pub(crate) mod schedule;
 
-use anyhow::Context;
 use rtproof_host::{Facts, Root};
-use rtproof_judge::{Report, plan::Plan, units};
-use rtproof_record::{Effects, effects::Decision};
+use rtproof_judge::{plan::Plan, units};
+use rtproof_record::Effects;
 use serde::Serialize;
 
 pub use crate::experiment::{Journaled, Switch};
@@ -20,15 +19,14 @@ use crate::{
     commands::prove::Args,
     exit,
     experiment::{
+        conclude::{LOAD, conclude, seed},
         conduct::Conduct,
         knobs::{self, Kind},
     },
-    prove::{self, output::Output, resolve},
+    prove::{output::Output, resolve},
     render::{self, text::Text},
 };
 
-/// Load of the whole time where none is asked for: that of `prove` after its idle part.
-pub(crate) const LOAD: &str = "cpu+memory+net+disk";
 /// Version of the JSON.
 const SCHEMA: &str = "rtproof/effects/1";
 
@@ -82,43 +80,16 @@ pub fn run(
     let (total_ns, threads) = (options.duration_ns, options.cpus.len());
     let (course, trial, untried) = Shared::new(&knobs, shares, total_ns, seed);
     let course = Box::new(course);
-    let mut conduct = Conduct::new(switch, &mut tell, knobs, course, trial, untried, threads);
-    let measured = prove::measure_with(root, facts, &options, &args, &output, &mut conduct);
-    let trouble = conduct.end().trouble;
-    let finished = match (measured, trouble) {
-        (Ok(finished), None) => finished,
-        (Ok(finished), Some(trouble)) => {
-            let report = Report::new(&finished.run, &finished.standing());
-            let _ = finished.seal(&report);
-            return Err(trouble.context("run `rtproof tune undo`"));
-        }
-        (Err(error), None) => return Err(error),
-        (Err(error), Some(trouble)) => {
-            return Err(error.context(format!("run `rtproof tune undo`: {trouble:#}")));
-        }
-    };
-    let report = Report::new(&finished.run, &finished.standing());
-    let sealed = finished.seal(&report)?;
-    let html = render::file::write_html(&output.html, &sealed.run, &report, None);
-    let effects = sealed.run.effects.as_ref().context("the record holds no effects")?;
-    text.print(|to| {
-        render::text::effects::table(to, effects)?;
-        render::text::effects::ended(to, &sealed.run)?;
-        render::text::files(to, &output, sealed.failure.is_none(), html.is_ok())
-    })?;
+    let conduct = Conduct::new(switch, &mut tell, knobs, course, trial, untried, threads);
+    let concluded = conclude(root, facts, &options, &args, &output, conduct)?;
+    concluded.tell(text, &output)?;
     text.print_json(&Outcome {
         schema: SCHEMA,
         record: output.record.display().to_string(),
         report: output.html.display().to_string(),
-        effects,
+        effects: concluded.effects()?,
     })?;
-    if let Some(failure) = sealed.failure {
-        return Err(failure);
-    }
-    html?;
-    let open = [Decision::CannotDecide, Decision::NotTried];
-    let is_open = effects.knobs.iter().any(|knob| open.contains(&knob.decision));
-    Ok(if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED })
+    concluded.code()
 }
 
 /// How the time is shared.
@@ -144,13 +115,4 @@ fn shares(knobs: &[knobs::Knob], options: &rtproof_record::Options) -> anyhow::R
             units::duration(all.next_multiple_of(1_000_000_000))
         ))
     })
-}
-
-/// 63 random bits.
-pub(crate) fn seed() -> anyhow::Result<u64> {
-    let mut bytes = [0_u8; 8];
-    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .context("no random bits for the order of slices")?;
-    anyhow::ensure!(got == bytes.len(), "too few random bits for the order of slices");
-    Ok(u64::from_le_bytes(bytes) >> 1)
 }
