@@ -1,5 +1,5 @@
-//! A trial from its first wake-up to its sealed record and its report: what `tune apply --prove` and
-//! `experiment` have in common.
+//! How a run of interleaved slices ends, for `experiment` and `tune apply --prove`: measured,
+//! undone, sealed, told: what `tune apply --prove` and `experiment` have in common.
 
 use anyhow::Context;
 use rtproof_host::{Facts, Root};
