@@ -13,17 +13,20 @@ use serde_json::Value;
 pub(crate) enum Tool {
     /// The loop of `bare.rs`.
     Bare,
-    /// `rtproof prove`.
+    /// `rtproof prove`, recording kernel events.
     Rtproof,
     /// `cyclictest -q`.
     Cyclictest,
     /// `jitterdebugger`.
     Jitterdebugger,
+    /// `rtproof prove --no-trace`.
+    Untraced,
 }
 
 impl Tool {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Bare, Self::Rtproof, Self::Cyclictest, Self::Jitterdebugger];
+    /// All, each at the place of its number.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Bare, Self::Rtproof, Self::Cyclictest, Self::Jitterdebugger, Self::Untraced];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -31,6 +34,7 @@ impl Tool {
             Self::Rtproof => "rtproof prove",
             Self::Cyclictest => "cyclictest -q -h 1000",
             Self::Jitterdebugger => "jitterdebugger",
+            Self::Untraced => "rtproof prove --no-trace",
         }
     }
 }
@@ -90,9 +94,11 @@ fn command(tool: Tool, order: &Order<'_>, folder: &Path) -> anyhow::Result<(Path
             let args = format!("-f 80 taskset -c {cpu} {own} bare {period_us} {seconds}");
             ("chrt".into(), words(args))
         }
-        Tool::Rtproof => {
+        Tool::Rtproof | Tool::Untraced => {
+            let trace = if tool == Tool::Untraced { " --no-trace" } else { "" };
             let args = format!(
-                "prove --cpus {cpu} --period {period_us}us --for {seconds}s --load idle -o {}/run",
+                "prove --cpus {cpu} --period {period_us}us --for {seconds}s --load idle \
+                 -o {}/run{trace}",
                 folder.display()
             );
             (std::path::absolute(order.rtproof)?, words(args))
@@ -114,7 +120,7 @@ fn command(tool: Tool, order: &Order<'_>, folder: &Path) -> anyhow::Result<(Path
 fn result(tool: Tool, stdout: &str, folder: &Path) -> anyhow::Result<Ran> {
     match tool {
         Tool::Bare => Ok(Ran { n: stdout.trim().parse()?, ..Ran::default() }),
-        Tool::Rtproof => {
+        Tool::Rtproof | Tool::Untraced => {
             let opened = rtproof_record::read(&folder.join("run.rtproof"))?;
             let thread = opened.run.threads.first().context("no thread")?;
             let p50 = thread.wake.value_at_rank(thread.wake.total().div_ceil(2));

@@ -13,6 +13,12 @@ use crate::{
 
 const SHORT_SECONDS: u64 = 1;
 
+const TOOLS: usize = Tool::ALL.len();
+const BARE: usize = Tool::Bare as usize;
+const RTPROOF: usize = Tool::Rtproof as usize;
+const CYCLICTEST: usize = Tool::Cyclictest as usize;
+const UNTRACED: usize = Tool::Untraced as usize;
+
 /// One tool in one round.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -23,16 +29,16 @@ struct Entry {
 
 /// Runs the rounds and prints the tables.
 pub(crate) fn run(out: &mut impl Write, args: &Args) -> anyhow::Result<()> {
-    let mut table: Vec<[Entry; 4]> = Vec::new();
+    let mut table: Vec<[Entry; TOOLS]> = Vec::new();
     for round in 0..args.rounds {
-        let mut entries = [None; 4];
+        let mut entries = [None; TOOLS];
         // The order turns from round to round, so that none always runs after the same one.
-        for place in 0..4 {
-            let which = (place + round as usize) % 4;
+        for place in 0..TOOLS {
+            let which = (place + round as usize) % TOOLS;
             entries[which] = Some(entry(Tool::ALL[which], args)?);
         }
         let entries: Vec<Entry> = entries.into_iter().flatten().collect();
-        table.extend(<[Entry; 4]>::try_from(entries).ok());
+        table.extend(<[Entry; TOOLS]>::try_from(entries).ok());
     }
     writeln!(
         out,
@@ -45,26 +51,28 @@ pub(crate) fn run(out: &mut impl Write, args: &Args) -> anyhow::Result<()> {
         out,
         "| tool | ns | ratio to the bare loop | ratio to cyclictest |\n|---|---|---|---|"
     )?;
-    let column = |f: &dyn Fn(&[Entry; 4]) -> Option<f64>, decimals: usize| {
+    let column = |f: &dyn Fn(&[Entry; TOOLS]) -> Option<f64>, decimals: usize| {
         let values: Vec<f64> = table.iter().filter_map(f).collect();
         spread(values).map_or("-".into(), |s| s.text(decimals))
     };
     for (i, tool) in Tool::ALL.into_iter().enumerate() {
         let ns = column(&|row| Some(row[i].cpu_ns), 0);
-        let bare = column(&|row| Some(row[i].cpu_ns / row[0].cpu_ns), 2);
-        let cyclic = column(&|row| Some(row[i].cpu_ns / row[2].cpu_ns), 2);
+        let bare = column(&|row| Some(row[i].cpu_ns / row[BARE].cpu_ns), 2);
+        let cyclic = column(&|row| Some(row[i].cpu_ns / row[CYCLICTEST].cpu_ns), 2);
         writeln!(out, "| {} | {ns} | {bare} | {cyclic} |", tool.name())?;
     }
-    let ns = column(&|row| row[1].thread_ns, 0);
-    let bare = column(&|row| Some(row[1].thread_ns? / row[0].cpu_ns), 2);
-    let cyclic = column(&|row| Some(row[1].thread_ns? / row[2].cpu_ns), 2);
+    let ns = column(&|row| row[RTPROOF].thread_ns, 0);
+    let bare = column(&|row| Some(row[RTPROOF].thread_ns? / row[BARE].cpu_ns), 2);
+    let cyclic = column(&|row| Some(row[RTPROOF].thread_ns? / row[CYCLICTEST].cpu_ns), 2);
     writeln!(out, "| rtproof, measuring thread alone | {ns} | {bare} | {cyclic} |\n")?;
     writeln!(out, "Median latency, µs\n\n| tool | p50 | ratio to cyclictest |\n|---|---|---|")?;
     for (i, tool) in Tool::ALL.into_iter().enumerate().skip(1) {
         let p50 = column(&|row| row[i].p50_us, 1);
-        let ratio = column(&|row| Some(row[i].p50_us? / row[2].p50_us?), 2);
+        let ratio = column(&|row| Some(row[i].p50_us? / row[CYCLICTEST].p50_us?), 2);
         writeln!(out, "| {} | {p50} | {ratio} |", tool.name())?;
     }
+    let added = column(&|row| Some(row[RTPROOF].p50_us? - row[UNTRACED].p50_us?), 2);
+    writeln!(out, "\nWhat recording kernel events adds to the median, µs: {added}")?;
     Ok(())
 }
 

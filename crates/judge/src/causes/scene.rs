@@ -9,6 +9,8 @@ use rtproof_trace::{
 
 use super::stack::Interrupted;
 
+mod blind;
+
 /// What the late thread was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thread {
@@ -115,7 +117,7 @@ pub struct Scene<'a> {
     pub switched_ns: Option<u64>,
     /// What the timer interrupt interrupted, where its stack was recorded.
     pub interrupted: Interrupted,
-    /// Stretches in which nothing is certain: events were lost, and with them what was going on.
+    /// Stretches in which nothing is certain: events are missing, and with them what was going on.
     pub blind: Vec<(u64, u64)>,
     /// What the thread was doing, in order, from due to run.
     thread: Vec<(u64, u64, Thread)>,
@@ -149,7 +151,7 @@ impl<'a> Scene<'a> {
             woken_ns,
             switched_ns,
             interrupted: Interrupted::at(window, wake.cpu, irq_ns),
-            blind: blind(wake, window),
+            blind: blind::stretches(wake, window, &thread),
             thread,
             stretches,
         }
@@ -251,31 +253,6 @@ impl<'a> Scene<'a> {
         let end = events.partition_point(|event| event.at_ns <= to_ns).max(first);
         events[first..end].iter().filter(move |event| event.cpu == cpu)
     }
-}
-
-/// Stretches in which nothing is certain: where events were lost, until both the thread's state and
-/// the CPU's are told again.
-fn blind(wake: &WakeUp, window: &Window) -> Vec<(u64, u64)> {
-    let speaks_of = |event: &Event| event.pid == wake.tid || change(event, wake.tid).is_some();
-    if !window.events.iter().any(speaks_of) {
-        return vec![(wake.due_ns, wake.ran_ns)];
-    }
-    let after = |from_ns: u64, tells: &dyn Fn(&Event) -> bool| {
-        let told = window.events.iter().find(|event| event.at_ns >= from_ns && tells(event));
-        told.map_or(u64::MAX, |event| event.at_ns)
-    };
-    let told_again_ns = |from_ns: u64| {
-        let cpu =
-            |event: &Event| event.cpu == wake.cpu && matches!(event.what, What::Switch { .. });
-        let thread = |event: &Event| change(event, wake.tid).is_some();
-        after(from_ns, &cpu).max(after(from_ns, &thread))
-    };
-    let head = (window.from_ns > wake.due_ns).then(|| (0, told_again_ns(window.from_ns)));
-    let tail = (window.to_ns < wake.ran_ns).then_some((window.to_ns, u64::MAX));
-    let lost = window.lost.iter().map(|lost| (lost.from_ns, told_again_ns(lost.to_ns)));
-    let all = lost.chain(head).chain(tail);
-    let inside = all.map(|(from_ns, to_ns)| (from_ns.max(wake.due_ns), to_ns.min(wake.ran_ns)));
-    inside.filter(|(from_ns, to_ns)| from_ns < to_ns).collect()
 }
 
 /// Bits of a task's state in sched_switch (TASK_REPORT in include/linux/sched.h).

@@ -1,0 +1,66 @@
+//! Tests: what is missing is found where it is marked and where it is not.
+
+use rtproof_trace::event::flags;
+
+use super::*;
+use crate::causes::testing::{LATE, Story, US};
+
+fn unexplained_ns(told: &crate::causes::Explanation) -> u64 {
+    told.shares.iter().filter(|share| share.cause == "unexplained").map(|share| share.ns).sum()
+}
+
+#[test]
+fn a_thread_that_runs_and_was_never_switched_to_tells_of_missing_events() {
+    // As a ring that is resized leaves it: the last switch, then nothing.
+    let told = Story::new().ran(4500);
+    assert_eq!(told.incomplete.len(), 1);
+    assert_eq!(unexplained_ns(&told), 4500 * US);
+    // It was woken, and that is the last that is known.
+    let told = Story::new().timer(1, 7).ran(4500);
+    assert_eq!(told.incomplete.len(), 1);
+    assert_eq!(unexplained_ns(&told), 4496 * US);
+    let told = Story::new().timer(1, 7).runs(4500, 7, 120);
+    assert!(told.incomplete.is_empty());
+}
+
+#[test]
+fn who_runs_was_switched_to_or_events_are_missing() {
+    // Task 9 runs, and the switch from task 7 to it is not there.
+    let told = Story::new().timer(1, 7).runs(4500, 9, 120);
+    assert_eq!(told.incomplete.len(), 1);
+    assert_eq!(unexplained_ns(&told), 4496 * US);
+    // The same, told by any event of task 9: it is not sure again before the next switch.
+    let waking = What::Waking { comm: "x".into(), pid: 11, prio: 120, target_cpu: 0 };
+    let story = Story::new().timer(1, 7).event(2000, 9, 0, waking.clone());
+    let told = story.switch(3000, 9, 120, 0, 7, 120).runs(4500, 7, 120);
+    assert_eq!(told.incomplete.len(), 1);
+    assert_eq!(unexplained_ns(&told), 4496 * US);
+    // On another CPU it says nothing.
+    let mut story = Story::new().timer(1, 7).event(2000, 9, 0, waking);
+    for event in story.window.events.iter_mut().filter(|event| event.pid == 9) {
+        event.cpu = 1;
+    }
+    assert!(story.runs(4500, 7, 120).incomplete.is_empty());
+}
+
+#[test]
+fn what_was_left_out_before_the_window_is_not_missing() {
+    // The last idle event of long ago belongs to the idle task; the last switch came later.
+    let mut story = Story::new().event(-900, 0, flags::IRQS_OFF, What::IdleExit);
+    story.window.from_ns = story.window.events[0].at_ns + US;
+    assert!(story.timer(1, 7).runs(50, 7, 120).incomplete.is_empty());
+}
+
+#[test]
+fn without_switches_nothing_is_said_to_be_missing() {
+    let mut story = Story::new().timer(1, 7);
+    story.window.events.retain(|event| !matches!(event.what, What::Switch { .. }));
+    let wake = WakeUp {
+        tid: LATE,
+        cpu: 0,
+        due_ns: crate::causes::testing::DUE,
+        ran_ns: crate::causes::testing::DUE + 50 * US,
+        how: rtproof_trace::How::Measured,
+    };
+    assert!(unmarked(&wake, &story.window, &[]).is_empty());
+}
