@@ -43,7 +43,7 @@ pub enum Command {
     Report(report::Args),
     /// Results of other tools (cyclictest, rtla, oslat, ...) as records
     Import(import::Args),
-    /// Write a record in another format: JSON, CSV, HdrHistogram log
+    /// Write a record in another format: JSON, CSV, HdrHistogram log, cyclictest, JUnit
     Export(export::Args),
 }
 
