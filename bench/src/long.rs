@@ -107,3 +107,33 @@ fn check(rtproof: &std::path::Path, record: &std::path::Path, expected: u64) -> 
     ensure!(told == Some(expected), "the report tells {told:?} wake-ups, written: {expected}");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Just more than is read second by second.
+    const SECONDS: u64 = 2100;
+    const CPUS: u32 = 64;
+
+    #[test]
+    fn a_long_run_is_read_by_minutes_and_to_the_last_wake_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("long.rtproof");
+        let made = make::record(&path, SECONDS, CPUS).expect("a record");
+        assert_eq!(made.rows, SECONDS * u64::from(CPUS));
+        let run = rtproof_record::read_shown(&path).expect("readable").run;
+        let sampled = |thread: &rtproof_record::run::Thread| thread.totals.wake.count();
+        assert!(run.threads.iter().all(|thread| sampled(thread) == SECONDS * 1000));
+        assert!(run.threads.iter().all(|thread| thread.wake.total() == SECONDS * 1000));
+        // 35 minutes; the load changes within the fourth and the eighteenth.
+        let pieces: Vec<usize> = run.threads.iter().map(|thread| thread.seconds.len()).collect();
+        assert_eq!(pieces, [33 + 2 * 60; CPUS as usize]);
+        let spikes = run.spikes.expect("spikes");
+        assert_eq!((spikes.list.len() as u64, spikes.summary.seen), (made.spikes, made.spikes));
+        assert!(made.spikes > 4000, "{}", made.spikes);
+        let late = run.threads.iter().flat_map(|thread| &thread.top);
+        assert!(late.filter(|sample| sample.latency_ns > 45_000).count() > 1000);
+        assert_eq!(run.host.len() as u64, SECONDS);
+    }
+}

@@ -244,7 +244,8 @@ fn head(facts: Snapshot, seconds: u64, cpus: u32) -> Head {
         from_ns: from * SECOND_NS,
         to_ns: to * SECOND_NS,
     };
-    let (idle, half) = (seconds / 10, seconds / 2);
+    // Within minutes, as in life.
+    let (idle, half) = (seconds / 10 + 7, seconds / 2 + 7);
     Head {
         meta: Meta {
             run_id: "00112233445566778899aabbccddeeff".into(),
