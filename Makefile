@@ -31,6 +31,7 @@ bench: ## Measure rtproof beside its peers (cyclictest, trace-cmd, rtcqs ...); p
 	@$(CARGO) build --locked --package rtproof-lab-plant
 	@target/release/rtproof-bench
 	@target/release/rtproof-bench stats
+	@target/release/rtproof-bench long
 	@target/release/rtproof-bench causes
 	@scripts/bench-audit.sh target/release/rtproof-bench audit
 

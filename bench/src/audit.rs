@@ -94,6 +94,12 @@ fn there(variable: &str, below: &str) -> Option<String> {
     Path::new(&file).exists().then_some(path)
 }
 
+/// Whether a command runs and ends well.
+pub(crate) fn runs(command: &[&str]) -> bool {
+    let quiet = || Command::new(command[0]).args(&command[1..]).output();
+    quiet().is_ok_and(|output| output.status.success())
+}
+
 /// Runs a command; its output goes nowhere.
 pub(crate) fn time(command: &[String]) -> anyhow::Result<Ran> {
     let script = "TIMEFORMAT='%R %U %S'; time \"$@\" >/dev/null 2>&1";

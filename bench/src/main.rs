@@ -5,6 +5,7 @@ mod analysis;
 mod audit;
 mod bare;
 mod causes;
+mod long;
 mod memory;
 mod numbers;
 mod peers;
@@ -44,12 +45,16 @@ struct Args {
 enum Command {
     /// `rtproof check` beside rtcqs and tuned-adm verify
     Audit,
+    /// What a sample costs beside hdrhistogram, and the memory of a measuring thread
+    Recording,
     /// Statistics: a week of rows, fits of tails, what their intervals cover
     Stats {
         /// Simulated fits of each kind
         #[arg(long, default_value_t = 2000)]
         experiments: u32,
     },
+    /// The report of a day of 64 CPUs
+    Long(long::Options),
     /// Reading a kernel trace beside trace-cmd report
     Trace,
     /// Reads a trace.dat, run by the benchmark as a process of its own
@@ -83,6 +88,8 @@ fn main() -> anyhow::Result<()> {
         }
         Some(Command::ReadTrace { file, how }) => return trace::read(&mut out, &file, how),
         Some(Command::Stats { experiments }) => return analysis::run(&mut out, experiments),
+        Some(Command::Recording) => return recording::run(&mut out),
+        Some(Command::Long(options)) => return long::run(&mut out, &args.rtproof, &options),
         Some(Command::Trace) => return trace::run(&mut out),
         Some(Command::Audit) => return audit::run(&mut out, &args.rtproof, args.rounds),
         Some(Command::Causes(options)) => {

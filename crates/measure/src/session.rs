@@ -10,6 +10,7 @@ use std::{
 };
 
 use crate::{
+    cycle::SLOT_NS,
     slot::Slot,
     spike::Spike,
     sys,
@@ -47,7 +48,7 @@ pub struct Plan {
     pub budget_ns: Option<u64>,
     /// Later than this is a spike; `None`: nothing is, until [`Session::set_spike_ns`].
     pub spike_ns: Option<u64>,
-    /// Length of a slot, [`SLOT_NS`](crate::cycle::SLOT_NS) as a rule.
+    /// Length of a slot, [`SLOT_NS`] as a rule and at most.
     pub slot_ns: u64,
     /// What each thread does: one for all CPUs, or one per CPU in their order.
     pub workloads: Vec<Arc<dyn Workload>>,
@@ -335,7 +336,7 @@ impl Plan {
             offset_ns: if self.staggered { u64::from(number) * self.period_ns / n } else { 0 },
             budget_ns: self.budget_ns.unwrap_or(u64::MAX),
             spike_ns: self.spike_ns.unwrap_or(u64::MAX),
-            slot_ns: self.slot_ns.max(1),
+            slot_ns: self.slot_ns.clamp(1, SLOT_NS),
             workload: Arc::clone(self.workload_of(number)),
         })
     }

@@ -3,7 +3,7 @@
 //! Slots go round between the measuring thread and the collector. When the collector is late the
 //! thread goes on in the slot it has: it then covers more than a second and nothing is lost.
 
-use rtproof_stats::{Histogram, Layout, Moments, Sample, TopSamples, Totals};
+use rtproof_stats::{Moments, Sample, SlotCounts, TopSamples, Totals};
 
 /// Largest samples kept per slot, and so per thread of a run, exactly.
 pub const TOP: usize = 64;
@@ -23,9 +23,9 @@ pub struct Slot {
     /// ([`Workload::keeps_intervals`](crate::workloads::Workload::keeps_intervals)); else empty.
     pub intervals: Moments,
     /// Wake-up view.
-    pub wake: Histogram,
+    pub wake: SlotCounts,
     /// Lateness of missed wake-ups.
-    pub missed: Histogram,
+    pub missed: SlotCounts,
     /// Largest samples.
     pub top: TopSamples,
     /// Wake-ups later than the threshold of spikes.
@@ -42,8 +42,8 @@ impl Default for Slot {
             totals: Totals::default(),
             max_at_ns: 0,
             intervals: Moments::default(),
-            wake: Histogram::new(Layout::FINE),
-            missed: Histogram::new(Layout::FINE),
+            wake: SlotCounts::default(),
+            missed: SlotCounts::default(),
             top: TopSamples::new(TOP),
             spikes: 0,
             spikes_dropped: 0,
@@ -52,6 +52,10 @@ impl Default for Slot {
 }
 
 impl Slot {
+    /// Memory of a slot with all that belongs to it, bytes.
+    pub const BYTES: usize =
+        size_of::<Self>() + 2 * SlotCounts::HEAP_BYTES + TOP * size_of::<Sample>();
+
     /// Empties the slot; the memory stays.
     pub fn clear(&mut self) {
         (self.from_ns, self.to_ns, self.max_at_ns) = (0, 0, 0);
@@ -65,13 +69,10 @@ impl Slot {
 
     /// The memory to lock into RAM, as (address, bytes).
     pub(crate) fn memory(&self) -> [(usize, usize); 4] {
-        let of = |start: usize, bytes: usize| (start, bytes);
-        let counts =
-            |h: &Histogram| of(h.as_counts().as_ptr() as usize, size_of_val(h.as_counts()));
         [
-            of(std::ptr::from_ref(self) as usize, size_of::<Self>()),
-            counts(&self.wake),
-            counts(&self.missed),
+            (std::ptr::from_ref(self) as usize, size_of::<Self>()),
+            self.wake.memory(),
+            self.missed.memory(),
             self.top.memory(),
         ]
     }

@@ -14,7 +14,18 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use crate::slot::Slot;
 
 /// Spikes of one thread that wait for the collector, at most.
-pub const SPIKES: usize = 1024;
+pub const SPIKES: usize = 768;
+
+/// Memory of the ring with both its ends and the threshold, bytes.
+pub(crate) const BYTES: usize = ring_bytes::<Spike>(SPIKES) + ARC_BYTES + size_of::<AtomicU64>();
+
+/// The two counts of an `Arc`.
+const ARC_BYTES: usize = 2 * size_of::<usize>();
+
+/// Memory of a ring of `n`, bytes: its places, and its indices in cache lines of their own.
+pub(crate) const fn ring_bytes<T>(n: usize) -> usize {
+    ARC_BYTES + size_of::<RingBuffer<T>>() + n * size_of::<T>()
+}
 
 /// A wake-up later than the threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

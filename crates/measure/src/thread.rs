@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Stack of a measuring thread. Small, because all of it is locked: glibc's default is 8 MiB.
-const STACK_BYTES: usize = 64 * 1024;
+pub const STACK_BYTES: usize = 64 * 1024;
 /// Code of the hot path that is locked.
 const CODE_BYTES: usize = 16 * 1024;
 /// Wake-ups before the run that warm caches and timers and are not recorded.

@@ -79,8 +79,8 @@ fn run(plan: &Plan) -> Vec<(Totals, u64, u64, rtproof_measure::Report)> {
     let mut take = |number: u32, slot: &Slot| {
         let i = number as usize;
         totals[i].merge(&slot.totals);
-        wake[i].merge(&slot.wake);
-        missed[i].merge(&slot.missed);
+        slot.wake.add_to(&mut wake[i]);
+        slot.missed.add_to(&mut missed[i]);
         assert!(slot.from_ns <= slot.to_ns);
         assert_eq!(edges[i].unwrap_or(slot.from_ns), slot.from_ns, "slots join without a gap");
         edges[i] = Some(slot.to_ns);

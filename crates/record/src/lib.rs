@@ -11,6 +11,9 @@
 extern crate self as rtproof_record; // tests/common serves unit tests as well
 
 pub mod beside;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
 pub mod effects;
 mod error;
 pub mod export;
@@ -32,7 +35,7 @@ pub use effects::{EffectTick, Effects};
 pub use error::{ReadError, WriteError};
 pub use finished::{Finished, Judgement};
 pub use options::{Class, Options, Requirement, Start};
-pub use read::{Opened, read};
+pub use read::{Opened, read, read_shown};
 pub use run::Run;
 pub use seal::SealState;
 pub use spikes::{SpikeTick, Spikes};

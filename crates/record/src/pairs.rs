@@ -3,6 +3,8 @@
 //! A second of one thread touches some twenty to fifty buckets; two or three bytes each keep a
 //! 64-CPU machine near 10 kB a second (docs/adr/0003-per-second-histograms-as-blobs.md).
 
+use std::cmp::Ordering;
+
 use rtproof_stats::Layout;
 
 /// Bytes of ascending pairs.
@@ -74,6 +76,31 @@ pub(crate) fn total(pairs: &[(u16, u64)]) -> u64 {
     pairs.iter().fold(0, |sum, &(_, n)| sum.saturating_add(n))
 }
 
+/// Adds pairs to others; both ascend.
+pub(crate) fn merge(into: &mut Vec<(u16, u64)>, more: &[(u16, u64)]) {
+    let mut sum = Vec::with_capacity(into.len().max(more.len()));
+    let (mut a, mut b) = (&into[..], more);
+    while let (Some((&x, a_rest)), Some((&y, b_rest))) = (a.split_first(), b.split_first()) {
+        match x.0.cmp(&y.0) {
+            Ordering::Equal => {
+                sum.push((x.0, x.1.saturating_add(y.1)));
+                (a, b) = (a_rest, b_rest);
+            }
+            Ordering::Less => {
+                sum.push(x);
+                a = a_rest;
+            }
+            Ordering::Greater => {
+                sum.push(y);
+                b = b_rest;
+            }
+        }
+    }
+    sum.extend_from_slice(a);
+    sum.extend_from_slice(b);
+    *into = sum;
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -88,6 +115,18 @@ mod tests {
             let pairs: Vec<(u16, u64)> = map.into_iter().collect();
             check(&pairs, Layout::COARSE).unwrap();
             prop_assert_eq!(decode(&encode(&pairs), Layout::COARSE).unwrap(), pairs);
+        }
+
+        #[test]
+        fn sums_are_those_of_a_map(
+            a in proptest::collection::btree_map(0_u16..40, 1..9_u64, 0..20),
+            b in proptest::collection::btree_map(0_u16..40, 1..9_u64, 0..20))
+        {
+            let mut sum: Vec<_> = a.clone().into_iter().collect();
+            merge(&mut sum, &b.clone().into_iter().collect::<Vec<_>>());
+            let mut map = a;
+            b.into_iter().for_each(|(bucket, n)| *map.entry(bucket).or_insert(0) += n);
+            prop_assert_eq!(sum, map.into_iter().collect::<Vec<_>>());
         }
 
         #[test]

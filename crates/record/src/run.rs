@@ -5,7 +5,7 @@ use rtproof_stats::{Histogram, Moments};
 pub use rtproof_stats::{Sample, Totals};
 use serde::{Deserialize, Serialize};
 
-use crate::{Beside, Effects, Options, Spikes, import::Imported};
+use crate::{Beside, Effects, Options, Spikes, import::Imported, pairs};
 
 /// One run, read back from its record.
 #[derive(Clone, Debug)]
@@ -108,7 +108,8 @@ pub struct Thread {
     pub missed: Histogram,
     /// The largest samples of the run, largest first. Exact: no larger sample is left out.
     pub top: Vec<Sample>,
-    /// Second by second.
+    /// Second by second; of a long run that was read by [`read_shown`](crate::read_shown) as many
+    /// seconds in one as keep it short.
     pub seconds: Vec<Second>,
 }
 
@@ -209,6 +210,20 @@ pub struct Second {
     pub intervals: Moments,
 }
 
+impl Second {
+    /// Adds what came after.
+    pub(crate) fn merge(&mut self, later: &Self) {
+        if later.totals.wake.max() > self.totals.wake.max() {
+            self.max_at_ns = later.max_at_ns;
+        }
+        self.to_ns = later.to_ns;
+        self.totals.merge(&later.totals);
+        self.intervals.merge(&later.intervals);
+        pairs::merge(&mut self.wake, &later.wake);
+        pairs::merge(&mut self.missed, &later.missed);
+    }
+}
+
 /// Counters of the host over one second.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -221,7 +236,8 @@ pub struct HostSecond {
     pub context_switches: Option<u64>,
     /// Hottest thermal zone, thousandths of a degree Celsius.
     pub temp_max_mc: Option<i64>,
-    /// Per online CPU.
+    /// Per online CPU. Of a long run that was read by [`read_shown`](crate::read_shown) only one in
+    /// 60 has them, with the sums of all 60.
     pub cpus: Vec<HostCpuSecond>,
 }
 

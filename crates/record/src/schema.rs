@@ -4,6 +4,7 @@
 //! here, and the same text is stored in the file as SQL. A reader accepts exactly this SQL: a file
 //! whose tables were swapped for views or other shapes is refused before anything is read from it.
 
+mod blocks;
 mod effects;
 mod import;
 mod measure;
@@ -14,7 +15,9 @@ pub const APPLICATION_ID: i32 = 0x5254_5046;
 
 /// Version of the tables below, in `PRAGMA user_version`. Raised by every change of [`TABLES`].
 /// Versions only add tables: a record of an older one is read as far as it goes.
-pub const VERSION: i32 = 4;
+pub const VERSION: i32 = 5;
+
+pub(crate) use blocks::BLOCK;
 
 /// One table.
 #[derive(Debug)]
@@ -351,6 +354,8 @@ pub const TABLES: &[Table] = &[
     import::IMPORT,
     import::IMPORT_THREAD,
     import::BIN,
+    blocks::BLOCK_STAT,
+    blocks::HOST_BLOCK,
 ];
 
 impl Table {

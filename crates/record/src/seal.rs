@@ -10,6 +10,7 @@ use std::{
     path::Path,
 };
 
+use memchr::memmem;
 use sha2::{Digest, Sha256};
 
 use crate::file;
@@ -62,29 +63,62 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Mark> {
 
 /// All marks in a file, [`MARKS_MAX`] at most.
 pub(crate) fn find(path: &Path) -> io::Result<Vec<Mark>> {
-    find_in(&mut file::open(path)?, CHUNK)
+    Ok(walk(&mut file::open(path)?, CHUNK, |_| {})?.marks)
 }
 
-fn find_in(file: &mut impl Read, chunk: usize) -> io::Result<Vec<Mark>> {
-    let mut marks = Vec::new();
+/// What one walk over a file tells.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scan {
+    /// Its marks, [`MARKS_MAX`] at most.
+    pub(crate) marks: Vec<Mark>,
+    /// Digest of the file with the digits of its one mark as zeros; `None`: it has not one mark.
+    digest: Option<String>,
+}
+
+impl Scan {
+    /// Whether the file is as it was when somebody sealed it.
+    pub(crate) fn is_whole(&self) -> bool {
+        let [mark] = &self.marks[..] else { return false };
+        mark.is_closed() && self.digest.as_ref() == Some(&mark.digits)
+    }
+}
+
+/// Looks for marks and makes the digest in one walk.
+pub(crate) fn scan(path: &Path) -> io::Result<Scan> {
+    let mut hash = Sha256::new();
+    let mut scan = walk(&mut file::open(path)?, CHUNK, |bytes| hash.update(bytes))?;
+    scan.digest = (scan.marks.len() == 1).then(|| hex(hash));
+    Ok(scan)
+}
+
+/// Walks over a file. `take` gets all of it, the digits of the first mark as zeros; the digits of
+/// others are left, and where there are too many marks the walk ends early.
+fn walk(file: &mut impl Read, chunk: usize, mut take: impl FnMut(&[u8])) -> io::Result<Scan> {
+    let finder = memmem::Finder::new(PREFIX);
+    let mut scan = Scan::default();
     let mut buffer: Vec<u8> = Vec::with_capacity(chunk + MARK_LEN);
     let mut start: u64 = 0; // offset in the file of the buffer's first byte
     loop {
         let read = file.by_ref().take(chunk as u64).read_to_end(&mut buffer)?;
-        for at in 0..(buffer.len() + 1).saturating_sub(MARK_LEN) {
-            if buffer[at] != PREFIX[0] {
-                continue;
-            }
-            if let Some(mark) = parse(&buffer[at..at + MARK_LEN]) {
-                let digits_at = start + (at + MARK_LEN - DIGITS) as u64;
-                marks.push(Mark { digits_at, ..mark });
-            }
-        }
-        if read == 0 || marks.len() >= MARKS_MAX {
-            return Ok(marks);
-        }
-        // A mark may lie across the edge: keep what could be its beginning.
+        // What may be the beginning of a mark that lies across the edge is looked at with the rest.
         let done = (buffer.len() + 1).saturating_sub(MARK_LEN);
+        let mut at = 0;
+        while let Some(found) = finder.find(&buffer[at..]).map(|found| at + found) {
+            at = found + 1;
+            let Some(bytes) = buffer.get_mut(found..found + MARK_LEN) else { break };
+            if let Some(mark) = parse(bytes) {
+                if scan.marks.is_empty() {
+                    bytes[MARK_LEN - DIGITS..].fill(b'0');
+                }
+                let digits_at = start + (found + MARK_LEN - DIGITS) as u64;
+                scan.marks.push(Mark { digits_at, ..mark });
+            }
+        }
+        if read == 0 || scan.marks.len() >= MARKS_MAX {
+            take(&buffer);
+            return Ok(scan);
+        }
+        take(&buffer[..done]);
         buffer.drain(..done);
         start += done as u64;
     }
@@ -98,7 +132,11 @@ pub(crate) fn digest(path: &Path, digits_at: u64) -> io::Result<String> {
     hash.update([b'0'; DIGITS]);
     file.seek(SeekFrom::Start(digits_at + DIGITS as u64))?;
     hash_some(&mut file, &mut hash)?;
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(hash))
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn hash_some(from: &mut impl Read, hash: &mut Sha256) -> io::Result<()> {
@@ -135,10 +173,10 @@ pub(crate) fn state(
     path: &Path,
     row: Option<&str>,
     run_id: &str,
-    marks: &[Mark],
+    scan: &Scan,
 ) -> io::Result<SealState> {
     let altered = |why: &str| Ok(SealState::Altered { why: why.into() });
-    let own: Vec<&Mark> = marks.iter().filter(|mark| mark.run_id == run_id).collect();
+    let own: Vec<&Mark> = scan.marks.iter().filter(|mark| mark.run_id == run_id).collect();
     let closed = own.iter().any(|mark| mark.is_closed());
     let Some(row) = row else {
         return if closed { altered("its seal was taken out") } else { Ok(SealState::Torn) };
@@ -152,7 +190,10 @@ pub(crate) fn state(
     let [mark] = own[..] else {
         return altered("its seal stands in it more than once or not at all");
     };
-    let digest = digest(path, mark.digits_at)?;
+    let digest = match &scan.digest {
+        Some(digest) => digest.clone(),
+        None => digest(path, mark.digits_at)?,
+    };
     if digest == mark.digits && digest == row.digits {
         return Ok(SealState::Sealed { digest });
     }
@@ -171,7 +212,10 @@ mod tests {
     fn finds_marks_across_every_chunk_edge() {
         let text = format!("rrtp{}rtproof-seal-1:x{}r", mark('a', '0'), mark('b', 'f'));
         for chunk in 1..300 {
-            let marks = find_in(&mut text.as_bytes(), chunk).unwrap();
+            let mut seen = Vec::new();
+            let take = |bytes: &[u8]| seen.extend_from_slice(bytes);
+            let marks = walk(&mut text.as_bytes(), chunk, take).unwrap().marks;
+            assert_eq!(seen, text.as_bytes(), "the first mark's digits are zeros as they are");
             assert_eq!(marks.len(), 2, "chunk {chunk}");
             assert_eq!(marks[0].digits_at, 4 + 48);
             assert!(!marks[0].is_closed() && marks[1].is_closed());
@@ -181,11 +225,24 @@ mod tests {
     }
 
     #[test]
+    fn a_closed_mark_is_hashed_as_zeros_across_every_chunk_edge() {
+        let text = |digit| format!("x{}rest", mark('a', digit));
+        for chunk in 1..200 {
+            let mut seen = Vec::new();
+            let take = |bytes: &[u8]| seen.extend_from_slice(bytes);
+            let scan = walk(&mut text('e').as_bytes(), chunk, take).unwrap();
+            assert_eq!(seen, text('0').as_bytes(), "chunk {chunk}");
+            assert_eq!(scan.marks[0].digits, "e".repeat(DIGITS));
+        }
+    }
+
+    #[test]
     fn takes_only_whole_marks() {
         for text in [mark('g', '0'), mark('A', '0'), mark('a', 'F'), mark('a', '0')[1..].into()] {
             assert_eq!(parse(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(find_in(&mut &mark('a', '1').as_bytes()[..111], 7).unwrap(), []);
+        let cut = walk(&mut &mark('a', '1').as_bytes()[..111], 7, |_| {}).unwrap();
+        assert_eq!(cut.marks, []);
     }
 
     #[test]

@@ -211,6 +211,18 @@ fn a_record_of_version_3_is_read() {
     assert_same(&read(&path).unwrap().run, &expected);
 }
 
+/// What version 4 wrote: no minutes.
+#[test]
+fn a_record_of_version_4_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.rtproof");
+    let (writer, expected) = begin(&path, 2);
+    drop(writer);
+    forget_tables_after(&path, 4);
+    assert_same(&read(&path).unwrap().run, &expected);
+    assert_same(&rtproof_record::read_shown(&path).unwrap().run, &expected);
+}
+
 #[test]
 fn other_files_are_refused_with_what_they_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -234,7 +246,7 @@ fn other_files_are_refused_with_what_they_are() {
     refused("table run is missing");
     conn.execute_batch("CREATE VIEW run AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT * FROM r").unwrap();
     refused("table run is missing");
-    conn.pragma_update(None, "user_version", 5).unwrap();
+    conn.pragma_update(None, "user_version", 6).unwrap();
     refused("update rtproof");
     assert!(matches!(read(folder.path()), Err(ReadError::NotARecord { .. })));
 }

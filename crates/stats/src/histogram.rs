@@ -131,25 +131,8 @@ impl Histogram {
     /// If the progression would fall below zero or `step` is zero with more than one value.
     #[inline(never)]
     pub fn record_progression(&mut self, first_ns: u64, step_ns: u64, count: u64) {
-        if count == 0 {
-            return;
-        }
-        assert!(count == 1 || step_ns > 0, "a progression needs a step");
-        let last_ns = first_ns.checked_sub(step_ns * (count - 1)).expect("progression below zero");
-        let mut index = self.layout.index(last_ns);
-        let mut below = 0; // values of the progression that lie below the current bucket
-        while below < count {
-            let upper =
-                if index + 1 == self.layout.len() { u64::MAX } else { self.layout.upper(index) };
-            // Values are last + i * step, i in 0..count: how many are <= upper?
-            let up_to = match upper.checked_sub(last_ns) {
-                None => 0,
-                Some(above) => above.checked_div(step_ns).map_or(count, |i| count.min(i + 1)),
-            };
-            self.counts[index] += up_to - below;
-            below = up_to;
-            index += 1;
-        }
+        let add = |index: usize, n| self.counts[index] += n;
+        progression(self.layout, (first_ns, step_ns, count), add);
     }
 
     /// Adds `n` to a bucket by number, as read back from a record.
@@ -222,6 +205,37 @@ impl Histogram {
     #[must_use]
     pub fn as_counts(&self) -> &[u64] {
         &self.counts
+    }
+}
+
+/// Hands the counts of `first, first - step, first - 2 step, ...`, `count` values in all, to `add`,
+/// bucket by bucket.
+///
+/// # Panics
+/// If the progression would fall below zero or `step` is zero with more than one value.
+#[inline(always)]
+pub(crate) fn progression(
+    layout: Layout,
+    (first_ns, step_ns, count): (u64, u64, u64),
+    mut add: impl FnMut(usize, u64),
+) {
+    if count == 0 {
+        return;
+    }
+    assert!(count == 1 || step_ns > 0, "a progression needs a step");
+    let last_ns = first_ns.checked_sub(step_ns * (count - 1)).expect("progression below zero");
+    let mut index = layout.index(last_ns);
+    let mut below = 0; // values of the progression that lie below the current bucket
+    while below < count {
+        let upper = if index + 1 == layout.len() { u64::MAX } else { layout.upper(index) };
+        // Values are last + i * step, i in 0..count: how many are <= upper?
+        let up_to = match upper.checked_sub(last_ns) {
+            None => 0,
+            Some(above) => above.checked_div(step_ns).map_or(count, |i| count.min(i + 1)),
+        };
+        add(index, up_to - below);
+        below = up_to;
+        index += 1;
     }
 }
 

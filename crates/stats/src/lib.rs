@@ -26,12 +26,14 @@ pub mod screening;
 pub mod sequential;
 pub mod series;
 pub mod shape;
+mod slot_counts;
 pub mod top;
 mod totals;
 
 pub use bins::{Bin, Bins, BinsError};
 pub use histogram::{Histogram, Layout};
 pub use moments::Moments;
+pub use slot_counts::SlotCounts;
 pub use top::{Sample, TopSamples};
 pub use totals::Totals;
 
@@ -43,6 +45,6 @@ pub fn code() -> [usize; 4] {
         Moments::push_large as fn(&mut Moments, u64) as usize,
         TopSamples::append as fn(&mut TopSamples, Sample) as usize,
         TopSamples::replace_smallest as fn(&mut TopSamples, Sample) as usize,
-        Histogram::record_progression as fn(&mut Histogram, u64, u64, u64) as usize,
+        SlotCounts::record_progression as fn(&mut SlotCounts, u64, u64, u64) as usize,
     ]
 }

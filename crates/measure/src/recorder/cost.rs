@@ -90,7 +90,7 @@ fn deltas(recorder: &Recorder, plan: &Plan, pairs: u32) -> Result<Vec<i64>, Cost
 fn p50_ns(plan: &Plan) -> Result<Option<u64>, SessionError> {
     let mut wake = Histogram::new(Layout::FINE);
     let mut session = Session::start(plan)?;
-    let mut take = |_: u32, slot: &Slot| wake.merge(&slot.wake);
+    let mut take = |_: u32, slot: &Slot| slot.wake.add_to(&mut wake);
     while !session.is_finished() {
         std::thread::sleep(std::time::Duration::from_millis(5));
         session.collect(&mut take);

@@ -50,7 +50,8 @@ pub(super) fn totals(seconds: &[Second]) -> Result<Totals, String> {
     Ok(totals)
 }
 
-fn check_second(second: &Second) -> Result<(), String> {
+/// Whether the numbers of a second can be: sums of such seconds fit.
+pub(super) fn check_second(second: &Second) -> Result<(), String> {
     let totals = &second.totals;
     let n = u128::from(totals.wake.count());
     let (min, max) = (totals.wake.min().unwrap_or(0), totals.wake.max().unwrap_or(0));
@@ -60,6 +61,12 @@ fn check_second(second: &Second) -> Result<(), String> {
     }
     if totals.missed_sum_ns > u128::from(totals.missed) * (i64::MAX as u128) {
         return Err(format!("{} missed cannot sum to {}", totals.missed, totals.missed_sum_ns));
+    }
+    let of = &second.intervals;
+    let [low, high] =
+        [of.min(), of.max()].map(|ns| u128::from(of.count()) * u128::from(ns.unwrap_or(0)));
+    if low > high || of.sum() < low || of.sum() > high {
+        return Err(format!("{} intervals cannot sum to {} ns", of.count(), of.sum()));
     }
     if second.from_ns > second.to_ns {
         return Err(format!("a second from {} to {} ns", second.from_ns, second.to_ns));

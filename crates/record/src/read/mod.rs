@@ -9,6 +9,7 @@
 mod check;
 mod effects;
 mod import;
+mod long;
 mod measure;
 mod recover;
 mod rows;
@@ -17,6 +18,8 @@ mod spikes;
 use std::{
     io::{self, Read},
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
 use rusqlite::{Connection, limits::Limit};
@@ -43,19 +46,51 @@ pub struct Opened {
 /// Longest text or blob taken from a file, in bytes.
 const LENGTH_MAX: i32 = 256 << 20;
 
-/// Reads a record, of a run that goes on as well: what is committed is read.
+/// How much is read of a long run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    /// Every second.
+    Seconds,
+    /// Of a long run, minutes and more in one.
+    Shown(long::Limits),
+}
+
+/// Reads a record, of a run that goes on as well: what is committed is read. Every second of it is
+/// in memory then.
 ///
 /// # Errors
 /// If the file is no record, is of a newer version, is damaged, or cannot be read. Every error says
 /// what was found, what was expected and the next step.
 pub fn read(path: &Path) -> Result<Opened, ReadError> {
+    read_in(path, Detail::Seconds)
+}
+
+/// Reads a record to be judged and shown. Of a long run many seconds are one
+/// ([`Thread::seconds`](crate::run::Thread::seconds)): sums, extremes and histograms are exact, and
+/// a day of 64 CPUs fits into memory.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_shown(path: &Path) -> Result<Opened, ReadError> {
+    read_in(path, Detail::Shown(long::LIMITS))
+}
+
+fn read_in(path: &Path, detail: Detail) -> Result<Opened, ReadError> {
     check_header(path)?;
     let open = |source| ReadError::Open { path: path.into(), source };
-    let marks = seal::find(path).map_err(open)?;
-    let sealed = marks.iter().any(seal::Mark::is_closed);
+    let (scan, hoped) = hopefully(path, detail);
+    let scan = scan.map_err(open)?;
+    if let Some(contents) = hoped.filter(|_| scan.is_whole()) {
+        let contents = contents.map_err(|fault| fault.at(path, true))?;
+        let state = seal::state(path, contents.row.as_deref(), &contents.run_id, &scan);
+        let state = state.map_err(open)?;
+        if matches!(state, SealState::Sealed { .. }) {
+            return Ok(contents.opened(state));
+        }
+    }
+    let sealed = scan.marks.iter().any(seal::Mark::is_closed);
     let source = if sealed { recover::immutable(path) } else { recover::unsealed(path) }?;
     let fault = |fault: Fault| fault.at(path, sealed);
-
     let conn = &source.conn;
     conn.execute_batch("BEGIN").map_err(|error| fault(error.into()))?; // one moment of the file
     if is_empty(conn).map_err(|error| fault(error.into()))? {
@@ -63,25 +98,81 @@ pub fn read(path: &Path) -> Result<Opened, ReadError> {
     }
     let version = check_schema(conn).map_err(fault)?;
     let (run_id, row) = rows::claim(conn).map_err(fault)?;
-    let state = seal::state(path, row.as_deref(), &run_id, &marks).map_err(open)?;
+    let state = seal::state(path, row.as_deref(), &run_id, &scan).map_err(open)?;
     if !matches!(state, SealState::Sealed { .. }) {
         quick_check(conn).map_err(fault)?;
     }
-    let mut run = rows::run(conn).map_err(fault)?;
+    Ok(contents(conn, version, detail).map_err(fault)?.opened(state))
+}
+
+/// Files from this size on are read while they are hashed.
+const LARGE_BYTES: u64 = 16 << 20;
+
+/// Reads a large file in the hope that it is sealed and whole, while another thread finds out whether it
+/// is. What is read counts for nothing where it is not; reading ends then, wherever it was.
+fn hopefully(
+    path: &Path,
+    detail: Detail,
+) -> (io::Result<seal::Scan>, Option<Result<Contents, Fault>>) {
+    let is_large = file::open(path).and_then(|file| file.metadata());
+    let is_large = is_large.is_ok_and(|metadata| metadata.len() >= LARGE_BYTES);
+    let source = is_large.then(|| recover::immutable(path).ok()).flatten();
+    let Some(source) = source else { return (seal::scan(path), None) };
+    let (conn, done) = (&source.conn, AtomicBool::new(false));
+    let interrupt = conn.get_interrupt_handle();
+    std::thread::scope(|scope| {
+        let scanner = scope.spawn(|| {
+            let scan = seal::scan(path);
+            let is_whole = scan.as_ref().is_ok_and(seal::Scan::is_whole);
+            while !is_whole && !done.load(Ordering::Relaxed) {
+                // One call ends the statement that runs; the next one may have begun since.
+                interrupt.interrupt();
+                std::thread::park_timeout(Duration::from_millis(1));
+            }
+            scan
+        });
+        let version = check_schema(conn);
+        let contents = version.and_then(|version| contents(conn, version, detail));
+        done.store(true, Ordering::Relaxed);
+        scanner.thread().unpark();
+        let scan = scanner.join().unwrap_or_else(|_| Err(io::Error::other("the scan panicked")));
+        (scan, Some(contents))
+    })
+}
+
+/// What a file holds, whatever that is worth.
+struct Contents {
+    run_id: String,
+    row: Option<String>,
+    run: Run,
+    judgement: Option<Judgement>,
+}
+
+impl Contents {
+    fn opened(self, state: SealState) -> Opened {
+        Opened { run: self.run, state, judgement: self.judgement }
+    }
+}
+
+fn contents(conn: &Connection, version: i32, detail: Detail) -> Result<Contents, Fault> {
+    let (run_id, row) = rows::claim(conn)?;
+    let (mut run, is_long) = rows::run(conn, detail, version)?;
     if version >= 2 {
-        run.spikes = spikes::spikes(conn).map_err(fault)?;
+        run.spikes = spikes::spikes(conn)?;
     }
     if version >= 3 {
-        run.effects = effects::effects(conn).map_err(fault)?;
+        run.effects = effects::effects(conn)?;
     }
     if version >= 4 {
-        measure::intervals(conn, &mut run.threads).map_err(fault)?;
-        run.beside = measure::beside(conn).map_err(fault)?;
-        run.imported = import::imported(conn).map_err(fault)?;
+        if !is_long {
+            measure::intervals(conn, &mut run.threads)?;
+        }
+        run.beside = measure::beside(conn)?;
+        run.imported = import::imported(conn)?;
     }
-    check::run(&run).map_err(|what| fault(Fault::Content(what)))?;
-    let judgement = rows::judgement(conn).map_err(fault)?;
-    Ok(Opened { run, state, judgement })
+    check::run(&run).map_err(Fault::Content)?;
+    let judgement = rows::judgement(conn)?;
+    Ok(Contents { run_id, row, run, judgement })
 }
 
 /// What the first hundred bytes say (<https://www.sqlite.org/fileformat.html>, section 1.3).

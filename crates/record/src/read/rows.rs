@@ -6,7 +6,11 @@ use rtproof_stats::{Histogram, Layout, Moments, Sample};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 
-use super::check::{COUNT_MAX, SECONDS_MAX, totals};
+use super::{
+    Detail,
+    check::{COUNT_MAX, SECONDS_MAX, totals},
+    long,
+};
 use crate::{
     Beside, Judgement, Run,
     error::Fault,
@@ -36,10 +40,20 @@ fn one<T>(conn: &Connection, sql: &str, read: impl FnOnce(&Row<'_>) -> Result<T>
 pub(super) fn each(
     conn: &Connection,
     sql: &str,
+    read: impl FnMut(&Row<'_>) -> Result<()>,
+) -> Result<()> {
+    each_in(conn, sql, [], read)
+}
+
+/// The same, of a statement with parameters.
+pub(super) fn each_in(
+    conn: &Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
     mut read: impl FnMut(&Row<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut statement = conn.prepare(sql)?;
-    let mut rows = statement.query([])?;
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query(params)?;
     while let Some(row) = rows.next()? {
         read(row)?;
     }
@@ -137,7 +151,8 @@ pub(super) fn judgement(conn: &Connection) -> Result<Option<Judgement>> {
     Ok(conn.query_row(sql, [], read).optional()?)
 }
 
-pub(super) fn run(conn: &Connection) -> Result<Run> {
+/// A run, and whether its seconds are put together.
+pub(super) fn run(conn: &Connection, detail: Detail, version: i32) -> Result<(Run, bool)> {
     let (meta, options, cost) = one(
         conn,
         "SELECT run_id, tool_version, command, started_realtime_ns, started_monotonic_ns, \
@@ -168,24 +183,29 @@ pub(super) fn run(conn: &Connection) -> Result<Run> {
     };
     let has_end: bool =
         conn.query_row("SELECT count(*) FROM facts WHERE taken = 'end'", [], |row| row.get(0))?;
-    Ok(Run {
+    let blocks = match detail {
+        Detail::Shown(limits) if version >= 5 => long::Blocks::of(conn, &options, limits)?,
+        _ => None,
+    };
+    let run = Run {
         meta: Meta { ended, ..meta },
         options,
         facts_start: facts("start")?,
         facts_end: if has_end { Some(facts("end")?) } else { None },
         cost,
-        threads: threads(conn)?,
-        host: host(conn)?,
+        threads: threads(conn, blocks.as_ref())?,
+        host: host(conn, blocks.is_some())?,
         loads: loads(conn)?,
         notes: notes(conn)?,
         spikes: None,
         effects: None,
         beside: Beside::default(),
         imported: None,
-    })
+    };
+    Ok((run, blocks.is_some()))
 }
 
-fn threads(conn: &Connection) -> Result<Vec<Thread>> {
+fn threads(conn: &Connection, blocks: Option<&long::Blocks>) -> Result<Vec<Thread>> {
     let mut threads = BTreeMap::new();
     each(
         conn,
@@ -197,11 +217,16 @@ fn threads(conn: &Connection) -> Result<Vec<Thread>> {
             Ok(())
         },
     )?;
-    seconds(conn, &mut threads)?;
+    match blocks {
+        Some(blocks) => blocks.seconds(conn, &mut threads)?,
+        None => {
+            seconds(conn, &mut threads)?;
+            second_histograms(conn, &mut threads)?;
+        }
+    }
     for thread in threads.values_mut() {
         thread.totals = totals(&thread.seconds).map_err(Fault::Content)?;
     }
-    second_histograms(conn, &mut threads)?;
     histograms(conn, &mut threads)?;
     top(conn, &mut threads)?;
     Ok(threads.into_values().collect())
@@ -244,19 +269,22 @@ fn thread(c: &mut Columns<'_, '_>) -> Result<Thread> {
     })
 }
 
-fn of(threads: &mut BTreeMap<u32, Thread>, number: u32) -> Result<&mut Thread> {
+pub(super) fn of(threads: &mut BTreeMap<u32, Thread>, number: u32) -> Result<&mut Thread> {
     match threads.get_mut(&number) {
         Some(thread) => Ok(thread),
         None => fault(format!("rows of thread {number}, which table thread does not have")),
     }
 }
 
+/// Columns of a second, in the order in which [`second`] takes them.
+pub(super) const SECOND: &str = "from_ns, to_ns, n, min_ns, max_ns, max_at_ns, sum_ns, sum2, sum3, \
+                                 sum4, missed, missed_sum_ns, late_sampled, late_missed, \
+                                 late_clusters, early";
+
 fn seconds(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()> {
     each(
         conn,
-        "SELECT thread, second, from_ns, to_ns, n, min_ns, max_ns, max_at_ns, sum_ns, sum2, sum3, \
-         sum4, missed, missed_sum_ns, late_sampled, late_missed, late_clusters, early \
-         FROM stat ORDER BY second, thread",
+        &format!("SELECT thread, second, {SECOND} FROM stat ORDER BY second, thread"),
         |row| {
             let mut c = Columns::new(row);
             let thread = of(threads, c.get()?)?;
@@ -274,7 +302,7 @@ fn seconds(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()>
     )
 }
 
-fn second(c: &mut Columns<'_, '_>) -> Result<Second> {
+pub(super) fn second(c: &mut Columns<'_, '_>) -> Result<Second> {
     let (from_ns, to_ns) = (c.uint()?, c.uint()?);
     let n = c.count()?;
     let extremes = (c.opt_uint()?, c.opt_uint()?);
@@ -349,7 +377,8 @@ fn top(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()> {
     })
 }
 
-fn host(conn: &Connection) -> Result<Vec<HostSecond>> {
+/// Readings of the host; `long`: their CPUs put together.
+fn host(conn: &Connection, long: bool) -> Result<Vec<HostSecond>> {
     let mut host = Vec::new();
     let mut numbers = BTreeMap::new();
     let sql = "SELECT number, at_ns, interrupts, context_switches, temp_max_mc FROM host";
@@ -365,8 +394,16 @@ fn host(conn: &Connection) -> Result<Vec<HostSecond>> {
         });
         Ok(())
     })?;
-    let sql = "SELECT host, cpu, busy_ms, steal_ms, freq_hz FROM host_cpu ORDER BY host, cpu";
-    each(conn, sql, |row| {
+    const CPUS: &str = "SELECT host, cpu, busy_ms, steal_ms, freq_hz FROM";
+    let sql = if long {
+        format!(
+            "{CPUS} host_block UNION ALL {CPUS} host_cpu WHERE host > (SELECT coalesce(max(host), \
+             0) FROM host_block) ORDER BY host, cpu"
+        )
+    } else {
+        format!("{CPUS} host_cpu ORDER BY host, cpu")
+    };
+    each(conn, &sql, |row| {
         let mut c = Columns::new(row);
         let number: i64 = c.get()?;
         let Some(&at) = numbers.get(&number) else {

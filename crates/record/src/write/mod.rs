@@ -8,6 +8,7 @@
 //!
 //! A failed append leaves file and writer as they were: the same tick may be given again.
 
+mod blocks;
 mod effects;
 mod import;
 mod measure;
@@ -46,6 +47,7 @@ pub struct Writer {
     spikes: spikes::State,
     effects: effects::State,
     beside: measure::State,
+    host: blocks::HostState,
 }
 
 impl Writer {
@@ -93,6 +95,7 @@ impl Writer {
             spikes: spikes::State::default(),
             effects: effects::State::default(),
             beside: measure::State::default(),
+            host: blocks::HostState::default(),
         })
     }
 
@@ -126,6 +129,7 @@ impl Writer {
                     what,
                 }
             })?;
+        let (host, host_block) = self.host.after(tick.host.as_ref());
         transact(&mut self.conn, |tx| {
             for info in &tick.started {
                 rows::thread(tx, info)?;
@@ -133,8 +137,10 @@ impl Writer {
             for (thread, step) in tick.threads.iter().zip(&planned.steps) {
                 rows::second(tx, thread, step)?;
             }
+            rows::histograms(tx, &tick.threads)?;
             rows::thread_ends(tx, &tick.ended)?;
             rows::rest(tx, tick)?;
+            blocks::host(tx, &host_block)?;
             spikes::write(tx, &tick.spikes)?;
             effects::write(tx, &tick.effects)?;
             before.write(tx, &tick.beside)
@@ -144,6 +150,7 @@ impl Writer {
         self.spikes = spikes;
         self.effects = effects;
         self.beside = beside;
+        self.host = host;
         Ok(())
     }
 

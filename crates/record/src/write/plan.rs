@@ -12,7 +12,8 @@ use rtproof_stats::Sample;
 
 use crate::{
     WriteError,
-    run::ThreadEnd,
+    run::{Second, ThreadEnd},
+    schema::BLOCK,
     tick::{Head, TOP_MAX, ThreadTick, Tick},
 };
 
@@ -25,6 +26,8 @@ pub(super) struct ThreadState {
     to_ns: u64,
     /// Its largest samples, largest first.
     top: Vec<Sample>,
+    /// What the present block holds so far.
+    block: Option<Second>,
 }
 
 /// What one [`ThreadTick`] writes beside itself.
@@ -36,6 +39,8 @@ pub(super) struct Step {
     pub(super) top_in: Vec<Sample>,
     /// Samples that no longer are.
     pub(super) top_out: Vec<Sample>,
+    /// The block that the second completes, with its number.
+    pub(super) block: Option<(i64, Second)>,
 }
 
 /// A tick that may be written.
@@ -123,7 +128,14 @@ impl ThreadState {
         self.to_ns = tick.second.to_ns;
         let before: BTreeSet<u64> = self.top.iter().map(|sample| sample.due_ns).collect();
         let (top_in, top_out) = self.offer(&before, &tick.top)?;
-        Ok(Step { second, top_in, top_out })
+        match &mut self.block {
+            Some(block) => block.merge(&tick.second),
+            none => *none = Some(tick.second.clone()),
+        }
+        const SECONDS: i64 = BLOCK.cast_signed();
+        let is_last = self.next_second % SECONDS == 0;
+        let block = self.block.take_if(|_| is_last).map(|block| (second / SECONDS, block));
+        Ok(Step { second, top_in, top_out, block })
     }
 
     /// Merges the largest samples of a second; returns (new ones, displaced ones).

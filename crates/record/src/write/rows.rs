@@ -1,10 +1,12 @@
 //! The rows of each part of a run. Every statement is prepared once and kept.
 
+use std::collections::BTreeMap;
+
 use rtproof_host::Reading;
 use rusqlite::{Connection, Result, ToSql, params};
 use serde::Serialize;
 
-use super::{measure, plan::Step};
+use super::{blocks, measure, plan::Step};
 use crate::{
     pairs,
     run::{HostSecond, Load, Note, Second, ThreadEnd, ThreadInfo},
@@ -124,10 +126,7 @@ pub(super) fn thread_ends(conn: &Connection, ends: &[(u32, ThreadEnd)]) -> Resul
 pub(super) fn second(conn: &Connection, tick: &ThreadTick, step: &Step) -> Result<()> {
     stat(conn, tick.number, step.second, &tick.second)?;
     measure::intervals(conn, tick.number, step.second, &tick.second.intervals)?;
-    for (view, coarse, fine) in [
-        ("wake", &tick.second.wake, &tick.wake_fine),
-        ("missed", &tick.second.missed, &tick.missed_fine),
-    ] {
+    for (view, coarse) in [("wake", &tick.second.wake), ("missed", &tick.second.missed)] {
         if coarse.is_empty() {
             continue;
         }
@@ -136,14 +135,9 @@ pub(super) fn second(conn: &Connection, tick: &ThreadTick, step: &Step) -> Resul
             "INSERT INTO hist_second VALUES (?1, ?2, ?3, ?4)",
             params![step.second, tick.number, view, pairs::encode(coarse)],
         )?;
-        for &(bucket, n) in fine {
-            run(
-                conn,
-                "INSERT INTO hist VALUES (?1, ?2, ?3, ?4) \
-                 ON CONFLICT DO UPDATE SET n = n + excluded.n",
-                params![tick.number, view, bucket, int(n)?],
-            )?;
-        }
+    }
+    if let Some((at, block)) = &step.block {
+        blocks::thread(conn, tick.number, *at, block)?;
     }
     for sample in &step.top_out {
         run(
@@ -158,6 +152,30 @@ pub(super) fn second(conn: &Connection, tick: &ThreadTick, step: &Step) -> Resul
             "INSERT INTO top VALUES (?1, ?2, ?3)",
             params![tick.number, int(sample.due_ns)?, int(sample.latency_ns)?],
         )?;
+    }
+    Ok(())
+}
+
+/// Adds the seconds of a tick to the whole-run histograms.
+pub(super) fn histograms(conn: &Connection, ticks: &[ThreadTick]) -> Result<()> {
+    // More than one second of a thread in a tick is rare; each bucket is touched once all the same.
+    let mut sums: BTreeMap<(u32, &str), Vec<(u16, u64)>> = BTreeMap::new();
+    for tick in ticks {
+        for (view, fine) in [("wake", &tick.wake_fine), ("missed", &tick.missed_fine)] {
+            if !fine.is_empty() {
+                pairs::merge(sums.entry((tick.number, view)).or_default(), fine);
+            }
+        }
+    }
+    for ((thread, view), sum) in sums {
+        for (bucket, n) in sum {
+            run(
+                conn,
+                "INSERT INTO hist VALUES (?1, ?2, ?3, ?4) \
+                 ON CONFLICT DO UPDATE SET n = n + excluded.n",
+                params![thread, view, bucket, int(n)?],
+            )?;
+        }
     }
     Ok(())
 }

@@ -1,14 +1,13 @@
 //! Faults while writing.
 
-#[path = "../../tests/common/mod.rs"]
-mod common;
-
 use std::{fs, path::Path};
 
-use common::{Maker, assert_same, begin, head, judgement, tail};
-
 use super::*;
-use crate::{ReadError, SealState, read};
+use crate::{
+    ReadError, SealState,
+    common::{self, Maker, assert_same, begin, head, judgement, tail},
+    read,
+};
 
 /// Lets the file grow by `pages` and no further: what a full disk looks like to SQLite.
 fn fill_disk(writer: &Writer, pages: u32) {

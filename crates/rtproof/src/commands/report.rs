@@ -42,12 +42,16 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(path) = &args.html {
         render::file::check_target(&args.record, path)?;
     }
-    let opened = rtproof_record::read(&args.record)?;
+    let opened = rtproof_record::read_shown(&args.record)?;
     let banner = banner(&args.record, &opened, args.accept_altered)?;
     if let Some(imported) = &opened.run.imported {
         return self::imported(args, imported, banner.as_deref());
     }
     let report = Report::new(&opened.run, &standing(&opened.state));
+    let banner = match banner {
+        None => rejudged(&opened, &report)?,
+        some => some,
+    };
     let text = Text::new(args.json);
     text.print(|to| {
         render::text::banner(to, banner.as_deref())?;
@@ -93,7 +97,7 @@ fn banner(path: &Path, opened: &Opened, accept_altered: bool) -> anyhow::Result<
              add --accept-altered",
             path.display()
         ),
-        SealState::Sealed { .. } => rejudged(opened),
+        SealState::Sealed { .. } => Ok(None),
     }
 }
 
@@ -106,9 +110,9 @@ fn standing(state: &SealState) -> Standing {
 }
 
 /// Says so when this version judges otherwise than the run did.
-fn rejudged(opened: &Opened) -> anyhow::Result<Option<String>> {
+fn rejudged(opened: &Opened, report: &Report) -> anyhow::Result<Option<String>> {
+    let SealState::Sealed { .. } = opened.state else { return Ok(None) };
     let Some(stored) = &opened.judgement else { return Ok(None) };
-    let report = Report::new(&opened.run, &standing(&opened.state));
     let same = serde_json::to_string(&report.verdict)? == stored.verdict_json;
     let version = &opened.run.meta.tool_version;
     let banner = format!(
@@ -129,10 +133,6 @@ pub(crate) fn open_whole(path: &Path) -> anyhow::Result<Opened> {
 /// Opens a record to be looked at, and says what must stand above it.
 pub(crate) fn open(path: &Path, accept_altered: bool) -> anyhow::Result<(Opened, Option<String>)> {
     let opened = rtproof_record::read(path)?;
-    let banner = match &opened.state {
-        // How the run was judged is no matter here.
-        SealState::Sealed { .. } => None,
-        _ => banner(path, &opened, accept_altered)?,
-    };
+    let banner = banner(path, &opened, accept_altered)?;
     Ok((opened, banner))
 }

@@ -43,8 +43,8 @@ impl Gather {
             *reached_ns = slot.to_ns.saturating_sub(origin_ns);
         }
         if (self.from_ns..self.to_ns).contains(&from_ns) {
-            self.due.merge(&slot.wake);
-            self.due.merge(&slot.missed);
+            slot.wake.add_to(&mut self.due);
+            slot.missed.add_to(&mut self.due);
             self.totals.merge(&slot.totals);
         }
     }

@@ -25,7 +25,8 @@ pub(crate) fn second(number: u32, slot: &Slot, origin_ns: u64) -> ThreadTick {
         .as_slice()
         .iter()
         .map(|sample| Sample { due_ns: relative(sample.due_ns), latency_ns: sample.latency_ns });
-    ThreadTick::new(number, second, &slot.wake, &slot.missed, top.collect())
+    let (wake, missed) = (slot.wake.histogram(), slot.missed.histogram());
+    ThreadTick::new(number, second, &wake, &missed, top.collect())
 }
 
 /// What a thread got, as the record holds it.

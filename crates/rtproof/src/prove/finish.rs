@@ -44,7 +44,7 @@ pub(super) fn close(
         (Some(finished), _) => (Some(finished), None),
         (None, failure) => (None, collected.failure.or(failure)),
     };
-    let opened = rtproof_record::read(&output.record).with_context(|| {
+    let opened = rtproof_record::read_shown(&output.record).with_context(|| {
         failure.as_ref().map_or("the record cannot be read back".into(), ToString::to_string)
     })?;
     Ok(Finishing { run: opened.run, finished, failure })

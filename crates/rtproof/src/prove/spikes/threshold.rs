@@ -5,7 +5,7 @@
 //! than one, it moves to where ten, or five, of the last second were. It takes more than one quiet
 //! second to go far down, and it never goes to where wake-ups are ordinary.
 
-use rtproof_stats::{Histogram, Layout};
+use rtproof_stats::{Histogram, Layout, SlotCounts};
 
 /// It never begins below this.
 const FIRST_MIN_NS: u64 = 20_000;
@@ -46,9 +46,9 @@ impl Threshold {
     }
 
     /// What a thread measured in a second.
-    pub(super) fn learn(&mut self, wake: &Histogram) {
+    pub(super) fn learn(&mut self, wake: &SlotCounts) {
         if self.adaptive {
-            self.second.merge(wake);
+            wake.add_to(&mut self.second);
         }
     }
 
@@ -94,15 +94,15 @@ mod tests {
     use super::*;
 
     /// A second of a thousand wake-ups at 4 µs, but for so many at another latency.
-    fn second(others: &[(u64, u64)]) -> Histogram {
-        let mut wake = Histogram::new(Layout::FINE);
+    fn second(others: &[(u64, u64)]) -> SlotCounts {
+        let mut wake = SlotCounts::default();
         let n: u64 = others.iter().map(|&(_, n)| n).sum();
         wake.record_n(4000, 1000 - n);
         others.iter().for_each(|&(ns, n)| wake.record_n(ns, n));
         wake
     }
 
-    fn after(threshold: &mut Threshold, wake: &Histogram) -> u64 {
+    fn after(threshold: &mut Threshold, wake: &SlotCounts) -> u64 {
         threshold.learn(wake);
         threshold.tick();
         threshold.ns()
@@ -138,7 +138,7 @@ mod tests {
         let lowest = threshold.ns();
         assert!((8000..8100).contains(&lowest), "twice the median: {lowest}");
         // A second without a wake-up says nothing.
-        assert_eq!(after(&mut threshold, &Histogram::new(Layout::FINE)), lowest);
+        assert_eq!(after(&mut threshold, &SlotCounts::default()), lowest);
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(after(&mut threshold, &second(&[(30_000, 60)])), 20_000);
         // At a period of 100 ms there are ten wake-ups a second, and all of them are 50 µs late.
         let mut threshold = Threshold::new(None, 0, 1);
-        let mut slow = Histogram::new(Layout::FINE);
+        let mut slow = SlotCounts::default();
         slow.record_n(50_000, 10);
         assert!(after(&mut threshold, &slow) >= 50_000);
     }

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_record::{Run, run::Thread};
+use rtproof_record::{
+    Run,
+    run::{Second, Thread},
+};
 use rtproof_stats::{Histogram, Layout};
 
 /// Columns of a picture over time, at most.
@@ -120,7 +123,12 @@ impl TimeBins {
     /// Columns over a run.
     pub(crate) fn of(run: &Run) -> Self {
         let ends = run.threads.iter().filter_map(|thread| thread.seconds.last());
-        Self::until(ends.map(|second| second.to_ns).max().unwrap_or(0))
+        let Self { width_ns, end_ns, .. } =
+            Self::until(ends.map(|second| second.to_ns).max().unwrap_or(0));
+        // Of a long run many seconds are one: a column holds whole ones, or there would be gaps.
+        let usual_ns = run.threads.iter().map(usual_ns).max().unwrap_or(0).max(1);
+        let width_ns = width_ns.div_ceil(usual_ns) * usual_ns;
+        Self { width_ns, len: end_ns.div_ceil(width_ns) as usize, end_ns }
     }
 
     /// Column of a time.
@@ -132,6 +140,22 @@ impl TimeBins {
     pub(crate) fn start_ns(self, column: usize) -> u64 {
         column as u64 * self.width_ns
     }
+}
+
+/// How long the seconds are that half of a thread's time is in, in whole seconds.
+fn usual_ns(thread: &Thread) -> u64 {
+    const SECOND: u64 = 1_000_000_000;
+    // A second of a period that does not divide it is a little longer or shorter.
+    let length =
+        |second: &Second| ((second.to_ns - second.from_ns + SECOND / 2) / SECOND).max(1) * SECOND;
+    let mut lengths: Vec<u64> = thread.seconds.iter().map(length).collect();
+    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    let mut left = lengths.iter().sum::<u64>() / 2;
+    let half = lengths.iter().find(|&&length| {
+        left = left.saturating_sub(length);
+        left == 0
+    });
+    half.copied().unwrap_or(SECOND)
 }
 
 /// What happened in one column, of one CPU or of all.
