@@ -39,6 +39,7 @@ if [ "${1:-}" = lab-all ]; then
         "mke2fs e2fsprogs"
         "mmdebstrap mmdebstrap"
         "qemu-img qemu-utils"
+        "rtla rtla"
         "sfdisk fdisk"
     )
 fi

@@ -425,9 +425,9 @@ fn take_place(cpu: u32, policy: Policy, priority: u32, period_ns: u64) -> Placed
 }
 
 /// A deadline task may be pinned only to the whole of a root domain (Documentation/scheduler/
-/// sched-deadline.rst, section 5): elsewhere it is left where the kernel puts it.
+/// sched-deadline.rst, section 5): elsewhere it is left where the kernel puts it. What this thread
+/// may run on is no measure of that: it comes from one that was put on the housekeeping CPUs.
 fn take_place_by_deadline(cpu: u32, period_ns: u64) -> Placed {
-    let allowed = sys::affinity(0);
     if let Err(error) = pin(cpu) {
         return Placed { pin_error: Some(error.to_string()), ..Placed::default() };
     }
@@ -435,8 +435,7 @@ fn take_place_by_deadline(cpu: u32, period_ns: u64) -> Placed {
         return Placed { is_pinned: true, ..Placed::default() };
     };
     if error.kind() == std::io::ErrorKind::PermissionDenied
-        && let Ok(allowed) = allowed
-        && pin_all(&allowed).is_ok()
+        && sys::set_affinity(0, sys::EVERY_CPU).is_ok()
         && sys::set_deadline(0, period_ns).is_ok()
     {
         return Placed::default();

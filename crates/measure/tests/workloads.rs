@@ -195,3 +195,19 @@ fn policies_are_what_was_asked_for() {
         assert!(got.totals.accounted() >= 99, "{got:?}");
     }
 }
+
+/// As rtproof has it, which stands on the housekeeping CPUs when it starts the threads.
+#[test]
+fn a_deadline_is_had_from_a_thread_that_is_pinned() {
+    let _alone = alone();
+    let mut plan = plan("timer-wakeup");
+    plan.policy = Policy::Deadline;
+    plan.duration_ns = 100_000_000;
+    let free = run(&plan).remove(0).started.policy;
+    let pinned = std::thread::spawn(move || {
+        rtproof_measure::thread::pin_all(&[0]).expect("CPU 0");
+        run(&plan).remove(0).started
+    });
+    let pinned = pinned.join().expect("no panic");
+    assert_eq!(pinned.policy, free, "{:?}", pinned.policy_error);
+}

@@ -12,6 +12,7 @@ mod disk;
 mod ends;
 mod faults;
 mod hostile;
+mod import;
 mod kernels;
 mod measure;
 mod noise;
@@ -36,6 +37,7 @@ pub fn all() -> Vec<Case> {
         spikes::cases(),
         topology::cases(),
         measure::cases(),
+        import::cases(),
         tune::cases(),
         power::cases(),
         proofs::cases(),

@@ -57,9 +57,9 @@ impl Globals {
         let name = instance.rsplit('/').next().unwrap_or_default();
         let state = format!("{folder}/{name}{SUFFIX}");
         let mut old = Vec::new();
-        for (path, _) in wanted {
+        for (path, wanted) in wanted {
             let value = fs::read_to_string(path).map_err(|error| at(path, &error))?;
-            old.push((path.clone(), value.trim_end().to_owned()));
+            old.push((path.clone(), back(path, wanted, value.trim_end())));
         }
         let mut globals = Self { state, old, guard: None };
         globals.write_down(instance)?;
@@ -137,6 +137,18 @@ pub(super) fn restore_stale(root: &Root, folder: &str) -> Vec<String> {
     restored
 }
 
+/// What puts a setting back: its old value. A file of choices shows the present one in brackets. A
+/// file of switches shows all and takes one at a time, and only one that is to change comes here:
+/// its opposite.
+fn back(path: &str, wanted: &str, value: &str) -> String {
+    if path.ends_with("/options") {
+        return wanted.strip_prefix("NO_").map_or_else(|| format!("NO_{wanted}"), str::to_owned);
+    }
+    let chosen =
+        value.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    chosen.unwrap_or(value).to_owned()
+}
+
 fn set(path: &str, value: &str) -> io::Result<()> {
     // An empty list of CPUs is written as an empty line: a write of nothing is no write.
     let text = if value.is_empty() { "\n" } else { value };
@@ -196,6 +208,20 @@ mod tests {
         drop(globals);
         assert_eq!(rig.now(), ["0-7\n", "1777\n"]);
         assert_eq!(files(&rig), 2);
+    }
+
+    #[test]
+    fn a_switch_is_put_back_by_its_opposite() {
+        let rig = Rig::new();
+        let options = rig.path("options");
+        fs::write(&options, "NO_DEFAULTS NO_OSNOISE_WORKLOAD\n").unwrap();
+        let wanted = [(options.clone(), "OSNOISE_WORKLOAD".to_owned())];
+        let globals = Globals::change(&rig.path(""), "/i/rtproof-1-2", &wanted).unwrap();
+        drop(globals);
+        assert!(fs::read_to_string(&options).unwrap().starts_with("NO_OSNOISE_WORKLOAD"));
+        assert_eq!(back("/t/options", "NO_X", "X"), "X");
+        assert_eq!(back("/t/mode", "none", "none [round-robin] per-cpu"), "round-robin");
+        assert_eq!(back("/t/cpus", "1", ""), "");
     }
 
     #[test]

@@ -56,9 +56,11 @@ impl Tracer {
     /// behind then.
     pub fn start(root: &Root, wish: &Wish) -> Result<Self, TracefsError> {
         let top = find(root)?;
+        // Instances first: a tracer that ends puts back a threshold of its own, and the settings of
+        // one that runs are not those that it found.
+        remove_stale(root, top);
         let restored = restore_stale(root, STATE);
         available(root, top, wish.tracer)?;
-        remove_stale(root, top);
         unused(root, top, wish.tracer)?;
         let folder = make(root, top)?;
         let mut tracer =
@@ -71,11 +73,12 @@ impl Tracer {
         self.write("trace_clock", "mono")?;
         self.write("tracing_cpumask", &cpu_mask(std::iter::once(self.cpu)))?;
         self.write(&format!("per_cpu/cpu{}/buffer_size_kb", self.cpu), &RING_KB.to_string())?;
-        let shared: Vec<_> = wish
+        let mut shared: Vec<_> = wish
             .shared
             .iter()
             .map(|(file, value)| (format!("{top}/{file}"), value.clone()))
             .collect();
+        shared.extend(setting_of_some_kernels(&self.root, top, wish));
         if !shared.is_empty() {
             let changed = Globals::change(STATE, &self.folder, &shared);
             self.globals = Some(changed.map_err(|error| TracefsError::Refused {
@@ -136,6 +139,23 @@ impl Drop for Tracer {
     }
 }
 
+/// A setting to change that not every kernel has: the switch (since Linux 6.2) without which timerlat
+/// and osnoise start no threads and measure nothing, if somebody has left it off; and which CPUs
+/// hwlat goes to (since 5.14), which the kernel itself changes where it may go to one alone.
+fn setting_of_some_kernels(root: &Root, top: &str, wish: &Wish) -> Option<(String, String)> {
+    const OPTION: &str = "OSNOISE_WORKLOAD";
+    if wish.tracer == "hwlat" {
+        let path = format!("{top}/hwlat_detector/mode");
+        return root.exists(&path).then(|| (path, "none".to_owned()));
+    }
+    let path = format!("{top}/osnoise/options");
+    let text = root.trimmed(&path);
+    let mut options = text.value()?.split_whitespace();
+    let is_off = options.any(|option| option.strip_prefix("NO_") == Some(OPTION));
+    let is_meant = wish.tracer == "timerlat" || wish.tracer == "osnoise";
+    (is_off && is_meant).then(|| (path, OPTION.to_owned()))
+}
+
 /// Whether the kernel has a tracer.
 fn available(root: &Root, top: &str, tracer: &'static str) -> Result<(), TracefsError> {
     let text = root.trimmed(&format!("{top}/available_tracers"));
@@ -192,6 +212,23 @@ mod tests {
         assert!(unused(&tree.root(), TOP, "hwlat").is_ok());
         tree.write("sys/kernel/tracing/current_tracer", "hwlat\n");
         assert!(unused(&tree.root(), TOP, "hwlat").is_err());
+    }
+
+    #[test]
+    fn settings_of_some_kernels_are_changed_where_they_are() {
+        let wish = |tracer| Wish { tracer, cpu: 0, shared: Vec::new(), events: &[] };
+        let options = |text: &str| Tree::new(&[("sys/kernel/tracing/osnoise/options", text)]);
+        let off = options("NO_DEFAULTS NO_OSNOISE_WORKLOAD NO_PANIC_ON_STOP \n");
+        let asked = setting_of_some_kernels(&off.root(), TOP, &wish("timerlat"));
+        let path = format!("{TOP}/osnoise/options");
+        assert_eq!(asked, Some((path, "OSNOISE_WORKLOAD".to_owned())));
+        assert_eq!(setting_of_some_kernels(&off.root(), TOP, &wish("hwlat")), None);
+        let on = options("NO_DEFAULTS OSNOISE_WORKLOAD NO_PANIC_ON_STOP \n");
+        assert_eq!(setting_of_some_kernels(&on.root(), TOP, &wish("timerlat")), None);
+        assert_eq!(setting_of_some_kernels(&Tree::new(&[]).root(), TOP, &wish("timerlat")), None);
+        let mode = ("sys/kernel/tracing/hwlat_detector/mode", "none [round-robin] per-cpu\n");
+        let asked = setting_of_some_kernels(&Tree::new(&[mode]).root(), TOP, &wish("hwlat"));
+        assert_eq!(asked, Some((format!("{TOP}/hwlat_detector/mode"), "none".to_owned())));
     }
 
     /// `nop` is in every kernel: what there is beside the tracer itself works with it.

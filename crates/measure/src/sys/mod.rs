@@ -256,6 +256,9 @@ pub(crate) fn set_deadline(tid: u32, period_ns: u64) -> io::Result<()> {
 /// Words of a mask that holds every CPU that Linux can have (8192).
 const MASK_WORDS: usize = 8192 / usize::BITS as usize;
 
+/// All of them: the kernel takes those that there are, within the task's cpuset.
+pub(crate) const EVERY_CPU: std::ops::Range<u32> = 0..8192;
+
 /// The CPUs that a task may run on, of those in operation.
 pub(crate) fn affinity(tid: u32) -> io::Result<Vec<u32>> {
     let mut mask = [0usize; MASK_WORDS];
@@ -270,7 +273,7 @@ pub(crate) fn affinity(tid: u32) -> io::Result<Vec<u32>> {
         let cpu = *cpu as usize;
         mask[cpu / usize::BITS as usize] >> (cpu % usize::BITS as usize) & 1 == 1
     };
-    Ok((0..8192).filter(is_set).collect())
+    Ok(EVERY_CPU.filter(is_set).collect())
 }
 
 /// Sets the CPUs that a task may run on.

@@ -52,6 +52,11 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
     };
     let unpolicied: Vec<_> = started.iter().filter(|s| s.policy_error.is_some()).collect();
     if let Some(first) = unpolicied.first() {
+        let mut asked = crate::render::policy_name(options.policy).to_owned();
+        // A deadline has none.
+        if options.priority > 0 {
+            asked += &format!(" {}", options.priority);
+        }
         let got = match first.policy {
             Policy::Fifo => format!("SCHED_FIFO {}", first.priority),
             Policy::Rr => format!("SCHED_RR {}", first.priority),
@@ -59,10 +64,8 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
             Policy::Other => "SCHED_OTHER, without any real-time priority".into(),
         };
         let text = format!(
-            "The right to SCHED_FIFO {} is missing ({}): {} measured with {got}. Run \
-             as root, \
-             or raise rtprio in /etc/security/limits.d.",
-            options.priority,
+            "The right to {asked} is missing ({}): {} measured with {got}. Run as root, or raise \
+             rtprio in /etc/security/limits.d.",
             first.policy_error.clone().unwrap_or_default(),
             match unpolicied.len() {
                 1 => format!("{} was", cpus(unpolicied.clone())),

@@ -2,9 +2,14 @@
 
 use crate::case::Case;
 
+mod conditions;
 mod s2;
 mod s3;
+mod s4;
+mod timerlat;
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![s2::case(), s3::case()]
+    let mut cases = vec![s2::case(), s3::case(), s3::moved(), s4::case(), conditions::case()];
+    cases.extend(timerlat::cases());
+    cases
 }

@@ -23,7 +23,12 @@ fn sums(seen: &Seen, name: &str) -> Result<BTreeSet<String>> {
 }
 
 /// /etc and /boot are as they were: bytes, permissions, owners, links.
-fn same_files(seen: &Seen, expect: &mut Expect, before: &str, after: &str) -> Result<()> {
+pub(super) fn same_files(
+    seen: &Seen,
+    expect: &mut Expect,
+    before: &str,
+    after: &str,
+) -> Result<()> {
     let (before, after) = (sums(seen, before)?, sums(seen, after)?);
     expect.that("files compared", "500 or more", before.len() >= 500, before.len());
     let gone: Vec<&String> = before.difference(&after).collect();

@@ -9,6 +9,7 @@ use crate::{case::Case, expect::Expect, seen::Seen};
 mod beside;
 mod boot;
 mod cut;
+mod experiment;
 mod partition;
 mod power;
 mod refusals;
@@ -22,6 +23,7 @@ pub(super) fn cases() -> Vec<Case> {
         partition::cases(),
         refusals::cases(),
         boot::cases(),
+        experiment::cases(),
         beside::cases(),
     ]
     .into_iter()
@@ -33,7 +35,7 @@ pub(super) fn cases() -> Vec<Case> {
 const FUNCTIONS: &str = include_str!("../../../guest/tune.sh");
 
 /// A script with the functions before it.
-fn script(text: &str) -> String {
+pub(super) fn script(text: &str) -> String {
     format!("{FUNCTIONS}\n{text}")
 }
 
@@ -75,7 +77,7 @@ fn differing(seen: &Seen, names: [&str; 3]) -> Result<Vec<String>> {
 }
 
 /// Expects that what was tracked is as it was, and that enough of it was compared.
-fn as_before(seen: &Seen, expect: &mut Expect, names: [&str; 3]) -> Result<()> {
+pub(super) fn as_before(seen: &Seen, expect: &mut Expect, names: [&str; 3]) -> Result<()> {
     let compared = tracked(seen, names[1])?.len();
     expect.that("values compared", "500 or more", compared >= 500, compared);
     expect.equal("values that differ", differing(seen, names)?, Vec::new());

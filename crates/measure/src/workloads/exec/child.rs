@@ -130,9 +130,7 @@ fn spawn(command: &str, setting: &Setting) -> io::Result<Born> {
 /// As [`crate::thread`] does for its own threads: pinned where the kernel allows it.
 fn make_deadline(pid: u32, period_ns: u64) -> (Option<String>, bool) {
     let Err(error) = sys::set_deadline(pid, period_ns) else { return (None, true) };
-    // The calling thread may run everywhere that the process may.
-    let all = sys::affinity(0).unwrap_or_default();
-    let moved = sys::set_affinity(pid, all.iter().copied());
+    let moved = sys::set_affinity(pid, sys::EVERY_CPU);
     if moved.is_ok() && sys::set_deadline(pid, period_ns).is_ok() {
         return (None, false);
     }
