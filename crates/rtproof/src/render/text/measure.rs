@@ -61,9 +61,12 @@ pub fn begin(to: &mut dyn Write, machine: &Machine, plan: &Plan) -> io::Result<(
 ///
 /// # Errors
 /// When writing fails.
-pub fn index(to: &mut dyn Write, index: &Index, folder: &Path) -> io::Result<()> {
+pub fn index(to: &mut dyn Write, index: &Index, folder: &Path, verbose: bool) -> io::Result<()> {
     for cell in &index.cells {
         of_cell(to, cell)?;
+        if verbose {
+            moments(to, cell)?;
+        }
     }
     let mut counts = vec![format!("{} done", index.count(State::Done))];
     for (state, word) in [
@@ -174,6 +177,19 @@ fn row(thread: &ThreadResult, mixed: bool) -> Vec<String> {
         part(thread.cv),
         part(thread.spread),
     ]
+}
+
+/// Moments of the cell's CPUs; docs/statistics.md has the conventions.
+fn moments(to: &mut dyn Write, cell: &CellResult) -> io::Result<()> {
+    if cell.threads.is_empty() {
+        return Ok(());
+    }
+    let named = |thread: &'_ ThreadResult| format!("CPU {} moments", thread.cpu);
+    let rows: Vec<_> = cell.threads.iter().map(|of| (named(of), &of.distribution)).collect();
+    super::distribution::moments(to, "       ", &rows)?;
+    cell.threads
+        .iter()
+        .try_for_each(|thread| super::distribution::estimates(to, "       ", &thread.distribution))
 }
 
 fn spikes(to: &mut dyn Write, thread: &ThreadResult) -> io::Result<()> {

@@ -3,6 +3,7 @@
 mod beside;
 mod compare;
 mod controls;
+mod distribution;
 pub mod effects;
 mod explanation;
 mod findings;
@@ -28,6 +29,7 @@ use serde::Serialize;
 pub(crate) use self::findings::word;
 pub use self::{
     compare::comparison,
+    distribution::distribution,
     explanation::explanation,
     findings::{Detail, application, audit},
     imported::imported,
