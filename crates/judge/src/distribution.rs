@@ -23,7 +23,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Quantiles that P² is asked for: those of older tables.
 const P2_OF: [Q; 3] = [Q::P50, Q { above: 1, of: 100 }, Q { above: 1, of: 1000 }];
 /// Samples beyond which there are no P² estimates: tables made with them are of a few thousand.
-const P2_MAX: u64 = 1 << 20;
+const P2_MAX: u64 = 1 << 17;
 /// Seconds below which nothing is said of how they depend on each other.
 const SECONDS_MIN: usize = 10;
 

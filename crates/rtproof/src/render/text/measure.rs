@@ -62,8 +62,10 @@ pub fn begin(to: &mut dyn Write, machine: &Machine, plan: &Plan) -> io::Result<(
 /// # Errors
 /// When writing fails.
 pub fn index(to: &mut dyn Write, index: &Index, folder: &Path, verbose: bool) -> io::Result<()> {
+    let mut told: Vec<&str> = Vec::new();
     for cell in &index.cells {
         of_cell(to, cell)?;
+        notes(to, cell, &mut told)?;
         if verbose {
             moments(to, cell)?;
         }
@@ -177,6 +179,19 @@ fn row(thread: &ThreadResult, mixed: bool) -> Vec<String> {
         part(thread.cv),
         part(thread.spread),
     ]
+}
+
+/// What must be known of a cell: own cost, lost cycles, where time went. Said once where it is the
+/// same of several cells.
+fn notes<'a>(to: &mut dyn Write, cell: &'a CellResult, told: &mut Vec<&'a str>) -> io::Result<()> {
+    for note in &cell.notes {
+        if told.contains(&note.as_str()) {
+            continue;
+        }
+        told.push(note);
+        wrapped(to, &format!("       {WARN}!{WARN:#} "), "         ", note)?;
+    }
+    Ok(())
 }
 
 /// Moments of the cell's CPUs; docs/statistics.md has the conventions.
