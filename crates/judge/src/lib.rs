@@ -2,11 +2,13 @@
 //!
 //! Floor 3. Pure: no I/O, no clock. The same facts and the same record give the same answer.
 
+pub mod averages;
 pub mod beside;
 pub mod causes;
 pub mod checks;
 pub mod compare;
 mod dependence;
+pub mod distribution;
 pub mod finding;
 pub mod intent;
 pub mod plan;

@@ -7,13 +7,20 @@ use rtproof_record::{
 };
 use rtproof_stats::{
     Histogram, Layout, Totals,
+    extreme::holdout::Holdout,
     quantile::{self, Q, Quantile},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Finding, Intent, Standing, Verdict, beside::Beside, causes::Spikes, checks, dependence::Blocks,
-    share, units, verdict,
+    Finding, Intent, Standing, Verdict,
+    averages::Averages,
+    beside::Beside,
+    causes::Spikes,
+    checks,
+    dependence::Blocks,
+    distribution::{self, Distribution},
+    share, tail, units, verdict,
 };
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
@@ -66,6 +73,16 @@ pub struct Report {
     /// Changes of the threads from outside, idle states and frequencies of their CPUs.
     #[serde(default)]
     pub beside: Beside,
+    /// Moments up to kurtosis, P² estimates, what the samples are worth: all together first, then
+    /// each CPU where there are several.
+    #[serde(default)]
+    pub distribution: Vec<Distribution>,
+    /// Cumulative and moving averages.
+    #[serde(default)]
+    pub averages: Averages,
+    /// The tail of the first half put to the test by the second; null: too few groups.
+    #[serde(default)]
+    pub holdout: Option<Holdout>,
 }
 
 /// The machine in short.
@@ -217,6 +234,9 @@ impl Report {
             notes: run.notes.clone(),
             spikes: Spikes::of(run),
             beside: Beside::of(run),
+            distribution: distribution::of_run(run),
+            averages: Averages::of(run),
+            holdout: tail::holdout(run),
         }
     }
 }

@@ -8,7 +8,10 @@
 use rtproof_record::{Run, run::Thread};
 use rtproof_stats::{
     Histogram, Layout, cluster,
-    extreme::tail::{self, Level, Measured, Model, Peak, Tail},
+    extreme::{
+        holdout::{self, Holdout},
+        tail::{self, Level, Measured, Model, Peak, Tail},
+    },
     quantile::Q,
 };
 use serde::{Deserialize, Serialize};
@@ -171,6 +174,22 @@ impl Ahead {
             }
         }
     }
+}
+
+/// Of the groups over the threshold, how many are to exceed the level that is put to the test.
+const HELD_SHARE: f64 = 0.05;
+
+/// The tail of the first half of the time under load put to the test by the second; `None`: too few
+/// groups.
+#[must_use]
+pub fn holdout(run: &Run) -> Option<Holdout> {
+    let loaded = || run.options.phases.iter().filter(|phase| !phase.loads.is_empty());
+    let end_ns = run.threads.iter().map(|thread| thread.covered().1).max()?;
+    let from_ns = loaded().map(|phase| phase.from_ns).min().unwrap_or(0);
+    let to_ns = loaded().map(|phase| phase.to_ns).max().unwrap_or(end_ns).min(end_ns);
+    let mut peaks = peaks(run, complete_ns(run));
+    peaks.iter_mut().for_each(|peak| peak.at_ns = peak.at_ns.saturating_sub(from_ns));
+    holdout::check(&peaks, to_ns.saturating_sub(from_ns), HELD_SHARE)
 }
 
 /// Whether a moment is of the time that the verdict counts.

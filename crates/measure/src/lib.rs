@@ -4,6 +4,8 @@
 
 pub mod calibrate;
 pub mod cycle;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod loads;
 pub mod quantity;
 pub mod recorder;

@@ -13,5 +13,7 @@ pub mod measure;
 pub mod parse;
 pub mod prove;
 pub mod render;
+#[cfg(feature = "schema")]
+pub mod schemas;
 pub mod tune;
 pub mod wishes;

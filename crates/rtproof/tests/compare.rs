@@ -17,7 +17,7 @@ use std::{
 
 use browser::{Browser, DESKTOP, PHONE, View};
 use serde_json::Value;
-use support::{FAILED, USAGE, alone, code, expect_code, folder, run, stderr, stdout};
+use support::{FAILED, REFUSED, USAGE, alone, code, expect_code, folder, run, stderr, stdout};
 
 /// The ten files of S0, with the names of their figures; says so where they are not.
 const TEN: [(&str, &str); 10] = [
@@ -148,6 +148,56 @@ fn the_ten_files_are_one_page_with_the_figures_of_the_article() {
     let text = text.as_str().expect("text");
     assert!(text.contains("no-multipathd: 130 µs") && !text.contains("138 µs"));
     assert_eq!(page.evaluate("document.querySelectorAll('#runs table')[1].rows.length"), 41);
+}
+
+/// A result of cyclictest that started in this minute: ten thousand wake-ups, the slowest of them
+/// `times` as late.
+fn result(folder: &Path, name: &str, minute: u64, times: u64) -> String {
+    // No two runs are the same.
+    let bins = [(20 + minute % 3, 9900), (30 * times + minute % 2, 88), (60 * times + minute, 12)];
+    let bins: Vec<String> = bins.iter().map(|(us, n)| format!("\"{us}\": {n}")).collect();
+    let text = format!(
+        "{{\"file_version\": 1, \"cmdline:\": \"cyclictest -D10 -i1000 -p90 -m -q -h400\",
+           \"rt_test_version:\": \"2.40\", \"start_time\": \"Sun, 22 Nov 2026 03:{minute:02}:00 +0000\",
+           \"end_time\": \"Sun, 22 Nov 2026 03:{minute:02}:10 +0000\", \"return_code\": 0,
+           \"num_threads\": 1, \"resolution_in_ns\": 0, \"thread\": {{\"0\": {{
+           \"histogram\": {{{}}}, \"cycles\": 10000, \"min\": {}, \"max\": {}, \"avg\": 21.0,
+           \"cpu\": 0, \"node\": 0}}}}}}",
+        bins.join(", "),
+        20 + minute % 3,
+        60 * times + minute
+    );
+    let name = format!("{name}{minute}.json");
+    fs::write(folder.join(&name), text).expect("a file");
+    name
+}
+
+#[test]
+fn groups_that_are_worse_fail_a_script_that_asks() {
+    let folder = folder();
+    let path = folder.path();
+    // a b b a a b b a ...: what drifts is in both.
+    let (mut off, mut on) = (vec!["--a".to_owned()], vec!["--b".to_owned()]);
+    for minute in 0..16 {
+        let slow = matches!(minute % 4, 1 | 2);
+        let file = result(path, if slow { "b" } else { "a" }, minute, 1 + u64::from(slow));
+        if slow { &mut on } else { &mut off }.push(file);
+    }
+    let groups = [off.clone(), on.clone()].concat();
+    let output = compare(path, &groups, &["--names", "off,on", "--fail-if-worse"]);
+    expect_code(&output, REFUSED);
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("worse") && text.contains("p99.9"), "{text}");
+    // Nobody asked: it is told, and no failure.
+    expect_code(&compare(path, &groups, &[]), 0);
+    let comparison = json(path, &groups, &[]);
+    assert_eq!((&comparison["answer"], &comparison["design"]), (&"worse".into(), &"paired".into()));
+    // The other way round it is better.
+    on[0] = "--a".into();
+    off[0] = "--b".into();
+    let output = compare(path, &[on, off].concat(), &["--fail-if-worse"]);
+    expect_code(&output, 0);
+    assert!(stdout(&output).contains("better"), "{}", stdout(&output));
 }
 
 /// Records of one second, made for what they look like, not for what they measure.

@@ -23,28 +23,17 @@ const FOLDER: &str = "docs/reference";
 /// What makes a page.
 type Page = fn() -> Result<String>;
 
-/// Every page.
+/// Every page but those of schemas.
 const PAGES: &[(&str, Page)] = &[
     ("causes.md", || Ok(causes::page())),
     ("checks.md", || Ok(checks::page())),
     ("cli.md", || Ok(cli::page(command()))),
-    ("compare.schema.json", schema::page::<rtproof_judge::compare::Comparison>),
     ("exit-codes.md", || Ok(exit_codes::page(rtproof::exit::CODES))),
     ("loads.md", || {
         let loads = rtproof_measure::loads::LOADS;
         Ok(items::page(&items::LOADS, loads.iter().map(|load| (load.name(), load.about()))))
     }),
     ("record.md", || Ok(record::page(rtproof_record::schema::TABLES))),
-    ("import.schema.json", schema::page::<rtproof::render::imported::Document>),
-    ("report.schema.json", schema::page::<rtproof_judge::report::Report>),
-    ("tune-applied.schema.json", schema::page::<rtproof::tune::outcome::Applied>),
-    ("tune-confirmed.schema.json", schema::page::<rtproof::commands::tune::confirm::Confirmed>),
-    ("tune-exported.schema.json", schema::page::<rtproof::commands::tune::export::Written>),
-    ("tune-plan.schema.json", schema::page::<rtproof::tune::preview::Document>),
-    ("tune-repeated.schema.json", schema::page::<rtproof::commands::tune::repeat::Document>),
-    ("tune-status.schema.json", schema::page::<rtproof::tune::standing::Status>),
-    ("tune-undone.schema.json", schema::page::<rtproof::tune::outcome::Undone>),
-    ("tune-verify.schema.json", schema::page::<rtproof::commands::tune::verify::Document>),
     ("workloads.md", || {
         let workloads = rtproof_measure::workloads::WORKLOADS;
         let texts = workloads.iter().map(|workload| (workload.name(), items::workload(*workload)));
@@ -54,6 +43,15 @@ const PAGES: &[(&str, Page)] = &[
     }),
 ];
 
+/// Every page: its name and its text.
+fn pages() -> Result<Vec<(String, String)>> {
+    let written = PAGES.iter().map(|(name, page)| Ok(((*name).to_owned(), page()?)));
+    let schemas = rtproof::schemas::FORMS
+        .iter()
+        .map(|form| Ok((format!("{}.schema.json", form.page), schema::page(form)?)));
+    written.chain(schemas).collect()
+}
+
 /// The command line.
 fn command() -> clap::Command {
     rtproof::cli::command()
@@ -62,7 +60,8 @@ fn command() -> clap::Command {
 /// Writes every page, or only tells which are out of date.
 pub(crate) fn run(check: bool) -> Result<ExitCode> {
     let root = root();
-    let stale = stale(&root)?;
+    let pages = pages()?;
+    let stale = stale_of(&root, &pages)?;
     let mut out = std::io::stdout().lock();
     for complaint in &stale {
         if check {
@@ -76,11 +75,11 @@ pub(crate) fn run(check: bool) -> Result<ExitCode> {
     }
     let folder = root.join(FOLDER);
     std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
-    for (name, page) in PAGES {
+    for (name, page) in &pages {
         let path = folder.join(name);
-        std::fs::write(&path, page()?).with_context(|| format!("{}", path.display()))?;
+        std::fs::write(&path, page).with_context(|| format!("{}", path.display()))?;
     }
-    for complaint in stale.iter().filter(|complaint| page_of(&complaint.path).is_none()) {
+    for complaint in stale.iter().filter(|complaint| !is_page(&pages, &complaint.path)) {
         std::fs::remove_file(root.join(&complaint.path)).context("cannot remove an old page")?;
     }
     Ok(ExitCode::SUCCESS)
@@ -88,11 +87,15 @@ pub(crate) fn run(check: bool) -> Result<ExitCode> {
 
 /// Pages that differ from what would be written, and files that no page writes.
 pub(crate) fn stale(root: &Path) -> Result<Vec<Complaint>> {
+    stale_of(root, &pages()?)
+}
+
+fn stale_of(root: &Path, pages: &[(String, String)]) -> Result<Vec<Complaint>> {
     let folder = root.join(FOLDER);
     let mut stale = Vec::new();
-    for (name, page) in PAGES {
+    for (name, page) in pages {
         let found = std::fs::read_to_string(folder.join(name)).ok();
-        if found.as_deref() != Some(&page()?) {
+        if found.as_deref() != Some(page) {
             let path = format!("{FOLDER}/{name}");
             stale.push(Complaint::about(&path, "is out of date: run `cargo xtask reference`"));
         }
@@ -100,7 +103,7 @@ pub(crate) fn stale(root: &Path) -> Result<Vec<Complaint>> {
     // A folder that is not there has no files too many.
     for entry in folder.read_dir().into_iter().flatten() {
         let path = format!("{FOLDER}/{}", entry?.file_name().to_string_lossy());
-        if page_of(&path).is_none() {
+        if !is_page(pages, &path) {
             let text = "no page writes this: run `cargo xtask reference`";
             stale.push(Complaint::about(&path, text));
         }
@@ -108,10 +111,10 @@ pub(crate) fn stale(root: &Path) -> Result<Vec<Complaint>> {
     Ok(stale)
 }
 
-/// What makes the page at a path.
-fn page_of(path: &str) -> Option<Page> {
-    let name = path.strip_prefix(FOLDER)?.strip_prefix('/')?;
-    PAGES.iter().find(|(page, _)| *page == name).map(|(_, page)| *page)
+/// Whether one of the pages lies at a path.
+fn is_page(pages: &[(String, String)], path: &str) -> bool {
+    let name = path.strip_prefix(FOLDER).and_then(|path| path.strip_prefix('/'));
+    pages.iter().any(|(page, _)| Some(page.as_str()) == name)
 }
 
 /// Writes man pages to `man/` and completions to `completions/`.
@@ -151,15 +154,46 @@ fn sentence(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::{source::Source, tree::Tree};
+
+    #[test]
+    fn every_form_that_names_a_version_has_a_page() {
+        // A version in the code itself, not in its tests: `"rtproof/NAME/NUMBER"`, and no thread
+        // (`rtproof/3`).
+        let is_version = |text: &str| {
+            let mut parts = text.split('/');
+            let begins = parts.next() == Some("rtproof");
+            let (name, number) = (parts.next(), parts.next());
+            let is_number =
+                |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+            begins && name.is_some() && number.is_some_and(is_number) && parts.next().is_none()
+        };
+        let tree = Tree::read(&root()).unwrap();
+        let mut named = BTreeSet::new();
+        for (path, text) in tree.rust() {
+            let in_code = path.starts_with("crates/") && path.contains("/src/");
+            if !in_code || crate::tree::is_test_file(path) || path.ends_with("src/schemas.rs") {
+                continue;
+            }
+            let source = Source::parse(text);
+            let strings = source.strings.iter().filter(|(line, _)| !source.in_test(*line));
+            named.extend(strings.map(|(_, text)| text.clone()).filter(|text| is_version(text)));
+        }
+        let listed: BTreeSet<String> =
+            rtproof::schemas::FORMS.iter().map(|form| form.id.to_owned()).collect();
+        assert_eq!(named, listed, "crates/rtproof/src/schemas.rs lists every form");
+    }
 
     #[test]
     fn pages_have_different_names_and_are_made() {
-        let mut names: Vec<_> = PAGES.iter().map(|(name, _)| name).collect();
-        names.dedup();
-        assert_eq!(names.len(), PAGES.len());
-        for (name, page) in PAGES {
-            assert!(page().unwrap().ends_with('\n'), "{name}");
+        let pages = pages().unwrap();
+        let names: BTreeSet<_> = pages.iter().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), pages.len());
+        for (name, page) in &pages {
+            assert!(page.ends_with('\n'), "{name}");
         }
     }
 

@@ -52,7 +52,7 @@ mod unexplained;
 pub use claim::{Cause, Claim};
 pub use explain::explain;
 pub use explanation::{Explanation, Share, Span};
-pub use spikes::{CauseCpu, CauseRow, Recorder, Spike, Spikes, Structure};
+pub use spikes::{CauseCpu, CauseRow, Moment, Recorder, Spike, Spikes, Structure};
 pub use table::Table;
 
 /// All causes, in the order in which they are asked.

@@ -129,4 +129,22 @@ pub struct Structure {
     pub of: u64,
     /// Probability of as much by chance.
     pub p: f64,
+    /// CPU that it is of; null: of several, or of all.
+    #[serde(default)]
+    pub cpu: Option<u32>,
+    /// When it was, in order of time, 500 at most: what is closer together than a five-hundredth of
+    /// the run is one. Empty where there are no moments to tell.
+    #[serde(default)]
+    pub moments: Vec<Moment>,
+}
+
+/// A moment of what spikes or levels have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Moment {
+    /// When, nanoseconds after the first wake-up of the run.
+    pub at_ns: u64,
+    /// In short, e.g. `12 µs → 25 µs`; empty: there is nothing to add.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
 }

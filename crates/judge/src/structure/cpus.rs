@@ -8,8 +8,8 @@ use rtproof_stats::{
     coincidence::{self, Ask, Coincidence},
 };
 
-use super::{Asked, EVENTS_MIN, SECOND_NS, SEED, SHIFTS, Spikes, text};
-use crate::causes::Structure;
+use super::{Asked, EVENTS_MIN, SECOND_NS, SEED, SHIFTS, Spikes, near, text};
+use crate::causes::{Moment, Structure};
 
 /// Ends this close together are one.
 const WITHIN_NS: u64 = 100_000;
@@ -95,10 +95,15 @@ fn all(found: &Coincidence, cpus: &[Cpu], spikes: &Spikes<'_>) -> Option<Structu
             cpus.len()
         ),
     };
-    Some(structure(text, found, first))
+    let together = first
+        .ends
+        .iter()
+        .copied()
+        .filter(|&at| cpus.iter().skip(1).all(|other| near(&other.ends, at, WITHIN_NS)));
+    Some(structure(text, found, first, spikes.times(together)))
 }
 
-fn structure(text: String, found: &Coincidence, first: &Cpu) -> Structure {
+fn structure(text: String, found: &Coincidence, first: &Cpu, moments: Vec<Moment>) -> Structure {
     Structure {
         kind: "cpus".into(),
         text,
@@ -106,18 +111,16 @@ fn structure(text: String, found: &Coincidence, first: &Cpu) -> Structure {
         count: found.hits,
         of: first.ends.len() as u64,
         p: found.p,
+        cpu: None,
+        moments,
     }
 }
 
 /// What came on all CPUs says nothing of two.
 fn leave_out_common(cpus: &mut [Cpu]) {
     let lists: Vec<Vec<u64>> = cpus.iter().map(|cpu| cpu.ends.clone()).collect();
-    let near = |list: &[u64], time: u64| {
-        let next = list.partition_point(|&other| other < time.saturating_sub(WITHIN_NS));
-        list.get(next).is_some_and(|&other| other <= time.saturating_add(WITHIN_NS))
-    };
     for cpu in cpus {
-        cpu.ends.retain(|&time| !lists.iter().all(|list| near(list, time)));
+        cpu.ends.retain(|&time| !lists.iter().all(|list| near(list, time, WITHIN_NS)));
     }
 }
 
@@ -142,7 +145,8 @@ fn pairs(cpus: &[Cpu], spikes: &Spikes<'_>) -> Vec<Asked> {
                     b.cpu,
                     text::expected(found.expected)
                 );
-                structure(text, &found, a)
+                let together = a.ends.iter().copied().filter(|&at| near(&b.ends, at, WITHIN_NS));
+                structure(text, &found, a, spikes.times(together))
             };
             asked.push(Asked { p: found.p, found: worth_saying(&found).then(say) });
         }

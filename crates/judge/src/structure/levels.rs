@@ -10,7 +10,7 @@ use rtproof_stats::{
     coincidence::{self, Ask},
 };
 
-use super::{Asked, SECOND_NS, SEED, SHIFTS, Spikes, marks, text};
+use super::{Asked, SECOND_NS, SEED, SHIFTS, Spikes, marks, near, text};
 use crate::{causes::Structure, units};
 
 /// Seconds below which a level has no changes to speak of.
@@ -72,7 +72,7 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Asked> {
         .filter(|step| (step.after - step.before).exp_m1().abs() >= SHARE_MIN)
         .map(|step| (levels.rows[step.at].0, step))
         .collect();
-    let mut asked = vec![changes(levels.cpu, &steps)];
+    let mut asked = vec![changes(spikes, levels.cpu, &steps)];
     let times: Vec<u64> = steps.iter().map(|&(at_ns, _)| at_ns).collect();
     let host = spikes.input.host;
     let company = [
@@ -86,7 +86,7 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Asked> {
 }
 
 /// The changes by themselves: the largest one is told.
-fn changes(cpu: u32, steps: &[(u64, change::Step)]) -> Asked {
+fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Asked {
     let size = |step: &change::Step| (step.after - step.before).abs();
     let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))
     else {
@@ -103,14 +103,19 @@ fn changes(cpu: u32, steps: &[(u64, change::Step)]) -> Asked {
         ns(largest.before),
         ns(largest.after)
     );
-    let found = Structure {
-        kind: "level".into(),
-        text,
-        period_ns: None,
-        count: steps.len() as u64,
-        of: steps.len() as u64,
-        p: largest.p,
-    };
+    let found =
+        Structure {
+            kind: "level".into(),
+            text,
+            period_ns: None,
+            count: steps.len() as u64,
+            of: steps.len() as u64,
+            p: largest.p,
+            cpu: Some(cpu),
+            moments: spikes.moments(steps.iter().map(|(at_ns, step)| {
+                (*at_ns, format!("{} → {}", ns(step.before), ns(step.after)))
+            })),
+        };
     Asked { p: largest.p, found: Some(found) }
 }
 
@@ -143,6 +148,9 @@ fn with(spikes: &Spikes<'_>, cpu: u32, times: &[u64], marks: &marks::Marks) -> O
         count: found.hits,
         of,
         p: found.p,
+        cpu: Some(cpu),
+        moments: spikes
+            .times(times.iter().copied().filter(|&at| near(&marks.at_ns, at, marks.within_ns))),
     };
     Some(Asked { p: found.p, found: (found.hits >= HITS_MIN).then(say) })
 }
@@ -224,6 +232,30 @@ mod tests {
     }
 
     const SLOW: [(u64, u64); 4] = [(60, 100), (205, 260), (333, 410), (501, 540)];
+
+    #[test]
+    fn changes_are_moments_of_a_picture() {
+        let levels = [levels(&SLOW)];
+        let input = Input {
+            spikes: &[],
+            host: &host(&SLOW),
+            phases: &[],
+            period_ns: 1_000_000,
+            duration_ns: 600 * SECOND_NS,
+            cpus: 1,
+            levels: &levels,
+        };
+        let found = structure(&input);
+        for one in &found {
+            let at: Vec<u64> = one.moments.iter().map(|m| m.at_ns / SECOND_NS).collect();
+            let near = |(at, want): (&u64, &u64)| at.abs_diff(*want) <= 1;
+            let want = [60, 100, 205, 260, 333, 410, 501, 540];
+            assert!(at.len() == 8 && at.iter().zip(&want).all(near), "{one:?}");
+            assert_eq!(one.cpu, Some(3));
+        }
+        assert!(found[0].moments[0].text.starts_with("12 µs → 14."), "{:?}", found[0].moments[0]);
+        assert!(found[1].moments[0].text.is_empty());
+    }
 
     #[test]
     fn changes_with_the_frequency_are_told() {

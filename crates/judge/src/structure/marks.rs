@@ -3,7 +3,7 @@
 
 use rtproof_stats::coincidence::{self, Ask};
 
-use super::{Asked, EVENTS_MIN, SECOND_NS, SEED, SHIFTS, Spikes, text};
+use super::{Asked, EVENTS_MIN, SECOND_NS, SEED, SHIFTS, Spikes, near, text};
 use crate::causes::Structure;
 
 /// A change of frequency by less than a tenth is not one.
@@ -74,6 +74,10 @@ fn of(spikes: &Spikes<'_>, marks: &Marks) -> Option<Asked> {
             count: found.hits,
             of: groups.len() as u64,
             p,
+            cpu: marks.cpu,
+            moments: spikes.times(
+                groups.iter().copied().filter(|&at| near(&marks.at_ns, at, marks.within_ns)),
+            ),
         }
     };
     Some(Asked { p, found: enough.then(say) })

@@ -22,7 +22,10 @@ use rtproof_stats::{cluster, holm};
 
 pub use levels::Levels;
 
-use crate::{causes::Structure, units::grouped};
+use crate::{
+    causes::{Moment, Structure},
+    units::grouped,
+};
 
 /// Groups of spikes below which nothing is said.
 const EVENTS_MIN: usize = 5;
@@ -30,6 +33,8 @@ const EVENTS_MIN: usize = 5;
 const LEVEL: f64 = 0.01;
 /// Shifts that stand for chance.
 const SHIFTS: u32 = 500;
+/// Moments that are kept of one sentence: more than a picture can show apart.
+const MOMENTS_MAX: u64 = 500;
 /// Seed of the shifts: any will do, as long as it stays.
 const SEED: u64 = 0x7274_7072_6f6f_6601;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -164,11 +169,35 @@ impl<'a> Spikes<'a> {
         cpus
     }
 
+    /// Moments for a picture: those that it can show apart.
+    fn moments(&self, all: impl IntoIterator<Item = (u64, String)>) -> Vec<Moment> {
+        let apart_ns = self.input.duration_ns / MOMENTS_MAX;
+        let (mut kept, mut next_ns): (Vec<Moment>, u64) = (Vec::new(), 0);
+        for (at_ns, text) in all {
+            if at_ns >= next_ns && at_ns < self.input.duration_ns {
+                kept.push(Moment { at_ns, text });
+                next_ns = at_ns.saturating_add(apart_ns.max(1));
+            }
+        }
+        kept
+    }
+
+    /// The same, without texts.
+    fn times(&self, all: impl IntoIterator<Item = u64>) -> Vec<Moment> {
+        self.moments(all.into_iter().map(|at_ns| (at_ns, String::new())))
+    }
+
     /// How many of so many, in words: groups are spikes where each group is one.
     fn of(&self, count: u64, groups: &[u64], spikes: usize) -> String {
         let noun = if groups.len() == spikes { "spikes" } else { "groups of spikes" };
         format!("{} of {} {noun}", grouped(count), grouped(groups.len() as u64))
     }
+}
+
+/// Whether one of ascending times lies within a window of this one.
+fn near(times: &[u64], time: u64, within_ns: u64) -> bool {
+    let next = times.partition_point(|&other| other < time.saturating_sub(within_ns));
+    times.get(next).is_some_and(|&other| other <= time.saturating_add(within_ns))
 }
 
 #[cfg(test)]

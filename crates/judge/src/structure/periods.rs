@@ -77,7 +77,7 @@ fn of<'a>(
     let enough = found.fold.follow >= EVENTS_MIN as u64;
     let say = || {
         let of = spikes.of(found.fold.follow, &groups, count);
-        sentence(&found, &of, by, cause, period_ns, &groups)
+        sentence(&found, &of, (by, cause), spikes, &groups)
     };
     Some(Asked { p, found: (narrow && enough).then(say) })
 }
@@ -85,11 +85,11 @@ fn of<'a>(
 fn sentence(
     found: &Period,
     of: &str,
-    by: &str,
-    cause: &str,
-    sampling_ns: u64,
+    (by, cause): (&str, &str),
+    spikes: &Spikes<'_>,
     groups: &[u64],
 ) -> Structure {
+    let sampling_ns = spikes.input.period_ns;
     let period = text::period(found.period_ns, found.error_ns);
     // As wide as can be told: wake-ups are so far apart.
     let steps = (found.fold.width_ns / sampling_ns as f64).ceil().max(1.0);
@@ -113,6 +113,8 @@ fn sentence(
         count: found.fold.follow,
         of: groups.len() as u64,
         p: found.p,
+        cpu: None,
+        moments: spikes.times(groups.iter().copied().filter(|&at_ns| found.is_followed_by(at_ns))),
     }
 }
 

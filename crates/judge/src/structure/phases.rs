@@ -59,6 +59,9 @@ pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
                     count: own,
                     of: groups.len() as u64,
                     p,
+                    cpu: None,
+                    // The picture has bands of the phases.
+                    moments: Vec::new(),
                 }
             };
             Asked { p, found: (own as usize >= EVENTS_MIN && times >= TIMES).then(say) }

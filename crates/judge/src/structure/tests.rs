@@ -76,6 +76,9 @@ fn a_culprit_that_comes_every_second() {
         spikes.push(spike(0, random.below(60 * SECOND_NS), "kworker/0:1"));
     }
     let found = ask(&spikes, &[], &[], 1);
+    let moments: Vec<u64> = found[0].moments.iter().map(|moment| moment.at_ns).collect();
+    assert!(moments.len() as u64 == found[0].count && moments.is_sorted(), "{moments:?}");
+    assert!(moments.iter().all(|at| at % SECOND_NS < 3 * MS), "{moments:?}");
     assert_eq!(
         texts(&found),
         ["37 of 41 spikes by multipathd [RR 99] follow a period of 1.000 s (phase width 2 ms, \

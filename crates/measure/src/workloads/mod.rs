@@ -59,6 +59,9 @@ pub use timerfd::Timerfd;
 pub use timerlat::Timerlat;
 pub use usleep::Usleep;
 
+pub(crate) use self::{
+    exec::fuzz as fuzz_exec, kernel::fuzz as fuzz_tracer, marks::fuzz as fuzz_ring,
+};
 pub use crate::quantity::Quantity;
 use crate::{
     cycle::Cycle,

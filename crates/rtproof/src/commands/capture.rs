@@ -65,12 +65,17 @@ pub struct Args {
 
 /// The JSON form: what was captured.
 #[derive(Debug, Serialize)]
-struct Captured<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Captured<'a> {
+    /// `rtproof/capture/1`.
     schema: &'static str,
+    /// The archive.
     file: &'a Path,
     /// On the machine itself, or from a folder.
     from: &'static str,
+    /// Files and folders in it.
     entries: usize,
+    /// Its size.
     bytes: usize,
     /// Names replaced or left out; `null`: kept.
     redacted: Option<usize>,

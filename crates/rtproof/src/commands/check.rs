@@ -1,7 +1,7 @@
 //! `rtproof check`: the configuration against the catalogue. Changes nothing, needs no rights.
 
 mod application;
-mod explain;
+pub(crate) mod explain;
 mod proof;
 mod select;
 
@@ -156,11 +156,17 @@ pub enum Format {
 
 /// The JSON form of an audit.
 #[derive(Debug, Serialize)]
-struct Audit {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Audit {
+    /// `rtproof/check/2`.
     schema: &'static str,
+    /// The machine in short.
     machine: Machine,
+    /// What it was looked at for.
     intent: render::IntentShown,
+    /// Answers of the checks.
     findings: Vec<Finding>,
+    /// Of the application, where one was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     application: Option<Application>,
     /// Of the trials, where some were asked for.

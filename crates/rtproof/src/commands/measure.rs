@@ -174,6 +174,10 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
     pub output: Option<String>,
 
+    /// Print moments up to kurtosis and P² estimates of each cell, too
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
+
     /// Print the index as JSON instead of text
     #[arg(long)]
     pub json: bool,
@@ -211,7 +215,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         render::text::measure::begin(to, &rtproof_judge::report::Machine::of(&facts), &plan)
     })?;
     let index = run::run(&root, &facts, &plan, &folder, Look { rows: args.rows, text })?;
-    text.print(|to| render::text::measure::index(to, &index, folder.path()))?;
+    text.print(|to| render::text::measure::index(to, &index, folder.path(), args.verbose))?;
     text.print_json(&index)?;
     Ok(match () {
         () if index.count(State::Failed) > 0 => exit::FAILED,

@@ -16,7 +16,8 @@ use crate::{
 #[command(after_help = "\
 Examples:
   rtproof report prove-pi5-20261121T020304.rtproof
-  rtproof report prove-pi5-20261121T020304.rtproof --html again.html")]
+  rtproof report prove-pi5-20261121T020304.rtproof --html again.html
+  rtproof report -v prove-pi5-20261121T020304.rtproof")]
 pub struct Args {
     /// The record
     pub record: PathBuf,
@@ -28,6 +29,10 @@ pub struct Args {
     /// Show a record that was changed after it was sealed; it is marked as such
     #[arg(long)]
     pub accept_altered: bool,
+
+    /// Print moments up to kurtosis, averages and P² estimates, too
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
 
     /// Print the report as JSON instead of text
     #[arg(long)]
@@ -57,6 +62,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         render::text::banner(to, banner.as_deref())?;
         render::text::head(to, &report.machine, &report.findings)?;
         render::text::measured(to, &report)?;
+        if args.verbose {
+            render::text::distribution(to, &report)?;
+        }
         render::text::spikes_of(to, &opened.run, &report)?;
         render::text::verdict(to, &report)
     })?;

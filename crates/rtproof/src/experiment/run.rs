@@ -29,7 +29,8 @@ const SCHEMA: &str = "rtproof/experiment/1";
 
 /// What is printed as JSON.
 #[derive(Debug, Serialize)]
-struct Outcome<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Outcome<'a> {
     /// `rtproof/experiment/1`.
     schema: &'static str,
     /// The record.
@@ -48,6 +49,7 @@ struct Outcome<'a> {
 
 /// What an experiment can see, before it starts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Seen {
     /// `pilot` or `assumption`.
     pub(crate) rests_on: &'static str,

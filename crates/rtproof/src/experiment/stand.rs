@@ -30,6 +30,7 @@ pub(crate) struct Screening {
 
 /// A screening as it is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Shown {
     /// Every knob and statistic.
     effects: Vec<ShownEffect>,
@@ -40,9 +41,11 @@ pub(crate) struct Shown {
 
 /// The main effect of a knob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownEffect {
     /// Number of the knob.
     knob: usize,
+    /// What of the wake-ups it is of.
     statistic: Statistic,
     /// With to without it, parts per million: the contrast of the design.
     ratio_ppm: u64,
@@ -56,6 +59,7 @@ struct ShownEffect {
 
 /// What two knobs do together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ShownInteraction {
     /// Numbers of the knobs.
     knobs: [usize; 2],

@@ -22,6 +22,7 @@ pub const OVERHEAD_NS: u64 = 3_000_000_000;
 
 /// All cells, and what they share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// `rtproof/measure-plan/1`.
     pub schema: String,
@@ -35,6 +36,7 @@ pub struct Plan {
 
 /// What all cells of a matrix share.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Common {
     /// Latency above which a sample is late.
     pub budget_ns: Option<u64>,

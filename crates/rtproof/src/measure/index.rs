@@ -3,6 +3,7 @@
 use rtproof_judge::{
     Report, Spread,
     beside::{Beside, Segment},
+    distribution::Distribution,
     report::{CpuReport, Machine},
 };
 use rtproof_record::{Run, run::RunEnd};
@@ -114,6 +115,8 @@ pub struct ThreadResult {
     pub spread: Option<f64>,
     /// Causes of its spikes, most spikes first.
     pub spikes: Vec<SpikeCount>,
+    /// Moments up to kurtosis, P² estimates, what the samples are worth.
+    pub distribution: Distribution,
 }
 
 /// Quantiles, upper edges of buckets at most 0.8 % wide.
@@ -268,8 +271,16 @@ impl ThreadResult {
             spread: samples.range_over(quantiles.p50_ns),
             spikes: spikes(report, info.cpu),
             samples,
+            distribution: distribution(report, info.cpu),
         }
     }
+}
+
+/// The distribution of a CPU; of the only one there is one for all.
+fn distribution(report: &Report, cpu: u32) -> Distribution {
+    let own = report.distribution.iter().find(|of| of.cpu == Some(cpu));
+    let of = own.or(report.distribution.first()).cloned().unwrap_or_default();
+    Distribution { cpu: Some(cpu), ..of }
 }
 
 /// Causes of the spikes of a CPU.

@@ -38,6 +38,7 @@ pub enum Choice {
 
 /// A state of the machine in which all cells are measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Condition {
     /// Name.
     pub name: String,

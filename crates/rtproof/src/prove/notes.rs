@@ -6,7 +6,7 @@ use super::spikes::Unexamined;
 use rtproof_judge::units;
 use rtproof_measure::{
     Plan, Policy, Started,
-    workloads::{self, Ending, Place},
+    workloads::{self, Ending, Gaps, Place},
 };
 use rtproof_record::{
     Options,
@@ -132,7 +132,28 @@ pub(crate) fn of_ending(at_ns: u64, cpu: u32, ending: &Ending) -> Vec<Note> {
         );
         notes.push(note(at_ns, "cycles-lost", true, text));
     }
+    if let Some(gaps) = &ending.gaps {
+        notes.push(note(at_ns, "gap-account", false, gap_account(cpu, gaps)));
+    }
     notes
+}
+
+/// Where the time of a loop that never sleeps went.
+fn gap_account(cpu: u32, gaps: &Gaps) -> String {
+    let shortest = match gaps.steps {
+        0 => "none".into(),
+        _ => units::ns(gaps.step_min_ns),
+    };
+    let share = gaps.gap_ns as f64 / gaps.run_ns.max(1) as f64 * 100.0;
+    format!(
+        "CPU {cpu} looked at its clock {} times in {}, the shortest step {shortest}: {} above {} \
+         took {} of it, {share:.3} %.",
+        units::grouped(gaps.steps),
+        units::duration(gaps.run_ns),
+        units::count(usize::try_from(gaps.gaps).unwrap_or(usize::MAX), "step"),
+        units::ns(gaps.threshold_ns),
+        units::ns(gaps.gap_ns),
+    )
 }
 
 /// rtproof was started with a real-time policy.
@@ -311,4 +332,33 @@ pub(crate) fn of_spikes(
         notes.push(note(at_ns, "trace-blind", false, text));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_never_sleeps_tells_where_its_time_went() {
+        let gaps = Gaps {
+            run_ns: 10_000_000_000,
+            busy_ns: 9_990_000_000,
+            gap_ns: 10_000_000,
+            gaps: 40,
+            steps: 250_000_000,
+            step_min_ns: 38,
+            threshold_ns: 1000,
+        };
+        let ending = Ending { gaps: Some(gaps), lost: 3, ..Ending::default() };
+        let notes = of_ending(0, 1, &ending);
+        assert_eq!(
+            notes.iter().map(|n| n.id.as_str()).collect::<Vec<_>>(),
+            ["cycles-lost", "gap-account"]
+        );
+        let text = notes[1].text.replace('\u{202f}', " ");
+        assert!(text.contains("250 000 000 times in 10 s, the shortest step 38 ns"), "{text}");
+        assert!(text.ends_with("40 steps above 1 µs took 10 ms of it, 0.100 %."), "{text}");
+        let none = Gaps { step_min_ns: u64::MAX, ..Gaps::default() };
+        assert!(gap_account(1, &none).contains("the shortest step none: 0 steps"));
+    }
 }

@@ -1,6 +1,7 @@
 //! Rendering: the only place that prints. Text for people, JSON for programs, HTML for evidence.
 
 pub(crate) mod compare;
+pub(crate) mod distribution;
 pub(crate) mod effects;
 pub mod file;
 pub mod html;

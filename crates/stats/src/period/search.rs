@@ -66,6 +66,14 @@ pub struct Period {
     pub to_ns: u64,
 }
 
+impl Period {
+    /// Whether an event at this time is one of those that follow the period.
+    #[must_use]
+    pub fn is_followed_by(&self, time_ns: u64) -> bool {
+        (self.from_ns..=self.to_ns).contains(&time_ns) && self.fold.holds(time_ns, self.period_ns)
+    }
+}
+
 /// The period that ascending times follow best; `None`: too few of them, or no period at all. Look
 /// at its `p`: noise has a best period, too.
 #[must_use]

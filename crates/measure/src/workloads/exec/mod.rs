@@ -226,6 +226,28 @@ impl Account<'_> {
     }
 }
 
+/// The lines of a program for the fuzz targets, with the account that is kept of them.
+pub(crate) fn fuzz(
+    bytes: &[u8],
+    piece: usize,
+    now_ns: u64,
+    cycle: &mut Cycle,
+) -> Result<(), String> {
+    let (mut lines, mut grid) = (Lines::default(), Grid::new(cycle.schedule().period_ns));
+    let (mut last_due_ns, mut cycles) = (None, 0);
+    for piece in bytes.chunks(piece) {
+        let mut account = Account {
+            cycle: &mut *cycle,
+            grid: &mut grid,
+            last_due_ns: &mut last_due_ns,
+            cycles: &mut cycles,
+        };
+        let fed = lines.feed(piece, |line| account.take(line, now_ns));
+        fed.map_err(|malformed| malformed.to_string())?;
+    }
+    Ok(())
+}
+
 impl Armed for Reader {
     fn cost(&self) -> OwnCost {
         let ns = self.line_ns;

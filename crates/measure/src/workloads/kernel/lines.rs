@@ -30,6 +30,20 @@ pub(super) enum Event {
     Lost(u64),
 }
 
+impl Event {
+    /// How late or how long; 0 for one that is neither.
+    pub(super) fn value_ns(self) -> u64 {
+        match self {
+            Self::Timerlat { latency_ns, .. } => latency_ns,
+            Self::Noise { duration_ns, .. } => duration_ns,
+            Self::Hardware { inner_us, outer_us, .. } => {
+                inner_us.max(outer_us).saturating_mul(1000)
+            }
+            Self::Lost(_) => 0,
+        }
+    }
+}
+
 /// A line with its CPU and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {

@@ -23,6 +23,9 @@ use crate::{cycle::Cycle, sys, thread::EndReason};
 /// Longest wait for lines, so that a stop is seen.
 const LOOK_NS: u64 = 50_000_000;
 
+/// Longer is no sample but a slip of the tracer, and counts as lost: what a histogram holds, an hour.
+const VALUE_MAX_NS: u64 = 3_600_000_000_000;
+
 /// Which samples are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
@@ -147,6 +150,10 @@ impl Account {
         if line.cpu != self.cpu {
             return;
         }
+        if line.event.value_ns() > VALUE_MAX_NS {
+            self.lost = self.lost.saturating_add(1);
+            return;
+        }
         let (first_ns, end_ns) = (cycle.schedule().first_ns, cycle.schedule().end_ns);
         let is_within = |at_ns: u64| at_ns >= first_ns && at_ns < end_ns;
         match (line.event, self.source) {
@@ -166,13 +173,14 @@ impl Account {
                 if is_within(line.at_ns) =>
             {
                 if let Some((last, _)) = self.last.replace((seq, line.at_ns)) {
-                    self.lost += seq.saturating_sub(last + 1);
+                    let between = seq.saturating_sub(last).saturating_sub(1);
+                    self.lost = self.lost.saturating_add(between);
                 }
                 cycle.expect(1);
                 cycle.take_sample(line.at_ns, inner_us.max(outer_us).saturating_mul(1000));
             }
             // Activations are missing by their numbers; other events have none.
-            (Event::Lost(count), Source::Noise) => self.lost += count,
+            (Event::Lost(count), Source::Noise) => self.lost = self.lost.saturating_add(count),
             _ => {}
         }
     }
@@ -185,8 +193,9 @@ impl Account {
         if let Some((last_seq, last_due_ns)) = self.last.replace((seq, due_ns)) {
             let periods =
                 (due_ns.saturating_sub(last_due_ns) + self.period_ns / 2) / self.period_ns;
-            let lost = seq.saturating_sub(last_seq + 1).min(periods.saturating_sub(1));
-            self.lost += lost;
+            let between = seq.saturating_sub(last_seq).saturating_sub(1);
+            let lost = between.min(periods.saturating_sub(1));
+            self.lost = self.lost.saturating_add(lost);
             due = periods.saturating_sub(lost).max(1);
             late_ns = due_ns.saturating_sub(last_due_ns + self.period_ns);
         }
@@ -194,6 +203,18 @@ impl Account {
         cycle.take_missed(due - 1, late_ns);
         cycle.take_sample(due_ns, latency_ns);
     }
+}
+
+/// Lines of a tracer for the fuzz targets, with the account that is kept of them: what was lost.
+pub(crate) fn fuzz(which: u8, bytes: &[u8], piece: usize, cycle: &mut Cycle) -> u64 {
+    let sources = [Source::TimerIrq, Source::TimerThread, Source::Noise, Source::Hardware];
+    let source = sources[usize::from(which) % sources.len()];
+    let mut account = Account::new(source, 3, cycle.schedule().period_ns);
+    let mut lines = Lines::default();
+    for piece in bytes.chunks(piece) {
+        lines.feed(piece, |line| account.take(line, cycle));
+    }
+    account.lost
 }
 
 impl Source {
@@ -258,6 +279,21 @@ mod tests {
         assert_eq!(slot.totals.wake.max(), Some(3 * MS));
         let (scheduled, slot, _) = take(Source::TimerIrq, &lines);
         assert_eq!((scheduled, slot.totals.wake.max()), (1, Some(100)));
+    }
+
+    #[test]
+    fn what_cannot_be_is_lost_and_no_sample() {
+        // A difference of clocks below zero, as a number without a sign; the last number there is.
+        let huge = |seq| {
+            let (context, latency_ns) = (Context::Thread, u64::MAX - 7);
+            (1001 * MS, Event::Timerlat { seq, context, latency_ns })
+        };
+        let last = Event::Timerlat { seq: u64::MAX, context: Context::Thread, latency_ns: 5 };
+        let (scheduled, slot, lost) =
+            take(Source::TimerThread, &[huge(1), (1002 * MS, last), (1003 * MS, last), huge(9)]);
+        assert_eq!((scheduled, slot.totals.wake.max(), lost), (2, Some(5), 2));
+        let lost = take(Source::Noise, &[(0, Event::Lost(u64::MAX)), (0, Event::Lost(2))]).2;
+        assert_eq!(lost, u64::MAX);
     }
 
     #[test]

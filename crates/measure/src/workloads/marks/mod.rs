@@ -126,6 +126,20 @@ fn of_process(pid: u32, folders: &[String]) -> Result<PathBuf, String> {
     }
 }
 
+/// A ring for the fuzz targets, looked at after each change.
+pub(crate) fn fuzz(
+    path: &Path,
+    change: &mut dyn FnMut() -> bool,
+    cycle: &mut Cycle,
+) -> Result<(), String> {
+    let ring = Ring::open(path)?;
+    let mut reader = Reader { ring, last_begin_ns: None, cycles: 0, ending: Ending::default() };
+    while change() {
+        reader.look(cycle)?;
+    }
+    Ok(())
+}
+
 struct Reader {
     ring: Ring,
     last_begin_ns: Option<u64>,

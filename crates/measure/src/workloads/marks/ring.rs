@@ -120,7 +120,8 @@ impl Ring {
         for cycle in bytes.chunks_exact(CYCLE) {
             self.done += 1;
             let (begin_ns, end_ns) = (word(cycle, 1), word(cycle, 2));
-            let is_there = word(cycle, 0) == self.done && later < self.done + self.capacity;
+            let is_there =
+                word(cycle, 0) == self.done && later.saturating_sub(self.done) < self.capacity;
             let is_sane = end_ns.checked_sub(begin_ns).is_some_and(|ns| ns <= LENGTH_MAX_NS);
             if is_there && is_sane && begin_ns > 0 {
                 take(Marked { begin_ns, end_ns });

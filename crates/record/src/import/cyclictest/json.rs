@@ -104,7 +104,8 @@ pub(in super::super) fn program(bytes: &[u8]) -> Option<String> {
     if !json::is_object(bytes) || !head.contains("\"rt_test_version") {
         return None;
     }
-    let line = head.lines().find(|line| line.trim_start().starts_with("\"cmdline"))?;
+    // On a line of its own as the tools write it, or not, after a jq -c.
+    let line = head[head.find("\"cmdline")?..].lines().next()?;
     let after = line.split_once(": \"").map_or(line, |(_, after)| after);
     let words = after.split(['"', ' ', ',']);
     let found = words
@@ -205,4 +206,18 @@ fn one(
         imported.censor(from_ns);
     }
     Ok(thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::program;
+
+    #[test]
+    fn a_file_on_one_line_is_recognised_too() {
+        let after_jq =
+            br#"{"file_version":1,"cmdline:":"cyclictest -l50","rt_test_version:":"2.40"}"#;
+        assert_eq!(program(after_jq).as_deref(), Some("cyclictest"));
+        let other = br#"{"cmdline":"sleep 1","rt_test_version:":"2.40"}"#;
+        assert_eq!(program(other), None);
+    }
 }

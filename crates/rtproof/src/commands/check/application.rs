@@ -17,6 +17,7 @@ use crate::{
 
 /// What is said of an application; its JSON form, too.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Application {
     /// Id of the main process.
     pid: u32,

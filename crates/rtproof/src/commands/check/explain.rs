@@ -54,28 +54,57 @@ pub struct Args {
 
 /// What is known of a check.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Explained {
+    /// Check.
     id: &'static str,
+    /// In words.
     title: &'static str,
+    /// Why it matters.
     why: &'static str,
+    /// Where that is from.
     source: &'static str,
+    /// What the change costs; null: nothing worth telling.
     trade_off: Option<&'static str>,
+    /// How much it may matter.
     impact: rtproof_judge::Impact,
+    /// When a change takes effect.
     takes_effect: rtproof_judge::When,
+    /// What is read, and how it is changed.
     knobs: Vec<KnobShown>,
+    /// What is wanted: profile and value.
     wanted: Vec<(String, String)>,
+    /// What it says of this machine; null: it is of applications.
     here: Option<Finding>,
+}
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Document {
+    /// `rtproof/explain/1`.
+    schema: &'static str,
+    /// The checks that were asked for.
+    checks: Vec<Explained>,
 }
 
 /// A knob as it is shown.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct KnobShown {
+    /// Where it is read.
     read: String,
+    /// How it is set; null: it cannot be.
     set: Option<String>,
+    /// Kernel parameter that does the same at boot.
     boot: Option<&'static str>,
+    /// How it is undone.
     undo: &'static str,
+    /// What changes with it.
     moves_with: &'static [&'static str],
+    /// Oldest kernel that has it.
     since: Option<String>,
+    /// Architecture that it is of; null: any.
     only_on: Option<&'static str>,
 }
 
@@ -139,7 +168,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     let facts = Facts::read(&super::open_root(args.root.as_deref())?);
     let all: Vec<Explained> = chosen.into_iter().map(|check| check.explain(&facts)).collect();
     text.print(|to| all.iter().try_for_each(|explained| show(to, explained)))?;
-    text.print_json(&serde_json::json!({ "schema": SCHEMA, "checks": all }))?;
+    text.print_json(&Document { schema: SCHEMA, checks: all })?;
     Ok(exit::ACCEPTED)
 }
 

@@ -22,13 +22,15 @@ pub(super) const MEMORY_DEFAULT: &str = "64MiB";
 
 /// A trial and what came of it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct Proof {
     /// Name of the trial.
     pub(super) trial: &'static str,
     /// What it shows.
     #[serde(flatten)]
     pub(super) finding: Finding,
-    /// What was seen, number by number.
+    /// What was seen, number by number: an object with one key, the name of the trial.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     pub(super) observed: Option<Observation>,
 }
 

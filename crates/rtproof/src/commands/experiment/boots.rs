@@ -141,7 +141,8 @@ pub struct Unit {
 
 /// What is printed as JSON.
 #[derive(Debug, Serialize)]
-struct Outcome<'a> {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Outcome<'a> {
     /// `rtproof/experiment-boots/1`.
     schema: &'static str,
     /// Boots that were measured, of those that were planned.

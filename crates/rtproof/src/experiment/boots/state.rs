@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{exit, experiment::setup::settle_ns};
 
 /// Version of the file.
-const SCHEMA: &str = "rtproof/experiment-boots/1";
+const SCHEMA: &str = "rtproof/experiment-state/1";
 /// Folder of experiments, below the root.
 const FOLDER: &str = "var/lib/rtproof/experiment";
 /// Largest file read: a thousand boots are below 1 MiB.
@@ -21,7 +21,9 @@ const BYTES_MAX: u64 = 4 << 20;
 
 /// An experiment over boots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct State {
+    /// `rtproof/experiment-state/1`.
     schema: String,
     /// Seed of the order.
     pub(crate) seed: u64,
@@ -43,6 +45,7 @@ pub(crate) struct State {
 
 /// A boot that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Boot {
     /// Identity.
     pub(crate) boot_id: String,

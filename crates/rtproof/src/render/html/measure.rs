@@ -36,6 +36,7 @@ pub fn page(index: &Index) -> String {
                 main {
                     (picture(index))
                     (numbers(index))
+                    (moments(index))
                     (changes(index))
                     (spikes(index))
                     (idle(index))
@@ -182,6 +183,22 @@ fn numbers(index: &Index) -> Markup {
             }
             (parts::scroll("The numbers", &table))
             (intervals(index))
+        }
+    }
+}
+
+/// Moments of all cells, folded: nothing is decided by them.
+fn moments(index: &Index) -> Markup {
+    let rows: Vec<_> = index.rows().collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let rows = rows.into_iter().map(|(cell, thread)| (name(cell, thread), &thread.distribution));
+    html! {
+        section #moments {
+            h2 { "Moments" }
+            p.quiet { (crate::render::distribution::CONVENTION) }
+            (parts::scroll("Moments", &super::distribution::moments(rows)))
         }
     }
 }

@@ -7,6 +7,7 @@
 mod beside;
 pub mod compare;
 mod counters;
+mod distribution;
 mod effects;
 mod facts;
 mod findings;
@@ -78,6 +79,7 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
                     (timeline::section(run, report, &rows, &columns, time))
                     (missed::section(run, report, &columns, time))
                     (quantiles::section(report))
+                    (distribution::section(report))
                     (threads::section(report))
                     (beside::section(report))
                     (samples::section(report))
@@ -162,11 +164,15 @@ fn contents(run: &Run, report: &Report) -> Markup {
         ("threads", "CPUs and loads"),
         ("samples", "Largest samples"),
     ];
+    if report.all.sampled > 0 {
+        sections.insert(5, ("moments", "Moments"));
+    }
     if run.effects.is_some() {
         sections.insert(0, ("effects", "Effects of the changes"));
     }
     if report.spikes.is_some() {
-        sections.insert(sections.len() - 5, ("spikes", "Why it was late"));
+        let latency = sections.iter().position(|of| of.0 == "latency").unwrap_or(0);
+        sections.insert(latency + 1, ("spikes", "Why it was late"));
     }
     if !report.beside.is_empty() {
         sections.insert(sections.len() - 1, ("beside", "Changes and idle states"));

@@ -211,3 +211,116 @@ fn pages() {
         std::fs::write(folder.join(format!("{name}.html")), page).unwrap();
     }
 }
+
+/// A run of a minute with something of every kind beside its latencies.
+fn eventful() -> (Run, rtproof_judge::Report) {
+    use rtproof_judge::causes::{Moment, Structure};
+    use rtproof_record::beside::{Mark, MarkKind};
+    const SECOND: u64 = 1_000_000_000;
+
+    let mut run = sample::run(&Shape::default());
+    let mark = |at_s: u64, kind, before: &str, after: &str| Mark {
+        thread: 1,
+        since_ns: (at_s - 1) * SECOND,
+        at_ns: at_s * SECOND,
+        kind,
+        before: before.into(),
+        after: after.into(),
+    };
+    run.beside.marks = vec![
+        mark(14, MarkKind::Policy, "SCHED_OTHER", "SCHED_FIFO 1"),
+        mark(15, MarkKind::Affinity, "CPU 3", "CPUs 2-3"),
+        mark(48, MarkKind::Policy, "SCHED_FIFO 1", "SCHED_FIFO 98"),
+    ];
+    let mut report = sample::report(&run);
+    let found = |kind: &str, text: &str, cpu, moments: Vec<(u64, &str)>| Structure {
+        kind: kind.into(),
+        text: text.into(),
+        period_ns: (kind == "period").then_some(1_000_012_345),
+        count: moments.len() as u64,
+        of: 40,
+        p: 1e-6,
+        cpu,
+        moments: moments
+            .into_iter()
+            .map(|(at_ns, text)| Moment { at_ns, text: text.into() })
+            .collect(),
+    };
+    let level = vec![(20 * SECOND, "3.1 µs → 5.9 µs"), (41 * SECOND, "5.9 µs → 7.4 µs")];
+    let crowded: Vec<_> =
+        [21, 22, 23, 24, 50, 51, 59].map(|s| (s * SECOND, "1.2 ms → 1.3 ms")).into();
+    let every = (1..60).map(|s| (s * SECOND + 3_000_000, "")).collect();
+    let mut spikes = crate::render::spike::sample::spikes();
+    spikes.structure = vec![
+        found("level", "the median latency of CPU 2 changed 2 times (p = 1e-6)", Some(2), level),
+        found("level", "the median latency of CPU 3 changed 7 times (p = 1e-6)", Some(3), crowded),
+        found(
+            "period",
+            "59 of 61 spikes by multipathd [RR 99] follow a period of 1.000 s",
+            None,
+            every,
+        ),
+        found(
+            "cpus",
+            "2 of 8 spikes came at once on all measured CPUs",
+            None,
+            vec![(33 * SECOND, "")],
+        ),
+        found(
+            "frequency",
+            "2 of 2 changes came with the frequency",
+            Some(2),
+            vec![(20 * SECOND, "")],
+        ),
+        found("phase", "5 of 6 spikes came in the phase cpu", None, Vec::new()),
+    ];
+    report.spikes = Some(spikes);
+    (run, report)
+}
+
+#[test]
+fn what_happened_beside_is_marked_in_the_pictures_over_time() {
+    let (run, report) = eventful();
+    let page = render(&run, &report, &Extra::default());
+    check(&page);
+    let picture = |id: &str| {
+        let from = page.find(&format!("id=\"{id}\"")).expect(id);
+        page[from..from + page[from..].find("</svg>").expect("an end")].to_owned()
+    };
+    let heat = picture("chart-heat");
+    for name in
+        ["CPU 3 outside", "CPU 2 level", "CPU 3 level", "every 1 s", "at once", "CPU 2 freq."]
+    {
+        assert!(heat.contains(&format!(">{name}</text>")), "{name}");
+    }
+    assert_eq!(count(&heat, "class=\"lane\""), 6, "the phase has a band already");
+    assert_eq!(count(&heat, "class=\"tick\""), 3 + 2 + 7 + 59 + 1 + 1);
+    // Those with few moments have lines through the plot, with the sentence as their title.
+    assert_eq!(count(&heat, "class=\"event\""), 3 + 2 + 7 + 1 + 1);
+    assert!(
+        heat.contains(
+            "<title>20.0 s: 3.1 µs → 5.9 µs. the median latency of CPU 2 changed 2 times"
+        )
+    );
+    assert!(heat.contains("SCHED_OTHER to SCHED_FIFO 1 before 14.0 s"));
+    assert_eq!(count(&picture("chart-strip"), "class=\"event\""), 3 + 2 + 7 + 1 + 1);
+    assert_eq!(count(&picture("chart-averages"), "class=\"lane\""), 6);
+    assert!(page.contains("Marked above the plot: CPU 3 outside (3), CPU 2 level (2)"));
+    let plain = html(&sample::run(&Shape::default()));
+    assert!(!plain.contains("class=\"lane\"") && !plain.contains("swatch event"));
+}
+
+#[test]
+fn moments_and_averages_have_their_conventions_beside_them() {
+    let page = html(&sample::run(&Shape::default()));
+    let section = &page[page.find("id=\"moments\"").expect("a section")..];
+    let section = &section[..section.find("</section>").expect("an end")];
+    for text in ["skewness g1", "kurtosis g2 + 3", "P² estimate", "extremal index", "CPU 2"] {
+        assert!(section.to_lowercase().contains(&text.to_lowercase()), "{text}");
+    }
+    assert!(page.contains("id=\"chart-averages\"") && page.contains("cumulative average"));
+    assert!(page.contains("href=\"#moments\""));
+    let mut none = sample::run(&Shape { seconds: 1, ..Shape::default() });
+    none.threads.clear();
+    assert!(!render(&none, &sample::report(&none), &Extra::default()).contains("id=\"moments\""));
+}

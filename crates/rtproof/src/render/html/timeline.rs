@@ -1,12 +1,14 @@
 //! Latency over time: the heat map of all CPUs and the worst case of each.
 
 use maud::{Markup, html};
-use rtproof_judge::{Report, units};
+use rtproof_judge::{Report, averages::AverageRow, units};
 use rtproof_record::Run;
 
 use super::parts::{self, Figure};
 use crate::render::svg::{
+    averages,
     bins::{Column, HeatBins, TimeBins},
+    events::Events,
     heat,
     strip::{self, Rows},
 };
@@ -24,8 +26,10 @@ pub(super) fn section(
     html! {
         section #timeline {
             h2 { "Latency over time" }
-            (heat_figure(run, report, columns))
-            (strip_figure(run, rows, time))
+            @let events = Events::of(report);
+            (heat_figure(run, report, columns, &events))
+            (strip_figure(run, rows, time, &events))
+            (averages_figure(report, time, &events))
         }
     }
 }
@@ -34,20 +38,24 @@ fn width_text(time: TimeBins) -> String {
     units::duration(time.width_ns)
 }
 
-fn heat_figure(run: &Run, report: &Report, columns: &[Column]) -> Markup {
+fn heat_figure(run: &Run, report: &Report, columns: &[Column], events: &Events) -> Markup {
     let title = "All CPUs over time";
     let Some(bins) = HeatBins::of(run) else {
         return parts::no_chart("chart-heat", title, NOTHING);
     };
-    let text = heat_text(report, columns, bins.time);
-    let picture = heat::draw(run, report, &bins, columns, (title, &text));
+    let text = heat_text(report, columns, bins.time) + &events.text();
+    let picture = heat::draw(run, report, &bins, columns, events, (title, &text));
+    let mut marks = vec![
+        ("worst".into(), None, format!("worst of each {}", width_text(bins.time))),
+        ("ring".into(), None, "largest samples".into()),
+    ];
+    if !events.is_empty() {
+        marks.push(("event".into(), None, "changes and coincidences".into()));
+    }
     let legend = html! {
         div.legends {
             (parts::ramp("1", &units::grouped(bins.most()), "wake-ups per cell", None))
-            (parts::legend(&[
-                ("worst".into(), None, format!("worst of each {}", width_text(bins.time))),
-                ("ring".into(), None, "largest samples".into()),
-            ]))
+            (parts::legend(&marks))
         }
     };
     parts::figure(&Figure {
@@ -99,7 +107,7 @@ fn heat_table(run: &Run, columns: &[Column], time: TimeBins) -> Markup {
     }
 }
 
-fn strip_figure(run: &Run, rows: &Rows, time: TimeBins) -> Markup {
+fn strip_figure(run: &Run, rows: &Rows, time: TimeBins, events: &Events) -> Markup {
     let title = "Worst case per CPU over time";
     let Some((low, high)) = rows.range() else {
         return parts::no_chart("chart-strip", title, NOTHING);
@@ -117,7 +125,7 @@ fn strip_figure(run: &Run, rows: &Rows, time: TimeBins) -> Markup {
     parts::figure(&Figure {
         title,
         text: &text,
-        picture: strip::draw(run, rows, time, (title, &text)),
+        picture: strip::draw(run, rows, time, events, (title, &text)),
         legend: parts::ramp(
             &units::ns(low.min(top)),
             &units::ns(top),
@@ -141,6 +149,60 @@ fn strip_table(run: &Run) -> Markup {
                         td.num { (top.as_deref().unwrap_or(parts::NONE)) }
                         td.num { (units::grouped(thread.totals.late())) }
                         td.num { (units::grouped(thread.totals.missed)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn averages_figure(report: &Report, time: TimeBins, events: &Events) -> Markup {
+    let title = "Mean latency over time";
+    let Some(last) = report.averages.rows.last() else {
+        return parts::no_chart("chart-averages", title, NOTHING);
+    };
+    let window = units::duration(report.averages.window_ns);
+    let text = averages_text(report, last, &window);
+    let legend = [
+        ("s0 faint", format!("mean of each {}", units::duration(report.averages.width_ns))),
+        ("s0", format!("moving average over {window}")),
+        ("s1", "cumulative average".to_owned()),
+    ];
+    let legend = legend.map(|(class, text)| (class.to_owned(), None, text));
+    parts::figure(&Figure {
+        title,
+        text: &text,
+        picture: averages::draw(report, time, events, (title, &text)),
+        legend: parts::legend(&legend),
+        table: Some(averages_table(report)),
+    })
+}
+
+fn averages_text(report: &Report, last: &AverageRow, window: &str) -> String {
+    let ns = |value: f64| units::ns(value.round() as u64);
+    let moving = report.averages.rows.iter().filter_map(|row| row.moving_ns);
+    let ends = moving.fold(None, |ends: Option<(f64, f64)>, of| {
+        Some(ends.map_or((of, of), |(low, high)| (low.min(of), high.max(of))))
+    });
+    let ends = ends.map_or_else(String::new, |(low, high)| {
+        format!("; over {window} it was between {} and {}", ns(low), ns(high))
+    });
+    format!("All CPUs together: the mean of the whole run is {}{ends}.", ns(last.cumulative_ns))
+}
+
+fn averages_table(report: &Report) -> Markup {
+    let columns = ["from", "#samples", "#mean, µs", "#cumulative, µs", "#moving, µs"];
+    html! {
+        table {
+            (parts::head(columns))
+            tbody {
+                @for row in &report.averages.rows {
+                    tr {
+                        th scope="row" { (units::duration(row.from_ns)) }
+                        td.num { (units::grouped(row.n)) }
+                        td.num { (parts::us_mean(Some(row.mean_ns))) }
+                        td.num { (parts::us_mean(Some(row.cumulative_ns))) }
+                        td.num { (parts::us_mean(row.moving_ns)) }
                     }
                 }
             }

@@ -333,6 +333,8 @@ pub(crate) fn spikes() -> Spikes {
             count: 29,
             of: 31,
             p: 3.1e-12,
+            cpu: None,
+            moments: Vec::new(),
         }],
     }
 }

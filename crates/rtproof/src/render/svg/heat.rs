@@ -10,6 +10,7 @@ use rtproof_record::Run;
 use super::{
     Path,
     bins::{Column, HeatBins, TimeBins, level},
+    events::Events,
     frame::{About, Frame},
     labels, px,
     scale::Scale,
@@ -26,17 +27,20 @@ pub(crate) fn draw(
     report: &Report,
     bins: &HeatBins,
     columns: &[Column],
+    events: &Events,
     text: (&str, &str),
 ) -> Markup {
-    let frame = frame(run, bins);
+    let frame = frame(run, bins, events);
     let about =
         About { id: "chart-heat", title: text.0, text: text.1, series: 1, units: ("time", "ns") };
     let body = html! {
         (cells(&frame, bins))
         (frame.y_axis(&frame.y.latency_ticks(8.0), "latency"))
         (frame.x_axis(&frame.x.time_ticks(10), "time since the first wake-up"))
-        (labels::phases(&frame, &run.options.phases))
+        (labels::phases(&events.above(&frame), &run.options.phases))
+        (events.lanes(&frame))
         (worst(&frame, bins.time, columns))
+        (events.lines(&frame))
         (frame.budget_level(run.options.requirement.budget_ns))
         g.largest {
             @for top in report.top.iter().take(MARKED) {
@@ -53,13 +57,14 @@ pub(crate) fn draw(
     frame.root(about, &body)
 }
 
-fn frame(run: &Run, bins: &HeatBins) -> Frame {
+fn frame(run: &Run, bins: &HeatBins, events: &Events) -> Frame {
     let (low, mut high) = bins.range();
     let exact = run.threads.iter().filter_map(|thread| thread.totals.wake.max()).max().unwrap_or(0);
     let budget = run.options.requirement.budget_ns.map_or(high, |ns| ns as f64);
     high = high.max(exact as f64 * 1.1).max(budget * 1.25);
     let y = Scale::Log { low: low.min(budget / 1.25), high };
-    Frame::wide(430.0, 40.0, over_time(bins.time), y)
+    let lanes = events.height();
+    Frame::wide(430.0 + lanes, 40.0 + lanes, over_time(bins.time), y)
 }
 
 /// The scale of a time axis: whole columns.

@@ -5,8 +5,10 @@
 //! record is drawn: coordinates have one decimal, nothing is random, colours are classes that the
 //! page gives light, dark and printed values.
 
+pub(crate) mod averages;
 pub(crate) mod bins;
 pub(crate) mod compare;
+pub(crate) mod events;
 pub(crate) mod forest;
 pub(crate) mod frame;
 pub(crate) mod heat;

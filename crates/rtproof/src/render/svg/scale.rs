@@ -119,6 +119,16 @@ impl Scale {
             .collect()
     }
 
+    /// Ticks of a latency axis, linear or logarithmic.
+    pub(crate) fn latency_steps(self) -> Vec<Tick> {
+        if let Self::Log { .. } = self {
+            return self.latency_ticks(5.0);
+        }
+        let text = |value| if value > 0.0 { latency_text(value) } else { "0".into() };
+        let named = |tick: Tick| Tick { text: Some(text(tick.value)), ..tick };
+        self.round_ticks().into_iter().map(named).collect()
+    }
+
     /// Ticks of a linear axis: two to five round values.
     pub(crate) fn round_ticks(self) -> Vec<Tick> {
         let (low, high) = self.ends();
@@ -204,5 +214,7 @@ mod tests {
         assert_eq!(count_text(10_000.0).replace('\u{202f}', " "), "10 k");
         let round = Scale::from_zero(930.0).round_ticks();
         assert_eq!(named(round), ["0", "500"]);
+        let latency = Scale::from_zero(26_000.0).latency_steps();
+        assert_eq!(named(latency), ["0", "10 µs", "20 µs"]);
     }
 }

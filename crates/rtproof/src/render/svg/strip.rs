@@ -6,6 +6,7 @@ use rtproof_record::Run;
 
 use super::{
     bins::{Column, TimeBins, level},
+    events::Events,
     frame::{About, Frame, LEFT, WIDTH},
     heat::{LEVELS, Runs, over_time},
     labels, px,
@@ -46,7 +47,13 @@ impl Rows {
 }
 
 /// Draws the strip.
-pub(crate) fn draw(run: &Run, rows: &Rows, time: TimeBins, text: (&str, &str)) -> Markup {
+pub(crate) fn draw(
+    run: &Run,
+    rows: &Rows,
+    time: TimeBins,
+    events: &Events,
+    text: (&str, &str),
+) -> Markup {
     let height = (260.0 / rows.rows.len().max(1) as f64).clamp(9.0, 22.0);
     let (top, plot) = (36.0, height * rows.rows.len() as f64);
     let frame = Frame {
@@ -66,8 +73,10 @@ pub(crate) fn draw(run: &Run, rows: &Rows, time: TimeBins, text: (&str, &str)) -
         series: rows.rows.len(),
         units: ("time", ""),
     };
+    let cpus: Vec<&[u32]> = rows.rows.iter().map(|(cpus, _)| cpus.as_slice()).collect();
     let body = html! {
         (cells(&frame, run, rows, time, height))
+        (events.lines_of_cpus(&frame, &cpus, height))
         (frame.x_axis(&frame.x.time_ticks(10), "time since the first wake-up"))
         (labels::phases(&frame, &run.options.phases))
         g.axis { (names(&frame, rows, height)) }

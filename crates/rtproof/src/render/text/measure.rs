@@ -61,9 +61,14 @@ pub fn begin(to: &mut dyn Write, machine: &Machine, plan: &Plan) -> io::Result<(
 ///
 /// # Errors
 /// When writing fails.
-pub fn index(to: &mut dyn Write, index: &Index, folder: &Path) -> io::Result<()> {
+pub fn index(to: &mut dyn Write, index: &Index, folder: &Path, verbose: bool) -> io::Result<()> {
+    let mut told: Vec<&str> = Vec::new();
     for cell in &index.cells {
         of_cell(to, cell)?;
+        notes(to, cell, &mut told)?;
+        if verbose {
+            moments(to, cell)?;
+        }
     }
     let mut counts = vec![format!("{} done", index.count(State::Done))];
     for (state, word) in [
@@ -174,6 +179,32 @@ fn row(thread: &ThreadResult, mixed: bool) -> Vec<String> {
         part(thread.cv),
         part(thread.spread),
     ]
+}
+
+/// What must be known of a cell: own cost, lost cycles, where time went. Said once where it is the
+/// same of several cells.
+fn notes<'a>(to: &mut dyn Write, cell: &'a CellResult, told: &mut Vec<&'a str>) -> io::Result<()> {
+    for note in &cell.notes {
+        if told.contains(&note.as_str()) {
+            continue;
+        }
+        told.push(note);
+        wrapped(to, &format!("       {WARN}!{WARN:#} "), "         ", note)?;
+    }
+    Ok(())
+}
+
+/// Moments of the cell's CPUs; docs/statistics.md has the conventions.
+fn moments(to: &mut dyn Write, cell: &CellResult) -> io::Result<()> {
+    if cell.threads.is_empty() {
+        return Ok(());
+    }
+    let named = |thread: &'_ ThreadResult| format!("CPU {} moments", thread.cpu);
+    let rows: Vec<_> = cell.threads.iter().map(|of| (named(of), &of.distribution)).collect();
+    super::distribution::moments(to, "       ", &rows)?;
+    cell.threads
+        .iter()
+        .try_for_each(|thread| super::distribution::estimates(to, "       ", &thread.distribution))
 }
 
 fn spikes(to: &mut dyn Write, thread: &ThreadResult) -> io::Result<()> {

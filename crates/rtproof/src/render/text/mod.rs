@@ -3,6 +3,7 @@
 mod beside;
 mod compare;
 mod controls;
+mod distribution;
 pub mod effects;
 mod explanation;
 mod findings;
@@ -28,6 +29,7 @@ use serde::Serialize;
 pub(crate) use self::findings::word;
 pub use self::{
     compare::comparison,
+    distribution::distribution,
     explanation::explanation,
     findings::{Detail, application, audit},
     imported::imported,
@@ -209,6 +211,11 @@ pub(crate) fn wrapped(to: &mut dyn Write, first: &str, next: &str, text: &str) -
     wrapped_in(width(), to, first, next, text)
 }
 
+/// Whether a word is a unit, alone or before a mark.
+fn is_unit(word: &str) -> bool {
+    ["%", "ns", "µs", "ms", "s"].contains(&word.trim_end_matches([',', '.', ';', ':', ')']))
+}
+
 /// The same, so many columns wide.
 fn wrapped_in(
     columns: usize,
@@ -221,8 +228,15 @@ fn wrapped_in(
     let (mut prefix, mut room) = (first, columns.saturating_sub(length(first)));
     let mut line = String::new();
     let mut used = 0;
-    for word in text.split([' ', '\n']).filter(|word| !word.is_empty()) {
-        let word_length = length(word);
+    let mut words = text.split([' ', '\n']).filter(|word| !word.is_empty()).peekable();
+    while let Some(first) = words.next() {
+        let mut word = first.to_owned();
+        // A number keeps its unit.
+        while let Some(unit) = words.next_if(|next| is_unit(next)) {
+            word.push(' ');
+            word.push_str(unit);
+        }
+        let word_length = length(&word);
         if used > 0 && used + 1 + word_length > room {
             writeln!(to, "{prefix}{line}")?;
             (prefix, room) = (next, columns.saturating_sub(length(next)));
@@ -233,8 +247,22 @@ fn wrapped_in(
             line.push(' ');
             used += 1;
         }
-        line.push_str(word);
+        line.push_str(&word);
         used += word_length;
     }
     writeln!(to, "{prefix}{line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_keeps_its_unit_at_the_end_of_a_line() {
+        let mut out = Vec::new();
+        wrapped_in(24, &mut out, "", "  ", "higher by +83 % to +96 %, (67.5 → 128 µs) in 10 s.")
+            .expect("memory");
+        let text = String::from_utf8(out).expect("text");
+        assert_eq!(text, "higher by +83 % to\n  +96 %, (67.5 → 128 µs)\n  in 10 s.\n");
+    }
 }

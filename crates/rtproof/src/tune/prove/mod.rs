@@ -32,6 +32,7 @@ const SCHEMA: &str = "rtproof/effects/1";
 
 /// What is printed as JSON.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome<'a> {
     /// `rtproof/effects/1`.
     schema: &'static str,
