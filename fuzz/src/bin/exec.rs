@@ -1,0 +1,13 @@
+//! Lines of a program that `exec:` measures: the first byte says how many bytes come at once.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Some((&piece, lines)) = bytes.split_first() else { return };
+    match rtproof_measure::fuzzing::exec(lines, usize::from(piece)) {
+        Ok(()) => {}
+        Err(why) => {
+            assert!(why.starts_with("line ") && why.len() < 1000, "{why}");
+            assert!(!why.chars().any(char::is_control), "{why:?}");
+        }
+    }
+});
