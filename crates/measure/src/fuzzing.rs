@@ -1,5 +1,5 @@
-//! Doors for the fuzz targets: what other programs and the kernel write, through all that reads it up
-//! to the account of cycles, without a program, a tracer or a real-time thread.
+//! Doors for the fuzz targets: what other programs and the kernel write, through all that reads it
+//! up to the account of cycles, without a program, a tracer or a real-time thread.
 //!
 //! Public so that `fuzz/` can use it; not part of the interface.
 
@@ -53,8 +53,8 @@ pub fn exec(bytes: &[u8], piece: usize) -> Result<(), String> {
     result
 }
 
-/// Lines of the kernel's tracers, so many bytes at a time, read as those of timerlat's interrupt (0)
-/// or thread (1), of osnoise (2), of hwlat (3), on CPU 3. Returns what was lost.
+/// Lines of the kernel's tracers, so many bytes at a time, read as those of timerlat's interrupt
+/// (0) or thread (1), of osnoise (2), of hwlat (3), on CPU 3. Returns what was lost.
 ///
 /// # Panics
 /// When the account does not hold together.

@@ -1,5 +1,5 @@
-//! Records with hostile rows: whole files with some of their values replaced, read, judged and shown.
-//! A step is twelve bytes: table, column, row, what to put there, and eight bytes of it.
+//! Records with hostile rows: whole files with some of their values replaced, read, judged and
+//! shown. A step is twelve bytes: table, column, row, what to put there, and eight bytes of it.
 #![no_main]
 #![allow(clippy::disallowed_methods, reason = "files of the target's own")]
 

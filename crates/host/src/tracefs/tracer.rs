@@ -139,9 +139,10 @@ impl Drop for Tracer {
     }
 }
 
-/// A setting to change that not every kernel has: the switch (since Linux 6.2) without which timerlat
-/// and osnoise start no threads and measure nothing, if somebody has left it off; and which CPUs
-/// hwlat goes to (since 5.14), which the kernel itself changes where it may go to one alone.
+/// A setting to change that not every kernel has: the switch (since Linux 6.2) without which
+/// timerlat and osnoise start no threads and measure nothing, if somebody has left it off; and
+/// which CPUs hwlat goes to (since 5.14), which the kernel itself changes where it may go to one
+/// alone.
 fn setting_of_some_kernels(root: &Root, top: &str, wish: &Wish) -> Option<(String, String)> {
     const OPTION: &str = "OSNOISE_WORKLOAD";
     if wish.tracer == "hwlat" {

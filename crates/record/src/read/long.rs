@@ -1,9 +1,9 @@
-//! A long run, as it is shown: minutes in place of seconds, as many of them in one as keep the whole
-//! short, so that a day of 64 CPUs fits into memory and is read in a moment.
+//! A long run, as it is shown: minutes in place of seconds, as many of them in one as keep the
+//! whole short, so that a day of 64 CPUs fits into memory and is read in a moment.
 //!
-//! Sums, extremes and histograms stay exact; what is lost is when within a piece something was. Where
-//! that matters it is kept: minutes in which a load begins or ends, or a thread was changed, are read
-//! second by second.
+//! Sums, extremes and histograms stay exact; what is lost is when within a piece something was.
+//! Where that matters it is kept: minutes in which a load begins or ends, or a thread was changed,
+//! are read second by second.
 
 use std::collections::BTreeMap;
 

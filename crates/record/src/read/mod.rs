@@ -108,8 +108,9 @@ fn read_in(path: &Path, detail: Detail) -> Result<Opened, ReadError> {
 /// Files from this size on are read while they are hashed.
 const LARGE_BYTES: u64 = 16 << 20;
 
-/// Reads a large file in the hope that it is sealed and whole, while another thread finds out whether it
-/// is. What is read counts for nothing where it is not; reading ends then, wherever it was.
+/// Reads a large file in the hope that it is sealed and whole, while another thread finds out
+/// whether it is. What is read counts for nothing where it is not; reading ends then, wherever it
+/// was.
 fn hopefully(
     path: &Path,
     detail: Detail,

@@ -137,8 +137,9 @@ fn ordinary(seen: &Seen, expect: &mut Expect) -> Result<()> {
         let thread = &cell["threads"][0];
         let name = thread["workload"].as_str().unwrap_or_default();
         expect.equal(&format!("{name}: state"), cell["state"].as_str(), Some("done"));
-        // Under virtual time osnoise's own loop takes 3 µs: each round is a gap above 1 µs, more than
-        // can be read, which it says; and hwlat on 7.2 says at times that one of its windows is lost.
+        // Under virtual time osnoise's own loop takes 3 µs: each round is a gap above 1 µs, more
+        // than can be read, which it says; and hwlat on 7.2 says at times that one of its windows
+        // is lost.
         if name.starts_with("timerlat") {
             expect.equal(&format!("{name}: what could not be read"), notes_of_loss(cell), vec![]);
         }

@@ -23,7 +23,8 @@ use crate::{cycle::Cycle, sys, thread::EndReason};
 /// Longest wait for lines, so that a stop is seen.
 const LOOK_NS: u64 = 50_000_000;
 
-/// Longer is no sample but a slip of the tracer, and counts as lost: what a histogram holds, an hour.
+/// Longer is no sample but a slip of the tracer, and counts as lost: what a histogram holds, an
+/// hour.
 const VALUE_MAX_NS: u64 = 3_600_000_000_000;
 
 /// Which samples are taken.

@@ -1,5 +1,5 @@
-//! Moments and percentiles: what tables of latency show beside quantiles, each under the name of its
-//! convention; what the samples are worth; and the tail's own prediction put to the test.
+//! Moments and percentiles: what tables of latency show beside quantiles, each under the name of
+//! its convention; what the samples are worth; and the tail's own prediction put to the test.
 
 use maud::{Markup, html};
 use rtproof_judge::{Report, distribution::Distribution, units};

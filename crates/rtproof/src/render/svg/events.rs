@@ -1,5 +1,5 @@
-//! What happened beside the latencies, as marks over a picture of the run: threads that were changed
-//! from outside, changes of the level, periods, coincidences.
+//! What happened beside the latencies, as marks over a picture of the run: threads that were
+//! changed from outside, changes of the level, periods, coincidences.
 //!
 //! Each sentence has a lane of its own between the load phases and the plot, with its name before
 //! it and a tick for each of its moments, so that no two texts can meet; those with few moments
