@@ -91,7 +91,8 @@ fn change(conn: &Connection, step: &[u8]) {
         }
     };
     let sql = format!(
-        "UPDATE {0} SET {column} = ?1 WHERE {column} IS (SELECT {column} FROM {0} LIMIT 1 OFFSET {row})",
+        "UPDATE {0} SET {column} = ?1 WHERE {column} IS (SELECT {column} FROM {0} LIMIT 1 OFFSET \
+         {row})",
         table.name
     );
     let _ = conn.execute(&sql, [value]);

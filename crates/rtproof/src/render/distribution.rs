@@ -4,16 +4,17 @@ use rtproof_judge::units::{self, grouped};
 use rtproof_stats::extreme::holdout::Holdout;
 
 /// What the numbers are, and what they are not for.
-pub(crate) const CONVENTION: &str = "Of the wake-ups that were measured, from exact sums. sd with n - 1; \
-    skewness g1 = m3 / m2^1.5, G1 that of what they are a sample of; excess kurtosis g2 = m4 / m2² - 3 \
-    and G2 likewise; kurtosis is g2 + 3, which is 3 of a normal distribution. Skewness and kurtosis count \
-    outliers: k equal ones among n make a kurtosis of about n / k. Worth: what the samples are worth in \
-    independent ones for their mean, from which its standard error follows. Nothing is decided by these.";
+pub(crate) const CONVENTION: &str = "Of the wake-ups that were measured, from exact sums. sd with \
+    n - 1; skewness g1 = m3 / m2^1.5, G1 that of what they are a sample of; excess kurtosis g2 = \
+    m4 / m2² - 3 and G2 likewise; kurtosis is g2 + 3, which is 3 of a normal distribution. \
+    Skewness and kurtosis count outliers: k equal ones among n make a kurtosis of about n / k. \
+    Worth: what the samples are worth in independent ones for their mean, from which its standard \
+     error follows. Nothing is decided by these.";
 
 /// Why P² is beside the point.
-pub(crate) const P2_CAUTION: &str = "An estimate without an error, as older tables have it, made from the \
-    cells of each second in order of time: it can be off twelvefold, and cannot be merged. The \
-    histogram's own quantile stands before it.";
+pub(crate) const P2_CAUTION: &str = "An estimate without an error, as older tables have it, made \
+    from the cells of each second in order of time: it can be off twelvefold, and cannot be \
+    merged. The histogram's own quantile stands before it.";
 
 /// `all`, `CPU 3`.
 pub(crate) fn name(cpu: Option<u32>) -> String {
@@ -43,8 +44,8 @@ pub(crate) fn held_out(held: &Holdout) -> String {
         false => "as chance has it",
     };
     format!(
-        "A tail fitted to the first half of the time predicts that {:.1} of the {of} groups of the second \
-         half exceed {level}: {} did (p = {:.2}), {found}.",
+        "A tail fitted to the first half of the time predicts that {:.1} of the {of} groups of \
+         the second half exceed {level}: {} did (p = {:.2}), {found}.",
         held.expected,
         grouped(held.exceeded),
         held.p

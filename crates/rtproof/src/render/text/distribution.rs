@@ -31,8 +31,8 @@ pub fn distribution(to: &mut dyn Write, report: &Report) -> io::Result<()> {
         wrapped(to, INDENT, INDENT, &held_out(held))?;
     }
     let text = format!(
-        "{CONVENTION} Index: the extremal index by runs, 1 where the largest samples come one by one. \
-         P²: {P2_CAUTION}"
+        "{CONVENTION} Index: the extremal index by runs, 1 where the largest samples come one by \
+         one. P²: {P2_CAUTION}"
     );
     wrapped(to, &format!("{INDENT}{DIM}"), INDENT, &format!("{text}{DIM:#}"))
 }
