@@ -67,30 +67,99 @@ pub fn h_test(times_s: &[f64], frequency_hz: f64, harmonics: usize) -> H {
 /// Events that are worked on at once: independent sums, which the compiler turns into vectors.
 const LANES: usize = 4;
 
+/// Phases of as many events as lanes, as points of the unit circle. Lanes without an event are 0 and
+/// add nothing.
+#[derive(Clone, Copy, Debug)]
+struct Phases {
+    cos: [f64; LANES],
+    sin: [f64; LANES],
+}
+
+impl Phases {
+    fn of(times_s: &[f64], frequency_hz: f64) -> Self {
+        let (mut cos, mut sin) = ([0.0; LANES], [0.0; LANES]);
+        for (lane, &time) in times_s.iter().take(LANES).enumerate() {
+            let turns = time * frequency_hz;
+            let angle = std::f64::consts::TAU * (turns - turns.floor());
+            (sin[lane], cos[lane]) = angle.sin_cos();
+        }
+        Self { cos, sin }
+    }
+
+    /// Turned by the phases of another.
+    fn turned(&self, by: &Self) -> Self {
+        let mut to = *self;
+        for lane in 0..LANES {
+            to.cos[lane] = self.cos[lane] * by.cos[lane] - self.sin[lane] * by.sin[lane];
+            to.sin[lane] = self.cos[lane] * by.sin[lane] + self.sin[lane] * by.cos[lane];
+        }
+        to
+    }
+}
+
+/// Sums of the phases and of their multiples.
+struct Sums([[[f64; LANES]; 2]; HARMONICS]);
+
+impl Sums {
+    fn add(&mut self, phases: &Phases, harmonics: usize) {
+        let mut multiple = *phases;
+        for [cos, sin] in &mut self.0[..harmonics] {
+            for lane in 0..LANES {
+                cos[lane] += multiple.cos[lane];
+                sin[lane] += multiple.sin[lane];
+            }
+            multiple = multiple.turned(phases);
+        }
+    }
+}
+
+/// The H-test at one frequency after the other, a step apart: from one to the next the phases are
+/// turned, which takes a fraction of sine and cosine.
+struct Sweep<'a> {
+    times_s: &'a [f64],
+    from_hz: f64,
+    step_hz: f64,
+    index: usize,
+    phases: Vec<Phases>,
+    step: Vec<Phases>,
+}
+
+/// Steps after which phases are made anew: until then rounding adds up to 1e-14.
+const TURNS_MAX: usize = 64;
+
+impl<'a> Sweep<'a> {
+    fn new(times_s: &'a [f64], from_hz: f64, step_hz: f64) -> Self {
+        let phases = |hz| times_s.chunks(LANES).map(|chunk| Phases::of(chunk, hz)).collect();
+        Self { times_s, from_hz, step_hz, index: 0, phases: phases(from_hz), step: phases(step_hz) }
+    }
+
+    /// At the next frequency, beginning with the first.
+    fn next(&mut self, harmonics: usize) -> H {
+        if self.index > 0 && self.index.is_multiple_of(TURNS_MAX) {
+            let hz = self.from_hz + self.index as f64 * self.step_hz;
+            let chunks = self.times_s.chunks(LANES);
+            self.phases.iter_mut().zip(chunks).for_each(|(to, chunk)| *to = Phases::of(chunk, hz));
+        } else if self.index > 0 {
+            let steps = self.phases.iter_mut().zip(&self.step);
+            steps.for_each(|(phases, step)| *phases = phases.turned(step));
+        }
+        self.index += 1;
+        H::of_phases(self.phases.iter().copied(), self.times_s.len(), harmonics)
+    }
+}
+
 impl H {
     fn of(times_s: &[f64], frequency_hz: f64, harmonics: usize) -> Self {
-        let mut sums = [[[0.0_f64; LANES]; 2]; HARMONICS];
-        for chunk in times_s.chunks(LANES) {
-            let (mut cos, mut sin) = ([0.0; LANES], [0.0; LANES]);
-            for (lane, &time) in chunk.iter().enumerate() {
-                let turns = time * frequency_hz;
-                let angle = std::f64::consts::TAU * (turns - turns.floor());
-                (sin[lane], cos[lane]) = angle.sin_cos();
-            }
-            // Lanes without an event stay 0 and add nothing.
-            let (mut c, mut s) = (cos, sin);
-            for [sum_c, sum_s] in &mut sums[..harmonics] {
-                for lane in 0..LANES {
-                    sum_c[lane] += c[lane];
-                    sum_s[lane] += s[lane];
-                    let turned = c[lane] * cos[lane] - s[lane] * sin[lane];
-                    s[lane] = c[lane] * sin[lane] + s[lane] * cos[lane];
-                    c[lane] = turned;
-                }
-            }
-        }
-        let sums = sums.map(|both| both.map(|lanes| lanes.iter().sum()));
-        Self::from_sums(&sums, times_s.len(), harmonics)
+        let chunks = times_s.chunks(LANES);
+        let phases = chunks.map(|chunk| Phases::of(chunk, frequency_hz));
+        Self::of_phases(phases, times_s.len(), harmonics)
+    }
+
+    fn of_phases(phases: impl Iterator<Item = Phases>, n: usize, harmonics: usize) -> Self {
+        let mut sums = Sums([[[0.0; LANES]; 2]; HARMONICS]);
+        phases.for_each(|phases| sums.add(&phases, harmonics));
+        let sums = sums.0.map(|both| both.map(|lanes| lanes.iter().sum()));
+        Self::from_sums(&sums, n, harmonics)
     }
 
     fn from_sums(sums: &[[f64; 2]; HARMONICS], n: usize, harmonics: usize) -> Self {

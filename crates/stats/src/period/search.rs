@@ -5,7 +5,7 @@
 //! short period is looked for in the fullest stretch of a short time, and then followed through the
 //! rest of the run as far as it keeps step.
 
-use super::{EVENTS_MIN, Fold, H, HARMONICS, fold};
+use super::{EVENTS_MIN, Fold, H, HARMONICS, Sweep, fold};
 use crate::binomial;
 use crate::coincidence::thin;
 
@@ -172,9 +172,10 @@ impl<'a> Scan<'a> {
 
     /// The frequency that the rule takes, with H over the background.
     fn best(&self) -> Option<(f64, f64)> {
+        let mut sweep = Sweep::new(&self.times_s, self.from_hz, self.step_hz);
         let trials: Vec<Trial> = (0..self.frequencies())
             .map(|index| {
-                let h = self.h(self.at(index));
+                let h = sweep.next(harmonics(self.at(index), self.sampling_s));
                 let (value, power) = (h.h as f32, h.powers[0] as f32);
                 Trial { h: value, power, subharmonic: h.is_subharmonic() }
             })

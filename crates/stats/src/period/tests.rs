@@ -192,3 +192,17 @@ fn work_is_bounded_and_bad_input_gives_nothing() {
     let _ = search(&far, &nonsense);
     assert_eq!(fold(&[], 5.0), None);
 }
+
+#[test]
+fn a_sweep_is_the_test_at_each_frequency() {
+    let mut random = Random::new(8);
+    let times: Vec<f64> = (0..203).map(|_| random.below(86_400_000) as f64 / 1e3).collect();
+    let (from, step) = (0.013, 1.0 / (50.0 * 86_400.0));
+    let mut sweep = Sweep::new(&times, from, step);
+    for index in 0..300 {
+        let (h, alone) = (sweep.next(20), h_test(&times, from + index as f64 * step, 20));
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-8 * b.abs().max(1.0);
+        assert!(near(h.h, alone.h) && h.harmonics == alone.harmonics, "{index}: {h:?} {alone:?}");
+        assert!(h.powers.iter().zip(&alone.powers).all(|(a, b)| near(*a, *b)), "{index}");
+    }
+}
