@@ -62,7 +62,7 @@ pub(super) fn name(period_ns: f64, error_ns: f64, cause: &str, sampling_ns: u64)
     match period_ns < 1000.0 * sampling_ns as f64 {
         true => format!(
             "; wake-ups every {sampling} may also show something faster so: another period \
-             (`--period`) tells"
+             (--period) tells"
         ),
         false => String::new(),
     }
