@@ -35,7 +35,7 @@ pub use effects::{EffectTick, Effects};
 pub use error::{ReadError, WriteError};
 pub use finished::{Finished, Judgement};
 pub use options::{Class, Options, Requirement, Start};
-pub use read::{Opened, read, read_shown};
+pub use read::{Opened, read, read_shown, read_shown_with};
 pub use run::Run;
 pub use seal::SealState;
 pub use spikes::{SpikeTick, Spikes};

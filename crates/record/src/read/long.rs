@@ -35,7 +35,7 @@ pub(super) struct Limits {
 
 /// A day and a half of one CPU, or half an hour of 64, is read second by second.
 pub(super) const LIMITS: Limits =
-    Limits { seconds: 1 << 17, pieces: 1 << 14, edge_seconds: 1 << 15 };
+    Limits { seconds: 1 << 17, pieces: 3 << 12, edge_seconds: 1 << 15 };
 
 /// How a long run is read.
 #[derive(Debug)]

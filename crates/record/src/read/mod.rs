@@ -62,7 +62,7 @@ enum Detail {
 /// If the file is no record, is of a newer version, is damaged, or cannot be read. Every error says
 /// what was found, what was expected and the next step.
 pub fn read(path: &Path) -> Result<Opened, ReadError> {
-    read_in(path, Detail::Seconds)
+    Ok(read_in(path, Detail::Seconds, |_| ())?.0)
 }
 
 /// Reads a record to be judged and shown. Of a long run many seconds are one
@@ -72,20 +72,37 @@ pub fn read(path: &Path) -> Result<Opened, ReadError> {
 /// # Errors
 /// As [`read`].
 pub fn read_shown(path: &Path) -> Result<Opened, ReadError> {
-    read_in(path, Detail::Shown(long::LIMITS))
+    Ok(read_shown_with(path, |_| ())?.0)
 }
 
-fn read_in(path: &Path, detail: Detail) -> Result<Opened, ReadError> {
+/// As [`read_shown`], with what `work` makes of the run of a large file while its digest is still
+/// being made: that takes as long as reading it. `None`: the file is small, or it is not sealed and
+/// whole.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_shown_with<T>(
+    path: &Path,
+    work: impl FnOnce(&Run) -> T,
+) -> Result<(Opened, Option<T>), ReadError> {
+    read_in(path, Detail::Shown(long::LIMITS), work)
+}
+
+fn read_in<T>(
+    path: &Path,
+    detail: Detail,
+    work: impl FnOnce(&Run) -> T,
+) -> Result<(Opened, Option<T>), ReadError> {
     check_header(path)?;
     let open = |source| ReadError::Open { path: path.into(), source };
-    let (scan, hoped) = hopefully(path, detail);
+    let (scan, hoped) = hopefully(path, detail, work);
     let scan = scan.map_err(open)?;
     if let Some(contents) = hoped.filter(|_| scan.is_whole()) {
-        let contents = contents.map_err(|fault| fault.at(path, true))?;
+        let (contents, made) = contents.map_err(|fault| fault.at(path, true))?;
         let state = seal::state(path, contents.row.as_deref(), &contents.run_id, &scan);
         let state = state.map_err(open)?;
         if matches!(state, SealState::Sealed { .. }) {
-            return Ok(contents.opened(state));
+            return Ok((contents.opened(state), Some(made)));
         }
     }
     let sealed = scan.marks.iter().any(seal::Mark::is_closed);
@@ -102,8 +119,11 @@ fn read_in(path: &Path, detail: Detail) -> Result<Opened, ReadError> {
     if !matches!(state, SealState::Sealed { .. }) {
         quick_check(conn).map_err(fault)?;
     }
-    Ok(contents(conn, version, detail).map_err(fault)?.opened(state))
+    Ok((contents(conn, version, detail).map_err(fault)?.opened(state), None))
 }
+
+/// What was read before it is known what that is worth, and what was made of it; `None`: nothing.
+type Hoped<T> = Option<Result<(Contents, T), Fault>>;
 
 /// Files from this size on are read while they are hashed.
 const LARGE_BYTES: u64 = 16 << 20;
@@ -111,10 +131,11 @@ const LARGE_BYTES: u64 = 16 << 20;
 /// Reads a large file in the hope that it is sealed and whole, while another thread finds out
 /// whether it is. What is read counts for nothing where it is not; reading ends then, wherever it
 /// was.
-fn hopefully(
+fn hopefully<T>(
     path: &Path,
     detail: Detail,
-) -> (io::Result<seal::Scan>, Option<Result<Contents, Fault>>) {
+    work: impl FnOnce(&Run) -> T,
+) -> (io::Result<seal::Scan>, Hoped<T>) {
     let is_large = file::open(path).and_then(|file| file.metadata());
     let is_large = is_large.is_ok_and(|metadata| metadata.len() >= LARGE_BYTES);
     let source = is_large.then(|| recover::immutable(path).ok()).flatten();
@@ -136,6 +157,10 @@ fn hopefully(
         let contents = version.and_then(|version| contents(conn, version, detail));
         done.store(true, Ordering::Relaxed);
         scanner.thread().unpark();
+        let contents = contents.map(|contents| {
+            let made = work(&contents.run);
+            (contents, made)
+        });
         let scan = scanner.join().unwrap_or_else(|_| Err(io::Error::other("the scan panicked")));
         (scan, Some(contents))
     })

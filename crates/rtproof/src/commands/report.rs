@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use rtproof_judge::{Report, Standing};
-use rtproof_record::{Opened, SealState, import::Imported};
+use rtproof_record::{Opened, Run, SealState, import::Imported};
 
 use crate::{
     exit,
@@ -47,12 +47,15 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(path) = &args.html {
         render::file::check_target(&args.record, path)?;
     }
-    let opened = rtproof_record::read_shown(&args.record)?;
+    // Judged as a sealed one while it is not yet known whether it is: of a large file that is read,
+    // it nearly always is.
+    let judged = |run: &Run| Report::new(run, &Standing::Sealed);
+    let (opened, judged) = rtproof_record::read_shown_with(&args.record, judged)?;
     let banner = banner(&args.record, &opened, args.accept_altered)?;
     if let Some(imported) = &opened.run.imported {
         return self::imported(args, imported, banner.as_deref());
     }
-    let report = Report::new(&opened.run, &standing(&opened.state));
+    let report = judged.unwrap_or_else(|| Report::new(&opened.run, &standing(&opened.state)));
     let banner = match banner {
         None => rejudged(&opened, &report)?,
         some => some,

@@ -145,11 +145,16 @@ pub(crate) fn assert_accounted(report: &serde_json::Value) {
     }
 }
 
-/// Whether a process of some name still has a file of ours open or runs our binary's load worker.
+/// Load workers of the tested program that run now.
 pub(crate) fn load_workers() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").expect("/proc");
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let own = Path::new(env!("CARGO_BIN_EXE_rtproof")).canonicalize().expect("the program");
     pids.filter(|pid| {
+        // Somebody else may run rtproof beside the tests.
+        if std::fs::read_link(format!("/proc/{pid}/exe")).ok().as_ref() != Some(&own) {
+            return false;
+        }
         let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&cmdline).split('\0').any(|arg| arg == "load-worker")
     })

@@ -31,7 +31,8 @@ fn made(path: &Path) -> (Writer, Maker) {
 }
 
 fn shown(path: &Path, edge_seconds: u64) -> Opened {
-    read_in(path, Detail::Shown(Limits { seconds: 1000, pieces: 10, edge_seconds })).unwrap()
+    let detail = Detail::Shown(Limits { seconds: 1000, pieces: 10, edge_seconds });
+    read_in(path, detail, |_| ()).unwrap().0
 }
 
 /// Every piece is the sum of its seconds.
@@ -117,7 +118,7 @@ fn blocks_that_do_not_fit_the_rest_are_refused() {
         assert!(conn.execute(sql, []).unwrap() > 0);
         drop(conn);
         let limits = Limits { seconds: 1000, pieces: 10, edge_seconds: 1000 };
-        let read = read_in(&copy, Detail::Shown(limits));
+        let read = read_in(&copy, Detail::Shown(limits), |_| ());
         let error = read.err().unwrap_or_else(|| panic!("read: {sql}"));
         assert!(matches!(error, crate::ReadError::Damaged { .. }), "{sql}: {error}");
         assert!(crate::read(&copy).is_ok(), "{sql}");
