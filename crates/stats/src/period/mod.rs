@@ -67,8 +67,8 @@ pub fn h_test(times_s: &[f64], frequency_hz: f64, harmonics: usize) -> H {
 /// Events that are worked on at once: independent sums, which the compiler turns into vectors.
 const LANES: usize = 4;
 
-/// Phases of as many events as lanes, as points of the unit circle. Lanes without an event are 0 and
-/// add nothing.
+/// Phases of as many events as lanes, as points of the unit circle. Lanes without an event are 0
+/// and add nothing.
 #[derive(Clone, Copy, Debug)]
 struct Phases {
     cos: [f64; LANES],
