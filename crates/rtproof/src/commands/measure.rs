@@ -35,8 +35,8 @@ type Choices = Vec<Choice>;
 #[command(after_help = "\
 Examples:
   rtproof measure --cpus 1 --for 5s --rows
-  rtproof measure --workload memory,register --cpus 2-3 --each --policy other,fifo --for 20s
-  rtproof measure --workload memory@2,register@3 --load idle --load cpu+memory --repeat 3
+  rtproof measure --workload memory,registers --cpus 2-3 --each --policy other,fifo --for 20s
+  rtproof measure --workload memory@2,registers@3 --load idle --load cpu+memory --repeat 3
   rtproof measure --matrix nightly.toml --plan
   rtproof measure --resume measure-robot-20261122T031500
 

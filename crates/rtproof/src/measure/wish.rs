@@ -68,7 +68,7 @@ pub fn workloads(text: &str) -> Result<Vec<Choice>, String> {
                 placed.push((workload(name)?, cpu_list(cpus)?));
                 open = Some(placed.len() - 1);
             }
-            // `register@1,3`: more CPUs of the same.
+            // `registers@1,3`: more CPUs of the same.
             (None, Some(at)) if is_cpus => placed[at].1 = placed[at].1.union(&cpu_list(part)?),
             (None, _) => everywhere.push(Choice::Everywhere(workload(part)?)),
         }
