@@ -53,6 +53,11 @@ pub(crate) fn run(seconds: u64, only: &str) -> Result<ExitCode> {
             .collect();
         for (name, (mut child, log)) in started? {
             let is_good = child.wait()?.success();
+            // What a target kept in memory is of no use without it.
+            for left in [name.clone(), format!("{name}-{}", child.id())] {
+                let path = format!("/dev/shm/rtproof-fuzz-{left}");
+                let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+            }
             let text = fs::read_to_string(&log).unwrap_or_default();
             let last = text.lines().rev().find(|line| line.starts_with("Done ")).unwrap_or("");
             let word = if is_good { "ok    " } else { "FAILED" };
