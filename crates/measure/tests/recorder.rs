@@ -103,6 +103,7 @@ fn story(window: &Window, wake: &WakeUp) -> (Option<u64>, Option<u64>) {
 /// A wake-up of this thread with the window that tells it. On a loaded machine a timer may expire
 /// before the thread sleeps: then there was no wake-up, and another one is tried.
 fn told(recorder: &Recorder) -> (WakeUp, Window) {
+    let mut missed = Vec::new();
     for _ in 0..50 {
         let wake = sleep();
         let window = window(recorder, &wake);
@@ -113,8 +114,9 @@ fn told(recorder: &Recorder) -> (WakeUp, Window) {
         if woken_ns.is_some() && switched_ns > woken_ns {
             return (wake, window);
         }
+        missed.push(format!("{wake:?}: woken {woken_ns:?}, switched to {switched_ns:?}"));
     }
-    panic!("none of 50 wake-ups is told");
+    panic!("none of {} wake-ups is told: {missed:#?}\n{:?}", missed.len(), recorder.stats());
 }
 
 /// Two threads that wake each other as fast as they can, until `stop`.

@@ -37,7 +37,7 @@ pub struct Table {
 }
 
 /// One column.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Column {
     /// Name; ends in its unit where it has one.
     pub name: &'static str,
@@ -49,6 +49,41 @@ pub struct Column {
 
 const fn c(name: &'static str, sql: &'static str, about: &'static str) -> Column {
     Column { name, sql, about }
+}
+
+/// What a second and what many seconds together have in common.
+const SECOND: [Column; 16] = [
+    c("from_ns", "INTEGER NOT NULL", "Due time of the first wake-up covered."),
+    c("to_ns", "INTEGER NOT NULL", "Due time of the first wake-up no longer covered."),
+    c("n", "INTEGER NOT NULL", "Sampled wake-ups."),
+    c("min_ns", "INTEGER", "Smallest latency. NULL: no sample."),
+    c("max_ns", "INTEGER", "Largest latency. NULL: no sample."),
+    c("max_at_ns", "INTEGER NOT NULL", "Due time of the largest latency."),
+    c("sum_ns", "TEXT NOT NULL", "Sum of latencies, decimal; up to 128 bits."),
+    c("sum2", "TEXT NOT NULL", "Sum of their squares, ns^2, decimal."),
+    c("sum3", "TEXT", "Sum of their cubes, ns^3, decimal. NULL: did not fit."),
+    c("sum4", "TEXT", "Sum of their fourth powers, ns^4, decimal. NULL: did not fit."),
+    c("missed", "INTEGER NOT NULL", "Wake-ups due while the thread was still late."),
+    c("missed_sum_ns", "TEXT NOT NULL", "Sum of their lateness, decimal."),
+    c("late_sampled", "INTEGER NOT NULL", "Sampled wake-ups later than the budget."),
+    c("late_missed", "INTEGER NOT NULL", "Missed wake-ups later than the budget."),
+    c("late_clusters", "INTEGER NOT NULL", "Groups of late wake-ups."),
+    c("early", "INTEGER NOT NULL", "Wake-ups before their time, counted as 0 ns."),
+];
+
+/// Columns of a table of seconds: what a row is of, what all such tables have, what else there is.
+const fn of_seconds<const N: usize>(key: [Column; 2], more: &[Column]) -> [Column; N] {
+    let mut all = [key[0]; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = match at {
+            0 | 1 => key[at],
+            2..18 => SECOND[at - 2],
+            _ => more[at - 18],
+        };
+        at += 1;
+    }
+    all
 }
 
 /// All tables, in the order in which they are made.
@@ -162,26 +197,17 @@ pub const TABLES: &[Table] = &[
         name: "stat",
         since: 1,
         about: "Exact numbers of one thread in one second; sums over rows are exact for the run.",
-        columns: &[
-            c("second", "INTEGER NOT NULL", "Number of the second within the thread: 0, 1, ..."),
-            c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
-            c("from_ns", "INTEGER NOT NULL", "Due time of the first wake-up covered."),
-            c("to_ns", "INTEGER NOT NULL", "Due time of the first wake-up no longer covered."),
-            c("n", "INTEGER NOT NULL", "Sampled wake-ups."),
-            c("min_ns", "INTEGER", "Smallest latency. NULL: no sample."),
-            c("max_ns", "INTEGER", "Largest latency. NULL: no sample."),
-            c("max_at_ns", "INTEGER NOT NULL", "Due time of the largest latency."),
-            c("sum_ns", "TEXT NOT NULL", "Sum of latencies, decimal; up to 128 bits."),
-            c("sum2", "TEXT NOT NULL", "Sum of their squares, ns^2, decimal."),
-            c("sum3", "TEXT", "Sum of their cubes, ns^3, decimal. NULL: did not fit."),
-            c("sum4", "TEXT", "Sum of their fourth powers, ns^4, decimal. NULL: did not fit."),
-            c("missed", "INTEGER NOT NULL", "Wake-ups due while the thread was still late."),
-            c("missed_sum_ns", "TEXT NOT NULL", "Sum of their lateness, decimal."),
-            c("late_sampled", "INTEGER NOT NULL", "Sampled wake-ups later than the budget."),
-            c("late_missed", "INTEGER NOT NULL", "Missed wake-ups later than the budget."),
-            c("late_clusters", "INTEGER NOT NULL", "Groups of late wake-ups."),
-            c("early", "INTEGER NOT NULL", "Wake-ups before their time, counted as 0 ns."),
-        ],
+        columns: &of_seconds::<18>(
+            [
+                c(
+                    "second",
+                    "INTEGER NOT NULL",
+                    "Number of the second within the thread: 0, 1, ...",
+                ),
+                c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
+            ],
+            &[],
+        ),
         constraints: ", PRIMARY KEY (second, thread)",
         without_rowid: true,
     },
@@ -399,7 +425,8 @@ mod tests {
         let one = "c492ad58759bae740de93cae2bbdc65386fd8f835be4708cb9301191100b0cd7";
         let two = "70ce248fb3d9fe0f07054be88305a4b5b13250d2cd081301c182105cc2536044";
         let three = "d558a4b041dd2fd98d47487ed9dd63098469d92f6a28632f37c6687aa72bd374";
-        assert_eq!([digest(1), digest(2), digest(3)], [one, two, three]);
+        let four = "91dd1bee923bf2688249a62e2d389c45dabd07ca01d6cbcc33b123ec03e817b4";
+        assert_eq!([1, 2, 3, 4].map(digest), [one, two, three, four]);
         assert!(TABLES.iter().all(|table| (1..=VERSION).contains(&table.since)));
     }
 

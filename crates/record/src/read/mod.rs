@@ -19,6 +19,7 @@ use std::{
     io::{self, Read},
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
+    thread::Thread,
     time::Duration,
 };
 
@@ -153,10 +154,11 @@ fn hopefully<T>(
             }
             scan
         });
-        let version = check_schema(conn);
-        let contents = version.and_then(|version| contents(conn, version, detail));
-        done.store(true, Ordering::Relaxed);
-        scanner.thread().unpark();
+        let contents = {
+            // Even if reading panics the other thread must end.
+            let _ends = Ends(&done, scanner.thread());
+            check_schema(conn).and_then(|version| contents(conn, version, detail))
+        };
         let contents = contents.map(|contents| {
             let made = work(&contents.run);
             (contents, made)
@@ -164,6 +166,16 @@ fn hopefully<T>(
         let scan = scanner.join().unwrap_or_else(|_| Err(io::Error::other("the scan panicked")));
         (scan, Some(contents))
     })
+}
+
+/// Ends the interrupting when it is dropped.
+struct Ends<'a>(&'a AtomicBool, &'a Thread);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.unpark();
+    }
 }
 
 /// What a file holds, whatever that is worth.

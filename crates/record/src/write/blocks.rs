@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Result, params};
 
-use super::rows::{int, opt_int, run};
+use super::rows::{int, of_seconds, opt_int, run};
 use crate::{
     pairs,
     run::{HostCpuSecond, HostSecond, Second},
@@ -39,41 +39,17 @@ impl HostState {
 
 /// Writes a block of a thread.
 pub(super) fn thread(conn: &Connection, thread: u32, at: i64, block: &Second) -> Result<()> {
-    let totals = &block.totals;
-    let (sum, sum2, higher) = totals.wake.power_sums();
-    let (interval_sum, interval_sum2, _) = block.intervals.power_sums();
-    run(
-        conn,
-        "INSERT INTO block VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-         ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
-        params![
-            at,
-            thread,
-            int(block.from_ns)?,
-            int(block.to_ns)?,
-            int(totals.wake.count())?,
-            opt_int(totals.wake.min())?,
-            opt_int(totals.wake.max())?,
-            int(block.max_at_ns)?,
-            sum.to_string(),
-            sum2.to_string(),
-            higher.map(|(sum3, _)| sum3.to_string()),
-            higher.map(|(_, sum4)| sum4.to_string()),
-            int(totals.missed)?,
-            totals.missed_sum_ns.to_string(),
-            int(totals.late_sampled)?,
-            int(totals.late_missed)?,
-            int(totals.late_clusters)?,
-            int(totals.early)?,
-            pairs::encode(&block.wake),
-            pairs::encode(&block.missed),
-            int(block.intervals.count())?,
-            opt_int(block.intervals.min())?,
-            opt_int(block.intervals.max())?,
-            interval_sum.to_string(),
-            interval_sum2.to_string(),
-        ],
-    )
+    let (sum, sum2, _) = block.intervals.power_sums();
+    let more = params![
+        pairs::encode(&block.wake),
+        pairs::encode(&block.missed),
+        int(block.intervals.count())?,
+        opt_int(block.intervals.min())?,
+        opt_int(block.intervals.max())?,
+        sum.to_string(),
+        sum2.to_string(),
+    ];
+    of_seconds(conn, "block", (at, thread), block, more)
 }
 
 /// Writes a block of the CPUs of the host; its last reading is the last one there is.

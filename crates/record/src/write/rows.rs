@@ -181,33 +181,43 @@ pub(super) fn histograms(conn: &Connection, ticks: &[ThreadTick]) -> Result<()> 
 }
 
 fn stat(conn: &Connection, number: u32, at: i64, second: &Second) -> Result<()> {
+    of_seconds(conn, "stat", (at, number), second, &[])
+}
+
+/// Writes a row of a table of seconds: what it is of, what all such tables have, what else there
+/// is.
+pub(super) fn of_seconds(
+    conn: &Connection,
+    table: &str,
+    (at, number): (i64, u32),
+    second: &Second,
+    more: &[&dyn ToSql],
+) -> Result<()> {
     let totals = &second.totals;
     let (sum, sum2, higher) = totals.wake.power_sums();
-    run(
-        conn,
-        "INSERT INTO stat VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, \
-         ?15, ?16, ?17, ?18)",
-        params![
-            at,
-            number,
-            int(second.from_ns)?,
-            int(second.to_ns)?,
-            int(totals.wake.count())?,
-            opt_int(totals.wake.min())?,
-            opt_int(totals.wake.max())?,
-            int(second.max_at_ns)?,
-            sum.to_string(),
-            sum2.to_string(),
-            higher.map(|(sum3, _)| sum3.to_string()),
-            higher.map(|(_, sum4)| sum4.to_string()),
-            int(totals.missed)?,
-            totals.missed_sum_ns.to_string(),
-            int(totals.late_sampled)?,
-            int(totals.late_missed)?,
-            int(totals.late_clusters)?,
-            int(totals.early)?,
-        ],
-    )
+    let common: [&dyn ToSql; 18] = [
+        &at,
+        &number,
+        &int(second.from_ns)?,
+        &int(second.to_ns)?,
+        &int(totals.wake.count())?,
+        &opt_int(totals.wake.min())?,
+        &opt_int(totals.wake.max())?,
+        &int(second.max_at_ns)?,
+        &sum.to_string(),
+        &sum2.to_string(),
+        &higher.map(|(sum3, _)| sum3.to_string()),
+        &higher.map(|(_, sum4)| sum4.to_string()),
+        &int(totals.missed)?,
+        &totals.missed_sum_ns.to_string(),
+        &int(totals.late_sampled)?,
+        &int(totals.late_missed)?,
+        &int(totals.late_clusters)?,
+        &int(totals.early)?,
+    ];
+    let values = [&common[..], more].concat();
+    let places = vec!["?"; values.len()].join(", ");
+    run(conn, &format!("INSERT INTO {table} VALUES ({places})"), &values)
 }
 
 /// What belongs to no thread.
