@@ -31,9 +31,25 @@ pub struct Window {
     pub missing: Vec<String>,
     /// Whether events were left out because there were too many.
     pub cut: bool,
+    /// Other CPUs that were idle, and whose timer came late meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late_idle: Vec<LateIdle>,
     /// What is known beside the events.
     #[serde(default)]
     pub beside: Beside,
+}
+
+/// An idle CPU whose timer came late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateIdle {
+    /// The CPU.
+    pub cpu: u32,
+    /// Its last event before.
+    pub from_ns: u64,
+    /// When the timer was due.
+    pub due_ns: u64,
+    /// The first event after: its interrupt.
+    pub to_ns: u64,
 }
 
 /// What is known of the time of a window beside its events. `None`: not known.

@@ -1,6 +1,8 @@
 //! Planted causes: what `prove` says about each spike beside what the plant wrote down. The same
 //! judgement as that of `make bench`, with causes that user space cannot plant, on other kernels.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 
 use super::common;
@@ -26,6 +28,8 @@ struct Planted {
     causes: &'static [&'static str],
     culprit: &'static [&'static str],
     told: Told,
+    /// Shorter spikes are left out.
+    least_ns: u64,
     /// Of the planted latency, so much must have one possible cause, in percent.
     certain_percent: u64,
     /// Another plant: its spikes must not be blamed on this one.
@@ -38,6 +42,7 @@ const DAEMON: Planted = Planted {
     causes: &["preempted"],
     culprit: &["multipathd", "RR 99"],
     told: Told::Occurrences,
+    least_ns: LEAST_NS,
     certain_percent: 95,
     other: || Plant::equal_fifo(80).us(5_000).every_ms(100),
 };
@@ -119,6 +124,23 @@ const STOPPED: Planted = Planted {
     culprit: &["lab-plant"],
     ..DAEMON
 };
+/// What a hypervisor does that gives its host to others: all CPUs of the guest stand still at once.
+/// Nothing is planted in the guest.
+const EMULATOR: Planted = Planted {
+    name: "emulator-stopped",
+    causes: &["stall"],
+    culprit: &[],
+    least_ns: (EMULATOR_STOP_MS - 20) * 1_000_000,
+    // Where both CPUs were busy nothing rules out the code that was on them, and rtproof says so.
+    certain_percent: 50,
+    ..DAEMON
+};
+/// How long, in ms; and a spike of it has at least so much.
+const EMULATOR_STOP_MS: u64 = 100;
+/// How long after the word on the console.
+const EMULATOR_AFTER_MS: u64 = 60;
+/// From the word on the console to the end of the stop, in ms: the host is shared.
+const EMULATOR_WITHIN_MS: u64 = 400;
 /// Before 6.12: 50 ms of each second. The fair server of later kernels is planted by `make bench`:
 /// on one CPU it lets the recorder freeze its rings in the midst of the spike.
 const THROTTLED: Planted = Planted {
@@ -127,8 +149,8 @@ const THROTTLED: Planted = Planted {
     causes: &["throttled"],
     culprit: &["RT throttling"],
     told: Told::Gaps(20_000_000),
-    certain_percent: 95,
     other: || Plant::rogue_rr99().every_ms(100),
+    ..DAEMON
 };
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -147,6 +169,9 @@ pub(super) fn cases() -> Vec<Case> {
     // No module there: no headers are pinned for that kernel.
     for planted in [DAEMON, NEIGHBOUR] {
         cases.push(case(planted, "rt-6.1-arm64", Tier::Two));
+    }
+    for kernel in ["rt-6.1", "stock-6.1", "stock-7.2"] {
+        cases.push(emulator_stopped(kernel));
     }
     cases.push(hotplug());
     cases
@@ -168,7 +193,13 @@ fn case(planted: Planted, kernel: &'static str, tier: Tier) -> Case {
         "traced run --for {}s --budget 200us --load idle --cpus 0",
         if is_often { 4 } else { 8 }
     ))
-    .expect(move |seen, expect| judged(seen, expect, &planted, kernel));
+    .expect(move |seen, expect| {
+        // The fair server has two plants; the one that suffers has the gaps.
+        let truth = seen.truth()?;
+        let books = truth.iter().map(|line| Stretches::of_truth(line.at(""), planted.told));
+        let acted = books.fold(Stretches::default(), Stretches::with);
+        judged(seen, expect, &planted, kernel, acted)
+    });
     if !is_often {
         return case.unplanted("planted spikes");
     }
@@ -178,10 +209,16 @@ fn case(planted: Planted, kernel: &'static str, tier: Tier) -> Case {
 }
 
 /// The planted spikes are there, and their causes are the planted ones.
-fn judged(seen: &Seen, expect: &mut Expect, planted: &Planted, kernel: &str) -> Result<()> {
+fn judged(
+    seen: &Seen,
+    expect: &mut Expect,
+    planted: &Planted,
+    kernel: &str,
+    acted: Stretches,
+) -> Result<()> {
     let report = seen.report("run")?;
     common::adds_up(expect, "run", &report, 1);
-    let kept = kept(seen, planted, kernel)?;
+    let kept = kept(seen, planted, kernel, acted)?;
     // What was lost while the recorder read its frozen rings is said to be so, and no blame.
     let complete = || kept.judged.iter().filter(|judged| !judged.incomplete);
     let wrong: Vec<&Judged> = complete().filter(|judged| !judged.right).collect();
@@ -207,24 +244,59 @@ fn judged(seen: &Seen, expect: &mut Expect, planted: &Planted, kernel: &str) -> 
     Ok(())
 }
 
-fn kept(seen: &Seen, planted: &Planted, kernel: &str) -> Result<Kept> {
+fn kept(seen: &Seen, planted: &Planted, kernel: &str, acted: Stretches) -> Result<Kept> {
     let report = seen.report("run")?;
-    let truth = seen.truth()?;
-    // The fair server has two plants; the one that suffers has the gaps.
-    let books = truth.iter().map(|line| Stretches::of_truth(line.at(""), planted.told));
-    let acted = books.fold(Stretches::default(), Stretches::with);
     let plant = format!("{} ({kernel})", planted.name);
     let expected = Expected {
         plant: plant.clone(),
         causes: planted.causes.iter().map(ToString::to_string).collect(),
         culprit: planted.culprit.iter().map(ToString::to_string).collect(),
         acted,
-        least_ns: LEAST_NS,
+        least_ns: planted.least_ns,
     };
     let record = seen.path("run.rtproof")?;
     let spikes = blame::spikes(&record).context("spikes of the record")?;
     let sums = blame::sums(report.at(""), &expected);
     Ok(Kept { plant, judged: expected.judge(&spikes), sums })
+}
+
+/// The host stops the emulator ten times. Guests of several CPUs have their time from the host:
+/// they see the gap. When is told by the guest's own clock at the word that asks for it.
+fn emulator_stopped(kernel: &'static str) -> Case {
+    Case::new(
+        format!("causes/emulator-stopped/{kernel}"),
+        "each stop of the emulator is blamed on a stall below the kernel, and sums exactly",
+        Machine::new(kernel).cpus(2).multi_threaded(),
+    )
+    .script(
+        "stops() {
+             lab-plant wait-for --after 2s
+             for stop in $(seq 10); do
+                 cut -d ' ' -f 1 /proc/uptime >>/host/stops
+                 cue stop
+                 sleep 0.7
+             done
+         }
+         stops &
+         traced run --for 11s --budget 20ms --load idle --cpus 0",
+    )
+    .on("stop", |guest| {
+        // Not in the midst of writing the word, which the kernel does with interrupts off.
+        std::thread::sleep(Duration::from_millis(EMULATOR_AFTER_MS));
+        guest.stop_for(Duration::from_millis(EMULATOR_STOP_MS))
+    })
+    .expect(move |seen, expect| {
+        let stops = seen.text("stops")?;
+        let stop = |line: &str| -> Result<(u64, u64)> {
+            let at_ms = (line.parse::<f64>().context("a time in seconds")? * 1e3) as u64;
+            // Told in hundredths of a second.
+            let (from_ms, to_ms) = (at_ms - 10, at_ms + EMULATOR_WITHIN_MS);
+            Ok((from_ms * 1_000_000, to_ms * 1_000_000))
+        };
+        let acted = stops.lines().map(stop).collect::<Result<_>>()?;
+        judged(seen, expect, &EMULATOR, kernel, Stretches::of(acted))
+    })
+    .other_word("cue stop", "true stop", "planted spikes")
 }
 
 /// A CPU that goes stops all others for a moment; between emulated CPUs that take turns, other

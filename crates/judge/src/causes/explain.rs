@@ -6,7 +6,8 @@ use rtproof_trace::{WakeUp, Window};
 
 use super::{
     CAUSES, Cause, Claim, Explanation, Share, Span, names,
-    scene::{Moment, Scene},
+    scene::{Blind, Moment, Scene},
+    stall,
 };
 
 /// Most wakers that are told.
@@ -50,9 +51,14 @@ fn divide(mut moment: Moment<'_>, shares: &mut Shares) {
 }
 
 fn claimed(moment: &Moment<'_>) -> (&'static dyn Cause, Claim) {
-    let is_blind = |&(from_ns, to_ns): &(u64, u64)| (from_ns..to_ns).contains(&moment.from_ns);
-    if moment.scene.blind.iter().any(is_blind) {
-        return (CAUSES[CAUSES.len() - 1], Claim::by("events were lost"));
+    let mut blind = moment.scene.blind.iter();
+    let here = |blind: &&Blind| (blind.from_ns..blind.to_ns).contains(&moment.from_ns);
+    if let Some(blind) = blind.find(here) {
+        return (CAUSES[CAUSES.len() - 1], Claim::by(blind.why));
+    }
+    // Whatever was on the CPU: it did not run.
+    if let Some(claim) = stall::together(moment) {
+        return (&stall::Stall, claim);
     }
     let found = CAUSES.iter().find_map(|cause| cause.claims(moment).map(|claim| (*cause, claim)));
     // The last cause claims everything.
@@ -125,8 +131,8 @@ fn incomplete(scene: &Scene<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     if window.events.is_empty() {
         reasons.push("no event of this time was recorded".into());
-    } else if !scene.blind.is_empty() {
-        reasons.push("events of this time were lost, or had already been overwritten".into());
+    } else if let Some(blind) = scene.blind.first() {
+        reasons.push(blind.reason().into());
     } else if scene.woken_ns.is_none() && scene.switched_ns.is_none() && wake.latency_ns() > 0 {
         let ran = window.events.iter().any(|event| event.pid == wake.tid);
         if !ran {

@@ -5,6 +5,7 @@ use super::{
     names,
     scene::{Moment, Phase},
     stack::{Interrupted, turns_interrupts_on},
+    stall::is_likely,
     switch::path_ns,
 };
 
@@ -46,7 +47,7 @@ impl Cause for IrqsOff {
         let taken = beside.steal_ns.is_some_and(|ns| ns > 0) || beside.smi.is_some_and(|n| n > 0);
         let task = names::task(scene, moment.cpu.task, moment.cpu.prio);
         let Interrupted::Kernel(frames) = &scene.interrupted else {
-            if taken {
+            if taken || is_likely(moment) {
                 return None;
             }
             return Some(
@@ -66,13 +67,14 @@ impl Cause for IrqsOff {
             "the code named here keeps interrupts off: another driver, a newer kernel, or keep \
              what calls it off this CPU",
         );
-        if !ends && taken {
+        if !ends && (taken || is_likely(moment)) {
             // In the midst of kernel code, while firmware or hypervisor took the CPU: a stall.
             return None;
         }
         // Interrupts that come just where they are turned on were held up by that code. Elsewhere a
         // stall in the midst of kernel code looks the same, unless the machine says there was none.
         let no_stall = beside.smi == Some(0) && beside.guest == Some(false);
-        Some(if ends || no_stall { claim } else { claim.or(&["stall"]) })
+        let certain = no_stall || (ends && !is_likely(moment));
+        Some(if certain { claim } else { claim.or(&["stall"]) })
     }
 }

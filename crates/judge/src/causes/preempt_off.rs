@@ -6,6 +6,7 @@ use super::{
     order::{Order, order},
     scene::{Moment, Phase},
     stack::Interrupted,
+    stall::is_likely,
     switch::path_ns,
 };
 
@@ -45,6 +46,10 @@ impl Cause for PreemptOff {
         let scene = moment.scene;
         if scene.interrupted == Interrupted::User {
             // User mode is preempted at once: the stall's business, unless it left that since.
+            return None;
+        }
+        // Interrupts are on in it, and a CPU that two tasks want has ticks.
+        if is_likely(moment) {
             return None;
         }
         let claim = Claim::by(names::task(scene, moment.cpu.task, moment.cpu.prio));

@@ -10,6 +10,10 @@ use rtproof_trace::{
 use super::stack::Interrupted;
 
 mod blind;
+mod stood;
+
+pub use blind::Blind;
+pub use stood::Stood;
 
 /// What the late thread was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +122,9 @@ pub struct Scene<'a> {
     /// What the timer interrupt interrupted, where its stack was recorded.
     pub interrupted: Interrupted,
     /// Stretches in which nothing is certain: events are missing, and with them what was going on.
-    pub blind: Vec<(u64, u64)>,
+    pub blind: Vec<Blind>,
+    /// Stretches in which the machine stood still, by the witness of another CPU.
+    pub stood: Vec<Stood>,
     /// What the thread was doing, in order, from due to run.
     thread: Vec<(u64, u64, Thread)>,
     /// What the CPU was doing.
@@ -152,6 +158,7 @@ impl<'a> Scene<'a> {
             switched_ns,
             interrupted: Interrupted::at(window, wake.cpu, irq_ns),
             blind: blind::stretches(wake, window, &thread),
+            stood: stood::stretches(wake, window),
             thread,
             stretches,
         }
@@ -165,7 +172,8 @@ impl<'a> Scene<'a> {
         edges.extend(self.stretches.iter().map(|stretch| stretch.to_ns));
         edges.extend(self.thread.iter().map(|(_, to_ns, _)| *to_ns));
         edges.extend(self.irq_ns);
-        edges.extend(self.blind.iter().flat_map(|&(from_ns, to_ns)| [from_ns, to_ns]));
+        edges.extend(self.blind.iter().flat_map(|blind| [blind.from_ns, blind.to_ns]));
+        edges.extend(self.stood.iter().flat_map(|stood| [stood.from_ns, stood.to_ns]));
         edges.extend(faults.iter().map(|fault| fault.at_ns));
         edges.retain(|at_ns| (self.wake.due_ns..=self.wake.ran_ns).contains(at_ns));
         edges.sort_unstable();

@@ -8,6 +8,10 @@ use super::{
     scene::{Moment, Phase},
 };
 
+/// Functions of the kernel's own that wake a thread or count a tick; drivers' may do anything.
+const SHORT: [&str; 3] = ["hrtimer_wakeup", "tick_sched_timer", "tick_nohz_handler"];
+/// Longer they are not.
+const SHORT_NS: u64 = 1_000_000;
 /// The path of the interrupt between the functions of timers is not longer than this.
 const QUIET_NS: u64 = 100_000;
 
@@ -45,6 +49,11 @@ impl Cause for TimerWork {
         // Between callbacks there is only the interrupt's own path: much longer, and the CPU
         // stood still.
         if culprit.is_none() && moment.whole_ns() > QUIET_NS {
+            return None;
+        }
+        // So is it where a function that is always short was long.
+        let is_short = culprit.as_deref().is_some_and(|name| SHORT.contains(&name));
+        if is_short && moment.whole_ns() > SHORT_NS {
             return None;
         }
         let mut woken: Vec<String> = scene

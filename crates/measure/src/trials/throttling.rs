@@ -32,7 +32,7 @@ pub const GAP_MIN_NS: u64 = 1_000_000;
 const LONGEST_NS: u64 = 3_500_000_000;
 /// How long after its deadline a spinner is taken the policy away.
 const OVERDUE_NS: u64 = 500_000_000;
-/// Longest wait for the ordinary spinner to get to run.
+/// Longest wait for a spinner to get to run.
 const START_MAX_NS: u64 = 2_000_000_000;
 /// Gaps that are kept one by one.
 const GAPS_MAX: usize = 256;
@@ -150,6 +150,8 @@ struct Shared {
     ordinary_cpu_ns: AtomicU64,
     ordinary_tid: AtomicU32,
     fifo_tid: AtomicU32,
+    /// Whether the FIFO spinner has begun: until it has its policy it waits like everybody.
+    spins: AtomicBool,
 }
 
 fn spin(ctx: &Context<'_>, cpu: u32) -> Result<Run, Refusal> {
@@ -159,21 +161,17 @@ fn spin(ctx: &Context<'_>, cpu: u32) -> Result<Run, Refusal> {
     let cannot_start = |error: io::Error| Refusal::new("starting a thread", &error);
     let run = std::thread::scope(|scope| {
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
-        let until_ns = sys::now_ns() + START_MAX_NS + duration_ns + OVERDUE_NS;
+        let until_ns = sys::now_ns() + 2 * START_MAX_NS + duration_ns + OVERDUE_NS;
         let ordinary = thread("rtproof/plain")
             .spawn_scoped(scope, move || spin_ordinary(shared, cpu, until_ns))
             .map_err(cannot_start)?;
-        let start_ns = sys::now_ns();
-        while shared.ran_ns.load(Ordering::Acquire) == 0 && !ordinary.is_finished() {
-            if sys::now_ns() - start_ns > START_MAX_NS {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        let is_running = shared.ran_ns.load(Ordering::Acquire) != 0;
+        let has_run = || shared.ran_ns.load(Ordering::Acquire) != 0;
+        wait_for_start(|| has_run() || ordinary.is_finished());
+        let is_running = has_run();
         let fifo = is_running.then(|| {
             let fifo = thread("rtproof/fifo")
                 .spawn_scoped(scope, move || spin_fifo(shared, cpu, duration_ns))?;
+            wait_for_start(|| shared.spins.load(Ordering::Acquire) || fifo.is_finished());
             let start_ns = sys::now_ns();
             ctx.wait(start_ns, duration_ns + OVERDUE_NS, |_| fifo.is_finished());
             shared.stop.store(true, Ordering::Release);
@@ -204,6 +202,14 @@ fn spin(ctx: &Context<'_>, cpu: u32) -> Result<Run, Refusal> {
     });
     drop(guard);
     run
+}
+
+/// Waits for a spinner to begin, for so long as that may take.
+fn wait_for_start(has_begun: impl Fn() -> bool) {
+    let start_ns = sys::now_ns();
+    while !has_begun() && sys::now_ns() - start_ns <= START_MAX_NS {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
 }
 
 fn release(thread: &AtomicU32, cpu: u32) {
@@ -239,6 +245,7 @@ fn spin_fifo(shared: &Shared, cpu: u32, duration_ns: u64) -> Result<Run, Refusal
     let ordinary_before_ns = shared.ordinary_cpu_ns.load(Ordering::Relaxed);
     let before = sys::usage();
     let mut switched = before.preemptions;
+    shared.spins.store(true, Ordering::Release);
     let start_ns = sys::now_ns();
     let mut last_ns = start_ns;
     loop {

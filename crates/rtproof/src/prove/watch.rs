@@ -3,6 +3,7 @@
 
 use rtproof_host::{
     HostSampler,
+    facts::tasks::Policy,
     tune::{Scheduling, Tasks},
 };
 use rtproof_judge::units;
@@ -43,9 +44,10 @@ pub(super) struct Seen {
 }
 
 impl Watch {
-    /// Watches a thread from now on; it has just started.
+    /// Watches a thread from now on; it has started.
     pub(super) fn add(&mut self, info: ThreadInfo, is_pinned: bool) {
-        let last = LiveTasks.scheduling(info.tid).ok().map(|scheduling| (scheduling, 0));
+        let now = LiveTasks.scheduling(info.tid).ok();
+        let last = now.map(|scheduling| (as_begun(scheduling, &info), 0));
         self.threads.push(Watched { info, is_pinned, lost: false, last });
     }
 
@@ -133,6 +135,23 @@ impl Watched {
     }
 }
 
+/// How a thread was scheduled when it began to measure, which on a busy machine may be a while ago.
+fn as_begun(now: Scheduling, info: &ThreadInfo) -> Scheduling {
+    if now.policy.as_deref() == Some(info.policy.name())
+        && now.priority.is_none_or(|priority| priority == info.priority)
+    {
+        return now;
+    }
+    let has_priority = matches!(info.policy, Policy::Fifo | Policy::Rr);
+    Scheduling {
+        policy: Some(info.policy.name().into()),
+        priority: has_priority.then_some(info.priority),
+        nice: None,
+        deadline_ns: None,
+        ..now
+    }
+}
+
 /// A policy and what belongs to it, e.g. `SCHED_FIFO 80`.
 fn policy_text(of: &Scheduling) -> String {
     let policy = of.policy.as_deref().unwrap_or("?").to_ascii_uppercase();
@@ -151,7 +170,7 @@ fn cpus_text(of: &Scheduling) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_host::{CpuList, facts::tasks::Policy};
+    use rtproof_host::CpuList;
 
     use super::*;
 
@@ -190,6 +209,19 @@ mod tests {
         assert_eq!(told, expected);
         assert!(marks.iter().all(|m| (m.thread, m.since_ns, m.at_ns) == (3, 5, 9)));
         assert_eq!(watched(None).changes(&both, 9), [], "what was is not known");
+    }
+
+    #[test]
+    fn what_was_changed_before_the_first_look_is_a_change() {
+        let info = watched(None).info;
+        assert_eq!(as_begun(fifo(80), &info), fifo(80));
+        assert_eq!(as_begun(fifo(7), &info), fifo(80));
+        let nice =
+            Scheduling { policy: Some("other".into()), priority: None, nice: Some(5), ..fifo(80) };
+        assert_eq!(as_begun(nice.clone(), &info), fifo(80));
+        let ordinary = ThreadInfo { policy: Policy::Other, priority: 0, ..info };
+        assert_eq!(as_begun(nice.clone(), &ordinary), nice);
+        assert_eq!(policy_text(&as_begun(fifo(7), &ordinary)), "SCHED_OTHER");
     }
 
     #[test]

@@ -237,6 +237,25 @@ fn timers_that_expire_before_its_own() {
 }
 
 #[test]
+fn a_function_that_is_always_short_did_not_run_for_milliseconds() {
+    let told = |name: &str, us: i64| {
+        let mut story = Story::new();
+        story.window.symbols.insert(800, name.into());
+        let vector = Vector::LocalTimer;
+        let story = story.event(1, 7, 1, What::VectorEntry { vector });
+        let expire = What::TimerExpire { timer: 1, function: 800, now_ns: DUE };
+        let story = story.event(2, 7, 9, expire).waking(us, 7);
+        let story = story.event(us + 1, 7, 9, What::TimerExpired { timer: 1 });
+        let told = story.event(us + 2, 7, 9, What::VectorExit { vector }).runs(us + 4, 7, 120);
+        (top(&told).0.to_owned(), told.shares[0].or.join(" "))
+    };
+    let is = |cause: &str, or: &str| (cause.to_owned(), or.to_owned());
+    assert_eq!(told("hrtimer_wakeup+0x0/0x40", 5_000), is("stall", "timer-work"));
+    assert_eq!(told("hrtimer_wakeup+0x0/0x40", 800), is("timer-work", ""));
+    assert_eq!(told("timerfd_tmrproc+0x0/0x40", 5_000), is("timer-work", ""));
+}
+
+#[test]
 fn the_timer_interrupt_had_begun_before_it_was_due() {
     // A trap of the prototype: handled inside an interrupt that was already running.
     let told = Story::new().timer(-2, 7).runs(6, 7, 120);
@@ -450,4 +469,34 @@ fn a_wake_up_that_was_not_late_has_no_shares() {
     let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: DUE, how: How::Woken };
     let told = explain(&wake, &Story::new().window);
     assert!(told.shares.is_empty() && told.spans.is_empty());
+}
+
+#[test]
+fn in_a_guest_a_long_silence_is_more_likely_a_stall_than_kernel_code() {
+    let told = |guest: bool, us: i64, timer_us: i64| {
+        let mut story = Story::new();
+        story.window.beside.guest = Some(guest);
+        let story = story.timer(timer_us, 7).stack(timer_us, 7, &[ENTRY, "memset_erms+0x1/0x2"]);
+        top(&story.runs(us, 7, 120)).0.to_owned()
+    };
+    // Interrupts came late, in the midst of code.
+    assert_eq!(told(true, 30_100, 30_000), "stall");
+    assert_eq!(told(false, 30_100, 30_000), "irqs-off");
+    assert_eq!(told(true, 10_100, 10_000), "irqs-off");
+    // Just where they are turned on: either.
+    let mut story = Story::new();
+    story.window.beside.guest = Some(true);
+    let frames = [ENTRY, "_raw_spin_unlock_irqrestore+0x1/0x2", "n_tty_write+0x1/0x2"];
+    let both = story.timer(30_000, 7).stack(30_000, 7, &frames).runs(30_100, 7, 120);
+    assert_eq!((top(&both).0, &both.shares[0].or[..]), ("irqs-off", &["stall".to_owned()][..]));
+    // The switch did.
+    assert_eq!(told(true, 30_100, 1), "stall");
+    assert_eq!(told(false, 30_100, 1), "preempt-off");
+    assert_eq!(told(true, 10_100, 1), "preempt-off");
+    // Not where something went on meanwhile.
+    let mut story = Story::new();
+    story.window.beside.guest = Some(true);
+    let waking = What::Waking { comm: "x".into(), pid: 11, prio: 120, target_cpu: 0 };
+    let story = story.timer(1, 7).event(15_000, 7, 0, waking);
+    assert_eq!(top(&story.runs(30_100, 7, 120)).0, "preempt-off");
 }

@@ -9,16 +9,46 @@ use rtproof_trace::{Event, WakeUp, What, Window};
 
 use super::{Thread, change};
 
+/// A stretch in which nothing is certain.
+#[derive(Clone, Copy, Debug)]
+pub struct Blind {
+    /// Begin, ns.
+    pub from_ns: u64,
+    /// End, ns.
+    pub to_ns: u64,
+    /// Why, in words.
+    pub why: &'static str,
+}
+
+impl Blind {
+    /// What to tell of it.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        if self.why == LOST {
+            "events of this time were lost, or had already been overwritten"
+        } else {
+            "events of this time contradict each other: the kernel did not record all, and does \
+             not say so"
+        }
+    }
+}
+
+/// The kernel says so, or the window does not reach as far.
+const LOST: &str = "events were lost";
+/// Nothing says so: the others contradict each other.
+const UNRECORDED: &str = "the kernel left events out";
+
 /// Where events are missing between due and run, until both the thread's state and the CPU's are
-/// told again. `thread`: what the thread was doing, as far as the events tell.
+/// told again; first those that somebody marked. `thread`: what the thread was doing, as far as
+/// the events tell.
 pub(super) fn stretches(
     wake: &WakeUp,
     window: &Window,
     thread: &[(u64, u64, Thread)],
-) -> Vec<(u64, u64)> {
+) -> Vec<Blind> {
     let speaks_of = |event: &Event| event.pid == wake.tid || change(event, wake.tid).is_some();
     if !window.events.iter().any(speaks_of) {
-        return vec![(wake.due_ns, wake.ran_ns)];
+        return vec![Blind { from_ns: wake.due_ns, to_ns: wake.ran_ns, why: LOST }];
     }
     let after = |from_ns: u64, tells: &dyn Fn(&Event) -> bool| {
         let told = window.events.iter().find(|event| event.at_ns >= from_ns && tells(event));
@@ -30,14 +60,19 @@ pub(super) fn stretches(
         let thread = |event: &Event| change(event, wake.tid).is_some();
         after(from_ns, &cpu).max(after(from_ns, &thread))
     };
-    let head = (window.from_ns > wake.due_ns).then(|| (0, told_again_ns(window.from_ns)));
+    let until_told = |(from_ns, to_ns): (u64, u64)| (from_ns, told_again_ns(to_ns));
+    let head = (window.from_ns > wake.due_ns).then(|| until_told((0, window.from_ns)));
     let tail = (window.to_ns < wake.ran_ns).then_some((window.to_ns, u64::MAX));
-    let marked = window.lost.iter().map(|lost| (lost.from_ns, lost.to_ns));
-    let unmarked = unmarked(wake, window, thread);
-    let lost = marked.chain(unmarked).map(|(from_ns, to_ns)| (from_ns, told_again_ns(to_ns)));
-    let all = lost.chain(head).chain(tail);
-    let inside = all.map(|(from_ns, to_ns)| (from_ns.max(wake.due_ns), to_ns.min(wake.ran_ns)));
-    inside.filter(|(from_ns, to_ns)| from_ns < to_ns).collect()
+    let marked = window.lost.iter().map(|lost| until_told((lost.from_ns, lost.to_ns)));
+    let marked = marked.chain(head).chain(tail).map(|stretch| (stretch, LOST));
+    let unmarked = unmarked(wake, window, thread).into_iter().map(until_told);
+    let all = marked.chain(unmarked.map(|stretch| (stretch, UNRECORDED)));
+    let inside = all.map(|((from_ns, to_ns), why)| Blind {
+        from_ns: from_ns.max(wake.due_ns),
+        to_ns: to_ns.min(wake.ran_ns),
+        why,
+    });
+    inside.filter(|blind| blind.from_ns < blind.to_ns).collect()
 }
 
 /// Where events of the late CPU contradict each other: from the last one before to the first one

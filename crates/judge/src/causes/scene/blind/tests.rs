@@ -14,6 +14,8 @@ fn a_thread_that_runs_and_was_never_switched_to_tells_of_missing_events() {
     // As a ring that is resized leaves it: the last switch, then nothing.
     let told = Story::new().ran(4500);
     assert_eq!(told.incomplete.len(), 1);
+    assert!(told.incomplete[0].contains("contradict"), "{:?}", told.incomplete);
+    assert_eq!(told.shares[0].culprit, "the kernel left events out");
     assert_eq!(unexplained_ns(&told), 4500 * US);
     // It was woken, and that is the last that is known.
     let told = Story::new().timer(1, 7).ran(4500);
