@@ -27,6 +27,10 @@ pub(super) fn is_likely(moment: &Moment<'_>) -> bool {
 
 /// A moment in which another CPU, idle, got its timer late: both stood still.
 pub(super) fn together(moment: &Moment<'_>) -> Option<Claim> {
+    // Then it waited for somebody else, whether the machine ran or not.
+    if matches!(moment.phase, Phase::Stopped | Phase::Blocked) {
+        return None;
+    }
     let here = |stood: &&Stood| (stood.from_ns..stood.to_ns).contains(&moment.from_ns);
     let witness = moment.scene.stood.iter().find(here)?.witness;
     let late = crate::units::duration(witness.to_ns - witness.due_ns);
@@ -69,9 +73,9 @@ impl Cause for Stall {
 
     fn about(&self) -> &'static str {
         "nothing ran that could hold the thread up: the CPU was in user mode (no stack under the \
-         interrupt), idle beyond its exit latency, or in the midst of a short path; or another \
-         CPU that was idle got its timer late at the same time. Steal and the SMI counter tell \
-         more"
+         interrupt), idle beyond its exit latency, or in the midst of a short path; another CPU \
+         that was idle got its timer late at the same time; or, in a guest, it was silent for over \
+         20 ms. Steal and the SMI counter tell more"
     }
 
     fn source(&self) -> &'static str {

@@ -62,7 +62,7 @@ pub(super) fn late_idle(reader: &mut Reader<'_>, wake: &WakeUp) -> io::Result<Ve
                 Brief::TimerExpire { timer, .. } => {
                     let expires_ns = timers.remove(&timer);
                     if let (Some(due_ns), Some((from_ns, to_ns))) = (expires_ns, silence)
-                        && raw.at_ns - to_ns <= INTERRUPT_NS
+                        && raw.at_ns.checked_sub(to_ns).is_some_and(|ns| ns <= INTERRUPT_NS)
                         && (from_ns..=to_ns - LATE_MIN_NS).contains(&due_ns)
                     {
                         found.push(LateIdle { cpu, from_ns, due_ns, to_ns });
