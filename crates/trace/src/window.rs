@@ -44,11 +44,11 @@ pub struct Window {
 pub struct LateIdle {
     /// The CPU.
     pub cpu: u32,
-    /// Its last event before.
+    /// Its last event before, ns.
     pub from_ns: u64,
-    /// When the timer was due.
+    /// When the timer was due, ns.
     pub due_ns: u64,
-    /// The first event after: its interrupt.
+    /// The first event after, ns: the interrupt.
     pub to_ns: u64,
 }
 
