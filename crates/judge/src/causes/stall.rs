@@ -94,8 +94,12 @@ impl Cause for Stall {
         }
         let scene = moment.scene;
         let beside = &scene.window.beside;
-        let user = (scene.interrupted == Interrupted::User).then_some("the CPU was in user mode");
-        let claim = claim(scene).detail(user.map(str::to_owned));
+        let where_it_was = match &scene.interrupted {
+            Interrupted::User => Some("the CPU was in user mode".to_owned()),
+            Interrupted::Kernel(frames) => Some(format!("in the midst of {}", frames.join(" ← "))),
+            Interrupted::Unknown => None,
+        };
+        let claim = claim(scene).detail(where_it_was);
         let taken = beside.smi.is_some_and(|count| count > 0);
         let told = taken || beside.steal_ns.is_some_and(|ns| ns > 0 && ns >= moment.ns());
         let idle = moment.cpu.task == 0 && moment.is_task();

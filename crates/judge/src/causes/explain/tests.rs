@@ -477,7 +477,10 @@ fn in_a_guest_a_long_silence_is_more_likely_a_stall_than_kernel_code() {
         let mut story = Story::new();
         story.window.beside.guest = Some(guest);
         let story = story.timer(timer_us, 7).stack(timer_us, 7, &[ENTRY, "memset_erms+0x1/0x2"]);
-        top(&story.runs(us, 7, 120)).0.to_owned()
+        let told = story.runs(us, 7, 120);
+        // What was on the CPU is named all the same.
+        assert!(told.shares[0].detail.iter().any(|line| line.contains("memset_erms")), "{told:?}");
+        top(&told).0.to_owned()
     };
     // Interrupts came late, in the midst of code.
     assert_eq!(told(true, 30_100, 30_000), "stall");
