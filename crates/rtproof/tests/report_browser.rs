@@ -46,8 +46,8 @@ fn the_report_is_complete_silent_and_alone() {
     assert!([2, 3].contains(&code(&output)), "{}{}", stdout(&output), stderr(&output));
     let path = folder.path().join("run.html");
     let size = path.metadata().expect("the report").len();
-    // A dozen pictures of spikes are most of it.
-    assert!(size < 800_000, "{size} bytes");
+    // A dozen pictures of spikes are most of it: up to 90 kB each, where many came between.
+    assert!(size < 1_500_000, "{size} bytes");
 
     let mut page = browser.open_file(&path, DESKTOP);
     page.heard().assert_clean();

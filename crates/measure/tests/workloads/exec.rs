@@ -34,7 +34,8 @@ fn check(command: &str, shortest_ns: u64) {
         plan.duration_ns = ms * 1_000_000;
         let got = run(&plan).remove(0);
         assert_eq!(got.report.reason, EndReason::Complete, "{command}: {got:?}");
-        assert!(got.report.scheduled <= ms, "{command}: {got:?}");
+        // One that catches up may be a few ahead of the time when it is ended.
+        assert!(got.report.scheduled <= ms + 20, "{command}: {got:?}");
         (got.report.scheduled >= 200).then_some(got)
     });
     let got = got.unwrap_or_else(|| panic!("{command}: not 200 cycles in 30 s"));

@@ -295,10 +295,10 @@ mod tests {
             duration_ns: 30_000_000_000,
         };
         let mut reader = Reader {
-            running: Some(Running::start("sh -c 'echo 1; sleep 20'", &setting).expect("a shell")),
+            running: Some(Running::start("sh -c 'echo 1; sleep 60'", &setting).expect("a shell")),
             lines: Lines::default(),
             grid: Grid::new(period_ns),
-            silent_ns: 200_000_000,
+            silent_ns: 3_000_000_000,
             line_ns: 0,
             last_due_ns: None,
             cycles: 0,
