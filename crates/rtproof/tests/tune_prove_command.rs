@@ -43,11 +43,15 @@ fn tried(apart: &Apart) -> Child {
     let mut child = apart.start(&apply("90s"));
     let begun = Instant::now();
     while apart.differ().is_empty() {
-        let ended = child.try_wait().expect("a child");
-        assert!(
-            ended.is_none() && begun.elapsed() < Duration::from_secs(90),
-            "never on: {ended:?}"
-        );
+        if child.try_wait().expect("a child").is_some() {
+            let output = child.wait_with_output();
+            let record = only(apart.folder(), ".rtproof");
+            let opened = rtproof_record::read(&record).expect("a record");
+            let (meta, notes) = (&opened.run.meta.ended, &opened.run.notes);
+            let ends: Vec<_> = opened.run.threads.iter().map(|thread| &thread.end).collect();
+            panic!("never on: {output:?} {meta:?} {notes:?} {ends:?}");
+        }
+        assert!(begun.elapsed() < Duration::from_secs(90), "never on");
         std::thread::sleep(Duration::from_millis(5));
     }
     child

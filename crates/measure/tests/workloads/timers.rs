@@ -12,9 +12,10 @@ fn timers_on_a_grid_miss_nothing_unseen() {
         assert!(got.min() < 1_000_000, "{text}: {got:?}");
         if parse(text).keeps_intervals() {
             assert_eq!(got.intervals.count() + 1, got.totals.wake.count());
-            let mean = got.intervals.sum() as f64 / got.intervals.count() as f64;
-            let expected = 1e6 * got.report.scheduled as f64 / got.totals.wake.count() as f64;
-            assert!((mean / expected - 1.0).abs() < 0.05, "{text}: {mean} of {expected}");
+            // From the first sample to the last, which a stall may put beyond the end.
+            let span = u128::from(got.report.scheduled - 1) * 1_000_000;
+            let off = got.intervals.sum().abs_diff(span);
+            assert!(off <= u128::from(got.max()) + 1_000_000, "{text}: {off} ns; {got:?}");
         } else {
             assert_eq!(got.intervals.count(), 0);
         }

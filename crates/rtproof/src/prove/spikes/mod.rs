@@ -10,7 +10,10 @@ mod recording;
 mod sums;
 mod threshold;
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 use rtproof_host::{Facts, Root};
 use rtproof_measure::{Plan, Session, Slot, Started};
@@ -23,6 +26,8 @@ use super::notes;
 
 /// How often spikes are asked for while kernel events are recorded.
 const POLL_NS: u64 = 50_000_000;
+/// After so long explaining waits for the next poll: whose slots nobody empties ends its run.
+const AT_ONCE: Duration = Duration::from_millis(100);
 /// Longest wait for answers after the last wake-up.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
@@ -32,6 +37,8 @@ pub(super) struct Explainer {
     recording: Recording,
     threshold: Threshold,
     sums: Sums,
+    /// Windows that are still to be explained.
+    ready: VecDeque<(WakeUp, Window)>,
     notes: Vec<Note>,
 }
 
@@ -48,7 +55,7 @@ impl Explainer {
         let (recording, notes) = Recording::start(root, facts, options, plan);
         let threshold = Threshold::new(options.spike_ns, floor_ns, options.cpus.len());
         plan.spike_ns = Some(threshold.ns());
-        Self { recording, threshold, sums: Sums::default(), notes }
+        Self { recording, threshold, sums: Sums::default(), ready: VecDeque::new(), notes }
     }
 
     /// The threads run.
@@ -67,11 +74,15 @@ impl Explainer {
         session.spikes(|thread, spike| {
             self.sums.came(thread, spike, threshold_ns, |wake| self.recording.ask(wake));
         });
-        self.answers(now_ns);
+        self.answers(now_ns, AT_ONCE);
     }
 
-    fn answers(&mut self, now_ns: u64) {
-        for (wake, window) in self.recording.take() {
+    /// Explains what was answered, for so long.
+    fn answers(&mut self, now_ns: u64, longest: Duration) {
+        self.ready.extend(self.recording.take());
+        let start = Instant::now();
+        while start.elapsed() < longest {
+            let Some((wake, window)) = self.ready.pop_front() else { return };
             self.answer(&wake, window, now_ns);
         }
     }
@@ -131,10 +142,10 @@ impl Explainer {
         let start = Instant::now();
         while self.sums.is_waiting() && start.elapsed() < LAST_ANSWERS {
             std::thread::sleep(Duration::from_millis(5));
-            self.answers(now_ns);
+            self.answers(now_ns, AT_ONCE);
         }
         self.recording.stop();
-        self.answers(now_ns);
+        self.answers(now_ns, Duration::MAX);
         self.sums.give_up();
         let tick = self.take();
         if let (Some(summary), true) = (&tick.summary, self.recording.is_on()) {
