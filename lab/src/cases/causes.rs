@@ -300,15 +300,16 @@ fn emulator_stopped(kernel: &'static str) -> Case {
 }
 
 /// A CPU that goes stops all others for a moment; between emulated CPUs that take turns, other
-/// delays are longer, so that it is asked for as a share only.
+/// delays are longer, so that it is asked for as a share only. No multiple of the period: each stop
+/// meets another moment of it.
 fn hotplug() -> Case {
     Case::new(
         "causes/hotplug/rt-6.1",
         "a CPU that is taken away is blamed for the stop of the others",
         Machine::new("rt-6.1").cpus(2),
     )
-    .plant(Plant::cpu_offline(1).times(6).every_ms(600).down_ms(200))
-    .script("traced run --for 4s --budget 500us --spike 100us --load idle --cpus 0")
+    .plant(Plant::cpu_offline(1).times(30).every_us(307_173).down_ms(100))
+    .script("traced run --for 10s --budget 500us --spike 100us --load idle --cpus 0")
     .expect(move |seen, expect| {
         let report = seen.report("run")?;
         let causes = report.list("/spikes/causes");
