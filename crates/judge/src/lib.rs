@@ -33,3 +33,4 @@ pub use profile::Profile;
 pub use report::Report;
 pub use spread::Spread;
 pub use verdict::{Answer, Standing, Verdict};
+pub use weakness::early_end;

@@ -72,14 +72,7 @@ pub(crate) fn weaknesses(run: &Run, changed: &[String], standing: &Standing) -> 
             ));
             continue;
         };
-        let how = match end.reason {
-            EndReason::Complete | EndReason::Stopped => None,
-            EndReason::Starved => Some("ended itself: real-time threads starved the machine"),
-            EndReason::CpuLost => Some("lost its CPU"),
-            EndReason::Panicked => Some("failed inside rtproof; please report it"),
-            EndReason::Failed => Some("could not go on with its workload"),
-        };
-        weak.extend(how.map(|how| format!("The thread of CPU {cpu} {how}.")));
+        weak.extend(early_end(thread).map(|how| format!("The {how}.")));
         if end.scheduled != thread.totals.accounted() {
             weak.push(format!(
                 "The account of CPU {cpu} does not add up: {} scheduled, {} sampled or missed.",
@@ -92,6 +85,19 @@ pub(crate) fn weaknesses(run: &Run, changed: &[String], standing: &Standing) -> 
     weak.extend(run.notes.iter().filter(|note| note.weakens).map(|note| note.text.clone()));
     weak.dedup();
     weak
+}
+
+/// What ended a thread before its time, as `thread of CPU 3 lost its CPU`.
+#[must_use]
+pub fn early_end(thread: &Thread) -> Option<String> {
+    let how = match thread.end.as_ref()?.reason {
+        EndReason::Complete | EndReason::Stopped => return None,
+        EndReason::Starved => "ended itself: real-time threads starved the machine",
+        EndReason::CpuLost => "lost its CPU",
+        EndReason::Panicked => "failed inside rtproof; please report it",
+        EndReason::Failed => "could not go on with its workload",
+    };
+    Some(format!("thread of CPU {} {how}", thread.info.cpu))
 }
 
 /// What a record without an end holds.

@@ -3,7 +3,7 @@
 
 use anyhow::Context;
 use rtproof_host::{Facts, Root};
-use rtproof_judge::Report;
+use rtproof_judge::{Report, early_end};
 use rtproof_record::{Effects, Options, Run, effects::Decision, run::RunEnd};
 
 use super::conduct::Conduct;
@@ -78,7 +78,9 @@ impl Concluded {
         let effects = self.effects()?;
         text.print(|to| {
             render::text::effects::table(to, effects)?;
-            render::text::effects::ended(to, &self.sealed.run)?;
+            if let Some(why) = cut_short(&self.sealed.run) {
+                render::text::effects::line(to, &format!("cut short: {why}"))?;
+            }
             let is_sealed = self.sealed.failure.is_none();
             render::text::files(to, output, is_sealed, self.html.is_ok())
         })?;
@@ -104,7 +106,10 @@ impl Concluded {
 /// Why a run ended before its time.
 pub(crate) fn cut_short(run: &Run) -> Option<String> {
     match &run.meta.ended {
-        Some(RunEnd::Complete) => None,
+        // Where all threads ended by themselves nobody ended the run.
+        Some(RunEnd::Complete) => {
+            run.threads.iter().find_map(early_end).map(|how| format!("the {how}"))
+        }
         Some(RunEnd::Interrupted { signal }) => Some(format!("{signal} came")),
         Some(RunEnd::Aborted { why }) => Some(why.clone()),
         None => Some("the record is torn".into()),
@@ -118,4 +123,23 @@ pub(crate) fn seed() -> anyhow::Result<u64> {
         .context("no random bits for the order of slices")?;
     anyhow::ensure!(got == bytes.len(), "too few random bits for the order of slices");
     Ok(u64::from_le_bytes(bytes) >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_record::run::EndReason;
+
+    use super::*;
+    use crate::render::html::sample::{self, Shape};
+
+    #[test]
+    fn a_thread_that_ended_early_is_why() {
+        let mut run = sample::run(&Shape::default());
+        run.meta.ended = Some(RunEnd::Complete);
+        assert_eq!(cut_short(&run), None);
+        let cpu = run.threads[0].info.cpu;
+        run.threads[0].end.as_mut().expect("an end").reason = EndReason::Starved;
+        let why = cut_short(&run).expect("a reason");
+        assert!(why.starts_with(&format!("the thread of CPU {cpu} ended itself")), "{why}");
+    }
 }

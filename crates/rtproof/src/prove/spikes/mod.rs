@@ -77,11 +77,14 @@ impl Explainer {
         self.answers(now_ns, AT_ONCE);
     }
 
-    /// Explains what was answered, for so long.
+    /// Explains what was answered, for so long. More is taken only when all is explained: the
+    /// recorder answers so many and no more before somebody takes them, which bounds the memory.
     fn answers(&mut self, now_ns: u64, longest: Duration) {
-        self.ready.extend(self.recording.take());
         let start = Instant::now();
         while start.elapsed() < longest {
+            if self.ready.is_empty() {
+                self.ready.extend(self.recording.take());
+            }
             let Some((wake, window)) = self.ready.pop_front() else { return };
             self.answer(&wake, window, now_ns);
         }

@@ -4,9 +4,8 @@ use std::io::{self, Write};
 
 use rtproof_judge::units;
 use rtproof_record::{
-    Effects, Run,
+    Effects,
     effects::{Decision, Effect, Knob, Statistic},
-    run::RunEnd,
 };
 
 use super::{BAD, BOLD, DIM, GOOD, WARN, wrapped};
@@ -34,20 +33,6 @@ pub fn experiment(to: &mut dyn Write, sentence: &str) -> io::Result<()> {
 /// When writing fails.
 pub fn line(to: &mut dyn Write, line: &str) -> io::Result<()> {
     wrapped(to, "         ", "         ", line)
-}
-
-/// Why it came to an early end; nothing where it did not.
-///
-/// # Errors
-/// When writing fails.
-pub fn ended(to: &mut dyn Write, run: &Run) -> io::Result<()> {
-    let why = match &run.meta.ended {
-        Some(RunEnd::Complete) => return Ok(()),
-        Some(RunEnd::Interrupted { signal }) => format!("{signal} came"),
-        Some(RunEnd::Aborted { why }) => why.clone(),
-        None => "the record is torn".into(),
-    };
-    line(to, &format!("cut short: {why}"))
 }
 
 const HEADS: [&str; 7] = ["", "p99.9 off", "on", "change", "95 % interval", "p (Holm)", "max"];
