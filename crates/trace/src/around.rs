@@ -3,7 +3,7 @@
 //! Of the late CPU that is everything round the interval, and what was going on when it began. Of
 //! the other CPUs it is what they did to that CPU, to the late task, or to those that woke it.
 
-mod late_idle;
+mod late_timers;
 mod nearest;
 mod reader;
 mod stops;
@@ -13,7 +13,7 @@ mod tests;
 use std::{collections::VecDeque, io};
 
 use crate::{Brief, Decoder, Event, Pages, WakeUp, What, Window, event::flags};
-use late_idle::late_idle;
+use late_timers::{late_idle, late_own};
 use nearest::{Nearest, keep_nearest};
 use reader::{Reader, Visit};
 use stops::{is_stop, stops};
@@ -84,6 +84,7 @@ pub fn window(
     let mut window = Window { cpu: wake.cpu, ..Window::default() };
     let (carried, own) = late_cpu(&mut reader, &subject, around, &mut window)?;
     window.late_idle = late_idle(&mut reader, wake)?;
+    window.late_own = late_own(&mut reader, wake)?;
     let wakings = wakings(&mut reader, &subject)?;
     subject.pids.extend(wakers(wake, &wakings));
     let mut others = stops(&mut reader, subject.from_ns)?;

@@ -38,4 +38,4 @@ pub use scan::{Scanner, Subjects};
 pub use store::Store;
 pub use text_value::Text;
 pub use wakeup::{How, WakeUp};
-pub use window::{Beside, IdleState, LateIdle, Lost, Policy, Task, Window};
+pub use window::{Beside, IdleState, LateTimer, Lost, Policy, Task, Window};

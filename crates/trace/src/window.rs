@@ -33,15 +33,18 @@ pub struct Window {
     pub cut: bool,
     /// Other CPUs that were idle, and whose timer came late meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub late_idle: Vec<LateIdle>,
+    pub late_idle: Vec<LateTimer>,
+    /// Timers of the late CPU itself that came late meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late_own: Vec<LateTimer>,
     /// What is known beside the events.
     #[serde(default)]
     pub beside: Beside,
 }
 
-/// An idle CPU whose timer came late.
+/// A timer that came late after a silence of its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LateIdle {
+pub struct LateTimer {
     /// The CPU.
     pub cpu: u32,
     /// Its last event before, ns.

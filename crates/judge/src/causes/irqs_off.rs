@@ -13,6 +13,12 @@ use super::{
 #[derive(Debug)]
 pub(super) struct IrqsOff;
 
+/// Whether a function is known to keep interrupts off for milliseconds: text on a serial console
+/// (drivers/tty/serial).
+fn takes_long(name: &str) -> bool {
+    ["console_", "vprintk", "serial8250", "uart_", "pl011_"].iter().any(|part| name.contains(part))
+}
+
 impl Cause for IrqsOff {
     fn id(&self) -> &'static str {
         "irqs-off"
@@ -39,14 +45,14 @@ impl Cause for IrqsOff {
     fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
         let waits = moment.phase == Phase::TimerLate && moment.cpu.task > 0 && moment.is_task();
         let scene = moment.scene;
-        if !waits || moment.whole_ns() <= path_ns(moment) || scene.interrupted == Interrupted::User
-        {
+        let interrupted = moment.interrupted();
+        if !waits || moment.whole_ns() <= path_ns(moment) || *interrupted == Interrupted::User {
             return None;
         }
         let beside = &scene.window.beside;
         let taken = beside.steal_ns.is_some_and(|ns| ns > 0) || beside.smi.is_some_and(|n| n > 0);
         let task = names::task(scene, moment.cpu.task, moment.cpu.prio);
-        let Interrupted::Kernel(frames) = &scene.interrupted else {
+        let Interrupted::Kernel(frames) = interrupted else {
             if taken || is_likely(moment) {
                 return None;
             }
@@ -67,8 +73,12 @@ impl Cause for IrqsOff {
             "the code named here keeps interrupts off: another driver, a newer kernel, or keep \
              what calls it off this CPU",
         );
-        if !ends && (taken || is_likely(moment)) {
-            // In the midst of kernel code, while firmware or hypervisor took the CPU: a stall.
+        // In the midst of kernel code, while firmware or hypervisor took the CPU: a stall. In a
+        // guest that is silent for long, so it is where the code had just turned interrupts on:
+        // the kernel does that all the time, and few sections are that long.
+        let in_midst = !ends || moment.cpu.task == scene.wake.tid;
+        let is_known = || frames.iter().any(|frame| takes_long(frame));
+        if taken && in_midst || is_likely(moment) && !is_known() {
             return None;
         }
         // Interrupts that come just where they are turned on were held up by that code. Elsewhere a

@@ -20,7 +20,7 @@ impl Cause for OwnCycle {
     }
 
     fn about(&self) -> &'static str {
-        "when the wake-up was due the thread was still running and had not gone to sleep"
+        "when the wake-up was due the thread was still running and had not started its timer"
     }
 
     fn source(&self) -> &'static str {

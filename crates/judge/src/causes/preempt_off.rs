@@ -44,7 +44,7 @@ impl Cause for PreemptOff {
             return None;
         }
         let scene = moment.scene;
-        if scene.interrupted == Interrupted::User {
+        if *moment.interrupted() == Interrupted::User {
             // User mode is preempted at once: the stall's business, unless it left that since.
             return None;
         }
@@ -54,12 +54,12 @@ impl Cause for PreemptOff {
         }
         let claim = Claim::by(names::task(scene, moment.cpu.task, moment.cpu.prio));
         let claim = claim.detail(names::task_detail(scene, moment.cpu.task));
-        let stack = match &scene.interrupted {
+        let stack = match moment.interrupted() {
             Interrupted::Kernel(frames) => Some(format!("in {}", frames.join(" ← "))),
             _ => None,
         };
         let told = stack.is_some() || moment.preempt & 0x0f > 0;
-        let owner = match &scene.interrupted {
+        let owner = match moment.interrupted() {
             Interrupted::Kernel(frames) => frames.iter().find_map(|frame| names::module_of(frame)),
             _ => names::owner(scene, moment.cpu.task),
         };

@@ -84,7 +84,7 @@ pub struct Moment<'a> {
     pub taken_ns: u64,
 }
 
-impl Moment<'_> {
+impl<'a> Moment<'a> {
     /// How long it is.
     #[must_use]
     pub const fn ns(&self) -> u64 {
@@ -95,6 +95,15 @@ impl Moment<'_> {
     #[must_use]
     pub const fn whole_ns(&self) -> u64 {
         self.ns() + self.taken_ns
+    }
+
+    /// What the interrupt that wakes the thread interrupted, where that was this moment's task.
+    #[must_use]
+    pub fn interrupted(&self) -> &'a Interrupted {
+        let scene = self.scene;
+        let at = scene.irq_ns.and_then(|irq_ns| scene.events(irq_ns, irq_ns).next());
+        let is_other = at.is_some_and(|at| self.cpu.task >= 0 && at.pid != self.cpu.task);
+        if is_other { &Interrupted::Unknown } else { &scene.interrupted }
     }
 
     /// Whether an interrupt, softirq or non-maskable interrupt is over the task.
@@ -115,6 +124,9 @@ pub struct Scene<'a> {
     pub prio: Option<i32>,
     /// When the interrupt began that woke it, on its CPU.
     pub irq_ns: Option<u64>,
+    /// When the thread started the timer of this wake-up, where it was seen: nothing of what came
+    /// before is left then.
+    pub armed_ns: Option<u64>,
     /// When it was woken.
     pub woken_ns: Option<u64>,
     /// When it was switched to.
@@ -136,7 +148,8 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn new(wake: &WakeUp, window: &'a Window) -> Self {
         let thread = thread_states(wake, window);
-        let (woken_ns, switched_ns) = wake_and_switch(wake, window);
+        let armed_ns = armed(wake, window);
+        let (woken_ns, switched_ns) = wake_and_switch(wake, window, armed_ns);
         // From the window's start: an interrupt may have begun before the thread was due.
         let from_ns = window.from_ns.min(wake.due_ns);
         let all = reconstruct(&window.events, wake.cpu, from_ns, wake.ran_ns);
@@ -154,6 +167,7 @@ impl<'a> Scene<'a> {
             window,
             prio: priority(wake, window),
             irq_ns,
+            armed_ns,
             woken_ns,
             switched_ns,
             interrupted: Interrupted::at(window, wake.cpu, irq_ns),
@@ -172,6 +186,7 @@ impl<'a> Scene<'a> {
         edges.extend(self.stretches.iter().map(|stretch| stretch.to_ns));
         edges.extend(self.thread.iter().map(|(_, to_ns, _)| *to_ns));
         edges.extend(self.irq_ns);
+        edges.extend(self.armed_ns);
         edges.extend(self.blind.iter().flat_map(|blind| [blind.from_ns, blind.to_ns]));
         edges.extend(self.stood.iter().flat_map(|stood| [stood.from_ns, stood.to_ns]));
         edges.extend(faults.iter().map(|fault| fault.at_ns));
@@ -220,16 +235,23 @@ impl<'a> Scene<'a> {
             Thread::Running { cpu } | Thread::Runnable { cpu, .. } if cpu != self.wake.cpu => {
                 Phase::Elsewhere(cpu)
             }
-            Thread::Sleeping if self.irq_ns.is_some_and(|irq_ns| irq_ns <= from_ns) => {
-                Phase::Expiry
-            }
-            Thread::Sleeping => Phase::TimerLate,
+            Thread::Sleeping => self.waiting(from_ns),
             Thread::Runnable { .. } => Phase::Runnable,
-            Thread::Running { .. } if self.woken_ns.is_none_or(|woken_ns| from_ns < woken_ns) => {
-                Phase::OwnCycle
+            Thread::Running { .. } if self.woken_ns.is_some_and(|at_ns| at_ns <= from_ns) => {
+                Phase::Running
             }
-            Thread::Running { .. } => Phase::Running,
+            // On its way to sleep.
+            Thread::Running { .. } if self.armed_ns.is_some_and(|at_ns| at_ns <= from_ns) => {
+                self.waiting(from_ns)
+            }
+            Thread::Running { .. } => Phase::OwnCycle,
         }
+    }
+
+    /// The thread waits for its timer.
+    fn waiting(&self, from_ns: u64) -> Phase {
+        let has_come = self.irq_ns.is_some_and(|irq_ns| irq_ns <= from_ns);
+        if has_come { Phase::Expiry } else { Phase::TimerLate }
     }
 
     /// Page faults of the thread between due and run.
@@ -276,10 +298,15 @@ mod state {
 fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, Thread)> {
     let changes: Vec<(u64, Option<Thread>, Thread)> =
         window.events.iter().filter_map(|event| change(event, wake.tid)).collect();
-    let before = changes.iter().rfind(|(at_ns, ..)| *at_ns <= wake.due_ns);
-    let after = changes.iter().find(|(at_ns, ..)| *at_ns > wake.due_ns);
-    let start = match (before, after) {
-        (Some((.., then)), _) => *then,
+    let (before, after) =
+        changes.split_at(changes.partition_point(|(at_ns, ..)| *at_ns <= wake.due_ns));
+    // What an event means depends on what was before it: a thread on its way to sleep is woken
+    // while it runs.
+    let before = before.iter().fold(None, |now: Option<Thread>, &(at_ns, earlier, then)| {
+        Some(follow(now.or(earlier).unwrap_or(Thread::Sleeping), then, at_ns))
+    });
+    let start = match (before, after.first()) {
+        (Some(now), _) => now,
         (None, Some((_, Some(earlier), _))) => *earlier,
         (None, Some((_, None, _)) | None) => Thread::Running { cpu: wake.cpu },
     };
@@ -337,7 +364,10 @@ fn change(event: &Event, tid: i32) -> Option<(u64, Option<Thread>, Thread)> {
         }
         What::Waking { pid, target_cpu, .. } if *pid == tid => {
             let then = Thread::Runnable { cpu: *target_cpu, since_ns: u64::MAX };
-            Some((at_ns, Some(Thread::Sleeping), then))
+            // Out of an interrupt of its own: it was on its way to sleep.
+            let runs = event.pid == tid;
+            let before = if runs { Thread::Running { cpu: event.cpu } } else { Thread::Sleeping };
+            Some((at_ns, Some(before), then))
         }
         What::Wakeup { pid, target_cpu, .. } if *pid == tid => {
             Some((at_ns, None, Thread::Runnable { cpu: *target_cpu, since_ns: u64::MAX }))
@@ -350,10 +380,16 @@ fn change(event: &Event, tid: i32) -> Option<(u64, Option<Thread>, Thread)> {
 }
 
 /// When the thread was woken for the run that ended the wait, and when it was switched to.
-fn wake_and_switch(wake: &WakeUp, window: &Window) -> (Option<u64>, Option<u64>) {
+fn wake_and_switch(
+    wake: &WakeUp,
+    window: &Window,
+    armed_ns: Option<u64>,
+) -> (Option<u64>, Option<u64>) {
     let (mut woken_ns, mut switched_ns) = (None, None);
     let mut asleep = true;
     for event in window.events.iter().filter(|event| event.at_ns <= wake.ran_ns) {
+        // As good as asleep: its timer may come before it is.
+        asleep |= armed_ns == Some(event.at_ns) && event.pid == wake.tid;
         match &event.what {
             What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == wake.tid => {
                 if asleep && event.at_ns >= wake.due_ns.saturating_sub(EARLY_NS) {
@@ -374,6 +410,21 @@ fn wake_and_switch(wake: &WakeUp, window: &Window) -> (Option<u64>, Option<u64>)
     let switched_ns = switched_ns.filter(|&at_ns| at_ns >= woken_ns.unwrap_or(wake.due_ns));
     (woken_ns, switched_ns)
 }
+
+/// When the thread started the timer of this wake-up.
+fn armed(wake: &WakeUp, window: &Window) -> Option<u64> {
+    let is_ours = |event: &&Event| {
+        event.pid == wake.tid
+            && event.at_ns < wake.ran_ns
+            && matches!(event.what, What::TimerStart { expires_ns, .. }
+                if (wake.due_ns..=wake.due_ns + TIMER_SLACK_NS).contains(&expires_ns))
+    };
+    window.events.iter().rfind(is_ours).map(|event| event.at_ns)
+}
+
+/// What ordinary threads' timers expire later than asked for: twice the default (timer slack,
+/// prctl(2)).
+const TIMER_SLACK_NS: u64 = 100_000;
 
 /// A timer may be handled so much before its time: two clocks are compared with rounding.
 const EARLY_NS: u64 = 2_000;

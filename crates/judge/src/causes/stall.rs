@@ -1,5 +1,7 @@
 //! The CPU stood still: hardware, firmware or a hypervisor.
 
+use rtproof_trace::LateTimer;
+
 use super::{
     claim::{Cause, Claim},
     scene::{Moment, Phase, Scene, Stood},
@@ -39,6 +41,42 @@ pub(super) fn together(moment: &Moment<'_>) -> Option<Claim> {
     Some(claim(moment.scene).detail([text]))
 }
 
+/// A moment of a thread that ran, or waited while another one did, in which their CPU took no
+/// interrupt although one of its own timers was due. `other`: who else would have it.
+pub(super) fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
+    let runs = matches!(moment.phase, Phase::OwnCycle | Phase::Runnable) && moment.is_task();
+    // The stoppers of hotplug keep interrupts off on all CPUs.
+    if !runs || other == "hotplug" {
+        return None;
+    }
+    let scene = moment.scene;
+    let within = |late: &&LateTimer| late.from_ns <= moment.from_ns && moment.to_ns <= late.to_ns;
+    let late = scene.window.late_own.iter().find(within)?;
+    // Before the timer was due nothing is known: the moment is one where most of it is.
+    if (late.to_ns - late.due_ns.max(moment.from_ns)) < moment.ns() / 2 {
+        return None;
+    }
+    let interrupted = Interrupted::at(scene.window, scene.wake.cpu, Some(late.to_ns));
+    let is_user = interrupted == Interrupted::User;
+    if !is_user && (other == "stall" || !is_likely(moment)) {
+        return None;
+    }
+    let text = "interrupts of its CPU did not come: a timer was";
+    let text = format!("{text} {} late", crate::units::duration(late.to_ns - late.due_ns));
+    let claim = claim(scene).detail(where_it_was(&interrupted)).detail([text]);
+    // In user mode interrupts cannot be off.
+    Some(if is_user { claim } else { claim.or(&[other]) })
+}
+
+/// The code that stood, in words.
+fn where_it_was(interrupted: &Interrupted) -> Option<String> {
+    match interrupted {
+        Interrupted::User => Some("the CPU was in user mode".to_owned()),
+        Interrupted::Kernel(frames) => Some(format!("in the midst of {}", frames.join(" ← "))),
+        Interrupted::Unknown => None,
+    }
+}
+
 /// Who it was, and what to do.
 fn claim(scene: &Scene<'_>) -> Claim {
     let beside = &scene.window.beside;
@@ -75,7 +113,8 @@ impl Cause for Stall {
         "nothing ran that could hold the thread up: the CPU was in user mode (no stack under the \
          interrupt), idle beyond its exit latency, or in the midst of a short path; another CPU \
          that was idle got its timer late at the same time; or, in a guest, it was silent for over \
-         20 ms. Steal and the SMI counter tell more"
+         20 ms. Where code ran that others wait for, a timer of that CPU that came late shows that \
+         no interrupt did. Steal and the SMI counter tell more"
     }
 
     fn source(&self) -> &'static str {
@@ -88,22 +127,19 @@ impl Cause for Stall {
     }
 
     fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
-        let waits = !matches!(moment.phase, Phase::Stopped | Phase::Blocked | Phase::OwnCycle);
+        // What comes over the thread's own work is none of it.
+        let works = moment.phase == Phase::OwnCycle && moment.is_task();
+        let waits = !works && !matches!(moment.phase, Phase::Stopped | Phase::Blocked);
         if !waits || moment.whole_ns() <= path_ns(moment) {
             return None;
         }
         let scene = moment.scene;
         let beside = &scene.window.beside;
-        let where_it_was = match &scene.interrupted {
-            Interrupted::User => Some("the CPU was in user mode".to_owned()),
-            Interrupted::Kernel(frames) => Some(format!("in the midst of {}", frames.join(" ← "))),
-            Interrupted::Unknown => None,
-        };
-        let claim = claim(scene).detail(where_it_was);
+        let claim = claim(scene).detail(where_it_was(moment.interrupted()));
         let taken = beside.smi.is_some_and(|count| count > 0);
         let told = taken || beside.steal_ns.is_some_and(|ns| ns > 0 && ns >= moment.ns());
         let idle = moment.cpu.task == 0 && moment.is_task();
-        let user = scene.interrupted == Interrupted::User && moment.phase == Phase::TimerLate;
+        let user = *moment.interrupted() == Interrupted::User && moment.phase == Phase::TimerLate;
         // Nothing takes milliseconds in the timer interrupt without a timer's function.
         let in_timer = moment.cpu.hard.is_some_and(|(hard, _)| hard.is_timer());
         let long = in_timer && moment.cpu.expiring.is_none() && moment.ns() > LONG_NS;
@@ -114,5 +150,102 @@ impl Cause for Stall {
             _ => "switch",
         };
         Some(if idle || user || told || long { claim } else { claim.or(&[other]) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_trace::{
+        LateTimer, Policy, What,
+        event::{Vector, flags},
+    };
+
+    use crate::causes::{
+        Explanation,
+        testing::{DUE, LATE, Story, US},
+    };
+
+    const ENTRY: &str = "asm_sysvec_apic_timer_interrupt+0x1a/0x20";
+    const USER: &[&str] = &[ENTRY];
+    const KERNEL: &[&str] = &[ENTRY, "hrtimer_nanosleep+0x1/0x2"];
+
+    /// The tick's interrupt over task `pid` at `us`, with a stack where there is one; it was due
+    /// so much earlier.
+    fn tick(story: Story, us: i64, pid: i32, late_us: u64, stack: &[&str]) -> Story {
+        let vector = Vector::LocalTimer;
+        let mut story = story.event(us, pid, flags::IRQS_OFF, What::VectorEntry { vector });
+        if !stack.is_empty() {
+            story = story.stack(us, pid, stack);
+        }
+        let in_it = flags::IRQS_OFF | flags::HARDIRQ;
+        story = story.event(us + 3, pid, in_it, What::VectorExit { vector });
+        let to_ns = DUE.saturating_add_signed(us * 1_000);
+        let (from_ns, due_ns) = (DUE - 100 * US, to_ns - late_us * US);
+        story.window.late_own.push(LateTimer { cpu: 0, from_ns, due_ns, to_ns });
+        story
+    }
+
+    /// The thread ran when it was due, and went on until a tick after `us`.
+    fn own_cycle(us: i64, late_us: u64, stack: &[&str], guest: bool) -> Explanation {
+        let mut story = Story::new();
+        story.window.beside.guest = Some(guest);
+        let story = story.switch(-100, 7, 120, 0, LATE, 19);
+        tick(story, us, LATE, late_us, stack).ran(us + 10)
+    }
+
+    fn top(told: &Explanation) -> (&str, Vec<&str>) {
+        let top = told.top().expect("a share");
+        (&top.cause, top.or.iter().map(String::as_str).collect())
+    }
+
+    #[test]
+    fn a_thread_that_stood_did_not_overrun() {
+        // In the midst of its own work, for 100 ms, and the tick was due long before.
+        let told = own_cycle(100_000, 97_000, &[], true);
+        assert_eq!(top(&told), ("stall", vec!["own-cycle"]), "{told:?}");
+        assert!(
+            told.shares[0].detail.iter().any(|line| line.ends_with("a timer was 0.1 s late")),
+            "{told:?}"
+        );
+        assert_eq!(top(&own_cycle(100_000, 97_000, KERNEL, true)), ("stall", vec!["own-cycle"]));
+        // In user mode nothing else keeps interrupts away, on any machine, however short.
+        for guest in [false, true] {
+            assert_eq!(top(&own_cycle(100_000, 97_000, USER, guest)), ("stall", vec![]));
+            assert_eq!(top(&own_cycle(4_000, 3_000, USER, guest)), ("stall", vec![]));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_overran_did() {
+        for told in [
+            // Interrupts came in time, or for most of the time.
+            own_cycle(100_000, 0, USER, true),
+            own_cycle(100_000, 3_000, USER, true),
+            // Its own kernel code may have kept them off so long, or on a real machine.
+            own_cycle(10_000, 9_000, KERNEL, true),
+            own_cycle(100_000, 97_000, KERNEL, false),
+            own_cycle(100_000, 97_000, &[], false),
+        ] {
+            assert_eq!(top(&told), ("own-cycle", vec![]), "{told:?}");
+        }
+        // No timer of its CPU was due: nohz_full.
+        let mut story = Story::new();
+        story.window.beside.guest = Some(true);
+        let told = story.switch(-100, 7, 120, 0, LATE, 19).ran(100_000);
+        assert_eq!(top(&told), ("own-cycle", vec![]));
+    }
+
+    #[test]
+    fn whoever_was_on_the_cpu_stood_as_well() {
+        let of = |stack: &[&str]| {
+            let mut story = Story::new().with(60, "multipathd", Policy::Rr, 99);
+            story.window.beside.guest = Some(true);
+            let story = story.switch(-5, 7, 120, 0, 60, 0).timer(1, 60);
+            let mut story = tick(story, 50_000, 60, 48_000, stack);
+            story.window.late_own[0].from_ns = DUE + 4 * US;
+            story.runs(50_010, 60, 0)
+        };
+        assert_eq!(top(&of(&[])), ("stall", vec!["preempted"]));
+        assert_eq!(top(&of(USER)), ("stall", vec![]));
     }
 }

@@ -486,12 +486,16 @@ fn in_a_guest_a_long_silence_is_more_likely_a_stall_than_kernel_code() {
     assert_eq!(told(true, 30_100, 30_000), "stall");
     assert_eq!(told(false, 30_100, 30_000), "irqs-off");
     assert_eq!(told(true, 10_100, 10_000), "irqs-off");
-    // Just where they are turned on: either.
-    let mut story = Story::new();
-    story.window.beside.guest = Some(true);
-    let frames = [ENTRY, "_raw_spin_unlock_irqrestore+0x1/0x2", "n_tty_write+0x1/0x2"];
-    let both = story.timer(30_000, 7).stack(30_000, 7, &frames).runs(30_100, 7, 120);
-    assert_eq!((top(&both).0, &both.shares[0].or[..]), ("irqs-off", &["stall".to_owned()][..]));
+    // Just where they are turned on: either; a serial console takes so long.
+    for (caller, is, or) in
+        [("n_tty_write+0x1/0x2", "stall", "irqs-off"), ("uart_write+0x1/0x2", "irqs-off", "stall")]
+    {
+        let mut story = Story::new();
+        story.window.beside.guest = Some(true);
+        let frames = [ENTRY, "_raw_spin_unlock_irqrestore+0x1/0x2", caller];
+        let both = story.timer(30_000, 7).stack(30_000, 7, &frames).runs(30_100, 7, 120);
+        assert_eq!((top(&both).0, &both.shares[0].or[..]), (is, &[or.to_owned()][..]));
+    }
     // The switch did.
     assert_eq!(told(true, 30_100, 1), "stall");
     assert_eq!(told(false, 30_100, 1), "preempt-off");
@@ -502,4 +506,51 @@ fn in_a_guest_a_long_silence_is_more_likely_a_stall_than_kernel_code() {
     let waking = What::Waking { comm: "x".into(), pid: 11, prio: 120, target_cpu: 0 };
     let story = story.timer(1, 7).event(15_000, 7, 0, waking);
     assert_eq!(top(&story.runs(30_100, 7, 120)).0, "preempt-off");
+}
+
+#[test]
+fn a_thread_that_was_woken_on_its_way_to_sleep_is_not_queued_behind_itself() {
+    for is_seen in [true, false] {
+        let mut story = Story::new();
+        if is_seen {
+            story = story.switch(-300, 7, 120, 0, LATE, 19);
+        } else {
+            story.window.events.clear();
+        }
+        // It goes on until 400 us: the next cycle is due meanwhile.
+        let told = story.timer(-100, LATE).switch(400, LATE, 19, 1, 7, 120).timer(420, 7);
+        let told = told.runs(430, 7, 120);
+        assert_eq!(top(&told), ("own-cycle", "control", 400), "{is_seen}: {told:?}");
+        assert!(told.shares.iter().all(|share| share.cause != "queued"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_thread_that_has_started_its_timer_is_done_with_its_cycle() {
+    let sleeps = |until_us: i64, stack: &[&str]| {
+        let mut story = Story::new().switch(-300, 7, 120, 0, LATE, 19);
+        story.window.beside.guest = Some(true);
+        let start = What::TimerStart { timer: 1, function: 2, expires_ns: DUE };
+        story = story.event(-20, LATE, 0, start);
+        if !stack.is_empty() {
+            // The interrupt comes before it is off the CPU.
+            story = story.timer(until_us, LATE).stack(until_us, LATE, stack);
+            return story.ran(until_us + 10);
+        }
+        story = story.switch(until_us, LATE, 19, 1, 7, 120).timer(until_us + 4, 7);
+        story.runs(until_us + 12, 7, 120)
+    };
+    let told = sleeps(10, &[]);
+    assert!(told.shares.iter().all(|share| share.cause != "own-cycle"), "{told:?}");
+    // Its own way to sleep takes no 50 ms: the machine stood.
+    assert_eq!(top(&sleeps(50_000, &[])).0, "stall");
+    let ends = [ENTRY, "_raw_spin_unlock_irqrestore+0x1/0x2", "hrtimer_start_range_ns+0x3/0x4"];
+    let told = sleeps(50_000, &ends);
+    assert_eq!((top(&told).0, top(&told).2), ("stall", 50_000), "{told:?}");
+    assert_eq!((told.woken_ns, told.irq_ns), (Some(DUE + 50_002 * US), Some(DUE + 50_000 * US)));
+    // It was late with that: until then it is its own cycle.
+    let start = What::TimerStart { timer: 1, function: 2, expires_ns: DUE };
+    let story = Story::new().switch(-300, 7, 120, 0, LATE, 19).event(500, LATE, 0, start);
+    let told = story.switch(505, LATE, 19, 1, 7, 120).timer(506, 7).runs(515, 7, 120);
+    assert_eq!(top(&told), ("own-cycle", "control", 500), "{told:?}");
 }

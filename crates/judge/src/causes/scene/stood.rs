@@ -2,7 +2,7 @@
 //! idle got its timer late meanwhile. No code holds up an idle CPU; what stops two at once is
 //! below the kernel.
 
-use rtproof_trace::{LateIdle, WakeUp, Window};
+use rtproof_trace::{LateTimer, WakeUp, Window};
 
 /// The silence of two CPUs.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub struct Stood {
     /// End, ns.
     pub to_ns: u64,
     /// The other CPU.
-    pub witness: LateIdle,
+    pub witness: LateTimer,
 }
 
 /// A shorter silence of both proves nothing: deep idle states take that long.
@@ -47,7 +47,7 @@ pub(super) fn stretches(wake: &WakeUp, window: &Window) -> Vec<Stood> {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_trace::{LateIdle, event::flags};
+    use rtproof_trace::{LateTimer, event::flags};
 
     use crate::causes::{
         Explanation,
@@ -61,7 +61,7 @@ mod tests {
         let mut story = Story::new();
         let at = |us: u64| DUE + us * US;
         let witness =
-            LateIdle { cpu: 1, from_ns: at(from_us), due_ns: at(due_us), to_ns: at(to_us) };
+            LateTimer { cpu: 1, from_ns: at(from_us), due_ns: at(due_us), to_ns: at(to_us) };
         story.window.late_idle.push(witness);
         story.window.beside.guest = Some(true);
         let story = story.timer(8_000, 7).stack(8_000, 7, &STACK);
@@ -97,7 +97,7 @@ mod tests {
         // The late CPU was at work meanwhile.
         let mut story = Story::new();
         let (from_ns, due_ns, to_ns) = (DUE, DUE + 1_000 * US, DUE + 8_000 * US);
-        story.window.late_idle.push(LateIdle { cpu: 1, from_ns, due_ns, to_ns });
+        story.window.late_idle.push(LateTimer { cpu: 1, from_ns, due_ns, to_ns });
         for us in (500..8_000).step_by(500) {
             story = story.event(us, 7, flags::IRQS_OFF, rtproof_trace::What::IdleExit);
         }

@@ -269,6 +269,7 @@ pub(crate) fn window(number: u32) -> Option<Window> {
         symbols: BTreeMap::from([(0xffff_8000, "flush_tlb_func+0x0/0x200".into())]),
         missing: Vec::new(),
         late_idle: Vec::new(),
+        late_own: Vec::new(),
         cut: false,
         beside: Beside { idle_states: BTreeMap::from([(2, states)]), ..Beside::default() },
     })
