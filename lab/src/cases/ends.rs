@@ -89,7 +89,7 @@ fn powered_off() -> Case {
     )
     .ends_by_itself()
     .expect(|seen, expect| torn(seen, expect, TAKEN..=5))
-    .other_word("--after 4s", "--after 40s", "record")
+    .other_word("--after 4s", "--after 400s", "record")
 }
 
 fn power_cut() -> Case {
@@ -107,5 +107,5 @@ fn power_cut() -> Case {
     .on("cut", |guest| guest.power_cut())
     .ends_by_itself()
     .expect(|seen, expect| torn(seen, expect, TAKEN..=25))
-    .other_word("--after 4s", "--after 40s", "record")
+    .other_word("--after 4s", "--after 400s", "record")
 }

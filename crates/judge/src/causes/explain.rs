@@ -63,7 +63,7 @@ fn claimed(moment: &Moment<'_>) -> (&'static dyn Cause, Claim) {
     let found = CAUSES.iter().find_map(|cause| cause.claims(moment).map(|claim| (*cause, claim)));
     // The last cause claims everything.
     let (cause, claim) = found.unwrap_or((CAUSES[CAUSES.len() - 1], Claim::default()));
-    match stall::deaf(moment, cause.id()) {
+    match stall::instead(moment, cause.id()) {
         Some(stall) => (&stall::Stall, stall),
         None => (cause, claim),
     }

@@ -41,14 +41,24 @@ pub(super) fn together(moment: &Moment<'_>) -> Option<Claim> {
     Some(claim(moment.scene).detail([text]))
 }
 
-/// A moment of a thread that ran, or waited while another one did, in which their CPU took no
-/// interrupt although one of its own timers was due. `other`: who else would have it.
-pub(super) fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
-    let runs = matches!(moment.phase, Phase::OwnCycle | Phase::Runnable) && moment.is_task();
+/// A moment that another cause claims, and in which its code did not run. `other`: that cause.
+pub(super) fn instead(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
     // The stoppers of hotplug keep interrupts off on all CPUs.
-    if !runs || other == "hotplug" {
+    if ["stall", "stopped", "blocked", "hotplug"].contains(&other) || moment.cpu.nmi.is_some() {
         return None;
     }
+    if moment.cpu.hard.is_some() {
+        // As few handlers are that long.
+        return is_likely(moment).then(|| claim(moment.scene).or(&[other]));
+    }
+    // In a softirq interrupts are on, too.
+    let runs = matches!(moment.phase, Phase::OwnCycle | Phase::Runnable);
+    (runs || moment.cpu.softirq.is_some()).then(|| deaf(moment, other)).flatten()
+}
+
+/// A moment of a thread that ran, or waited while another one did, in which their CPU took no
+/// interrupt although one of its own timers was due.
+fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
     let scene = moment.scene;
     let within = |late: &&LateTimer| late.from_ns <= moment.from_ns && moment.to_ns <= late.to_ns;
     let late = scene.window.late_own.iter().find(within)?;
@@ -58,7 +68,7 @@ pub(super) fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
     }
     let interrupted = Interrupted::at(scene.window, scene.wake.cpu, Some(late.to_ns));
     let is_user = interrupted == Interrupted::User;
-    if !is_user && (other == "stall" || !is_likely(moment)) {
+    if !is_user && !is_likely(moment) {
         return None;
     }
     let text = "interrupts of its CPU did not come: a timer was";
@@ -247,5 +257,21 @@ mod tests {
         };
         assert_eq!(top(&of(&[])), ("stall", vec!["preempted"]));
         assert_eq!(top(&of(USER)), ("stall", vec![]));
+    }
+
+    #[test]
+    fn an_interrupt_in_the_midst_of_which_it_stood_is_not_to_blame() {
+        let of = |us: i64, guest: bool| {
+            let mut story = Story::new();
+            story.window.beside.guest = Some(guest);
+            let vector = Vector::CallFunction;
+            let story = story.event(-5, 7, flags::IRQS_OFF, What::VectorEntry { vector });
+            let in_it = flags::IRQS_OFF | flags::HARDIRQ;
+            let story = story.event(us, 7, in_it, What::VectorExit { vector });
+            story.timer(us + 1, 7).runs(us + 10, 7, 120)
+        };
+        assert_eq!(top(&of(50_000, true)), ("stall", vec!["masked"]));
+        assert_eq!(top(&of(10_000, true)), ("masked", vec![]));
+        assert_eq!(top(&of(50_000, false)), ("masked", vec![]));
     }
 }
