@@ -417,7 +417,7 @@ fn armed(wake: &WakeUp, window: &Window) -> Option<u64> {
         event.pid == wake.tid
             && event.at_ns < wake.ran_ns
             && matches!(event.what, What::TimerStart { expires_ns, .. }
-                if (wake.due_ns..=wake.due_ns + TIMER_SLACK_NS).contains(&expires_ns))
+                if expires_ns.checked_sub(wake.due_ns).is_some_and(|ns| ns <= TIMER_SLACK_NS))
     };
     window.events.iter().rfind(is_ours).map(|event| event.at_ns)
 }

@@ -3,10 +3,7 @@
 //! stood still. On the late CPU itself: whoever was on it was not to be interrupted, or did not
 //! run.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    io,
-};
+use std::{collections::BTreeMap, io};
 
 use super::reader::{Reader, Visit};
 use crate::{Brief, LateTimer, WakeUp};
@@ -60,8 +57,8 @@ fn late(
     }
     let decoder = reader.decoder();
     let mut timers: BTreeMap<u64, u64> = BTreeMap::new();
-    // By time, and no longer than a timer may expire after them.
-    let mut silences: VecDeque<(u64, u64)> = VecDeque::new();
+    // Each of at least LATE_MIN_NS, and the last few: timers may expire so long after them.
+    let mut silences: Vec<(u64, u64)> = Vec::new();
     let mut last_ns = u64::MAX;
     let first = reader.page_at(cpu, wake.due_ns.saturating_sub(BEFORE_NS))?;
     let to_ns = wake.ran_ns.saturating_add(expires_ns);
@@ -80,7 +77,8 @@ fn late(
             && wake.due_ns < raw.at_ns
             && counts(decoder.event(cpu, raw).pid)
         {
-            silences.push_back((last_ns, raw.at_ns));
+            silences.retain(|&(_, to_ns)| raw.at_ns.saturating_sub(to_ns) <= expires_ns);
+            silences.push((last_ns, raw.at_ns));
         }
         last_ns = raw.at_ns;
         match decoder.brief(raw) {
@@ -91,16 +89,13 @@ fn late(
                 timers.insert(timer, expires_ns);
             }
             Brief::TimerExpire { timer, .. } => {
-                silences.retain(|&(_, to_ns)| raw.at_ns.saturating_sub(to_ns) <= expires_ns);
                 let due_ns = timers.remove(&timer);
                 let within = |&(from_ns, to_ns): &(u64, u64)| {
-                    due_ns.is_some_and(|due_ns| {
-                        (from_ns..=to_ns.saturating_sub(LATE_MIN_NS)).contains(&due_ns)
-                    })
+                    let was_due = |due_ns| (from_ns..=to_ns - LATE_MIN_NS).contains(&due_ns);
+                    due_ns.is_some_and(was_due) && raw.at_ns.saturating_sub(to_ns) <= expires_ns
                 };
-                if let (Some(due_ns), Some(at)) = (due_ns, silences.iter().position(within))
-                    && let Some((from_ns, to_ns)) = silences.remove(at)
-                {
+                if let (Some(due_ns), Some(at)) = (due_ns, silences.iter().position(within)) {
+                    let (from_ns, to_ns) = silences.swap_remove(at);
                     found.push(LateTimer { cpu, from_ns, due_ns, to_ns });
                 }
             }
