@@ -7,14 +7,14 @@
 
 # /sys/kernel/slab, debug and tracing are left out but for the scheduler's: thousands of files that
 # nobody tunes. Which tasks a group has is not tracked (each task is, by itself), nor what the
-# scheduler learns.
+# scheduler learns, nor that the kernel ever warned: nothing takes that back.
 tracked_files() {
     {
         find /proc/sys /sys/devices /sys/module /sys/kernel/mm /sys/kernel/debug/sched \
             /sys/fs/cgroup /proc/irq /sys/bus/workqueue -type f -perm -600
         ls /sys/kernel/rcu_* /sys/kernel/debug/sched/features
     } 2>/dev/null | grep -v -e /config$ -e /resource -e /rom$ -e /uevent$ \
-        -e /proc/sys/kernel/random \
+        -e /proc/sys/kernel/random -e /proc/sys/kernel/tainted \
         -e ns_last_pid -e '/cgroup[.]procs$' -e '/cgroup[.]threads$' -e max_newidle_lb_cost \
         -e /proc/sys/fs/ -e memory.reclaim -e /pressure -e '[.]pressure$' |
         sort -u
