@@ -137,7 +137,8 @@ const EMULATOR: Planted = Planted {
     least_ns: (EMULATOR_STOP_MS - 20) * 1_000_000,
     // Where both CPUs were busy nothing rules out the code that was on them, and rtproof says so.
     certain_percent: 50,
-    // Each stop meets other code; what share of all is wrong is the business of the truth bench.
+    // Each stop meets other code. Where 99 % are right, one of ten is wrong in 10 % of runs, two in
+    // 0.4 %; the truth bench counts all.
     wrong_most: 1,
     ..DAEMON
 };

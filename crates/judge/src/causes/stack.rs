@@ -23,7 +23,7 @@ impl Interrupted {
     /// From the stack after the interrupt that began at `irq_ns`.
     pub(super) fn at(window: &Window, cpu: u32, irq_ns: Option<u64>) -> Self {
         let Some(irq_ns) = irq_ns else { return Self::Unknown };
-        let after = |at_ns: u64| (irq_ns..=irq_ns + STACK_WITHIN_NS).contains(&at_ns);
+        let after = |at_ns: u64| (irq_ns..=irq_ns.saturating_add(STACK_WITHIN_NS)).contains(&at_ns);
         let events = window.events.iter().filter(|e| e.cpu == cpu && after(e.at_ns));
         // The stack is written right after the event that it belongs to: the first one counts.
         let stack = events.take(4).find_map(|event| match &event.what {

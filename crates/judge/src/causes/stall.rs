@@ -35,7 +35,7 @@ pub(super) fn together(moment: &Moment<'_>) -> Option<Claim> {
     }
     let here = |stood: &&Stood| (stood.from_ns..stood.to_ns).contains(&moment.from_ns);
     let witness = moment.scene.stood.iter().find(here)?.witness;
-    let late = crate::units::duration(witness.to_ns - witness.due_ns);
+    let late = crate::units::duration(witness.to_ns.saturating_sub(witness.due_ns));
     let text =
         format!("CPU {} was idle and got its timer {late} late at the same time", witness.cpu);
     Some(claim(moment.scene).detail([text]))
@@ -43,12 +43,12 @@ pub(super) fn together(moment: &Moment<'_>) -> Option<Claim> {
 
 /// A moment that another cause claims, and in which its code did not run. `other`: that cause.
 pub(super) fn instead(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
-    // The stoppers of hotplug keep interrupts off on all CPUs.
+    // These wait for somebody else, or (the stoppers of hotplug) do keep interrupts off for long.
     if ["stall", "stopped", "blocked", "hotplug"].contains(&other) || moment.cpu.nmi.is_some() {
         return None;
     }
     if moment.cpu.hard.is_some() {
-        // As few handlers are that long.
+        // Few handlers are that long.
         return is_likely(moment).then(|| claim(moment.scene).or(&[other]));
     }
     // In a softirq interrupts are on, too.
@@ -63,7 +63,7 @@ fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
     let within = |late: &&LateTimer| late.from_ns <= moment.from_ns && moment.to_ns <= late.to_ns;
     let late = scene.window.late_own.iter().find(within)?;
     // Before the timer was due nothing is known: the moment is one where most of it is.
-    if (late.to_ns - late.due_ns.max(moment.from_ns)) < moment.ns() / 2 {
+    if late.to_ns.saturating_sub(late.due_ns.max(moment.from_ns)) < moment.ns() / 2 {
         return None;
     }
     let interrupted = Interrupted::at(scene.window, scene.wake.cpu, Some(late.to_ns));
@@ -71,8 +71,8 @@ fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
     if !is_user && !is_likely(moment) {
         return None;
     }
-    let text = "interrupts of its CPU did not come: a timer was";
-    let text = format!("{text} {} late", crate::units::duration(late.to_ns - late.due_ns));
+    let late = crate::units::duration(late.to_ns.saturating_sub(late.due_ns));
+    let text = format!("interrupts of its CPU did not come: a timer was {late} late");
     let claim = claim(scene).detail(where_it_was(&interrupted)).detail([text]);
     // In user mode interrupts cannot be off.
     Some(if is_user { claim } else { claim.or(&[other]) })
@@ -222,6 +222,21 @@ mod tests {
         for guest in [false, true] {
             assert_eq!(top(&own_cycle(100_000, 97_000, USER, guest)), ("stall", vec![]));
             assert_eq!(top(&own_cycle(4_000, 3_000, USER, guest)), ("stall", vec![]));
+        }
+    }
+
+    #[test]
+    fn times_that_cannot_be_do_no_harm() {
+        // A damaged record: due after it came; so late that nothing can be after it.
+        for (due_ns, to_ns, is) in
+            [(u64::MAX, DUE + 100_000 * US, "own-cycle"), (DUE, u64::MAX, "stall")]
+        {
+            let mut story = Story::new();
+            story.window.beside.guest = Some(true);
+            let story = story.switch(-100, 7, 120, 0, LATE, 19);
+            let mut story = tick(story, 100_000, LATE, 97_000, &[]);
+            (story.window.late_own[0].due_ns, story.window.late_own[0].to_ns) = (due_ns, to_ns);
+            assert_eq!(top(&story.ran(100_010)).0, is);
         }
     }
 
