@@ -1,7 +1,7 @@
 //! What a machine is: one serialisable snapshot, every value a [`crate::Reading`].
 //!
 //! `Facts` is what checks judge and what a record keeps from the start and the end of a run. Adding
-//! a fact: a field here, a reader in the file of its subject, a line in `class_of` (`flatten.rs`)
+//! a fact: a field here, a reader in the file of its subject, a line in `class_of` (`flatten`)
 //! if its subject is new.
 
 pub mod app;
