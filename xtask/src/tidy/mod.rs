@@ -11,6 +11,7 @@ use crate::tree::{Complaint, Tree, root};
 mod bans;
 mod binaries;
 mod changelog;
+mod circles;
 mod floors;
 mod links;
 mod lists;
@@ -27,6 +28,7 @@ const RULES: &[Rule] = &[
     bans::check,
     binaries::check,
     changelog::check,
+    circles::check,
     floors::check,
     links::check,
     lists::check,
