@@ -98,8 +98,6 @@ if [ "$(id -u)" = 0 ] && [ -d /sys/kernel/tracing ] && [ ! -e /sys/kernel/tracin
     mount -t tracefs tracefs /sys/kernel/tracing || true
 fi
 # bootctl, which reads our entries, comes with a package that makes systemd-boot the boot loader of
-# the machine when it is installed: only the program is taken, and systemd's library if it is
-# missing.
 # the machine when it is installed: only the program is taken, and systemd's library.
 bootctl=$HOME/.cache/rtproof-bootctl
 if ! command -v bootctl >/dev/null && ! "$bootctl/bin/bootctl" --version >/dev/null 2>&1; then
@@ -184,4 +182,6 @@ if [ ! -e "$tools/version" ]; then
     [ "${CI:-}" = true ] && exit 1
     exit 3
 fi
+# The tool that reads deny.toml, built from crates.io and kept between runs.
+"$(dirname "$0")/cargo-tool.sh" cargo-deny --only-install
 echo "deps: all there"

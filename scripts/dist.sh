@@ -26,7 +26,8 @@ if grep -E 'INTERP|NEEDED' <<<"$headers"; then
 fi
 
 cargo xtask dist-files "$folder"
-cargo xtask notices >"$folder/THIRD-PARTY.md"
+scripts/cargo-tool.sh cargo-about generate --locked --manifest-path crates/rtproof/Cargo.toml \
+    about.hbs >"$folder/THIRD-PARTY.md"
 cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$folder/"
 
 when=$(git log -1 --format=%ct 2>/dev/null || echo 0)

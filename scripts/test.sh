@@ -38,7 +38,8 @@ stage lint cargo clippy --quiet --locked --workspace --all-targets -- -D warning
 stage binary cargo clippy --quiet --locked --package rtproof -- -D warnings
 stage build cargo build --quiet --locked --workspace
 stage tidy "$target/debug/xtask" tidy
-stage deny "$target/debug/xtask" deny
+stage deny scripts/cargo-tool.sh cargo-deny --locked check licenses bans sources
+stage oldest "$target/debug/xtask" oldest-rust
 stage docs env RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --locked --workspace --no-deps
 # Tests interrupt what they start: a shell's background job would have it ignore that.
 stage test env --default-signal=INT,QUIT,HUP cargo test --locked --workspace --no-fail-fast

@@ -8,15 +8,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-mod deny;
 mod fuzz;
 mod lab;
-mod metadata;
-mod notices;
+mod oldest_rust;
 #[cfg(feature = "reference")]
 mod reference;
 mod source;
-mod spdx;
 mod tidy;
 mod tree;
 
@@ -32,8 +29,8 @@ struct Cli {
 enum Job {
     /// Check the house rules: lists, floors, headers, sizes, links, changelog, reference pages.
     Tidy,
-    /// Check dependencies: licences, sources, duplicates, wildcards, oldest Rust.
-    Deny,
+    /// Check that no crate of the binary needs a newer Rust than Cargo.toml states.
+    OldestRust,
     /// Write the reference pages of docs/ from the crates themselves.
     #[cfg(feature = "reference")]
     Reference {
@@ -63,20 +60,17 @@ enum Job {
         #[arg(default_value = "")]
         only: String,
     },
-    /// Print the licences of every crate that is in the binary.
-    Notices,
 }
 
 fn main() -> Result<ExitCode> {
     match Cli::parse().job {
         Job::Tidy => tidy::run(),
-        Job::Deny => deny::run(),
+        Job::OldestRust => oldest_rust::run(),
         #[cfg(feature = "reference")]
         Job::Reference { check } => reference::run(check),
         #[cfg(feature = "reference")]
         Job::DistFiles { folder } => reference::dist_files(&folder),
         Job::Lab { arguments } => lab::run(&arguments),
         Job::Fuzz { seconds, only } => fuzz::run(seconds, &only),
-        Job::Notices => notices::run(),
     }
 }

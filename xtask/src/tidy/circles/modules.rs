@@ -6,7 +6,8 @@ use super::paths::{Import, paths_of};
 use crate::source::Source;
 
 /// Words before the name of an item.
-const ITEMS: &[&str] = &["struct", "enum", "union", "trait", "type", "fn", "const", "static", "mod"];
+const ITEMS: &[&str] =
+    &["struct", "enum", "union", "trait", "type", "fn", "const", "static", "mod"];
 /// Longest chain of re-exports that is followed.
 const CHAIN_MAX: usize = 16;
 

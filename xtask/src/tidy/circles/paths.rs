@@ -143,9 +143,9 @@ mod tests {
             ["a as a", "a::b::C as C", "a::b::D as E", "a::f as *", "pub g::H as H", "i::j"];
         assert_eq!(names(code), wanted);
         assert_eq!(names("let use_ = Self::new(); self.x"), ["Self::new"]);
-        assert_eq!(names("use super::super::parts::{self, NONE};"), [
-            "super::super::parts as parts",
-            "super::super::parts::NONE as NONE"
-        ]);
+        assert_eq!(
+            names("use super::super::parts::{self, NONE};"),
+            ["super::super::parts as parts", "super::super::parts::NONE as NONE"]
+        );
     }
 }
