@@ -13,6 +13,7 @@ mod binaries;
 mod changelog;
 mod circles;
 mod floors;
+mod glossary;
 mod links;
 mod lists;
 mod modules;
@@ -30,6 +31,7 @@ const RULES: &[Rule] = &[
     changelog::check,
     circles::check,
     floors::check,
+    glossary::check,
     links::check,
     lists::check,
     modules::check,
