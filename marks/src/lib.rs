@@ -99,7 +99,7 @@ impl Marks {
 impl Drop for Marks {
     /// Removes the file. Who reads it goes on to its end.
     fn drop(&mut self) {
-        // Somebody may have removed it already.
+        // Another program may have removed it already.
         let _ = std::fs::remove_file(&self.path);
     }
 }
