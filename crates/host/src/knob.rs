@@ -1,13 +1,15 @@
-//! What can be set and influences latency: where it is, how it is set and undone.
+//! What can be set and influences latency: where it is, how it is set, compared and undone.
 //!
-//! One type for all of them, so that the knowledge exists once: facts read the places, checks judge
-//! what was read, `tune` writes the same places. What is wanted of a knob, and for whom, is the
-//! judge's (`rtproof_judge::checks`): a knob knows no profile.
+//! One type holds all of this knowledge. Facts read the places, checks judge the values, a remedy
+//! names its knob, and the plan takes everything else from it: comparison, order, risk. Which value
+//! a knob should have, and for whom, is up to the checks: a knob knows no profile.
+
+use crate::tune::Compare;
 
 /// One knob.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
-    /// Identifier: short, kebab-case, for ever. Settings are kept under it.
+    /// Identifier: short, kebab-case, never changed. Settings are kept under it.
     pub id: &'static str,
     /// Where it is.
     pub place: Place,
@@ -15,7 +17,7 @@ pub struct Knob {
     pub scope: Scope,
     /// When a change takes effect.
     pub effect: Effect,
-    /// How a change is taken back.
+    /// How a change is undone. Only [`Undo::WriteBack`] lets a plan write the file of a knob.
     pub undo: Undo,
     /// The boot parameter with the same effect, with `{}` for the value.
     pub boot: Option<&'static str>,
@@ -27,6 +29,91 @@ pub struct Knob {
     pub arch: Arch,
     /// Whether the value changes by itself: a counter or a measured value, which nobody sets.
     pub is_counter: bool,
+    /// Whether a typed fact holds its value: settings then leave it out.
+    pub is_fact: bool,
+    /// Which kind of change sets it.
+    pub kind: Kind,
+    /// How a value that is read back is compared; `None`: as numbers if the value is one.
+    pub compare: Option<Compare>,
+    /// When it is set, compared with other changes; `None`: the kind of change decides.
+    pub rank: Option<Rank>,
+    /// What can go wrong. A plan includes such a change only on request.
+    pub risk: Option<&'static str>,
+    /// How its value concerns the placement of work on CPUs.
+    pub cpus: Option<Cpus>,
+    /// A purpose that several knobs serve, and the preference of this one: one of them is enough.
+    pub purpose: Option<(&'static str, u8)>,
+    /// Special rule for its value.
+    pub rule: Rule,
+}
+
+/// Which kind of change sets a knob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A value of a file.
+    Value,
+    /// The CPUs of an interrupt.
+    Irq,
+    /// A CPU that goes offline or comes online.
+    Hotplug,
+}
+
+/// How the value of a knob concerns the placement of work on CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cpus {
+    /// A boot parameter lists the CPUs that are set apart.
+    Apart,
+    /// A boot parameter lists the CPUs that are left for other work.
+    Left,
+    /// A file or property places work on CPUs.
+    Placed,
+}
+
+/// Special rule for the value of a knob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// None.
+    Plain,
+    /// Only the first word is set. The file shows several, so the others are written as they are.
+    FirstWord,
+    /// An empty value is valid: it empties a list.
+    MayBeEmpty,
+    /// A parameter that may stand on the command line several times: its words add up.
+    AddsUp,
+    /// A parameter that acts before `rtproof.service` can: it is planned beside the runtime change.
+    Early,
+    /// A limit: of two, the wider one satisfies both.
+    Limit,
+}
+
+/// When a change is made, compared with others. The plan gives the reasons (`plan::order`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it; the reasons are in the plan's table")]
+pub enum Rank {
+    UnitsStop,
+    CpusCome,
+    CpusGo,
+    FrequencyDriver,
+    Turbo,
+    Governor,
+    FrequencyLimits,
+    RtThrottling,
+    DeadlineServers,
+    HugePages,
+    Watchdogs,
+    GroupFolders,
+    GroupControllers,
+    GroupCpus,
+    GroupPartitions,
+    UnitProperties,
+    IrqDefault,
+    Irqs,
+    Workers,
+    Values,
+    Tasks,
+    Files,
+    BootLoader,
+    UnitsStart,
 }
 
 /// Where a knob is read and set.
@@ -41,6 +128,8 @@ pub enum Place {
     Choice(&'static str),
     /// A parameter of the kernel's command line, by its name.
     Parameter(&'static str),
+    /// A key of a configuration file or a property of a unit, by its name.
+    Key(&'static str),
     /// An option of the kernel's build, without `CONFIG_`.
     BuildOption(&'static str),
     /// systemd units that do it, any of them.
@@ -81,7 +170,7 @@ pub enum Effect {
     Firmware,
 }
 
-/// How a change is taken back.
+/// How a change is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undo {
     /// Write the saved bytes back.
@@ -184,6 +273,18 @@ impl Knob {
         Self { undo: Undo::ByHand, ..Self::new(id, Place::Other(what)) }
     }
 
+    /// A file of a control group: groups nest, so that no pattern names it.
+    #[must_use]
+    pub const fn group(id: &'static str, what: &'static str) -> Self {
+        Self::new(id, Place::Other(what)).fact()
+    }
+
+    /// A key of a configuration file or a property of a unit.
+    #[must_use]
+    pub const fn key(name: &'static str) -> Self {
+        Self { undo: Undo::RemoveFile, ..Self::new(name, Place::Key(name)) }
+    }
+
     const fn new(id: &'static str, place: Place) -> Self {
         Self {
             id,
@@ -196,6 +297,14 @@ impl Knob {
             since: None,
             arch: Arch::Any,
             is_counter: false,
+            is_fact: false,
+            kind: Kind::Value,
+            compare: None,
+            rank: None,
+            risk: None,
+            cpus: None,
+            purpose: None,
+            rule: Rule::Plain,
         }
     }
 
@@ -241,7 +350,61 @@ impl Knob {
         Self { effect, ..self }
     }
 
-    /// Another way back.
+    /// A value that a typed fact holds.
+    #[must_use]
+    pub const fn fact(self) -> Self {
+        Self { is_fact: true, ..self }
+    }
+
+    /// Set by another kind of change.
+    #[must_use]
+    pub const fn kind(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// Compared in this form.
+    #[must_use]
+    pub const fn compared(self, compare: Compare) -> Self {
+        Self { compare: Some(compare), ..self }
+    }
+
+    /// Set at this point of the order.
+    #[must_use]
+    pub const fn ranked(self, rank: Rank) -> Self {
+        Self { rank: Some(rank), ..self }
+    }
+
+    /// With a risk.
+    #[must_use]
+    pub const fn risky(self, risk: &'static str) -> Self {
+        Self { risk: Some(risk), ..self }
+    }
+
+    /// Concerns the placement of work on CPUs.
+    #[must_use]
+    pub const fn cpus(self, cpus: Cpus) -> Self {
+        Self { cpus: Some(cpus), ..self }
+    }
+
+    /// A mask of the kernel's workers.
+    #[must_use]
+    pub const fn workers(self) -> Self {
+        self.compared(Compare::CpuMask).cpus(Cpus::Placed).ranked(Rank::Workers)
+    }
+
+    /// One of several knobs for a purpose; the lowest preference is chosen.
+    #[must_use]
+    pub const fn serves(self, purpose: &'static str, preference: u8) -> Self {
+        Self { purpose: Some((purpose, preference)), ..self }
+    }
+
+    /// With a special rule.
+    #[must_use]
+    pub const fn rule(self, rule: Rule) -> Self {
+        Self { rule, ..self }
+    }
+
+    /// Another way to undo it.
     #[must_use]
     pub const fn undone(self, undo: Undo) -> Self {
         Self { undo, ..self }
@@ -254,6 +417,32 @@ impl Knob {
             _ => "",
         };
         text.split(" | ").filter(|pattern| !pattern.is_empty())
+    }
+
+    /// What `mark` (`{cpu}`, `*`) stands for in one of its paths.
+    #[must_use]
+    pub fn part_of<'a>(&self, mark: &str, path: &'a str) -> Option<&'a str> {
+        self.patterns().find_map(|pattern| {
+            let is_alike = path.split('/').count() == pattern.split('/').count();
+            let mut parts = pattern.split('/').zip(path.split('/')).filter(|_| is_alike);
+            parts.find_map(|(part, name)| {
+                let (before, after) = part.split_once(mark)?;
+                name.strip_prefix(before)?.strip_suffix(after)
+            })
+        })
+    }
+
+    /// The CPU that one of its paths concerns.
+    #[must_use]
+    pub fn cpu_of(&self, path: &str) -> Option<u32> {
+        self.part_of("{cpu}", path)?.parse().ok()
+    }
+}
+
+/// Shows the id: a remedy that is printed names its knob, not a whole table.
+impl std::fmt::Debug for Knob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id)
     }
 }
 
@@ -272,5 +461,13 @@ mod tests {
         const KNOB: Knob = Knob::file("x", "/sys/a | /sys/b");
         assert_eq!(KNOB.patterns().collect::<Vec<_>>(), ["/sys/a", "/sys/b"]);
         assert_eq!(Knob::units("x", &["a.service"]).patterns().count(), 0);
+    }
+
+    #[test]
+    fn the_cpu_of_a_path() {
+        const KNOB: Knob = Knob::file("x", "/sys/cpu{cpu}/state*/disable");
+        assert_eq!(KNOB.cpu_of("/sys/cpu12/state3/disable"), Some(12));
+        assert_eq!(KNOB.cpu_of("/sys/cpufreq/state3/disable"), None);
+        assert_eq!(KNOB.cpu_of("/sys/cpu12/online"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! What a check answers.
 
 use rtproof_host::{
-    CpuList, Reading,
+    CpuList, Knob, Reading,
     knob::Effect,
     pm_qos::PATH,
     tune::{Change, Scheduling, TaskName},
@@ -177,6 +177,20 @@ impl Evidence {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Remedy {
     /// Write a value to files of /proc or /sys. Lost at reboot.
+    #[serde(rename = "write")]
+    Set {
+        /// The knob. JSON leaves it out: a plan is always made from findings of this process.
+        #[serde(skip)]
+        knob: Option<&'static Knob>,
+        /// Paths.
+        #[serde(rename = "paths")]
+        at: Vec<String>,
+        /// Value.
+        value: String,
+    },
+    /// The same without a knob.
+    #[serde(rename = "write", skip_deserializing)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Write {
         /// Paths.
         paths: Vec<String>,
@@ -228,7 +242,7 @@ pub enum Remedy {
         /// What they do, in words.
         text: String,
         /// They.
-        changes: Vec<Change>,
+        changes: Vec<Part>,
         /// What is left for the user to do with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         then: Option<String>,
@@ -254,6 +268,36 @@ pub enum Remedy {
         /// What to do.
         text: String,
     },
+}
+
+impl Remedy {
+    /// Sets a knob.
+    pub fn set(
+        knob: &'static Knob,
+        at: impl IntoIterator<Item = impl Into<String>>,
+        value: impl Into<String>,
+    ) -> Self {
+        let at = at.into_iter().map(Into::into).collect();
+        Self::Set { knob: Some(knob), at, value: value.into() }
+    }
+}
+
+/// One of several changes that belong together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Part {
+    /// The change.
+    pub change: Change,
+    /// The knob that it sets, if there is one.
+    #[serde(skip)]
+    pub knob: Option<&'static Knob>,
+}
+
+impl From<Change> for Part {
+    fn from(change: Change) -> Self {
+        Self { change, knob: None }
+    }
 }
 
 /// The commands of util-linux that set it.
@@ -322,10 +366,12 @@ fn spread(paths: &[String]) -> String {
 impl std::fmt::Display for Remedy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Write { paths, value } => match paths.as_slice() {
-                [path] => write!(f, "echo {value} > {path}"),
-                paths => write!(f, "echo {value} | tee {}", spread(paths)),
-            },
+            Self::Set { at: paths, value, .. } | Self::Write { paths, value } => {
+                match paths.as_slice() {
+                    [path] => write!(f, "echo {value} > {path}"),
+                    paths => write!(f, "echo {value} | tee {}", spread(paths)),
+                }
+            }
             Self::Boot { parameter } => write!(f, "boot with {parameter}"),
             Self::Unboot { parameter } => write!(f, "boot without {parameter}"),
             Self::Unit { unit, action } => write!(f, "systemctl {action} {unit}"),
@@ -351,8 +397,7 @@ mod tests {
     use super::*;
 
     fn tee(paths: &[&str]) -> String {
-        let paths = paths.iter().map(|&path| path.to_owned()).collect();
-        Remedy::Write { paths, value: "0".into() }.to_string()
+        Remedy::set(&rtproof_host::knobs::memory::KSM, paths.iter().copied(), "0").to_string()
     }
 
     #[test]

@@ -48,7 +48,8 @@ pub struct Value {
 /// Reads every knob that is a file.
 #[must_use]
 pub fn read(root: &Root) -> Settings {
-    let is_file = |knob: &&Knob| matches!(knob.place, Place::File(_) | Place::Choice(_));
+    let is_file =
+        |knob: &&Knob| !knob.is_fact && matches!(knob.place, Place::File(_) | Place::Choice(_));
     let folders = Folders::of(root);
     let read = |knob: &Knob| (knob.id.to_owned(), folders.setting(knob));
     knobs::all().filter(is_file).map(read).collect()

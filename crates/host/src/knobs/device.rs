@@ -1,6 +1,9 @@
 //! Knobs: network, consoles, tracing, services.
 
-use crate::knob::{Knob, Scope, Undo};
+use crate::{
+    knob::{Cpus, Knob, Rule, Scope, Undo},
+    tune::Compare,
+};
 
 /// The table.
 pub const KNOBS: &[&Knob] = &[
@@ -53,18 +56,25 @@ pub static DEFER_IRQS: Knob =
         .since(5, 8);
 
 /// CPUs that received packets are handed to.
-pub static RPS: Knob = Knob::file("rps", "/sys/class/net/*/queues/rx-*/rps_cpus").of(Scope::Device);
+pub static RPS: Knob = Knob::file("rps", "/sys/class/net/*/queues/rx-*/rps_cpus")
+    .of(Scope::Device)
+    .compared(Compare::CpuMask)
+    .cpus(Cpus::Placed);
 
 /// The same for interfaces that appear later.
 pub static RPS_DEFAULT: Knob =
-    Knob::file("rps-default-mask", "/proc/sys/net/core/rps_default_mask").since(6, 3);
+    Knob::file("rps-default-mask", "/proc/sys/net/core/rps_default_mask")
+        .since(6, 3)
+        .compared(Compare::CpuMask);
 
 /// Entries of the table that steers packets to the CPU of their reader.
 pub static RFS: Knob = Knob::file("xps-rfs-flow", "/proc/sys/net/core/rps_sock_flow_entries");
 
 /// CPUs that send through a queue.
-pub static XPS: Knob =
-    Knob::file("xps-rfs-transmit", "/sys/class/net/*/queues/tx-*/xps_cpus").of(Scope::Device);
+pub static XPS: Knob = Knob::file("xps-rfs-transmit", "/sys/class/net/*/queues/tx-*/xps_cpus")
+    .of(Scope::Device)
+    .compared(Compare::CpuMask)
+    .cpus(Cpus::Placed);
 
 /// Whether a thread polls, instead of a soft interrupt.
 pub static NAPI_THREADED: Knob =
@@ -94,8 +104,9 @@ pub static IPV6: Knob =
     Knob::file("ipv6", "/proc/sys/net/ipv6/conf/all/disable_ipv6").or_boot("ipv6.disable={}");
 
 /// Level of messages that go to the consoles, and three more numbers.
-pub static PRINTK: Knob =
-    Knob::file("printk-console", "/proc/sys/kernel/printk").or_boot("loglevel={}");
+pub static PRINTK: Knob = Knob::file("printk-console", "/proc/sys/kernel/printk")
+    .or_boot("loglevel={}")
+    .rule(Rule::FirstWord);
 
 /// Tracer of the machine.
 pub static TRACER: Knob = Knob::file(
@@ -107,13 +118,15 @@ pub static TRACER: Knob = Knob::file(
 pub static TRACE_EVENTS: Knob = Knob::file(
     "trace-events",
     "/sys/kernel/tracing/set_event | /sys/kernel/debug/tracing/set_event",
-);
+)
+.rule(Rule::MayBeEmpty);
 
 /// Probes that somebody has put into the kernel.
 pub static TRACE_PROBES: Knob = Knob::file(
     "trace-kprobes",
     "/sys/kernel/tracing/kprobe_events | /sys/kernel/debug/tracing/kprobe_events",
-);
+)
+.rule(Rule::MayBeEmpty);
 
 /// Tracers of the instances.
 pub static TRACE_INSTANCES: Knob =
@@ -123,7 +136,8 @@ pub static TRACE_INSTANCES: Knob =
 /// Events that the instances record.
 pub static TRACE_INSTANCE_EVENTS: Knob =
     Knob::file("trace-instance-events", "/sys/kernel/tracing/instances/*/set_event")
-        .of(Scope::Device);
+        .of(Scope::Device)
+        .rule(Rule::MayBeEmpty);
 
 /// Interrupt moderation.
 pub static COALESCE: Knob =

@@ -1,6 +1,9 @@
 //! Knobs: isolation.
 
-use crate::knob::{Effect, Knob, Scope};
+use crate::{
+    knob::{Cpus, Effect, Kind, Knob, Rank, Scope},
+    tune::Compare,
+};
 
 /// Expedited grace periods of RCU turned into normal ones.
 pub static RCU_NORMAL: Knob = Knob::file("rcu-normal-after-boot", "/sys/kernel/rcu_normal")
@@ -21,12 +24,14 @@ pub static POWER_EFFICIENT: Knob =
 /// Mask of the unbound workers.
 pub static WORKQUEUE_CPUMASK: Knob =
     Knob::file("workqueue-cpumask", "/sys/devices/virtual/workqueue/cpumask")
-        .or_boot("workqueue.unbound_cpus={}");
+        .or_boot("workqueue.unbound_cpus={}")
+        .workers();
 
 /// Mask of the workers that write dirty pages back.
 pub static WRITEBACK_CPUMASK: Knob =
     Knob::file("writeback-cpumask", "/sys/devices/virtual/workqueue/writeback/cpumask")
-        .couples(&["workqueue-cpumask"]);
+        .couples(&["workqueue-cpumask"])
+        .workers();
 
 /// kernel.timer_migration.
 pub static TIMER_MIGRATION: Knob =
@@ -40,8 +45,47 @@ pub static KPROBES: Knob =
 pub static ENTSK: Knob =
     Knob::units("static-key-ipis", &["realtime-entsk.service"]).of(Scope::Unit);
 
+/// CPUs of an interrupt.
+pub static IRQ_CPUS: Knob =
+    Knob::file("irq-cpus", "/proc/irq/*/smp_affinity_list").of(Scope::Irq).fact().kind(Kind::Irq);
+
+/// CPUs of interrupts that are requested later.
+pub static IRQ_DEFAULT: Knob = Knob::file("irq-default-cpus", "/proc/irq/default_smp_affinity")
+    .fact()
+    .compared(Compare::CpuMask)
+    .cpus(Cpus::Placed)
+    .ranked(Rank::IrqDefault);
+
+/// A control group.
+pub static GROUP: Knob = Knob::group("cgroup", "a control group").ranked(Rank::GroupFolders);
+
+/// Controllers that a control group passes to its children.
+pub static GROUP_CONTROLLERS: Knob =
+    Knob::group("cgroup-controllers", "cgroup.subtree_control of a control group")
+        .compared(Compare::Controller)
+        .ranked(Rank::GroupControllers);
+
+/// CPUs of a control group.
+pub static GROUP_CPUS: Knob = Knob::group("cgroup-cpus", "cpuset.cpus of a control group")
+    .compared(Compare::CpuList)
+    .cpus(Cpus::Placed)
+    .ranked(Rank::GroupCpus);
+
+/// Whether a control group has its CPUs for itself.
+pub static GROUP_PARTITION: Knob =
+    Knob::group("cgroup-partition", "cpuset.cpus.partition of a control group")
+        .compared(Compare::Text)
+        .cpus(Cpus::Placed)
+        .ranked(Rank::GroupPartitions);
+
 /// The table.
 pub const KNOBS: &[&Knob] = &[
+    &IRQ_CPUS,
+    &IRQ_DEFAULT,
+    &GROUP,
+    &GROUP_CONTROLLERS,
+    &GROUP_CPUS,
+    &GROUP_PARTITION,
     &RCU_NORMAL,
     &RCU_PATIENCE,
     &POWER_EFFICIENT,

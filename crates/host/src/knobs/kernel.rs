@@ -11,6 +11,6 @@ pub static EFI_PLATFORM: Knob =
     Knob::file("efi-platform", "/sys/firmware/efi/fw_platform_size").at(Effect::Firmware);
 /// CPUs that may call EFI's firmware.
 pub static EFI_CPUS: Knob =
-    Knob::file("efi-runtime-cpus", "/sys/devices/virtual/workqueue/efi_runtime/cpumask");
+    Knob::file("efi-runtime-cpus", "/sys/devices/virtual/workqueue/efi_runtime/cpumask").workers();
 /// The table.
 pub const KNOBS: &[&Knob] = &[&KFENCE, &EFI_PLATFORM, &EFI_CPUS];

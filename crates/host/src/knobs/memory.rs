@@ -1,30 +1,35 @@
 //! Knobs: memory, swap, file systems.
 
-use crate::knob::{Knob, Scope};
+use crate::knob::{Knob, Rank, Scope};
 
 /// Transparent huge pages. Writing it recomputes vm.min_free_kbytes.
 pub static THP: Knob = Knob::choice("thp", "/sys/kernel/mm/transparent_hugepage/enabled")
     .or_boot("transparent_hugepage={}")
-    .couples(&["min-free"]);
+    .couples(&["min-free"])
+    .ranked(Rank::HugePages);
 
 /// What a page fault does to get one.
 pub static THP_DEFRAG: Knob =
-    Knob::choice("thp-defrag", "/sys/kernel/mm/transparent_hugepage/defrag");
+    Knob::choice("thp-defrag", "/sys/kernel/mm/transparent_hugepage/defrag")
+        .ranked(Rank::HugePages);
 
 /// Transparent huge pages of shared memory and tmpfs.
 pub static THP_SHMEM: Knob =
     Knob::choice("thp-shmem", "/sys/kernel/mm/transparent_hugepage/shmem_enabled")
-        .couples(&["min-free"]);
+        .couples(&["min-free"])
+        .ranked(Rank::HugePages);
 
 /// Transparent huge pages of one size.
 pub static THP_SIZES: Knob =
     Knob::choice("thp-sizes", "/sys/kernel/mm/transparent_hugepage/hugepages-*/enabled")
         .of(Scope::Device)
-        .couples(&["min-free"]);
+        .couples(&["min-free"])
+        .ranked(Rank::HugePages);
 
 /// Whether khugepaged may compact memory.
 pub static KHUGEPAGED: Knob =
-    Knob::file("khugepaged", "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag");
+    Knob::file("khugepaged", "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag")
+        .ranked(Rank::HugePages);
 
 /// Merging of equal pages. 2 gives merged pages their own copies back, and cannot be undone.
 pub static KSM: Knob = Knob::file("ksm", "/sys/kernel/mm/ksm/run");

@@ -1,12 +1,14 @@
 //! The knobs: one table per subsystem, the same subsystems as the checks.
 //!
 //! To add one: a `static` in the table of its subsystem and its name in that table's `KNOBS`. Its
-//! value is then read with every machine (`facts.settings`), for a rule or a check to judge.
+//! value is then read with every machine (`facts.settings`), unless a typed fact holds it
+//! (`Knob::fact`).
 
 pub mod device;
 pub mod isolation;
 pub mod kernel;
 pub mod memory;
+pub mod names;
 pub mod platform;
 pub mod power;
 pub mod sched;

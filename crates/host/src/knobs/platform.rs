@@ -30,7 +30,9 @@ pub static KVM_PLE: Knob = Knob::file("kvm-host-ple", "/sys/module/kvm_intel/par
     .undone(Undo::RemoveFile);
 /// KVM: huge pages of guests split where they are executed.
 pub static KVM_NX_HUGE_PAGES: Knob =
-    Knob::file("kvm-host-nx-huge-pages", "/sys/module/kvm/parameters/nx_huge_pages").on(Arch::X86);
+    Knob::file("kvm-host-nx-huge-pages", "/sys/module/kvm/parameters/nx_huge_pages")
+        .on(Arch::X86)
+        .risky("a guest can stop the host (CVE-2018-12207)");
 /// KVM: how long a host polls for a guest that has halted, in ns.
 pub static KVM_HALT_POLL: Knob =
     Knob::file("kvm-host-halt-poll", "/sys/module/kvm/parameters/halt_poll_ns");

@@ -4,7 +4,13 @@
 //! register there (`rdmsrl_on_cpu` in `intel_epb.c`, `intel_pstate.c`): before and after a
 //! measurement, not within.
 
-use crate::knob::{Arch, Effect, Knob, Scope, Undo};
+use crate::knob::{Arch, Effect, Kind, Knob, Rank, Scope, Undo};
+
+/// Risk of a higher power limit.
+const RAPL_RISK: &str =
+    "the machine draws more power than it was told to: supply and cooling must bear it";
+/// Purpose of the knobs that keep CPUs out of deep idle states.
+pub(super) const SHALLOW: &str = "shallow idle states";
 
 /// Highest frequency of the hardware, in kHz.
 pub static HARDWARE_MAX_FREQ: Knob = Knob::file(
@@ -17,13 +23,15 @@ pub static HARDWARE_MAX_FREQ: Knob = Knob::file(
 pub static INTEL_PSTATE: Knob =
     Knob::file("cpufreq-driver-intel", "/sys/devices/system/cpu/intel_pstate/status")
         .or_boot("intel_pstate={}")
-        .on(Arch::X86);
+        .on(Arch::X86)
+        .ranked(Rank::FrequencyDriver);
 
 /// Mode of amd_pstate: active, passive, guided, disable.
 pub static AMD_PSTATE: Knob =
     Knob::file("cpufreq-driver-amd", "/sys/devices/system/cpu/amd_pstate/status")
         .or_boot("amd_pstate={}")
-        .on(Arch::X86);
+        .on(Arch::X86)
+        .ranked(Rank::FrequencyDriver);
 
 /// Energy-performance preference (HWP, CPPC): a name, or a number from 0 (performance) to 255.
 pub static EPP: Knob =
@@ -42,10 +50,13 @@ pub static HWP_DYNAMIC_BOOST: Knob =
 
 /// intel_pstate: 1 forbids turbo frequencies.
 pub static NO_TURBO: Knob =
-    Knob::file("turbo-boost-intel", "/sys/devices/system/cpu/intel_pstate/no_turbo").on(Arch::X86);
+    Knob::file("turbo-boost-intel", "/sys/devices/system/cpu/intel_pstate/no_turbo")
+        .on(Arch::X86)
+        .ranked(Rank::Turbo);
 
 /// Other drivers: 0 forbids turbo frequencies.
-pub static BOOST: Knob = Knob::file("turbo-boost", "/sys/devices/system/cpu/cpufreq/boost");
+pub static BOOST: Knob =
+    Knob::file("turbo-boost", "/sys/devices/system/cpu/cpufreq/boost").ranked(Rank::Turbo);
 
 /// The same for each CPU.
 pub static CPU_BOOST: Knob = Knob::file(
@@ -53,7 +64,8 @@ pub static CPU_BOOST: Knob = Knob::file(
     "/sys/devices/system/cpu/cpu{cpu}/cpufreq/boost | \
      /sys/devices/system/cpu/cpu{cpu}/cpufreq/cpb",
 )
-.of(Scope::Cpu);
+.of(Scope::Cpu)
+.ranked(Rank::Turbo);
 
 /// intel_pstate: lowest performance in percent of the highest.
 pub static MIN_PERF_PCT: Knob =
@@ -63,13 +75,15 @@ pub static MIN_PERF_PCT: Knob =
 pub static UNCORE_MIN_FREQ: Knob =
     Knob::file("uncore-freq", "/sys/devices/system/cpu/intel_uncore_frequency/*/min_freq_khz")
         .of(Scope::Device)
-        .on(Arch::X86);
+        .on(Arch::X86)
+        .ranked(Rank::FrequencyLimits);
 
 /// Its highest.
 pub static UNCORE_MAX_FREQ: Knob =
     Knob::file("uncore-freq-max", "/sys/devices/system/cpu/intel_uncore_frequency/*/max_freq_khz")
         .of(Scope::Device)
-        .on(Arch::X86);
+        .on(Arch::X86)
+        .ranked(Rank::FrequencyLimits);
 
 /// Profile of the firmware: performance, balanced, quiet ...
 pub static PLATFORM_PROFILE: Knob =
@@ -127,23 +141,26 @@ pub static PI_THROTTLED: Knob =
 pub static RAPL_LIMIT: Knob =
     Knob::file("rapl-limit", "/sys/class/powercap/intel-rapl*/constraint_0_power_limit_uw")
         .of(Scope::Device)
-        .on(Arch::X86);
+        .on(Arch::X86)
+        .risky(RAPL_RISK);
 
 /// What the hardware is made for, in µW.
 pub static RAPL_DESIGN: Knob =
     Knob::file("rapl-limit-design", "/sys/class/powercap/intel-rapl*/constraint_0_max_power_uw")
         .of(Scope::Device)
-        .on(Arch::X86);
+        .on(Arch::X86)
+        .risky(RAPL_RISK);
 
 /// Whether the limits are in force.
 pub static RAPL_ENABLED: Knob =
     Knob::file("rapl-limit-enabled", "/sys/class/powercap/intel-rapl*/enabled")
         .of(Scope::Device)
-        .on(Arch::X86);
+        .on(Arch::X86)
+        .risky(RAPL_RISK);
 
 /// Longest exit from idle that some program lets the CPUs have; it holds the file open.
 pub static CPU_DMA_LATENCY: Knob =
-    Knob::other("cpu-dma-latency", crate::pm_qos::PATH).undone(Undo::Close);
+    Knob::other("cpu-dma-latency", crate::pm_qos::PATH).undone(Undo::Close).serves(SHALLOW, 3);
 
 /// Policy of the links' own power saving.
 pub static PCIE_ASPM: Knob = Knob::choice("pcie-aspm", "/sys/module/pcie_aspm/parameters/policy")
@@ -190,8 +207,60 @@ pub static NVME_PM: Knob =
         .of(Scope::Device)
         .or_boot("nvme_core.default_ps_max_latency_us={}");
 
+/// Governor of the frequency.
+pub static GOVERNOR: Knob =
+    Knob::file("governor", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor")
+        .of(Scope::Cpu)
+        .fact()
+        .ranked(Rank::Governor);
+
+/// Lowest frequency that the governor may choose, in kHz.
+pub static MIN_FREQ: Knob =
+    Knob::file("min-freq", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_min_freq")
+        .of(Scope::Cpu)
+        .fact()
+        .ranked(Rank::FrequencyLimits);
+
+/// Highest frequency that the governor may choose, in kHz.
+pub static MAX_FREQ: Knob =
+    Knob::file("max-freq", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq")
+        .of(Scope::Cpu)
+        .fact()
+        .ranked(Rank::FrequencyLimits);
+
+/// Whether an idle state is not entered.
+pub static IDLE_STATE: Knob =
+    Knob::file("idle-state", "/sys/devices/system/cpu/cpu{cpu}/cpuidle/state*/disable")
+        .of(Scope::Cpu)
+        .fact()
+        .serves(SHALLOW, 1);
+
+/// Longest exit from idle that a CPU may have, in µs; `n/a`: none.
+pub static PM_QOS_RESUME: Knob =
+    Knob::file("resume-latency", "/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us")
+        .of(Scope::Cpu)
+        .fact()
+        .serves(SHALLOW, 2);
+
+/// Whether cores run several threads: on, off, forceoff.
+pub static SMT: Knob =
+    Knob::file("smt-control", "/sys/devices/system/cpu/smt/control").fact().kind(Kind::Hotplug);
+
+/// Whether a CPU is online.
+pub static ONLINE: Knob = Knob::file("cpu-online", "/sys/devices/system/cpu/cpu{cpu}/online")
+    .of(Scope::Cpu)
+    .fact()
+    .kind(Kind::Hotplug);
+
 /// The table.
 pub const KNOBS: &[&Knob] = &[
+    &GOVERNOR,
+    &MIN_FREQ,
+    &MAX_FREQ,
+    &IDLE_STATE,
+    &PM_QOS_RESUME,
+    &SMT,
+    &ONLINE,
     &HARDWARE_MAX_FREQ,
     &INTEL_PSTATE,
     &AMD_PSTATE,

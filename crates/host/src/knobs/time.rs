@@ -1,11 +1,15 @@
 //! Knobs: watchdogs, timers, machine checks, clocks.
 
-use crate::knob::{Arch, Knob, Scope};
+use crate::{
+    knob::{Arch, Cpus, Knob, Rank, Scope},
+    tune::Compare,
+};
 
 /// Both lockup detectors at once; reads 1 while one of them runs.
 pub static WATCHDOG: Knob = Knob::file("watchdog", "/proc/sys/kernel/watchdog")
     .or_boot("nowatchdog")
-    .couples(&["nmi-watchdog", "soft-watchdog"]);
+    .couples(&["nmi-watchdog", "soft-watchdog"])
+    .ranked(Rank::Watchdogs);
 
 /// The hard lockup detector.
 pub static NMI_WATCHDOG: Knob = Knob::file("nmi-watchdog", "/proc/sys/kernel/nmi_watchdog")
@@ -19,7 +23,9 @@ pub static SOFT_WATCHDOG: Knob = Knob::file("soft-watchdog", "/proc/sys/kernel/s
 
 /// CPUs that the detectors watch: a list, in spite of its name.
 pub static WATCHDOG_CPUMASK: Knob =
-    Knob::file("watchdog-cpumask", "/proc/sys/kernel/watchdog_cpumask");
+    Knob::file("watchdog-cpumask", "/proc/sys/kernel/watchdog_cpumask")
+        .compared(Compare::CpuList)
+        .cpus(Cpus::Placed);
 
 /// Seconds after which a task that waits is reported.
 pub static HUNG_TASK: Knob = Knob::file("hung-task", "/proc/sys/kernel/hung_task_timeout_secs");
@@ -52,20 +58,23 @@ pub static RCU_STALL: Knob =
 pub static MCE_IGNORE_CE: Knob =
     Knob::file("mce-ignore-ce", "/sys/devices/system/machinecheck/machinecheck0/ignore_ce")
         .or_boot("mce=ignore_ce")
-        .on(Arch::X86);
+        .on(Arch::X86)
+        .risky(super::names::MCE_RISK);
 
 /// The interrupt for corrected errors off.
 pub static MCE_CMCI_DISABLED: Knob =
     Knob::file("mce-cmci-disabled", "/sys/devices/system/machinecheck/machinecheck0/cmci_disabled")
         .or_boot("mce=no_cmci")
-        .on(Arch::X86);
+        .on(Arch::X86)
+        .risky(super::names::MCE_RISK);
 
 /// Longest seconds between two polls for corrected errors; 0: never.
 pub static MCE_CHECK_INTERVAL: Knob = Knob::file(
     "mce-check-interval",
     "/sys/devices/system/machinecheck/machinecheck0/check_interval",
 )
-.on(Arch::X86);
+.on(Arch::X86)
+.risky(super::names::MCE_RISK);
 
 /// Bytes a second that a memory controller scrubs by itself.
 pub static MEM_SCRUB: Knob =
@@ -97,8 +106,16 @@ pub static NTP: Knob = Knob::units(
     ],
 );
 
+/// Clock that the kernel reads.
+pub static CLOCKSOURCE: Knob = Knob::file(
+    "clocksource-current",
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+)
+.fact();
+
 /// The table.
 pub const KNOBS: &[&Knob] = &[
+    &CLOCKSOURCE,
     &WATCHDOG,
     &NMI_WATCHDOG,
     &SOFT_WATCHDOG,

@@ -1,7 +1,7 @@
 //! Several findings: order, one target of two, risks, CPUs that go.
 
 use rtproof_host::tune::{Change, Compare, Scheduling, TaskName, UnitWish};
-use rtproof_host::{CpuList, Facts, Reading, knobs};
+use rtproof_host::{CpuList, Facts, Knob, Reading, knobs};
 
 use super::{plan_for, shown};
 use crate::checks::testing::{cpus, fill_setting, good, good_stock, intent, set_cmdline};
@@ -27,8 +27,30 @@ fn bad(check: &str, remedies: Vec<Remedy>) -> Finding {
     }
 }
 
+/// The knob whose pattern a path matches.
+fn knob_at(path: &str) -> &'static Knob {
+    let is_name = |(pattern, name): (&str, &str)| {
+        let pattern = pattern.replace("{cpu}", "*");
+        let (before, after) = pattern.split_once('*').unwrap_or((&pattern, ""));
+        let is_open = pattern.contains('*') && name.len() > pattern.len() - 1;
+        pattern == name || is_open && name.starts_with(before) && name.ends_with(after)
+    };
+    let is_at = |pattern: &str| {
+        let parts = pattern.split('/').zip(path.split('/'));
+        pattern.split('/').count() == path.split('/').count() && parts.into_iter().all(is_name)
+    };
+    let found = knobs::all().find(|knob| knob.patterns().any(is_at));
+    let group = || match path.rsplit('/').next().unwrap() {
+        "cgroup.subtree_control" => &knobs::isolation::GROUP_CONTROLLERS,
+        "cpuset.cpus" => &knobs::isolation::GROUP_CPUS,
+        "cpuset.cpus.partition" => &knobs::isolation::GROUP_PARTITION,
+        _ => panic!("no knob for {path}"),
+    };
+    found.unwrap_or_else(group)
+}
+
 fn write(path: &str, value: &str) -> Remedy {
-    Remedy::Write { paths: vec![path.into()], value: value.into() }
+    Remedy::set(knob_at(path), [path], value)
 }
 
 fn boot(parameter: &str) -> Remedy {
@@ -195,7 +217,7 @@ fn boot_words_are_one_for_each_name() {
     let both = make(&good(), &findings, &intent(), &wanted);
     assert_eq!(shown(&both), ["boot mce=ignore_ce", "boot mce=no_cmci"], "words that add up");
     let without = Remedy::Unboot { parameter: "nohz_full".into() };
-    let torn = plan(&good(), vec![("a", vec![without]), ("b", vec![boot("nohz_full=2-3")])]);
+    let torn = plan(&good(), vec![("a", vec![without]), ("b", vec![boot("nohz_full=1-3")])]);
     assert_eq!(shown(&torn), ["conflict kernel command line: nohz_full"]);
 }
 
