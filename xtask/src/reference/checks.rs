@@ -85,7 +85,7 @@ fn knob(knob: &Knob) -> String {
         Place::Parameter(name) => format!("{name}="),
         Place::BuildOption(name) => format!("CONFIG_{name}"),
         Place::Units(units) => units.join("`, `"),
-        Place::Other(what) => what.to_owned(),
+        Place::Key(what) | Place::Other(what) => what.to_owned(),
     };
     let boot = knob.boot.map_or_else(String::new, |boot| format!(", or boot with `{boot}`"));
     let undo =

@@ -23,6 +23,22 @@ const CUT: &str = "...";
 /// Settings by the id of their knob.
 pub type Settings = BTreeMap<String, Setting>;
 
+/// What a knob without wildcards was read as: for a fact that is a setting, too.
+#[must_use]
+pub fn value_of(settings: &Settings, knob: &Knob) -> Reading<String> {
+    let values = settings.get(knob.id).map(|setting| setting.values.as_slice());
+    let none = || Reading::absent(knob.patterns().next().unwrap_or(knob.id));
+    values.and_then(<[Value]>::first).map_or_else(none, |value| value.reading.clone())
+}
+
+/// What the file at a path was read as, if it is a setting.
+#[must_use]
+pub fn value_at<'a>(settings: &'a Settings, path: &str) -> Option<&'a Reading<String>> {
+    let readings =
+        settings.values().flat_map(|setting| &setting.values).map(|value| &value.reading);
+    readings.into_iter().find(|reading| reading.path == path)
+}
+
 /// The values of one knob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -126,7 +126,7 @@ impl KnobShown {
                 format!("unit files: {}", units.join(", ")),
                 Some("systemctl enable, disable, mask UNIT".into()),
             ),
-            Place::Other(what) => (what.to_owned(), None),
+            Place::Key(what) | Place::Other(what) => (what.to_owned(), None),
         };
         Self {
             read,
