@@ -4,7 +4,7 @@
 //! names its knob, and the plan takes everything else from it: comparison, order, risk. Which value
 //! a knob should have, and for whom, is up to the checks: a knob knows no profile.
 
-use crate::tune::Compare;
+use crate::compare::Compare;
 
 /// One knob.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Knobs: network, consoles, tracing, services.
 
 use crate::{
+    compare::Compare,
     knob::{Cpus, Knob, Rule, Scope, Undo},
-    tune::Compare,
 };
 
 /// The table.

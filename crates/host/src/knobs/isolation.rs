@@ -1,8 +1,8 @@
 //! Knobs: isolation.
 
 use crate::{
+    compare::Compare,
     knob::{Cpus, Effect, Kind, Knob, Rank, Scope},
-    tune::Compare,
 };
 
 /// Expedited grace periods of RCU turned into normal ones.

@@ -1,8 +1,8 @@
 //! Knobs: scheduler, real-time tasks, rights.
 
 use crate::{
+    compare::Compare,
     knob::{Effect, Knob, Rank, Scope, Undo},
-    tune::Compare,
 };
 
 /// Whether a BPF scheduler runs ordinary tasks.

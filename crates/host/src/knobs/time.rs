@@ -1,8 +1,8 @@
 //! Knobs: watchdogs, timers, machine checks, clocks.
 
 use crate::{
+    compare::Compare,
     knob::{Arch, Cpus, Knob, Rank, Scope},
-    tune::Compare,
 };
 
 /// Both lockup detectors at once; reads 1 while one of them runs.
