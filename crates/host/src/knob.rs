@@ -86,33 +86,59 @@ pub enum Rule {
     Limit,
 }
 
-/// When a change is made, compared with others. The plan gives the reasons (`plan::order`).
+/// When a change is made, compared with others, and why then. Undo goes backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the names say it; the reasons are in the plan's table")]
 pub enum Rank {
+    /// Units stop: a daemon that still runs writes its values over ours.
     UnitsStop,
+    /// CPUs come: what is set for a CPU that is offline is refused or lost.
     CpusCome,
+    /// CPUs go: the kernel moves tasks and interrupts away, and drops the CPU from their masks.
     CpusGo,
+    /// Frequency driver: another mode makes the policies anew, with default governor and limits.
     FrequencyDriver,
+    /// Turbo: it moves the highest frequency that the limits may have.
     Turbo,
+    /// Governor: a new governor takes the limits as they are, and fixes the energy preference.
     Governor,
+    /// Frequency limits: the kernel refuses a minimum above the maximum (the plan decides which is
+    /// first).
     FrequencyLimits,
+    /// RT throttling: before the deadline servers: with a server at 0 the kernel refuses (EBUSY) a
+    /// limit, which undo, going backwards, then writes after the server is back.
     RtThrottling,
+    /// Deadline servers: after RT throttling, so that undo turns them on before it limits again.
     DeadlineServers,
+    /// Huge pages: writing them computes vm.min_free_kbytes anew.
     HugePages,
+    /// Both watchdogs: it switches both detectors at once, over what each was set to.
     Watchdogs,
+    /// Control groups: folders: a group has to be there before its files.
     GroupFolders,
+    /// Control groups, controllers: a group has the files of a controller once its parent passes it
+    /// on.
     GroupControllers,
+    /// Control groups: CPUs: a partition is made of the CPUs that its group has.
     GroupCpus,
+    /// Control groups: partitions: its CPUs leave the other groups: affinities are set after that.
     GroupPartitions,
+    /// Properties of units: the tasks of the unit are moved: those named one by one come after.
     UnitProperties,
+    /// Default affinity of interrupts: an interrupt that is requested meanwhile gets it.
     IrqDefault,
+    /// Interrupts: after the default; their threads follow them.
     Irqs,
+    /// Workers of the kernel: before single threads: a mask moves the threads that it is about.
     Workers,
+    /// Other values: they depend on nothing here.
     Values,
+    /// Tasks: whatever moves them along has been done.
     Tasks,
+    /// Files: they act at the next login, service or boot: nothing of now waits for them.
     Files,
+    /// Boot loader and firmware: the entry that they name has to be there.
     BootLoader,
+    /// Units start: their files have to be there.
     UnitsStart,
 }
 

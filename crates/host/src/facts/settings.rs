@@ -1,6 +1,6 @@
 //! Values of the knobs that are plain files, read by one rule for all of them.
 //!
-//! What is not there is told apart: a setting without values says which folder lacks it
+//! What is missing is distinguished: a setting without values says which folder lacks it
 //! ([`Setting::lacking`]), so that "this kernel has no such file" is known and not guessed. Of a
 //! folder that holds a part of a machine nothing is known to be lacking.
 
@@ -198,7 +198,7 @@ fn value(root: &Root, path: &str, is_choice: bool) -> Reading<String> {
 }
 
 /// The nearest folder above an absent path that can be listed and really lacks the next name.
-/// `None` where that cannot be told: a folder that holds a part of a machine, or no /proc, no /sys.
+/// `None` if that is unknown: a folder that holds a part of a machine, or no /proc, no /sys.
 pub(crate) fn lacking(root: &Root, path: &str) -> Option<Reading<String>> {
     lacking_in(&Folders::of(root), path)
 }

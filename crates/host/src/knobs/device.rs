@@ -121,7 +121,7 @@ pub static TRACE_EVENTS: Knob = Knob::file(
 )
 .rule(Rule::MayBeEmpty);
 
-/// Probes that somebody has put into the kernel.
+/// Probes that a user has put into the kernel.
 pub static TRACE_PROBES: Knob = Knob::file(
     "trace-kprobes",
     "/sys/kernel/tracing/kprobe_events | /sys/kernel/debug/tracing/kprobe_events",

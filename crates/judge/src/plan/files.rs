@@ -170,9 +170,9 @@ fn together(path: &str, lines: Vec<Line>) -> Result<Vec<Line>, Conflict> {
             Some(true) => {}
             Some(false) => *known = line,
             None => {
-                let wish = |line: &Line| (line.check.clone(), line.value.clone());
+                let request = |line: &Line| (line.check.clone(), line.value.clone());
                 let target = format!("{path}: {}", line.subject);
-                return Err(Conflict { target, wishes: vec![wish(known), wish(&line)] });
+                return Err(Conflict { target, requests: vec![request(known), request(&line)] });
             }
         }
     }

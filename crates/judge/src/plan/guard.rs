@@ -57,7 +57,7 @@ pub(super) fn cpus_of(value: &str) -> Option<CpuList> {
     CpuList::parse(&parts.join(","), None).ok().filter(|cpus| !cpus.is_empty())
 }
 
-/// An interrupt that was asked to go elsewhere already, and did not.
+/// An interrupt that does not follow its requested CPUs.
 fn irq_stays(facts: &Facts, number: u32, cpus: &CpuList) -> Option<String> {
     let irq = facts.irqs.irqs.value()?.iter().find(|irq| irq.number == number)?;
     if irq.managed {

@@ -83,7 +83,7 @@ impl Changes {
                     let Some(reason) = reasons.reduce(Reason::merged) else { continue };
                     steps.push((key, Step { change, reason }));
                 }
-                None => conflicts.push(Conflict { target, wishes: wishes(&group) }),
+                None => conflicts.push(Conflict { target, requests: requests(&group) }),
             }
         }
         steps.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -93,9 +93,9 @@ impl Changes {
     }
 }
 
-fn wishes(group: &[Wanted]) -> Vec<(String, String)> {
-    let wish = |one: &Wanted| (one.reason.checks.join(", "), wanted(&one.change));
-    group.iter().map(wish).collect()
+fn requests(group: &[Wanted]) -> Vec<(String, String)> {
+    let request = |one: &Wanted| (one.reason.checks.join(", "), wanted(&one.change));
+    group.iter().map(request).collect()
 }
 
 /// What a change wants of its target, in words.
@@ -159,7 +159,7 @@ fn both(one: Change, other: &Change) -> Option<Change> {
     }
 }
 
-/// Of two wishes for a unit the one that has the other in it.
+/// Of two requests for a unit the one that includes the other.
 fn stronger(one: UnitWish, other: UnitWish) -> Option<UnitWish> {
     let strength = |want: UnitWish| match want {
         UnitWish::Stopped => (0, 0),

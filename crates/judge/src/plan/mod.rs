@@ -25,7 +25,6 @@ pub mod units;
 mod value;
 mod words;
 
-pub use order::order;
 pub use rtproof_host::knobs::names::{LIMITS_FILE, SYSCTL_FILE};
 pub use select::Selection;
 
@@ -145,19 +144,20 @@ pub struct LeftOut {
     pub check: String,
     /// Why.
     pub why: String,
-    /// Whether it cannot be told if something would have to be done.
+    /// Whether it is unknown if something has to be done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
 }
 
-/// Two wishes for one target.
+/// Two requests for one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conflict {
     /// The target.
     pub target: String,
     /// Checks, and what each wants.
-    pub wishes: Vec<(String, String)>,
+    #[serde(rename = "wishes")]
+    pub requests: Vec<(String, String)>,
 }
 
 /// The plan for what stands of `findings`. Pure, and the same for the same arguments.
@@ -203,7 +203,7 @@ impl<'a> Making<'a> {
 
     fn add(&mut self, finding: &Finding) {
         if let Some(left_out) = self.wanted.leaves_out(finding) {
-            if self.wanted.tells(finding) {
+            if self.wanted.reports(finding) {
                 self.plan.left_out.push(left_out);
             }
             return;

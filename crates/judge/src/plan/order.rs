@@ -1,97 +1,11 @@
 //! In which order changes are made.
 //!
 //! A value that is written too early is refused by the kernel, or overwritten by a driver or a
-//! daemon. A knob says at which rank it is set; this list gives the reason of each rank. Undo goes
+//! daemon. A knob says at which rank it is set; [`Rank`] gives the reasons. Undo goes
 //! through it backwards, so the reasons must also hold backwards.
 
 use rtproof_host::tune::{Change, UnitWish};
 use rtproof_host::{Facts, Knob, knob::Rank, knobs::power};
-
-/// The ranks in their order: what is set, and why at this point.
-const RANKS: &[(Rank, &str, &str)] = &[
-    (Rank::UnitsStop, "units stop", "a daemon that still runs writes its values over ours"),
-    (Rank::CpusCome, "CPUs come", "what is set for a CPU that is offline is refused or lost"),
-    (
-        Rank::CpusGo,
-        "CPUs go",
-        "the kernel moves tasks and interrupts away, and drops the CPU from their masks",
-    ),
-    (
-        Rank::FrequencyDriver,
-        "frequency driver",
-        "another mode makes the policies anew, with default governor and limits",
-    ),
-    (Rank::Turbo, "turbo", "it moves the highest frequency that the limits may have"),
-    (
-        Rank::Governor,
-        "governor",
-        "a new governor takes the limits as they are, and fixes the energy preference",
-    ),
-    (
-        Rank::FrequencyLimits,
-        "frequency limits",
-        "the kernel refuses a minimum above the maximum: which is first, `limits_first` says",
-    ),
-    (
-        Rank::RtThrottling,
-        "RT throttling",
-        "before the deadline servers: with a server at 0 the kernel refuses (EBUSY) a limit, \
-              which undo, going backwards, then writes after the server is back",
-    ),
-    (
-        Rank::DeadlineServers,
-        "deadline servers",
-        "after RT throttling, so that undo turns them on before it limits again",
-    ),
-    (Rank::HugePages, "huge pages", "writing them computes vm.min_free_kbytes anew"),
-    (
-        Rank::Watchdogs,
-        "both watchdogs",
-        "it switches both detectors at once, over what each was set to",
-    ),
-    (Rank::GroupFolders, "control groups: folders", "a group has to be there before its files"),
-    (
-        Rank::GroupControllers,
-        "control groups: controllers",
-        "a group has the files of a controller once its parent hands it down",
-    ),
-    (Rank::GroupCpus, "control groups: CPUs", "a partition is made of the CPUs that its group has"),
-    (
-        Rank::GroupPartitions,
-        "control groups: partitions",
-        "its CPUs leave the other groups: affinities are set after that",
-    ),
-    (
-        Rank::UnitProperties,
-        "properties of units",
-        "the tasks of the unit are moved: those named one by one come after",
-    ),
-    (
-        Rank::IrqDefault,
-        "default affinity of interrupts",
-        "an interrupt that is asked for anew meanwhile gets it",
-    ),
-    (Rank::Irqs, "interrupts", "after the default; their threads follow them"),
-    (
-        Rank::Workers,
-        "workers of the kernel",
-        "before single threads: a mask moves the threads that it is about",
-    ),
-    (Rank::Values, "other values", "they depend on nothing here"),
-    (Rank::Tasks, "tasks", "whatever moves them along has been done"),
-    (
-        Rank::Files,
-        "files",
-        "they act at the next login, service or boot: nothing of now waits for them",
-    ),
-    (Rank::BootLoader, "boot loader and firmware", "the entry that they name has to be there"),
-    (Rank::UnitsStart, "units start", "their files have to be there"),
-];
-
-/// The order in words: what is set, and why at this point.
-pub fn order() -> impl Iterator<Item = (&'static str, &'static str)> {
-    RANKS.iter().map(|(_, what, why)| (*what, *why))
-}
 
 /// Whether a unit is not to run.
 pub(super) const fn stops(want: UnitWish) -> bool {

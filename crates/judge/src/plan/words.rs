@@ -86,12 +86,12 @@ fn deciding<'a>(facts: &Facts, group: &'a [Wanted]) -> Vec<&'a Wanted> {
 }
 
 fn conflict(group: &[Wanted]) -> Conflict {
-    let wish = |wanted: &Wanted| {
+    let request = |wanted: &Wanted| {
         let without = if wanted.removes { "without " } else { "" };
         (wanted.reason.checks.join(", "), format!("{without}{}", wanted.parameter))
     };
     let target = format!("kernel command line: {}", group[0].key());
-    Conflict { target, wishes: group.iter().map(wish).collect() }
+    Conflict { target, requests: group.iter().map(request).collect() }
 }
 
 /// The one word that has what all want.

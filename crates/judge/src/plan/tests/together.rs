@@ -5,7 +5,7 @@ use rtproof_host::{CpuList, Facts, Knob, Reading, knobs};
 
 use super::{plan_for, shown};
 use crate::checks::testing::{cpus, fill_setting, good, good_stock, intent, set_cmdline};
-use crate::plan::{Plan, Selection, make, order};
+use crate::plan::{Plan, Selection, make};
 use crate::{Finding, Impact, Intent, Remedy, Status, When, checks};
 
 /// A bad finding with these remedies.
@@ -138,8 +138,6 @@ fn the_order_is_the_kernel_s() {
         ],
         "CPU 1 goes, so that nothing is moved to it"
     );
-    assert!(order().count() > 20);
-    assert!(order().all(|(what, why)| !what.is_empty() && why.len() > 20));
 }
 
 #[test]
@@ -174,7 +172,7 @@ fn one_target_is_one_step_or_a_conflict() {
     let [conflict] = torn.conflicts.as_slice() else { panic!("{torn:#?}") };
     assert_eq!(conflict.target, "/proc/sys/vm/swappiness");
     let wish = |check: &str, value: &str| (check.to_owned(), value.to_owned());
-    assert_eq!(conflict.wishes, [wish("a", "10"), wish("b", "0")]);
+    assert_eq!(conflict.requests, [wish("a", "10"), wish("b", "0")]);
 
     let stronger = plan_of(vec![
         ("a", vec![unit("x.service", "stop")]),
@@ -195,7 +193,7 @@ fn one_target_is_one_step_or_a_conflict() {
     assert_eq!(shown(&one), ["task 9 x: other cpus 0"]);
     let there = Scheduling { cpus: Some(cpus(&[1])), ..Scheduling::default() };
     let torn = plan_of(vec![("a", set(move_it)), ("b", set(there))]);
-    assert_eq!(torn.conflicts[0].wishes, [wish("a", "CPUs 0"), wish("b", "CPUs 1")]);
+    assert_eq!(torn.conflicts[0].requests, [wish("a", "CPUs 0"), wish("b", "CPUs 1")]);
 }
 
 #[test]
