@@ -272,12 +272,7 @@ pub enum Remedy {
 
 impl Remedy {
     /// Sets a knob.
-    pub fn set(
-        knob: &'static Knob,
-        at: impl IntoIterator<Item = impl Into<String>>,
-        value: impl Into<String>,
-    ) -> Self {
-        let at = at.into_iter().map(Into::into).collect();
+    pub fn set(knob: &'static Knob, at: Vec<String>, value: impl Into<String>) -> Self {
         Self::Set { knob: Some(knob), at, value: value.into() }
     }
 }
@@ -397,7 +392,8 @@ mod tests {
     use super::*;
 
     fn tee(paths: &[&str]) -> String {
-        Remedy::set(&rtproof_host::knobs::memory::KSM, paths.iter().copied(), "0").to_string()
+        let paths = paths.iter().map(|&path| path.to_owned()).collect();
+        Remedy::set(&rtproof_host::knobs::memory::KSM, paths, "0").to_string()
     }
 
     #[test]

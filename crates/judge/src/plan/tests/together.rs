@@ -50,7 +50,7 @@ fn knob_at(path: &str) -> &'static Knob {
 }
 
 fn write(path: &str, value: &str) -> Remedy {
-    Remedy::set(knob_at(path), [path], value)
+    Remedy::set(knob_at(path), vec![path.into()], value)
 }
 
 fn boot(parameter: &str) -> Remedy {
