@@ -334,106 +334,10 @@ impl Knob {
         }
     }
 
-    /// Another scope.
-    #[must_use]
-    pub const fn of(self, scope: Scope) -> Self {
-        Self { scope, ..self }
-    }
-
-    /// With a boot parameter of the same effect.
-    #[must_use]
-    pub const fn or_boot(self, parameter: &'static str) -> Self {
-        Self { boot: Some(parameter), ..self }
-    }
-
-    /// With what moves with it.
-    #[must_use]
-    pub const fn couples(self, couples: &'static [&'static str]) -> Self {
-        Self { couples, ..self }
-    }
-
-    /// First kernel that has it.
-    #[must_use]
-    pub const fn since(self, major: u32, minor: u32) -> Self {
-        Self { since: Some((major, minor)), ..self }
-    }
-
-    /// Machines that can have it.
-    #[must_use]
-    pub const fn on(self, arch: Arch) -> Self {
-        Self { arch, ..self }
-    }
-
-    /// A value that changes by itself.
-    #[must_use]
-    pub const fn counter(self) -> Self {
-        Self { is_counter: true, ..self }
-    }
-
-    /// Another time of effect.
-    #[must_use]
-    pub const fn at(self, effect: Effect) -> Self {
-        Self { effect, ..self }
-    }
-
-    /// A value that a typed fact holds.
-    #[must_use]
-    pub const fn fact(self) -> Self {
-        Self { is_fact: true, ..self }
-    }
-
-    /// Set by another kind of change.
-    #[must_use]
-    pub const fn kind(self, kind: Kind) -> Self {
-        Self { kind, ..self }
-    }
-
-    /// Compared in this form.
-    #[must_use]
-    pub const fn compared(self, compare: Compare) -> Self {
-        Self { compare: Some(compare), ..self }
-    }
-
-    /// Set at this point of the order.
-    #[must_use]
-    pub const fn ranked(self, rank: Rank) -> Self {
-        Self { rank: Some(rank), ..self }
-    }
-
-    /// With a risk.
-    #[must_use]
-    pub const fn risky(self, risk: &'static str) -> Self {
-        Self { risk: Some(risk), ..self }
-    }
-
-    /// Concerns the placement of work on CPUs.
-    #[must_use]
-    pub const fn cpus(self, cpus: Cpus) -> Self {
-        Self { cpus: Some(cpus), ..self }
-    }
-
     /// A mask of the kernel's workers.
     #[must_use]
     pub const fn workers(self) -> Self {
         self.compared(Compare::CpuMask).cpus(Cpus::Placed).ranked(Rank::Workers)
-    }
-
-    /// One of several knobs for a purpose; the lowest preference is chosen.
-    #[must_use]
-    pub const fn serves(self, purpose: &'static str, preference: u8) -> Self {
-        Self { purpose: Some((purpose, preference)), ..self }
-    }
-
-    /// With a special rule.
-    #[must_use]
-    pub const fn rule(self, rule: Rule) -> Self {
-        Self { rule, ..self }
-    }
-
-    /// Another way to undo it.
-    #[must_use]
-    pub const fn undone(self, undo: Undo) -> Self {
-        Self { undo, ..self }
     }
 
     /// Patterns of its files in the order in which they are tried; none of other places.
@@ -463,6 +367,53 @@ impl Knob {
     pub fn cpu_of(&self, path: &str) -> Option<u32> {
         self.part_of("{cpu}", path)?.parse().ok()
     }
+}
+
+/// Methods that set one field each.
+macro_rules! builders {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) $field:ident: $value:expr;)*) => {
+        impl Knob {
+            $($(#[$doc])* #[must_use]
+            pub const fn $name(self, $($arg: $type),*) -> Self {
+                Self { $field: $value, ..self }
+            })*
+        }
+    };
+}
+
+builders! {
+    /// Another scope.
+    of(scope: Scope) scope: scope;
+    /// With a boot parameter of the same effect.
+    or_boot(parameter: &'static str) boot: Some(parameter);
+    /// With what moves with it.
+    couples(couples: &'static [&'static str]) couples: couples;
+    /// First kernel that has it.
+    since(major: u32, minor: u32) since: Some((major, minor));
+    /// Machines that can have it.
+    on(arch: Arch) arch: arch;
+    /// A value that changes by itself.
+    counter() is_counter: true;
+    /// Another time of effect.
+    at(effect: Effect) effect: effect;
+    /// A value that a typed fact holds.
+    fact() is_fact: true;
+    /// Set by another kind of change.
+    kind(kind: Kind) kind: kind;
+    /// Compared in this form.
+    compared(compare: Compare) compare: Some(compare);
+    /// Set at this point of the order.
+    ranked(rank: Rank) rank: Some(rank);
+    /// With a risk.
+    risky(risk: &'static str) risk: Some(risk);
+    /// Concerns the placement of work on CPUs.
+    cpus(cpus: Cpus) cpus: Some(cpus);
+    /// One of several knobs for a purpose; the lowest preference is chosen.
+    serves(purpose: &'static str, preference: u8) purpose: Some((purpose, preference));
+    /// With a special rule.
+    rule(rule: Rule) rule: rule;
+    /// Another way to undo it.
+    undone(undo: Undo) undo: undo;
 }
 
 /// Shows the id: a remedy that is printed names its knob, not a whole table.

@@ -242,6 +242,7 @@ pub enum Remedy {
         /// What they do, in words.
         text: String,
         /// They.
+        #[cfg_attr(feature = "schema", schemars(with = "Vec<Change>"))]
         changes: Vec<Part>,
         /// What is left for the user to do with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,7 +281,6 @@ impl Remedy {
 /// One of several changes that belong together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
     /// The change.
     pub change: Change,
