@@ -4,7 +4,7 @@
 use rtproof_host::tune::{Change, Compare};
 use rtproof_host::{CpuList, Facts};
 
-use crate::checks::rule::mask;
+use crate::checks::value::mask;
 
 /// The CPUs that these changes take offline.
 pub(super) fn gone<'a>(facts: &Facts, changes: impl Iterator<Item = &'a Change>) -> CpuList {
