@@ -86,8 +86,10 @@ impl When {
     }
 }
 
-impl From<Effect> for When {
-    fn from(effect: Effect) -> Self {
+impl When {
+    /// When a change of a knob with this effect takes effect.
+    #[must_use]
+    pub const fn of(effect: Effect) -> Self {
         match effect {
             Effect::Runtime => Self::Now,
             Effect::Login => Self::Login,

@@ -5,7 +5,7 @@ use rtproof_host::tune::{Change, Compare};
 use rtproof_host::{CpuList, Facts, Knob, knobs::names};
 
 use super::merge::Wanted;
-use crate::checks::rule::mask;
+use crate::checks::value::mask;
 
 /// The CPUs that these changes take offline.
 pub(super) fn gone<'a>(facts: &Facts, changes: impl Iterator<Item = &'a Wanted>) -> CpuList {

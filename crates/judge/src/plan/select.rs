@@ -90,8 +90,9 @@ const APPLICATION: &str = "application";
 
 /// The section that has a check.
 fn section_of(check: &str) -> Option<&'static str> {
-    let has = |section: &&'static checks::Section| section.all().any(|found| found.id() == check);
-    let own = || checks::application::all().any(|found| found.id() == check);
+    let has =
+        |section: &&'static checks::Section| section.checks.iter().any(|found| found.id == check);
+    let own = || checks::application::all().any(|found| found.id == check);
     let section = checks::sections().iter().find(has).map(|section| section.name);
     section.or_else(|| own().then_some(APPLICATION))
 }

@@ -5,31 +5,28 @@
 
 use rtproof_host::facts::app::{CpuGroup, Quota};
 
-use super::{AppCheck, Case, settle};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::count;
-use crate::{Finding, Impact, Remedy, When, units};
+use crate::{Impact, Remedy, units};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-cgroup-quota",
     title: "CPU quota of the application's control groups",
     why: "ordinary threads that used their quota stand still for the rest of the period, 100 ms by \
           default, with every lock they hold",
-    source: "Documentation/admin-guide/cgroup-v2.rst (cpu.max); Documentation/scheduler/\
-             sched-bwc.rst; kernel/sched/fair.c (throttle_cfs_rq)",
-    trade_off: None,
+    source: "Documentation/admin-guide/cgroup-v2.rst (cpu.max); \
+             Documentation/scheduler/sched-bwc.rst; kernel/sched/fair.c (throttle_cfs_rq)",
     impact: Impact::Milliseconds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("no quota on the way up"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let groups = &case.app.groups.cpu;
-    let mut draft =
-        case.draft("no quota on the way up").read(groups, |groups| count(groups.len(), "group"));
+    let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
         return Ok(draft.blind(groups));
     };

@@ -1,25 +1,23 @@
 //! Is it among the first to be killed when memory runs out?
 
-use super::{AppCheck, Case, settle};
-use crate::{Finding, Impact, Remedy, When};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
+use crate::{Impact, Remedy};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-oom",
     title: "whether the application is spared when memory runs out",
     why: "locked memory makes a process large, and of equal scores the largest is killed",
     source: "proc_pid_oom_score_adj(5); mm/oom_kill.c (oom_badness)",
     trade_off: Some("a process that is never killed may take the whole machine with it"),
     impact: Impact::Information,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("at most 0; -1000 is never"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let draft = case.draft("at most 0; -1000 is never");
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let (draft, found) =
         case.of_processes(draft, |process| &process.oom_score_adj, i64::to_string)?;
     match found.iter().find(|&&(_, &score)| score > 0) {

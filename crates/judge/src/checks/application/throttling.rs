@@ -5,13 +5,14 @@
 
 use rtproof_host::CpuList;
 
-use super::{AppCheck, Case, Placed, name, settle};
+use crate::checks::case::{Case, Placed, name};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::since;
 use crate::checks::text::cpus;
-use crate::{Finding, Impact, Remedy, When, units};
+use crate::{Finding, Impact, Remedy, units};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-throttling",
     title: "whether RT throttling or the fair server stops the application",
     why: "a real-time thread that leaves too little time to others is stopped, or has ordinary \
@@ -20,16 +21,13 @@ pub(super) const CHECK: AppCheck = AppCheck {
              6.12); proc_pid_stat(5) (utime, stime)",
     trade_off: Some("without the limit a thread that runs away makes the machine unreachable"),
     impact: Impact::Milliseconds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("no time taken, or far from the limit"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, threads) = case.placed(case.draft("no time taken, or far from the limit"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, threads) = case.placed(draft)?;
     let mut used = CpuList::default();
     for thread in &threads {
         used = used.union(&thread.status.cpus);

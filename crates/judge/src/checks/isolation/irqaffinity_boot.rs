@@ -3,12 +3,12 @@
 use rtproof_host::{CpuList, Facts};
 
 use crate::checks::boot_params::Given;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
-use crate::checks::{rule::mask, text};
+use crate::checks::{text, value::mask};
 use crate::{Evidence, Finding, Intent, Remedy};
 
-pub(super) static IRQAFFINITY_BOOT: Question = Question {
+pub(super) static IRQAFFINITY_BOOT: Check = Check {
     id: "irqaffinity-boot",
     title: "CPUs for interrupts that nobody has placed (irqaffinity)",
     why: "a driver that asks for an interrupt later, a card that is plugged in or an interface \
@@ -16,9 +16,10 @@ pub(super) static IRQAFFINITY_BOOT: Question = Question {
     source: "Documentation/core-api/irq/irq-affinity.rst; kernel/irq/irqdesc.c \
              (irq_affinity_setup); seapath/ansible issue 865",
     trade_off: Some("an interrupt that a chip moves only when it fires may stay for hours"),
-    wanted: |intent| format!("none of {}", text::cpus(&intent.rt_cpus)),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("none of {}", text::cpus(&intent.rt_cpus))),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -58,7 +59,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_cmdline};
     use rtproof_host::Reading;
 
