@@ -190,15 +190,6 @@ pub enum Remedy {
         /// Value.
         value: String,
     },
-    /// The same without a knob.
-    #[serde(rename = "write", skip_deserializing)]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    Write {
-        /// Paths.
-        paths: Vec<String>,
-        /// Value.
-        value: String,
-    },
     /// Put a parameter on the kernel command line and reboot.
     Boot {
         /// Parameter with its value, e.g. `isolcpus=managed_irq,domain,2-3`.
@@ -363,12 +354,10 @@ fn spread(paths: &[String]) -> String {
 impl std::fmt::Display for Remedy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Set { at: paths, value, .. } | Self::Write { paths, value } => {
-                match paths.as_slice() {
-                    [path] => write!(f, "echo {value} > {path}"),
-                    paths => write!(f, "echo {value} | tee {}", spread(paths)),
-                }
-            }
+            Self::Set { at: paths, value, .. } => match paths.as_slice() {
+                [path] => write!(f, "echo {value} > {path}"),
+                paths => write!(f, "echo {value} | tee {}", spread(paths)),
+            },
             Self::Boot { parameter } => write!(f, "boot with {parameter}"),
             Self::Unboot { parameter } => write!(f, "boot without {parameter}"),
             Self::Unit { unit, action } => write!(f, "systemctl {action} {unit}"),

@@ -64,7 +64,8 @@ fn every_finding_is_complete() {
             let is_settled = matches!(finding.status, Status::Good | Status::NotApplicable);
             assert!(!is_settled || finding.remedies.is_empty(), "{id}: {finding:?}");
             for remedy in &finding.remedies {
-                let has_paths = !matches!(remedy, Remedy::Write { paths, .. } if paths.is_empty());
+                let has_paths =
+                    !matches!(remedy, Remedy::Set { at: paths, .. } if paths.is_empty());
                 assert!(has_paths, "{id}: {finding:?}");
             }
         }

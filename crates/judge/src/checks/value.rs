@@ -206,7 +206,7 @@ impl Value {
     pub(super) fn judge(
         &self,
         draft: Draft,
-        knob: &Knob,
+        knob: &'static Knob,
         facts: &Facts,
         intent: &Intent,
     ) -> Finding {
@@ -296,7 +296,7 @@ fn judge_values(
     want: &Want,
     values: &[&Instance],
     missing: &CpuList,
-    knob: &Knob,
+    knob: &'static Knob,
 ) -> Finding {
     let mut wrong: Vec<&Instance> = Vec::new();
     let mut blind = None;
@@ -331,12 +331,12 @@ fn judge_values(
 }
 
 /// Writing the value, and the boot parameter that does the same.
-fn remedies(knob: &Knob, paths: Vec<String>, value: &str) -> Vec<Remedy> {
+fn remedies(knob: &'static Knob, paths: Vec<String>, value: &str) -> Vec<Remedy> {
     let parameter = knob.boot.map(|boot| boot.replace("{}", value));
     let boot = parameter.map(|parameter| Remedy::Boot { parameter });
     let is_file = matches!(knob.place, Place::File(_) | Place::Choice(_));
     let write = (is_file && When::of(knob.effect) == When::Now && !knob.is_counter)
-        .then(|| Remedy::Write { paths, value: value.into() });
+        .then(|| Remedy::set(knob, paths, value));
     write.into_iter().chain(boot).collect()
 }
 

@@ -78,7 +78,6 @@ enum Kind {
 fn kind(remedy: &Remedy) -> Kind {
     match remedy {
         Remedy::Set { .. }
-        | Remedy::Write { .. }
         | Remedy::Unit { .. }
         | Remedy::Property { .. }
         | Remedy::Task { .. }
@@ -134,7 +133,6 @@ pub(super) fn purpose(
 ) -> Option<(&'static str, u8)> {
     let knob = match remedies.iter().find(|remedy| kind(remedy) != Kind::Human)? {
         Remedy::Set { knob, .. } => *knob,
-        Remedy::Write { paths, .. } => value::knob_of(paths.first()?),
         Remedy::Hold { .. } => Some(&power::CPU_DMA_LATENCY),
         Remedy::Boot { parameter: word } if !keeps(word) => parameter(word),
         _ => None,
@@ -168,11 +166,6 @@ fn requests_of(facts: &Facts, remedy: &Remedy, exe: &str) -> Vec<Request> {
             at.iter().map(|path| Request::Change(change(path), Some(knob))).collect()
         }
         Remedy::Set { .. } => human(format!("as root: {remedy}")),
-        Remedy::Write { paths, value } => {
-            let knob = value::knob_of(&paths[0]);
-            let set = Remedy::Set { knob, at: paths.clone(), value: value.clone() };
-            requests_of(facts, &set, exe)
-        }
         Remedy::Boot { parameter } => {
             let words = parameter.split_whitespace();
             words.map(|word| Request::Word { parameter: word.into(), removes: false }).collect()

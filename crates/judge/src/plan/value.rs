@@ -73,35 +73,3 @@ fn with_rest(facts: &Facts, knob: &Knob, value: String) -> String {
         _ => value,
     }
 }
-
-// Until every check names its knob: the knob is looked up by path.
-/// The knob that a file belongs to.
-pub(super) fn knob_of(path: &str) -> Option<&'static Knob> {
-    knobs::all().find(|knob| knob.patterns().any(|pattern| matches(pattern, path)))
-}
-
-/// Whether a path is one of a knob's pattern: `{cpu}` is a number, `*` a part of one name.
-fn matches(pattern: &str, path: &str) -> bool {
-    let (mut names, mut parts) = (path.split('/'), pattern.split('/'));
-    loop {
-        match (names.next(), parts.next()) {
-            (None, None) => return true,
-            (Some(name), Some(part)) if is_name(part, name) => {}
-            _ => return false,
-        }
-    }
-}
-
-fn is_name(part: &str, name: &str) -> bool {
-    let between = |before: &str, after: &str| {
-        let inner = name.strip_prefix(before)?.strip_suffix(after)?;
-        (!inner.is_empty()).then(|| inner.to_owned())
-    };
-    if let Some((before, after)) = part.split_once("{cpu}") {
-        return between(before, after).is_some_and(|number| number.parse::<u32>().is_ok());
-    }
-    match part.split_once('*') {
-        Some((before, after)) => between(before, after).is_some(),
-        None => part == name,
-    }
-}

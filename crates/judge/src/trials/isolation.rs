@@ -5,6 +5,7 @@
 //! of it (bound kernel threads, inter-processor interrupts, the tick), is doubtful: part of it goes
 //! with nohz_full and rcu_nocbs, part stays. Tasks that may run nowhere else were put there.
 
+use rtproof_host::knobs::isolation::IRQ_CPUS;
 use rtproof_host::{CpuList, Facts, activity::Events};
 use rtproof_measure::trials::isolation::{Ran, Seen};
 
@@ -271,7 +272,7 @@ fn remedies(seen: &Seen, facts: &Facts, intent: &Intent, has_stray: bool) -> Vec
              isolcpus=managed_irq,domain,{}",
             seen.cpus
         );
-        remedies.push(Remedy::Write { paths, value: intent.housekeeping.to_string() });
+        remedies.push(Remedy::set(&IRQ_CPUS, paths, intent.housekeeping.to_string()));
         remedies.push(Remedy::Manual { text });
     }
     remedies

@@ -6,6 +6,8 @@
 //! taken, 0 with -1; 6.12.95 154 ms, 157 ms with -1, 0 with the fair server at 0, too; 7.2.12
 //! 151 ms, 151 ms, 0.
 
+use rtproof_host::knobs::sched::FAIR_SERVER;
+use rtproof_host::knobs::sched::RT_RUNTIME;
 use rtproof_host::{CpuList, Facts};
 use rtproof_measure::trials::throttling::{Gaps, Run, Seen};
 
@@ -266,12 +268,9 @@ fn remedies(rule: Rule, facts: &Facts, intent: &Intent, cpu: u32) -> Vec<Remedy>
         false => CpuList::new([cpu]),
     };
     let paths: Vec<String> = cpus.iter().map(|cpu| format!("{folder}/cpu{cpu}/runtime")).collect();
-    let off = Remedy::Write { paths, value: "0".into() };
+    let off = Remedy::set(&FAIR_SERVER, paths, "0");
     let unlimited = [
-        Remedy::Write {
-            paths: vec!["/proc/sys/kernel/sched_rt_runtime_us".into()],
-            value: "-1".into(),
-        },
+        Remedy::set(&RT_RUNTIME, vec!["/proc/sys/kernel/sched_rt_runtime_us".into()], "-1"),
         Remedy::File {
             path: crate::plan::SYSCTL_FILE.into(),
             line: "kernel.sched_rt_runtime_us = -1".into(),
@@ -390,7 +389,7 @@ mod tests {
             assert_eq!(finding.status, Bad);
             assert!(finding.summary.contains("by the fair server; "), "{}", finding.summary);
             assert!(finding.summary.contains("-1"), "{}", finding.summary);
-            let Remedy::Write { paths, value } = &finding.remedies[0] else { panic!() };
+            let Remedy::Set { at: paths, value, .. } = &finding.remedies[0] else { panic!() };
             assert_eq!(value, "0");
             assert!(paths.iter().any(|path| path.ends_with("cpu3/runtime")), "{paths:?}");
         }

@@ -4,6 +4,7 @@
 //! only where they need something that a stopped thread holds.
 
 use rtproof_host::facts::app::{CpuGroup, Quota};
+use rtproof_host::knobs::sched::GROUP_QUOTA;
 
 use crate::checks::case::Case;
 use crate::checks::check::{Answer, Check, Judge, Wanted};
@@ -53,7 +54,7 @@ fn judge(draft: Draft, case: &Case<'_>) -> Answer {
         let file = group.quota.path.clone();
         let value = if file.ends_with("cpu.max") { "max" } else { "-1" };
         let draft = draft
-            .remedies([Remedy::Write { paths: vec![file], value: value.into() }])
+            .remedies([Remedy::set(&GROUP_QUOTA, vec![file], value)])
             .remedies(case.drop_in("CPUQuota="));
         let is_bad = !is_real_time && times.is_some_and(|times| times > 0);
         return Ok(if is_bad { draft.bad(summary) } else { draft.doubtful(summary) });

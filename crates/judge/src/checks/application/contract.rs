@@ -62,7 +62,8 @@ fn every_finding_is_complete() {
             assert!(is_whole, "{finding:#?}");
             assert!(!settled(finding) || finding.remedies.is_empty(), "{finding:#?}");
             for remedy in &finding.remedies {
-                let has_paths = !matches!(remedy, Remedy::Write { paths, .. } if paths.is_empty());
+                let has_paths =
+                    !matches!(remedy, Remedy::Set { at: paths, .. } if paths.is_empty());
                 assert!(has_paths, "{finding:#?}");
             }
         }

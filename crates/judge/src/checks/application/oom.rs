@@ -4,6 +4,7 @@ use crate::checks::case::Case;
 use crate::checks::check::{Answer, Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::{Impact, Remedy};
+use rtproof_host::knobs::sched::OOM_SCORE_ADJ;
 
 pub(super) static CHECK: Check = Check {
     id: "app-oom",
@@ -24,7 +25,7 @@ fn judge(draft: Draft, case: &Case<'_>) -> Answer {
         Some((process, score)) => {
             let paths = vec![process.oom_score_adj.path.clone()];
             Ok(draft
-                .remedies([Remedy::Write { paths, value: "-900".into() }])
+                .remedies([Remedy::set(&OOM_SCORE_ADJ, paths, "-900")])
                 .remedies(case.drop_in("OOMScoreAdjust=-900"))
                 .doubtful(format!(
                     "{} (pid {}) is offered as one of the first (oom_score_adj {score})",

@@ -5,6 +5,7 @@
 //! is not.
 
 use rtproof_host::facts::app::CpuGroup;
+use rtproof_host::knobs::sched::GROUP_RT_RUNTIME;
 
 use crate::checks::case::Case;
 use crate::checks::check::{Answer, Check, Judge, Wanted};
@@ -46,7 +47,7 @@ fn judge(draft: Draft, case: &Case<'_>) -> Answer {
         return Ok(version_2(case, draft, list));
     };
     let paths = vec![group.rt_runtime_us.path.clone()];
-    let draft = draft.remedies([Remedy::Write { paths, value: "950000".into() }]);
+    let draft = draft.remedies([Remedy::set(&GROUP_RT_RUNTIME, paths, "950000")]);
     if us == 0 {
         return Ok(draft.bad(format!("{}: real-time tasks are refused", group.folder)));
     }

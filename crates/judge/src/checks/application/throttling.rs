@@ -4,6 +4,8 @@
 //! put beside the limit: an average, so a thread far below it may still reach it in a burst.
 
 use rtproof_host::CpuList;
+use rtproof_host::knobs::sched::FAIR_SERVER;
+use rtproof_host::knobs::sched::RT_RUNTIME;
 
 use crate::checks::case::{Case, Placed, name};
 use crate::checks::check::{Answer, Check, Judge, Wanted};
@@ -90,7 +92,7 @@ fn limit(
             on.iter().map(|server| 100 - percent(server.runtime_ns, server.period_ns).min(100));
         let path = |cpu: u32| format!("{}/cpu{cpu}/runtime", sched.fair_server.path);
         let paths = on.iter().map(|server| path(server.cpu)).collect();
-        return Ok((draft, least.min(), Remedy::Write { paths, value: "0".into() }));
+        return Ok((draft, least.min(), Remedy::set(&FAIR_SERVER, paths, "0")));
     }
     let version = &case.facts.kernel.version;
     let draft = draft.read(version, |(major, minor)| format!("{major}.{minor}"));
@@ -104,7 +106,7 @@ fn limit(
     let Some(&runtime_us) = runtime.value() else {
         return Err(Box::new(draft.blind(runtime)));
     };
-    let remedy = Remedy::Write { paths: vec![runtime.path.clone()], value: "-1".into() };
+    let remedy = Remedy::set(&RT_RUNTIME, vec![runtime.path.clone()], "-1");
     if runtime_us < 0 {
         return Ok((draft, None, remedy));
     }

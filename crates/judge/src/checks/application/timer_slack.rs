@@ -9,6 +9,7 @@ use crate::checks::check::{Answer, Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::text::first_few;
 use crate::{Remedy, Status, units};
+use rtproof_host::knobs::sched::TIMER_SLACK;
 
 pub(super) static CHECK: Check = Check {
     id: "app-timer-slack",
@@ -44,7 +45,7 @@ fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let names = first_few(&names, NAMED_MAX);
     let most = units::ns(most);
     let paths = slack.iter().map(|t| t.thread.timer_slack_ns.path.clone()).take(NAMED_MAX);
-    let write = Remedy::Write { paths: paths.collect(), value: "1".into() };
+    let write = Remedy::set(&TIMER_SLACK, paths.collect(), "1");
     let text = "call prctl(PR_SET_TIMERSLACK, 1) in the thread";
     let draft = draft.remedies([write, Remedy::Manual { text: text.into() }]);
     let (status, what) = match is_real_time {

@@ -148,10 +148,10 @@ fn values<'a>(facts: &'a Facts, knob: &Knob) -> &'a [Value] {
 }
 
 fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
-    let tracers =
-        values(facts, &knobs::TRACER).iter().chain(values(facts, &knobs::TRACE_INSTANCES));
+    let tracers: [&'static Knob; 2] = [&knobs::TRACER, &knobs::TRACE_INSTANCES];
     let others = [&knobs::TRACE_EVENTS, &knobs::TRACE_INSTANCE_EVENTS, &knobs::TRACE_PROBES];
-    let others = others.into_iter().flat_map(|knob| values(facts, knob));
+    let all = tracers.into_iter().chain(others);
+    let all = all.flat_map(|knob| values(facts, knob).iter().map(move |value| (knob, value)));
     let Some(tracer) = values(facts, &knobs::TRACER).first() else {
         let path = "/sys/kernel/tracing/current_tracer";
         return draft.blind(&Reading::<()>::denied(path, "not asked"));
@@ -171,9 +171,8 @@ fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let is_lacking =
         |value: &&Value| value.reading.is_absent() && value.reading.path.ends_with("kprobe_events");
     let (mut running, mut left, mut blind) = (vec![], vec![], None);
-    for (value, is_tracer) in
-        tracers.map(|value| (value, true)).chain(others.map(|value| (value, false)))
-    {
+    for (knob, value) in all {
+        let is_tracer = tracers.contains(&knob);
         if is_lacking(&value) && machine::built_with(facts, "KPROBE_EVENTS") == Some(false) {
             draft = draft.saw([machine::option(facts, "KPROBE_EVENTS")]);
             continue;
@@ -190,25 +189,19 @@ fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
             Some(tracer) if is_tracer => {
                 let of =
                     if value.of.is_empty() { String::new() } else { format!(" in {}", value.of) };
-                running.push((format!("tracer {tracer}{of}"), reading.path.clone()));
+                let remedy = Remedy::set(knob, vec![reading.path.clone()], "nop");
+                running.push((format!("tracer {tracer}{of}"), remedy));
             }
             Some(text) => {
                 let name = reading.path.rsplit('/').next().unwrap_or_default();
                 let count = text::count(text.lines().count(), "line");
-                left.push((format!("{name}: {count}"), reading.path.clone()));
+                let remedy = Remedy::set(knob, vec![reading.path.clone()], "");
+                left.push((format!("{name}: {count}"), remedy));
             }
         }
     }
-    let write = |value: &'static str| {
-        move |(_, path): &(String, String)| Remedy::Write {
-            paths: vec![path.clone()],
-            value: value.into(),
-        }
-    };
-    let remedies: Vec<Remedy> =
-        running.iter().map(write("nop")).chain(left.iter().map(write(""))).collect();
     let is_running = !running.is_empty();
-    let found: Vec<String> = running.into_iter().chain(left).map(|(text, _)| text).collect();
+    let (found, remedies): (Vec<String>, Vec<Remedy>) = running.into_iter().chain(left).unzip();
     if !found.is_empty() {
         let draft = draft.remedies(remedies);
         let summary = text::first_few(&found, 4);

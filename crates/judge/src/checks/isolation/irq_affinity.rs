@@ -6,6 +6,7 @@
 //! affinity and are not devices; they are left out. The default affinity counts too: the next
 //! driver that asks for an interrupt gets it.
 
+use rtproof_host::knobs::isolation::IRQ_CPUS;
 use rtproof_host::{CpuList, Facts, facts::irq::Irq};
 
 use crate::checks::check::{Check, Judge, Wanted};
@@ -203,7 +204,7 @@ fn remedies(facts: &Facts, intent: &Intent, irqs: &[&Irq]) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     if !intent.housekeeping.is_empty() {
         let paths = irqs.iter().map(|irq| irq.requested.path.clone()).collect();
-        remedies.push(Remedy::Write { paths, value: intent.housekeeping.to_string() });
+        remedies.push(Remedy::set(&IRQ_CPUS, paths, intent.housekeeping.to_string()));
     }
     remedies.extend(irqaffinity(facts, intent));
     // The list replaces the one of before: CPUs that are isolated now stay in it.
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(finding.status, Bad);
         assert_eq!(finding.summary, "1 interrupt on CPU 2: 30 (eth1)");
         let paths = vec!["/proc/irq/30/smp_affinity_list".to_owned()];
-        assert_eq!(finding.remedies[0], Remedy::Write { paths, value: "0-1".into() });
+        assert_eq!(finding.remedies[0], Remedy::set(&IRQ_CPUS, paths, "0-1"));
     }
 
     #[test]

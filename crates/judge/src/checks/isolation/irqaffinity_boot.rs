@@ -1,5 +1,6 @@
 //! Where does an interrupt go that nobody has placed?
 
+use rtproof_host::knobs::isolation::IRQ_DEFAULT;
 use rtproof_host::{CpuList, Facts};
 
 use crate::checks::boot_params::Given;
@@ -33,7 +34,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.good(format!("new interrupts go to {}", text::cpus(cpus)));
     }
     let draft = draft.remedies([
-        Remedy::Write { paths: vec![default.path.clone()], value: mask(&intent.housekeeping) },
+        Remedy::set(&IRQ_DEFAULT, vec![default.path.clone()], mask(&intent.housekeeping)),
         Remedy::Boot { parameter: format!("irqaffinity={}", intent.housekeeping) },
     ]);
     let line = facts.kernel.cmdline.value();
@@ -76,7 +77,7 @@ mod tests {
         let finding = with("quiet", &[0, 1, 2, 3]);
         assert_eq!(finding.status, Doubtful);
         let paths = vec!["/proc/irq/default_smp_affinity".to_owned()];
-        assert_eq!(finding.remedies[0], Remedy::Write { paths, value: "3".into() });
+        assert_eq!(finding.remedies[0], Remedy::set(&IRQ_DEFAULT, paths, "3"));
         let finding = with("irqaffinity=0-3", &[0, 1, 2, 3]);
         assert_eq!((finding.status, finding.summary.contains("covers the")), (Bad, true));
         assert!(with("irqaffinity=0-1", &[0, 2]).summary.contains("it was changed since"));

@@ -81,7 +81,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent, knob: &'static Knob) -> F
     if on.is_empty() {
         return draft.good(format!("workers off {}", text::cpus(&intent.rt_cpus)));
     }
-    let write = Remedy::Write { paths: vec![path.clone()], value: mask(&intent.housekeeping) };
+    let write = Remedy::set(knob, vec![path.clone()], mask(&intent.housekeeping));
     let boot = knob.boot.map(|boot| boot.replace("{}", &intent.housekeeping.to_string()));
     let boot = boot.map(|parameter| Remedy::Boot { parameter });
     draft

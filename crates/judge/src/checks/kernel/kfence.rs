@@ -47,7 +47,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.good("off");
     }
     let draft = draft.remedies([
-        Remedy::Write { paths: vec![interval.path.clone()], value: "0".into() },
+        Remedy::set(&knobs::KFENCE, vec![interval.path.clone()], "0"),
         Remedy::Boot { parameter: "kfence.sample_interval=0".into() },
     ]);
     let keys = machine::built_with(facts, "KFENCE_STATIC_KEYS");

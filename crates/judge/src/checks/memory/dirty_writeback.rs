@@ -69,7 +69,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         };
         if is_over {
             let paths = vec![ratio.path.clone()];
-            wrong.push(Remedy::Write { paths, value: most.to_string() });
+            wrong.push(Remedy::set(ratio_knob, paths, most.to_string()));
         }
     }
     let summary = found.join(", ");
@@ -113,7 +113,7 @@ mod tests {
         let finding = judge(["10", "0", "10", "0"]);
         assert_eq!(finding.summary, "a writer waits at 10 %, writing starts at 10 %");
         let paths = vec!["/proc/sys/vm/dirty_background_ratio".into()];
-        assert_eq!(finding.remedies, [Remedy::Write { paths, value: "3".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&knobs::DIRTY_BACKGROUND_RATIO, paths, "3")]);
     }
 
     #[test]

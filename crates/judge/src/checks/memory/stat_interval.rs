@@ -54,7 +54,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let paths = vec![interval.path.clone()];
     draft
-        .remedies([Remedy::Write { paths, value: SECONDS_MIN.to_string() }])
+        .remedies([Remedy::set(&knobs::STAT_INTERVAL, paths, SECONDS_MIN.to_string())])
         .doubtful(format!("every {seconds} s a worker may run on the real-time CPUs"))
 }
 

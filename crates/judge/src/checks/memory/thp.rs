@@ -36,7 +36,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.blind(enabled);
     };
     let draft = draft.remedies([
-        Remedy::Write { paths: vec![enabled.path.clone()], value: "never".into() },
+        Remedy::set(&knobs::THP, vec![enabled.path.clone()], "never"),
         Remedy::Boot { parameter: "transparent_hugepage=never".into() },
     ]);
     match value.as_str() {

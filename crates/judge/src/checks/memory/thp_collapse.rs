@@ -35,7 +35,7 @@ fn judge_defrag(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.blind(defrag);
     };
     let paths = vec![defrag.path.clone()];
-    let draft = draft.remedies([Remedy::Write { paths, value: "never".into() }]);
+    let draft = draft.remedies([Remedy::set(&knobs::THP_DEFRAG, paths, "never")]);
     match mode.as_str() {
         "never" => draft.good("never: a fault takes a huge page only where one is free"),
         "always" => draft.bad("always: any page fault may compact memory"),
@@ -73,7 +73,7 @@ fn judge_khugepaged(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         Some(_) => {
             let paths = vec![defrag.path.clone()];
             draft
-                .remedies([Remedy::Write { paths, value: "0".into() }])
+                .remedies([Remedy::set(&knobs::KHUGEPAGED, paths, "0")])
                 .doubtful("khugepaged may compact memory")
         }
     }

@@ -51,10 +51,11 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         let draft = draft.read(limit, |ns| format!("{ns} ns"));
         return match limit.value().map(|text| text.parse::<u64>()) {
             Some(Ok(0)) => draft
-                .remedies([Remedy::Write {
-                    paths: vec![limit.path.clone()],
-                    value: "200000".into(),
-                }])
+                .remedies([Remedy::set(
+                    &knobs::GUEST_HALT_POLL,
+                    vec![limit.path.clone()],
+                    "200000",
+                )])
                 .doubtful(format!("{name}: haltpoll is in force and polls for 0 ns")),
             Some(Ok(ns)) => draft.good(format!("{name}: polls for up to {ns} ns")),
             _ => draft.blind(limit),

@@ -92,7 +92,7 @@ fn parameter(
     draft: Draft,
     facts: &Facts,
     intent: &Intent,
-    knob: &Knob,
+    knob: &'static Knob,
     good: &[&str],
     otherwise: Status,
     module_option: Option<&str>,
@@ -132,7 +132,7 @@ fn parameter(
         return draft.not_applicable(format!("{value}; matters to the profile rt-vm-host alone"));
     }
     let remedy = match (module_option, good.first()) {
-        (None, Some(value)) => Remedy::Write { paths: vec![path.into()], value: (*value).into() },
+        (None, Some(value)) => Remedy::set(knob, vec![path.into()], *value),
         (option, _) => Remedy::File {
             // A file each: what one of them holds, facts do not tell.
             path: format!("/etc/modprobe.d/rtproof-{}.conf", knob.id),

@@ -3,6 +3,7 @@
 //! The trap is the machine without cpufreq: in a guest the host decides, and it cannot be seen
 //! from here; on bare metal the kernel may simply be built without it (`frequency::absent`).
 
+use rtproof_host::knobs::power::GOVERNOR;
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
 use super::frequency::{absent, is_performance, limits, pinned_hz};
@@ -69,7 +70,7 @@ fn judge_varying(draft: Draft, varying: &[&Cpu]) -> Finding {
     let cpus = CpuList::new(varying.iter().map(|cpu| cpu.id));
     let paths = varying.iter().map(|cpu| cpu.freq.governor.path.clone()).collect();
     let remedies = [
-        Remedy::Write { paths, value: "performance".into() },
+        Remedy::set(&GOVERNOR, paths, "performance"),
         Remedy::Boot { parameter: "cpufreq.default_governor=performance".into() },
     ];
     let summary = format!("{} on {}", text::first_few(&governors, 3), text::cpus(&cpus));
@@ -87,7 +88,7 @@ fn judge_pinned(draft: Draft, pinned: &[&Cpu]) -> Finding {
     }
     let paths = pinned.iter().map(|cpu| cpu.freq.governor.path.clone()).collect();
     draft
-        .remedies([Remedy::Write { paths, value: "performance".into() }])
+        .remedies([Remedy::set(&GOVERNOR, paths, "performance")])
         .doubtful(format!("userspace on {}: a program sets the frequency", text::cpus(&cpus)))
 }
 
@@ -129,7 +130,7 @@ mod tests {
         let finding = CHECK.judge(&with(&[(3, "schedutil")]), &intent());
         assert_eq!((finding.status, finding.summary.as_str()), (Bad, "schedutil on CPU 3"));
         let path = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor".to_owned();
-        let remedy = Remedy::Write { paths: vec![path], value: "performance".into() };
+        let remedy = Remedy::set(&GOVERNOR, vec![path], "performance");
         assert_eq!(finding.remedies[0], remedy);
     }
 

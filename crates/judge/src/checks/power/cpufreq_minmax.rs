@@ -108,7 +108,7 @@ fn lowered(facts: &Facts, intent: &Intent, cpus: &[&Cpu]) -> String {
 /// The governor first: it holds where limits cannot be equal.
 fn remedies(moving: &[&Cpu]) -> Vec<Remedy> {
     let governors = moving.iter().map(|cpu| cpu.freq.governor.path.clone()).collect();
-    let mut remedies = vec![Remedy::Write { paths: governors, value: "performance".into() }];
+    let mut remedies = vec![Remedy::set(&knobs::GOVERNOR, governors, "performance")];
     let mut limits: Vec<u64> =
         moving.iter().filter_map(|c| c.freq.max_hz.value().copied()).collect();
     limits.sort_unstable();
@@ -116,7 +116,7 @@ fn remedies(moving: &[&Cpu]) -> Vec<Remedy> {
     for limit in limits {
         let of = moving.iter().filter(|cpu| cpu.freq.max_hz.value() == Some(&limit));
         let paths = of.map(|cpu| cpu.freq.min_hz.path.clone()).collect();
-        remedies.push(Remedy::Write { paths, value: (limit / 1_000).to_string() });
+        remedies.push(Remedy::set(&knobs::MIN_FREQ, paths, (limit / 1_000).to_string()));
     }
     remedies
 }
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "CPU 3: 400-4100 MHz");
         let path = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_min_freq".to_owned();
-        let write = Remedy::Write { paths: vec![path], value: "4100000".into() };
+        let write = Remedy::set(&knobs::MIN_FREQ, vec![path], "4100000");
         assert_eq!(finding.remedies[1], write);
         let audio = Intent { profile: Profile::of(Kind::Audio), ..intent() };
         let finding = CHECK.judge(&with("schedutil", 400_000_000), &audio);

@@ -6,6 +6,7 @@
 //! States that the CPU's own limit or the machine's forbids are not entered (`idle.rs`); where the
 //! machine's cannot be read, a deep state is not certain to be.
 
+use rtproof_host::knobs::power::IDLE_STATE;
 use rtproof_host::{Facts, facts::cpu::Cpu, facts::cpu::IdleState};
 
 use super::idle::{
@@ -102,7 +103,7 @@ fn judge_deep(
         text::cpus(&cpus)
     );
     let cap = super::cstate_cmdline::cap(facts);
-    let write = Remedy::Write { paths, value: "1".into() };
+    let write = Remedy::set(&IDLE_STATE, paths, "1");
     let draft = draft.remedies([write]).remedies(cap);
     match intent.budget_ns {
         None => draft.doubtful(format!("{summary}; no budget to hold it against")),
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(finding.status, Bad);
         assert_eq!(finding.summary, "C6 takes 133 µs to leave on CPU 3; the budget is 100 µs");
         let path = "/sys/devices/system/cpu/cpu3/cpuidle/state3/disable".to_owned();
-        let write = Remedy::Write { paths: vec![path], value: "1".into() };
+        let write = Remedy::set(&IDLE_STATE, vec![path], "1");
         let cap = Remedy::Boot { parameter: "intel_idle.max_cstate=1".into() };
         assert_eq!(finding.remedies, [write, cap]);
         assert_eq!(judge(&with_c6(), Some(200_000)).status, Doubtful);

@@ -65,7 +65,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         found.iter().filter(|(_, hint)| hint.value().is_some_and(|v| is_other(&v.as_str())));
     let paths = paths.map(|(_, hint)| hint.path.clone()).collect();
     draft
-        .remedies([Remedy::Write { paths, value: "performance".into() }])
+        .remedies([Remedy::set(&knobs::EPP, paths, "performance")])
         .doubtful(format!("{others} while the frequency may move"))
 }
 
@@ -91,7 +91,7 @@ mod tests {
         let finding = CHECK.judge(&with("balance_performance", "powersave"), &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "balance_performance while the frequency may move");
-        assert!(matches!(&finding.remedies[0], Remedy::Write { paths, .. } if paths.len() == 2));
+        assert!(matches!(&finding.remedies[0], Remedy::Set { at: paths, .. } if paths.len() == 2));
         let finding = CHECK.judge(&with("balance_performance", "performance"), &intent());
         assert_eq!(finding.status, Good);
         assert_eq!(CHECK.judge(&with("0", "powersave"), &intent()).status, Good);

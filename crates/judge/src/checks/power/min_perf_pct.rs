@@ -60,7 +60,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.good(format!("{percent} %, which this profile bears"));
     }
     draft
-        .remedies([Remedy::Write { paths: vec![found.path.clone()], value: "100".into() }])
+        .remedies([Remedy::set(&knobs::MIN_PERF_PCT, vec![found.path.clone()], "100")])
         .doubtful(format!("{percent} %: the frequency of the real-time CPUs may drop"))
 }
 

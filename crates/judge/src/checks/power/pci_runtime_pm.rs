@@ -77,7 +77,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let paths = named.iter().map(|(_, device)| device.reading.path.clone()).collect();
     let names: Vec<&String> = named.iter().map(|(name, _)| name).collect();
     draft
-        .remedies([Remedy::Write { paths, value: "on".into() }])
+        .remedies([Remedy::set(&knobs::PCI_RUNTIME_PM, paths, "on")])
         .doubtful(format!("may be suspended: {}", text::first_few(&names, 4)))
 }
 

@@ -37,7 +37,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.blind(&policy);
     };
     let draft = draft.remedies([
-        Remedy::Write { paths: vec![policy.path.clone()], value: "performance".into() },
+        Remedy::set(&knobs::PCIE_ASPM, vec![policy.path.clone()], "performance"),
         Remedy::Boot { parameter: "pcie_aspm.policy=performance".into() },
     ]);
     let off = facts.kernel.cmdline.value().and_then(|line| line.last("pcie_aspm"));

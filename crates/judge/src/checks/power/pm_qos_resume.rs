@@ -3,6 +3,7 @@
 //! `pm_qos_resume_latency_us`, where 0 is the trap: it means any latency, not none; `n/a` forbids
 //! every idle state. No limit is no fault where no state is too deep, or the machine's limit holds.
 
+use rtproof_host::knobs::power::PM_QOS_RESUME;
 use rtproof_host::{CpuList, Facts, Reading, facts::cpu::Cpu};
 
 use super::idle::{
@@ -61,9 +62,11 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     if is_haltpoll(facts) && held_limit_ns(facts) != Some(0) {
         let paths = cpus.iter().map(|cpu| cpu.pm_qos_resume_latency_us.path.clone()).collect();
-        let draft = draft
-            .read(&facts.cpus.idle_driver, String::clone)
-            .remedies([Remedy::Write { paths, value: "n/a".into() }]);
+        let draft = draft.read(&facts.cpus.idle_driver, String::clone).remedies([Remedy::set(
+            &PM_QOS_RESUME,
+            paths,
+            "n/a",
+        )]);
         return match cpus.iter().all(|cpu| own_limit_ns(cpu) == Some(0)) {
             true => draft.good("n/a: idle CPUs of this guest spin and never halt"),
             false => draft.doubtful(
@@ -96,7 +99,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             0 => "n/a".into(),
             us => us.to_string(),
         };
-        return draft.remedies([Remedy::Write { paths, value }]).doubtful(format!(
+        return draft.remedies([Remedy::set(&PM_QOS_RESUME, paths, value)]).doubtful(format!(
             "{} on {} (0 is no limit): {} may be entered",
             limits_of(&open),
             text::cpus(&numbers),
@@ -157,7 +160,7 @@ mod tests {
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "0 on CPU 3 (0 is no limit): C6 may be entered");
         let path = "/sys/devices/system/cpu/cpu3/power/pm_qos_resume_latency_us".to_owned();
-        assert_eq!(finding.remedies, [Remedy::Write { paths: vec![path], value: "25".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&PM_QOS_RESUME, vec![path], "25")]);
         assert_eq!(judge(&with_c6("n/a")).status, Good);
         assert_eq!(judge(&with_c6("100")).status, Good, "C6 takes longer");
         assert_eq!(judge(&with_c6("200")).status, Doubtful);

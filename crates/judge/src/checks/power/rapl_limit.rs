@@ -66,9 +66,8 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     if !below.is_empty() {
         let names: Vec<&String> = below.iter().map(|(text, ..)| text).collect();
         let summary = format!("below the design power: {}", text::first_few(&names, 4));
-        let write = |(_, path, uw): &(String, String, u64)| Remedy::Write {
-            paths: vec![path.clone()],
-            value: uw.to_string(),
+        let write = |(_, path, uw): &(String, String, u64)| {
+            Remedy::set(&knobs::RAPL_LIMIT, vec![path.clone()], uw.to_string())
         };
         let remedies: Vec<Remedy> = below.iter().map(write).collect();
         return draft.remedies(remedies).doubtful(summary);

@@ -5,6 +5,8 @@
 //! question of `smt-sibling-isolation`; the profile says whether two threads a core are wanted.
 //! A guest cannot see which of its CPUs share a core, so that it sees none proves nothing.
 
+use rtproof_host::knobs::power::ONLINE;
+use rtproof_host::knobs::power::SMT;
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
 use crate::checks::check::{Check, Judge};
@@ -161,7 +163,7 @@ pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec
         remedies.push(Remedy::Manual { text });
     }
     if !takes_rt && control.value().is_some_and(|control| control == "on") {
-        remedies.push(Remedy::Write { paths: vec![control.path.clone()], value: "off".into() });
+        remedies.push(Remedy::set(&SMT, vec![control.path.clone()], "off"));
         remedies.push(Remedy::Boot { parameter: "nosmt".into() });
     }
     // Else the others of these cores. CPU 0 cannot be taken offline on most machines.
@@ -170,7 +172,7 @@ pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec
     if !is_off && !takes_rest && !offline.is_empty() {
         let path = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/online");
         let paths = offline.into_iter().map(path).collect();
-        remedies.push(Remedy::Write { paths, value: "0".into() });
+        remedies.push(Remedy::set(&ONLINE, paths, "0"));
     }
     if remedies.is_empty() {
         remedies.push(Remedy::Manual { text: "turn SMT off in the firmware".into() });
@@ -208,9 +210,8 @@ mod tests {
 
     #[test]
     fn no_remedy_takes_the_real_time_cpus_or_the_last_others_offline() {
-        let offline = |cpu: u32| Remedy::Write {
-            paths: vec![format!("/sys/devices/system/cpu/cpu{cpu}/online")],
-            value: "0".into(),
+        let offline = |cpu: u32| {
+            Remedy::set(&ONLINE, vec![format!("/sys/devices/system/cpu/cpu{cpu}/online")], "0")
         };
         let boot = Remedy::Boot { parameter: "nosmt".into() };
         let on = |rt: &[u32], rest: &[u32]| {

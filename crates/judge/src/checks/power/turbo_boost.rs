@@ -3,7 +3,7 @@
 //! A question of the profile: turbo makes each cycle shorter on average and less even, because what
 //! it reaches depends on heat, power and how many cores are awake.
 
-use rtproof_host::{Facts, Reading, knobs::power as knobs};
+use rtproof_host::{Facts, Knob, Reading, knobs::power as knobs};
 
 use super::values;
 use crate::checks::check::{Check, Judge};
@@ -44,8 +44,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     if !no_turbo.is_absent() && facts.settings.contains_key(knobs::NO_TURBO.id) {
         let draft = draft.read(&no_turbo, String::clone);
         return match no_turbo.value().map(String::as_str) {
-            Some("1") => answer(draft, wish, false, &no_turbo, "0"),
-            Some("0") => answer(draft, wish, true, &no_turbo, "1"),
+            Some("1") => answer(draft, wish, false, &knobs::NO_TURBO, &no_turbo, "0"),
+            Some("0") => answer(draft, wish, true, &knobs::NO_TURBO, &no_turbo, "1"),
             _ => draft.blind(&odd(no_turbo)),
         };
     }
@@ -68,7 +68,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let draft = draft.read(&boost, String::clone);
     match boost.value().map(String::as_str) {
-        Some("0") => answer(draft, wish, false, &boost, "1"),
+        Some("0") => answer(draft, wish, false, &knobs::BOOST, &boost, "1"),
         Some("1") => {
             // On for the machine; a policy may still have it off.
             let own = values::of_cpus(facts, intent, &knobs::CPU_BOOST);
@@ -80,9 +80,9 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
                 && own.iter().all(is_off);
             if is_off {
                 let own = crate::checks::text::grouped(own, String::clone);
-                return answer(draft.saw(own), wish, false, &boost, "1");
+                return answer(draft.saw(own), wish, false, &knobs::BOOST, &boost, "1");
             }
-            answer(draft, wish, true, &boost, "0")
+            answer(draft, wish, true, &knobs::BOOST, &boost, "0")
         }
         _ => draft.blind(&odd(boost)),
     }
@@ -98,6 +98,7 @@ fn answer(
     draft: Draft,
     wish: Choice,
     is_on: bool,
+    knob: &'static Knob,
     switch: &Reading<String>,
     other: &str,
 ) -> Finding {
@@ -105,9 +106,7 @@ fn answer(
     if matches!((wish, is_on), (Choice::Either, _) | (Choice::On, true) | (Choice::Off, false)) {
         return draft.good(summary);
     }
-    draft
-        .remedies([Remedy::Write { paths: vec![switch.path.clone()], value: other.into() }])
-        .doubtful(summary)
+    draft.remedies([Remedy::set(knob, vec![switch.path.clone()], other)]).doubtful(summary)
 }
 
 #[cfg(test)]
@@ -136,7 +135,7 @@ mod tests {
         let finding = judge(&facts);
         assert_eq!(finding.status, Doubtful);
         let path = "/sys/devices/system/cpu/intel_pstate/no_turbo".to_owned();
-        assert_eq!(finding.remedies, [Remedy::Write { paths: vec![path], value: "1".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&knobs::NO_TURBO, vec![path], "1")]);
         assert_eq!(judge(&boost("0")).status, Good);
         assert_eq!(judge(&boost("1")).status, Doubtful);
         assert_eq!(judge(&boost("yes")).status, Unknown);

@@ -61,9 +61,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     if intent.profile.choices.fixed_frequency != Choice::On {
         return draft.good(format!("{summary}, which this profile bears"));
     }
-    let write = |(_, min, max): &(String, &Reading<String>, &str)| Remedy::Write {
-        paths: vec![min.path.clone()],
-        value: (*max).into(),
+    let write = |(_, min, max): &(String, &Reading<String>, &str)| {
+        Remedy::set(&knobs::UNCORE_MIN_FREQ, vec![min.path.clone()], *max)
     };
     let remedies: Vec<Remedy> = open.iter().map(write).collect();
     draft.remedies(remedies).doubtful(format!("{summary}: it may follow the load"))
@@ -83,7 +82,7 @@ mod tests {
         let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "x 800000-2400000 kHz: it may follow the load");
-        assert!(matches!(&finding.remedies[0], Remedy::Write { value, .. } if value == "2400000"));
+        assert!(matches!(&finding.remedies[0], Remedy::Set { value, .. } if value == "2400000"));
         set_setting(&mut facts, &knobs::UNCORE_MAX_FREQ, Reading::denied("x", "EACCES"));
         assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }

@@ -64,7 +64,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let paths = auto.into_iter().map(|(_, path)| path).collect();
     draft
         .remedies([
-            Remedy::Write { paths, value: "on".into() },
+            Remedy::set(&knobs::USB_AUTOSUSPEND, paths, "on"),
             Remedy::Boot { parameter: "usbcore.autosuspend=-1".into() },
         ])
         .doubtful(summary)

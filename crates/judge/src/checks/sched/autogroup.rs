@@ -34,7 +34,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             intent.priority
         )),
         Some("1") => draft
-            .remedies([Remedy::Write { paths: vec![reading.path.clone()], value: "0".into() }])
+            .remedies([Remedy::set(&knobs::sched::AUTOGROUP, vec![reading.path.clone()], "0")])
             .doubtful("on: a nice value ranks the application within its session only"),
         Some(found) => draft.blind(&Reading::<String>::malformed(&reading.path, found, "0, 1")),
         None if reading.is_absent() && built_with(facts, "SCHED_AUTOGROUP") == Some(false) => draft

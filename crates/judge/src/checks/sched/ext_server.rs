@@ -4,6 +4,7 @@
 //! serves nobody while no BPF scheduler runs.
 
 use rtproof_host::Facts;
+use rtproof_host::knobs::sched::EXT_SERVER;
 
 use super::servers;
 use crate::checks::check::{Check, Judge, Wanted};
@@ -54,7 +55,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.cpus(&intent.rt_cpus);
     if let Some(found) = reading.value() {
         let names = ("ext server", "a task of the BPF scheduler");
-        return servers::judge(draft, reading, found, intent, names, "");
+        return servers::judge(draft, &EXT_SERVER, reading, found, intent, names, "");
     }
     let fair = &facts.sched.fair_server;
     if reading.is_absent() && fair.value().is_some() {

@@ -7,6 +7,7 @@
 //! It takes time only where an ordinary task waits on the same CPU, so the default is doubtful.
 
 use rtproof_host::Facts;
+use rtproof_host::knobs::sched::FAIR_SERVER;
 
 use super::servers;
 use crate::checks::check::{Check, Judge};
@@ -52,7 +53,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         };
         let remark = format!("; {}", limit_alone(facts));
         let names = ("fair server", "an ordinary task");
-        return servers::judge(draft, reading, found, intent, names, &remark);
+        return servers::judge(draft, &FAIR_SERVER, reading, found, intent, names, &remark);
     }
     match since(facts, (6, 12)) {
         Some(false) => draft
@@ -134,7 +135,7 @@ mod tests {
         assert!(finding.summary.ends_with("sched_rt_runtime_us=-1 alone does not stop it"));
         assert!(cites(&finding, "/proc/sys/kernel/sched_rt_runtime_us"), "{finding:?}");
         let path = "/sys/kernel/debug/sched/fair_server/cpu2/runtime".to_owned();
-        assert_eq!(finding.remedies, [Remedy::Write { paths: vec![path], value: "0".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&FAIR_SERVER, vec![path], "0")]);
         let path = "/proc/sys/kernel/sched_rt_runtime_us";
         facts.sched.rt_runtime_us = Reading::known(path, 950_000);
         let finding = judge(&facts);

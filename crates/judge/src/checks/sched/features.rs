@@ -1,6 +1,7 @@
 //! Features of the scheduler that real-time tasks feel: one check for each, all in one file of
 //! debugfs.
 
+use rtproof_host::knobs::sched::FEATURES;
 use rtproof_host::{Facts, facts::kernel::Preemption};
 
 use super::servers;
@@ -110,7 +111,7 @@ fn feature(
     match shown {
         Some(name) if *name == wanted => draft.good(name.clone()),
         Some(name) => draft
-            .remedies([Remedy::Write { paths: vec![features.path.clone()], value: wanted.clone() }])
+            .remedies([Remedy::set(&FEATURES, vec![features.path.clone()], wanted.clone())])
             .status(otherwise, format!("{name}; wanted: {wanted}")),
         None => draft.not_applicable(format!("this kernel has no {}", name)),
     }
@@ -136,7 +137,7 @@ mod tests {
         let finding = judge(&TTWU_QUEUE, good(), &["TTWU_QUEUE"]);
         assert_eq!(finding.status, Bad);
         let value = "NO_TTWU_QUEUE".to_owned();
-        assert_eq!(finding.remedies, [Remedy::Write { paths: vec![PATH.into()], value }]);
+        assert_eq!(finding.remedies, [Remedy::set(&FEATURES, vec![PATH.into()], value)]);
         assert_eq!(judge(&TTWU_QUEUE, good(), &["NO_TTWU_QUEUE"]).status, Good);
         assert_eq!(judge(&TTWU_QUEUE, good_stock(), &["TTWU_QUEUE"]).status, NotApplicable);
     }

@@ -8,6 +8,7 @@
 //! the user knows. It is bad where real-time tasks are left half of the time or less.
 
 use rtproof_host::Facts;
+use rtproof_host::knobs::sched::RT_RUNTIME;
 
 use super::servers::{RUNAWAY, limited};
 use crate::checks::check::{Check, Judge};
@@ -105,7 +106,7 @@ fn judge_throttling(draft: Draft, facts: &Facts, choice: Choice, because: &str) 
         return draft.good(summary);
     }
     let remedies = [
-        Remedy::Write { paths: vec![runtime.path.clone()], value: "-1".into() },
+        Remedy::set(&RT_RUNTIME, vec![runtime.path.clone()], "-1"),
         Remedy::File {
             path: crate::plan::SYSCTL_FILE.into(),
             line: "kernel.sched_rt_runtime_us = -1".into(),

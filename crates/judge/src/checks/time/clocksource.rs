@@ -4,6 +4,7 @@
 //! or not; what is not known here is doubtful, never good.
 
 use rtproof_host::Facts;
+use rtproof_host::knobs::time::CLOCKSOURCE;
 
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
@@ -73,7 +74,7 @@ fn remedies(facts: &Facts) -> Vec<Remedy> {
         Some(fast) => {
             let paths = vec![facts.clock.source.path.clone()];
             vec![
-                Remedy::Write { paths, value: (*fast).into() },
+                Remedy::set(&CLOCKSOURCE, paths, *fast),
                 Remedy::Boot { parameter: format!("clocksource={fast}") },
             ]
         }

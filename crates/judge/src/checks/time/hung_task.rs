@@ -45,7 +45,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.good("off");
     }
     let paths = vec![timeout.path.clone()];
-    let remedy = Remedy::Write { paths, value: SECONDS_MIN.to_string() };
+    let remedy = Remedy::set(&knobs::HUNG_TASK, paths, SECONDS_MIN.to_string());
     if timeout_s < SECONDS_MIN {
         return draft.remedies([remedy]).doubtful(format!("searches every {timeout_s} s"));
     }
@@ -59,7 +59,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         None => draft.blind(&interval),
         Some(&interval_s) if interval_s > 0 && interval_s < SECONDS_MIN => {
             let paths = vec![interval.path.clone()];
-            draft.remedies([Remedy::Write { paths, value: "0".into() }]).doubtful(format!(
+            draft.remedies([Remedy::set(&knobs::HUNG_TASK_INTERVAL, paths, "0")]).doubtful(format!(
                 "searches every {interval_s} s: the interval of its own is shorter"
             ))
         }

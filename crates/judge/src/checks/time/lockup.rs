@@ -54,7 +54,7 @@ fn detector(
     draft: Draft,
     facts: &Facts,
     intent: &Intent,
-    knob: &Knob,
+    knob: &'static Knob,
     build: &str,
     parameter: &str,
 ) -> Finding {
@@ -84,10 +84,7 @@ fn detector(
     }
     let paths = vec![value.path.clone()];
     draft
-        .remedies([
-            Remedy::Write { paths, value: "0".into() },
-            Remedy::Boot { parameter: parameter.into() },
-        ])
+        .remedies([Remedy::set(knob, paths, "0"), Remedy::Boot { parameter: parameter.into() }])
         .bad(format!("on, and watches {}", text::cpus(&watched_rt)))
 }
 
@@ -138,7 +135,7 @@ fn judge_mask(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     let (paths, value) = (vec![mask.path.clone()], intent.housekeeping.to_string());
     draft
-        .remedies([Remedy::Write { paths, value }])
+        .remedies([Remedy::set(&knobs::WATCHDOG_CPUMASK, paths, value)])
         // Bad is what runs: `soft-watchdog` and `nmi-watchdog` say so. This is one way out.
         .doubtful(format!("the detectors watch {}", text::cpus(&watched_rt)))
 }
@@ -193,7 +190,7 @@ mod tests {
         let finding = MASK.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         let paths = vec!["/proc/sys/kernel/watchdog_cpumask".into()];
-        assert_eq!(finding.remedies, [Remedy::Write { paths, value: "0-1".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&knobs::WATCHDOG_CPUMASK, paths, "0-1")]);
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     match choice {
         Choice::Off if !is_quiet => draft
             .remedies([
-                Remedy::Write { paths: vec![ignored.path.clone()], value: "1".into() },
+                Remedy::set(&knobs::MCE_IGNORE_CE, vec![ignored.path.clone()], "1"),
                 Remedy::Boot { parameter: "mce=ignore_ce".into() },
             ])
             .bad(summary),

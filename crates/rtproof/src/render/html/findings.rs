@@ -161,7 +161,6 @@ pub(super) fn remedy_shown(remedy: &Remedy) -> Markup {
         Remedy::Boot { parameter } => ("Kernel command line:".into(), parameter.clone()),
         Remedy::File { path, line } => (format!("In {path}:"), line.clone()),
         Remedy::Set { .. }
-        | Remedy::Write { .. }
         | Remedy::Unboot { .. }
         | Remedy::Unit { .. }
         | Remedy::Property { .. }

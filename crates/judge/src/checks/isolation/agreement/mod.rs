@@ -97,6 +97,7 @@ mod tests {
     use crate::Status::{Bad, Doubtful, Good, Unknown};
     use crate::checks::testing::{cpus, good, intent, set_cmdline, set_config};
     use rtproof_host::Reading;
+    use rtproof_host::knobs::power::ONLINE;
 
     /// The good machine with this command line and these CPUs isolated and tickless in force.
     fn with(line: &str, isolated: &[u32], nohz_full: &[u32]) -> Facts {
@@ -268,6 +269,6 @@ mod tests {
         let finding = CHECK.judge(&facts, &intent());
         check(&finding, Doubtful, &["real-time CPU 3 offline: nothing is known of it"]);
         let paths = vec!["/sys/devices/system/cpu/cpu3/online".into()];
-        assert_eq!(finding.remedies, [Remedy::Write { paths, value: "1".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&ONLINE, paths, "1")]);
     }
 }
