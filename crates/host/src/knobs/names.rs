@@ -118,6 +118,12 @@ pub const SYSCTL_FILE: &str = "/etc/sysctl.d/99-zz-rtproof.conf";
 /// Our limits of logins: the last file that says something of a group wins.
 pub const LIMITS_FILE: &str = "/etc/security/limits.d/99-rtproof.conf";
 
+/// Whether a file is one that rtproof makes whole: no other program's file has this name.
+#[must_use]
+pub fn is_ours(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.contains("rtproof"))
+}
+
 /// The file of a setting of the kernel, e.g. `vm.swappiness`.
 #[must_use]
 pub fn sysctl_path(name: &str) -> String {

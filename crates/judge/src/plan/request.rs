@@ -84,17 +84,12 @@ fn kind(remedy: &Remedy) -> Kind {
         | Remedy::Hold { .. }
         | Remedy::Changes { .. } => Kind::Now,
         Remedy::Boot { .. } | Remedy::Unboot { .. } => Kind::Boot,
-        Remedy::File { path, .. } if is_ours(path) => Kind::File,
+        Remedy::File { path, .. } if names::is_ours(path) => Kind::File,
         Remedy::File { .. }
         | Remedy::Command { .. }
         | Remedy::Build { .. }
         | Remedy::Manual { .. } => Kind::Human,
     }
-}
-
-/// Whether a file is one that rtproof makes whole: no other program's file has this name.
-pub(super) fn is_ours(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|name| name.contains("rtproof"))
 }
 
 /// The remedies of a finding that are done.
@@ -192,7 +187,7 @@ fn requests_of(facts: &Facts, remedy: &Remedy, exe: &str) -> Vec<Request> {
             let changes = units::latency_changes(exe, *limit_us).into_iter();
             changes.map(|change| Request::Change(change, None)).collect()
         }
-        Remedy::File { path, line } if is_ours(path) => {
+        Remedy::File { path, line } if names::is_ours(path) => {
             vec![Request::Line { path: path.clone(), line: line.clone() }]
         }
         Remedy::File { .. } | Remedy::Manual { .. } => human(remedy.to_string()),

@@ -28,7 +28,7 @@ fn bad(check: &str, remedies: Vec<Remedy>) -> Finding {
 }
 
 /// The knob whose pattern a path matches.
-fn knob_at(path: &str) -> &'static Knob {
+pub(super) fn knob_at(path: &str) -> &'static Knob {
     let is_name = |(pattern, name): (&str, &str)| {
         let pattern = pattern.replace("{cpu}", "*");
         let (before, after) = pattern.split_once('*').unwrap_or((&pattern, ""));
