@@ -1,5 +1,5 @@
-//! What is never planned: a machine without a CPU for the rest, CPUs set apart that the user did not
-//! name, empty values.
+//! What is never planned: a machine without a CPU for the rest, CPUs set apart that the user did
+//! not name, empty values.
 
 use rtproof_host::tune::Change;
 use rtproof_host::{
