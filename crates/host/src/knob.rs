@@ -1,13 +1,15 @@
-//! What can be set and influences latency: where it is, how it is set and undone.
+//! What can be set and influences latency: where it is, how it is set, compared and undone.
 //!
-//! One type for all of them, so that the knowledge exists once: facts read the places, checks judge
-//! what was read, `tune` writes the same places. What is wanted of a knob, and for whom, is the
-//! judge's (`rtproof_judge::checks`): a knob knows no profile.
+//! One type holds all of this knowledge. Facts read the places, checks judge the values, a remedy
+//! names its knob, and the plan takes everything else from it: comparison, order, risk. Which value
+//! a knob should have, and for whom, is up to the checks: a knob knows no profile.
+
+use crate::compare::Compare;
 
 /// One knob.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
-    /// Identifier: short, kebab-case, for ever. Settings are kept under it.
+    /// Identifier: short, kebab-case, never changed. Settings are kept under it.
     pub id: &'static str,
     /// Where it is.
     pub place: Place,
@@ -15,7 +17,7 @@ pub struct Knob {
     pub scope: Scope,
     /// When a change takes effect.
     pub effect: Effect,
-    /// How a change is taken back.
+    /// How a change is undone. Only [`Undo::WriteBack`] lets a plan write the file of a knob.
     pub undo: Undo,
     /// The boot parameter with the same effect, with `{}` for the value.
     pub boot: Option<&'static str>,
@@ -27,6 +29,117 @@ pub struct Knob {
     pub arch: Arch,
     /// Whether the value changes by itself: a counter or a measured value, which nobody sets.
     pub is_counter: bool,
+    /// Whether a typed fact holds its value: settings then leave it out.
+    pub is_fact: bool,
+    /// Which kind of change sets it.
+    pub kind: Kind,
+    /// How a value that is read back is compared; `None`: as numbers if the value is one.
+    pub compare: Option<Compare>,
+    /// When it is set, compared with other changes; `None`: the kind of change decides.
+    pub rank: Option<Rank>,
+    /// What can go wrong. A plan includes such a change only on request.
+    pub risk: Option<&'static str>,
+    /// How its value concerns the placement of work on CPUs.
+    pub cpus: Option<Cpus>,
+    /// A purpose that several knobs serve, and the preference of this one: one of them is enough.
+    pub purpose: Option<(&'static str, u8)>,
+    /// Special rule for its value.
+    pub rule: Rule,
+}
+
+/// Which kind of change sets a knob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A value of a file.
+    Value,
+    /// The CPUs of an interrupt.
+    Irq,
+    /// A CPU that goes offline or comes online.
+    Hotplug,
+}
+
+/// How the value of a knob concerns the placement of work on CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cpus {
+    /// A boot parameter lists the CPUs that are set apart.
+    Apart,
+    /// A boot parameter lists the CPUs that are left for other work.
+    Left,
+    /// A file or property places work on CPUs.
+    Placed,
+}
+
+/// Special rule for the value of a knob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// None.
+    Plain,
+    /// Only the first word is set. The file shows several, so the others are written as they are.
+    FirstWord,
+    /// An empty value is valid: it empties a list.
+    MayBeEmpty,
+    /// A parameter that may stand on the command line several times: its words add up.
+    AddsUp,
+    /// A parameter that acts before `rtproof.service` can: it is planned beside the runtime change.
+    Early,
+    /// A limit: of two, the wider one satisfies both.
+    Limit,
+}
+
+/// When a change is made, compared with others, and why then. Undo goes backwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// Units stop: a daemon that still runs writes its values over ours.
+    UnitsStop,
+    /// CPUs come: what is set for a CPU that is offline is refused or lost.
+    CpusCome,
+    /// CPUs go: the kernel moves tasks and interrupts away, and drops the CPU from their masks.
+    CpusGo,
+    /// Frequency driver: another mode makes the policies anew, with default governor and limits.
+    FrequencyDriver,
+    /// Turbo: it moves the highest frequency that the limits may have.
+    Turbo,
+    /// Governor: a new governor takes the limits as they are, and fixes the energy preference.
+    Governor,
+    /// Frequency limits: the kernel refuses a minimum above the maximum (the plan decides which is
+    /// first).
+    FrequencyLimits,
+    /// RT throttling: before the deadline servers: with a server at 0 the kernel refuses (EBUSY) a
+    /// limit, which undo, going backwards, then writes after the server is back.
+    RtThrottling,
+    /// Deadline servers: after RT throttling, so that undo turns them on before it limits again.
+    DeadlineServers,
+    /// Huge pages: writing them computes vm.min_free_kbytes anew.
+    HugePages,
+    /// Both watchdogs: it switches both detectors at once, over what each was set to.
+    Watchdogs,
+    /// Control groups: folders: a group has to be there before its files.
+    GroupFolders,
+    /// Control groups, controllers: a group has the files of a controller once its parent passes it
+    /// on.
+    GroupControllers,
+    /// Control groups: CPUs: a partition is made of the CPUs that its group has.
+    GroupCpus,
+    /// Control groups: partitions: its CPUs leave the other groups: affinities are set after that.
+    GroupPartitions,
+    /// Properties of units: the tasks of the unit are moved: those named one by one come after.
+    UnitProperties,
+    /// Default affinity of interrupts: an interrupt that is requested meanwhile gets it.
+    IrqDefault,
+    /// Interrupts: after the default; their threads follow them.
+    Irqs,
+    /// Workers of the kernel: before single threads: a mask moves the threads that it is about.
+    Workers,
+    /// Other values: they depend on nothing here.
+    Values,
+    /// Tasks: whatever moves them along has been done.
+    Tasks,
+    /// Files: they act at the next login, service or boot: nothing of now waits for them.
+    Files,
+    /// Boot loader and firmware: the entry that they name has to be there.
+    BootLoader,
+    /// Units start: their files have to be there.
+    UnitsStart,
 }
 
 /// Where a knob is read and set.
@@ -41,6 +154,8 @@ pub enum Place {
     Choice(&'static str),
     /// A parameter of the kernel's command line, by its name.
     Parameter(&'static str),
+    /// A key of a configuration file or a property of a unit, by its name.
+    Key(&'static str),
     /// An option of the kernel's build, without `CONFIG_`.
     BuildOption(&'static str),
     /// systemd units that do it, any of them.
@@ -81,7 +196,7 @@ pub enum Effect {
     Firmware,
 }
 
-/// How a change is taken back.
+/// How a change is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undo {
     /// Write the saved bytes back.
@@ -184,6 +299,18 @@ impl Knob {
         Self { undo: Undo::ByHand, ..Self::new(id, Place::Other(what)) }
     }
 
+    /// A file of a control group: groups nest, so that no pattern names it.
+    #[must_use]
+    pub const fn group(id: &'static str, what: &'static str) -> Self {
+        Self::new(id, Place::Other(what)).fact()
+    }
+
+    /// A key of a configuration file or a property of a unit.
+    #[must_use]
+    pub const fn key(name: &'static str) -> Self {
+        Self { undo: Undo::RemoveFile, ..Self::new(name, Place::Key(name)) }
+    }
+
     const fn new(id: &'static str, place: Place) -> Self {
         Self {
             id,
@@ -196,55 +323,21 @@ impl Knob {
             since: None,
             arch: Arch::Any,
             is_counter: false,
+            is_fact: false,
+            kind: Kind::Value,
+            compare: None,
+            rank: None,
+            risk: None,
+            cpus: None,
+            purpose: None,
+            rule: Rule::Plain,
         }
     }
 
-    /// Another scope.
+    /// A mask of the kernel's workers.
     #[must_use]
-    pub const fn of(self, scope: Scope) -> Self {
-        Self { scope, ..self }
-    }
-
-    /// With a boot parameter of the same effect.
-    #[must_use]
-    pub const fn or_boot(self, parameter: &'static str) -> Self {
-        Self { boot: Some(parameter), ..self }
-    }
-
-    /// With what moves with it.
-    #[must_use]
-    pub const fn couples(self, couples: &'static [&'static str]) -> Self {
-        Self { couples, ..self }
-    }
-
-    /// First kernel that has it.
-    #[must_use]
-    pub const fn since(self, major: u32, minor: u32) -> Self {
-        Self { since: Some((major, minor)), ..self }
-    }
-
-    /// Machines that can have it.
-    #[must_use]
-    pub const fn on(self, arch: Arch) -> Self {
-        Self { arch, ..self }
-    }
-
-    /// A value that changes by itself.
-    #[must_use]
-    pub const fn counter(self) -> Self {
-        Self { is_counter: true, ..self }
-    }
-
-    /// Another time of effect.
-    #[must_use]
-    pub const fn at(self, effect: Effect) -> Self {
-        Self { effect, ..self }
-    }
-
-    /// Another way back.
-    #[must_use]
-    pub const fn undone(self, undo: Undo) -> Self {
-        Self { undo, ..self }
+    pub const fn workers(self) -> Self {
+        self.compared(Compare::CpuMask).cpus(Cpus::Placed).ranked(Rank::Workers)
     }
 
     /// Patterns of its files in the order in which they are tried; none of other places.
@@ -254,6 +347,79 @@ impl Knob {
             _ => "",
         };
         text.split(" | ").filter(|pattern| !pattern.is_empty())
+    }
+
+    /// What `mark` (`{cpu}`, `*`) stands for in one of its paths.
+    #[must_use]
+    pub fn part_of<'a>(&self, mark: &str, path: &'a str) -> Option<&'a str> {
+        self.patterns().find_map(|pattern| {
+            let is_alike = path.split('/').count() == pattern.split('/').count();
+            let mut parts = pattern.split('/').zip(path.split('/')).filter(|_| is_alike);
+            parts.find_map(|(part, name)| {
+                let (before, after) = part.split_once(mark)?;
+                name.strip_prefix(before)?.strip_suffix(after)
+            })
+        })
+    }
+
+    /// The CPU that one of its paths concerns.
+    #[must_use]
+    pub fn cpu_of(&self, path: &str) -> Option<u32> {
+        self.part_of("{cpu}", path)?.parse().ok()
+    }
+}
+
+/// Methods that set one field each.
+macro_rules! builders {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) $field:ident: $value:expr;)*) => {
+        impl Knob {
+            $($(#[$doc])* #[must_use]
+            pub const fn $name(self, $($arg: $type),*) -> Self {
+                Self { $field: $value, ..self }
+            })*
+        }
+    };
+}
+
+builders! {
+    /// Another scope.
+    of(scope: Scope) scope: scope;
+    /// With a boot parameter of the same effect.
+    or_boot(parameter: &'static str) boot: Some(parameter);
+    /// With what moves with it.
+    couples(couples: &'static [&'static str]) couples: couples;
+    /// First kernel that has it.
+    since(major: u32, minor: u32) since: Some((major, minor));
+    /// Machines that can have it.
+    on(arch: Arch) arch: arch;
+    /// A value that changes by itself.
+    counter() is_counter: true;
+    /// Another time of effect.
+    at(effect: Effect) effect: effect;
+    /// A value that a typed fact holds.
+    fact() is_fact: true;
+    /// Set by another kind of change.
+    kind(kind: Kind) kind: kind;
+    /// Compared in this form.
+    compared(compare: Compare) compare: Some(compare);
+    /// Set at this point of the order.
+    ranked(rank: Rank) rank: Some(rank);
+    /// With a risk.
+    risky(risk: &'static str) risk: Some(risk);
+    /// Concerns the placement of work on CPUs.
+    cpus(cpus: Cpus) cpus: Some(cpus);
+    /// One of several knobs for a purpose; the lowest preference is chosen.
+    serves(purpose: &'static str, preference: u8) purpose: Some((purpose, preference));
+    /// With a special rule.
+    rule(rule: Rule) rule: rule;
+    /// Another way to undo it.
+    undone(undo: Undo) undo: undo;
+}
+
+/// Shows the id: a remedy that is printed names its knob, not a whole table.
+impl std::fmt::Debug for Knob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id)
     }
 }
 
@@ -272,5 +438,13 @@ mod tests {
         const KNOB: Knob = Knob::file("x", "/sys/a | /sys/b");
         assert_eq!(KNOB.patterns().collect::<Vec<_>>(), ["/sys/a", "/sys/b"]);
         assert_eq!(Knob::units("x", &["a.service"]).patterns().count(), 0);
+    }
+
+    #[test]
+    fn the_cpu_of_a_path() {
+        const KNOB: Knob = Knob::file("x", "/sys/cpu{cpu}/state*/disable");
+        assert_eq!(KNOB.cpu_of("/sys/cpu12/state3/disable"), Some(12));
+        assert_eq!(KNOB.cpu_of("/sys/cpufreq/state3/disable"), None);
+        assert_eq!(KNOB.cpu_of("/sys/cpu12/online"), None);
     }
 }

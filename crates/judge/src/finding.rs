@@ -1,7 +1,7 @@
 //! What a check answers.
 
 use rtproof_host::{
-    CpuList, Reading,
+    CpuList, Knob, Reading,
     knob::Effect,
     pm_qos::PATH,
     tune::{Change, Scheduling, TaskName},
@@ -86,8 +86,10 @@ impl When {
     }
 }
 
-impl From<Effect> for When {
-    fn from(effect: Effect) -> Self {
+impl When {
+    /// When a change of a knob with this effect takes effect.
+    #[must_use]
+    pub const fn of(effect: Effect) -> Self {
         match effect {
             Effect::Runtime => Self::Now,
             Effect::Login => Self::Login,
@@ -177,9 +179,14 @@ impl Evidence {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Remedy {
     /// Write a value to files of /proc or /sys. Lost at reboot.
-    Write {
+    #[serde(rename = "write")]
+    Set {
+        /// The knob. JSON leaves it out: a plan is always made from findings of this process.
+        #[serde(skip)]
+        knob: Option<&'static Knob>,
         /// Paths.
-        paths: Vec<String>,
+        #[serde(rename = "paths")]
+        at: Vec<String>,
         /// Value.
         value: String,
     },
@@ -228,7 +235,8 @@ pub enum Remedy {
         /// What they do, in words.
         text: String,
         /// They.
-        changes: Vec<Change>,
+        #[cfg_attr(feature = "schema", schemars(with = "Vec<Change>"))]
+        changes: Vec<Part>,
         /// What is left for the user to do with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         then: Option<String>,
@@ -254,6 +262,30 @@ pub enum Remedy {
         /// What to do.
         text: String,
     },
+}
+
+impl Remedy {
+    /// Sets a knob.
+    pub fn set(knob: &'static Knob, at: Vec<String>, value: impl Into<String>) -> Self {
+        Self::Set { knob: Some(knob), at, value: value.into() }
+    }
+}
+
+/// One of several changes that belong together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Part {
+    /// The change.
+    pub change: Change,
+    /// The knob that it sets, if there is one.
+    #[serde(skip)]
+    pub knob: Option<&'static Knob>,
+}
+
+impl From<Change> for Part {
+    fn from(change: Change) -> Self {
+        Self { change, knob: None }
+    }
 }
 
 /// The commands of util-linux that set it.
@@ -322,7 +354,7 @@ fn spread(paths: &[String]) -> String {
 impl std::fmt::Display for Remedy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Write { paths, value } => match paths.as_slice() {
+            Self::Set { at: paths, value, .. } => match paths.as_slice() {
                 [path] => write!(f, "echo {value} > {path}"),
                 paths => write!(f, "echo {value} | tee {}", spread(paths)),
             },
@@ -352,7 +384,7 @@ mod tests {
 
     fn tee(paths: &[&str]) -> String {
         let paths = paths.iter().map(|&path| path.to_owned()).collect();
-        Remedy::Write { paths, value: "0".into() }.to_string()
+        Remedy::set(&rtproof_host::knobs::memory::KSM, paths, "0").to_string()
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod share;
 pub mod spread;
 pub mod structure;
 pub mod tail;
-#[doc(hidden)]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod trials;
 pub mod units;

@@ -75,7 +75,7 @@ fn has(plan: &Plan, check: &str) -> bool {
     let in_boot = plan.boot.iter().any(|word| word.reason.checks.iter().any(|id| id == check));
     let told = plan.instructions.iter().any(|one| one.reason.checks.iter().any(|id| id == check));
     let left_out = plan.left_out.iter().any(|one| one.check == check);
-    let conflict = |conflict: &plan::Conflict| conflict.wishes.iter().any(|(id, _)| id == check);
+    let conflict = |conflict: &plan::Conflict| conflict.requests.iter().any(|(id, _)| id == check);
     in_steps || in_boot || told || left_out || plan.conflicts.iter().any(conflict)
 }
 

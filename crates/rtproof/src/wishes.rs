@@ -100,8 +100,8 @@ pub fn known(id: &str) -> Result<(), String> {
     if checks::by_id(id).is_some() || application::by_id(id).is_some() {
         return Ok(());
     }
-    let of_application = application::all().map(application::AppCheck::id);
-    let ids = checks::all().map(checks::Check::id).chain(of_application);
+    let of_application = application::all().map(|check| check.id);
+    let ids = checks::all().map(|check| check.id).chain(of_application);
     let like: Vec<&str> = ids.filter(|known| is_like(known, id)).collect();
     Err(match like.as_slice() {
         [] => "no such check; `rtproof check explain` lists them".into(),

@@ -18,8 +18,8 @@ fn page() -> String {
 }
 
 fn ids() -> BTreeSet<&'static str> {
-    let of_application = application::all().map(application::AppCheck::id);
-    checks::all().map(checks::Check::id).chain(of_application).collect()
+    let of_application = application::all().map(|check| check.id);
+    checks::all().map(|check| check.id).chain(of_application).collect()
 }
 
 /// Cells of the rows of a table, from the line after its head.

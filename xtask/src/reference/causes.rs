@@ -18,8 +18,7 @@ const ABOUT: &str = "What a late wake-up can be explained by. The time from due 
 
 /// The page.
 pub(crate) fn page() -> String {
-    let of_application: BTreeSet<&str> =
-        application::all().map(application::AppCheck::id).collect();
+    let of_application: BTreeSet<&str> = application::all().map(|check| check.id).collect();
     let mut page = head("Causes", ABOUT);
     for &cause in CAUSES {
         put(&mut page, &text(cause, &of_application));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use rtproof_host::{Knob, knob::Place};
 use rtproof_judge::{
-    Impact, When, application,
+    application,
     checks::{self, Check},
 };
 
@@ -20,62 +20,24 @@ pub(crate) fn page() -> String {
     let mut page = head("Checks", ABOUT);
     for section in checks::sections() {
         put(&mut page, &format!("\n## {}: {}\n", section.name, section.title));
-        for check in section.all() {
-            of_machine(&mut page, check);
-        }
+        section.checks.iter().for_each(|check| put(&mut page, &text(check)));
     }
     put(&mut page, "\n## application: one application (`--pid`, `--unit`)\n");
-    for check in application::all() {
-        let texts = Texts {
-            id: check.id(),
-            title: check.title(),
-            why: check.why(),
-            source: check.source(),
-            trade_off: check.trade_off(),
-            impact: check.impact(),
-            when: check.when(),
-        };
-        put(&mut page, &texts.text(""));
-    }
+    application::all().for_each(|check| put(&mut page, &text(check)));
     page
 }
 
-fn of_machine(page: &mut String, check: &dyn Check) {
-    let knobs: String = check.knobs().into_iter().map(knob).collect();
-    let texts = Texts {
-        id: check.id(),
-        title: check.title(),
-        why: check.why(),
-        source: check.source(),
-        trade_off: check.trade_off(),
-        impact: check.impact(),
-        when: check.when(),
-    };
-    put(page, &texts.text(&knobs));
-}
-
-/// What every check says of itself.
-struct Texts {
-    id: &'static str,
-    title: &'static str,
-    why: &'static str,
-    source: &'static str,
-    trade_off: Option<&'static str>,
-    impact: Impact,
-    when: When,
-}
-
-impl Texts {
-    fn text(&self, knobs: &str) -> String {
-        let (id, title, why) = (self.id, sentence(self.title), sentence(self.why));
-        let (impact, when) = (self.impact.text(), self.when.title().to_lowercase());
-        let but = self.trade_off.map_or_else(String::new, |text| format!("- But: {text}\n"));
-        let source = self.source;
-        format!(
-            "\n### {id}\n\n{title} {why}\n\n- Costs: {impact}; changes: {when}\n{knobs}{but}- \
-             Source: {source}\n"
-        )
-    }
+/// What a check says of itself.
+fn text(check: &Check) -> String {
+    let (id, title, why) = (check.id, sentence(check.title), sentence(check.why));
+    let (impact, when) = (check.impact.text(), check.when.title().to_lowercase());
+    let knobs: String = check.knobs.iter().map(|one| knob(one)).collect();
+    let but = check.trade_off.map_or_else(String::new, |text| format!("- But: {text}\n"));
+    let source = check.source;
+    format!(
+        "\n### {id}\n\n{title} {why}\n\n- Costs: {impact}; changes: {when}\n{knobs}{but}- \
+         Source: {source}\n"
+    )
 }
 
 /// Where a knob is and how it is undone, in a line.
@@ -85,7 +47,7 @@ fn knob(knob: &Knob) -> String {
         Place::Parameter(name) => format!("{name}="),
         Place::BuildOption(name) => format!("CONFIG_{name}"),
         Place::Units(units) => units.join("`, `"),
-        Place::Other(what) => what.to_owned(),
+        Place::Key(what) | Place::Other(what) => what.to_owned(),
     };
     let boot = knob.boot.map_or_else(String::new, |boot| format!(", or boot with `{boot}`"));
     let undo =
@@ -106,8 +68,8 @@ mod tests {
 
     #[test]
     fn every_check_is_documented_once() {
-        let of_application = application::all().map(application::AppCheck::id);
-        let all: Vec<&str> = checks::all().map(Check::id).chain(of_application).collect();
+        let all = checks::all().chain(application::all());
+        let all: Vec<&str> = all.map(|check| check.id).collect();
         let ids: BTreeSet<&str> = all.iter().copied().collect();
         assert_eq!(ids.len(), all.len());
         let page = page();

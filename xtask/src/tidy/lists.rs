@@ -12,7 +12,7 @@ struct List {
 }
 
 /// What makes a file a check.
-const CHECK: &str = "impl Check for";
+const CHECK: &str = ": Check = Check {";
 
 /// Every list.
 const LISTS: &[List] = &[
@@ -24,6 +24,8 @@ const LISTS: &[List] = &[
     List { folder: "crates/judge/src/checks/memory", name: "CHECKS", mark: CHECK },
     List { folder: "crates/judge/src/checks/device", name: "CHECKS", mark: CHECK },
     List { folder: "crates/judge/src/checks/platform", name: "CHECKS", mark: CHECK },
+    List { folder: "crates/judge/src/checks/application", name: "CHECKS", mark: CHECK },
+    List { folder: "crates/judge/src/trials", name: "CHECKS", mark: CHECK },
     List { folder: "crates/judge/src/causes", name: "CAUSES", mark: "impl Cause for" },
     List { folder: "crates/measure/src/loads", name: "LOADS", mark: "impl Load for" },
     List { folder: "crates/measure/src/workloads", name: "WORKLOADS", mark: "impl Workload for" },
@@ -88,18 +90,18 @@ fn entries<'a>(code: &'a str, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    const LIST: List = List { folder: "a/checks", name: "CHECKS", mark: "impl Check for" };
+    const LIST: List = List { folder: "a/checks", name: "CHECKS", mark: CHECK };
 
     #[test]
     fn listed_items_templates_and_helpers_pass() {
         let tree = Tree::of(&[
-            ("a/checks/mod.rs", "pub const CHECKS: &[&dyn Check] = &[&b::B, &c::C, &CpuIdle];"),
-            ("a/checks/b.rs", "impl Check for B {}"),
-            ("a/checks/cpu_idle.rs", "impl Check for CpuIdle {}"),
-            ("a/checks/c/mod.rs", "impl Check for C {}"),
+            ("a/checks/mod.rs", "pub const CHECKS: &[&Check] = &[&b::B, &c::C, &cpu_idle::CHECK];"),
+            ("a/checks/b.rs", "static B: Check = Check {};"),
+            ("a/checks/cpu_idle.rs", "static CPUIDLE: Check = Check {};"),
+            ("a/checks/c/mod.rs", "static C: Check = Check {};"),
             ("a/checks/c/part.rs", "//! Part of C."),
-            ("a/checks/_template.rs", "impl Check for Template {}"),
-            ("a/checks/table.rs", "//! Not: impl Check for Table"),
+            ("a/checks/_template.rs", "static TEMPLATE: Check = Check {};"),
+            ("a/checks/table.rs", "//! Not: T: Check = Check {}"),
         ]);
         assert_eq!(check_list(&tree, &LIST), []);
     }
@@ -107,8 +109,8 @@ mod tests {
     #[test]
     fn an_unlisted_item_is_found() {
         let tree = Tree::of(&[
-            ("a/checks/mod.rs", "mod b;\npub const CHECKS: &[&dyn Check] = &[\n// &b::B\n];"),
-            ("a/checks/b.rs", "impl Check for B {}"),
+            ("a/checks/mod.rs", "mod b;\npub const CHECKS: &[&Check] = &[\n// &b::B\n];"),
+            ("a/checks/b.rs", "static B: Check = Check {};"),
         ]);
         let complaints = check_list(&tree, &LIST);
         assert_eq!(complaints.len(), 1);

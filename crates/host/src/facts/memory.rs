@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reading, Root};
+use super::settings::{Settings, value_of};
+use crate::{Reading, Root, knobs::memory as knobs};
 
 /// Memory settings that bring page faults and compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,16 +31,14 @@ pub struct Swap {
     pub used_bytes: u64,
 }
 
-const THP: &str = "/sys/kernel/mm/transparent_hugepage";
-
 impl Memory {
-    /// Reads the memory settings; /proc/meminfo is handed in.
+    /// Reads the memory settings; what was read already is given.
     #[must_use]
-    pub fn read(root: &Root, meminfo: &Reading<String>) -> Self {
+    pub fn read(root: &Root, meminfo: &Reading<String>, settings: &Settings) -> Self {
         Self {
             swaps: root.read_text("/proc/swaps").and_then(swaps),
-            thp_enabled: root.bracketed(&format!("{THP}/enabled"), '[', ']'),
-            thp_defrag: root.bracketed(&format!("{THP}/defrag"), '[', ']'),
+            thp_enabled: value_of(settings, &knobs::THP),
+            thp_defrag: value_of(settings, &knobs::THP_DEFRAG),
             available_bytes: meminfo_bytes(meminfo, "MemAvailable"),
         }
     }
@@ -111,7 +110,8 @@ mod tests {
     fn memory(files: &[(&str, &str)]) -> Memory {
         let root = Tree::new(files);
         let root = root.root();
-        Memory::read(&root, &root.read_text("/proc/meminfo"))
+        let settings = crate::facts::settings::read(&root);
+        Memory::read(&root, &root.read_text("/proc/meminfo"), &settings)
     }
 
     const HEADER: &str = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n";

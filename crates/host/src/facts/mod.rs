@@ -102,13 +102,14 @@ impl Facts {
     pub fn read(root: &Root) -> Self {
         let cpuinfo = root.read_text("/proc/cpuinfo");
         let meminfo = root.read_text("/proc/meminfo");
+        let settings = settings::read(root);
         let kernel = kernel::Kernel::read(root);
         let cpus = cpu::Cpus::read(root);
         let sched = sched::Sched::read(root, &kernel.version);
         let scan = tasks::Scan::read(root);
         let net = net::Net::read(root, &kernel.version);
         let devices = devices::Devices::read(root, &kernel.tainted);
-        let platform = platform::Platform::read(root, &cpuinfo, &kernel, &cpus);
+        let platform = platform::Platform::read(root, &cpuinfo, &kernel, &cpus, &settings);
         let interrupts = root.read_text("/proc/interrupts");
         let irqs = irq::Irqs::read(root, &scan, &interrupts);
         Self {
@@ -123,12 +124,12 @@ impl Facts {
             irqs,
             limits: limits::Limits::read(root),
             rights: rights::Rights::read(root),
-            memory: memory::Memory::read(root, &meminfo),
+            memory: memory::Memory::read(root, &meminfo, &settings),
             mounts: mounts::read(root),
             resctrl: resctrl::read(root, &cpuinfo),
             virt: virt::Virt::read(root, &cpuinfo),
             platform,
-            settings: settings::read(root),
+            settings,
             cpu_dma_latency_us: crate::pm_qos::limit_us(root),
             units: units::read(root),
             net,

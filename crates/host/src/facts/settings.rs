@@ -1,6 +1,6 @@
 //! Values of the knobs that are plain files, read by one rule for all of them.
 //!
-//! What is not there is told apart: a setting without values says which folder lacks it
+//! What is missing is distinguished: a setting without values says which folder lacks it
 //! ([`Setting::lacking`]), so that "this kernel has no such file" is known and not guessed. Of a
 //! folder that holds a part of a machine nothing is known to be lacking.
 
@@ -22,6 +22,22 @@ const CUT: &str = "...";
 
 /// Settings by the id of their knob.
 pub type Settings = BTreeMap<String, Setting>;
+
+/// What a knob without wildcards was read as: for a fact that is a setting, too.
+#[must_use]
+pub fn value_of(settings: &Settings, knob: &Knob) -> Reading<String> {
+    let values = settings.get(knob.id).map(|setting| setting.values.as_slice());
+    let none = || Reading::absent(knob.patterns().next().unwrap_or(knob.id));
+    values.and_then(<[Value]>::first).map_or_else(none, |value| value.reading.clone())
+}
+
+/// What the file at a path was read as, if it is a setting.
+#[must_use]
+pub fn value_at<'a>(settings: &'a Settings, path: &str) -> Option<&'a Reading<String>> {
+    let readings =
+        settings.values().flat_map(|setting| &setting.values).map(|value| &value.reading);
+    readings.into_iter().find(|reading| reading.path == path)
+}
 
 /// The values of one knob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +64,8 @@ pub struct Value {
 /// Reads every knob that is a file.
 #[must_use]
 pub fn read(root: &Root) -> Settings {
-    let is_file = |knob: &&Knob| matches!(knob.place, Place::File(_) | Place::Choice(_));
+    let is_file =
+        |knob: &&Knob| !knob.is_fact && matches!(knob.place, Place::File(_) | Place::Choice(_));
     let folders = Folders::of(root);
     let read = |knob: &Knob| (knob.id.to_owned(), folders.setting(knob));
     knobs::all().filter(is_file).map(read).collect()
@@ -181,7 +198,7 @@ fn value(root: &Root, path: &str, is_choice: bool) -> Reading<String> {
 }
 
 /// The nearest folder above an absent path that can be listed and really lacks the next name.
-/// `None` where that cannot be told: a folder that holds a part of a machine, or no /proc, no /sys.
+/// `None` if that is unknown: a folder that holds a part of a machine, or no /proc, no /sys.
 pub(crate) fn lacking(root: &Root, path: &str) -> Option<Reading<String>> {
     lacking_in(&Folders::of(root), path)
 }

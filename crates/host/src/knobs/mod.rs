@@ -1,12 +1,23 @@
 //! The knobs: one table per subsystem, the same subsystems as the checks.
 //!
-//! To add one: a `static` in the table of its subsystem and its name in that table's `KNOBS`. Its
-//! value is then read with every machine (`facts.settings`), for a rule or a check to judge.
+//! To add one: an entry in the table of its subsystem. Its value is then read with every machine
+//! (`facts.settings`) for a check to judge, unless a typed fact holds it (`Knob::fact`).
+
+/// The statics of a table, and the list of them.
+macro_rules! table {
+    ($($(#[$doc:meta])* $name:ident = $knob:expr;)*) => {
+        $($(#[$doc])* pub static $name: Knob = $knob;)*
+
+        /// The table.
+        pub const KNOBS: &[&Knob] = &[$(&$name),*];
+    };
+}
 
 pub mod device;
 pub mod isolation;
 pub mod kernel;
 pub mod memory;
+pub mod names;
 pub mod platform;
 pub mod power;
 pub mod sched;

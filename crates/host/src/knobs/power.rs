@@ -4,81 +4,81 @@
 //! register there (`rdmsrl_on_cpu` in `intel_epb.c`, `intel_pstate.c`): before and after a
 //! measurement, not within.
 
-use crate::knob::{Arch, Effect, Knob, Scope, Undo};
+use crate::knob::{Arch, Effect, Kind, Knob, Rank, Scope, Undo};
 
-/// Highest frequency of the hardware, in kHz.
-pub static HARDWARE_MAX_FREQ: Knob = Knob::file(
-    "cpufreq-minmax-hardware",
-    "/sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq",
-)
-.of(Scope::Cpu);
+/// Risk of a higher power limit.
+const RAPL_RISK: &str =
+    "the machine draws more power than it was told to: supply and cooling must bear it";
 
-/// Mode of intel_pstate: active, passive, off.
-pub static INTEL_PSTATE: Knob =
-    Knob::file("cpufreq-driver-intel", "/sys/devices/system/cpu/intel_pstate/status")
-        .or_boot("intel_pstate={}")
+/// Purpose of the knobs that keep CPUs out of deep idle states.
+pub(super) const SHALLOW: &str = "shallow idle states";
+
+table! {
+    /// Highest frequency of the hardware, in kHz.
+    HARDWARE_MAX_FREQ = Knob::file(
+        "cpufreq-minmax-hardware",
+        "/sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq",
+    ).of(Scope::Cpu);
+
+    /// Mode of intel_pstate: active, passive, off.
+    INTEL_PSTATE = Knob::file("cpufreq-driver-intel", "/sys/devices/system/cpu/intel_pstate/status")
+        .or_boot("intel_pstate={}").on(Arch::X86).ranked(Rank::FrequencyDriver);
+
+    /// Mode of amd_pstate: active, passive, guided, disable.
+    AMD_PSTATE = Knob::file("cpufreq-driver-amd", "/sys/devices/system/cpu/amd_pstate/status")
+        .or_boot("amd_pstate={}").on(Arch::X86).ranked(Rank::FrequencyDriver);
+
+    /// Energy-performance preference (HWP, CPPC): a name, or a number from 0 (performance) to 255.
+    EPP = Knob::file(
+        "epp",
+        "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference",
+    ).of(Scope::Cpu);
+
+    /// Energy-performance bias, from 0 (performance) to 15.
+    EPB = Knob::file("epb", "/sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias")
+        .of(Scope::Cpu).on(Arch::X86);
+
+    /// Higher frequency for a moment after input and output.
+    HWP_DYNAMIC_BOOST = Knob::file(
+        "hwp-dynamic-boost",
+        "/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost",
+    ).on(Arch::X86);
+
+    /// intel_pstate: 1 forbids turbo frequencies.
+    NO_TURBO = Knob::file("turbo-boost-intel", "/sys/devices/system/cpu/intel_pstate/no_turbo")
+        .on(Arch::X86).ranked(Rank::Turbo);
+
+    /// Other drivers: 0 forbids turbo frequencies.
+    BOOST = Knob::file("turbo-boost", "/sys/devices/system/cpu/cpufreq/boost").ranked(Rank::Turbo);
+
+    /// The same for each CPU.
+    CPU_BOOST = Knob::file(
+        "turbo-boost-cpu",
+        "/sys/devices/system/cpu/cpu{cpu}/cpufreq/boost | \
+         /sys/devices/system/cpu/cpu{cpu}/cpufreq/cpb",
+    ).of(Scope::Cpu).ranked(Rank::Turbo);
+
+    /// intel_pstate: lowest performance in percent of the highest.
+    MIN_PERF_PCT = Knob::file("min-perf-pct", "/sys/devices/system/cpu/intel_pstate/min_perf_pct")
         .on(Arch::X86);
 
-/// Mode of amd_pstate: active, passive, guided, disable.
-pub static AMD_PSTATE: Knob =
-    Knob::file("cpufreq-driver-amd", "/sys/devices/system/cpu/amd_pstate/status")
-        .or_boot("amd_pstate={}")
-        .on(Arch::X86);
+    /// Lowest frequency of the uncore (mesh, last-level cache, memory controller) of a die, in kHz.
+    UNCORE_MIN_FREQ = Knob::file(
+        "uncore-freq",
+        "/sys/devices/system/cpu/intel_uncore_frequency/*/min_freq_khz",
+    ).of(Scope::Device).on(Arch::X86).ranked(Rank::FrequencyLimits);
 
-/// Energy-performance preference (HWP, CPPC): a name, or a number from 0 (performance) to 255.
-pub static EPP: Knob =
-    Knob::file("epp", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_performance_preference")
-        .of(Scope::Cpu);
+    /// Its highest.
+    UNCORE_MAX_FREQ = Knob::file(
+        "uncore-freq-max",
+        "/sys/devices/system/cpu/intel_uncore_frequency/*/max_freq_khz",
+    ).of(Scope::Device).on(Arch::X86).ranked(Rank::FrequencyLimits);
 
-/// Energy-performance bias, from 0 (performance) to 15.
-pub static EPB: Knob = Knob::file("epb", "/sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias")
-    .of(Scope::Cpu)
-    .on(Arch::X86);
+    /// Profile of the firmware: performance, balanced, quiet ...
+    PLATFORM_PROFILE = Knob::file("platform-profile", "/sys/firmware/acpi/platform_profile");
 
-/// Higher frequency for a moment after input and output.
-pub static HWP_DYNAMIC_BOOST: Knob =
-    Knob::file("hwp-dynamic-boost", "/sys/devices/system/cpu/intel_pstate/hwp_dynamic_boost")
-        .on(Arch::X86);
-
-/// intel_pstate: 1 forbids turbo frequencies.
-pub static NO_TURBO: Knob =
-    Knob::file("turbo-boost-intel", "/sys/devices/system/cpu/intel_pstate/no_turbo").on(Arch::X86);
-
-/// Other drivers: 0 forbids turbo frequencies.
-pub static BOOST: Knob = Knob::file("turbo-boost", "/sys/devices/system/cpu/cpufreq/boost");
-
-/// The same for each CPU.
-pub static CPU_BOOST: Knob = Knob::file(
-    "turbo-boost-cpu",
-    "/sys/devices/system/cpu/cpu{cpu}/cpufreq/boost | \
-     /sys/devices/system/cpu/cpu{cpu}/cpufreq/cpb",
-)
-.of(Scope::Cpu);
-
-/// intel_pstate: lowest performance in percent of the highest.
-pub static MIN_PERF_PCT: Knob =
-    Knob::file("min-perf-pct", "/sys/devices/system/cpu/intel_pstate/min_perf_pct").on(Arch::X86);
-
-/// Lowest frequency of the uncore (mesh, last-level cache, memory controller) of a die, in kHz.
-pub static UNCORE_MIN_FREQ: Knob =
-    Knob::file("uncore-freq", "/sys/devices/system/cpu/intel_uncore_frequency/*/min_freq_khz")
-        .of(Scope::Device)
-        .on(Arch::X86);
-
-/// Its highest.
-pub static UNCORE_MAX_FREQ: Knob =
-    Knob::file("uncore-freq-max", "/sys/devices/system/cpu/intel_uncore_frequency/*/max_freq_khz")
-        .of(Scope::Device)
-        .on(Arch::X86);
-
-/// Profile of the firmware: performance, balanced, quiet ...
-pub static PLATFORM_PROFILE: Knob =
-    Knob::file("platform-profile", "/sys/firmware/acpi/platform_profile");
-
-/// Daemons and jobs that set what this table holds.
-pub static POWER_DAEMONS: Knob = Knob::units(
-    "power-daemons",
-    &[
+    /// Daemons and jobs that set what this table holds.
+    POWER_DAEMONS = Knob::units("power-daemons", &[
         "auto-cpufreq.service",
         "com.system76.PowerDaemon.service",
         "cpufreqd.service",
@@ -91,138 +91,113 @@ pub static POWER_DAEMONS: Knob = Knob::units(
         "thermald.service",
         "tlp.service",
         "tuned.service",
-    ],
-);
+    ]);
 
-/// How often the core became too hot since boot.
-pub static CORE_THROTTLE_COUNT: Knob = Knob::file(
-    "thermal-throttle",
-    "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count",
-)
-.of(Scope::Cpu)
-.at(Effect::Firmware)
-.undone(Undo::ByHand)
-.on(Arch::X86)
-.counter();
+    /// How often the core became too hot since boot.
+    CORE_THROTTLE_COUNT = Knob::file(
+        "thermal-throttle",
+        "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count",
+    ).of(Scope::Cpu).at(Effect::Firmware).undone(Undo::ByHand).on(Arch::X86).counter();
 
-/// How often its package did.
-pub static PACKAGE_THROTTLE_COUNT: Knob = Knob::file(
-    "thermal-throttle-package",
-    "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/package_throttle_count",
-)
-.of(Scope::Cpu)
-.at(Effect::Firmware)
-.undone(Undo::ByHand)
-.on(Arch::X86)
-.counter();
+    /// How often its package did.
+    PACKAGE_THROTTLE_COUNT = Knob::file(
+        "thermal-throttle-package",
+        "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/package_throttle_count",
+    ).of(Scope::Cpu).at(Effect::Firmware).undone(Undo::ByHand).on(Arch::X86).counter();
 
-/// Raspberry Pi: what the firmware does now (bits 0 to 3) and did since boot (bits 16 to 19).
-pub static PI_THROTTLED: Knob =
-    Knob::file("thermal-throttle-pi", "/sys/devices/platform/soc/soc:firmware/get_throttled")
-        .at(Effect::Firmware)
-        .undone(Undo::ByHand)
-        .counter();
+    /// Raspberry Pi: what the firmware does now (bits 0 to 3) and did since boot (bits 16 to 19).
+    PI_THROTTLED = Knob::file(
+        "thermal-throttle-pi",
+        "/sys/devices/platform/soc/soc:firmware/get_throttled",
+    ).at(Effect::Firmware).undone(Undo::ByHand).counter();
 
-/// Long-term power limit of a package or a part of it, in µW.
-pub static RAPL_LIMIT: Knob =
-    Knob::file("rapl-limit", "/sys/class/powercap/intel-rapl*/constraint_0_power_limit_uw")
-        .of(Scope::Device)
-        .on(Arch::X86);
+    /// Long-term power limit of a package or a part of it, in µW.
+    RAPL_LIMIT = Knob::file(
+        "rapl-limit",
+        "/sys/class/powercap/intel-rapl*/constraint_0_power_limit_uw",
+    ).of(Scope::Device).on(Arch::X86).risky(RAPL_RISK);
 
-/// What the hardware is made for, in µW.
-pub static RAPL_DESIGN: Knob =
-    Knob::file("rapl-limit-design", "/sys/class/powercap/intel-rapl*/constraint_0_max_power_uw")
-        .of(Scope::Device)
-        .on(Arch::X86);
+    /// What the hardware is made for, in µW.
+    RAPL_DESIGN = Knob::file(
+        "rapl-limit-design",
+        "/sys/class/powercap/intel-rapl*/constraint_0_max_power_uw",
+    ).of(Scope::Device).on(Arch::X86).risky(RAPL_RISK);
 
-/// Whether the limits are in force.
-pub static RAPL_ENABLED: Knob =
-    Knob::file("rapl-limit-enabled", "/sys/class/powercap/intel-rapl*/enabled")
-        .of(Scope::Device)
-        .on(Arch::X86);
+    /// Whether the limits are in force.
+    RAPL_ENABLED = Knob::file("rapl-limit-enabled", "/sys/class/powercap/intel-rapl*/enabled")
+        .of(Scope::Device).on(Arch::X86).risky(RAPL_RISK);
 
-/// Longest exit from idle that some program lets the CPUs have; it holds the file open.
-pub static CPU_DMA_LATENCY: Knob =
-    Knob::other("cpu-dma-latency", crate::pm_qos::PATH).undone(Undo::Close);
+    /// Longest exit from idle that some program lets the CPUs have; it holds the file open.
+    CPU_DMA_LATENCY = Knob::other("cpu-dma-latency", crate::pm_qos::PATH)
+        .undone(Undo::Close).serves(SHALLOW, 3);
 
-/// Policy of the links' own power saving.
-pub static PCIE_ASPM: Knob = Knob::choice("pcie-aspm", "/sys/module/pcie_aspm/parameters/policy")
-    .or_boot("pcie_aspm.policy={}");
+    /// Policy of the links' own power saving.
+    PCIE_ASPM = Knob::choice("pcie-aspm", "/sys/module/pcie_aspm/parameters/policy")
+        .or_boot("pcie_aspm.policy={}");
 
-/// Whether a link may rest in L0s.
-pub static PCIE_ASPM_L0S: Knob =
-    Knob::file("pcie-aspm-l0s", "/sys/bus/pci/devices/*/link/l0s_aspm").of(Scope::Device);
+    /// Whether a link may rest in L0s.
+    PCIE_ASPM_L0S = Knob::file("pcie-aspm-l0s", "/sys/bus/pci/devices/*/link/l0s_aspm")
+        .of(Scope::Device);
 
-/// Whether a link may rest in L1.
-pub static PCIE_ASPM_L1: Knob =
-    Knob::file("pcie-aspm-l1", "/sys/bus/pci/devices/*/link/l1_aspm").of(Scope::Device);
+    /// Whether a link may rest in L1.
+    PCIE_ASPM_L1 = Knob::file("pcie-aspm-l1", "/sys/bus/pci/devices/*/link/l1_aspm")
+        .of(Scope::Device);
 
-/// Whether an idle PCI device may be suspended: auto, on.
-pub static PCI_RUNTIME_PM: Knob =
-    Knob::file("pci-runtime-pm", "/sys/bus/pci/devices/*/power/control").of(Scope::Device);
+    /// Whether an idle PCI device may be suspended: auto, on.
+    PCI_RUNTIME_PM = Knob::file("pci-runtime-pm", "/sys/bus/pci/devices/*/power/control")
+        .of(Scope::Device);
 
-/// What a PCI device is.
-pub static PCI_CLASS: Knob = Knob::file("pci-runtime-pm-class", "/sys/bus/pci/devices/*/class")
-    .of(Scope::Device)
-    .at(Effect::Firmware)
-    .undone(Undo::ByHand);
+    /// What a PCI device is.
+    PCI_CLASS = Knob::file("pci-runtime-pm-class", "/sys/bus/pci/devices/*/class")
+        .of(Scope::Device).at(Effect::Firmware).undone(Undo::ByHand);
 
-/// Whether an idle USB device may be suspended: auto, on.
-pub static USB_AUTOSUSPEND: Knob =
-    Knob::file("usb-autosuspend", "/sys/bus/usb/devices/*/power/control")
-        .of(Scope::Device)
-        .or_boot("usbcore.autosuspend=-1");
+    /// Whether an idle USB device may be suspended: auto, on.
+    USB_AUTOSUSPEND = Knob::file("usb-autosuspend", "/sys/bus/usb/devices/*/power/control")
+        .of(Scope::Device).or_boot("usbcore.autosuspend=-1");
 
-/// What a USB device is; 09 is a hub.
-pub static USB_CLASS: Knob =
-    Knob::file("usb-autosuspend-class", "/sys/bus/usb/devices/*/bDeviceClass")
-        .of(Scope::Device)
-        .at(Effect::Firmware)
-        .undone(Undo::ByHand);
+    /// What a USB device is; 09 is a hub.
+    USB_CLASS = Knob::file("usb-autosuspend-class", "/sys/bus/usb/devices/*/bDeviceClass")
+        .of(Scope::Device).at(Effect::Firmware).undone(Undo::ByHand);
 
-/// Power saving of the links of a SATA controller.
-pub static SATA_PM: Knob =
-    Knob::file("sata-pm", "/sys/class/scsi_host/*/link_power_management_policy").of(Scope::Device);
+    /// Power saving of the links of a SATA controller.
+    SATA_PM = Knob::file("sata-pm", "/sys/class/scsi_host/*/link_power_management_policy")
+        .of(Scope::Device);
 
-/// Longest wake-up of its own power states that an NVMe controller may have, in µs; 0 forbids them.
-pub static NVME_PM: Knob =
-    Knob::file("nvme-pm", "/sys/class/nvme/*/power/pm_qos_latency_tolerance_us")
-        .of(Scope::Device)
-        .or_boot("nvme_core.default_ps_max_latency_us={}");
+    /// Longest wake-up of its own power states that an NVMe controller may have, in µs; 0 forbids
+    /// them.
+    NVME_PM = Knob::file("nvme-pm", "/sys/class/nvme/*/power/pm_qos_latency_tolerance_us")
+        .of(Scope::Device).or_boot("nvme_core.default_ps_max_latency_us={}");
 
-/// The table.
-pub const KNOBS: &[&Knob] = &[
-    &HARDWARE_MAX_FREQ,
-    &INTEL_PSTATE,
-    &AMD_PSTATE,
-    &EPP,
-    &EPB,
-    &HWP_DYNAMIC_BOOST,
-    &NO_TURBO,
-    &BOOST,
-    &CPU_BOOST,
-    &MIN_PERF_PCT,
-    &UNCORE_MIN_FREQ,
-    &UNCORE_MAX_FREQ,
-    &PLATFORM_PROFILE,
-    &POWER_DAEMONS,
-    &CORE_THROTTLE_COUNT,
-    &PACKAGE_THROTTLE_COUNT,
-    &PI_THROTTLED,
-    &RAPL_LIMIT,
-    &RAPL_DESIGN,
-    &RAPL_ENABLED,
-    &CPU_DMA_LATENCY,
-    &PCIE_ASPM,
-    &PCIE_ASPM_L0S,
-    &PCIE_ASPM_L1,
-    &PCI_RUNTIME_PM,
-    &PCI_CLASS,
-    &USB_AUTOSUSPEND,
-    &USB_CLASS,
-    &SATA_PM,
-    &NVME_PM,
-];
+    /// Governor of the frequency.
+    GOVERNOR = Knob::file("governor", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor")
+        .of(Scope::Cpu).fact().ranked(Rank::Governor);
+
+    /// Lowest frequency that the governor may choose, in kHz.
+    MIN_FREQ = Knob::file("min-freq", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_min_freq")
+        .of(Scope::Cpu).fact().ranked(Rank::FrequencyLimits);
+
+    /// Highest frequency that the governor may choose, in kHz.
+    MAX_FREQ = Knob::file("max-freq", "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq")
+        .of(Scope::Cpu).fact().ranked(Rank::FrequencyLimits);
+
+    /// Whether an idle state is not entered.
+    IDLE_STATE = Knob::file("idle-state", "/sys/devices/system/cpu/cpu{cpu}/cpuidle/state*/disable")
+        .of(Scope::Cpu).fact().serves(SHALLOW, 1);
+
+    /// Longest exit from idle that a CPU may have, in µs; `n/a`: none.
+    PM_QOS_RESUME = Knob::file(
+        "resume-latency",
+        "/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us",
+    ).of(Scope::Cpu).fact().serves(SHALLOW, 2);
+
+    /// Whether cores run several threads: on, off, forceoff.
+    SMT = Knob::file("smt-control", "/sys/devices/system/cpu/smt/control")
+        .fact().kind(Kind::Hotplug);
+
+    /// Whether a CPU is online.
+    ONLINE = Knob::file("cpu-online", "/sys/devices/system/cpu/cpu{cpu}/online")
+        .of(Scope::Cpu).fact().kind(Kind::Hotplug);
+}
 
 #[cfg(test)]
 mod tests {

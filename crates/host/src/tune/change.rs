@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::compare::Compare;
+
 use super::state::Bytes;
 use crate::CpuList;
 
@@ -95,29 +97,6 @@ pub enum Change {
         /// Value; empty: the unit's own.
         value: String,
     },
-}
-
-/// How a value that was read is compared with one that was written: the kernel shows many values
-/// otherwise than they were written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Compare {
-    /// The same text but for white space at the ends.
-    #[default]
-    Text,
-    /// The same number: `0x10` is `16`, `Y` is `1`, `N` is `0`.
-    Number,
-    /// The same set of CPUs: `0-2` is `0,1,2`.
-    CpuList,
-    /// The same mask of CPUs: `f` is `00000000,0000000f`.
-    CpuMask,
-    /// The choice in brackets: `always [never]` is `never`.
-    Choice,
-    /// The word is among those read: scheduler features, where writing `NO_X` shows `NO_X`.
-    Word,
-    /// Controllers of a group: writing `+cpuset` shows `cpuset`, writing `-cpuset` does not.
-    Controller,
 }
 
 /// An interrupt by what it is, not by its number.

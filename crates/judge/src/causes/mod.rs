@@ -112,8 +112,8 @@ mod tests {
         ids.dedup();
         assert_eq!(ids.len(), CAUSES.len());
         let known: Vec<&str> = crate::checks::all()
-            .map(|check| check.id())
-            .chain(crate::application::all().map(|check| check.id()))
+            .map(|check| check.id)
+            .chain(crate::application::all().map(|check| check.id))
             .collect();
         for cause in CAUSES {
             assert!(!cause.about().is_empty() && !cause.source().is_empty(), "{}", cause.id());

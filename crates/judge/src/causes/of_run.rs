@@ -196,7 +196,9 @@ mod tests {
         let mut json = serde_json::to_value(&report).expect("JSON");
         json.as_object_mut().expect("an object").remove("spikes");
         let old: Report = serde_json::from_value(json).expect("a report of before");
-        assert_eq!(old, report);
+        // As JSON: a remedy that was read back does not know its knob.
+        let json = |report: &Report| serde_json::to_value(report).expect("JSON");
+        assert_eq!(json(&old), json(&report));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The scheduler passed the thread over.
 
+use rtproof_host::knobs::sched::RT_RUNTIME;
 use rtproof_trace::What;
 
 use super::{
@@ -127,10 +128,8 @@ impl By {
     }
 
     fn claim(self) -> Claim {
-        let limit = Remedy::Write {
-            paths: vec!["/proc/sys/kernel/sched_rt_runtime_us".into()],
-            value: "-1".into(),
-        };
+        let limit =
+            Remedy::set(&RT_RUNTIME, vec!["/proc/sys/kernel/sched_rt_runtime_us".into()], "-1");
         let server = "write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime, or keep other \
                       tasks off this CPU";
         match self {

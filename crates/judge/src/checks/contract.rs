@@ -10,12 +10,12 @@ use rtproof_host::Facts;
 
 use super::blanks::{blanked, cites, readings};
 use super::testing::{cpus, good, good_stock, intent};
-use super::{_template::Template, Check, judge_all};
+use super::{_template, Check, judge_all};
 use crate::{Finding, Intent, Remedy, Status};
 
 /// The checks, and the template that new ones are copied from.
-fn all() -> impl Iterator<Item = &'static dyn Check> {
-    super::all().chain([&Template as &dyn Check])
+fn all() -> impl Iterator<Item = &'static Check> {
+    super::all().chain([&_template::CHECK])
 }
 
 /// Machines on which a check may be good.
@@ -27,13 +27,13 @@ fn machines() -> [Facts; 2] {
 fn ids_are_unique_kebab_case_and_every_text_is_there() {
     let mut seen = BTreeSet::new();
     for check in all() {
-        let id = check.id();
+        let id = check.id;
         assert!(seen.insert(id), "{id} occurs twice");
         let is_word = |word: &str| {
             !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
         };
         assert!(id.split('-').all(is_word), "{id} is not kebab-case");
-        for text in [check.title(), check.why(), check.source()] {
+        for text in [check.title, check.why, check.source] {
             assert!(text.len() > 8, "{id}: \"{text}\"");
             assert_eq!(text.trim(), text, "{id}");
             assert!(!text.contains('\n') && !text.contains("  "), "{id}: \"{text}\"");
@@ -49,12 +49,9 @@ fn every_finding_is_complete() {
     for facts in machines {
         for check in all() {
             let finding = check.judge(&facts, &intent());
-            let id = check.id();
+            let id = check.id;
             assert_eq!(finding.check, id);
-            assert_eq!(
-                (finding.why.as_str(), finding.source.as_str()),
-                (check.why(), check.source())
-            );
+            assert_eq!((finding.why.as_str(), finding.source.as_str()), (check.why, check.source));
             assert!(
                 !finding.wanted.is_empty() && !finding.evidence.is_empty(),
                 "{id}: {finding:?}"
@@ -67,7 +64,8 @@ fn every_finding_is_complete() {
             let is_settled = matches!(finding.status, Status::Good | Status::NotApplicable);
             assert!(!is_settled || finding.remedies.is_empty(), "{id}: {finding:?}");
             for remedy in &finding.remedies {
-                let has_paths = !matches!(remedy, Remedy::Write { paths, .. } if paths.is_empty());
+                let has_paths =
+                    !matches!(remedy, Remedy::Set { at: paths, .. } if paths.is_empty());
                 assert!(has_paths, "{id}: {finding:?}");
             }
         }
@@ -124,7 +122,7 @@ fn nothing_is_good_without_what_it_cites() {
                     let finding = check.judge(&blind, &intent());
                     let is_pass = finding.status == Status::Good;
                     let missed = batch.iter().find(|path| is_pass && cites(&finding, path));
-                    assert_eq!(missed, None, "{}: {finding:#?}", check.id());
+                    assert_eq!(missed, None, "{}: {finding:#?}", check.id);
                     tried += 1;
                 }
             }
@@ -187,8 +185,7 @@ fn no_cpus_and_cpus_that_are_not_there_pass_nothing() {
             let finding = check.judge(&good(), &intent);
             let is_pass = finding.status == Status::Good && finding.cpus.is_some();
             // What is asked of interrupts and daemons can be answered for a CPU that is offline.
-            let is_elsewhere =
-                ["irq-affinity", "irqbalance", "rogue-rt-tasks"].contains(&check.id());
+            let is_elsewhere = ["irq-affinity", "irqbalance", "rogue-rt-tasks"].contains(&check.id);
             assert!(!is_pass || (is_elsewhere && !intent.rt_cpus.is_empty()), "{finding:#?}");
         }
     }

@@ -8,18 +8,18 @@ use crate::{Evidence, Intent, units};
 const CPU_FOLDER: &str = "/sys/devices/system/cpu";
 
 /// Whether the kernel is of this version or later.
-pub(super) fn since(facts: &Facts, version: (u32, u32)) -> Option<bool> {
+pub(crate) fn since(facts: &Facts, version: (u32, u32)) -> Option<bool> {
     facts.kernel.version.value().map(|&found| found >= version)
 }
 
 /// Whether the kernel is built with an option (`y` or `m`).
-pub(super) fn built_with(facts: &Facts, option: &str) -> Option<bool> {
+pub(crate) fn built_with(facts: &Facts, option: &str) -> Option<bool> {
     let config = facts.kernel.config.value()?;
     Some(config.get(option).is_some_and(|value| value == "y" || value == "m"))
 }
 
 /// An option of the kernel's configuration as evidence.
-pub(super) fn option(facts: &Facts, option: &str) -> Evidence {
+pub(crate) fn option(facts: &Facts, option: &str) -> Evidence {
     Evidence::of(&facts.kernel.config, |config| match config.get(option) {
         Some(value) => format!("CONFIG_{option}={value}"),
         None => format!("CONFIG_{option} is not set"),
@@ -27,22 +27,22 @@ pub(super) fn option(facts: &Facts, option: &str) -> Evidence {
 }
 
 /// Name of the hypervisor, where this is known to be a guest.
-pub(super) fn guest(facts: &Facts) -> Option<&str> {
+pub(crate) fn guest(facts: &Facts) -> Option<&str> {
     facts.virt.hypervisor.value()?.as_deref()
 }
 
 /// Whether this is known to be no guest.
-pub(super) fn is_bare_metal(facts: &Facts) -> bool {
+pub(crate) fn is_bare_metal(facts: &Facts) -> bool {
     matches!(facts.virt.hypervisor.value(), Some(None))
 }
 
 /// Name of the container, where this is known to be in one.
-pub(super) fn container(facts: &Facts) -> Option<&str> {
+pub(crate) fn container(facts: &Facts) -> Option<&str> {
     facts.virt.container.value()?.as_deref()
 }
 
 /// The real-time CPUs that have facts, and those that have none: offline, or no such CPU.
-pub(super) fn rt_cpus<'a>(facts: &'a Facts, intent: &Intent) -> (Vec<&'a Cpu>, CpuList) {
+pub(crate) fn rt_cpus<'a>(facts: &'a Facts, intent: &Intent) -> (Vec<&'a Cpu>, CpuList) {
     let known: Vec<&Cpu> =
         facts.cpus.cpus.iter().filter(|cpu| intent.rt_cpus.contains(cpu.id)).collect();
     let missing = intent.rt_cpus.difference(&CpuList::new(known.iter().map(|cpu| cpu.id)));
@@ -50,7 +50,7 @@ pub(super) fn rt_cpus<'a>(facts: &'a Facts, intent: &Intent) -> (Vec<&'a Cpu>, C
 }
 
 /// Why nothing is known of any CPU: the folder of the CPUs in /sys is not there.
-pub(super) fn without_cpu_folder(facts: &Facts) -> Option<String> {
+pub(crate) fn without_cpu_folder(facts: &Facts) -> Option<String> {
     let cpus = &facts.cpus;
     let is_listed = cpus.online.value().is_some() && cpus.online.path.starts_with(CPU_FOLDER);
     let is_bare = |cpu: &Cpu| {
@@ -68,7 +68,7 @@ pub(super) fn without_cpu_folder(facts: &Facts) -> Option<String> {
 }
 
 /// Why CPUs without facts have none.
-pub(super) fn why_missing(facts: &Facts, missing: &CpuList) -> String {
+pub(crate) fn why_missing(facts: &Facts, missing: &CpuList) -> String {
     let online = &facts.cpus.online;
     if let Some(why) = online.why_unknown() {
         return format!("{}: {why}", online.path);
@@ -82,18 +82,18 @@ pub(super) fn why_missing(facts: &Facts, missing: &CpuList) -> String {
 }
 
 /// CPUs that the machine has and that are offline.
-pub(super) fn offline(facts: &Facts) -> Option<CpuList> {
+pub(crate) fn offline(facts: &Facts) -> Option<CpuList> {
     Some(facts.cpus.possible.value()?.difference(facts.cpus.online.value()?))
 }
 
 /// The real-time CPUs that are offline; none where nobody knows.
-pub(super) fn offline_rt(facts: &Facts, intent: &Intent) -> CpuList {
+pub(crate) fn offline_rt(facts: &Facts, intent: &Intent) -> CpuList {
     let offline = |online| intent.rt_cpus.difference(online);
     facts.cpus.online.value().map(offline).unwrap_or_default()
 }
 
 /// Whether every online CPU is a real-time CPU, so that nothing can be moved away.
-pub(super) fn is_all_rt(facts: &Facts, intent: &Intent) -> bool {
+pub(crate) fn is_all_rt(facts: &Facts, intent: &Intent) -> bool {
     let online = facts.cpus.online.value();
     online.is_some_and(|online| !online.is_empty() && online.difference(&intent.rt_cpus).is_empty())
 }

@@ -1,15 +1,13 @@
-//! The checks: one folder for each subsystem, with its files and its tables.
+//! The checks: one folder for each subsystem, with its list in the order of the report.
 //!
-//! A check is a pure function from facts and intent to a [`Finding`]. What needs thought is a file
-//! of its own: copy `_template.rs`, fill it in, add one line to the subsystem's list. "This file
-//! holds this value" is a row: a knob in `rtproof_host::knobs` and a [`rule::Rule`] in the
-//! subsystem's `rules.rs`. `contract.rs` and `rule/tests.rs` then hold both to what every check
-//! promises: it is never good without what it read, and says what that was.
+//! A check is a [`Check`]: a pure function from facts and intent to a [`Finding`], with its texts.
+//! Copy `_template.rs` to start one. `contract.rs` holds each to what every check promises: it is
+//! never good without what it read, and says what that was.
 
-use rtproof_host::{Facts, Knob};
+use rtproof_host::Facts;
 
-use crate::{Finding, Impact, Intent, When};
-use draft::Draft;
+use crate::{Finding, Intent};
+pub use check::{Check, Judge, Needs};
 
 #[cfg(test)]
 mod _template;
@@ -17,69 +15,26 @@ pub mod application;
 #[cfg(test)]
 mod blanks;
 pub(crate) mod boot_params;
-mod build_option;
+pub mod build;
+pub mod case;
+pub mod check;
 #[cfg(test)]
 mod contract;
 mod device;
-mod draft;
+pub mod draft;
 mod isolation;
 mod kernel;
-mod machine;
+pub(crate) mod machine;
 mod memory;
 mod of_task;
 mod platform;
 mod power;
-mod question;
-pub mod rule;
 mod sched;
-#[doc(hidden)]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod text;
+pub(crate) mod text;
 mod time;
-
-/// One check.
-pub trait Check: Sync {
-    /// Identifier: short, kebab-case, for ever.
-    fn id(&self) -> &'static str;
-    /// What it looks at, in one line.
-    fn title(&self) -> &'static str;
-    /// Why a bad answer adds latency.
-    fn why(&self) -> &'static str;
-    /// Where that is known from: documents, kernel files, measurements.
-    fn source(&self) -> &'static str;
-    /// What the wanted value costs, or where the sources disagree.
-    fn trade_off(&self) -> Option<&'static str> {
-        None
-    }
-    /// How much latency a bad answer costs, as a rule.
-    fn impact(&self) -> Impact {
-        Impact::Tens
-    }
-    /// What has to be done for a change to take effect.
-    fn when(&self) -> When {
-        When::Now
-    }
-    /// What can be set about it.
-    fn knobs(&self) -> Vec<&'static Knob> {
-        Vec::new()
-    }
-    /// Whether it judges real-time CPUs that are offline, too; others are asked about online ones.
-    fn is_of_offline_cpus(&self) -> bool {
-        false
-    }
-    /// The answer. Never `Good` when what it needs is unknown.
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding;
-}
-
-/// The texts of a check that are fields of its type.
-macro_rules! texts_are_fields {
-    ($($text:ident: $type:ty),+) => {
-        $(fn $text(&self) -> $type {
-            self.$text
-        })+
-    };
-}
-pub(crate) use texts_are_fields;
+pub mod value;
 
 /// The checks of one subsystem.
 pub struct Section {
@@ -87,21 +42,8 @@ pub struct Section {
     pub name: &'static str,
     /// What it is about.
     pub title: &'static str,
-    /// Checks with a file of their own.
-    pub checks: &'static [&'static dyn Check],
-    /// Checks that are a row.
-    pub rules: &'static [rule::Rule],
-    /// Gives the good machine of the tests what the section's own checks read.
-    #[doc(hidden)]
-    pub fill: fn(&mut Facts),
-}
-
-impl Section {
-    /// Every check of it, in the order of the report.
-    pub fn all(&'static self) -> impl Iterator<Item = &'static dyn Check> {
-        let rules = self.rules.iter().map(|rule| rule as &dyn Check);
-        self.checks.iter().copied().chain(rules)
-    }
+    /// Its checks, in the order of the report.
+    pub checks: &'static [&'static Check],
 }
 
 /// The sections, in the order of the report.
@@ -123,17 +65,17 @@ pub const fn sections() -> &'static [Section] {
 }
 
 /// Every check, in the order of the report.
-pub fn all() -> impl Iterator<Item = &'static dyn Check> {
-    SECTIONS.iter().flat_map(Section::all)
+pub fn all() -> impl Iterator<Item = &'static Check> {
+    SECTIONS.iter().flat_map(|section| section.checks.iter().copied())
 }
 
 /// The check with an id.
 #[must_use]
-pub fn by_id(id: &str) -> Option<&'static dyn Check> {
-    all().find(|check| check.id() == id)
+pub fn by_id(id: &str) -> Option<&'static Check> {
+    all().find(|check| check.id == id)
 }
 
-/// Runs every check. Of real-time CPUs that are offline nothing can be told but that they are.
+/// Runs every check. Real-time CPUs that are offline are reported as such and judged no further.
 #[must_use]
 pub fn judge_all(facts: &Facts, intent: &Intent) -> Vec<Finding> {
     all().map(|check| judge_one(check, facts, intent)).collect()
@@ -141,15 +83,15 @@ pub fn judge_all(facts: &Facts, intent: &Intent) -> Vec<Finding> {
 
 /// Runs one check; see [`judge_all`].
 #[must_use]
-pub fn judge_one(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
+pub fn judge_one(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
     let mut finding = judge_online(check, facts, intent);
     finding.skipped = intent.skip.get(&finding.check).cloned();
     finding
 }
 
-fn judge_online(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
+fn judge_online(check: &Check, facts: &Facts, intent: &Intent) -> Finding {
     let offline = machine::offline_rt(facts, intent);
-    if offline.is_empty() || check.is_of_offline_cpus() {
+    if offline.is_empty() || check.needs == Needs::OfflineCpus {
         return check.judge(facts, intent);
     }
     let online = Intent { rt_cpus: intent.rt_cpus.difference(&offline), ..intent.clone() };
@@ -160,7 +102,7 @@ fn judge_online(check: &dyn Check, facts: &Facts, intent: &Intent) -> Finding {
     if found.cpus.is_none() {
         return found;
     }
-    Draft::of(check, found.wanted).cpus(&offline).gone(facts, &offline)
+    check.draft().wants(found.wanted).cpus(&offline).gone(facts, &offline)
 }
 
 #[cfg(test)]

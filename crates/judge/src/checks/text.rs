@@ -3,7 +3,7 @@
 use rtproof_host::{CpuList, Reading};
 
 use crate::Evidence;
-pub(super) use crate::units::{count, cpus};
+pub(crate) use crate::units::{count, cpus};
 
 /// Most lines of evidence for one kind of file.
 const GROUPS_MAX: usize = 32;
@@ -14,7 +14,7 @@ const LIST_CHARS_MAX: usize = 48;
 
 /// One reading per CPU or interrupt as evidence: equal values share a line whose path names the
 /// numbers in braces, `/sys/devices/system/cpu/cpu{2-3}/cpufreq/scaling_governor`.
-pub(super) fn grouped<'a, T: 'a>(
+pub(crate) fn grouped<'a, T: 'a>(
     readings: impl IntoIterator<Item = (u32, &'a Reading<T>)>,
     show: impl Fn(&T) -> String,
 ) -> Vec<Evidence> {
@@ -42,7 +42,7 @@ pub(super) fn grouped<'a, T: 'a>(
 
 /// Readings of files with names, not numbers, as evidence: the first few paths of each value, and
 /// how many more there are.
-pub(super) fn by_path<'a>(readings: impl Iterator<Item = &'a Reading<String>>) -> Vec<Evidence> {
+pub(crate) fn by_path<'a>(readings: impl Iterator<Item = &'a Reading<String>>) -> Vec<Evidence> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for reading in readings {
         let value = Evidence::of(reading, |text| match text.as_str() {
@@ -89,7 +89,7 @@ fn spread(path: &str, numbers: &[u32]) -> String {
 }
 
 /// Numbers as ranges, cut where the list becomes long.
-pub(super) fn list(numbers: &[u32]) -> String {
+pub(crate) fn list(numbers: &[u32]) -> String {
     let text = CpuList::new(numbers.iter().copied()).to_string();
     if text.len() <= LIST_CHARS_MAX {
         return text;
@@ -99,12 +99,12 @@ pub(super) fn list(numbers: &[u32]) -> String {
 }
 
 /// A CPU list, `empty` where it is.
-pub(super) fn or_empty(cpus: &CpuList) -> String {
+pub(crate) fn or_empty(cpus: &CpuList) -> String {
     if cpus.is_empty() { "empty".into() } else { cpus.to_string() }
 }
 
 /// The first `max` items, and how many more there are.
-pub(super) fn first_few<T: AsRef<str>>(items: &[T], max: usize) -> String {
+pub(crate) fn first_few<T: AsRef<str>>(items: &[T], max: usize) -> String {
     let shown: Vec<&str> = items.iter().take(max).map(AsRef::as_ref).collect();
     match items.len().saturating_sub(max) {
         0 => shown.join(", "),
@@ -113,7 +113,7 @@ pub(super) fn first_few<T: AsRef<str>>(items: &[T], max: usize) -> String {
 }
 
 /// A size in its natural binary unit, to one decimal, rounded down.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     let (unit_bytes, unit) = match bytes {
         0..1_024 => return format!("{bytes} B"),
         1_024..1_048_576 => (1 << 10, "KiB"),

@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_host::Facts;
 use rtproof_host::tune::{Bytes, Change};
+use rtproof_host::{
+    Facts, Knob,
+    knob::Rule,
+    knobs::names::{self, LIMITS_FILE, SYSCTL_FILE},
+};
 
 use super::merge::Changes;
-use super::{Conflict, KEEPS, Reason};
+use super::{Conflict, Reason};
 
 /// First line of every file of ours.
 const HEAD: &str = "# Made by rtproof tune; rtproof tune undo takes it away.";
-/// Folder of the limits of logins.
-const LIMITS: &str = "/etc/security/limits.d/";
-/// Folder of settings of the kernel.
-const SYSCTL: &str = "/etc/sysctl.d/";
-
 /// Files in the making, by path.
 #[derive(Debug, Default)]
 pub(super) struct Files(BTreeMap<String, (Vec<Line>, Reason)>);
@@ -32,6 +31,8 @@ struct Line {
     text: String,
     /// The check that wants it; empty: it is there already.
     check: String,
+    /// Whether it gives way to another: it is there already, or is in force and would only stay.
+    gives_way: bool,
 }
 
 impl Line {
@@ -60,15 +61,21 @@ impl Line {
                 value: value.to_owned(),
                 text: rest.to_owned(),
                 check: check.to_owned(),
+                gives_way: check.is_empty(),
             });
         }
         lines
     }
 
-    /// Whether what another line says may go without a word: it is what was there, or only to stay.
-    fn gives_way(&self) -> bool {
-        self.check.is_empty() || KEEPS.contains(&self.check.as_str())
+    /// What is known of the key: `LimitRTPRIO`, of a limit the item (`@realtime - rtprio`).
+    fn key(&self) -> Option<&'static Knob> {
+        names::key_of(self.subject.split_whitespace().last()?)
     }
+}
+
+/// The known keys that lines set.
+pub(super) fn keys(text: &str) -> impl Iterator<Item = &'static Knob> {
+    Line::all(text, "").into_iter().filter_map(|line| line.key())
 }
 
 impl Files {
@@ -98,8 +105,8 @@ impl Files {
         for (path, (lines, reason)) in self.0 {
             let mut all = kept(facts, &path);
             all.extend(lines);
-            if path.starts_with(SYSCTL) {
-                all.iter_mut().for_each(|line| as_planned(line, changes));
+            if path == SYSCTL_FILE {
+                all.iter_mut().for_each(|line| as_planned(line, facts, changes));
             }
             match together(&path, all) {
                 Ok(lines) => {
@@ -116,13 +123,13 @@ impl Files {
 /// Lines that the file has already.
 fn kept(facts: &Facts, path: &str) -> Vec<Line> {
     let mut text = String::new();
-    if path.starts_with(LIMITS) {
+    if path == LIMITS_FILE {
         let lines = facts.rights.limit_lines.value().into_iter().flatten();
         for line in lines.filter(|line| line.file == path) {
             text.push_str(&format!("{} {} {} {}\n", line.who, line.kind, line.item, line.value));
         }
     }
-    if path.starts_with(SYSCTL) {
+    if path == SYSCTL_FILE {
         let lines = facts.platform.sysctl.value().into_iter().flatten();
         for line in lines.filter(|line| line.file == path) {
             text.push_str(&format!("{} = {}\n", line.name, line.value));
@@ -132,9 +139,11 @@ fn kept(facts: &Facts, path: &str) -> Vec<Line> {
 }
 
 /// A setting of the kernel has the value at boot that the plan gives it now.
-fn as_planned(line: &mut Line, changes: &Changes) {
-    let path = format!("/proc/sys/{}", line.subject.replace('.', "/"));
-    if let Some(value) = changes.value_of(&path) {
+fn as_planned(line: &mut Line, facts: &Facts, changes: &Changes) {
+    let mut settings = facts.platform.sysctl.value().into_iter().flatten();
+    let live = settings.find(|one| one.name == line.subject).and_then(|one| one.live.value());
+    line.gives_way |= live.is_some_and(|live| *live == line.value);
+    if let Some(value) = changes.value_of(&names::sysctl_path(&line.subject)) {
         line.value = value.to_owned();
         line.text = format!("{} = {value}", line.subject);
     }
@@ -150,38 +159,34 @@ fn together(path: &str, lines: Vec<Line>) -> Result<Vec<Line>, Conflict> {
             all.push(line);
             continue;
         };
-        if known.value == line.value || line.gives_way() {
+        if known.value == line.value || line.gives_way {
             continue;
         }
-        if known.gives_way() {
+        if known.gives_way {
             *known = line;
             continue;
         }
-        match wider(&line.subject, &known.value, &line.value) {
+        match wider(&line, &known.value) {
             Some(true) => {}
             Some(false) => *known = line,
             None => {
-                let wish = |line: &Line| (line.check.clone(), line.value.clone());
+                let request = |line: &Line| (line.check.clone(), line.value.clone());
                 let target = format!("{path}: {}", line.subject);
-                return Err(Conflict { target, wishes: vec![wish(known), wish(&line)] });
+                return Err(Conflict { target, requests: vec![request(known), request(&line)] });
             }
         }
     }
     Ok(all)
 }
 
-/// Whether the first of two limits is the wider one; `None`: they are no limits.
-fn wider(subject: &str, one: &str, other: &str) -> Option<bool> {
-    let is_limit =
-        ["rtprio", "memlock", "rttime", "Limit"].iter().any(|name| subject.contains(name));
-    if !is_limit {
-        return None;
-    }
+/// Whether a known limit is wider than that of a line; `None`: they are no limits.
+fn wider(line: &Line, known: &str) -> Option<bool> {
+    line.key().filter(|key| key.rule == Rule::Limit)?;
     let limit = |text: &str| match text {
         "unlimited" | "infinity" => Some(u64::MAX),
         text => text.parse::<u64>().ok(),
     };
-    Some(limit(one)? >= limit(other)?)
+    Some(limit(known)? >= limit(&line.value)?)
 }
 
 /// The text of a file: sections once each, in the order in which they came.

@@ -1,88 +1,53 @@
-//! What is never planned, whatever is wished for: a machine without a CPU for itself, CPUs set
-//! apart that nobody named, values that say nothing.
+//! What is never planned: a machine without a CPU for the rest, CPUs set apart that the user did
+//! not name, empty values.
 
 use rtproof_host::tune::Change;
-use rtproof_host::{CpuList, Facts};
+use rtproof_host::{
+    CpuList, Facts,
+    knob::{Cpus, Rule},
+};
 
-use super::wish::Wish;
+use super::request::{Request, parameter};
 use crate::Intent;
 
-/// Boot parameters that set CPUs apart, or name those that are left.
-const SETS_APART: &[&str] = &[
-    "irqaffinity",
-    "isolcpus",
-    "kthread_cpus",
-    "nohz_full",
-    "rcu_nocbs",
-    "systemd.cpu_affinity",
-    "workqueue.unbound_cpus",
-];
-
-/// Why a wish is not planned; `None`: it is.
-pub(super) fn refuses(facts: &Facts, intent: &Intent, wish: &Wish) -> Option<String> {
-    if sets_apart(wish) && intent.housekeeping.is_empty() {
+/// Why a request is not planned; `None`: it is.
+pub(super) fn refuses(facts: &Facts, intent: &Intent, request: &Request) -> Option<String> {
+    if request.places_work() && intent.housekeeping.is_empty() {
         return Some(
             "every CPU is a real-time CPU: none is left for the rest; name the real-time CPUs \
              with --cpus"
                 .into(),
         );
     }
-    if let Wish::Word { parameter, removes: false } = wish {
-        return word(facts, parameter);
+    if let Request::Word { parameter, removes: false } = request {
+        return list(facts, parameter);
     }
-    let Wish::Change(change) = wish else { return None };
+    let Request::Change(change, knob) = request else { return None };
+    let may_be_empty = knob.is_some_and(|knob| knob.rule == Rule::MayBeEmpty);
     match change {
-        Change::Value { path, value, .. } if value.is_empty() && !is_list(path) => {
+        Change::Value { path, value, .. } if value.is_empty() && !may_be_empty => {
             Some(format!("nothing to write to {path}"))
         }
         Change::Irq { irq, cpus } => irq_stays(facts, irq.number, cpus),
-        Change::Hotplug { path, value } if value == "0" => takes_the_last(facts, intent, path),
+        Change::Hotplug { path, value } if value == "0" => {
+            takes_the_last(facts, intent, knob.and_then(|knob| knob.cpu_of(path))?)
+        }
         _ => None,
     }
 }
 
-/// Whether an empty text empties what the file lists.
-fn is_list(path: &str) -> bool {
-    ["/set_event", "/kprobe_events"].iter().any(|name| path.ends_with(name))
-}
-
-/// Whether it sets CPUs apart, or moves work to those that are left.
-fn sets_apart(wish: &Wish) -> bool {
-    let is_mask = |path: &str| {
-        ["cpumask", "smp_affinity", "cpuset.cpus", "cpuset.cpus.partition", "rps_cpus", "xps_cpus"]
-            .iter()
-            .any(|name| path.ends_with(name))
-    };
-    match wish {
-        Wish::Word { parameter, removes } => {
-            let key = parameter.split('=').next().unwrap_or_default();
-            !removes && SETS_APART.contains(&key)
-        }
-        Wish::Line { line, .. } => line.contains("CPUAffinity="),
-        Wish::Change(Change::Irq { .. }) => true,
-        Wish::Change(Change::Value { path, .. }) => is_mask(path),
-        Wish::Change(Change::Property { property, .. }) => property == "AllowedCPUs",
-        Wish::Change(Change::Task { set, .. }) => set.cpus.is_some(),
-        _ => false,
-    }
-}
-
 /// A list that takes every CPU, or none.
-fn word(facts: &Facts, parameter: &str) -> Option<String> {
-    let (key, value) = parameter.split_once('=')?;
-    if !SETS_APART.contains(&key) {
-        return None;
-    }
+fn list(facts: &Facts, word: &str) -> Option<String> {
+    let (_, value) = word.split_once('=')?;
+    let kind = parameter(word)?.cpus?;
     let list = value.rsplit(',').find(|part| !part.is_empty());
     if list.is_none() {
-        return Some(format!("{parameter} names no CPU"));
+        return Some(format!("{word} names no CPU"));
     }
-    let leaves_none = !matches!(key, "irqaffinity" | "systemd.cpu_affinity" | "kthread_cpus")
-        && key != "workqueue.unbound_cpus";
     let cpus = cpus_of(value)?;
     let online = facts.cpus.online.value()?;
-    (leaves_none && online.difference(&cpus).is_empty())
-        .then(|| format!("{parameter} takes every CPU: none is left for the rest"))
+    (kind == Cpus::Apart && online.difference(&cpus).is_empty())
+        .then(|| format!("{word} takes every CPU: none is left for the rest"))
 }
 
 /// The CPUs of a value, flags before them left out.
@@ -92,7 +57,7 @@ pub(super) fn cpus_of(value: &str) -> Option<CpuList> {
     CpuList::parse(&parts.join(","), None).ok().filter(|cpus| !cpus.is_empty())
 }
 
-/// An interrupt that was asked to go elsewhere already, and did not.
+/// An interrupt that does not follow its requested CPUs.
 fn irq_stays(facts: &Facts, number: u32, cpus: &CpuList) -> Option<String> {
     let irq = facts.irqs.irqs.value()?.iter().find(|irq| irq.number == number)?;
     if irq.managed {
@@ -114,8 +79,7 @@ fn irq_stays(facts: &Facts, number: u32, cpus: &CpuList) -> Option<String> {
 }
 
 /// Taking the last CPU that is left for the rest.
-fn takes_the_last(facts: &Facts, intent: &Intent, path: &str) -> Option<String> {
-    let number = path.strip_suffix("/online")?.rsplit("/cpu").next()?.parse().ok()?;
+fn takes_the_last(facts: &Facts, intent: &Intent, number: u32) -> Option<String> {
     let online = facts.cpus.online.value()?;
     let left = online.intersection(&intent.housekeeping).difference(&CpuList::new([number]));
     left.is_empty().then(|| format!("without CPU {number} none is left for the rest"))

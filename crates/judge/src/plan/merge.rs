@@ -1,40 +1,52 @@
 //! Changes of several findings: what is about one target is one step, or a conflict.
 
-use rtproof_host::Facts;
 use rtproof_host::tune::{Change, Scheduling, UnitWish};
+use rtproof_host::{Facts, Knob};
 
 use super::{Conflict, Reason, Step, order};
 
-/// Changes in the making, in the order of the findings.
+/// One change that a finding requests.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) change: Change,
+    /// The knob that it sets, if there is one.
+    pub(super) knob: Option<&'static Knob>,
+    pub(super) reason: Reason,
+}
+
+/// Changes of the findings, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Changes(Vec<(Change, Reason)>);
+pub(super) struct Changes(Vec<Wanted>);
 
 impl Changes {
     /// Adds a change.
-    pub(super) fn add(&mut self, change: Change, reason: Reason) {
-        self.0.push((change, reason));
+    pub(super) fn add(&mut self, change: Change, knob: Option<&'static Knob>, reason: Reason) {
+        self.0.push(Wanted { change, knob, reason });
     }
 
     /// The changes.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Change> {
-        self.0.iter().map(|(change, _)| change)
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Wanted> {
+        self.0.iter()
     }
 
     /// Each as `change` makes it; the checks of those of which nothing is left.
-    pub(super) fn map(&mut self, change: impl Fn(Change) -> Option<Change>) -> Vec<String> {
+    pub(super) fn map(
+        &mut self,
+        change: impl Fn(Change, Option<&Knob>) -> Option<Change>,
+    ) -> Vec<String> {
         let mut lost = Vec::new();
-        for (one, reason) in std::mem::take(&mut self.0) {
-            match change(one) {
-                Some(one) => self.0.push((one, reason)),
+        for Wanted { change: one, knob, reason } in std::mem::take(&mut self.0) {
+            match change(one, knob) {
+                Some(change) => self.add(change, knob, reason),
                 None => lost.extend(reason.checks),
             }
         }
         lost
     }
 
-    /// The value that is written to a file, where there is one only.
+    /// The value that is written to a file, if all changes agree on it.
     pub(super) fn value_of(&self, file: &str) -> Option<&str> {
-        let mut values = self.0.iter().filter_map(|(change, _)| match change {
+        let mut values = self.0.iter().filter_map(|wanted| match &wanted.change {
             Change::Value { path, value, .. } if path == file => Some(value.as_str()),
             _ => None,
         });
@@ -42,46 +54,48 @@ impl Changes {
         values.all(|value| value == first).then_some(first)
     }
 
-    /// What is written to a file that a pattern fits, with the reason.
-    pub(super) fn values<'a>(
-        &'a self,
-        fits: impl Fn(&str) -> bool + 'a,
-    ) -> impl Iterator<Item = (&'a str, &'a Reason)> {
-        self.0.iter().filter_map(move |(change, reason)| match change {
-            Change::Value { path, value, .. } if fits(path) => Some((value.as_str(), reason)),
+    /// The values that a knob is set to, with the reasons.
+    pub(super) fn values(&self, of: &'static Knob) -> impl Iterator<Item = (&str, &Reason)> {
+        self.0.iter().filter_map(move |wanted| match &wanted.change {
+            Change::Value { value, .. } if wanted.knob == Some(of) => {
+                Some((value.as_str(), &wanted.reason))
+            }
             _ => None,
         })
     }
 
     /// The steps in order, and what contradicts.
     pub(super) fn finish(self, facts: &Facts) -> (Vec<Step>, Vec<Conflict>) {
-        let mut groups: Vec<(String, Vec<(Change, Reason)>)> = Vec::new();
-        for (change, reason) in self.0 {
-            let target = change.target();
+        let mut groups: Vec<(String, Vec<Wanted>)> = Vec::new();
+        for wanted in self.0 {
+            let target = wanted.change.target();
             match groups.iter_mut().find(|(known, _)| *known == target) {
-                Some((_, group)) => group.push((change, reason)),
-                None => groups.push((target, vec![(change, reason)])),
+                Some((_, group)) => group.push(wanted),
+                None => groups.push((target, vec![wanted])),
             }
         }
         let (mut steps, mut conflicts) = (Vec::new(), Vec::new());
         for (target, group) in groups {
             match merged(&group) {
                 Some(change) => {
-                    let reasons = group.into_iter().map(|(_, reason)| reason);
+                    let key = order::key(facts, &change, group[0].knob);
+                    let reasons = group.into_iter().map(|wanted| wanted.reason);
                     let Some(reason) = reasons.reduce(Reason::merged) else { continue };
-                    steps.push(Step { change, reason });
+                    steps.push((key, Step { change, reason }));
                 }
-                None => conflicts.push(Conflict { target, wishes: wishes(&group) }),
+                None => conflicts.push(Conflict { target, requests: requests(&group) }),
             }
         }
-        steps.sort_by_cached_key(|step| order::key(facts, &step.change));
+        steps.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let steps = steps.into_iter().map(|(_, step)| step).collect();
         conflicts.sort_by(|one, other| one.target.cmp(&other.target));
         (steps, conflicts)
     }
 }
 
-fn wishes(group: &[(Change, Reason)]) -> Vec<(String, String)> {
-    group.iter().map(|(change, reason)| (reason.checks.join(", "), wanted(change))).collect()
+fn requests(group: &[Wanted]) -> Vec<(String, String)> {
+    let request = |one: &Wanted| (one.reason.checks.join(", "), wanted(&one.change));
+    group.iter().map(request).collect()
 }
 
 /// What a change wants of its target, in words.
@@ -115,8 +129,8 @@ fn scheduling(set: &Scheduling) -> String {
 }
 
 /// The one change that does what all want.
-fn merged(group: &[(Change, Reason)]) -> Option<Change> {
-    let mut changes = group.iter().map(|(change, _)| change);
+fn merged(group: &[Wanted]) -> Option<Change> {
+    let mut changes = group.iter().map(|wanted| &wanted.change);
     let first = changes.next()?.clone();
     changes.try_fold(first, both)
 }
@@ -145,7 +159,7 @@ fn both(one: Change, other: &Change) -> Option<Change> {
     }
 }
 
-/// Of two wishes for a unit the one that has the other in it.
+/// Of two requests for a unit the one that includes the other.
 fn stronger(one: UnitWish, other: UnitWish) -> Option<UnitWish> {
     let strength = |want: UnitWish| match want {
         UnitWish::Stopped => (0, 0),

@@ -3,7 +3,10 @@
 //!
 //! Pure: what the machine holds now, and what becomes of a change, is `rtproof_host::tune`'s.
 
+use std::collections::BTreeMap;
+
 use rtproof_host::Facts;
+use rtproof_host::knobs::sched::{FAIR_SERVER, RT_RUNTIME};
 use rtproof_host::tune::Change;
 use serde::{Deserialize, Serialize};
 
@@ -14,17 +17,18 @@ mod guard;
 mod merge;
 mod offline;
 mod order;
-mod risk;
+mod request;
 mod select;
 #[cfg(test)]
 mod tests;
 pub mod units;
 mod value;
-mod wish;
 mod words;
 
-pub use order::order;
+pub use rtproof_host::knobs::names::{LIMITS_FILE, SYSCTL_FILE};
 pub use select::Selection;
+
+use request::Request;
 
 /// What would be done to a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,33 +144,21 @@ pub struct LeftOut {
     pub check: String,
     /// Why.
     pub why: String,
-    /// Whether it cannot be told if something would have to be done.
+    /// Whether it is unknown if something has to be done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unknown: bool,
 }
 
-/// Two wishes for one target.
+/// Two requests for one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Conflict {
     /// The target.
     pub target: String,
     /// Checks, and what each wants.
-    pub wishes: Vec<(String, String)>,
+    #[serde(rename = "wishes")]
+    pub requests: Vec<(String, String)>,
 }
-
-/// Our settings of the kernel at boot: the last of /etc/sysctl.d, so that they hold.
-pub const SYSCTL_FILE: &str = "/etc/sysctl.d/99-zz-rtproof.conf";
-/// Our limits of logins: the last that says something of a group holds.
-pub const LIMITS_FILE: &str = "/etc/security/limits.d/99-rtproof.conf";
-
-/// Checks that look at one thing from several sides, the one to prefer first: where one of them has
-/// changes in the plan, those after it wait, unless they are named.
-const ONE_IS_ENOUGH: &[&[&str]] =
-    &[&["cpuidle-states", "pm-qos-resume", "cpu-dma-latency", "cstate-cmdline"]];
-
-/// Checks that want what is in force to stay: what another check wants instead comes first.
-const KEEPS: &[&str] = &["boot-persistence", "persistence-drift"];
 
 /// The plan for what stands of `findings`. Pure, and the same for the same arguments.
 #[must_use]
@@ -189,8 +181,9 @@ struct Making<'a> {
     changes: merge::Changes,
     files: files::Files,
     words: words::Words,
-    /// Of each line of [`ONE_IS_ENOUGH`] the check whose changes are planned.
-    enough: Vec<&'static str>,
+    /// For each purpose that several knobs serve: the preferred one that a finding would set, and
+    /// the check of the finding. Others wait, unless they are named.
+    chosen: BTreeMap<&'static str, (u8, &'a str)>,
     plan: Plan,
 }
 
@@ -200,7 +193,7 @@ impl<'a> Making<'a> {
             facts,
             intent,
             wanted,
-            enough: Vec::new(),
+            chosen: BTreeMap::new(),
             changes: merge::Changes::default(),
             files: files::Files::default(),
             words: words::Words::default(),
@@ -210,46 +203,52 @@ impl<'a> Making<'a> {
 
     fn add(&mut self, finding: &Finding) {
         if let Some(left_out) = self.wanted.leaves_out(finding) {
-            if self.wanted.tells(finding) {
+            if self.wanted.reports(finding) {
                 self.plan.left_out.push(left_out);
             }
             return;
         }
-        if let Some(other) = self.is_done_by(&finding.check) {
+        if let Some(other) = self.is_done_by(finding) {
             let why = format!("{other} does it; name this one to have both");
             self.leave_out(&finding.check, why);
             return;
         }
-        for wish in wish::of(self.facts, finding, self.wanted) {
-            self.add_wish(finding, wish);
+        for request in request::of(self.facts, finding, self.wanted) {
+            self.add_request(finding, request);
         }
     }
 
-    /// The check that is enough in place of this one.
-    fn is_done_by(&self, check: &str) -> Option<&'static str> {
-        let line = ONE_IS_ENOUGH.iter().find(|line| line.contains(&check))?;
-        let other = line.iter().find(|other| self.enough.contains(other))?;
-        (*other != check && !self.wanted.names(check)).then_some(other)
+    fn purpose(&self, finding: &Finding) -> Option<(&'static str, u8)> {
+        request::purpose(&finding.remedies, |word| words::is_in_force(self.facts, word))
     }
 
-    /// Of each line the first check that has something to change.
-    fn choose(&mut self, findings: &[&Finding]) {
-        let changes = |id: &&&str| {
-            let found = findings.iter().find(|finding| finding.check == **id);
-            let is_wanted = |finding: &&&Finding| self.wanted.leaves_out(finding).is_none();
-            found.filter(is_wanted).is_some_and(|finding| wish::changes(&finding.remedies))
-        };
-        self.enough =
-            ONE_IS_ENOUGH.iter().filter_map(|line| line.iter().find(changes).copied()).collect();
+    /// The check whose changes serve the purpose of this one.
+    fn is_done_by(&self, finding: &Finding) -> Option<&'a str> {
+        let (_, check) = self.chosen.get(self.purpose(finding)?.0)?;
+        (*check != finding.check && !self.wanted.names(&finding.check)).then_some(check)
     }
 
-    fn add_wish(&mut self, finding: &Finding, wish: wish::Wish) {
+    /// For each purpose the preferred knob.
+    fn choose(&mut self, findings: &[&'a Finding]) {
+        for finding in findings {
+            if self.wanted.leaves_out(finding).is_some() {
+                continue;
+            }
+            let Some((purpose, preference)) = self.purpose(finding) else { continue };
+            let chosen = self.chosen.entry(purpose).or_insert((u8::MAX, ""));
+            if preference < chosen.0 {
+                *chosen = (preference, &finding.check);
+            }
+        }
+    }
+
+    fn add_request(&mut self, finding: &Finding, request: Request) {
         let check = &finding.check;
-        if let Some(why) = guard::refuses(self.facts, self.intent, &wish) {
+        if let Some(why) = guard::refuses(self.facts, self.intent, &request) {
             self.leave_out(check, why);
             return;
         }
-        let risk = risk::of(&wish);
+        let risk = request.risk();
         if let Some(risk) = risk.filter(|_| !self.wanted.risky && !self.wanted.names(check)) {
             self.leave_out(
                 check,
@@ -264,11 +263,11 @@ impl<'a> Making<'a> {
             trade_off: finding.trade_off.clone(),
             risk: risk.map(str::to_owned),
         };
-        match wish {
-            wish::Wish::Change(change) => self.changes.add(change, reason),
-            wish::Wish::Line { path, line } => self.files.add(path, &line, reason),
-            wish::Wish::Word { parameter, removes } => self.words.add(parameter, removes, reason),
-            wish::Wish::Human { text, build_options } => {
+        match request {
+            Request::Change(change, knob) => self.changes.add(change, knob, reason),
+            Request::Line { path, line } => self.files.add(path, &line, reason),
+            Request::Word { parameter, removes } => self.words.add(parameter, removes, reason),
+            Request::Human { text, build_options } => {
                 self.plan.instructions.push(Instruction { text, build_options, reason });
             }
         }
@@ -285,33 +284,33 @@ impl<'a> Making<'a> {
     /// to take a deadline server's runtime away: `__dl_overflow` in `kernel/sched/deadline.c`,
     /// seen on 6.12. The limit goes before ([`order`]).
     fn lift_the_limit(&mut self) {
-        const LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
         let sched = &self.facts.sched;
         let Some(limit) = sched.rt_runtime_us.value() else { return };
         let Some(period) = sched.rt_period_us.value() else { return };
-        let is_written = self.changes.values(|path| path == LIMIT).next().is_some();
+        let is_written = self.changes.values(&RT_RUNTIME).next().is_some();
         if !(0..*period).contains(limit) || is_written {
             return;
         }
-        let is_server = |path: &str| path.contains("/sched/fair_server/");
-        let found = self.changes.values(is_server).find(|(value, _)| *value == "0");
+        let found = self.changes.values(&FAIR_SERVER).find(|(value, _)| *value == "0");
         let Some(mut reason) = found.map(|(_, reason)| reason.clone()) else { return };
         reason.why.push_str("; the kernel lets go of the server only without this limit");
-        self.changes.add(value::change(self.facts, LIMIT, "-1"), reason);
+        let path = &sched.rt_runtime_us.path;
+        let change = value::change(self.facts, &RT_RUNTIME, path, "-1");
+        self.changes.add(change, Some(&RT_RUNTIME), reason);
     }
 
     fn finish(mut self) -> Plan {
         self.lift_the_limit();
         let gone = offline::gone(self.facts, self.changes.iter());
         if !gone.is_empty() {
-            for check in self.changes.map(|change| offline::without(change, &gone)) {
+            for check in self.changes.map(|one, knob| offline::without(one, knob, &gone)) {
                 let why = format!("{} go offline with this plan", crate::units::cpus(&gone));
                 self.leave_out(&check, why);
             }
         }
         let (files, in_files) = self.files.finish(self.facts, &self.changes);
         for (change, reason) in files {
-            self.changes.add(change, reason);
+            self.changes.add(change, None, reason);
         }
         let (steps, mut conflicts) = self.changes.finish(self.facts);
         let (boot, in_words) = self.words.finish(self.facts);

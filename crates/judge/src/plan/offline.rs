@@ -2,20 +2,20 @@
 //! name them would be read back without them.
 
 use rtproof_host::tune::{Change, Compare};
-use rtproof_host::{CpuList, Facts};
+use rtproof_host::{CpuList, Facts, Knob, knobs::names};
 
-use crate::checks::rule::mask;
+use super::merge::Wanted;
+use crate::checks::value::mask;
 
 /// The CPUs that these changes take offline.
-pub(super) fn gone<'a>(facts: &Facts, changes: impl Iterator<Item = &'a Change>) -> CpuList {
+pub(super) fn gone<'a>(facts: &Facts, changes: impl Iterator<Item = &'a Wanted>) -> CpuList {
     let mut gone = CpuList::default();
-    for change in changes {
-        let Change::Hotplug { path, value } = change else { continue };
+    for wanted in changes {
+        let Change::Hotplug { path, value } = &wanted.change else { continue };
         match value.as_str() {
             "off" => gone = gone.union(&second_threads(facts)),
             "0" => {
-                let number = path.strip_suffix("/online").and_then(|cpu| cpu.rsplit("/cpu").next());
-                let number = number.and_then(|number| number.parse().ok());
+                let number = wanted.knob.and_then(|knob| knob.cpu_of(path));
                 gone = gone.union(&CpuList::new(number));
             }
             _ => {}
@@ -34,10 +34,10 @@ fn second_threads(facts: &Facts) -> CpuList {
 }
 
 /// The change without these CPUs; `None`: nothing is left of it.
-pub(super) fn without(change: Change, gone: &CpuList) -> Option<Change> {
+pub(super) fn without(change: Change, knob: Option<&Knob>, gone: &CpuList) -> Option<Change> {
     let rest = |cpus: &CpuList| Some(cpus.difference(gone)).filter(|rest| !rest.is_empty());
     Some(match change {
-        Change::Value { path, .. } if cpu_of(&path).is_some_and(|cpu| gone.contains(cpu)) => {
+        Change::Value { path, .. } if is_gone(knob, &path, gone) => {
             return None;
         }
         Change::Value { path, value, compare, couples } => {
@@ -61,7 +61,7 @@ pub(super) fn without(change: Change, gone: &CpuList) -> Option<Change> {
             }
             Change::Task { task, set }
         }
-        Change::Property { unit, property, value } if property == "AllowedCPUs" => {
+        Change::Property { unit, property, value } if names::key_of(&property).is_some() => {
             let cpus = CpuList::parse(&value, None).ok();
             let value = match cpus {
                 Some(cpus) => rest(&cpus)?.to_string(),
@@ -73,10 +73,7 @@ pub(super) fn without(change: Change, gone: &CpuList) -> Option<Change> {
     })
 }
 
-/// The CPU whose own folder a file is in: `.../cpu3/cpufreq/...`, `.../fair_server/cpu3/runtime`.
-fn cpu_of(path: &str) -> Option<u32> {
-    let is_of_cpu = path.starts_with("/sys/devices/system/cpu/cpu")
-        || path.starts_with("/sys/kernel/debug/sched/");
-    let mut names = path.split('/').filter_map(|name| name.strip_prefix("cpu"));
-    if is_of_cpu { names.find_map(|number| number.parse().ok()) } else { None }
+/// Whether a file concerns one of these CPUs alone.
+fn is_gone(knob: Option<&Knob>, path: &str, gone: &CpuList) -> bool {
+    knob.and_then(|knob| knob.cpu_of(path)).is_some_and(|cpu| gone.contains(cpu))
 }

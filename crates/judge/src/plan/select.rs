@@ -12,9 +12,9 @@ use crate::{Finding, Status, checks};
 pub struct Selection {
     /// Checks, or sections of checks (`power`); empty: all.
     pub ids: Vec<String>,
-    /// What is only doubtful, too. A check that is named needs no such wish.
+    /// Include what is only doubtful. A check that is named is always included.
     pub doubtful: bool,
-    /// What is risky, too. A check that is named needs no such wish.
+    /// Include what is risky. A check that is named is always included.
     pub risky: bool,
     /// Boot parameters and files that do what a change of the running kernel does, beside it:
     /// without, `rtproof.service` makes that change again at each boot.
@@ -78,9 +78,9 @@ impl Selection {
         Some(LeftOut { check: finding.check.clone(), why, is_unknown })
     }
 
-    /// Whether a finding of which nothing is done is worth a line: what is as wanted or cannot be
-    /// told is told of a check that is named.
-    pub(super) fn tells(&self, finding: &Finding) -> bool {
+    /// Whether a finding without changes is worth a line: a good or unknown one is reported only if
+    /// its check is named.
+    pub(super) fn reports(&self, finding: &Finding) -> bool {
         matches!(finding.status, Status::Bad | Status::Doubtful) || self.names(&finding.check)
     }
 }
@@ -90,8 +90,9 @@ const APPLICATION: &str = "application";
 
 /// The section that has a check.
 fn section_of(check: &str) -> Option<&'static str> {
-    let has = |section: &&'static checks::Section| section.all().any(|found| found.id() == check);
-    let own = || checks::application::all().any(|found| found.id() == check);
+    let has =
+        |section: &&'static checks::Section| section.checks.iter().any(|found| found.id == check);
+    let own = || checks::application::all().any(|found| found.id == check);
     let section = checks::sections().iter().find(has).map(|section| section.name);
     section.or_else(|| own().then_some(APPLICATION))
 }

@@ -1,6 +1,6 @@
 //! The systemd units that rtproof puts on a machine, as texts and as changes: one that holds the
 //! latency limit of the idle states, one that repeats the runtime part of a plan at each boot, and
-//! the watch that ends a trial boot which nobody confirmed.
+//! the watch that ends a trial boot that is not confirmed.
 //!
 //! No unit is a daemon of ours but the first, which sleeps. All are sandboxed as far as their work
 //! allows (docs/persist.md has the reason of every line that is missing).

@@ -1,16 +1,14 @@
 //! Words of the kernel's command line: those of several findings, merged by what they set.
 
-use rtproof_host::{CpuList, Facts};
+use rtproof_host::{
+    CpuList, Facts,
+    facts::platform::boot::relevant,
+    knob::{Cpus, Rule},
+};
 
 use super::guard::cpus_of;
-use super::{BootWord, Conflict, KEEPS, Reason};
-
-/// Parameters whose words add up: each value is a word of its own.
-const ADD_UP: &[&str] = &["acpi", "efi", "intel_iommu", "iommu", "mce", "pci", "slub_debug"];
-/// Lists of CPUs that are set apart: the wider of two has what both want.
-const WIDER: &[&str] = &["isolcpus", "nohz_full", "rcu_nocbs"];
-/// Lists of CPUs that are left: the narrower.
-const NARROWER: &[&str] = &["irqaffinity", "systemd.cpu_affinity", "workqueue.unbound_cpus"];
+use super::request::parameter;
+use super::{BootWord, Conflict, Reason};
 
 /// Words in the making.
 #[derive(Debug, Default)]
@@ -27,7 +25,7 @@ impl Wanted {
     /// The name; of words that add up the whole word.
     fn key(&self) -> &str {
         let name = self.parameter.split('=').next().unwrap_or_default();
-        if ADD_UP.contains(&name) { &self.parameter } else { name }
+        if adds_up(name) { &self.parameter } else { name }
     }
 }
 
@@ -49,7 +47,7 @@ impl Words {
         groups.sort_by(|one, other| one[0].key().cmp(other[0].key()));
         let (mut words, mut conflicts) = (Vec::new(), Vec::new());
         for group in groups {
-            match merged(&deciding(&group)) {
+            match merged(&deciding(facts, &group)) {
                 Some((parameter, removes)) => {
                     let removes = removes || replaces(facts, &parameter);
                     let reasons = group.into_iter().map(|wanted| wanted.reason);
@@ -67,23 +65,33 @@ impl Words {
 fn replaces(facts: &Facts, parameter: &str) -> bool {
     let Some((key, _)) = parameter.split_once('=') else { return false };
     let is_there = facts.kernel.cmdline.value().is_some_and(|line| line.last(key).is_some());
-    is_there && !ADD_UP.contains(&key)
+    is_there && !adds_up(key)
 }
 
-/// What decides about the word: what only wants it to stay gives way to what wants another.
-fn deciding(group: &[Wanted]) -> Vec<&Wanted> {
-    let keeps = |one: &&Wanted| one.reason.checks.iter().all(|id| KEEPS.contains(&id.as_str()));
-    let others: Vec<&Wanted> = group.iter().filter(|one| !keeps(one)).collect();
+/// Whether words of this parameter add up.
+fn adds_up(name: &str) -> bool {
+    parameter(name).is_some_and(|knob| knob.rule == Rule::AddsUp)
+}
+
+/// Whether a word is on the command line of this boot already, and would only stay.
+pub(super) fn is_in_force(facts: &Facts, word: &str) -> bool {
+    facts.kernel.cmdline.value().is_some_and(|line| relevant(line).iter().any(|one| one == word))
+}
+
+/// What decides about the word: what only stays gives way to what changes it.
+fn deciding<'a>(facts: &Facts, group: &'a [Wanted]) -> Vec<&'a Wanted> {
+    let stays = |one: &&Wanted| !one.removes && is_in_force(facts, &one.parameter);
+    let others: Vec<&Wanted> = group.iter().filter(|one| !stays(one)).collect();
     if others.is_empty() { group.iter().collect() } else { others }
 }
 
 fn conflict(group: &[Wanted]) -> Conflict {
-    let wish = |wanted: &Wanted| {
+    let request = |wanted: &Wanted| {
         let without = if wanted.removes { "without " } else { "" };
         (wanted.reason.checks.join(", "), format!("{without}{}", wanted.parameter))
     };
     let target = format!("kernel command line: {}", group[0].key());
-    Conflict { target, wishes: group.iter().map(wish).collect() }
+    Conflict { target, requests: group.iter().map(request).collect() }
 }
 
 /// The one word that has what all want.
@@ -102,14 +110,14 @@ fn merged(group: &[&Wanted]) -> Option<(String, bool)> {
     };
     let all: Vec<(Vec<String>, CpuList)> = group.iter().map(of).collect::<Option<_>>()?;
     let holds = |wide: &CpuList, cpus: &CpuList| cpus.difference(wide).is_empty();
-    let (_, cpus) = match key {
-        _ if WIDER.contains(&key) => {
+    let (_, cpus) = match parameter(key)?.cpus? {
+        Cpus::Apart => {
             all.iter().find(|(_, wide)| all.iter().all(|(_, cpus)| holds(wide, cpus)))?
         }
-        _ if NARROWER.contains(&key) => {
+        Cpus::Left => {
             all.iter().find(|(_, narrow)| all.iter().all(|(_, cpus)| holds(cpus, narrow)))?
         }
-        _ => return None,
+        Cpus::Placed => return None,
     };
     let mut words: Vec<String> = Vec::new();
     for flag in all.iter().flat_map(|(flags, _)| flags) {

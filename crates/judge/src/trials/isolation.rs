@@ -5,23 +5,25 @@
 //! of it (bound kernel threads, inter-processor interrupts, the tick), is doubtful: part of it goes
 //! with nohz_full and rcu_nocbs, part stays. Tasks that may run nowhere else were put there.
 
+use rtproof_host::knobs::isolation::IRQ_CPUS;
 use rtproof_host::{CpuList, Facts, activity::Events};
 use rtproof_measure::trials::isolation::{Ran, Seen};
 
-use super::{Draft, Question, first_few};
-use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When, units};
+use crate::checks::check::{Check, Wanted};
+use crate::checks::draft::Draft;
+use crate::checks::text::first_few;
+use crate::{Evidence, Finding, Intent, Remedy, Status, When, units};
 
-pub(super) const QUESTION: Question = Question {
+pub(super) static CHECK: Check = Check {
     id: "proof-isolation",
-    wanted: "nothing runs on the real-time CPUs while the others are loaded",
+    wanted: Wanted::Text("nothing runs on the real-time CPUs while the others are loaded"),
     why: "what runs on a real-time CPU delays the application there, and comes with the load of \
           the others",
     source: "seen here: /proc/stat, /proc/interrupts, /proc/softirqs, /proc/PID/stat before and \
              after; Documentation/admin-guide/kernel-per-CPU-kthreads.rst; \
              Documentation/timers/no_hz.rst",
-    trade_off: None,
-    impact: Impact::Tens,
     when: When::Boot,
+    ..Check::NEW
 };
 
 /// Names in a summary.
@@ -75,17 +77,17 @@ fn why(task: &Ran, rt_cpus: &CpuList) -> Why {
 }
 
 pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
-    let draft = Draft::of(&QUESTION).cpus(&seen.cpus);
+    let draft = CHECK.draft().cpus(&seen.cpus);
     if seen.load_cpus.is_empty() || seen.cpus.is_empty() {
         let text = "name the real-time CPUs with --cpus, and leave some for the load";
         return draft
             .read(&facts.cpus.online, CpuList::to_string)
             .remedies([Remedy::Manual { text: text.into() }])
-            .end(Status::Unknown, "not tried: no CPU is left for the load");
+            .status(Status::Unknown, "not tried: no CPU is left for the load");
     }
     let draft = evidence(draft, seen);
     if seen.loads.iter().all(|load| load.error.is_some()) {
-        return draft.end(Status::Unknown, "not tried: no load could be run");
+        return draft.status(Status::Unknown, "not tried: no load could be run");
     }
     let tasks = |wanted| {
         let all = seen.tasks.value().into_iter().flatten();
@@ -136,25 +138,25 @@ pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
         let all: Vec<String> = bad.into_iter().chain(doubtful).collect();
         return draft
             .remedies(remedies(seen, facts, intent, !stray.is_empty()))
-            .end(Status::Bad, format!("{head}: {}", all.join("; ")));
+            .status(Status::Bad, format!("{head}: {}", all.join("; ")));
     }
     let blind = [seen.interrupts.why_unknown(), seen.tasks.why_unknown()];
     if let Some(why) = blind.into_iter().flatten().next() {
-        return draft.end(Status::Unknown, format!("{head}: not all could be looked at: {why}"));
+        return draft.status(Status::Unknown, format!("{head}: not all could be looked at: {why}"));
     }
     if !doubtful.is_empty() {
-        return draft.end(Status::Doubtful, format!("{head}: {}", doubtful.join("; ")));
+        return draft.status(Status::Doubtful, format!("{head}: {}", doubtful.join("; ")));
     }
     if seen.duration_ns < super::SHORT_NS {
-        return draft.end(Status::Unknown, format!("{head}: quiet, and too short to tell"));
+        return draft.status(Status::Unknown, format!("{head}: quiet, and too short to tell"));
     }
     let has_tasks = seen.tasks.value().is_some_and(|tasks| !tasks.is_empty());
     match seen.time_slices.value() {
-        Some(&slices) if slices > 0 && !has_tasks => draft.end(
+        Some(&slices) if slices > 0 && !has_tasks => draft.status(
             Status::Doubtful,
             format!("{head}: {slices} time slices of tasks that were gone before they were named"),
         ),
-        _ => draft.end(Status::Good, format!("{head}: quiet")),
+        _ => draft.status(Status::Good, format!("{head}: quiet")),
     }
 }
 
@@ -270,7 +272,7 @@ fn remedies(seen: &Seen, facts: &Facts, intent: &Intent, has_stray: bool) -> Vec
              isolcpus=managed_irq,domain,{}",
             seen.cpus
         );
-        remedies.push(Remedy::Write { paths, value: intent.housekeeping.to_string() });
+        remedies.push(Remedy::set(&IRQ_CPUS, paths, intent.housekeeping.to_string()));
         remedies.push(Remedy::Manual { text });
     }
     remedies

@@ -3,24 +3,24 @@
 use rtproof_host::Facts;
 use rtproof_measure::trials::memlock::Seen;
 
-use super::{Draft, Question};
+use crate::checks::check::{Check, Wanted};
 use crate::{Finding, Impact, Status, When, units};
 
-pub(super) const QUESTION: Question = Question {
+pub(super) static CHECK: Check = Check {
     id: "proof-memlock",
-    wanted: "all memory locked, and no page fault after that",
+    wanted: Wanted::Text("all memory locked, and no page fault after that"),
     why: "without locked memory a page may be missing when it is needed: a page fault, from disk \
           milliseconds",
     source: "tried here in a child process; mlockall(2), getrlimit(2); mm/mlock.c",
-    trade_off: None,
     impact: Impact::Milliseconds,
     when: When::Login,
+    ..Check::NEW
 };
 
 pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
     let call = format!("mlockall(MCL_CURRENT | MCL_FUTURE) and {}", mib(seen.bytes));
     let limit = seen.limit.map_or("unlimited".into(), mib);
-    let draft = Draft::of(&QUESTION);
+    let draft = CHECK.draft();
     let run = match &seen.run {
         Ok(run) => run,
         Err(refusal) => {
@@ -34,13 +34,13 @@ pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
             if is_limit && cap.value() != Some(&true) {
                 let right = super::right("memlock", "unlimited", "LimitMEMLOCK=infinity");
                 let summary = format!("{}: this user may lock {limit}", refusal.text);
-                return draft.remedies(right).end(Status::Bad, summary);
+                return draft.remedies(right).status(Status::Bad, summary);
             }
             if refusal.errno.is_some() {
                 let summary = format!("{}: the limit is not the reason", refusal.text);
-                return draft.end(Status::Bad, summary);
+                return draft.status(Status::Bad, summary);
             }
-            return draft.end(Status::Unknown, format!("not tried: {}", refusal.text));
+            return draft.status(Status::Unknown, format!("not tried: {}", refusal.text));
         }
     };
     let faults = format!("{} minor, {} major", run.faults_minor, run.faults_major);
@@ -51,9 +51,9 @@ pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
         .took("page faults of the child after that", &*faults);
     let size = mib(seen.bytes);
     match run.faults_minor + run.faults_major {
-        0 => draft.end(Status::Good, format!("{size} locked and written without a page fault")),
+        0 => draft.status(Status::Good, format!("{size} locked and written without a page fault")),
         // Hinting faults of NUMA balancing, KSM and the like come on locked pages too.
-        count => draft.end(
+        count => draft.status(
             Status::Doubtful,
             format!(
                 "{size} locked, and {} page faults ({faults}) all the same: NUMA balancing, KSM \

@@ -8,31 +8,32 @@
 use rtproof_host::Facts;
 use rtproof_measure::trials::priority::Seen;
 
-use super::{Draft, Question, built_with, option};
+use crate::checks::check::{Check, Wanted};
+use crate::checks::machine::{built_with, option};
 use crate::{Finding, Impact, Remedy, Status, When};
 
-pub(super) const QUESTION: Question = Question {
+pub(super) static CHECK: Check = Check {
     id: "proof-priority",
-    wanted: "SCHED_FIFO at the priority of the application",
+    wanted: Wanted::Text("SCHED_FIFO at the priority of the application"),
     why: "without it the application is an ordinary task and waits for every other",
     source: "asked here with sched_setscheduler(2); kernel/sched/syscalls.c; sched(7)",
-    trade_off: None,
     impact: Impact::Milliseconds,
     when: When::Login,
+    ..Check::NEW
 };
 
 pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
     let wanted = seen.priority;
     let call = format!("sched_setscheduler(SCHED_FIFO, {wanted})");
-    let draft = Draft::of(&QUESTION);
+    let draft = CHECK.draft();
     let refusal = match &seen.got {
         Ok(got) if *got == wanted => {
             let summary = format!("SCHED_FIFO {wanted} is granted to this user");
-            return draft.took(call, "granted").end(Status::Good, summary);
+            return draft.took(call, "granted").status(Status::Good, summary);
         }
         Ok(got) => {
             let summary = format!("SCHED_FIFO {wanted} was asked for, and {got} is in force");
-            return draft.took(call, format!("{got} in force")).end(Status::Bad, summary);
+            return draft.took(call, format!("{got} in force")).status(Status::Bad, summary);
         }
         Err(refusal) => refusal,
     };
@@ -48,7 +49,7 @@ pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
             if *own { "a user namespace" } else { "the initial user namespace" }.into()
         });
     let (why, remedies) = reason(seen, facts, refusal.is_permission());
-    draft.remedies(remedies).end(Status::Bad, format!("{}: {why}", refusal.text))
+    draft.remedies(remedies).status(Status::Bad, format!("{}: {why}", refusal.text))
 }
 
 /// Why, and what to do.

@@ -4,26 +4,28 @@
 use rtproof_host::{Facts, Reading};
 use rtproof_measure::trials::smi::Seen;
 
-use super::{Draft, Question};
+use crate::checks::check::{Check, Wanted};
+use crate::checks::draft::Draft;
 use crate::{Finding, Impact, Remedy, Status, When, units};
 
-pub(super) const QUESTION: Question = Question {
+pub(super) static CHECK: Check = Check {
     id: "proof-smi",
-    wanted: "no system management interrupt",
-    why: "in a system management interrupt firmware runs on all CPUs at once and the kernel \
-          cannot hold it off",
+    wanted: Wanted::Text("no system management interrupt"),
+    why: "in a system management interrupt firmware runs on all CPUs at once and the kernel cannot \
+          hold it off",
     source: "counted here: MSR_SMI_COUNT (0x34) of arch/x86/include/asm/msr-index.h, Intel SDM \
              volume 4, through arch/x86/kernel/msr.c",
-    trade_off: None,
     impact: Impact::Hundreds,
     when: When::Firmware,
+    ..Check::NEW
 };
 
 pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
-    let draft = Draft::of(&QUESTION);
+    let draft = CHECK.draft();
     if let Some(arch) = facts.kernel.arch.value().filter(|arch| !arch.contains("86")) {
         let draft = draft.read(&facts.kernel.arch, String::clone);
-        return draft.end(Status::NotApplicable, format!("{arch} has no system management mode"));
+        return draft
+            .status(Status::NotApplicable, format!("{arch} has no system management mode"));
     }
     let draft = draft.read(&seen.vendor, String::clone);
     match seen.vendor.value().map(String::as_str) {
@@ -31,12 +33,12 @@ pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
         Some(vendor) => {
             let text = "measure with `rtproof prove` and look for gaps that no trace explains \
                         (hwlat tracer)";
-            return draft.remedies([Remedy::Manual { text: text.into() }]).end(
+            return draft.remedies([Remedy::Manual { text: text.into() }]).status(
                 Status::Unknown,
                 format!("{vendor} CPUs do not count system management interrupts in a register"),
             );
         }
-        None => return draft.end(Status::Unknown, "the maker of the CPU is not known"),
+        None => return draft.status(Status::Unknown, "the maker of the CPU is not known"),
     }
     let read = |draft: Draft, (cpu, count): &(u32, Reading<u64>)| {
         draft.read(count, |count| format!("{count} SMIs, CPU {cpu}"))
@@ -52,7 +54,7 @@ pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
                     management by the OS; ask the maker for a real-time setting";
         let summary = format!("{} system management interrupts in {time}", units::grouped(total));
         let remedy = Remedy::Manual { text: text.into() };
-        return draft.remedies([remedy]).end(Status::Bad, summary);
+        return draft.remedies([remedy]).status(Status::Bad, summary);
     }
     if let Some((_, count)) = blind {
         return blind_to(draft, count);
@@ -62,20 +64,20 @@ pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
     });
     match facts.virt.hypervisor.value() {
         _ if seen.counts.is_empty() || seen.duration_ns == 0 => {
-            draft.end(Status::Unknown, "no CPU could be asked")
+            draft.status(Status::Unknown, "no CPU could be asked")
         }
         _ if seen.duration_ns < super::SHORT_NS => {
-            draft.end(Status::Unknown, format!("none in {time}, which is too short to tell"))
+            draft.status(Status::Unknown, format!("none in {time}, which is too short to tell"))
         }
-        Some(None) => draft.end(
+        Some(None) => draft.status(
             Status::Good,
             format!("no system management interrupt in {time}; rare ones take longer to see"),
         ),
-        Some(Some(name)) => draft.end(
+        Some(Some(name)) => draft.status(
             Status::Unknown,
             format!("none in {time}, but {name} shows a count of its own: ask on the host"),
         ),
-        None => draft.end(
+        None => draft.status(
             Status::Unknown,
             format!("none in {time}, but a hypervisor may show a count of its own"),
         ),
@@ -94,7 +96,7 @@ fn blind_to(draft: Draft, count: &Reading<u64>) -> Finding {
         let text = "run as root, in the initial user namespace (CAP_SYS_RAWIO)".into();
         (format!("{}: {why}", count.path), Remedy::Manual { text })
     };
-    draft.remedies([remedy]).end(Status::Unknown, summary)
+    draft.remedies([remedy]).status(Status::Unknown, summary)
 }
 
 #[cfg(test)]

@@ -6,15 +6,20 @@
 //! taken, 0 with -1; 6.12.95 154 ms, 157 ms with -1, 0 with the fair server at 0, too; 7.2.12
 //! 151 ms, 151 ms, 0.
 
+use rtproof_host::knobs::sched::FAIR_SERVER;
+use rtproof_host::knobs::sched::RT_RUNTIME;
 use rtproof_host::{CpuList, Facts};
 use rtproof_measure::trials::throttling::{Gaps, Run, Seen};
 
-use super::{Draft, Question, built_with, is_locked_down, option, since};
-use crate::{Finding, Impact, Intent, Remedy, Status, When, units};
+use super::is_locked_down;
+use crate::checks::check::{Check, Wanted};
+use crate::checks::draft::Draft;
+use crate::checks::machine::{built_with, option, since};
+use crate::{Finding, Impact, Intent, Remedy, Status, units};
 
-pub(super) const QUESTION: Question = Question {
+pub(super) static CHECK: Check = Check {
     id: "proof-throttling",
-    wanted: "a SCHED_FIFO thread is never paused for an ordinary one",
+    wanted: Wanted::Text("a SCHED_FIFO thread is never paused for an ordinary one"),
     why: "a real-time task that does not sleep enough is stopped for the rest of the period, or \
           has ordinary tasks run in front of it",
     source: "measured here with a FIFO and an ordinary spinner; kernel/sched/rt.c, \
@@ -24,7 +29,7 @@ pub(super) const QUESTION: Question = Question {
          threads of the kernel among them; a task that sleeps in time is never paused",
     ),
     impact: Impact::Milliseconds,
-    when: When::Now,
+    ..Check::NEW
 };
 
 /// Period of both rules unless set.
@@ -34,16 +39,16 @@ const NO_TIME_NS: u64 = 1_000_000;
 
 pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
     let cpu = seen.cpu;
-    let draft = Draft::of(&QUESTION).cpus(&CpuList::new([cpu]));
+    let draft = CHECK.draft().cpus(&CpuList::new([cpu]));
     let run = match &seen.run {
         Ok(run) => run,
         Err(refusal) => {
             let draft = draft.took(format!("FIFO spinner, CPU {cpu}"), refusal.text.clone());
             if !refusal.is_permission() {
-                return draft.end(Status::Unknown, format!("not tried: {}", refusal.text));
+                return draft.status(Status::Unknown, format!("not tried: {}", refusal.text));
             }
             let remedies = super::right("rtprio", "95", "LimitRTPRIO=95");
-            return draft.remedies(remedies).end(
+            return draft.remedies(remedies).status(
                 Status::Unknown,
                 format!("not tried: {}; needs CAP_SYS_NICE or a limit rtprio", refusal.text),
             );
@@ -59,14 +64,14 @@ pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
         let period = units::ns(period_ns(facts, cpu));
         let summary =
             format!("no pause in {spun}, which is too short to tell: periods are {period}");
-        return draft.end(Status::Unknown, summary);
+        return draft.status(Status::Unknown, summary);
     }
     if run.ordinary_cpu_ns > NO_TIME_NS {
         let got = units::ns(run.ordinary_cpu_ns);
         let summary = format!(
             "the ordinary spinner got {got} of {spun} beside the FIFO one, in pauses below 1 ms"
         );
-        return draft.end(Status::Doubtful, summary);
+        return draft.status(Status::Doubtful, summary);
     }
     if run.beneath.count > 0 {
         let steal = match seen.steal_ms.value() {
@@ -79,7 +84,7 @@ pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
             "not paused by a rule, but CPU {cpu} itself was away, {}; {steal}",
             times(&run.beneath, run)
         );
-        return draft.end(Status::Doubtful, summary);
+        return draft.status(Status::Doubtful, summary);
     }
     if run.others.count > 0 {
         let summary = format!(
@@ -87,9 +92,12 @@ pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
              ones, or ordinary ones by the same rule",
             times(&run.others, run)
         );
-        return draft.end(Status::Doubtful, summary);
+        return draft.status(Status::Doubtful, summary);
     }
-    draft.end(Status::Good, format!("not paused in {spun} beside an ordinary spinner on CPU {cpu}"))
+    draft.status(
+        Status::Good,
+        format!("not paused in {spun} beside an ordinary spinner on CPU {cpu}"),
+    )
 }
 
 fn times(gaps: &Gaps, run: &Run) -> String {
@@ -220,7 +228,7 @@ fn paused(draft: Draft, run: &Run, facts: &Facts, intent: &Intent, cpu: u32) -> 
         .took("taken of each second", format!("{taken}{}", expected(rule, facts, cpu)))
         .saw(groups_matter(rule, facts).then(|| option(facts, "RT_GROUP_SCHED")))
         .remedies(remedies(rule, facts, intent, cpu))
-        .end(Status::Bad, summary)
+        .status(Status::Bad, summary)
 }
 
 /// What the rule takes as it is set.
@@ -260,12 +268,9 @@ fn remedies(rule: Rule, facts: &Facts, intent: &Intent, cpu: u32) -> Vec<Remedy>
         false => CpuList::new([cpu]),
     };
     let paths: Vec<String> = cpus.iter().map(|cpu| format!("{folder}/cpu{cpu}/runtime")).collect();
-    let off = Remedy::Write { paths, value: "0".into() };
+    let off = Remedy::set(&FAIR_SERVER, paths, "0");
     let unlimited = [
-        Remedy::Write {
-            paths: vec!["/proc/sys/kernel/sched_rt_runtime_us".into()],
-            value: "-1".into(),
-        },
+        Remedy::set(&RT_RUNTIME, vec!["/proc/sys/kernel/sched_rt_runtime_us".into()], "-1"),
         Remedy::File {
             path: crate::plan::SYSCTL_FILE.into(),
             line: "kernel.sched_rt_runtime_us = -1".into(),
@@ -384,7 +389,7 @@ mod tests {
             assert_eq!(finding.status, Bad);
             assert!(finding.summary.contains("by the fair server; "), "{}", finding.summary);
             assert!(finding.summary.contains("-1"), "{}", finding.summary);
-            let Remedy::Write { paths, value } = &finding.remedies[0] else { panic!() };
+            let Remedy::Set { at: paths, value, .. } = &finding.remedies[0] else { panic!() };
             assert_eq!(value, "0");
             assert!(paths.iter().any(|path| path.ends_with("cpu3/runtime")), "{paths:?}");
         }

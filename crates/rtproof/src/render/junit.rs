@@ -36,7 +36,8 @@ const fn is_xml(c: char) -> bool {
 fn by_section(findings: &[Finding]) -> Vec<(&'static str, Vec<&Finding>)> {
     let mut groups: Vec<(&'static str, Vec<&Finding>)> = Vec::new();
     for section in checks::sections() {
-        let is_in = |finding: &&Finding| section.all().any(|check| check.id() == finding.check);
+        let is_in =
+            |finding: &&Finding| section.checks.iter().any(|check| check.id == finding.check);
         groups.push((section.name, findings.iter().filter(is_in).collect()));
     }
     for (name, start) in [("application", "app-"), ("proof", "proof-")] {

@@ -35,9 +35,9 @@ pub fn log(machine: &Machine, findings: &[Finding]) -> Value {
 }
 
 fn rule(finding: &Finding) -> Value {
-    let of_machine = checks::by_id(&finding.check).map(checks::Check::title);
-    let of_application = || application::by_id(&finding.check).map(application::AppCheck::title);
-    let title = of_machine.or_else(of_application).unwrap_or(&finding.check);
+    let id = &finding.check;
+    let check = checks::by_id(id).or_else(|| application::by_id(id));
+    let title = check.map_or(id.as_str(), |check| check.title);
     json!({
         "id": finding.check,
         "shortDescription": { "text": title },

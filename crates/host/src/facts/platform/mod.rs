@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::sysctl::is_setting as is_sysctl_setting;
 
+use super::settings::Settings;
 use super::{cpu::Cpus, kernel::Kernel};
 use crate::{Reading, Root};
 
@@ -46,7 +47,13 @@ pub struct Platform {
 impl Platform {
     /// Reads it. What others have read is handed in.
     #[must_use]
-    pub fn read(root: &Root, cpuinfo: &Reading<String>, kernel: &Kernel, cpus: &Cpus) -> Self {
+    pub fn read(
+        root: &Root,
+        cpuinfo: &Reading<String>,
+        kernel: &Kernel,
+        cpus: &Cpus,
+        settings: &Settings,
+    ) -> Self {
         let vendor = field(cpuinfo, "vendor_id");
         Self {
             smi_count: smi_count(root, &vendor, cpus),
@@ -60,7 +67,7 @@ impl Platform {
             timer_resolution_ns: timer_resolution(root),
             log: log::KernelLog::read(root),
             boot: boot::NextBoot::read(root, &kernel.release),
-            sysctl: sysctl::read(root),
+            sysctl: sysctl::read(root, settings),
         }
     }
 
@@ -133,7 +140,8 @@ mod tests {
     fn read(tree: &Tree) -> Platform {
         let root = tree.root();
         let cpuinfo = root.read_text("/proc/cpuinfo");
-        Platform::read(&root, &cpuinfo, &Kernel::read(&root), &Cpus::read(&root))
+        let settings = Settings::new();
+        Platform::read(&root, &cpuinfo, &Kernel::read(&root), &Cpus::read(&root), &settings)
     }
 
     #[test]

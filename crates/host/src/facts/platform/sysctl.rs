@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::settings::{Settings, value_at};
 use crate::{Reading, Root};
 
 /// Folders, the strongest first: of files of one name the first is read (sysctl.d(5)).
@@ -54,7 +55,7 @@ pub struct Assigned {
 }
 
 /// Reads the files. Absent where no folder is there.
-pub(super) fn read(root: &Root) -> Reading<Vec<Assigned>> {
+pub(super) fn read(root: &Root, settings: &Settings) -> Reading<Vec<Assigned>> {
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     let mut state = Reading::absent(FOLDERS.join(", "));
     let mut is_one_there = false;
@@ -81,11 +82,15 @@ pub(super) fn read(root: &Root) -> Reading<Vec<Assigned>> {
             assigned.insert(name, (value, file.clone()));
         }
     }
+    let live = |path: String| match value_at(settings, &path) {
+        Some(reading) => reading.clone(),
+        None => root.trimmed(&path),
+    };
     let assigned = assigned.into_iter().map(|(path, (value, file))| Assigned {
         name: path.replace('/', "."),
         value,
         file,
-        live: root.trimmed(&format!("/proc/sys/{path}")),
+        live: live(format!("/proc/sys/{path}")),
     });
     Reading::known(FOLDERS.join(", "), assigned.collect())
 }
@@ -125,7 +130,7 @@ mod tests {
             ("etc/sysctl.d/README", "vm.swappiness = 3\n"),
             ("proc/sys/vm/swappiness", "60\n"),
         ]);
-        let found = read(&tree.root());
+        let found = read(&tree.root(), &Settings::new());
         let found = found.value().unwrap();
         assert_eq!(found.len(), 2);
         assert_eq!(
@@ -140,6 +145,6 @@ mod tests {
 
     #[test]
     fn no_folder_is_absent() {
-        assert!(read(&Tree::new(&[("proc/stat", "")]).root()).is_absent());
+        assert!(read(&Tree::new(&[("proc/stat", "")]).root(), &Settings::new()).is_absent());
     }
 }

@@ -2,29 +2,26 @@
 
 use rtproof_host::tune::Scheduling;
 
-use super::{AppCheck, Case, NAMED_MAX, Placed, name, place, set, settle};
+use crate::checks::case::{Case, NAMED_MAX, Placed, name, place, set};
+use crate::checks::check::{Answer, Check, Judge};
+use crate::checks::draft::Draft;
 use crate::checks::text::{cpus, first_few};
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Impact, Remedy};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-affinity",
     title: "CPUs that the application's real-time threads may run on",
     why: "on a CPU that is not kept free, interrupts, timers and threads of the kernel run in \
           front of it",
     source: "sched_setaffinity(2); Documentation/admin-guide/kernel-parameters.txt (isolcpus)",
-    trade_off: None,
     impact: Impact::Hundreds,
-    when: When::Now,
-    judge,
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let wanted = &case.intent.rt_cpus;
-    let draft = case.draft(format!("none but {}", cpus(wanted))).cpus(wanted);
+    let draft = draft.wants(format!("none but {}", cpus(wanted))).cpus(wanted);
     if wanted.is_empty() {
         return Ok(draft.no_rt_cpus(case.facts));
     }
@@ -85,6 +82,6 @@ mod tests {
         assert_eq!(scene.judge(&CHECK).status, Unknown);
         let nowhere = Intent { rt_cpus: list(&[]), ..intent() };
         let scene = Scene::good();
-        assert_eq!(CHECK.judge(&scene.facts, &scene.app, &nowhere).status, Unknown);
+        assert_eq!(CHECK.judge_app(&scene.facts, &scene.app, &nowhere).status, Unknown);
     }
 }

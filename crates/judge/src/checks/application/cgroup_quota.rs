@@ -4,32 +4,30 @@
 //! only where they need something that a stopped thread holds.
 
 use rtproof_host::facts::app::{CpuGroup, Quota};
+use rtproof_host::knobs::sched::GROUP_QUOTA;
 
-use super::{AppCheck, Case, settle};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::count;
-use crate::{Finding, Impact, Remedy, When, units};
+use crate::{Impact, Remedy, units};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-cgroup-quota",
     title: "CPU quota of the application's control groups",
     why: "ordinary threads that used their quota stand still for the rest of the period, 100 ms by \
           default, with every lock they hold",
-    source: "Documentation/admin-guide/cgroup-v2.rst (cpu.max); Documentation/scheduler/\
-             sched-bwc.rst; kernel/sched/fair.c (throttle_cfs_rq)",
-    trade_off: None,
+    source: "Documentation/admin-guide/cgroup-v2.rst (cpu.max); \
+             Documentation/scheduler/sched-bwc.rst; kernel/sched/fair.c (throttle_cfs_rq)",
     impact: Impact::Milliseconds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("no quota on the way up"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let groups = &case.app.groups.cpu;
-    let mut draft =
-        case.draft("no quota on the way up").read(groups, |groups| count(groups.len(), "group"));
+    let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
         return Ok(draft.blind(groups));
     };
@@ -56,7 +54,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
         let file = group.quota.path.clone();
         let value = if file.ends_with("cpu.max") { "max" } else { "-1" };
         let draft = draft
-            .remedies([Remedy::Write { paths: vec![file], value: value.into() }])
+            .remedies([Remedy::set(&GROUP_QUOTA, vec![file], value)])
             .remedies(case.drop_in("CPUQuota="));
         let is_bad = !is_real_time && times.is_some_and(|times| times > 0);
         return Ok(if is_bad { draft.bad(summary) } else { draft.doubtful(summary) });

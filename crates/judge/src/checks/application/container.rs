@@ -3,8 +3,10 @@
 
 use rtproof_host::facts::app::Status;
 
-use super::{AppCheck, Case, settle};
-use crate::{Finding, Impact, When};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
+use crate::{Impact, When};
 
 /// What the groups of container runtimes are called.
 const MARKS: &[(&str, &str)] = &[
@@ -16,25 +18,22 @@ const MARKS: &[(&str, &str)] = &[
     ("machine.slice", "machine.slice"),
 ];
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-container",
     title: "container that the application runs in",
     why: "rights, limits and quotas of a container come from its runtime, and real-time policies \
           are refused unless it was told otherwise",
     source: "capabilities(7) (CAP_SYS_NICE); cgroups(7); pid_namespaces(7)",
-    trade_off: None,
     impact: Impact::Information,
     when: When::Login,
-    judge,
+    wanted: Wanted::Text("known"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let paths = &case.app.groups.paths;
-    let draft = case.draft("known").read(paths, |text| text.replace('\n', " "));
+    let draft = draft.read(paths, |text| text.replace('\n', " "));
     let Some(text) = paths.value() else {
         return Ok(draft.blind(paths));
     };

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use rtproof_host::CpuList;
 
 use super::testing::{Scene, sched_of};
-use super::{AppCheck, all, by_id, cpus, judge_all, priority, without_own};
+use super::{all, by_id, cpus, judge_all, priority, without_own};
 use crate::checks::blanks::{blanked, cites, readings};
+use crate::checks::check::Check;
 use crate::checks::testing::{good_stock, intent, task};
 use crate::{Finding, Intent, Remedy, Status};
 
@@ -29,12 +30,12 @@ fn settled(finding: &Finding) -> bool {
 fn ids_are_unique_kebab_case_and_every_text_is_there() {
     let mut seen = BTreeSet::new();
     for check in all() {
-        let id = check.id();
+        let id = check.id;
         assert!(seen.insert(id) && id.starts_with("app-"), "{id}");
         assert!(id.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{id}");
-        assert!(by_id(id).is_some_and(|found| found.title() == check.title()));
+        assert!(by_id(id).is_some_and(|found| found.title == check.title));
         assert!(super::super::by_id(id).is_none(), "{id} is a check of the machine, too");
-        for text in [check.title(), check.why(), check.source()] {
+        for text in [check.title, check.why, check.source] {
             assert!(text.len() > 8 && text.trim() == text, "{id}: \"{text}\"");
             assert!(!text.contains('\n') && !text.contains("  "), "{id}: \"{text}\"");
             assert!(!text.ends_with('.'), "{id}: \"{text}\"");
@@ -53,7 +54,7 @@ fn every_finding_is_complete() {
     scenes.push(ordinary);
     for scene in scenes {
         for (finding, check) in judge_all(&scene.facts, &scene.app, &intent()).iter().zip(all()) {
-            assert_eq!(finding.check, check.id());
+            assert_eq!(finding.check, check.id);
             assert!(!finding.wanted.is_empty() && !finding.evidence.is_empty(), "{finding:#?}");
             assert!(!finding.summary.is_empty() && !finding.summary.contains('\n'), "{finding:#?}");
             let is_whole =
@@ -61,7 +62,8 @@ fn every_finding_is_complete() {
             assert!(is_whole, "{finding:#?}");
             assert!(!settled(finding) || finding.remedies.is_empty(), "{finding:#?}");
             for remedy in &finding.remedies {
-                let has_paths = !matches!(remedy, Remedy::Write { paths, .. } if paths.is_empty());
+                let has_paths =
+                    !matches!(remedy, Remedy::Set { at: paths, .. } if paths.is_empty());
                 assert!(has_paths, "{finding:#?}");
             }
         }
@@ -141,7 +143,7 @@ fn an_unreadable_machine_passes_nothing() {
 fn no_real_time_cpus_pass_nothing_about_them() {
     let intent = Intent { rt_cpus: CpuList::default(), ..intent() };
     let scene = Scene::good();
-    let judge = |check: &AppCheck| check.judge(&scene.facts, &scene.app, &intent);
+    let judge = |check: &Check| check.judge_app(&scene.facts, &scene.app, &intent);
     for finding in all().map(judge) {
         assert!(finding.status != Status::Good || finding.cpus.is_none(), "{finding:#?}");
     }

@@ -2,30 +2,27 @@
 
 use rtproof_host::CpuList;
 
-use super::{AppCheck, Case, settle};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge};
+use crate::checks::draft::Draft;
 use crate::checks::text::{count, cpus};
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Impact, Remedy};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-cpuset",
     title: "CPUs that the application's control groups grant",
     why: "the application cannot run on a real-time CPU that its cpuset does not grant, whatever \
           its affinity asks for",
     source: "Documentation/admin-guide/cgroup-v2.rst (cpuset.cpus.effective, \
              cpuset.cpus.partition)",
-    trade_off: None,
     impact: Impact::Hundreds,
-    when: When::Now,
-    judge,
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let wanted = &case.intent.rt_cpus;
-    let draft = case.draft(format!("at least {}", cpus(wanted))).cpus(wanted);
+    let draft = draft.wants(format!("at least {}", cpus(wanted))).cpus(wanted);
     if wanted.is_empty() {
         return Ok(draft.no_rt_cpus(case.facts));
     }

@@ -2,28 +2,26 @@
 
 use rtproof_host::facts::app::Status;
 
-use super::{AppCheck, Case, settle};
-use crate::{Finding, Impact, Remedy, When};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
+use crate::{Impact, Remedy};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-debugger",
     title: "whether the application is traced",
     why: "a traced thread stops at each signal, and under strace at each system call, until the \
           tracer, an ordinary task, lets it go on",
     source: "ptrace(2); proc_pid_status(5) (TracerPid)",
-    trade_off: None,
     impact: Impact::Milliseconds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("none"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let show = |status: &Status| format!("TracerPid {}", status.tracer);
-    let (draft, found) = case.of_processes(case.draft("none"), |process| &process.status, show)?;
+    let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
     match found.iter().find(|(_, status)| status.tracer != 0) {
         Some((process, status)) => {
             let text = format!("detach the tracer, process {}", status.tracer);

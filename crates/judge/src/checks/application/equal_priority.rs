@@ -7,31 +7,28 @@
 use rtproof_host::CpuList;
 use rtproof_host::facts::tasks::{Policy, RtTask};
 
-use super::{
-    AppCheck, Case, NAMED_MAX, Placed, may_run_on, name, rank, settle, task_evidence, task_name,
+use crate::checks::case::{
+    Case, GROUPS_MAX, NAMED_MAX, Placed, may_run_on, name, rank, task_evidence, task_name,
 };
+use crate::checks::check::{Answer, Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::text::first_few;
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Impact, Remedy};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-equal-priority",
     title: "tasks of the same priority on the application's CPUs",
     why: "under SCHED_FIFO a thread waits until those before it in the queue of its priority \
           sleep, under SCHED_RR at least until their slice of 100 ms is used",
     source: "sched(7); kernel/sched/rt.c (task_tick_rt, RR_TIMESLICE)",
-    trade_off: None,
     impact: Impact::Hundreds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("none"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, threads) = case.placed(case.draft("none"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, threads) = case.placed(draft)?;
     let (draft, others) = case.others(draft)?;
     let is_rival = |task: &&&RtTask| {
         task.policy != Policy::Deadline
@@ -40,7 +37,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
             })
     };
     let rivals: Vec<&RtTask> = others.iter().filter(is_rival).copied().collect();
-    let draft = draft.saw(rivals.iter().take(super::GROUPS_MAX).map(|task| task_evidence(task)));
+    let draft = draft.saw(rivals.iter().take(GROUPS_MAX).map(|task| task_evidence(task)));
     let is_rr = threads.iter().any(|thread| thread.sched.policy == Policy::Rr);
     let slice = &case.app.rr_timeslice_ms;
     let turns = match slice.value() {

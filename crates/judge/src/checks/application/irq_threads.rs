@@ -4,29 +4,27 @@
 
 use rtproof_host::facts::tasks::RtTask;
 
-use super::{AppCheck, Case, NAMED_MAX, may_run_on, rank, settle, task_evidence, task_name};
+use crate::Remedy;
+use crate::checks::case::{
+    Case, GROUPS_MAX, NAMED_MAX, may_run_on, rank, task_evidence, task_name,
+};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::first_few;
-use crate::{Finding, Impact, Remedy, When};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-irq-threads",
     title: "interrupt threads on the application's CPUs",
     why: "an interrupt thread above the application runs in front of it; one below it waits while \
           the application runs, and with it whoever needs the device",
     source: "kernel/irq/manage.c (setup_irq_thread: SCHED_FIFO 50); sched(7)",
-    trade_off: None,
-    impact: Impact::Tens,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("none but those of the application's devices"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, threads) =
-        case.placed(case.draft("none but those of the application's devices"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, threads) = case.placed(draft)?;
     let (draft, others) = case.others(draft)?;
     let irqs: Vec<&RtTask> = others
         .into_iter()
@@ -58,7 +56,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let text = "move interrupts of other devices away (/proc/irq/N/smp_affinity_list); set the \
                 thread of its own device just above or below it with chrt(1)";
     Ok(draft
-        .saw(irqs.iter().take(super::GROUPS_MAX).map(|task| task_evidence(task)))
+        .saw(irqs.iter().take(GROUPS_MAX).map(|task| task_evidence(task)))
         .remedies([Remedy::Manual { text: text.into() }])
         .doubtful(parts.join("; ")))
 }

@@ -2,29 +2,28 @@
 
 use rtproof_host::CpuList;
 
-use super::{AppCheck, Case, settle};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::{count, cpus, or_empty};
-use crate::{Evidence, Finding, Impact, Remedy, When};
+use crate::{Evidence, Remedy, When};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-isolation",
     title: "whether the application's CPUs are isolated",
     why: "on a CPU that is not isolated the scheduler puts any task that has no affinity of its \
           own",
-    source: "Documentation/admin-guide/kernel-parameters.txt (isolcpus); Documentation/admin-guide/\
-             cgroup-v2.rst (cpuset.cpus.partition)",
+    source: "Documentation/admin-guide/kernel-parameters.txt (isolcpus); \
+             Documentation/admin-guide/cgroup-v2.rst (cpuset.cpus.partition)",
     trade_off: Some("isolated CPUs are lost to all other work"),
-    impact: Impact::Tens,
     when: When::Boot,
-    judge,
+    wanted: Wanted::Text("isolated CPUs only"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, threads) = case.placed(case.draft("isolated CPUs only"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, threads) = case.placed(draft)?;
     let mut used = CpuList::default();
     for thread in &threads {
         used = used.union(&thread.status.cpus);

@@ -5,34 +5,36 @@
 use rtproof_host::facts::app::{Process, ProcessLimits, Status};
 use rtproof_host::facts::limits::Limit;
 
-use super::{AppCheck, Case, Found, priority, settle};
+use super::priority;
+use crate::checks::case::{Case, Found};
+use crate::checks::check::{Answer, Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::text::bytes;
-use crate::{Finding, Impact, Remedy, When, units};
+use crate::{Impact, Remedy, When, units};
 
-pub(super) const RTPRIO: AppCheck = AppCheck {
+pub(super) static RTPRIO: Check = Check {
     id: "app-limits-rtprio",
     title: "right of the application to real-time priorities",
     why: "without the right, sched_setscheduler fails and the thread stays an ordinary one",
     source: "sched(7) (RLIMIT_RTPRIO); kernel/sched/syscalls.c (user_check_sched_setscheduler)",
-    trade_off: None,
     impact: Impact::Milliseconds,
     when: When::Login,
-    judge: |case| settle(rtprio(case)),
+    judge: Judge::App(rtprio),
+    ..Check::NEW
 };
 
-pub(super) const MEMLOCK: AppCheck = AppCheck {
+pub(super) static MEMLOCK: Check = Check {
     id: "app-limits-memlock",
     title: "right of the application to lock its memory",
     why: "beyond the limit mlockall fails, or under MCL_FUTURE the next mmap, and pages fault",
     source: "mlock(2) (RLIMIT_MEMLOCK); mm/mlock.c (can_do_mlock, mlockall)",
-    trade_off: None,
     impact: Impact::Milliseconds,
     when: When::Login,
-    judge: |case| settle(memlock(case)),
+    judge: Judge::App(memlock),
+    ..Check::NEW
 };
 
-pub(super) const RTTIME: AppCheck = AppCheck {
+pub(super) static RTTIME: Check = Check {
     id: "app-limits-rttime",
     title: "time after which a real-time thread is killed",
     why: "a real-time thread that runs longer than RLIMIT_RTTIME without sleeping gets SIGXCPU, \
@@ -42,7 +44,8 @@ pub(super) const RTTIME: AppCheck = AppCheck {
     trade_off: Some("the limit keeps a machine reachable when a real-time thread runs away"),
     impact: Impact::Milliseconds,
     when: When::Login,
-    judge: |case| settle(rttime(case)),
+    judge: Judge::App(rttime),
+    ..Check::NEW
 };
 
 type Both<'a> = (&'a Process, &'a Status, &'a ProcessLimits);
@@ -64,9 +67,9 @@ fn both<'a>(
     Ok((draft, pairs.map(|((process, status), (_, limits))| (process, status, limits)).collect()))
 }
 
-fn rtprio(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+fn rtprio(draft: Draft, case: &Case<'_>) -> Answer {
     let needed = priority(case.app).unwrap_or(case.intent.priority);
-    let draft = case.draft(format!("CAP_SYS_NICE, or RLIMIT_RTPRIO of at least {needed}"));
+    let draft = draft.wants(format!("CAP_SYS_NICE, or RLIMIT_RTPRIO of at least {needed}"));
     let show = |limits: &ProcessLimits| format!("RLIMIT_RTPRIO {}", number(limits.rtprio));
     let (draft, found) = both(case, draft, show)?;
     let is_short = |limit: Limit| limit.soft.is_some_and(|soft| soft < u64::from(needed));
@@ -89,8 +92,8 @@ fn rtprio(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     })
 }
 
-fn memlock(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let draft = case.draft("CAP_IPC_LOCK, or RLIMIT_MEMLOCK unlimited");
+fn memlock(draft: Draft, case: &Case<'_>) -> Answer {
+    let draft = draft.wants("CAP_IPC_LOCK, or RLIMIT_MEMLOCK unlimited");
     let show = |limits: &ProcessLimits| format!("RLIMIT_MEMLOCK {}", size(limits.memlock));
     let (draft, found) = both(case, draft, show)?;
     let short = found
@@ -109,8 +112,8 @@ fn memlock(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     })
 }
 
-fn rttime(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let draft = case.draft("unlimited");
+fn rttime(draft: Draft, case: &Case<'_>) -> Answer {
+    let draft = draft.wants("unlimited");
     let show = |limits: &ProcessLimits| format!("RLIMIT_RTTIME {}", time(limits.rttime));
     let (draft, found) = case.of_processes(draft, |process| &process.limits, show)?;
     let limited = found.iter().find(|(_, limits)| limits.rttime.soft.is_some());

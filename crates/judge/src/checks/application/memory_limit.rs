@@ -2,30 +2,27 @@
 
 use rtproof_host::facts::app::MemoryGroup;
 
-use super::{AppCheck, Case, settle};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::{bytes, count};
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Impact, Remedy};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-memory-limit",
     title: "memory limits of the application's control groups",
     why: "at the limit of its group a thread that allocates has to free memory itself first, and \
           above memory.high it is made to sleep",
     source: "Documentation/admin-guide/cgroup-v2.rst (memory.high, memory.max, memory.events)",
-    trade_off: None,
     impact: Impact::Milliseconds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("none that is met"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let groups = &case.app.groups.memory;
-    let mut draft =
-        case.draft("none that is met").read(groups, |groups| count(groups.len(), "group"));
+    let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
         return Ok(draft.blind(groups));
     };

@@ -8,15 +8,17 @@
 
 use rtproof_host::facts::app::Status;
 
-use super::{AppCheck, Case, settle};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::bytes;
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Impact, Remedy, When};
 
 /// Pages that the kernel maps and never counts as locked: vdso, vvar and their like, some pages of
 /// up to 64 KiB each.
 const NEVER_LOCKED_BYTES: u64 = 512 << 10;
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-memory-locked",
     title: "memory of the application that is locked",
     why: "the first access to a page that is not resident is a page fault: µs when memory is at \
@@ -25,15 +27,12 @@ pub(super) const CHECK: AppCheck = AppCheck {
     trade_off: Some("locked memory is lost to all others"),
     impact: Impact::Milliseconds,
     when: When::Login,
-    judge,
+    wanted: Wanted::Text("the whole address space: mlockall(MCL_CURRENT | MCL_FUTURE)"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let draft = case.draft("the whole address space: mlockall(MCL_CURRENT | MCL_FUTURE)");
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
     let text = "call mlockall(MCL_CURRENT | MCL_FUTURE) at the start, before threads are made";
     let remedy = || [Remedy::Manual { text: text.into() }];

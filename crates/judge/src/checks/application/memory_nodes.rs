@@ -3,33 +3,32 @@
 use rtproof_host::CpuList;
 use rtproof_host::facts::cpu::Node;
 
-use super::{AppCheck, Case, NAMED_MAX, name, of_threads, settle};
+use crate::checks::case::{Case, GROUPS_MAX, NAMED_MAX, name, of_threads};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::first_few;
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Impact, Remedy, When};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-memory-nodes",
     title: "memory nodes that the application may use",
     why: "memory of another node is reached over the link between the sockets, which others load",
-    source: "numa(7); proc_pid_status(5) (Mems_allowed_list); Documentation/admin-guide/\
-             cgroup-v2.rst (cpuset.mems)",
-    trade_off: None,
+    source: "numa(7); proc_pid_status(5) (Mems_allowed_list); \
+             Documentation/admin-guide/cgroup-v2.rst (cpuset.mems)",
     impact: Impact::Microseconds,
     when: When::Login,
-    judge,
+    wanted: Wanted::Text("those of the threads' CPUs"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, threads) = case.placed(case.draft("those of the threads' CPUs"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, threads) = case.placed(draft)?;
     let nodes = &case.facts.cpus.nodes;
     let draft = draft.read(nodes, |nodes| {
         let shown: Vec<String> =
             nodes.iter().map(|node| format!("node {}: {}", node.id, node.cpus)).collect();
-        first_few(&shown, super::GROUPS_MAX)
+        first_few(&shown, GROUPS_MAX)
     });
     let Some(list) = nodes.value() else {
         return Ok(draft.blind(nodes));

@@ -1,32 +1,31 @@
 //! Is it among the first to be killed when memory runs out?
 
-use super::{AppCheck, Case, settle};
-use crate::{Finding, Impact, Remedy, When};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
+use crate::{Impact, Remedy};
+use rtproof_host::knobs::sched::OOM_SCORE_ADJ;
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-oom",
     title: "whether the application is spared when memory runs out",
     why: "locked memory makes a process large, and of equal scores the largest is killed",
     source: "proc_pid_oom_score_adj(5); mm/oom_kill.c (oom_badness)",
     trade_off: Some("a process that is never killed may take the whole machine with it"),
     impact: Impact::Information,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("at most 0; -1000 is never"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let draft = case.draft("at most 0; -1000 is never");
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let (draft, found) =
         case.of_processes(draft, |process| &process.oom_score_adj, i64::to_string)?;
     match found.iter().find(|&&(_, &score)| score > 0) {
         Some((process, score)) => {
             let paths = vec![process.oom_score_adj.path.clone()];
             Ok(draft
-                .remedies([Remedy::Write { paths, value: "-900".into() }])
+                .remedies([Remedy::set(&OOM_SCORE_ADJ, paths, "-900")])
                 .remedies(case.drop_in("OOMScoreAdjust=-900"))
                 .doubtful(format!(
                     "{} (pid {}) is offered as one of the first (oom_score_adj {score})",

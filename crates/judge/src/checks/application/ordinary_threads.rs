@@ -1,27 +1,25 @@
 //! Its threads that are not real-time: do they share a CPU with those that are?
 
-use super::{AppCheck, Case, NAMED_MAX, Scheduled, of_threads, place, settle};
+use crate::checks::case::{Case, NAMED_MAX, Scheduled, of_threads, place};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::{count, cpus, first_few};
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Impact, Remedy};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-ordinary-threads",
     title: "ordinary threads on the CPUs of the application's real-time threads",
     why: "ordinary threads on the same CPU evict its caches and start timers and work of the \
           kernel there, and hold locks that a real-time thread may wait for",
     source: "sched(7); Documentation/timers/no_hz.rst (a second runnable task keeps the tick)",
-    trade_off: None,
     impact: Impact::Microseconds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("none on the CPUs of its real-time threads"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, all) = case.scheduled(case.draft("none on the CPUs of its real-time threads"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, all) = case.scheduled(draft)?;
     let (real_time, ordinary): (Vec<Scheduled<'_>>, Vec<Scheduled<'_>>) =
         all.iter().partition(|thread| thread.sched.policy.is_real_time());
     if real_time.is_empty() {

@@ -6,33 +6,30 @@
 
 use rtproof_host::facts::tasks::{Policy, RtTask};
 
-use super::{
-    AppCheck, Case, NAMED_MAX, Placed, may_run_on, policy_of, rank, settle, task_evidence,
-    task_name,
+use crate::checks::case::{
+    Case, GROUPS_MAX, NAMED_MAX, Placed, may_run_on, policy_of, rank, task_evidence, task_name,
 };
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::first_few;
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Impact, Remedy};
 
 /// Threads of the kernel above everybody: the stopper of each CPU, the feeder of the watchdog.
 const BY_DESIGN: &[&str] = &["migration/", "stopper/", "watchdog"];
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-outranked",
     title: "tasks of a higher priority on the application's CPUs",
     why: "the thread waits until every task of a higher priority on its CPU sleeps",
     source: "sched(7); kernel/sched/core.c (classes in the order stop, deadline, rt, fair)",
-    trade_off: None,
     impact: Impact::Hundreds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("none"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, threads) = case.placed(case.draft("none"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, threads) = case.placed(draft)?;
     let (draft, others) = case.others(draft)?;
     let mut above: Vec<&RtTask> = others.into_iter().filter(|t| is_above(t, &threads)).collect();
     above.sort_by_key(|task| std::cmp::Reverse((task.policy == Policy::Deadline, task.priority)));
@@ -40,7 +37,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
         let names: Vec<String> = tasks.iter().map(|task| task_name(task)).collect();
         first_few(&names, NAMED_MAX)
     };
-    let draft = draft.saw(above.iter().take(super::GROUPS_MAX).map(|task| task_evidence(task)));
+    let draft = draft.saw(above.iter().take(GROUPS_MAX).map(|task| task_evidence(task)));
     let (kernel, user): (Vec<&RtTask>, Vec<&RtTask>) =
         above.iter().partition(|task| task.kernel_thread);
     if !user.is_empty() {

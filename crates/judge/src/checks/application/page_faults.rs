@@ -3,28 +3,27 @@
 //! Minor faults belong to every start: one reading cannot tell those of the loop from those before
 //! it, so they are told and not judged. A major fault waited for a disk.
 
-use super::{AppCheck, Case, NAMED_MAX, name, of_threads, settle};
+use crate::checks::case::{Case, NAMED_MAX, name, of_threads};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::{count, first_few};
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Impact, Remedy, When};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-page-faults",
     title: "page faults of the application's real-time threads",
     why: "a major fault stops the thread until a page is read from disk, a minor one while the \
           kernel finds and clears a page",
     source: "proc_pid_stat(5) (minflt, majflt); mlockall(2)",
-    trade_off: None,
     impact: Impact::Milliseconds,
     when: When::Login,
-    judge,
+    wanted: Wanted::Text("no major fault; no new minor ones"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, threads) = case.real_time(case.draft("no major fault; no new minor ones"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, threads) = case.real_time(draft)?;
     let readings = threads.iter().map(|found| (found.thread, &found.thread.sched));
     let draft = draft.saw(of_threads(readings, |sched| {
         format!("{} major, {} minor", sched.major_faults, sched.minor_faults)

@@ -4,30 +4,28 @@
 
 use rtproof_host::facts::tasks::Policy;
 
-use super::{AppCheck, Case, NAMED_MAX, name, settle};
+use crate::Remedy;
+use crate::checks::case::{Case, NAMED_MAX, name};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::{cpus, first_few};
-use crate::{Finding, Impact, Remedy, When};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-pinning",
     title: "real-time threads that may move between CPUs",
     why: "after a move to another CPU the thread finds its data in none of the near caches",
     source: "kernel/sched/rt.c (push_rt_task, pull_rt_task); sched_setaffinity(2)",
     trade_off: Some(
-        "a pinned thread waits for a task of its own or a higher priority there even while \
-         another CPU is idle",
+        "a pinned thread waits for a task of its own or a higher priority there even while another \
+         CPU is idle",
     ),
-    impact: Impact::Tens,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("one CPU for each real-time thread"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, threads) = case.placed(case.draft("one CPU for each real-time thread"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, threads) = case.placed(draft)?;
     let wide: Vec<String> = threads
         .iter()
         .filter(|t| t.sched.policy != Policy::Deadline && t.status.cpus.len() > 1)

@@ -2,14 +2,16 @@
 
 use rtproof_host::tune::Scheduling;
 
-use super::{AppCheck, Case, NAMED_MAX, name, policy_of, set, settle};
+use crate::Impact;
+use crate::checks::case::{Case, NAMED_MAX, name, policy_of, set};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::{count, first_few};
-use crate::{Finding, Impact, When};
 
 /// The highest priority: the stopper of each CPU and the feeder of the watchdog have it.
 const HIGHEST: u32 = 99;
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-policy",
     title: "policy and priority of the application's threads",
     why: "an ordinary thread waits until the scheduler finds its turn fair, behind every real-time \
@@ -17,8 +19,9 @@ pub(super) const CHECK: AppCheck = AppCheck {
     source: "sched(7); kernel/sched/core.c; kernel/stop_machine.c",
     trade_off: Some("a real-time thread that does not sleep keeps all ordinary tasks off its CPU"),
     impact: Impact::Milliseconds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("at least one thread under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
 /// Real-time, with this priority.
@@ -27,12 +30,7 @@ fn fifo(priority: u32) -> Scheduling {
     Scheduling { policy, priority: Some(priority), ..Scheduling::default() }
 }
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let draft = case.draft("at least one thread under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE");
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let (draft, threads) = case.scheduled(draft)?;
     let real_time: Vec<_> = threads.iter().filter(|t| t.sched.policy.is_real_time()).collect();
     if real_time.is_empty() {

@@ -4,27 +4,25 @@
 //! at the end of a slice, on PREEMPT_RT also a wait for a lock of the kernel; and those before the
 //! thread became real-time. So it is told and not judged: what matters is whether it rises.
 
-use super::{AppCheck, Case, NAMED_MAX, of_threads, settle};
+use crate::Impact;
+use crate::checks::case::{Case, NAMED_MAX, of_threads};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::first_few;
-use crate::{Finding, Impact, When};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-preempted",
     title: "involuntary context switches of the application's real-time threads",
     why: "each one is a time when the thread had work and another ran",
     source: "proc_pid_status(5) (nonvoluntary_ctxt_switches); kernel/sched/core.c (__schedule)",
-    trade_off: None,
     impact: Impact::Information,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("known; it should not rise"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, threads) = case.placed(case.draft("known; it should not rise"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, threads) = case.placed(draft)?;
     let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
     let draft = draft.saw(of_threads(readings, |status| {
         format!("{} voluntary, {} not", status.voluntary_switches, status.involuntary_switches)

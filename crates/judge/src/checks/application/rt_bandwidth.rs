@@ -5,34 +5,31 @@
 //! is not.
 
 use rtproof_host::facts::app::CpuGroup;
+use rtproof_host::knobs::sched::GROUP_RT_RUNTIME;
 
-use super::{AppCheck, Case, settle};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option, since};
 use crate::checks::text::count;
-use crate::{Finding, Impact, Remedy, When, units};
+use crate::{Finding, Impact, Remedy, units};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-rt-bandwidth",
     title: "real-time runtime of the application's control groups",
     why: "with real-time group scheduling the real-time tasks of a group stop once its runtime is \
           used, and with a runtime of 0 SCHED_FIFO is refused",
     source: "Documentation/scheduler/sched-rt-group.rst; Documentation/admin-guide/cgroup-v2.rst \
              (cpu controller); init/Kconfig (RT_GROUP_SCHED)",
-    trade_off: None,
     impact: Impact::Milliseconds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("no limit of its own"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let groups = &case.app.groups.cpu;
-    let mut draft =
-        case.draft("no limit of its own").read(groups, |groups| count(groups.len(), "group"));
+    let mut draft = draft.read(groups, |groups| count(groups.len(), "group"));
     let Some(list) = groups.value() else {
         return Ok(draft.blind(groups));
     };
@@ -50,7 +47,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
         return Ok(version_2(case, draft, list));
     };
     let paths = vec![group.rt_runtime_us.path.clone()];
-    let draft = draft.remedies([Remedy::Write { paths, value: "950000".into() }]);
+    let draft = draft.remedies([Remedy::set(&GROUP_RT_RUNTIME, paths, "950000")]);
     if us == 0 {
         return Ok(draft.bad(format!("{}: real-time tasks are refused", group.folder)));
     }

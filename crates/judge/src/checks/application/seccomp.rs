@@ -2,10 +2,12 @@
 
 use rtproof_host::facts::app::Status;
 
-use super::{AppCheck, Case, settle};
-use crate::{Finding, Impact, Remedy, When};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
+use crate::{Impact, Remedy, When};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-seccomp",
     title: "system call filters of the application",
     why: "a filter is a program that the kernel runs at each system call of the thread",
@@ -13,15 +15,12 @@ pub(super) const CHECK: AppCheck = AppCheck {
     trade_off: Some("filters keep a broken or broken-into program from doing harm"),
     impact: Impact::Microseconds,
     when: When::Login,
-    judge,
+    wanted: Wanted::Text("none, or known"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let draft = case.draft("none, or known");
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let show = |status: &Status| match status.seccomp {
         None => "no Seccomp line: a kernel without it".into(),
         Some(mode) => format!("Seccomp {mode}"),

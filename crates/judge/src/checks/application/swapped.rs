@@ -2,28 +2,27 @@
 
 use rtproof_host::facts::app::Status;
 
-use super::{AppCheck, Case, settle};
+use crate::checks::case::Case;
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::bytes;
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Impact, Remedy, When};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-swapped",
     title: "memory of the application that is in swap",
     why: "the next access to a page in swap waits until it is read back",
     source: "proc_pid_status(5) (VmSwap); mm/memory.c (do_swap_page)",
-    trade_off: None,
     impact: Impact::Milliseconds,
     when: When::Login,
-    judge,
+    wanted: Wanted::Text("none"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let show = |status: &Status| format!("VmSwap {}", bytes(status.swapped_bytes));
-    let (draft, found) = case.of_processes(case.draft("none"), |process| &process.status, show)?;
+    let (draft, found) = case.of_processes(draft, |process| &process.status, show)?;
     let sum = |sum: u64, found: &(_, &Status)| sum.saturating_add(found.1.swapped_bytes);
     let swapped = found.iter().fold(0, sum);
     if swapped == 0 {

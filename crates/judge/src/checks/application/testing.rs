@@ -13,8 +13,8 @@ use rtproof_host::facts::tasks::{Policy, RtTask};
 use rtproof_host::{Facts, Reading, reading::State};
 use serde::{Deserialize, Serialize};
 
-use super::AppCheck;
 use crate::Finding;
+use crate::checks::check::Check;
 use crate::checks::testing::{cpus, good, intent};
 
 /// Folder of the application's group.
@@ -38,8 +38,8 @@ impl Scene {
 
     /// Judged for the intent of the tests.
     #[must_use]
-    pub fn judge(&self, check: &AppCheck) -> Finding {
-        check.judge(&self.facts, &self.app, &intent())
+    pub fn judge(&self, check: &Check) -> Finding {
+        check.judge_app(&self.facts, &self.app, &intent())
     }
 }
 

@@ -4,14 +4,17 @@
 //! put beside the limit: an average, so a thread far below it may still reach it in a burst.
 
 use rtproof_host::CpuList;
+use rtproof_host::knobs::sched::FAIR_SERVER;
+use rtproof_host::knobs::sched::RT_RUNTIME;
 
-use super::{AppCheck, Case, Placed, name, settle};
+use crate::checks::case::{Case, Placed, name};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::since;
 use crate::checks::text::cpus;
-use crate::{Finding, Impact, Remedy, When, units};
+use crate::{Finding, Impact, Remedy, units};
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-throttling",
     title: "whether RT throttling or the fair server stops the application",
     why: "a real-time thread that leaves too little time to others is stopped, or has ordinary \
@@ -20,16 +23,13 @@ pub(super) const CHECK: AppCheck = AppCheck {
              6.12); proc_pid_stat(5) (utime, stime)",
     trade_off: Some("without the limit a thread that runs away makes the machine unreachable"),
     impact: Impact::Milliseconds,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("no time taken, or far from the limit"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, threads) = case.placed(case.draft("no time taken, or far from the limit"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, threads) = case.placed(draft)?;
     let mut used = CpuList::default();
     for thread in &threads {
         used = used.union(&thread.status.cpus);
@@ -92,7 +92,7 @@ fn limit(
             on.iter().map(|server| 100 - percent(server.runtime_ns, server.period_ns).min(100));
         let path = |cpu: u32| format!("{}/cpu{cpu}/runtime", sched.fair_server.path);
         let paths = on.iter().map(|server| path(server.cpu)).collect();
-        return Ok((draft, least.min(), Remedy::Write { paths, value: "0".into() }));
+        return Ok((draft, least.min(), Remedy::set(&FAIR_SERVER, paths, "0")));
     }
     let version = &case.facts.kernel.version;
     let draft = draft.read(version, |(major, minor)| format!("{major}.{minor}"));
@@ -106,7 +106,7 @@ fn limit(
     let Some(&runtime_us) = runtime.value() else {
         return Err(Box::new(draft.blind(runtime)));
     };
-    let remedy = Remedy::Write { paths: vec![runtime.path.clone()], value: "-1".into() };
+    let remedy = Remedy::set(&RT_RUNTIME, vec![runtime.path.clone()], "-1");
     if runtime_us < 0 {
         return Ok((draft, None, remedy));
     }

@@ -4,29 +4,27 @@
 //! condition variable, do before 6.12, which is why the value that the file shows matters: from
 //! 6.12 it is 0 for a real-time thread.
 
-use super::{AppCheck, Case, NAMED_MAX, Scheduled, name, of_threads, settle};
+use crate::checks::case::{Case, NAMED_MAX, Scheduled, name, of_threads};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::first_few;
-use crate::{Finding, Impact, Remedy, Status, When, units};
+use crate::{Remedy, Status, units};
+use rtproof_host::knobs::sched::TIMER_SLACK;
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-timer-slack",
     title: "slack of the application's timers",
     why: "a timer with slack may fire later by as much, so that it fires with others: 50 µs by \
           default",
     source: "proc_pid_timerslack_ns(5), PR_SET_TIMERSLACK(2const); kernel/sched/syscalls.c \
              (__setscheduler_params, 6.12); kernel/futex/waitwake.c (futex_wait)",
-    trade_off: None,
-    impact: Impact::Tens,
-    when: When::Now,
-    judge,
+    wanted: Wanted::Text("0 for real-time threads, else 1 ns"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let (draft, mut threads) = case.scheduled(case.draft("0 for real-time threads, else 1 ns"))?;
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
+    let (draft, mut threads) = case.scheduled(draft)?;
     let is_real_time = threads.iter().any(|thread| thread.sched.policy.is_real_time());
     if is_real_time {
         threads.retain(|thread| thread.sched.policy.is_real_time());
@@ -47,7 +45,7 @@ fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
     let names = first_few(&names, NAMED_MAX);
     let most = units::ns(most);
     let paths = slack.iter().map(|t| t.thread.timer_slack_ns.path.clone()).take(NAMED_MAX);
-    let write = Remedy::Write { paths: paths.collect(), value: "1".into() };
+    let write = Remedy::set(&TIMER_SLACK, paths.collect(), "1");
     let text = "call prctl(PR_SET_TIMERSLACK, 1) in the thread";
     let draft = draft.remedies([write, Remedy::Manual { text: text.into() }]);
     let (status, what) = match is_real_time {

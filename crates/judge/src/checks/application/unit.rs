@@ -6,16 +6,18 @@
 use rtproof_host::CpuList;
 use rtproof_host::facts::app::UnitFile;
 
-use super::{AppCheck, Case, NAMED_MAX, settle};
+use crate::checks::case::{Case, NAMED_MAX};
+use crate::checks::check::{Answer, Check, Judge, Wanted};
+use crate::checks::draft::Draft;
 use crate::checks::text::{count, cpus, first_few};
-use crate::{Evidence, Finding, Impact, Remedy, Status, When};
+use crate::{Evidence, Impact, Remedy, Status, When};
 
 /// System calls and groups of them without which a thread cannot become real-time or lock memory
 /// (systemd-analyze syscall-filter).
 const NEEDED_CALLS: &[&str] =
     &["@resources", "@memlock", "sched_setscheduler", "sched_setattr", "mlockall", "mlock"];
 
-pub(super) const CHECK: AppCheck = AppCheck {
+pub(super) static CHECK: Check = Check {
     id: "app-unit",
     title: "settings of the application's systemd unit",
     why: "a setting of the unit refuses SCHED_FIFO or locked memory, stops its threads, or keeps \
@@ -24,7 +26,9 @@ pub(super) const CHECK: AppCheck = AppCheck {
     trade_off: Some("RestrictRealtime= and system call filters protect against a broken service"),
     impact: Impact::Milliseconds,
     when: When::Login,
-    judge,
+    wanted: Wanted::Text("nothing that refuses or stops real-time threads"),
+    judge: Judge::App(judge),
+    ..Check::NEW
 };
 
 /// One setting that stands in the way.
@@ -34,12 +38,7 @@ struct Problem {
     line: String,
 }
 
-fn judge(case: &Case<'_>) -> Finding {
-    settle(answer(case))
-}
-
-fn answer(case: &Case<'_>) -> Result<Finding, Box<Finding>> {
-    let draft = case.draft("nothing that refuses or stops real-time threads");
+fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let files = &case.app.unit_file;
     let draft = draft.read(files, |unit| match unit {
         Some(unit) => shown(unit),

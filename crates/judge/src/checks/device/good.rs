@@ -10,7 +10,7 @@ use rtproof_host::{Facts, Reading, knobs::device as knobs};
 use crate::checks::testing::fill_setting;
 
 /// Fills it in: a wired and a wireless interface, and a screen.
-pub(super) fn fill(facts: &mut Facts) {
+pub(in crate::checks) fn fill(facts: &mut Facts) {
     facts.net = Net { interfaces: Reading::known("/sys/class/net", vec![wired(), wireless()]) };
     facts.devices = Devices {
         consoles: Reading::known(

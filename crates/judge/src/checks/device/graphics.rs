@@ -4,25 +4,24 @@ use rtproof_host::facts::devices::Card;
 use rtproof_host::knob::Place;
 use rtproof_host::{Facts, knobs::device as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{Needs, Question};
 use crate::checks::{machine, text};
 use crate::profile::Kind;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
-pub(super) static ON_CHIP: Question = Question {
+pub(super) static ON_CHIP: Check = Check {
     id: "gpu-i915",
     title: "Intel graphics in use on the processor's own chip",
     why: "it shares the last-level cache and the memory with the CPUs, and takes them away when it \
           draws",
     source: "LinuxCNC pull request 4087 (50 to 226 µs with i915, 52 to 95 µs with another card)",
     trade_off: Some("without its driver there is a plain screen or none"),
-    impact: Impact::Tens,
     when: When::Boot,
     knobs: &[&knobs::GRAPHICS_I915],
-    needs: Needs::Nothing,
-    wanted: |_| "none, or another card".into(),
-    judge: judge_on_chip,
+    wanted: Wanted::Text("none, or another card"),
+    judge: Judge::Ask(judge_on_chip),
+    ..Check::NEW
 };
 
 fn judge_on_chip(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -56,7 +55,7 @@ fn judge_on_chip(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         .doubtful(format!("{} is driven by {driver}: shared, unless it is a card", card.name))
 }
 
-pub(super) static NVIDIA: Question = Question {
+pub(super) static NVIDIA: Check = Check {
     id: "gpu-nvidia",
     title: "NVIDIA's own graphics driver",
     why: "it is not written for PREEMPT_RT: it spins and sleeps where a real-time kernel may not",
@@ -66,9 +65,9 @@ pub(super) static NVIDIA: Question = Question {
     impact: Impact::Milliseconds,
     when: When::Boot,
     knobs: &[&knobs::GRAPHICS_NVIDIA],
-    needs: Needs::Nothing,
-    wanted: |_| "not loaded".into(),
-    judge: judge_nvidia,
+    wanted: Wanted::Text("not loaded"),
+    judge: Judge::Ask(judge_nvidia),
+    ..Check::NEW
 };
 
 fn judge_nvidia(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -86,20 +85,17 @@ fn judge_nvidia(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         .doubtful(format!("{name} is loaded (taint {letters})"))
 }
 
-pub(super) static MODULES: Question = Question {
+pub(super) static MODULES: Check = Check {
     id: "oot-modules",
     title: "modules from outside the kernel's tree, or staging, forced, proprietary",
     why: "nobody has looked for how long these modules turn interrupts or preemption off",
     source: "Documentation/admin-guide/tainted-kernels.rst; Wu, \"Real-time programming with \
-             Linux, \
-             part 2\" (3 ms by one driver)",
-    trade_off: None,
+             Linux, part 2\" (3 ms by one driver)",
     impact: Impact::Milliseconds,
-    when: When::Now,
     knobs: &[&knobs::MODULES],
-    needs: Needs::Nothing,
-    wanted: |_| "none".into(),
-    judge: judge_modules,
+    wanted: Wanted::Text("none"),
+    judge: Judge::Ask(judge_modules),
+    ..Check::NEW
 };
 
 /// Most modules named.
@@ -128,18 +124,17 @@ fn show_modules(modules: &std::collections::BTreeMap<String, String>) -> String 
     if names.is_empty() { "no module taints".into() } else { text::first_few(&names, 32) }
 }
 
-pub(super) static LOGIN: Question = Question {
+pub(super) static LOGIN: Check = Check {
     id: "vt-graphics",
     title: "a graphical login",
     why: "the compositor draws by itself, and with it the graphics card uses memory and cache",
     source: "systemd.special(7), graphical.target; LinuxCNC pull request 4087",
     trade_off: Some("no graphical login at this machine"),
-    impact: Impact::Tens,
     when: When::Boot,
     knobs: &[&knobs::DISPLAY_MANAGERS],
-    needs: Needs::Nothing,
-    wanted: |_| "none".into(),
-    judge: judge_login,
+    wanted: Wanted::Text("none"),
+    judge: Judge::Ask(judge_login),
+    ..Check::NEW
 };
 
 fn judge_login(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -191,7 +186,6 @@ mod tests {
     use super::*;
     use crate::Profile;
     use crate::Status::{self, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent, set_cmdline};
     use rtproof_host::Reading;
     use rtproof_host::facts::units::Unit;

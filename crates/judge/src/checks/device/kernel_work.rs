@@ -7,26 +7,26 @@ use rtproof_host::facts::settings::Value;
 use rtproof_host::knob::Arch;
 use rtproof_host::{Facts, Knob, Reading, knobs::device as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{Needs, Question};
 use crate::checks::{machine, text};
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) static SERIAL_CONSOLE: Question = Question {
+pub(super) static SERIAL_CONSOLE: Check = Check {
     id: "serial-console",
     title: "kernel messages on a serial line",
-    why: "a console without a thread is written by whoever prints, with interrupts off, at some \
-          87 µs a character with 115200 baud",
+    why: "a console without a thread is written by whoever prints, with interrupts off, at some 87 \
+          µs a character with 115200 baud",
     source: "Documentation/filesystems/proc.rst, /proc/consoles; kernel/printk/printk.c, \
              console_flush_all, and internal.h, force_legacy_kthread (6.12)",
     trade_off: Some("without it the last words of a kernel that dies are lost"),
     impact: Impact::Milliseconds,
     when: When::Boot,
     knobs: &[&knobs::SERIAL_CONSOLE, &knobs::PRINTK],
-    needs: Needs::Nothing,
-    wanted: |_| "none, or one that a thread writes".into(),
-    judge: judge_serial,
+    wanted: Wanted::Text("none, or one that a thread writes"),
+    judge: Judge::Ask(judge_serial),
+    ..Check::NEW
 };
 
 /// `ttyS0`, `ttyAMA0`, `ttymxc1`; not `tty0`, which is a screen.
@@ -75,7 +75,7 @@ fn judge_serial(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         .doubtful(format!("{names}: each message is written before the kernel goes on"))
 }
 
-pub(super) static AUDIT: Question = Question {
+pub(super) static AUDIT: Check = Check {
     id: "audit",
     title: "auditing of system calls",
     why: "every system call is looked at, and where the queue of records is full a task waits for \
@@ -83,12 +83,11 @@ pub(super) static AUDIT: Question = Question {
     source: "Documentation/admin-guide/kernel-parameters.txt, audit= and audit_backlog_limit=; \
              kernel/audit.c, audit_log_start; kernel/auditsc.c",
     trade_off: Some("the log of who did what, which some rules of security demand, is lost"),
-    impact: Impact::Tens,
     when: When::Boot,
     knobs: &[&knobs::AUDIT, &knobs::AUDIT_UNITS],
-    needs: Needs::Nothing,
-    wanted: |_| "off".into(),
-    judge: judge_audit,
+    wanted: Wanted::Text("off"),
+    judge: Judge::Ask(judge_audit),
+    ..Check::NEW
 };
 
 fn judge_audit(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -124,16 +123,14 @@ fn judge_audit(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     draft.blind(status)
 }
 
-pub(super) static TRACING: Question = Question {
+pub(super) static TRACING: Check = Check {
     id: "perf-tracing-active",
     title: "tracers, events and probes left on",
     why: "a tracer runs at every function, switch or interrupt, and an event or probe wherever it \
           was put",
     source: "Documentation/trace/ftrace.rst; Documentation/trace/events.rst; Wu, \"Real-time \
              programming with Linux, part 2\" (279 µs became 400 µs with wakeup_rt)",
-    trade_off: None,
     impact: Impact::Hundreds,
-    when: When::Now,
     knobs: &[
         &knobs::TRACER,
         &knobs::TRACE_EVENTS,
@@ -141,9 +138,9 @@ pub(super) static TRACING: Question = Question {
         &knobs::TRACE_INSTANCES,
         &knobs::TRACE_INSTANCE_EVENTS,
     ],
-    needs: Needs::Nothing,
-    wanted: |_| "tracer nop, no events, no probes".into(),
-    judge: judge_tracing,
+    wanted: Wanted::Text("tracer nop, no events, no probes"),
+    judge: Judge::Ask(judge_tracing),
+    ..Check::NEW
 };
 
 fn values<'a>(facts: &'a Facts, knob: &Knob) -> &'a [Value] {
@@ -151,10 +148,10 @@ fn values<'a>(facts: &'a Facts, knob: &Knob) -> &'a [Value] {
 }
 
 fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
-    let tracers =
-        values(facts, &knobs::TRACER).iter().chain(values(facts, &knobs::TRACE_INSTANCES));
+    let tracers: [&'static Knob; 2] = [&knobs::TRACER, &knobs::TRACE_INSTANCES];
     let others = [&knobs::TRACE_EVENTS, &knobs::TRACE_INSTANCE_EVENTS, &knobs::TRACE_PROBES];
-    let others = others.into_iter().flat_map(|knob| values(facts, knob));
+    let all = tracers.into_iter().chain(others);
+    let all = all.flat_map(|knob| values(facts, knob).iter().map(move |value| (knob, value)));
     let Some(tracer) = values(facts, &knobs::TRACER).first() else {
         let path = "/sys/kernel/tracing/current_tracer";
         return draft.blind(&Reading::<()>::denied(path, "not asked"));
@@ -174,9 +171,8 @@ fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     let is_lacking =
         |value: &&Value| value.reading.is_absent() && value.reading.path.ends_with("kprobe_events");
     let (mut running, mut left, mut blind) = (vec![], vec![], None);
-    for (value, is_tracer) in
-        tracers.map(|value| (value, true)).chain(others.map(|value| (value, false)))
-    {
+    for (knob, value) in all {
+        let is_tracer = tracers.contains(&knob);
         if is_lacking(&value) && machine::built_with(facts, "KPROBE_EVENTS") == Some(false) {
             draft = draft.saw([machine::option(facts, "KPROBE_EVENTS")]);
             continue;
@@ -193,25 +189,19 @@ fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
             Some(tracer) if is_tracer => {
                 let of =
                     if value.of.is_empty() { String::new() } else { format!(" in {}", value.of) };
-                running.push((format!("tracer {tracer}{of}"), reading.path.clone()));
+                let remedy = Remedy::set(knob, vec![reading.path.clone()], "nop");
+                running.push((format!("tracer {tracer}{of}"), remedy));
             }
             Some(text) => {
                 let name = reading.path.rsplit('/').next().unwrap_or_default();
                 let count = text::count(text.lines().count(), "line");
-                left.push((format!("{name}: {count}"), reading.path.clone()));
+                let remedy = Remedy::set(knob, vec![reading.path.clone()], "");
+                left.push((format!("{name}: {count}"), remedy));
             }
         }
     }
-    let write = |value: &'static str| {
-        move |(_, path): &(String, String)| Remedy::Write {
-            paths: vec![path.clone()],
-            value: value.into(),
-        }
-    };
-    let remedies: Vec<Remedy> =
-        running.iter().map(write("nop")).chain(left.iter().map(write(""))).collect();
     let is_running = !running.is_empty();
-    let found: Vec<String> = running.into_iter().chain(left).map(|(text, _)| text).collect();
+    let (found, remedies): (Vec<String>, Vec<Remedy>) = running.into_iter().chain(left).unzip();
     if !found.is_empty() {
         let draft = draft.remedies(remedies);
         let summary = text::first_few(&found, 4);
@@ -223,19 +213,18 @@ fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     }
 }
 
-pub(super) static RPI_FIRMWARE: Question = Question {
+pub(super) static RPI_FIRMWARE: Check = Check {
     id: "rpi-firmware",
     title: "clocks of a Raspberry Pi that its firmware changes (config.txt)",
     why: "the firmware lowers the clocks of the cores, the bus and the memory while they are idle, \
           and they rise again late",
     source: "Raspberry Pi documentation, config.txt, Overclocking options (force_turbo)",
     trade_off: Some("more heat; together with over_voltage it sets a bit that ends the warranty"),
-    impact: Impact::Tens,
     when: When::Boot,
     knobs: &[&knobs::RPI_FIRMWARE],
-    needs: Needs::Nothing,
-    wanted: |_| "force_turbo=1".into(),
-    judge: judge_rpi,
+    wanted: Wanted::Text("force_turbo=1"),
+    judge: Judge::Ask(judge_rpi),
+    ..Check::NEW
 };
 
 fn judge_rpi(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -279,7 +268,6 @@ fn judge_rpi(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{fill_setting, good, good_stock, intent, set_cmdline};
     use crate::checks::testing::{set_config, set_setting};
     use crate::{Profile, profile::Kind};

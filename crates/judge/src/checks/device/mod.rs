@@ -1,8 +1,10 @@
 //! Checks: network, graphics, devices, services.
 
 use super::Section;
+use super::check::Check;
 
-mod good;
+#[cfg(any(test, feature = "testing"))]
+pub(super) mod good;
 mod graphics;
 mod interfaces;
 mod kernel_work;
@@ -13,16 +15,11 @@ mod services;
 mod told;
 
 /// The section.
-pub(super) const SECTION: Section = Section {
-    name: "device",
-    title: "network, graphics, devices, services",
-    checks: CHECKS,
-    rules: rules::RULES,
-    fill: good::fill,
-};
+pub(super) const SECTION: Section =
+    Section { name: "device", title: "network, graphics, devices, services", checks: CHECKS };
 
-/// Checks with a file of their own.
-const CHECKS: &[&dyn super::Check] = &[
+/// The checks, in the order of the report.
+const CHECKS: &[&Check] = &[
     &nic_coalescing::CHECK,
     &nic::QUEUES,
     &nic::OFFLOAD_FLOW,
@@ -43,4 +40,14 @@ const CHECKS: &[&dyn super::Check] = &[
     &services::TIMERS,
     &services::MONITORS,
     &services::DESKTOP,
+    &rules::GRO_FLUSH,
+    &rules::DEFER_IRQS,
+    &rules::RPS,
+    &rules::RPS_DEFAULT,
+    &rules::RFS,
+    &rules::BUSY_POLL,
+    &rules::BUSY_READ,
+    &rules::NETDEV_BUDGET,
+    &rules::NETDEV_BUDGET_USECS,
+    &rules::PRINTK,
 ];

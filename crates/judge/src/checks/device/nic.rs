@@ -4,26 +4,24 @@ use rtproof_host::facts::net::{Channels, Interface, Offloads, Pause};
 use rtproof_host::{CpuList, Facts, Reading, knobs::device as knobs};
 
 use super::interfaces::{Asked, Seen, command, judge as ask, on};
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{Needs, Question};
 use crate::checks::{machine, text};
-use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
+use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
-pub(super) static QUEUES: Question = Question {
+pub(super) static QUEUES: Check = Check {
     id: "nic-queues",
     title: "queues of network interfaces, each with an interrupt (ethtool -l)",
     why: "drivers spread the interrupts of their queues over all CPUs, the real-time ones included",
     source: "Documentation/networking/scaling.rst, RSS; OpenShift node tuning operator, \
              net.userLevelNetworking; tuned, plugin net (channels)",
     trade_off: Some("fewer queues, less throughput; changing them gives new interrupt numbers"),
-    impact: Impact::Tens,
-    when: When::Now,
     knobs: &[&knobs::CHANNELS],
-    needs: Needs::Nothing,
-    wanted: |intent| {
+    wanted: Wanted::Of(|intent| {
         format!("at most {}, one for each housekeeping CPU", intent.housekeeping.len())
-    },
-    judge: judge_queues,
+    }),
+    judge: Judge::Ask(judge_queues),
+    ..Check::NEW
 };
 
 fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -62,7 +60,7 @@ fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     })
 }
 
-pub(super) static OFFLOAD_FLOW: Question = Question {
+pub(super) static OFFLOAD_FLOW: Check = Check {
     id: "nic-offload-flow",
     title: "packets put together by the card, and pause frames (ethtool -k, -a)",
     why: "the card holds a packet back to put others to it, and a pause frame from the other end \
@@ -71,11 +69,10 @@ pub(super) static OFFLOAD_FLOW: Question = Question {
              Documentation/networking/segmentation-offloads.rst; IEEE 802.3 annex 31B",
     trade_off: Some("without them: more packets for the CPU, and lost ones where a switch is full"),
     impact: Impact::Hundreds,
-    when: When::Now,
     knobs: &[&knobs::OFFLOADS],
-    needs: Needs::Nothing,
-    wanted: |_| "no LRO, no GRO in hardware, no pause frames".into(),
-    judge: judge_offloads,
+    wanted: Wanted::Text("no LRO, no GRO in hardware, no pause frames"),
+    judge: Judge::Ask(judge_offloads),
+    ..Check::NEW
 };
 
 fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -120,18 +117,14 @@ fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     })
 }
 
-pub(super) static EEE: Question = Question {
+pub(super) static EEE: Check = Check {
     id: "nic-eee",
     title: "Energy-Efficient Ethernet (ethtool --show-eee)",
     why: "an idle link sleeps, and the first packet waits until both ends have woken up",
     source: "IEEE 802.3az, table 78-2 and clause 79; Documentation/networking/ethtool-netlink.rst",
-    trade_off: None,
-    impact: Impact::Tens,
-    when: When::Now,
     knobs: &[&knobs::EEE],
-    needs: Needs::Nothing,
-    wanted: |_| "off".into(),
-    judge: |draft, facts, _| {
+    wanted: Wanted::Text("off"),
+    judge: Judge::Ask(|draft, facts, _| {
         let question = Asked {
             of: |interface| &interface.eee,
             show: |eee: &rtproof_host::facts::net::Eee| {
@@ -149,23 +142,21 @@ pub(super) static EEE: Question = Question {
                 _ => Seen::Fine("off".into()),
             }
         })
-    },
+    }),
+    ..Check::NEW
 };
 
-pub(super) static WIFI_POWERSAVE: Question = Question {
+pub(super) static WIFI_POWERSAVE: Check = Check {
     id: "wifi-powersave",
     title: "power saving of wireless interfaces (iw get power_save)",
     why: "the station sleeps between beacons, and what comes in waits at the access point until it \
           asks for it",
     source: "include/uapi/linux/nl80211.h, NL80211_CMD_GET_POWER_SAVE; IEEE 802.11, power \
              management",
-    trade_off: None,
     impact: Impact::Milliseconds,
-    when: When::Now,
     knobs: &[&knobs::WIFI_POWERSAVE],
-    needs: Needs::Nothing,
-    wanted: |_| "off".into(),
-    judge: |draft, facts, _| {
+    wanted: Wanted::Text("off"),
+    judge: Judge::Ask(|draft, facts, _| {
         let question = Asked {
             of: |interface| &interface.power_save,
             show: |is_on: &bool| on(*is_on).into(),
@@ -180,21 +171,20 @@ pub(super) static WIFI_POWERSAVE: Question = Question {
                 command(format!("iw dev {} set power_save off", interface.name)),
             ),
         })
-    },
+    }),
+    ..Check::NEW
 };
 
-pub(super) static TRANSMIT: Question = Question {
+pub(super) static TRANSMIT: Check = Check {
     id: "xps-rfs-transmit",
     title: "real-time CPUs that share a transmit queue with others (XPS)",
     why: "a real-time task that sends waits for the lock of the queue while another CPU holds it",
     source: "Documentation/networking/scaling.rst, XPS",
-    trade_off: None,
     impact: Impact::Microseconds,
-    when: When::Now,
     knobs: &[&knobs::XPS],
-    needs: Needs::Nothing,
-    wanted: |_| "no queue for real-time CPUs and others".into(),
-    judge: judge_transmit,
+    wanted: Wanted::Text("no queue for real-time CPUs and others"),
+    judge: Judge::Ask(judge_transmit),
+    ..Check::NEW
 };
 
 fn judge_transmit(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -251,23 +241,21 @@ fn no_transmit_queues(draft: Draft, facts: &Facts) -> Finding {
     }
 }
 
-pub(super) static NAPI_THREADED: Question = Question {
+pub(super) static NAPI_THREADED: Check = Check {
     id: "napi-threaded",
     title: "threads that receive packets (threaded NAPI)",
     why: "the threads are ordinary ones: packets wait for every real-time task of their CPU, \
-          unless \
-          somebody gives them a priority",
-    source: "Documentation/networking/napi.rst, Threaded NAPI; Documentation/ABI/testing/\
-             sysfs-class-net; net/core/dev.c, napi_kthread_create",
+          unless somebody gives them a priority",
+    source: "Documentation/networking/napi.rst, Threaded NAPI; \
+             Documentation/ABI/testing/sysfs-class-net; net/core/dev.c, napi_kthread_create",
     trade_off: Some(
         "without threads packets are handled in soft interrupts, which no priority sets apart",
     ),
     impact: Impact::Hundreds,
-    when: When::Now,
     knobs: &[&knobs::NAPI_THREADED],
-    needs: Needs::Nothing,
-    wanted: |_| "no threads, or threads with a real-time priority".into(),
-    judge: judge_napi,
+    wanted: Wanted::Text("no threads, or threads with a real-time priority"),
+    judge: Judge::Ask(judge_napi),
+    ..Check::NEW
 };
 
 /// Longest name of a thread.
@@ -321,7 +309,6 @@ fn judge_napi(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, fill_setting, good, intent, set_setting, task};
     use rtproof_host::facts::net::Eee;
 

@@ -9,11 +9,11 @@ use rtproof_host::facts::net::{Coalesce, Interface};
 use rtproof_host::{Facts, knobs::device as knobs};
 
 use super::interfaces::{Asked, Seen, command, driver, judge as ask, on};
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{Needs, Question};
-use crate::{Finding, Impact, Intent, When, units};
+use crate::{Finding, Intent, units};
 
-pub(super) static CHECK: Question = Question {
+pub(super) static CHECK: Check = Check {
     id: "nic-coalescing",
     title: "interrupts that network interfaces put off (ethtool -c)",
     why: "a packet waits in the card until its interrupt comes, for up to the delay that is set",
@@ -22,15 +22,13 @@ pub(super) static CHECK: Question = Question {
              InterruptThrottleRate; drivers/net/ethernet/intel/{igb,igc,e1000e}/ethtool.c, \
              get_coalesce",
     trade_off: Some("without a delay every packet may interrupt: more load at high packet rates"),
-    impact: Impact::Tens,
-    when: When::Now,
     knobs: &[&knobs::COALESCE],
-    needs: Needs::Nothing,
-    wanted: |intent| match good_ns(intent) {
+    wanted: Wanted::Of(|intent| match good_ns(intent) {
         0 => "no delay, not adaptive".into(),
         ns => format!("at most {}, a quarter of the budget, and not adaptive", units::ns(ns)),
-    },
-    judge,
+    }),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 /// Drivers whose numbers up to the given one are modes, all but zero adaptive.
@@ -115,7 +113,6 @@ fn show(coalesce: &Coalesce) -> String {
 mod tests {
     use super::*;
     use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent};
     use rtproof_host::Reading;
 

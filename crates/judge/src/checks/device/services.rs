@@ -3,15 +3,15 @@
 use rtproof_host::knob::Place;
 use rtproof_host::{Facts, Knob, knobs::device as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{Needs, Question};
 use crate::checks::{machine, text};
-use crate::{Finding, Impact, Remedy, When};
+use crate::{Finding, Impact, Remedy};
 
 /// Most units named in a summary.
 const NAMED_MAX: usize = 6;
 
-pub(super) static TIMERS: Question = Question {
+pub(super) static TIMERS: Check = Check {
     id: "background-timers",
     title: "timers of work in the background: updates, indexes, trimming, firmware",
     why: "they read and write disks in bursts, and asking for firmware makes some machines enter \
@@ -20,48 +20,42 @@ pub(super) static TIMERS: Question = Question {
              1591",
     trade_off: Some("updates, trimming and scrubbing then have to be run by hand"),
     impact: Impact::Milliseconds,
-    when: When::Now,
     knobs: &[&knobs::TIMERS],
-    needs: Needs::Nothing,
-    wanted: |_| "none enabled".into(),
-    judge: |draft, facts, _| {
+    wanted: Wanted::Text("none enabled"),
+    judge: Judge::Ask(|draft, facts, _| {
         judge(draft, facts, &knobs::TIMERS, "no timer of this kind is enabled")
-    },
+    }),
+    ..Check::NEW
 };
 
-pub(super) static MONITORS: Question = Question {
+pub(super) static MONITORS: Check = Check {
     id: "monitoring-daemons",
     title: "daemons that measure the machine",
     why: "they ask every CPU for its counters, which interrupts it, and run on any CPU that they \
           may",
     source: "arch/x86/lib/msr-smp.c (rdmsr_on_cpu interrupts the CPU); netdata issue 6741",
     trade_off: Some("nobody then sees how the machine does"),
-    impact: Impact::Tens,
-    when: When::Now,
     knobs: &[&knobs::MONITORS],
-    needs: Needs::Nothing,
-    wanted: |_| "none".into(),
-    judge: |draft, facts, _| {
+    wanted: Wanted::Text("none"),
+    judge: Judge::Ask(|draft, facts, _| {
         judge(draft, facts, &knobs::MONITORS, "no such daemon runs or is enabled")
-    },
+    }),
+    ..Check::NEW
 };
 
-pub(super) static DESKTOP: Question = Question {
+pub(super) static DESKTOP: Check = Check {
     id: "bluetooth-etc",
     title: "services of a desktop: bluetooth, printing, modems, smart cards, discovery",
     why: "they wake up by themselves, and some poll their devices, USB ones above all",
     source: "Documentation/admin-guide/kernel-per-CPU-kthreads.rst (timers and soft interrupts of \
              what runs beside); systemd.unit(5)",
-    trade_off: None,
-    impact: Impact::Tens,
-    when: When::Now,
     knobs: &[&knobs::DESKTOP_SERVICES],
-    needs: Needs::Nothing,
-    wanted: |_| "none".into(),
-    judge: |draft, facts, _| {
+    wanted: Wanted::Text("none"),
+    judge: Judge::Ask(|draft, facts, _| {
         let knob = &knobs::DESKTOP_SERVICES;
         judge(draft, facts, knob, "no such service runs or is enabled")
-    },
+    }),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, knob: &Knob, none: &'static str) -> Finding {
@@ -106,7 +100,6 @@ fn judge(draft: Draft, facts: &Facts, knob: &Knob, none: &'static str) -> Findin
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent};
     use rtproof_host::Reading;
     use rtproof_host::facts::units::Unit;

@@ -2,14 +2,14 @@
 
 use rtproof_host::{Facts, Knob, knobs::device as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine;
-use crate::checks::question::{Needs, Question};
-use crate::{Finding, Impact, When};
+use crate::{Finding, Impact};
 
 const NO_BEST: &str = "known: no value is best for all";
 
-pub(super) static TCP: Question = Question {
+pub(super) static TCP: Check = Check {
     id: "tcp-knobs",
     title: "time stamps and Fast Open of TCP",
     why: "each time stamp costs a little for each segment, and Fast Open saves a round trip: which \
@@ -18,16 +18,15 @@ pub(super) static TCP: Question = Question {
              profile network-latency (tcp_fastopen 3)",
     trade_off: Some("without time stamps a wrapped sequence number is not noticed on fast links"),
     impact: Impact::Information,
-    when: When::Now,
     knobs: &[&knobs::TCP_TIMESTAMPS, &knobs::TCP_FASTOPEN],
-    needs: Needs::Nothing,
-    wanted: |_| NO_BEST.into(),
-    judge: |draft, facts, _| {
+    wanted: Wanted::Of(|_| NO_BEST.into()),
+    judge: Judge::Ask(|draft, facts, _| {
         tell(draft, facts, &[&knobs::TCP_TIMESTAMPS, &knobs::TCP_FASTOPEN], "INET", "IPv4")
-    },
+    }),
+    ..Check::NEW
 };
 
-pub(super) static IPV6: Question = Question {
+pub(super) static IPV6: Check = Check {
     id: "ipv6",
     title: "whether IPv6 is in use",
     why: "router advertisements and duplicate address detection run timers, also where nobody uses \
@@ -36,11 +35,10 @@ pub(super) static IPV6: Question = Question {
              Documentation/networking/ipv6.rst",
     trade_off: Some("without IPv6 what needs it fails: many daemons listen on [::1]"),
     impact: Impact::Information,
-    when: When::Now,
     knobs: &[&knobs::IPV6],
-    needs: Needs::Nothing,
-    wanted: |_| NO_BEST.into(),
-    judge: |draft, facts, _| tell(draft, facts, &[&knobs::IPV6], "IPV6", "IPv6"),
+    wanted: Wanted::Of(|_| NO_BEST.into()),
+    judge: Judge::Ask(|draft, facts, _| tell(draft, facts, &[&knobs::IPV6], "IPV6", "IPv6")),
+    ..Check::NEW
 };
 
 fn tell(mut draft: Draft, facts: &Facts, knobs: &[&Knob], option: &str, protocol: &str) -> Finding {
@@ -78,7 +76,6 @@ fn tell(mut draft: Draft, facts: &Facts, knobs: &[&Knob], option: &str, protocol
 mod tests {
     use super::*;
     use crate::Status::{Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{fill_setting, good, intent, set_setting};
     use rtproof_host::Reading;
 

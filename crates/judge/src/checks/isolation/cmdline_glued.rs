@@ -5,8 +5,8 @@
 
 use rtproof_host::{Facts, facts::kernel::Parameter};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
 use crate::{Finding, Intent, Remedy, When};
 
@@ -44,16 +44,15 @@ const APPENDED: &[&str] = &[
     "workqueue.unbound_cpus",
 ];
 
-pub(super) static CMDLINE_GLUED: Question = Question {
+pub(super) static CMDLINE_GLUED: Check = Check {
     id: "cmdline-glued",
     title: "boot parameters run together without a space",
     why: "neither of two parameters that became one word has its effect",
     source: "github.com/redhat-performance/tuned issue 268; lib/cmdline.c (next_arg)",
     when: When::Boot,
-    needs: Needs::Nothing,
-    wanted: |_| "a space between parameters".into(),
-    judge,
-    ..BLANK
+    wanted: Wanted::Text("a space between parameters"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -94,7 +93,6 @@ fn glued(parameter: &Parameter) -> Option<String> {
 mod tests {
     use super::*;
     use crate::Status::{self, Bad, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent, set_cmdline};
     use rtproof_host::Reading;
 

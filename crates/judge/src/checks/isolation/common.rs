@@ -1,10 +1,14 @@
 //! What several checks of this section ask.
 
 use rtproof_host::facts::isolation::{Counters, Hierarchy};
-use rtproof_host::tune::{Change, Compare, Scheduling};
-use rtproof_host::{CpuList, Facts, facts::tasks::TaskGroup};
+use rtproof_host::knobs::isolation::{
+    self as knobs, GROUP_CONTROLLERS, GROUP_CPUS, GROUP_PARTITION,
+};
+use rtproof_host::tune::{Change, Scheduling};
+use rtproof_host::{CpuList, Facts, Knob, facts::tasks::TaskGroup};
 
 use crate::checks::{draft::Draft, machine::container, text};
+use crate::finding::Part;
 use crate::{Evidence, Finding, Intent, Remedy};
 
 /// Most groups shown as evidence.
@@ -104,7 +108,7 @@ pub(super) fn evidence(groups: &[&TaskGroup]) -> Vec<Evidence> {
 pub(super) fn move_away(groups: &[&TaskGroup], intent: &Intent, command: String) -> Remedy {
     let set = || Scheduling { cpus: Some(intent.housekeeping.clone()), ..Scheduling::default() };
     let tasks = groups.iter().flat_map(|group| &group.tasks).cloned();
-    let changes: Vec<Change> = tasks.map(|task| Change::Task { task, set: set() }).collect();
+    let changes: Vec<Part> = tasks.map(|task| Change::Task { task, set: set() }.into()).collect();
     if changes.is_empty() {
         return Remedy::Manual { text: command };
     }
@@ -128,17 +132,16 @@ const GROUP: &str = "/sys/fs/cgroup/rtproof";
 /// A group of its own for the real-time CPUs, taken out of load balancing.
 pub(super) fn partition(intent: &Intent) -> Remedy {
     let cpus = intent.rt_cpus.to_string();
-    let write = |path: String, value: &str, compare: Compare| Change::Value {
-        path,
-        value: value.into(),
-        compare,
-        couples: Vec::new(),
+    let part = |knob, change| Part { change, knob: Some(knob) };
+    let write = |knob: &'static Knob, path: String, value: &str| {
+        let (value, compare) = (value.into(), knob.compare.unwrap_or_default());
+        part(knob, Change::Value { path, value, compare, couples: Vec::new() })
     };
     let changes = vec![
-        write("/sys/fs/cgroup/cgroup.subtree_control".into(), "+cpuset", Compare::Controller),
-        Change::Folder { path: GROUP.into() },
-        write(format!("{GROUP}/cpuset.cpus"), &cpus, Compare::CpuList),
-        write(format!("{GROUP}/cpuset.cpus.partition"), "isolated", Compare::Text),
+        write(&GROUP_CONTROLLERS, "/sys/fs/cgroup/cgroup.subtree_control".into(), "+cpuset"),
+        part(&knobs::GROUP, Change::Folder { path: GROUP.into() }),
+        write(&GROUP_CPUS, format!("{GROUP}/cpuset.cpus"), &cpus),
+        write(&GROUP_PARTITION, format!("{GROUP}/cpuset.cpus.partition"), "isolated"),
     ];
     Remedy::Changes {
         text: format!(

@@ -3,12 +3,12 @@
 use rtproof_host::{CpuList, Facts};
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) static CPU0_ISOLATED: Question = Question {
+pub(super) static CPU0_ISOLATED: Check = Check {
     id: "cpu0-isolated",
     title: "the boot CPU among the real-time or isolated CPUs",
     why: "what the kernel and its drivers set up at boot stays on CPU 0: interrupts of the \
@@ -20,9 +20,10 @@ pub(super) static CPU0_ISOLATED: Question = Question {
     ),
     impact: Impact::Microseconds,
     when: When::Boot,
-    wanted: |_| "CPU 0 left to housekeeping".into(),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Text("CPU 0 left to housekeeping"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -57,7 +58,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent};
     use rtproof_host::Reading;
 

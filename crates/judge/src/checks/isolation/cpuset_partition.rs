@@ -6,13 +6,13 @@
 use rtproof_host::{CpuList, Facts, facts::isolation::Hierarchy};
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
 use crate::profile::Isolation;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
-pub(super) static CPUSET_PARTITION: Question = Question {
+pub(super) static CPUSET_PARTITION: Check = Check {
     id: "cpuset-partition",
     title: "partitions of CPUs made with cgroup v2",
     why: "a partition that is invalid isolates nothing: its CPUs are balanced as before",
@@ -20,9 +20,9 @@ pub(super) static CPUSET_PARTITION: Question = Question {
              cpuset.cpus.isolated; kernel/cgroup/cpuset.c",
     impact: Impact::Hundreds,
     needs: Needs::RealTimeCpus,
-    wanted: |_| "valid, and made of the real-time CPUs".into(),
-    judge,
-    ..BLANK
+    wanted: Wanted::Text("valid, and made of the real-time CPUs"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -106,7 +106,6 @@ fn none(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent};
     use rtproof_host::{Reading, facts::isolation::Cpuset};
 

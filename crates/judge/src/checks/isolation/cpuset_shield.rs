@@ -3,15 +3,15 @@
 use rtproof_host::{CpuList, Facts, facts::isolation::Hierarchy};
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Evidence, Finding, Intent};
 
 /// Groups of ordinary work. Real-time work is in a group of its own, or in machine.slice.
 const ORDINARY: [&str; 3] = ["/init.scope", "/system.slice", "/user.slice"];
 
-pub(super) static CPUSET_SHIELD: Question = Question {
+pub(super) static CPUSET_SHIELD: Check = Check {
     id: "cpuset-shield",
     title: "services and logins held off the real-time CPUs (AllowedCPUs)",
     why: "what starts in a group without CPUs of its own may run on any, the real-time ones too",
@@ -21,9 +21,10 @@ pub(super) static CPUSET_SHIELD: Question = Question {
         "an application in such a group cannot use the real-time CPUs either: it needs a slice of \
          its own",
     ),
-    wanted: |intent| format!("{} at most", text::cpus(&intent.housekeeping)),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("{} at most", text::cpus(&intent.housekeeping))),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -89,7 +90,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent};
     use rtproof_host::{Reading, facts::isolation::Cpusets};
 

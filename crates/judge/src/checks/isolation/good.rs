@@ -12,7 +12,7 @@ use rtproof_host::{CpuList, Facts, Reading, knobs::isolation as knobs};
 use crate::checks::testing::{cpus, fill_setting, set_config};
 
 /// Fills it in.
-pub(super) fn fill(facts: &mut Facts) {
+pub(in crate::checks) fn fill(facts: &mut Facts) {
     for knob in [&knobs::WORKQUEUE_CPUMASK, &knobs::WRITEBACK_CPUMASK] {
         fill_setting(facts, knob, "3");
     }

@@ -2,12 +2,12 @@
 
 use rtproof_host::{CpuList, Facts, facts::cpu::Node};
 
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
-pub(super) static HK_SUFFICIENT: Question = Question {
+pub(super) static HK_SUFFICIENT: Check = Check {
     id: "hk-sufficient",
     title: "CPUs left for housekeeping",
     why: "interrupts, timers, RCU callbacks and workers that have nowhere else to go stay on the \
@@ -18,9 +18,9 @@ pub(super) static HK_SUFFICIENT: Question = Question {
     impact: Impact::Hundreds,
     when: When::Boot,
     needs: Needs::RealTimeCpus,
-    wanted: |_| "one at least, on each node with real-time CPUs".into(),
-    judge,
-    ..BLANK
+    wanted: Wanted::Text("one at least, on each node with real-time CPUs"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -79,7 +79,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent};
     use rtproof_host::Reading;
 

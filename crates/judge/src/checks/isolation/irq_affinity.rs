@@ -6,66 +6,58 @@
 //! affinity and are not devices; they are left out. The default affinity counts too: the next
 //! driver that asks for an interrupt gets it.
 
+use rtproof_host::knobs::isolation::IRQ_CPUS;
 use rtproof_host::{CpuList, Facts, facts::irq::Irq};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::is_all_rt;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Intent, Remedy};
 
 /// Most interrupts whose counts are shown.
 const COUNTS_SHOWN_MAX: usize = 5;
 
-pub(super) struct IrqAffinity;
+pub(super) static CHECK: Check = Check {
+    id: "irq-affinity",
+    title: "device interrupts on the real-time CPUs",
+    why: "an interrupt stops the real-time task for its handler, and wakes threads on the same CPU",
+    source: "Documentation/core-api/irq/irq-affinity.rst; \
+             Documentation/admin-guide/cpu-isolation.rst; kernel/irq/proc.c \
+             (effective_affinity_list)",
+    wanted: Wanted::Text("off the real-time CPUs"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for IrqAffinity {
-    fn id(&self) -> &'static str {
-        "irq-affinity"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = draft.cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "device interrupts on the real-time CPUs"
+    let listed = &facts.irqs.irqs;
+    let draft = draft
+        .read(listed, |irqs| format!("{} with a handler", text::count(irqs.len(), "interrupt")));
+    let Some(irqs) = listed.value() else {
+        return draft.blind(listed);
+    };
+    if irqs.is_empty() {
+        return draft.unknown("no interrupt is listed: /proc/interrupts may be hidden");
     }
-
-    fn why(&self) -> &'static str {
-        "an interrupt stops the real-time task for its handler, and wakes threads on the same CPU"
+    if is_all_rt(facts, intent) {
+        return draft.read(&facts.cpus.online, CpuList::to_string).not_applicable(format!(
+            "every CPU is a real-time CPU: {} have nowhere else to go",
+            text::count(irqs.len(), "interrupt")
+        ));
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/core-api/irq/irq-affinity.rst; Documentation/admin-guide/cpu-isolation.rst; \
-         kernel/irq/proc.c (effective_affinity_list)"
+    let views = Views(irqs.iter().map(|irq| (irq, view(irq, &intent.rt_cpus))).collect());
+    let on = views.of(&[View::On, View::NotMoved]);
+    if !on.is_empty() {
+        let not_moved = views.of(&[View::NotMoved]).len();
+        let silent = views.of(&[View::Silent]).len();
+        return judge_on(draft, facts, intent, &on, (not_moved, silent));
     }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "off the real-time CPUs").cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        let listed = &facts.irqs.irqs;
-        let draft = draft.read(listed, |irqs| {
-            format!("{} with a handler", text::count(irqs.len(), "interrupt"))
-        });
-        let Some(irqs) = listed.value() else {
-            return draft.blind(listed);
-        };
-        if irqs.is_empty() {
-            return draft.unknown("no interrupt is listed: /proc/interrupts may be hidden");
-        }
-        if is_all_rt(facts, intent) {
-            return draft.read(&facts.cpus.online, CpuList::to_string).not_applicable(format!(
-                "every CPU is a real-time CPU: {} have nowhere else to go",
-                text::count(irqs.len(), "interrupt")
-            ));
-        }
-        let views = Views(irqs.iter().map(|irq| (irq, view(irq, &intent.rt_cpus))).collect());
-        let on = views.of(&[View::On, View::NotMoved]);
-        if !on.is_empty() {
-            let not_moved = views.of(&[View::NotMoved]).len();
-            let silent = views.of(&[View::Silent]).len();
-            return judge_on(draft, facts, intent, &on, (not_moved, silent));
-        }
-        judge_off(draft, facts, intent, &views)
-    }
+    judge_off(draft, facts, intent, &views)
 }
 
 /// Every interrupt, and how it stands.
@@ -212,7 +204,7 @@ fn remedies(facts: &Facts, intent: &Intent, irqs: &[&Irq]) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     if !intent.housekeeping.is_empty() {
         let paths = irqs.iter().map(|irq| irq.requested.path.clone()).collect();
-        remedies.push(Remedy::Write { paths, value: intent.housekeeping.to_string() });
+        remedies.push(Remedy::set(&IRQ_CPUS, paths, intent.housekeeping.to_string()));
     }
     remedies.extend(irqaffinity(facts, intent));
     // The list replaces the one of before: CPUs that are isolated now stay in it.
@@ -252,7 +244,7 @@ mod tests {
     }
 
     fn judge(irqs: Vec<Irq>) -> Finding {
-        IrqAffinity.judge(&with(irqs), &intent())
+        CHECK.judge(&with(irqs), &intent())
     }
 
     #[test]
@@ -262,7 +254,7 @@ mod tests {
         assert_eq!(finding.status, Bad);
         assert_eq!(finding.summary, "1 interrupt on CPU 2: 30 (eth1)");
         let paths = vec!["/proc/irq/30/smp_affinity_list".to_owned()];
-        assert_eq!(finding.remedies[0], Remedy::Write { paths, value: "0-1".into() });
+        assert_eq!(finding.remedies[0], Remedy::set(&IRQ_CPUS, paths, "0-1"));
     }
 
     #[test]
@@ -279,7 +271,7 @@ mod tests {
         let mut facts = good();
         facts.irqs.default_affinity =
             Reading::known("/proc/irq/default_smp_affinity", cpus(&[0, 3]));
-        let finding = IrqAffinity.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.summary, "new interrupts may go to CPU 3: default affinity 0,3");
     }
 
@@ -303,7 +295,7 @@ mod tests {
     #[test]
     fn with_every_cpu_real_time_there_is_nowhere_to_go() {
         let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() };
-        let finding = IrqAffinity.judge(&good(), &all);
+        let finding = CHECK.judge(&good(), &all);
         assert_eq!(finding.status, Status::NotApplicable);
         assert!(finding.summary.contains("nowhere else to go"));
     }
@@ -321,6 +313,6 @@ mod tests {
     fn a_hidden_list_is_unknown() {
         let mut facts = good();
         facts.irqs.irqs = Reading::known("/proc/interrupts", Vec::new());
-        assert_eq!(IrqAffinity.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

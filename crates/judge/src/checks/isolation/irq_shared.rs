@@ -2,12 +2,12 @@
 
 use rtproof_host::{CpuList, Facts, facts::irq::Irq};
 
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
 use crate::{Finding, Intent, Remedy, When};
 
-pub(super) static IRQ_SHARED: Question = Question {
+pub(super) static IRQ_SHARED: Check = Check {
     id: "irq-shared",
     title: "interrupts of the real-time CPUs that several drivers share",
     why: "each interrupt runs the handlers of all the drivers on its line, one after the other",
@@ -15,9 +15,9 @@ pub(super) static IRQ_SHARED: Question = Question {
              rtcqs",
     when: When::Firmware,
     needs: Needs::RealTimeCpus,
-    wanted: |_| "one driver for each".into(),
-    judge,
-    ..BLANK
+    wanted: Wanted::Text("one driver for each"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -60,7 +60,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{self, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent, irq};
     use rtproof_host::Reading;
 

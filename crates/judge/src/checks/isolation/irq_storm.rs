@@ -7,8 +7,8 @@
 use rtproof_host::{Facts, facts::isolation::DeviceCount};
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Evidence, Finding, Intent, Remedy};
 
@@ -16,15 +16,16 @@ use crate::{Evidence, Finding, Intent, Remedy};
 /// 4.17, which was thought little.
 const WORTH_A_LOOK: f64 = 1.0;
 
-pub(super) static IRQ_STORM: Question = Question {
+pub(super) static IRQ_STORM: Check = Check {
     id: "irq-storm",
     title: "rate of device interrupts on the real-time CPUs since boot",
     why: "each interrupt stops the real-time task for its handler and takes its lines out of the \
           cache",
     source: "Documentation/filesystems/proc.rst, /proc/interrupts; Documentation/timers/no_hz.rst",
-    wanted: |_| "fewer than one a second on each".into(),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Text("fewer than one a second on each"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -74,7 +75,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent};
     use rtproof_host::Reading;
 

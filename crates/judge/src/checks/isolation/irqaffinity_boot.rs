@@ -1,14 +1,15 @@
 //! Where does an interrupt go that nobody has placed?
 
+use rtproof_host::knobs::isolation::IRQ_DEFAULT;
 use rtproof_host::{CpuList, Facts};
 
 use crate::checks::boot_params::Given;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
-use crate::checks::{rule::mask, text};
+use crate::checks::{text, value::mask};
 use crate::{Evidence, Finding, Intent, Remedy};
 
-pub(super) static IRQAFFINITY_BOOT: Question = Question {
+pub(super) static IRQAFFINITY_BOOT: Check = Check {
     id: "irqaffinity-boot",
     title: "CPUs for interrupts that nobody has placed (irqaffinity)",
     why: "a driver that asks for an interrupt later, a card that is plugged in or an interface \
@@ -16,9 +17,10 @@ pub(super) static IRQAFFINITY_BOOT: Question = Question {
     source: "Documentation/core-api/irq/irq-affinity.rst; kernel/irq/irqdesc.c \
              (irq_affinity_setup); seapath/ansible issue 865",
     trade_off: Some("an interrupt that a chip moves only when it fires may stay for hours"),
-    wanted: |intent| format!("none of {}", text::cpus(&intent.rt_cpus)),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("none of {}", text::cpus(&intent.rt_cpus))),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -32,7 +34,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.good(format!("new interrupts go to {}", text::cpus(cpus)));
     }
     let draft = draft.remedies([
-        Remedy::Write { paths: vec![default.path.clone()], value: mask(&intent.housekeeping) },
+        Remedy::set(&IRQ_DEFAULT, vec![default.path.clone()], mask(&intent.housekeeping)),
         Remedy::Boot { parameter: format!("irqaffinity={}", intent.housekeeping) },
     ]);
     let line = facts.kernel.cmdline.value();
@@ -58,7 +60,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_cmdline};
     use rtproof_host::Reading;
 
@@ -76,7 +77,7 @@ mod tests {
         let finding = with("quiet", &[0, 1, 2, 3]);
         assert_eq!(finding.status, Doubtful);
         let paths = vec!["/proc/irq/default_smp_affinity".to_owned()];
-        assert_eq!(finding.remedies[0], Remedy::Write { paths, value: "3".into() });
+        assert_eq!(finding.remedies[0], Remedy::set(&IRQ_DEFAULT, paths, "3"));
         let finding = with("irqaffinity=0-3", &[0, 1, 2, 3]);
         assert_eq!((finding.status, finding.summary.contains("covers the")), (Bad, true));
         assert!(with("irqaffinity=0-1", &[0, 2]).summary.contains("it was changed since"));

@@ -6,69 +6,59 @@
 
 use rtproof_host::{CpuList, Facts, Reading, facts::irq, reading::State};
 
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::container;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Evidence, Finding, Intent, Remedy};
 
-pub(super) struct Irqbalance;
+pub(super) static CHECK: Check = Check {
+    id: "irqbalance",
+    title: "irqbalance moving interrupts onto the real-time CPUs",
+    why: "irqbalance rewrites interrupt affinities every ten seconds: what was set by hand is gone",
+    source: "irqbalance(1), IRQBALANCE_BANNED_CPULIST; github.com/Irqbalance/irqbalance pull \
+             request 90; Flatscher, \"Real-time Optimizations\"",
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Irqbalance {
-    fn id(&self) -> &'static str {
-        "irqbalance"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let wanted = format!("not running, or banned from {}", intent.rt_cpus);
+    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "irqbalance moving interrupts onto the real-time CPUs"
-    }
-
-    fn why(&self) -> &'static str {
-        "irqbalance rewrites interrupt affinities every ten seconds: what was set by hand is gone"
-    }
-
-    fn source(&self) -> &'static str {
-        "irqbalance(1), IRQBALANCE_BANNED_CPULIST; github.com/Irqbalance/irqbalance pull request \
-         90; Flatscher, \"Real-time Optimizations\""
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let wanted = format!("not running, or banned from {}", intent.rt_cpus);
-        let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
+    let reading = &facts.irqs.irqbalance;
+    let draft = draft.read(reading, show);
+    let Some(state) = reading.value() else {
+        if let Some((file, found)) = no_list(reading) {
+            let unit = "irqbalance.service".into();
+            let line = format!("IRQBALANCE_BANNED_CPULIST={}", intent.rt_cpus);
+            return draft
+                .remedies([
+                    Remedy::Unit { unit, action: "disable --now".into() },
+                    Remedy::File { path: file.into(), line },
+                ])
+                .doubtful(format!(
+                    "{file} bans \"{found}\", which is no list of CPUs: irqbalance does not \
+                     take it, and does not look for isolated CPUs itself"
+                ));
         }
-        let reading = &facts.irqs.irqbalance;
-        let draft = draft.read(reading, show);
-        let Some(state) = reading.value() else {
-            if let Some((file, found)) = no_list(reading) {
-                let unit = "irqbalance.service".into();
-                let line = format!("IRQBALANCE_BANNED_CPULIST={}", intent.rt_cpus);
-                return draft
-                    .remedies([
-                        Remedy::Unit { unit, action: "disable --now".into() },
-                        Remedy::File { path: file.into(), line },
-                    ])
-                    .doubtful(format!(
-                        "{file} bans \"{found}\", which is no list of CPUs: irqbalance does not \
-                         take it, and does not look for isolated CPUs itself"
-                    ));
+        return draft.blind(reading);
+    };
+    let draft = draft.remedies(remedies(state, intent));
+    match (state.running, &state.banned) {
+        (Some(pid), Some(banned)) => judge_banned(draft, state, intent, pid, banned),
+        (Some(pid), None) => judge_running(draft, facts, intent, pid),
+        (None, _) => match container(facts) {
+            Some(name) => draft
+                .read(&facts.virt.container, |_| name.into())
+                .unknown(format!("inside a {name} container the host's irqbalance is not seen")),
+            None if state.enabled => {
+                draft.doubtful("not running now, but enabled: it starts at the next boot")
             }
-            return draft.blind(reading);
-        };
-        let draft = draft.remedies(remedies(state, intent));
-        match (state.running, &state.banned) {
-            (Some(pid), Some(banned)) => judge_banned(draft, state, intent, pid, banned),
-            (Some(pid), None) => judge_running(draft, facts, intent, pid),
-            (None, _) => match container(facts) {
-                Some(name) => draft.read(&facts.virt.container, |_| name.into()).unknown(format!(
-                    "inside a {name} container the host's irqbalance is not seen"
-                )),
-                None if state.enabled => {
-                    draft.doubtful("not running now, but enabled: it starts at the next boot")
-                }
-                None => draft.good("neither running nor enabled"),
-            },
-        }
+            None => draft.good("neither running nor enabled"),
+        },
     }
 }
 
@@ -148,7 +138,7 @@ mod tests {
             banned_from: banned.map(|_| "/etc/default/irqbalance".into()),
         };
         facts.irqs.irqbalance = Reading::known("/proc", state);
-        Irqbalance.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     fn judge(running: bool, enabled: bool, banned: Option<&[u32]>) -> Finding {

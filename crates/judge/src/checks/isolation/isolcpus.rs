@@ -8,13 +8,13 @@ use rtproof_host::{CpuList, Facts};
 
 use super::common;
 use crate::checks::boot_params::{Asked, Given};
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
 use crate::profile::Isolation;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
-pub(super) static ISOLCPUS: Question = Question {
+pub(super) static ISOLCPUS: Check = Check {
     id: "isolcpus",
     title: "real-time CPUs taken out of load balancing",
     why: "the scheduler balances load across CPUs that are not isolated: it moves ordinary tasks \
@@ -28,9 +28,9 @@ pub(super) static ISOLCPUS: Question = Question {
     impact: Impact::Hundreds,
     when: When::Boot,
     needs: Needs::OtherCpus,
-    wanted: |intent| format!("{} isolated", text::cpus(&intent.rt_cpus)),
-    judge,
-    ..BLANK
+    wanted: Wanted::Of(|intent| format!("{} isolated", text::cpus(&intent.rt_cpus))),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -113,7 +113,6 @@ fn remedies(facts: &Facts, intent: &Intent, isolated: &CpuList) -> Vec<Remedy> {
 mod tests {
     use super::*;
     use crate::Status::{self, Bad, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_cmdline};
     use rtproof_host::Reading;
 

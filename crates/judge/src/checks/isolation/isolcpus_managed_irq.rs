@@ -4,12 +4,12 @@ use rtproof_host::Facts;
 
 use super::common;
 use crate::checks::boot_params::{Asked, Given, List};
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Finding, Intent, Remedy, When};
 
-pub(super) static ISOLCPUS_MANAGED_IRQ: Question = Question {
+pub(super) static ISOLCPUS_MANAGED_IRQ: Check = Check {
     id: "isolcpus-managed-irq",
     title: "managed interrupts of multi-queue devices kept off isolated CPUs",
     why: "the kernel spreads the queues of a disk or network card over all CPUs and refuses to \
@@ -22,9 +22,10 @@ pub(super) static ISOLCPUS_MANAGED_IRQ: Question = Question {
          when an isolated CPU uses it",
     ),
     when: When::Boot,
-    wanted: |intent| format!("isolcpus=managed_irq,…,{}", intent.rt_cpus),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("isolcpus=managed_irq,…,{}", intent.rt_cpus)),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -74,7 +75,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_cmdline};
     use rtproof_host::Reading;
 

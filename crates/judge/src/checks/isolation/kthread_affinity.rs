@@ -3,21 +3,22 @@
 use rtproof_host::{CpuList, Facts, facts::tasks::TaskGroup};
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::profile::Choice;
 use crate::{Evidence, Finding, Intent, Remedy};
 
-pub(super) static KTHREAD_AFFINITY: Question = Question {
+pub(super) static KTHREAD_AFFINITY: Check = Check {
     id: "kthread-affinity",
     title: "kernel threads that may run on the real-time CPUs and need not",
     why: "a kernel thread that wakes up there takes time from whatever is not of a higher priority",
     source: "kernel/kthread.c (housekeeping_cpumask of kthreads); \
              Documentation/admin-guide/kernel-per-CPU-kthreads.rst; tuna, isolate",
-    wanted: |intent| format!("{} only", text::cpus(&intent.housekeeping)),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("{} only", text::cpus(&intent.housekeeping))),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 /// Threads that have a check of their own: RCU's, workers, interrupts.
@@ -98,7 +99,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::isolation::good::{add_task, without_tasks};
     use crate::checks::testing::{good, intent, set_cmdline};
     use crate::{Profile, profile::Kind};

@@ -6,8 +6,8 @@
 use rtproof_host::{Facts, facts::isolation::CounterRow};
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
@@ -25,16 +25,17 @@ const ROWS: &[&str] = &[
 /// As for devices.
 const WORTH_A_LOOK: f64 = 1.0;
 
-pub(super) static LOCAL_IPIS: Question = Question {
+pub(super) static LOCAL_IPIS: Check = Check {
     id: "local-ipis",
     title: "interrupts between CPUs on the real-time CPUs since boot",
     why: "a CPU that wants something done everywhere interrupts all others and waits for them",
     source: "arch/x86/kernel/irq.c (arch_show_interrupts), arch/arm64/kernel/smp.c, kernel/smp.c; \
              rigtorp.se, low latency guide",
     impact: Impact::Microseconds,
-    wanted: |_| "fewer than one a second of each kind".into(),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Text("fewer than one a second of each kind"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -78,7 +79,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::isolation::good::set_row;
     use crate::checks::testing::{good, intent};
     use rtproof_host::Reading;

@@ -1,6 +1,7 @@
 //! Checks: isolated CPUs and interrupts.
 
 use super::Section;
+use super::check::Check;
 
 mod agreement;
 mod cmdline_glued;
@@ -8,7 +9,8 @@ mod common;
 mod cpu0_isolated;
 mod cpuset_partition;
 mod cpuset_shield;
-mod good;
+#[cfg(any(test, feature = "testing"))]
+pub(super) mod good;
 mod hk_sufficient;
 mod irq_affinity;
 mod irq_shared;
@@ -38,17 +40,12 @@ mod user_tasks_on_iso;
 mod workqueue_cpumask;
 
 /// The section.
-pub(super) const SECTION: Section = Section {
-    name: "isolation",
-    title: "isolated CPUs and interrupts",
-    checks: CHECKS,
-    rules: rules::RULES,
-    fill: good::fill,
-};
+pub(super) const SECTION: Section =
+    Section { name: "isolation", title: "isolated CPUs and interrupts", checks: CHECKS };
 
-/// Checks with a file of their own.
-const CHECKS: &[&dyn super::Check] = &[
-    &agreement::Isolation,
+/// The checks, in the order of the report.
+const CHECKS: &[&Check] = &[
+    &agreement::CHECK,
     &isolcpus::ISOLCPUS,
     &isolcpus_managed_irq::ISOLCPUS_MANAGED_IRQ,
     &cpuset_partition::CPUSET_PARTITION,
@@ -70,12 +67,17 @@ const CHECKS: &[&dyn super::Check] = &[
     &rcu_nocbs::RCU_NOCBS,
     &rcuo_affinity::RCUO_AFFINITY,
     &rcu_nocb_poll::RCU_NOCB_POLL,
-    &irq_affinity::IrqAffinity,
+    &irq_affinity::CHECK,
     &irqaffinity_boot::IRQAFFINITY_BOOT,
-    &irqbalance::Irqbalance,
+    &irqbalance::CHECK,
     &irq_shared::IRQ_SHARED,
     &irq_storm::IRQ_STORM,
     &local_ipis::LOCAL_IPIS,
     &tlb_shootdown::TLB_SHOOTDOWN,
     &static_key_ipis::STATIC_KEY_IPIS,
+    &rules::RCU_NORMAL,
+    &rules::RCU_PATIENCE,
+    &rules::POWER_EFFICIENT,
+    &rules::TIMER_MIGRATION,
+    &rules::KPROBES,
 ];

@@ -2,19 +2,20 @@
 
 use rtproof_host::{CpuList, Facts};
 
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) static NOHZ_FULL: Question = Question {
+pub(super) static NOHZ_FULL: Check = Check {
     id: "nohz-full",
     title: "timer tick stopped on CPUs with one task (nohz_full)",
     why: "the timer tick interrupts a task that never sleeps HZ times a second",
     source: "Documentation/timers/no_hz.rst; kernel/sched/isolation.c; tuned, profile realtime; \
-             Documentation/core-api/real-time/kernel-configuration.rst (periodic loops: better without)",
+             Documentation/core-api/real-time/kernel-configuration.rst (periodic loops: better \
+             without)",
     trade_off: Some(
         "entering and leaving the kernel costs more on such a CPU, which a loop that sleeps each \
          period does all the time: good for tasks that never sleep",
@@ -22,13 +23,13 @@ pub(super) static NOHZ_FULL: Question = Question {
     impact: Impact::Microseconds,
     when: When::Boot,
     needs: Needs::OtherCpus,
-    wanted: |intent| match intent.profile.choices.nohz_full {
+    wanted: Wanted::Of(|intent| match intent.profile.choices.nohz_full {
         Choice::On => format!("{} tickless", text::cpus(&intent.rt_cpus)),
         Choice::Off => "no real-time CPU tickless".into(),
         Choice::Either => "known, and never every CPU".into(),
-    },
-    judge,
-    ..BLANK
+    }),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -67,7 +68,6 @@ mod tests {
     use super::*;
     use crate::Profile;
     use crate::Status::{self, Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_config};
     use crate::profile::Kind;
     use rtproof_host::Reading;

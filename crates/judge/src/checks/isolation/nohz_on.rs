@@ -2,11 +2,11 @@
 
 use rtproof_host::Facts;
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) static NOHZ_ON: Question = Question {
+pub(super) static NOHZ_ON: Check = Check {
     id: "nohz-on",
     title: "tick of idle CPUs allowed to stop (nohz)",
     why: "with nohz=off every CPU ticks at all times, nohz_full= has no effect, and the tick may \
@@ -15,10 +15,9 @@ pub(super) static NOHZ_ON: Question = Question {
              (setup_tick_nohz); tuned and OpenShift boot with nohz=on",
     impact: Impact::Microseconds,
     when: When::Boot,
-    needs: Needs::Nothing,
-    wanted: |_| "not off".into(),
-    judge,
-    ..BLANK
+    wanted: Wanted::Text("not off"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -45,7 +44,6 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{self, Bad, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent, set_cmdline};
     use rtproof_host::Reading;
 

@@ -8,22 +8,22 @@ use std::collections::BTreeMap;
 use rtproof_host::{Facts, facts::tasks::TaskGroup};
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) static NOHZ_SINGLE_TASK: Question = Question {
+pub(super) static NOHZ_SINGLE_TASK: Check = Check {
     id: "nohz-single-task",
     title: "one task for each tickless CPU",
     why: "the tick comes back as long as two tasks are runnable on a CPU",
     source: "Documentation/timers/no_hz.rst; kernel/sched/core.c (sched_can_stop_tick)",
     impact: Impact::Microseconds,
     needs: Needs::RealTimeCpus,
-    wanted: |_| "at most one task pinned to each".into(),
-    judge,
-    ..BLANK
+    wanted: Wanted::Text("at most one task pinned to each"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -81,7 +81,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::isolation::good::{add_task, without_tasks};
     use crate::checks::testing::{cpus, good, intent};
     use rtproof_host::Reading;

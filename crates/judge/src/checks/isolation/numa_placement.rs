@@ -2,13 +2,13 @@
 
 use rtproof_host::{CpuList, Facts, facts::cpu::Node};
 
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) static NUMA_PLACEMENT: Question = Question {
+pub(super) static NUMA_PLACEMENT: Check = Check {
     id: "numa-placement",
     title: "real-time CPUs on one NUMA node",
     why: "memory, locks and devices of another node are reached through the link between the \
@@ -20,9 +20,9 @@ pub(super) static NUMA_PLACEMENT: Question = Question {
     ),
     impact: Impact::Microseconds,
     needs: Needs::RealTimeCpus,
-    wanted: |_| "one node".into(),
-    judge,
-    ..BLANK
+    wanted: Wanted::Text("one node"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -79,7 +79,6 @@ fn short(cpus: &CpuList) -> String {
 mod tests {
     use super::*;
     use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_config};
     use rtproof_host::Reading;
 

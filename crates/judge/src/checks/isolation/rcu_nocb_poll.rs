@@ -3,12 +3,12 @@
 use rtproof_host::Facts;
 
 use crate::checks::boot_params::Given;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) static RCU_NOCB_POLL: Question = Question {
+pub(super) static RCU_NOCB_POLL: Check = Check {
     id: "rcu-nocb-poll",
     title: "threads for offloaded RCU callbacks that poll (rcu_nocb_poll)",
     why: "without polling a CPU that queues a callback wakes a thread, which takes a few \
@@ -17,9 +17,10 @@ pub(super) static RCU_NOCB_POLL: Question = Question {
     trade_off: Some("a thread that polls uses energy and a part of a housekeeping CPU"),
     impact: Impact::Microseconds,
     when: When::Boot,
-    wanted: |_| "known; not with one housekeeping CPU".into(),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Text("known; not with one housekeeping CPU"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -51,7 +52,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_cmdline};
     use rtproof_host::Reading;
 

@@ -3,13 +3,13 @@
 use rtproof_host::{CpuList, Facts};
 
 use crate::checks::boot_params::{Given, List};
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Evidence, Finding, Intent, Remedy, When};
 
-pub(super) static RCU_NOCBS: Question = Question {
+pub(super) static RCU_NOCBS: Check = Check {
     id: "rcu-nocbs",
     title: "RCU callbacks taken off the real-time CPUs",
     why: "callbacks that a CPU has queued run there in softirq or rcuc, thousands at once after a \
@@ -18,9 +18,10 @@ pub(super) static RCU_NOCBS: Question = Question {
              (rcu_init_nohz); Documentation/admin-guide/kernel-per-CPU-kthreads.rst",
     trade_off: Some("the callbacks run in rcuo threads, which need time on other CPUs"),
     when: When::Boot,
-    wanted: |intent| format!("{} offloaded", text::cpus(&intent.rt_cpus)),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("{} offloaded", text::cpus(&intent.rt_cpus))),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -108,7 +109,6 @@ fn judge_threads(draft: Draft, facts: &Facts, shown: &str, remedy: &Remedy) -> F
 mod tests {
     use super::*;
     use crate::Status::{self, Bad, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_cmdline, set_config};
     use rtproof_host::Reading;
 

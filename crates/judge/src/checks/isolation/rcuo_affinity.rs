@@ -3,20 +3,21 @@
 use rtproof_host::{Facts, facts::tasks::TaskGroup};
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Finding, Intent};
 
-pub(super) static RCUO_AFFINITY: Question = Question {
+pub(super) static RCUO_AFFINITY: Check = Check {
     id: "rcuo-affinity",
     title: "threads that run offloaded RCU callbacks (rcuo)",
     why: "callbacks that were taken off a CPU come back to it with the thread that runs them",
     source: "Documentation/admin-guide/kernel-per-CPU-kthreads.rst, rcuop/%d; \
              Documentation/timers/no_hz.rst",
-    wanted: |intent| format!("{} only", text::cpus(&intent.housekeeping)),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("{} only", text::cpus(&intent.housekeeping))),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn is_rcuo(group: &&TaskGroup) -> bool {
@@ -54,7 +55,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::isolation::good::{add_task, without_tasks};
     use crate::checks::testing::{good, intent};
     use rtproof_host::Reading;

@@ -5,16 +5,16 @@
 
 use rtproof_host::{CpuList, Facts, facts::irq::Irq, facts::tasks::RtTask};
 
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::of_task::move_to;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent};
 
 /// Most tasks shown as evidence.
 const SHOWN_MAX: usize = 32;
 
-pub(super) static RT_TASKS_OFF_THEIR_CPUS: Question = Question {
+pub(super) static RT_TASKS_OFF_THEIR_CPUS: Check = Check {
     id: "rt-tasks-off-their-cpus",
     title: "real-time tasks that may run outside the real-time CPUs",
     why: "outside of the CPUs that were set free a real-time task shares its CPU with interrupts, \
@@ -22,9 +22,10 @@ pub(super) static RT_TASKS_OFF_THEIR_CPUS: Question = Question {
     source: "sched(7), sched_setaffinity(2); Documentation/admin-guide/kernel-parameters.txt, \
              isolcpus (tasks have to be moved there by affinity)",
     impact: Impact::Hundreds,
-    wanted: |intent| format!("{} only", text::cpus(&intent.rt_cpus)),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("{} only", text::cpus(&intent.rt_cpus))),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -89,7 +90,6 @@ fn interrupts(facts: &Facts, off: &[&RtTask], intent: &Intent) -> String {
 mod tests {
     use super::*;
     use crate::Status::{self, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent, task};
     use rtproof_host::Reading;
 

@@ -2,11 +2,11 @@
 
 use rtproof_host::{CpuList, Facts};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) static SKEW_TICK: Question = Question {
+pub(super) static SKEW_TICK: Check = Check {
     id: "skew-tick",
     title: "timer ticks of the CPUs spread over the period (skew_tick)",
     why: "CPUs that tick at the same moment wait for each other at the locks of the time keeping \
@@ -16,10 +16,9 @@ pub(super) static SKEW_TICK: Question = Question {
     trade_off: Some("uses a little more energy: idle CPUs do not wake up together"),
     impact: Impact::Microseconds,
     when: When::Boot,
-    needs: Needs::Nothing,
-    wanted: |_| "skew_tick=1".into(),
-    judge,
-    ..BLANK
+    wanted: Wanted::Text("skew_tick=1"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -49,7 +48,6 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_cmdline};
     use rtproof_host::Reading;
 

@@ -4,12 +4,12 @@
 
 use rtproof_host::{Facts, knobs::isolation as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
-use crate::checks::question::{BLANK, Needs, Question};
 use crate::{Evidence, Finding, Intent, Remedy};
 
-pub(super) static STATIC_KEY_IPIS: Question = Question {
+pub(super) static STATIC_KEY_IPIS: Check = Check {
     id: "static-key-ipis",
     title: "network time stamps kept switched on (realtime-entsk)",
     why: "the first socket that asks for time stamps, and the last that closes, patch the kernel's \
@@ -18,10 +18,9 @@ pub(super) static STATIC_KEY_IPIS: Question = Question {
              arch/x86/kernel/alternative.c (text_poke_bp_batch); tuned, profile realtime, rtentsk",
     trade_off: Some("every packet gets a time stamp"),
     knobs: &[&knobs::ENTSK],
-    needs: Needs::Nothing,
-    wanted: |_| "held by realtime-entsk or tuned's rtentsk".into(),
-    judge,
-    ..BLANK
+    wanted: Wanted::Text("held by realtime-entsk or tuned's rtentsk"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -67,7 +66,6 @@ const ENTSK_UNIT: &str = "realtime-entsk.service";
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent, set_config};
     use rtproof_host::{Reading, facts::units::Unit};
 

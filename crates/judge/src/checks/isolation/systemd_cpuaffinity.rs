@@ -6,12 +6,12 @@
 use rtproof_host::{CpuList, Facts};
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Evidence, Finding, Intent, Remedy, When};
 
-pub(super) static SYSTEMD_CPUAFFINITY: Question = Question {
+pub(super) static SYSTEMD_CPUAFFINITY: Check = Check {
     id: "systemd-cpuaffinity",
     title: "CPUs that every service inherits from process 1",
     why: "a service may run on every CPU that process 1 may, and wakes up on a real-time one",
@@ -22,9 +22,10 @@ pub(super) static SYSTEMD_CPUAFFINITY: Question = Question {
          or taskset",
     ),
     when: When::Boot,
-    wanted: |intent| format!("none of {}", text::cpus(&intent.rt_cpus)),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("none of {}", text::cpus(&intent.rt_cpus))),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -106,7 +107,6 @@ fn remedies(facts: &Facts, intent: &Intent, is_systemd: bool) -> Vec<Remedy> {
 mod tests {
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{cpus, good, intent, set_cmdline};
     use rtproof_host::{Reading, facts::isolation::ManagerAffinity};
 

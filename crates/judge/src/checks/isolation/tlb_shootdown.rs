@@ -3,15 +3,15 @@
 use rtproof_host::Facts;
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
 /// As for devices.
 const WORTH_A_LOOK: f64 = 1.0;
 
-pub(super) static TLB_SHOOTDOWN: Question = Question {
+pub(super) static TLB_SHOOTDOWN: Check = Check {
     id: "tlb-shootdown",
     title: "TLB shootdowns on the real-time CPUs since boot",
     why: "a thread that unmaps or protects memory interrupts every CPU that runs another thread of \
@@ -19,9 +19,10 @@ pub(super) static TLB_SHOOTDOWN: Question = Question {
     source: "arch/x86/mm/tlb.c (native_flush_tlb_multi); Documentation/timers/no_hz.rst; \
              rigtorp.se, low latency guide",
     impact: Impact::Microseconds,
-    wanted: |_| "fewer than one a second on each".into(),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Text("fewer than one a second on each"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
@@ -64,7 +65,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::isolation::good::set_row;
     use crate::checks::testing::{good, intent};
     use rtproof_host::Reading;

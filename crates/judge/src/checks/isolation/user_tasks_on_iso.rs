@@ -3,21 +3,22 @@
 use rtproof_host::{Facts, facts::tasks::Policy, facts::tasks::TaskGroup};
 
 use super::common;
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
 use crate::checks::text;
 use crate::{Finding, Intent, Remedy};
 
-pub(super) static USER_TASKS_ON_ISO: Question = Question {
+pub(super) static USER_TASKS_ON_ISO: Check = Check {
     id: "user-tasks-on-iso",
     title: "ordinary tasks that may run on the real-time CPUs",
     why: "each switch to another task costs the caches of the real-time one, and the other's \
           system calls, page faults and timers run there",
     source: "sched_setaffinity(2); Documentation/admin-guide/kernel-per-CPU-kthreads.rst; tuned, \
              scheduler plugin; Flatscher, \"Real-time Optimizations\"",
-    wanted: |_| "none but the application's own".into(),
-    judge,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Text("none but the application's own"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
 };
 
 /// Not known to be real-time: those are `rogue-rt-tasks` and the application.
@@ -92,7 +93,6 @@ fn remedies(facts: &Facts, on: &[&TaskGroup], intent: &Intent) -> Vec<Remedy> {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::isolation::good::{add_task, without_tasks};
     use crate::checks::testing::{good, intent};
 

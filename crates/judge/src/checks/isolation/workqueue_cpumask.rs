@@ -6,36 +6,40 @@ use rtproof_host::{
     CpuList, Facts, Knob, Reading, facts::settings::Value, knobs::isolation as knobs,
 };
 
+use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{BLANK, Question};
-use crate::checks::rule::{grouped, mask};
 use crate::checks::text;
+use crate::checks::value::{grouped, mask};
 use crate::{Finding, Intent, Remedy};
 
-pub(super) static WORKQUEUE_CPUMASK: Question = Question {
+pub(super) static WORKQUEUE_CPUMASK: Check = Check {
     id: "workqueue-cpumask",
     title: "CPUs of unbound kernel workers",
     why: "a kworker that runs on a real-time CPU takes its caches, and its time where the \
           application sleeps or does not run as real-time task",
-    source: "Documentation/core-api/workqueue.rst; kernel/workqueue.c (wq_unbound_cpumask); \
-             CentOS Stream 9, merge request 2753 (7 µs for a switch to a kworker, more than 50 µs \
-             in a guest); tuned, 00-tuned-pre-udev.sh",
+    source: "Documentation/core-api/workqueue.rst; kernel/workqueue.c (wq_unbound_cpumask); CentOS \
+             Stream 9, merge request 2753 (7 µs for a switch to a kworker, more than 50 µs in a \
+             guest); tuned, 00-tuned-pre-udev.sh",
     knobs: &[&knobs::WORKQUEUE_CPUMASK],
-    wanted: |intent| format!("none of {}", text::cpus(&intent.rt_cpus)),
-    judge: |draft, facts, intent| judge(draft, facts, intent, &knobs::WORKQUEUE_CPUMASK),
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("none of {}", text::cpus(&intent.rt_cpus))),
+    judge: Judge::Ask(|draft, facts, intent| {
+        judge(draft, facts, intent, &knobs::WORKQUEUE_CPUMASK)
+    }),
+    ..Check::NEW
 };
 
-pub(super) static WRITEBACK_CPUMASK: Question = Question {
+pub(super) static WRITEBACK_CPUMASK: Check = Check {
     id: "writeback-cpumask",
     title: "CPUs of the workers that write dirty pages back",
     why: "flushing takes long, and its worker has a mask of its own beside that of all workers",
     source: "mm/backing-dev.c (bdi_wq, WQ_SYSFS); Documentation/core-api/workqueue.rst; tuned, \
              profile cpu-partitioning",
     knobs: &[&knobs::WRITEBACK_CPUMASK],
-    wanted: |intent| format!("none of {}", text::cpus(&intent.rt_cpus)),
-    judge: judge_writeback,
-    ..BLANK
+    needs: Needs::OtherCpus,
+    wanted: Wanted::Of(|intent| format!("none of {}", text::cpus(&intent.rt_cpus))),
+    judge: Judge::Ask(judge_writeback),
+    ..Check::NEW
 };
 
 /// The mask of one queue is cut by the mask of all: that one keeps it off, too.
@@ -77,7 +81,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent, knob: &'static Knob) -> F
     if on.is_empty() {
         return draft.good(format!("workers off {}", text::cpus(&intent.rt_cpus)));
     }
-    let write = Remedy::Write { paths: vec![path.clone()], value: mask(&intent.housekeeping) };
+    let write = Remedy::set(knob, vec![path.clone()], mask(&intent.housekeeping));
     let boot = knob.boot.map(|boot| boot.replace("{}", &intent.housekeeping.to_string()));
     let boot = boot.map(|parameter| Remedy::Boot { parameter });
     draft
@@ -89,7 +93,6 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent, knob: &'static Knob) -> F
 mod tests {
     use super::*;
     use crate::Status::{self, Doubtful, Good, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent, set_setting};
 
     fn with(all: &str, writeback: &str) -> [Status; 2] {

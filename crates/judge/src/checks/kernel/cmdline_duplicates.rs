@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use rtproof_host::{Facts, facts::platform::boot::PARAMETERS};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Evidence, Finding, Intent, Remedy, When};
 
 /// Parameters whose values add up, or that come in pairs.
@@ -32,77 +33,63 @@ const NONE: &str = "each parameter about latency is given once";
 /// Most repetitions in a summary.
 const NAMED_MAX: usize = 3;
 
-pub(super) struct CmdlineDuplicates;
+pub(super) static CHECK: Check = Check {
+    id: "cmdline-duplicates",
+    title: "boot parameters given more than once",
+    why: "of two values one is dropped without a word, and it may be the one that was meant",
+    source: "kernel/params.c (parse_args); kernel/sched/isolation.c (housekeeping_setup); \
+             seapath/ansible issues 865 and 868",
+    when: When::Boot,
+    wanted: Wanted::Text("each once"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for CmdlineDuplicates {
-    fn id(&self) -> &'static str {
-        "cmdline-duplicates"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let cmdline = &facts.kernel.cmdline;
+    let Some(line) = cmdline.value() else {
+        return draft.blind(cmdline);
+    };
+    let mut given: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for parameter in &line.parameters {
+        let key = parameter.key.replace('-', "_");
+        if PARAMETERS.contains(&key.as_str()) {
+            let value = parameter.value.as_ref();
+            let word = value.map_or(key.clone(), |value| format!("{key}={value}"));
+            given.entry(key).or_default().push(word);
+        }
     }
-
-    fn title(&self) -> &'static str {
-        "boot parameters given more than once"
-    }
-
-    fn why(&self) -> &'static str {
-        "of two values one is dropped without a word, and it may be the one that was meant"
-    }
-
-    fn source(&self) -> &'static str {
-        "kernel/params.c (parse_args); kernel/sched/isolation.c (housekeeping_setup); \
-         seapath/ansible issues 865 and 868"
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "each once");
-        let cmdline = &facts.kernel.cmdline;
-        let Some(line) = cmdline.value() else {
-            return draft.blind(cmdline);
-        };
-        let mut given: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for parameter in &line.parameters {
-            let key = parameter.key.replace('-', "_");
-            if PARAMETERS.contains(&key.as_str()) {
-                let value = parameter.value.as_ref();
-                let word = value.map_or(key.clone(), |value| format!("{key}={value}"));
-                given.entry(key).or_default().push(word);
+    let is_same = |words: &Vec<String>| words.iter().all(|word| *word == words[0]);
+    // Where values add up, only the same word twice is a repetition.
+    given.retain(|key, words| {
+        words.len() > 1 && (is_same(words) || !ADD_UP.contains(&key.as_str()))
+    });
+    let differ: Vec<(&String, &Vec<String>)> =
+        given.iter().filter(|(_, words)| !is_same(words)).collect();
+    let same: Vec<&String> =
+        given.values().filter(|words| is_same(words)).map(|words| &words[0]).collect();
+    let shown = |words: &Vec<String>| words.join(" ");
+    let repeated: Vec<String> = given.values().map(shown).collect();
+    let value = match repeated.is_empty() {
+        true => "no parameter about latency is repeated".to_owned(),
+        false => repeated.join("; "),
+    };
+    let draft = draft.saw([Evidence { path: cmdline.path.clone(), value }]);
+    if differ.is_empty() {
+        return draft.good(match same.is_empty() {
+            true => NONE.to_owned(),
+            false => {
+                format!("repeated with the same value: {}", text::first_few(&same, NAMED_MAX))
             }
-        }
-        let is_same = |words: &Vec<String>| words.iter().all(|word| *word == words[0]);
-        // Where values add up, only the same word twice is a repetition.
-        given.retain(|key, words| {
-            words.len() > 1 && (is_same(words) || !ADD_UP.contains(&key.as_str()))
         });
-        let differ: Vec<(&String, &Vec<String>)> =
-            given.iter().filter(|(_, words)| !is_same(words)).collect();
-        let same: Vec<&String> =
-            given.values().filter(|words| is_same(words)).map(|words| &words[0]).collect();
-        let shown = |words: &Vec<String>| words.join(" ");
-        let repeated: Vec<String> = given.values().map(shown).collect();
-        let value = match repeated.is_empty() {
-            true => "no parameter about latency is repeated".to_owned(),
-            false => repeated.join("; "),
-        };
-        let draft = draft.saw([Evidence { path: cmdline.path.clone(), value }]);
-        if differ.is_empty() {
-            return draft.good(match same.is_empty() {
-                true => NONE.to_owned(),
-                false => {
-                    format!("repeated with the same value: {}", text::first_few(&same, NAMED_MAX))
-                }
-            });
-        }
-        let words: Vec<String> = differ.iter().map(|(_, words)| shown(words)).collect();
-        let summary = format!("different values: {}", text::first_few(&words, NAMED_MAX));
-        let text = "leave one of them in the boot entry; look into every file that it is made of";
-        let draft = draft.remedies([Remedy::Manual { text: text.into() }]);
-        match differ.iter().any(|(key, _)| LISTS.contains(&key.as_str())) {
-            true => draft.bad(summary),
-            false => draft.doubtful(format!("{summary}; as a rule the last counts")),
-        }
+    }
+    let words: Vec<String> = differ.iter().map(|(_, words)| shown(words)).collect();
+    let summary = format!("different values: {}", text::first_few(&words, NAMED_MAX));
+    let text = "leave one of them in the boot entry; look into every file that it is made of";
+    let draft = draft.remedies([Remedy::Manual { text: text.into() }]);
+    match differ.iter().any(|(key, _)| LISTS.contains(&key.as_str())) {
+        true => draft.bad(summary),
+        false => draft.doubtful(format!("{summary}; as a rule the last counts")),
     }
 }
 
@@ -116,7 +103,7 @@ mod tests {
     fn with(line: &str) -> Finding {
         let mut facts = good();
         set_cmdline(&mut facts, line);
-        CmdlineDuplicates.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -139,6 +126,6 @@ mod tests {
     fn no_line_is_unknown() {
         let mut facts = good();
         facts.kernel.cmdline = Reading::denied("/proc/cmdline", "EACCES");
-        assert_eq!(CmdlineDuplicates.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -7,8 +7,9 @@
 
 use rtproof_host::{Facts, facts::platform::boot::PARAMETERS};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, machine, text};
+use crate::checks::{machine, text};
 use crate::{Finding, Intent, Remedy, When};
 
 /// First kernel that tells.
@@ -16,77 +17,61 @@ const TOLD_SINCE: (u32, u32) = (5, 13);
 /// Most names in a summary.
 const NAMED_MAX: usize = 4;
 
-pub(super) struct CmdlineUnknown;
+pub(super) static CHECK: Check = Check {
+    id: "cmdline-unknown",
+    title: "boot parameters that the kernel did not take",
+    why: "a parameter that is misspelt, or that this kernel is built without, does nothing, and \
+          nobody says so",
+    source: "init/main.c (print_unknown_bootoptions, 5.13 and later); \
+             Documentation/admin-guide/kernel-parameters.rst",
+    when: When::Boot,
+    wanted: Wanted::Text("none that is about latency"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for CmdlineUnknown {
-    fn id(&self) -> &'static str {
-        "cmdline-unknown"
-    }
-
-    fn title(&self) -> &'static str {
-        "boot parameters that the kernel did not take"
-    }
-
-    fn why(&self) -> &'static str {
-        "a parameter that is misspelt, or that this kernel is built without, does nothing, and \
-         nobody says so"
-    }
-
-    fn source(&self) -> &'static str {
-        "init/main.c (print_unknown_bootoptions, 5.13 and later); \
-         Documentation/admin-guide/kernel-parameters.rst"
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let log = &facts.platform.log;
-        let draft = Draft::of(self, "none that is about latency").read(log, |log| {
-            match &log.unknown_parameters {
-                Some(names) => format!("unknown parameters: {}", names.join(" ")),
-                None if log.is_whole => "no unknown parameters".into(),
-                None => "no unknown parameters in the part that is still there".into(),
-            }
-        });
-        let Some(found) = log.value() else {
-            return draft.blind(log);
-        };
-        let Some(names) = &found.unknown_parameters else {
-            if !found.is_whole {
-                return draft.unknown("the start of the kernel's log was overwritten");
-            }
-            let version = &facts.kernel.version;
-            return match machine::since(facts, TOLD_SINCE) {
-                Some(true) => {
-                    draft.read(version, |(major, minor)| format!("{major}.{minor}")).good("none")
-                }
-                Some(false) => draft.unknown("kernels before 5.13 do not tell"),
-                None => draft.blind(version),
-            };
-        };
-        let is_known = |name: &&String| PARAMETERS.contains(&name.replace('-', "_").as_str());
-        let known: Vec<&String> = names.iter().filter(is_known).collect();
-        let meant: Vec<String> = names
-            .iter()
-            .filter(|name| !is_known(name))
-            .filter_map(|name| Some(format!("{name} (is {} meant?)", similar(name)?)))
-            .collect();
-        let draft = draft.remedies([Remedy::Manual {
-            text: "correct the boot entry, or use a kernel that is built with what it asks for"
-                .into(),
-        }]);
-        if !known.is_empty() {
-            let names = text::first_few(&known, NAMED_MAX);
-            return draft.bad(format!("this kernel does not know {names}"));
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let log = &facts.platform.log;
+    let draft = draft.read(log, |log| match &log.unknown_parameters {
+        Some(names) => format!("unknown parameters: {}", names.join(" ")),
+        None if log.is_whole => "no unknown parameters".into(),
+        None => "no unknown parameters in the part that is still there".into(),
+    });
+    let Some(found) = log.value() else {
+        return draft.blind(log);
+    };
+    let Some(names) = &found.unknown_parameters else {
+        if !found.is_whole {
+            return draft.unknown("the start of the kernel's log was overwritten");
         }
-        if !meant.is_empty() {
-            return draft.doubtful(format!("not taken: {}", text::first_few(&meant, NAMED_MAX)));
-        }
-        let names = text::first_few(names, NAMED_MAX);
-        draft.good(format!("none about latency; for init or others: {names}"))
+        let version = &facts.kernel.version;
+        return match machine::since(facts, TOLD_SINCE) {
+            Some(true) => {
+                draft.read(version, |(major, minor)| format!("{major}.{minor}")).good("none")
+            }
+            Some(false) => draft.unknown("kernels before 5.13 do not tell"),
+            None => draft.blind(version),
+        };
+    };
+    let is_known = |name: &&String| PARAMETERS.contains(&name.replace('-', "_").as_str());
+    let known: Vec<&String> = names.iter().filter(is_known).collect();
+    let meant: Vec<String> = names
+        .iter()
+        .filter(|name| !is_known(name))
+        .filter_map(|name| Some(format!("{name} (is {} meant?)", similar(name)?)))
+        .collect();
+    let draft = draft.remedies([Remedy::Manual {
+        text: "correct the boot entry, or use a kernel that is built with what it asks for".into(),
+    }]);
+    if !known.is_empty() {
+        let names = text::first_few(&known, NAMED_MAX);
+        return draft.bad(format!("this kernel does not know {names}"));
     }
+    if !meant.is_empty() {
+        return draft.doubtful(format!("not taken: {}", text::first_few(&meant, NAMED_MAX)));
+    }
+    let names = text::first_few(names, NAMED_MAX);
+    draft.good(format!("none about latency; for init or others: {names}"))
 }
 
 /// A parameter about latency that a name is nearly: one letter wrong, missing or too many, or only
@@ -129,7 +114,7 @@ mod tests {
             names.map(|names| names.iter().map(|&name| name.to_owned()).collect());
         let log = KernelLog { is_whole, unknown_parameters, ..KernelLog::default() };
         facts.platform.log = Reading::known("/dev/kmsg", log);
-        CmdlineUnknown.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -150,9 +135,9 @@ mod tests {
         assert_eq!(with(None, false).status, Unknown);
         let mut facts = good();
         facts.kernel.version = Reading::known("/proc/sys/kernel/osrelease", (5, 10));
-        assert_eq!(CmdlineUnknown.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         facts.platform.log = Reading::denied("/dev/kmsg", "EPERM");
-        assert_eq!(CmdlineUnknown.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 
     #[test]

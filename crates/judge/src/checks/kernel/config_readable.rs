@@ -5,44 +5,30 @@
 
 use rtproof_host::Facts;
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) struct ConfigReadable;
+pub(super) static CHECK: Check = Check {
+    id: "kernel-config-readable",
+    title: "build configuration of the kernel",
+    why: "a build with debug options or without what real-time needs stays unseen",
+    source: "init/Kconfig (IKCONFIG_PROC); Documentation/kbuild/kconfig.rst",
+    impact: Impact::Information,
+    wanted: Wanted::Text("readable"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for ConfigReadable {
-    fn id(&self) -> &'static str {
-        "kernel-config-readable"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let config = &facts.kernel.config;
+    let draft = draft.read(config, |found| format!("{} options", found.len()));
+    if config.value().is_some() {
+        return draft.good(config.path.clone());
     }
-
-    fn title(&self) -> &'static str {
-        "build configuration of the kernel"
-    }
-
-    fn why(&self) -> &'static str {
-        "a build with debug options or without what real-time needs stays unseen"
-    }
-
-    fn source(&self) -> &'static str {
-        "init/Kconfig (IKCONFIG_PROC); Documentation/kbuild/kconfig.rst"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Information
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let config = &facts.kernel.config;
-        let draft =
-            Draft::of(self, "readable").read(config, |found| format!("{} options", found.len()));
-        if config.value().is_some() {
-            return draft.good(config.path.clone());
-        }
-        let text = "run as root, load the module configs (/proc/config.gz), or install the \
-                    kernel's file /boot/config-RELEASE";
-        draft.remedies([Remedy::Manual { text: text.into() }]).blind(config)
-    }
+    let text = "run as root, load the module configs (/proc/config.gz), or install the \
+                kernel's file /boot/config-RELEASE";
+    draft.remedies([Remedy::Manual { text: text.into() }]).blind(config)
 }
 
 #[cfg(test)]
@@ -55,9 +41,9 @@ mod tests {
     #[test]
     fn good_and_unknown() {
         let mut facts = good();
-        assert_eq!(ConfigReadable.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         facts.kernel.config = Reading::absent("/proc/config.gz, /boot/config-6.1");
-        let finding = ConfigReadable.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Unknown);
         assert_eq!(finding.remedies.len(), 1);
     }

@@ -2,8 +2,9 @@
 
 use rtproof_host::{Facts, facts::kernel::CommandLine};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Intent, Remedy, When};
 
 /// Parameter, the values that turn it off, and whether the bare word turns it on.
@@ -16,45 +17,32 @@ const PARAMETERS: &[(&str, &[&str], bool)] = &[
     ("kmemleak", &["off"], false),
 ];
 
-pub(super) struct DebugParameters;
+pub(super) static CHECK: Check = Check {
+    id: "debug-parameters",
+    title: "debugging of memory turned on at boot (slab_debug= and others)",
+    why: "each allocation is filled, checked or written down, under locks that others wait for",
+    source: "Documentation/admin-guide/kernel-parameters.txt (slab_debug, debug_pagealloc, \
+             page_poison, page_owner, kmemleak); Documentation/mm/slub.rst",
+    when: When::Boot,
+    wanted: Wanted::Text("none"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for DebugParameters {
-    fn id(&self) -> &'static str {
-        "debug-parameters"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let cmdline = &facts.kernel.cmdline;
+    let on = cmdline.value().map(turned_on).unwrap_or_default();
+    let shown = || if on.is_empty() { "none of them".to_owned() } else { on.join(" ") };
+    let draft = draft.read(cmdline, |_| shown());
+    if cmdline.value().is_none() {
+        return draft.blind(cmdline);
     }
-
-    fn title(&self) -> &'static str {
-        "debugging of memory turned on at boot (slab_debug= and others)"
+    if on.is_empty() {
+        return draft.good("none");
     }
-
-    fn why(&self) -> &'static str {
-        "each allocation is filled, checked or written down, under locks that others wait for"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/kernel-parameters.txt (slab_debug, debug_pagealloc, \
-         page_poison, page_owner, kmemleak); Documentation/mm/slub.rst"
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let cmdline = &facts.kernel.cmdline;
-        let on = cmdline.value().map(turned_on).unwrap_or_default();
-        let shown = || if on.is_empty() { "none of them".to_owned() } else { on.join(" ") };
-        let draft = Draft::of(self, "none").read(cmdline, |_| shown());
-        if cmdline.value().is_none() {
-            return draft.blind(cmdline);
-        }
-        if on.is_empty() {
-            return draft.good("none");
-        }
-        let key = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
-        let remedies = on.iter().map(|word| Remedy::Unboot { parameter: key(word) });
-        draft.remedies(remedies).bad(text::first_few(&on, 4))
-    }
+    let key = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
+    let remedies = on.iter().map(|word| Remedy::Unboot { parameter: key(word) });
+    draft.remedies(remedies).bad(text::first_few(&on, 4))
 }
 
 fn turned_on(line: &CommandLine) -> Vec<String> {
@@ -82,7 +70,7 @@ mod tests {
         let with = |line| {
             let mut facts = good();
             set_cmdline(&mut facts, line);
-            DebugParameters.judge(&facts, &intent())
+            CHECK.judge(&facts, &intent())
         };
         assert_eq!(with("quiet slub_debug=- debug_pagealloc=off").status, Good);
         let finding = with("slab_debug page_poison=1");
@@ -94,6 +82,6 @@ mod tests {
     fn no_line_is_unknown() {
         let mut facts = good();
         facts.kernel.cmdline = Reading::absent("/proc/cmdline");
-        assert_eq!(DebugParameters.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -4,106 +4,84 @@
 //! `efi=runtime`. No file tells what is in force: /sys/firmware/efi/runtime is an address that x86
 //! shows either way. So the boot line decides, and where it is silent the build.
 
-use rtproof_host::{CpuList, Facts, Knob, Reading, knobs::kernel as knobs};
+use rtproof_host::{CpuList, Facts, Reading, knobs::kernel as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, machine};
+use crate::checks::machine;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
 /// First kernel with CONFIG_EFI_DISABLE_RUNTIME.
 const OPTION_SINCE: (u32, u32) = (5, 19);
 
-pub(super) struct EfiRuntime;
+pub(super) static CHECK: Check = Check {
+    id: "config-efi-runtime",
+    title: "calls of EFI firmware while the system runs",
+    why: "the firmware runs with interrupts off, for milliseconds when it writes a variable or \
+          reads the clock; some stops the other CPUs, too",
+    source: "Documentation/core-api/real-time/hardware.rst (EFI) and kernel-configuration.rst; \
+             commit d9f283ae71af (get_time: about 10 ms)",
+    trade_off: Some(
+        "without runtime services efibootmgr, firmware updates and pstore in EFI variables do not \
+         work",
+    ),
+    impact: Impact::Milliseconds,
+    when: When::Boot,
+    knobs: &[&knobs::EFI_CPUS],
+    wanted: Wanted::Text("efi=noruntime, or confined to CPUs that are not real-time"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for EfiRuntime {
-    fn id(&self) -> &'static str {
-        "config-efi-runtime"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let cmdline = &facts.kernel.cmdline;
+    let Some(line) = cmdline.value() else {
+        return draft.blind(cmdline);
+    };
+    // The last efi= with one of both words counts, and in it `runtime` (parse_efi_cmdline of
+    // drivers/firmware/efi/efi.c).
+    let word = |value: &str| {
+        let has = |wanted: &str| value.split(',').any(|word| word == wanted);
+        ["runtime", "noruntime"].into_iter().find(|word| has(word))
+    };
+    let asked = line.all("efi").flatten().filter_map(word).last();
+    let is_noefi = line.last("noefi").is_some();
+    let draft = draft.read(cmdline, |_| match asked {
+        Some(word) => format!("efi={word}"),
+        None if is_noefi => "noefi".into(),
+        None => "no efi=runtime or efi=noruntime".into(),
+    });
+    if is_noefi || asked == Some("noruntime") {
+        return draft.good(if is_noefi { "noefi" } else { "efi=noruntime" });
     }
-
-    fn title(&self) -> &'static str {
-        "calls of EFI firmware while the system runs"
-    }
-
-    fn why(&self) -> &'static str {
-        "the firmware runs with interrupts off, for milliseconds when it writes a variable or \
-         reads the clock; some stops the other CPUs, too"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/core-api/real-time/hardware.rst (EFI) and kernel-configuration.rst; commit \
-         d9f283ae71af (get_time: about 10 ms)"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some(
-            "without runtime services efibootmgr, firmware updates and pstore in EFI variables do \
-              not work",
-        )
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::EFI_CPUS]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "efi=noruntime, or confined to CPUs that are not real-time");
-        let cmdline = &facts.kernel.cmdline;
-        let Some(line) = cmdline.value() else {
-            return draft.blind(cmdline);
-        };
-        // The last efi= with one of both words counts, and in it `runtime` (parse_efi_cmdline of
-        // drivers/firmware/efi/efi.c).
-        let word = |value: &str| {
-            let has = |wanted: &str| value.split(',').any(|word| word == wanted);
-            ["runtime", "noruntime"].into_iter().find(|word| has(word))
-        };
-        let asked = line.all("efi").flatten().filter_map(word).last();
-        let is_noefi = line.last("noefi").is_some();
-        let draft = draft.read(cmdline, |_| match asked {
-            Some(word) => format!("efi={word}"),
-            None if is_noefi => "noefi".into(),
-            None => "no efi=runtime or efi=noruntime".into(),
-        });
-        if is_noefi || asked == Some("noruntime") {
-            return draft.good(if is_noefi { "noefi" } else { "efi=noruntime" });
-        }
-        let path = knobs::EFI_PLATFORM.patterns().next().unwrap_or_default();
-        let none = Reading::absent(path);
-        let setting = facts.settings.get(knobs::EFI_PLATFORM.id);
-        let booted = setting.and_then(|s| s.values.first()).map_or(&none, |value| &value.reading);
-        if booted.value().is_none() {
-            let lacking = setting.and_then(|setting| setting.lacking.as_ref());
-            return match lacking.filter(|found| found.value().is_some()) {
-                Some(lacking) if booted.is_absent() => {
-                    draft.read(lacking, String::clone).not_applicable("not booted by EFI")
-                }
-                _ => draft.blind(booted),
-            };
-        }
-        let draft = draft.read(booted, |bits| format!("{bits} bits"));
-        if asked.is_none() {
-            match off_by_build(facts) {
-                None => return draft.blind(&facts.kernel.config),
-                Some(Some(option)) => {
-                    let draft = draft.saw([machine::option(facts, option)]);
-                    return draft.good("off by the kernel's build");
-                }
-                Some(None) => {}
+    let path = knobs::EFI_PLATFORM.patterns().next().unwrap_or_default();
+    let none = Reading::absent(path);
+    let setting = facts.settings.get(knobs::EFI_PLATFORM.id);
+    let booted = setting.and_then(|s| s.values.first()).map_or(&none, |value| &value.reading);
+    if booted.value().is_none() {
+        let lacking = setting.and_then(|setting| setting.lacking.as_ref());
+        return match lacking.filter(|found| found.value().is_some()) {
+            Some(lacking) if booted.is_absent() => {
+                draft.read(lacking, String::clone).not_applicable("not booted by EFI")
             }
-        }
-        let draft = draft
-            .saw([machine::option(facts, "EFI_DISABLE_RUNTIME")])
-            .remedies([Remedy::Boot { parameter: "efi=noruntime".into() }]);
-        confined(draft, facts, intent)
+            _ => draft.blind(booted),
+        };
     }
+    let draft = draft.read(booted, |bits| format!("{bits} bits"));
+    if asked.is_none() {
+        match off_by_build(facts) {
+            None => return draft.blind(&facts.kernel.config),
+            Some(Some(option)) => {
+                let draft = draft.saw([machine::option(facts, option)]);
+                return draft.good("off by the kernel's build");
+            }
+            Some(None) => {}
+        }
+    }
+    let draft = draft
+        .saw([machine::option(facts, "EFI_DISABLE_RUNTIME")])
+        .remedies([Remedy::Boot { parameter: "efi=noruntime".into() }]);
+    confined(draft, facts, intent)
 }
 
 /// The option that turns them off, if one does; `None`: cannot be told. PREEMPT_RT by itself did
@@ -154,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_boot_line_decides_and_then_the_build() {
-        let judge = |facts: &Facts| EfiRuntime.judge(facts, &intent());
+        let judge = |facts: &Facts| CHECK.judge(facts, &intent());
         assert_eq!(judge(&booted("quiet")).status, Good);
         assert_eq!(judge(&booted("efi=runtime efi=noruntime")).status, Good);
         let finding = judge(&booted("efi=noruntime efi=debug,runtime"));
@@ -171,7 +149,7 @@ mod tests {
 
     #[test]
     fn another_boot_and_what_is_unknown() {
-        let judge = |facts: &Facts| EfiRuntime.judge(facts, &intent()).status;
+        let judge = |facts: &Facts| CHECK.judge(facts, &intent()).status;
         let mut facts = booted("quiet");
         facts.kernel.config = Reading::absent("/proc/config.gz");
         assert_eq!(judge(&facts), Unknown);

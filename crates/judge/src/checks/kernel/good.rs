@@ -7,7 +7,7 @@ use crate::checks::testing::{CMDLINE, fill_setting, set_config};
 use rtproof_host::knobs::kernel as knobs;
 
 /// Fills it in.
-pub(super) fn fill(facts: &mut Facts) {
+pub(in crate::checks) fn fill(facts: &mut Facts) {
     for option in [
         "PREEMPT_RCU",
         "RCU_BOOST",

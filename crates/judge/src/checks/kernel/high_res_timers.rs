@@ -5,63 +5,48 @@
 
 use rtproof_host::Facts;
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, machine};
+use crate::checks::machine;
 use crate::{Finding, Impact, Intent, Remedy, When, units};
 
-pub(super) struct HighResTimers;
+pub(super) static CHECK: Check = Check {
+    id: "high-res-timers",
+    title: "high-resolution timers",
+    why: "without them a timer expires at the next tick: a wake-up is late by up to 1/HZ",
+    source: "Documentation/timers/hrtimers.rst; kernel/time/hrtimer.c (hrtimer_resolution); \
+             clock_getres(2)",
+    impact: Impact::Milliseconds,
+    when: When::Boot,
+    wanted: Wanted::Text("a resolution of 1 ns"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for HighResTimers {
-    fn id(&self) -> &'static str {
-        "high-res-timers"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let resolution = &facts.platform.timer_resolution_ns;
+    let draft = draft.read(resolution, |&ns| units::ns(ns));
+    if let Some(&ns) = resolution.value() {
+        let summary = format!("timers have a resolution of {}", units::ns(ns));
+        return match ns {
+            1 => draft.good(summary),
+            _ => draft.remedies(remedies(facts)).bad(summary),
+        };
     }
-
-    fn title(&self) -> &'static str {
-        "high-resolution timers"
+    // No call can be asked of a folder: the build and the boot line can only tell that they
+    // are off.
+    let cmdline = &facts.kernel.cmdline;
+    let is_off = cmdline.value().and_then(|line| line.last("highres")) == Some(Some("off"));
+    let draft = draft.remedies(remedies(facts));
+    if is_off {
+        let draft = draft.read(cmdline, |_| "highres=off".into());
+        return draft.bad("highres=off: timers expire at ticks only");
     }
-
-    fn why(&self) -> &'static str {
-        "without them a timer expires at the next tick: a wake-up is late by up to 1/HZ"
+    if machine::built_with(facts, "HIGH_RES_TIMERS") == Some(false) {
+        let draft = draft.saw([machine::option(facts, "HIGH_RES_TIMERS")]);
+        return draft.bad("CONFIG_HIGH_RES_TIMERS is not set: timers expire at ticks only");
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/timers/hrtimers.rst; kernel/time/hrtimer.c (hrtimer_resolution); \
-         clock_getres(2)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let resolution = &facts.platform.timer_resolution_ns;
-        let draft = Draft::of(self, "a resolution of 1 ns").read(resolution, |&ns| units::ns(ns));
-        if let Some(&ns) = resolution.value() {
-            let summary = format!("timers have a resolution of {}", units::ns(ns));
-            return match ns {
-                1 => draft.good(summary),
-                _ => draft.remedies(remedies(facts)).bad(summary),
-            };
-        }
-        // No call can be asked of a folder: the build and the boot line can only tell that they
-        // are off.
-        let cmdline = &facts.kernel.cmdline;
-        let is_off = cmdline.value().and_then(|line| line.last("highres")) == Some(Some("off"));
-        let draft = draft.remedies(remedies(facts));
-        if is_off {
-            let draft = draft.read(cmdline, |_| "highres=off".into());
-            return draft.bad("highres=off: timers expire at ticks only");
-        }
-        if machine::built_with(facts, "HIGH_RES_TIMERS") == Some(false) {
-            let draft = draft.saw([machine::option(facts, "HIGH_RES_TIMERS")]);
-            return draft.bad("CONFIG_HIGH_RES_TIMERS is not set: timers expire at ticks only");
-        }
-        draft.blind(resolution)
-    }
+    draft.blind(resolution)
 }
 
 fn remedies(facts: &Facts) -> Vec<Remedy> {
@@ -86,9 +71,9 @@ mod tests {
     #[test]
     fn the_resolution_in_force_decides() {
         let mut facts = good();
-        assert_eq!(HighResTimers.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         facts.platform.timer_resolution_ns = Reading::known("clock_getres", 4_000_000);
-        let finding = HighResTimers.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Bad);
         assert_eq!(finding.summary, "timers have a resolution of 4 ms");
     }
@@ -97,11 +82,11 @@ mod tests {
     fn without_it_only_what_is_off_can_be_told() {
         let mut facts = good();
         facts.platform.timer_resolution_ns = Reading::absent("clock_getres");
-        assert_eq!(HighResTimers.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         set_cmdline(&mut facts, "highres=off");
-        assert_eq!(HighResTimers.judge(&facts, &intent()).status, Bad);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Bad);
         set_cmdline(&mut facts, "quiet");
         set_config(&mut facts, "HIGH_RES_TIMERS", None);
-        assert_eq!(HighResTimers.judge(&facts, &intent()).status, Bad);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Bad);
     }
 }

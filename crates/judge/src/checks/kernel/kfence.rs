@@ -4,81 +4,61 @@
 //! patches code, which interrupts all CPUs twice (mm/kfence/core.c, `toggle_allocation_gate`);
 //! else it is a work item on some CPU and one slow allocation.
 
-use rtproof_host::{Facts, Knob, Reading, knobs::kernel as knobs};
+use rtproof_host::{Facts, Reading, knobs::kernel as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, machine};
+use crate::checks::machine;
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) struct Kfence;
+pub(super) static CHECK: Check = Check {
+    id: "config-kfence",
+    title: "sampling of faulty memory accesses (KFENCE)",
+    why: "each interval one allocation takes the slow path; with static keys the code of all CPUs \
+          is patched for it, by two interrupts to each",
+    source: "Documentation/dev-tools/kfence.rst; mm/kfence/core.c (toggle_allocation_gate); \
+             lib/Kconfig.kfence (KFENCE_STATIC_KEYS)",
+    trade_off: Some("memory errors of the kernel are found less often"),
+    impact: Impact::Microseconds,
+    knobs: &[&knobs::KFENCE],
+    wanted: Wanted::Text("a sample interval of 0 (off)"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Kfence {
-    fn id(&self) -> &'static str {
-        "config-kfence"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    if machine::built_with(facts, "KFENCE") == Some(false) {
+        let draft = draft.saw([machine::option(facts, "KFENCE")]);
+        return draft.not_applicable("this kernel is built without CONFIG_KFENCE");
     }
-
-    fn title(&self) -> &'static str {
-        "sampling of faulty memory accesses (KFENCE)"
+    let setting = facts.settings.get(knobs::KFENCE.id);
+    let none = Reading::absent("/sys/module/kfence/parameters/sample_interval");
+    let interval =
+        setting.and_then(|setting| setting.values.first()).map_or(&none, |value| &value.reading);
+    let draft = draft.read(interval, |text| format!("{text} ms"));
+    let Some(text) = interval.value() else {
+        return draft.blind(interval);
+    };
+    let Ok(ms) = text.parse::<u64>() else {
+        let wrong = Reading::<u64>::malformed(&interval.path, text, "a number of ms");
+        return draft.blind(&wrong);
+    };
+    if ms == 0 {
+        return draft.good("off");
     }
-
-    fn why(&self) -> &'static str {
-        "each interval one allocation takes the slow path; with static keys the code of all CPUs \
-         is patched for it, by two interrupts to each"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/dev-tools/kfence.rst; mm/kfence/core.c (toggle_allocation_gate); \
-         lib/Kconfig.kfence (KFENCE_STATIC_KEYS)"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("memory errors of the kernel are found less often")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Microseconds
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::KFENCE]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "a sample interval of 0 (off)");
-        if machine::built_with(facts, "KFENCE") == Some(false) {
-            let draft = draft.saw([machine::option(facts, "KFENCE")]);
-            return draft.not_applicable("this kernel is built without CONFIG_KFENCE");
-        }
-        let setting = facts.settings.get(knobs::KFENCE.id);
-        let none = Reading::absent("/sys/module/kfence/parameters/sample_interval");
-        let interval = setting
-            .and_then(|setting| setting.values.first())
-            .map_or(&none, |value| &value.reading);
-        let draft = draft.read(interval, |text| format!("{text} ms"));
-        let Some(text) = interval.value() else {
-            return draft.blind(interval);
-        };
-        let Ok(ms) = text.parse::<u64>() else {
-            let wrong = Reading::<u64>::malformed(&interval.path, text, "a number of ms");
-            return draft.blind(&wrong);
-        };
-        if ms == 0 {
-            return draft.good("off");
-        }
-        let draft = draft.remedies([
-            Remedy::Write { paths: vec![interval.path.clone()], value: "0".into() },
-            Remedy::Boot { parameter: "kfence.sample_interval=0".into() },
-        ]);
-        let keys = machine::built_with(facts, "KFENCE_STATIC_KEYS");
-        let draft = draft.saw([machine::option(facts, "KFENCE_STATIC_KEYS")]);
-        match keys {
-            Some(true) => draft.bad(format!("every {ms} ms all CPUs are interrupted twice")),
-            Some(false) => draft.doubtful(format!("one allocation every {ms} ms is a slow one")),
-            None => draft.doubtful(format!(
-                "one allocation every {ms} ms is sampled; whether that interrupts all CPUs is not \
-                 known"
-            )),
-        }
+    let draft = draft.remedies([
+        Remedy::set(&knobs::KFENCE, vec![interval.path.clone()], "0"),
+        Remedy::Boot { parameter: "kfence.sample_interval=0".into() },
+    ]);
+    let keys = machine::built_with(facts, "KFENCE_STATIC_KEYS");
+    let draft = draft.saw([machine::option(facts, "KFENCE_STATIC_KEYS")]);
+    match keys {
+        Some(true) => draft.bad(format!("every {ms} ms all CPUs are interrupted twice")),
+        Some(false) => draft.doubtful(format!("one allocation every {ms} ms is a slow one")),
+        None => draft.doubtful(format!(
+            "one allocation every {ms} ms is sampled; whether that interrupts all CPUs is not \
+             known"
+        )),
     }
 }
 
@@ -93,7 +73,7 @@ mod tests {
         set_config(&mut facts, "KFENCE", Some("y"));
         set_config(&mut facts, "KFENCE_STATIC_KEYS", keys.then_some("y"));
         fill_setting(&mut facts, &knobs::KFENCE, interval);
-        Kfence.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -108,12 +88,12 @@ mod tests {
     fn another_kernel_and_a_refusal() {
         let mut facts = good();
         set_config(&mut facts, "KFENCE", None);
-        assert_eq!(Kfence.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
         set_config(&mut facts, "KFENCE", Some("y"));
         set_setting(&mut facts, &knobs::KFENCE, Reading::denied("x", "EACCES"));
-        assert_eq!(Kfence.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         facts.kernel.config = Reading::absent("/proc/config.gz");
         set_setting(&mut facts, &knobs::KFENCE, Reading::known("x", "100".to_owned()));
-        assert_eq!(Kfence.judge(&facts, &intent()).status, Doubtful);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
     }
 }

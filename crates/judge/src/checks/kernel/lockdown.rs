@@ -5,60 +5,44 @@
 
 use rtproof_host::Facts;
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, machine};
+use crate::checks::machine;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) struct Lockdown;
+pub(super) static CHECK: Check = Check {
+    id: "lockdown",
+    title: "kernel lockdown",
+    why: "a locked-down kernel refuses debugfs and writes to registers of the CPU, so that the \
+          fair server and others can be neither read nor set",
+    source: "kernel_lockdown(7); security/lockdown/lockdown.c; fs/debugfs/file.c",
+    trade_off: Some(
+        "without lockdown root can change the running kernel: Secure Boot ends with root",
+    ),
+    impact: Impact::Information,
+    when: When::Boot,
+    wanted: Wanted::Text("none"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Lockdown {
-    fn id(&self) -> &'static str {
-        "lockdown"
-    }
-
-    fn title(&self) -> &'static str {
-        "kernel lockdown"
-    }
-
-    fn why(&self) -> &'static str {
-        "a locked-down kernel refuses debugfs and writes to registers of the CPU, so that the fair \
-         server and others can be neither read nor set"
-    }
-
-    fn source(&self) -> &'static str {
-        "kernel_lockdown(7); security/lockdown/lockdown.c; fs/debugfs/file.c"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("without lockdown root can change the running kernel: Secure Boot ends with root")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Information
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let lockdown = &facts.kernel.lockdown;
-        let draft = Draft::of(self, "none").read(lockdown, String::clone);
-        match lockdown.value().map(String::as_str) {
-            Some("none") => draft.good("none"),
-            Some(mode) => draft
-                .remedies([Remedy::Manual {
-                    text: "where the fair server has to be set: boot without Secure Boot and \
-                           without lockdown="
-                        .into(),
-                }])
-                .doubtful(format!("{mode}: what it hides stays unknown")),
-            None if machine::built_with(facts, "SECURITY_LOCKDOWN_LSM") == Some(false) => {
-                let draft = draft.saw([machine::option(facts, "SECURITY_LOCKDOWN_LSM")]);
-                draft.not_applicable("this kernel is built without CONFIG_SECURITY_LOCKDOWN_LSM")
-            }
-            None => draft.blind(lockdown),
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let lockdown = &facts.kernel.lockdown;
+    let draft = draft.read(lockdown, String::clone);
+    match lockdown.value().map(String::as_str) {
+        Some("none") => draft.good("none"),
+        Some(mode) => draft
+            .remedies([Remedy::Manual {
+                text: "where the fair server has to be set: boot without Secure Boot and \
+                       without lockdown="
+                    .into(),
+            }])
+            .doubtful(format!("{mode}: what it hides stays unknown")),
+        None if machine::built_with(facts, "SECURITY_LOCKDOWN_LSM") == Some(false) => {
+            let draft = draft.saw([machine::option(facts, "SECURITY_LOCKDOWN_LSM")]);
+            draft.not_applicable("this kernel is built without CONFIG_SECURITY_LOCKDOWN_LSM")
         }
+        None => draft.blind(lockdown),
     }
 }
 
@@ -73,13 +57,13 @@ mod tests {
     fn modes_and_what_is_not_there() {
         let path = "/sys/kernel/security/lockdown";
         let mut facts = good();
-        assert_eq!(Lockdown.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         facts.kernel.lockdown = Reading::known(path, "integrity".into());
-        assert_eq!(Lockdown.judge(&facts, &intent()).status, Doubtful);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
         facts.kernel.lockdown = Reading::absent(path);
         set_config(&mut facts, "SECURITY_LOCKDOWN_LSM", Some("y"));
-        assert_eq!(Lockdown.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         set_config(&mut facts, "SECURITY_LOCKDOWN_LSM", None);
-        assert_eq!(Lockdown.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
     }
 }

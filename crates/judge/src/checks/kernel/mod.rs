@@ -1,13 +1,15 @@
 //! Checks: kernel build and preemption.
 
 use super::Section;
+use super::check::Check;
 
 mod cmdline_duplicates;
 mod cmdline_unknown;
 mod config_readable;
 mod debug_parameters;
 mod efi_runtime;
-mod good;
+#[cfg(any(test, feature = "testing"))]
+pub(super) mod good;
 mod high_res_timers;
 mod kfence;
 mod lockdown;
@@ -15,32 +17,26 @@ pub(super) mod options;
 mod preempt_dynamic;
 mod preempt_rt;
 mod rt_group_sched;
-mod rules;
 mod threadirqs;
 
 /// The section.
-pub(super) const SECTION: Section = Section {
-    name: "kernel",
-    title: "kernel build and preemption",
-    checks: CHECKS,
-    rules: rules::RULES,
-    fill: good::fill,
-};
+pub(super) const SECTION: Section =
+    Section { name: "kernel", title: "kernel build and preemption", checks: CHECKS };
 
-/// Checks with a file of their own, and rows of `options.rs`.
-const CHECKS: &[&dyn super::Check] = &[
-    &preempt_rt::PreemptRt,
-    &preempt_dynamic::PreemptDynamic,
-    &threadirqs::Threadirqs,
-    &high_res_timers::HighResTimers,
-    &config_readable::ConfigReadable,
-    &cmdline_unknown::CmdlineUnknown,
-    &cmdline_duplicates::CmdlineDuplicates,
-    &lockdown::Lockdown,
-    &efi_runtime::EfiRuntime,
-    &debug_parameters::DebugParameters,
-    &kfence::Kfence,
-    &rt_group_sched::RtGroupSched,
+/// The checks, in the order of the report.
+const CHECKS: &[&Check] = &[
+    &preempt_rt::CHECK,
+    &preempt_dynamic::CHECK,
+    &threadirqs::CHECK,
+    &high_res_timers::CHECK,
+    &config_readable::CHECK,
+    &cmdline_unknown::CHECK,
+    &cmdline_duplicates::CHECK,
+    &lockdown::CHECK,
+    &efi_runtime::CHECK,
+    &debug_parameters::CHECK,
+    &kfence::CHECK,
+    &rt_group_sched::CHECK,
     &options::HZ,
     &options::NO_HZ,
     &options::CPU_ISOLATION,

@@ -5,69 +5,52 @@
 
 use rtproof_host::{Facts, facts::kernel::Preemption};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, machine};
+use crate::checks::machine;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
 /// Budget from which any mode may do, as in the check `preempt-rt`.
 const ANY_NS: u64 = 10_000_000;
 
-pub(super) struct PreemptDynamic;
+pub(super) static CHECK: Check = Check {
+    id: "preempt-dynamic",
+    title: "preemption in force where the kernel is not PREEMPT_RT",
+    why: "with voluntary preemption or none, a system call of another task runs on until it asks \
+          to be preempted or returns",
+    source: "Documentation/admin-guide/kernel-parameters.txt (preempt=); kernel/Kconfig.preempt; \
+             kernel/sched/core.c (sched_dynamic_mode)",
+    impact: Impact::Milliseconds,
+    when: When::Boot,
+    wanted: Wanted::Text("full or lazy preemption"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for PreemptDynamic {
-    fn id(&self) -> &'static str {
-        "preempt-dynamic"
-    }
-
-    fn title(&self) -> &'static str {
-        "preemption in force where the kernel is not PREEMPT_RT"
-    }
-
-    fn why(&self) -> &'static str {
-        "with voluntary preemption or none, a system call of another task runs on until it asks \
-         to be preempted or returns"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/kernel-parameters.txt (preempt=); kernel/Kconfig.preempt; \
-         kernel/sched/core.c (sched_dynamic_mode)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let model = &facts.kernel.preemption;
-        let draft =
-            Draft::of(self, "full or lazy preemption").read(model, |found| name(*found).into());
-        let Some(found) = model.value() else {
-            return draft.blind(model);
-        };
-        let remedies = match machine::built_with(facts, "PREEMPT_DYNAMIC") {
-            Some(false) => Remedy::Manual {
-                text: "use a kernel built with CONFIG_PREEMPT_RT, CONFIG_PREEMPT or \
-                       CONFIG_PREEMPT_DYNAMIC"
-                    .into(),
-            },
-            _ => Remedy::Boot { parameter: "preempt=full".into() },
-        };
-        let draft = draft.remedies([remedies]);
-        match found {
-            Preemption::Rt => draft.not_applicable("PREEMPT_RT has one mode only"),
-            Preemption::Full | Preemption::Lazy => draft.good(name(*found)),
-            Preemption::DynamicUnknown => draft.unknown(
-                "PREEMPT_DYNAMIC: root can read the mode in /sys/kernel/debug/sched/preempt",
-            ),
-            _ if intent.budget_ns.is_some_and(|budget_ns| budget_ns >= ANY_NS) => {
-                draft.doubtful(name(*found))
-            }
-            Preemption::Voluntary | Preemption::None => draft.bad(name(*found)),
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let model = &facts.kernel.preemption;
+    let draft = draft.read(model, |found| name(*found).into());
+    let Some(found) = model.value() else {
+        return draft.blind(model);
+    };
+    let remedies = match machine::built_with(facts, "PREEMPT_DYNAMIC") {
+        Some(false) => Remedy::Manual {
+            text: "use a kernel built with CONFIG_PREEMPT_RT, CONFIG_PREEMPT or \
+                   CONFIG_PREEMPT_DYNAMIC"
+                .into(),
+        },
+        _ => Remedy::Boot { parameter: "preempt=full".into() },
+    };
+    let draft = draft.remedies([remedies]);
+    match found {
+        Preemption::Rt => draft.not_applicable("PREEMPT_RT has one mode only"),
+        Preemption::Full | Preemption::Lazy => draft.good(name(*found)),
+        Preemption::DynamicUnknown => draft
+            .unknown("PREEMPT_DYNAMIC: root can read the mode in /sys/kernel/debug/sched/preempt"),
+        _ if intent.budget_ns.is_some_and(|budget_ns| budget_ns >= ANY_NS) => {
+            draft.doubtful(name(*found))
         }
+        Preemption::Voluntary | Preemption::None => draft.bad(name(*found)),
     }
 }
 
@@ -92,7 +75,7 @@ mod tests {
     fn with(model: Preemption) -> Finding {
         let mut facts = good_stock();
         facts.kernel.preemption = Reading::known("/sys/kernel/debug/sched/preempt", model);
-        PreemptDynamic.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -107,8 +90,8 @@ mod tests {
         let mut facts = good_stock();
         facts.kernel.preemption = Reading::known("/proc/config.gz", Preemption::None);
         let intent = Intent { budget_ns: Some(20_000_000), ..intent() };
-        assert_eq!(PreemptDynamic.judge(&facts, &intent).status, Doubtful);
-        assert_eq!(PreemptDynamic.judge(&good(), &intent).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent).status, Doubtful);
+        assert_eq!(CHECK.judge(&good(), &intent).status, NotApplicable);
     }
 
     #[test]
@@ -116,9 +99,9 @@ mod tests {
         let mut facts = good_stock();
         facts.kernel.preemption = Reading::known("/boot/config", Preemption::None);
         set_config(&mut facts, "PREEMPT_DYNAMIC", None);
-        let finding = PreemptDynamic.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert!(matches!(finding.remedies[..], [Remedy::Manual { .. }]));
         facts.kernel.preemption = Reading::denied("/boot/config", "EACCES");
-        assert_eq!(PreemptDynamic.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -6,7 +6,7 @@
 
 use rtproof_host::{Facts, facts::kernel::Preemption};
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::built_with;
 use crate::{Finding, Impact, Intent, Remedy, When, units};
@@ -16,64 +16,49 @@ const PREEMPTIBLE_NS: u64 = 1_000_000;
 /// Budget from which any kernel may do.
 const ANY_NS: u64 = 10_000_000;
 
-pub(super) struct PreemptRt;
+pub(super) static CHECK: Check = Check {
+    id: "preempt-rt",
+    title: "fully preemptible kernel",
+    why: "without PREEMPT_RT, spinlock, softirq and interrupt sections are not preemptible: a \
+          real-time task waits for the longest of them",
+    source: "Documentation/core-api/real-time/kernel-configuration.rst; Wu, \"Real-time \
+             programming with Linux, part 2\" (Raspberry Pi 4 under stress: 717 µs stock, 279 µs \
+             PREEMPT_RT)",
+    impact: Impact::Milliseconds,
+    when: When::Kernel,
+    wanted: Wanted::Text("PREEMPT_RT"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for PreemptRt {
-    fn id(&self) -> &'static str {
-        "preempt-rt"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let model = &facts.kernel.preemption;
+    let build = &facts.kernel.build;
+    let draft = draft.read(model, |&found| match build.value() {
+        // /sys/kernel/realtime went with 7.0 or so: the build string is what tells.
+        Some(text) if build.path == model.path => text.clone(),
+        _ => name(found).into(),
+    });
+    let Some(&found) = model.value() else {
+        return draft.blind(model);
+    };
+    let release = facts.kernel.release.value().map_or("this kernel", String::as_str);
+    if found == Preemption::Rt {
+        return draft.good(format!("{release} is fully preemptible (PREEMPT_RT)"));
     }
-
-    fn title(&self) -> &'static str {
-        "fully preemptible kernel"
-    }
-
-    fn why(&self) -> &'static str {
-        "without PREEMPT_RT, spinlock, softirq and interrupt sections are not preemptible: a \
-         real-time task waits for the longest of them"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/core-api/real-time/kernel-configuration.rst; Wu, \"Real-time programming \
-         with Linux, part 2\" (Raspberry Pi 4 under stress: 717 µs stock, 279 µs PREEMPT_RT)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn when(&self) -> When {
-        When::Kernel
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let model = &facts.kernel.preemption;
-        let build = &facts.kernel.build;
-        let draft = Draft::of(self, "PREEMPT_RT").read(model, |&found| match build.value() {
-            // /sys/kernel/realtime went with 7.0 or so: the build string is what tells.
-            Some(text) if build.path == model.path => text.clone(),
-            _ => name(found).into(),
-        });
-        let Some(&found) = model.value() else {
-            return draft.blind(model);
-        };
-        let release = facts.kernel.release.value().map_or("this kernel", String::as_str);
-        if found == Preemption::Rt {
-            return draft.good(format!("{release} is fully preemptible (PREEMPT_RT)"));
+    let summary = format!("{release} is not PREEMPT_RT: {}", name(found));
+    let draft = draft.remedies(remedies(facts, found));
+    let Some(budget_ns) = intent.budget_ns else {
+        return draft.bad(summary);
+    };
+    let summary = format!("{summary}; the budget is {}", units::ns(budget_ns));
+    match found {
+        _ if budget_ns >= ANY_NS => draft.doubtful(summary),
+        Preemption::Full | Preemption::Lazy if budget_ns >= PREEMPTIBLE_NS => {
+            draft.doubtful(summary)
         }
-        let summary = format!("{release} is not PREEMPT_RT: {}", name(found));
-        let draft = draft.remedies(remedies(facts, found));
-        let Some(budget_ns) = intent.budget_ns else {
-            return draft.bad(summary);
-        };
-        let summary = format!("{summary}; the budget is {}", units::ns(budget_ns));
-        match found {
-            _ if budget_ns >= ANY_NS => draft.doubtful(summary),
-            Preemption::Full | Preemption::Lazy if budget_ns >= PREEMPTIBLE_NS => {
-                draft.doubtful(summary)
-            }
-            Preemption::DynamicUnknown if budget_ns >= PREEMPTIBLE_NS => draft.unknown(summary),
-            _ => draft.bad(summary),
-        }
+        Preemption::DynamicUnknown if budget_ns >= PREEMPTIBLE_NS => draft.unknown(summary),
+        _ => draft.bad(summary),
     }
 }
 
@@ -113,12 +98,12 @@ mod tests {
     fn status(model: Preemption, budget_ns: Option<u64>) -> Status {
         let mut facts = good_stock();
         facts.kernel.preemption = Reading::known("/sys/kernel/debug/sched/preempt", model);
-        PreemptRt.judge(&facts, &Intent { budget_ns, ..intent() }).status
+        CHECK.judge(&facts, &Intent { budget_ns, ..intent() }).status
     }
 
     #[test]
     fn an_rt_kernel_is_good() {
-        let finding = PreemptRt.judge(&good(), &intent());
+        let finding = CHECK.judge(&good(), &intent());
         assert_eq!(finding.status, Good);
         assert_eq!(finding.summary, "6.12.95-rt-amd64 is fully preemptible (PREEMPT_RT)");
     }
@@ -144,7 +129,7 @@ mod tests {
     fn a_dynamic_kernel_can_at_least_boot_with_full_preemption() {
         let mut facts = good_stock();
         facts.kernel.preemption = Reading::known("/proc/cmdline", Preemption::Voluntary);
-        let finding = PreemptRt.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.remedies[2], Remedy::Boot { parameter: "preempt=full".into() });
     }
 }

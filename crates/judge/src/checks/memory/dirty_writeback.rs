@@ -7,95 +7,76 @@
 use rtproof_host::{Facts, Knob, Reading, knobs::memory as knobs};
 
 use super::knob;
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
 /// Percent of memory that may be dirty, as tuned has them for latency.
 const DIRTY_MAX: u64 = 10;
 const BACKGROUND_MAX: u64 = 3;
 
-pub(super) struct DirtyWriteback;
+pub(super) static CHECK: Check = Check {
+    id: "dirty-writeback",
+    title: "limits of unwritten file pages (vm.dirty_*)",
+    why: "a thread that writes to a file sleeps in balance_dirty_pages once too much is unwritten, \
+          and a large backlog goes to the disk in one burst",
+    source: "Documentation/admin-guide/sysctl/vm.rst (dirty_ratio, dirty_bytes); \
+             mm/page-writeback.c; tuned, profile latency-performance (10 and 3)",
+    trade_off: Some("bulk writers wait earlier; a real-time thread should not write files at all"),
+    impact: Impact::Milliseconds,
+    knobs: &[
+        &knobs::DIRTY_RATIO,
+        &knobs::DIRTY_BYTES,
+        &knobs::DIRTY_BACKGROUND_RATIO,
+        &knobs::DIRTY_BACKGROUND_BYTES,
+    ],
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for DirtyWriteback {
-    fn id(&self) -> &'static str {
-        "dirty-writeback"
-    }
-
-    fn title(&self) -> &'static str {
-        "limits of unwritten file pages (vm.dirty_*)"
-    }
-
-    fn why(&self) -> &'static str {
-        "a thread that writes to a file sleeps in balance_dirty_pages once too much is unwritten, \
-         and a large backlog goes to the disk in one burst"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/sysctl/vm.rst (dirty_ratio, dirty_bytes); mm/page-writeback.c; \
-         tuned, profile latency-performance (10 and 3)"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("bulk writers wait earlier; a real-time thread should not write files at all")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![
-            &knobs::DIRTY_RATIO,
-            &knobs::DIRTY_BYTES,
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let wanted = format!("at most {DIRTY_MAX} %, written from {BACKGROUND_MAX} % on");
+    let mut draft = draft.wants(wanted);
+    let mut found = Vec::new();
+    let mut wrong = Vec::new();
+    let limits = [
+        (&knobs::DIRTY_RATIO, &knobs::DIRTY_BYTES, DIRTY_MAX, "a writer waits"),
+        (
             &knobs::DIRTY_BACKGROUND_RATIO,
             &knobs::DIRTY_BACKGROUND_BYTES,
-        ]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let wanted = format!("at most {DIRTY_MAX} %, written from {BACKGROUND_MAX} % on");
-        let mut draft = Draft::of(self, wanted);
-        let mut found = Vec::new();
-        let mut wrong = Vec::new();
-        let limits = [
-            (&knobs::DIRTY_RATIO, &knobs::DIRTY_BYTES, DIRTY_MAX, "a writer waits"),
-            (
-                &knobs::DIRTY_BACKGROUND_RATIO,
-                &knobs::DIRTY_BACKGROUND_BYTES,
-                BACKGROUND_MAX,
-                "writing starts",
-            ),
-        ];
-        for (ratio_knob, bytes_knob, most, what) in limits {
-            let (ratio, bytes) = (number(facts, ratio_knob), number(facts, bytes_knob));
-            draft = draft.read(&ratio, u64::to_string).read(&bytes, u64::to_string);
-            let (Some(&percent), Some(&limit)) = (ratio.value(), bytes.value()) else {
-                return draft.blind(if ratio.value().is_none() { &ratio } else { &bytes });
+            BACKGROUND_MAX,
+            "writing starts",
+        ),
+    ];
+    for (ratio_knob, bytes_knob, most, what) in limits {
+        let (ratio, bytes) = (number(facts, ratio_knob), number(facts, bytes_knob));
+        draft = draft.read(&ratio, u64::to_string).read(&bytes, u64::to_string);
+        let (Some(&percent), Some(&limit)) = (ratio.value(), bytes.value()) else {
+            return draft.blind(if ratio.value().is_none() { &ratio } else { &bytes });
+        };
+        let is_over = if limit > 0 {
+            let memory = &facts.identity.memory_bytes;
+            draft = draft.read(memory, |&all| text::bytes(all));
+            let Some(&all) = memory.value() else {
+                return draft.blind(memory);
             };
-            let is_over = if limit > 0 {
-                let memory = &facts.identity.memory_bytes;
-                draft = draft.read(memory, |&all| text::bytes(all));
-                let Some(&all) = memory.value() else {
-                    return draft.blind(memory);
-                };
-                found.push(format!("{what} at {}", text::bytes(limit)));
-                u128::from(limit) * 100 > u128::from(all) * u128::from(most)
-            } else {
-                found.push(format!("{what} at {percent} %"));
-                percent > most
-            };
-            if is_over {
-                let paths = vec![ratio.path.clone()];
-                wrong.push(Remedy::Write { paths, value: most.to_string() });
-            }
+            found.push(format!("{what} at {}", text::bytes(limit)));
+            u128::from(limit) * 100 > u128::from(all) * u128::from(most)
+        } else {
+            found.push(format!("{what} at {percent} %"));
+            percent > most
+        };
+        if is_over {
+            let paths = vec![ratio.path.clone()];
+            wrong.push(Remedy::set(ratio_knob, paths, most.to_string()));
         }
-        let summary = found.join(", ");
-        if wrong.is_empty() {
-            return draft.good(summary);
-        }
-        draft.remedies(wrong).doubtful(summary)
     }
+    let summary = found.join(", ");
+    if wrong.is_empty() {
+        return draft.good(summary);
+    }
+    draft.remedies(wrong).doubtful(summary)
 }
 
 fn number(facts: &Facts, knob: &Knob) -> Reading<u64> {
@@ -113,10 +94,10 @@ mod tests {
 
     fn judge(values: [&str; 4]) -> Finding {
         let mut facts = good();
-        for (knob, value) in DirtyWriteback.knobs().into_iter().zip(values) {
+        for (knob, value) in CHECK.knobs.iter().zip(values) {
             fill_setting(&mut facts, knob, value);
         }
-        DirtyWriteback.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     fn status(values: [&str; 4]) -> Status {
@@ -132,7 +113,7 @@ mod tests {
         let finding = judge(["10", "0", "10", "0"]);
         assert_eq!(finding.summary, "a writer waits at 10 %, writing starts at 10 %");
         let paths = vec!["/proc/sys/vm/dirty_background_ratio".into()];
-        assert_eq!(finding.remedies, [Remedy::Write { paths, value: "3".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&knobs::DIRTY_BACKGROUND_RATIO, paths, "3")]);
     }
 
     #[test]
@@ -142,6 +123,6 @@ mod tests {
         let mut facts = good();
         fill_setting(&mut facts, &knobs::DIRTY_BYTES, "1000");
         facts.identity.memory_bytes = Reading::absent("/proc/meminfo");
-        assert_eq!(DirtyWriteback.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -6,8 +6,9 @@
 
 use rtproof_host::{Facts, facts::mounts::Mount};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
 /// Behind a network or a process, by the part of the name before a dot; and reiserfs, whose big
@@ -31,58 +32,44 @@ const NO_FILES: &[&str] = &["fuse.lxcfs", "fuse.portal", "fuse.gvfsd-fuse", "fus
 /// Kinds whose mounts say when they write access times.
 const TELLS_ATIME: &[&str] = &["btrfs", "ext2", "ext3", "ext4", "f2fs", "xfs"];
 
-pub(super) struct FsMounts;
+pub(super) static CHECK: Check = Check {
+    id: "fs-mounts",
+    title: "file systems over a network, in user space, or written at each read",
+    why: "a thread that touches a page of a file waits for the server or process that holds it, \
+          and access times make a write of each read",
+    source: "rtcqs, filesystems_check (fuse, reiserfs, nfs, cifs); mount(8) (strictatime, \
+             relatime, sync); mmap(2), mlock(2)",
+    impact: Impact::Milliseconds,
+    wanted: Wanted::Text("the application's files on a local disk or in memory"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for FsMounts {
-    fn id(&self) -> &'static str {
-        "fs-mounts"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let reading = &facts.mounts;
+    let draft = draft.read(reading, |mounts| show(mounts));
+    let Some(mounts) = reading.value() else {
+        return draft.blind(reading);
+    };
+    let slow: Vec<String> = mounts.iter().filter(|m| is_slow(m)).map(named).collect();
+    let written: Vec<String> = mounts.iter().filter(|m| is_written(m)).map(named).collect();
+    let mut remedies = Vec::new();
+    let mut parts = Vec::new();
+    if !slow.is_empty() {
+        parts.push(format!("{}: keep the application's files away", text::first_few(&slow, 3)));
+        let text = "move the application, its libraries and its data to a local file system, \
+                    or lock them in memory (mlockall) before real-time work starts";
+        remedies.push(Remedy::Manual { text: text.into() });
     }
-
-    fn title(&self) -> &'static str {
-        "file systems over a network, in user space, or written at each read"
+    if !written.is_empty() {
+        parts.push(format!("{}: writes at once or at each read", text::first_few(&written, 3)));
+        let text = "mount with relatime or noatime, and without sync";
+        remedies.push(Remedy::Manual { text: text.into() });
     }
-
-    fn why(&self) -> &'static str {
-        "a thread that touches a page of a file waits for the server or process that holds it, and \
-         access times make a write of each read"
+    if parts.is_empty() {
+        return draft.good("no network or user-space file system");
     }
-
-    fn source(&self) -> &'static str {
-        "rtcqs, filesystems_check (fuse, reiserfs, nfs, cifs); mount(8) (strictatime, relatime, \
-         sync); mmap(2), mlock(2)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let reading = &facts.mounts;
-        let draft = Draft::of(self, "the application's files on a local disk or in memory")
-            .read(reading, |mounts| show(mounts));
-        let Some(mounts) = reading.value() else {
-            return draft.blind(reading);
-        };
-        let slow: Vec<String> = mounts.iter().filter(|m| is_slow(m)).map(named).collect();
-        let written: Vec<String> = mounts.iter().filter(|m| is_written(m)).map(named).collect();
-        let mut remedies = Vec::new();
-        let mut parts = Vec::new();
-        if !slow.is_empty() {
-            parts.push(format!("{}: keep the application's files away", text::first_few(&slow, 3)));
-            let text = "move the application, its libraries and its data to a local file system, \
-                        or lock them in memory (mlockall) before real-time work starts";
-            remedies.push(Remedy::Manual { text: text.into() });
-        }
-        if !written.is_empty() {
-            parts.push(format!("{}: writes at once or at each read", text::first_few(&written, 3)));
-            let text = "mount with relatime or noatime, and without sync";
-            remedies.push(Remedy::Manual { text: text.into() });
-        }
-        if parts.is_empty() {
-            return draft.good("no network or user-space file system");
-        }
-        draft.remedies(remedies).doubtful(parts.join("; "))
-    }
+    draft.remedies(remedies).doubtful(parts.join("; "))
 }
 
 fn is_slow(mount: &Mount) -> bool {
@@ -127,7 +114,7 @@ mod tests {
         };
         let mut facts = good();
         facts.mounts = Reading::known("/proc/self/mounts", mounts.iter().map(mount).collect());
-        FsMounts.judge(&facts, &intent()).status
+        CHECK.judge(&facts, &intent()).status
     }
 
     #[test]
@@ -146,6 +133,6 @@ mod tests {
     fn what_cannot_be_read_is_unknown() {
         let mut facts = good();
         facts.mounts = Reading::absent("/proc/self/mounts");
-        assert_eq!(FsMounts.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

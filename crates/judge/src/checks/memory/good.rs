@@ -12,7 +12,7 @@ use rtproof_host::{
 use crate::checks::testing::fill_setting;
 
 /// Fills it in.
-pub(super) fn fill(facts: &mut Facts) {
+pub(in crate::checks) fn fill(facts: &mut Facts) {
     for (knob, value) in [
         (&knobs::KHUGEPAGED, "0"),
         (&knobs::STAT_INTERVAL, "120"),

@@ -3,102 +3,82 @@
 //! A machine that reserves none has no question here. One that does reserves them on nodes, and
 //! pages of another node are farther away than any small page of the own.
 
-use rtproof_host::{Facts, Knob, facts::cpu::Node, facts::settings::Value, knobs::memory as knobs};
+use rtproof_host::{Facts, facts::cpu::Node, facts::settings::Value, knobs::memory as knobs};
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
-use crate::checks::rule::grouped;
+use crate::checks::value::grouped;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) struct Hugepages;
+pub(super) static CHECK: Check = Check {
+    id: "hugepages",
+    title: "huge pages reserved on the real-time CPUs' node",
+    why: "an application that finds no reserved huge page on its node gets one that is farther \
+          away, or none",
+    source: "Documentation/admin-guide/mm/hugetlbpage.rst (per node attributes); \
+             Documentation/core-api/real-time/hardware.rst",
+    impact: Impact::Microseconds,
+    when: When::Boot,
+    knobs: &[&knobs::HUGEPAGES],
+    wanted: Wanted::Text("some on each node with real-time CPUs, if any are"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Hugepages {
-    fn id(&self) -> &'static str {
-        "hugepages"
-    }
-
-    fn title(&self) -> &'static str {
-        "huge pages reserved on the real-time CPUs' node"
-    }
-
-    fn why(&self) -> &'static str {
-        "an application that finds no reserved huge page on its node gets one that is farther \
-         away, or none"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/mm/hugetlbpage.rst (per node attributes); \
-         Documentation/core-api/real-time/hardware.rst"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Microseconds
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::HUGEPAGES]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "some on each node with real-time CPUs, if any are");
-        let setting = facts.settings.get(knobs::HUGEPAGES.id);
-        let values: Vec<&Value> = setting.into_iter().flat_map(|setting| &setting.values).collect();
-        if values.is_empty() {
-            return match built_with(facts, "HUGETLBFS") {
-                Some(false) => draft
-                    .saw([option(facts, "HUGETLBFS")])
-                    .not_applicable("this kernel has no huge pages to reserve"),
-                _ => draft.blind(&super::knob::text(facts, &knobs::HUGEPAGES)),
-            };
-        }
-        let draft = draft.saw(grouped(&values));
-        let mut reserved = Vec::new();
-        for value in values {
-            match value.reading.value().map(|text| text.parse::<u64>()) {
-                Some(Ok(0)) => {}
-                Some(Ok(_)) => reserved.push(value.of.as_str()),
-                _ => return draft.blind(&value.reading),
-            }
-        }
-        if reserved.is_empty() {
-            return draft.not_applicable("no huge pages are reserved");
-        }
-        if !reserved[0].contains('/') {
-            return draft.good("reserved; the machine has no nodes");
-        }
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        let nodes = &facts.cpus.nodes;
-        let draft = draft.read(nodes, |nodes| show(nodes));
-        let Some(known) = nodes.value() else {
-            return draft.blind(nodes);
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let setting = facts.settings.get(knobs::HUGEPAGES.id);
+    let values: Vec<&Value> = setting.into_iter().flat_map(|setting| &setting.values).collect();
+    if values.is_empty() {
+        return match built_with(facts, "HUGETLBFS") {
+            Some(false) => draft
+                .saw([option(facts, "HUGETLBFS")])
+                .not_applicable("this kernel has no huge pages to reserve"),
+            _ => draft.blind(&super::knob::text(facts, &knobs::HUGEPAGES)),
         };
-        let has_rt = |cpus: &rtproof_host::CpuList| !cpus.intersection(&intent.rt_cpus).is_empty();
-        let of_rt: Vec<u32> =
-            known.iter().filter(|node| has_rt(&node.cpus)).map(|node| node.id).collect();
-        if of_rt.is_empty() {
-            return draft.unknown("no node has the real-time CPUs");
-        }
-        let is_bare = |node: &&u32| !reserved.iter().any(|of| of.starts_with(&format!("{node}/")));
-        let bare: Vec<String> = of_rt.iter().filter(is_bare).map(u32::to_string).collect();
-        if bare.is_empty() {
-            return draft.good("reserved on the real-time CPUs' node");
-        }
-        let text = format!(
-            "reserve them at boot (hugepages=NODE:NUMBER), or write the number to \
-             /sys/devices/system/node/node{}/hugepages/hugepages-*/nr_hugepages",
-            bare[0]
-        );
-        draft
-            .remedies([Remedy::Manual { text }])
-            .doubtful(format!("none on node {}, where real-time CPUs are", bare.join(", ")))
     }
+    let draft = draft.saw(grouped(&values));
+    let mut reserved = Vec::new();
+    for value in values {
+        match value.reading.value().map(|text| text.parse::<u64>()) {
+            Some(Ok(0)) => {}
+            Some(Ok(_)) => reserved.push(value.of.as_str()),
+            _ => return draft.blind(&value.reading),
+        }
+    }
+    if reserved.is_empty() {
+        return draft.not_applicable("no huge pages are reserved");
+    }
+    if !reserved[0].contains('/') {
+        return draft.good("reserved; the machine has no nodes");
+    }
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
+    }
+    let nodes = &facts.cpus.nodes;
+    let draft = draft.read(nodes, |nodes| show(nodes));
+    let Some(known) = nodes.value() else {
+        return draft.blind(nodes);
+    };
+    let has_rt = |cpus: &rtproof_host::CpuList| !cpus.intersection(&intent.rt_cpus).is_empty();
+    let of_rt: Vec<u32> =
+        known.iter().filter(|node| has_rt(&node.cpus)).map(|node| node.id).collect();
+    if of_rt.is_empty() {
+        return draft.unknown("no node has the real-time CPUs");
+    }
+    let is_bare = |node: &&u32| !reserved.iter().any(|of| of.starts_with(&format!("{node}/")));
+    let bare: Vec<String> = of_rt.iter().filter(is_bare).map(u32::to_string).collect();
+    if bare.is_empty() {
+        return draft.good("reserved on the real-time CPUs' node");
+    }
+    let text = format!(
+        "reserve them at boot (hugepages=NODE:NUMBER), or write the number to \
+         /sys/devices/system/node/node{}/hugepages/hugepages-*/nr_hugepages",
+        bare[0]
+    );
+    draft
+        .remedies([Remedy::Manual { text }])
+        .doubtful(format!("none on node {}, where real-time CPUs are", bare.join(", ")))
 }
 
 /// Nodes and their CPUs in a line.
@@ -125,7 +105,7 @@ mod tests {
         };
         let values = values.iter().map(value).collect();
         facts.settings.insert("hugepages".into(), Setting { values, lacking: None });
-        Hugepages.judge(&facts, &intent()).status
+        CHECK.judge(&facts, &intent()).status
     }
 
     #[test]
@@ -143,8 +123,8 @@ mod tests {
         let mut facts = good();
         facts.settings.remove("hugepages");
         set_config(&mut facts, "HUGETLBFS", Some("y"));
-        assert_eq!(Hugepages.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         set_config(&mut facts, "HUGETLBFS", None);
-        assert_eq!(Hugepages.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
     }
 }

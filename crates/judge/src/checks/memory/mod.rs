@@ -1,10 +1,12 @@
 //! Checks: memory and file systems.
 
 use super::Section;
+use super::check::Check;
 
 mod dirty_writeback;
 mod fs_mounts;
-mod good;
+#[cfg(any(test, feature = "testing"))]
+pub(super) mod good;
 mod hugepages;
 pub(super) mod knob;
 mod resctrl_cat;
@@ -15,23 +17,30 @@ mod thp;
 mod thp_collapse;
 
 /// The section.
-pub(super) const SECTION: Section = Section {
-    name: "memory",
-    title: "memory and file systems",
-    checks: CHECKS,
-    rules: rules::RULES,
-    fill: good::fill,
-};
+pub(super) const SECTION: Section =
+    Section { name: "memory", title: "memory and file systems", checks: CHECKS };
 
-/// Checks with a file of their own.
-const CHECKS: &[&dyn super::Check] = &[
-    &thp::Thp,
-    &thp_collapse::Defrag,
-    &thp_collapse::Khugepaged,
-    &swap::Swap,
-    &stat_interval::StatInterval,
-    &dirty_writeback::DirtyWriteback,
-    &hugepages::Hugepages,
-    &resctrl_cat::ResctrlCat,
-    &fs_mounts::FsMounts,
+/// The checks, in the order of the report.
+const CHECKS: &[&Check] = &[
+    &thp::CHECK,
+    &thp_collapse::DEFRAG,
+    &thp_collapse::KHUGEPAGED,
+    &swap::CHECK,
+    &stat_interval::CHECK,
+    &dirty_writeback::CHECK,
+    &hugepages::CHECK,
+    &resctrl_cat::CHECK,
+    &fs_mounts::CHECK,
+    &rules::SWAPPINESS,
+    &rules::THP_SHMEM,
+    &rules::THP_SIZES,
+    &rules::KSM,
+    &rules::NUMA_BALANCING,
+    &rules::COMPACTION_PROACTIVE,
+    &rules::COMPACTION_UNEVICTABLE,
+    &rules::MIN_FREE,
+    &rules::ZONE_RECLAIM,
+    &rules::LRU_GEN,
+    &rules::SLUB_PARTIALS,
+    &rules::HUGEPAGES_OVERCOMMIT,
 ];

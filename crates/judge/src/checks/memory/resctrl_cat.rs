@@ -5,89 +5,74 @@
 //! may also be put into groups one by one, which outranks the CPU's group and is not looked at.
 
 use rtproof_host::{
-    CpuList, Facts, Knob,
+    CpuList, Facts,
     facts::resctrl::{DEFAULT, Group, Resctrl},
     knobs::memory as knobs,
 };
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::is_all_rt;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Intent, Remedy};
 
-pub(super) struct ResctrlCat;
+pub(super) static CHECK: Check = Check {
+    id: "resctrl-cat",
+    title: "part of the last-level cache for the real-time CPUs",
+    why: "other CPUs push the application out of the cache they share, and it waits for memory",
+    source: "Documentation/core-api/real-time/hardware.rst (System memory and cache); \
+             Documentation/filesystems/resctrl.rst",
+    trade_off: Some("the other CPUs have so much less cache"),
+    knobs: &[&knobs::RESCTRL],
+    wanted: Wanted::Text("a part of their own"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for ResctrlCat {
-    fn id(&self) -> &'static str {
-        "resctrl-cat"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = draft.cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "part of the last-level cache for the real-time CPUs"
+    let reading = &facts.resctrl;
+    let draft = draft.read(reading, show);
+    let Some(found) = reading.value() else {
+        return draft.blind(reading);
+    };
+    if !found.supported {
+        return draft.not_applicable("this processor or kernel cannot split its caches");
     }
-
-    fn why(&self) -> &'static str {
-        "other CPUs push the application out of the cache they share, and it waits for memory"
+    if is_all_rt(facts, intent) {
+        return draft
+            .read(&facts.cpus.online, CpuList::to_string)
+            .not_applicable("every CPU is a real-time CPU: there is no other to keep out");
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/core-api/real-time/hardware.rst (System memory and cache); \
-         Documentation/filesystems/resctrl.rst"
+    let text = "make a group for the real-time CPUs and take its part of the mask from the \
+                others: Documentation/filesystems/resctrl.rst";
+    let manual = Remedy::Manual { text: text.into() };
+    if found.groups.is_empty() {
+        let command = "mount -t resctrl resctrl /sys/fs/resctrl".into();
+        return draft
+            .remedies([Remedy::Command { command }, manual])
+            .doubtful("the processor can split its caches, and nobody does (resctrl unused)");
     }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("the other CPUs have so much less cache")
+    let draft = draft.remedies([manual]);
+    if found.groups.len() == 1 {
+        return draft.doubtful("only the default group: every CPU shares the whole cache");
     }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::RESCTRL]
+    let mut shared = Vec::new();
+    for cpu in intent.rt_cpus.iter() {
+        match is_exclusive(found, cpu) {
+            None => return draft.unknown(format!("CPU {cpu}: its cache is not known")),
+            Some(true) => {}
+            Some(false) => shared.push(cpu),
+        }
     }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "a part of their own").cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        let reading = &facts.resctrl;
-        let draft = draft.read(reading, show);
-        let Some(found) = reading.value() else {
-            return draft.blind(reading);
-        };
-        if !found.supported {
-            return draft.not_applicable("this processor or kernel cannot split its caches");
-        }
-        if is_all_rt(facts, intent) {
-            return draft
-                .read(&facts.cpus.online, CpuList::to_string)
-                .not_applicable("every CPU is a real-time CPU: there is no other to keep out");
-        }
-        let text = "make a group for the real-time CPUs and take its part of the mask from the \
-                    others: Documentation/filesystems/resctrl.rst";
-        let manual = Remedy::Manual { text: text.into() };
-        if found.groups.is_empty() {
-            let command = "mount -t resctrl resctrl /sys/fs/resctrl".into();
-            return draft
-                .remedies([Remedy::Command { command }, manual])
-                .doubtful("the processor can split its caches, and nobody does (resctrl unused)");
-        }
-        let draft = draft.remedies([manual]);
-        if found.groups.len() == 1 {
-            return draft.doubtful("only the default group: every CPU shares the whole cache");
-        }
-        let mut shared = Vec::new();
-        for cpu in intent.rt_cpus.iter() {
-            match is_exclusive(found, cpu) {
-                None => return draft.unknown(format!("CPU {cpu}: its cache is not known")),
-                Some(true) => {}
-                Some(false) => shared.push(cpu),
-            }
-        }
-        if shared.is_empty() {
-            return draft.good("a part of the cache is theirs alone");
-        }
-        let shared = CpuList::new(shared);
-        draft.doubtful(format!("{} share their part of the cache", text::cpus(&shared)))
+    if shared.is_empty() {
+        return draft.good("a part of the cache is theirs alone");
     }
+    let shared = CpuList::new(shared);
+    draft.doubtful(format!("{} share their part of the cache", text::cpus(&shared)))
 }
 
 /// Whether no other group may use what this CPU's group may, on this CPU's cache. `None`: the CPU's
@@ -151,7 +136,7 @@ mod tests {
         let mut facts = good();
         let found = Resctrl { supported: true, groups, caches: caches.to_vec() };
         facts.resctrl = Reading::known("/sys/fs/resctrl", found);
-        ResctrlCat.judge(&facts, &intent()).status
+        CHECK.judge(&facts, &intent()).status
     }
 
     #[test]
@@ -172,12 +157,12 @@ mod tests {
         assert_eq!(status(vec![], &[]), Doubtful);
         assert_eq!(status(vec![group(DEFAULT, &[0, 1, 2, 3], "L3:0=fff")], &[]), Doubtful);
         let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), ..intent() };
-        assert_eq!(ResctrlCat.judge(&good(), &all).status, NotApplicable);
+        assert_eq!(CHECK.judge(&good(), &all).status, NotApplicable);
         let mut facts = good();
         let none = Resctrl { supported: false, groups: vec![], caches: vec![] };
         facts.resctrl = Reading::known("/proc/cpuinfo", none);
-        assert_eq!(ResctrlCat.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
         facts.resctrl = Reading::denied("/sys/fs/resctrl", "EACCES");
-        assert_eq!(ResctrlCat.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -5,59 +5,47 @@
 
 use rtproof_host::{Facts, facts::memory};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) struct Swap;
+pub(super) static CHECK: Check = Check {
+    id: "swap",
+    title: "swap areas",
+    why: "a page that was swapped out takes milliseconds to come back",
+    source: "proc_swaps(5), mlock(2); Bridgers, \"Real Time Linux Scheduling Comparison\"; \
+             rigtorp.se/low-latency-guide",
+    impact: Impact::Milliseconds,
+    wanted: Wanted::Text("none"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Swap {
-    fn id(&self) -> &'static str {
-        "swap"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let swaps = &facts.memory.swaps;
+    let draft = draft.read(swaps, |areas| show(areas));
+    if swaps.is_absent() && built_with(facts, "SWAP") == Some(false) {
+        return draft.saw([option(facts, "SWAP")]).not_applicable("this kernel has no swap");
     }
-
-    fn title(&self) -> &'static str {
-        "swap areas"
+    let Some(areas) = swaps.value() else {
+        return draft.blind(swaps);
+    };
+    if areas.is_empty() {
+        return draft.good("no swap");
     }
-
-    fn why(&self) -> &'static str {
-        "a page that was swapped out takes milliseconds to come back"
+    let used = areas.iter().fold(0_u64, |sum, area| sum.saturating_add(area.used_bytes));
+    let draft = draft.remedies([
+        Remedy::Command { command: "swapoff --all".into() },
+        Remedy::Unit { unit: "swap.target".into(), action: "mask".into() },
+    ]);
+    let names: Vec<&str> = areas.iter().map(|area| area.name.as_str()).collect();
+    let names = text::first_few(&names, 3);
+    if used > 0 {
+        return draft.bad(format!("{} swapped out to {names}", text::bytes(used)));
     }
-
-    fn source(&self) -> &'static str {
-        "proc_swaps(5), mlock(2); Bridgers, \"Real Time Linux Scheduling Comparison\"; \
-         rigtorp.se/low-latency-guide"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let swaps = &facts.memory.swaps;
-        let draft = Draft::of(self, "none").read(swaps, |areas| show(areas));
-        if swaps.is_absent() && built_with(facts, "SWAP") == Some(false) {
-            return draft.saw([option(facts, "SWAP")]).not_applicable("this kernel has no swap");
-        }
-        let Some(areas) = swaps.value() else {
-            return draft.blind(swaps);
-        };
-        if areas.is_empty() {
-            return draft.good("no swap");
-        }
-        let used = areas.iter().fold(0_u64, |sum, area| sum.saturating_add(area.used_bytes));
-        let draft = draft.remedies([
-            Remedy::Command { command: "swapoff --all".into() },
-            Remedy::Unit { unit: "swap.target".into(), action: "mask".into() },
-        ]);
-        let names: Vec<&str> = areas.iter().map(|area| area.name.as_str()).collect();
-        let names = text::first_few(&names, 3);
-        if used > 0 {
-            return draft.bad(format!("{} swapped out to {names}", text::bytes(used)));
-        }
-        draft.doubtful(format!("{names} is swap, unused so far: locked memory stays out of it"))
-    }
+    draft.doubtful(format!("{names} is swap, unused so far: locked memory stays out of it"))
 }
 
 fn show(areas: &[memory::Swap]) -> String {
@@ -84,7 +72,7 @@ mod tests {
         let mut facts = good();
         let areas = used_bytes.iter().copied().map(area).collect();
         facts.memory.swaps = Reading::known("/proc/swaps", areas);
-        Swap.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -100,8 +88,8 @@ mod tests {
     fn a_missing_file_needs_the_kernel_s_word() {
         let mut facts = good();
         facts.memory.swaps = Reading::absent("/proc/swaps");
-        assert_eq!(Swap.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         set_config(&mut facts, "SWAP", None);
-        assert_eq!(Swap.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
     }
 }

@@ -5,108 +5,84 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use rtproof_host::{Facts, Knob, Reading, knobs::memory as knobs};
+use rtproof_host::{Facts, Reading, knobs::memory as knobs};
 
 use super::knob;
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
 use crate::{Evidence, Finding, Intent, Remedy};
 
-pub(super) struct Defrag;
-pub(super) struct Khugepaged;
+pub(super) static DEFRAG: Check = Check {
+    id: "thp-defrag",
+    title: "compaction in the page fault for a huge page",
+    why: "a page fault that wants a huge page reclaims and compacts memory before it returns",
+    source: "Documentation/admin-guide/mm/transhuge.rst (defrag)",
+    knobs: &[&knobs::THP_DEFRAG, &knobs::THP_SIZES],
+    wanted: Wanted::Text("never"),
+    judge: Judge::Ask(judge_defrag),
+    ..Check::NEW
+};
 
-impl Check for Defrag {
-    fn id(&self) -> &'static str {
-        "thp-defrag"
-    }
-
-    fn title(&self) -> &'static str {
-        "compaction in the page fault for a huge page"
-    }
-
-    fn why(&self) -> &'static str {
-        "a page fault that wants a huge page reclaims and compacts memory before it returns"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/mm/transhuge.rst (defrag)"
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::THP_DEFRAG, &knobs::THP_SIZES]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = match without_thp(self, "never", facts) {
-            Break(finding) => return finding,
-            Continue(draft) => draft,
-        };
-        let defrag = &facts.memory.thp_defrag;
-        let draft = draft.read(defrag, String::clone);
-        let Some(mode) = defrag.value() else {
-            return draft.blind(defrag);
-        };
-        let paths = vec![defrag.path.clone()];
-        let draft = draft.remedies([Remedy::Write { paths, value: "never".into() }]);
-        match mode.as_str() {
-            "never" => draft.good("never: a fault takes a huge page only where one is free"),
-            "always" => draft.bad("always: any page fault may compact memory"),
-            "defer" => draft.doubtful("defer: kcompactd compacts memory in the background"),
-            "madvise" | "defer+madvise" => draft
-                .doubtful(format!("{mode}: faults of programs that ask for huge pages compact")),
-            other => draft.unknown(format!("\"{other}\" is not a mode this check knows")),
+fn judge_defrag(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let draft = match without_thp(draft, facts) {
+        Break(finding) => return finding,
+        Continue(draft) => draft,
+    };
+    let defrag = &facts.memory.thp_defrag;
+    let draft = draft.read(defrag, String::clone);
+    let Some(mode) = defrag.value() else {
+        return draft.blind(defrag);
+    };
+    let paths = vec![defrag.path.clone()];
+    let draft = draft.remedies([Remedy::set(&knobs::THP_DEFRAG, paths, "never")]);
+    match mode.as_str() {
+        "never" => draft.good("never: a fault takes a huge page only where one is free"),
+        "always" => draft.bad("always: any page fault may compact memory"),
+        "defer" => draft.doubtful("defer: kcompactd compacts memory in the background"),
+        "madvise" | "defer+madvise" => {
+            draft.doubtful(format!("{mode}: faults of programs that ask for huge pages compact"))
         }
+        other => draft.unknown(format!("\"{other}\" is not a mode this check knows")),
     }
 }
 
-impl Check for Khugepaged {
-    fn id(&self) -> &'static str {
-        "khugepaged"
-    }
+pub(super) static KHUGEPAGED: Check = Check {
+    id: "khugepaged",
+    title: "compaction by khugepaged",
+    why: "khugepaged compacts memory to collapse pages, under the memory lock of the process and \
+          with interrupts of its CPUs",
+    source: "Documentation/admin-guide/mm/transhuge.rst (khugepaged/defrag); mm/khugepaged.c \
+             (collapse_huge_page)",
+    knobs: &[&knobs::KHUGEPAGED, &knobs::THP_SIZES],
+    wanted: Wanted::Text("0"),
+    judge: Judge::Ask(judge_khugepaged),
+    ..Check::NEW
+};
 
-    fn title(&self) -> &'static str {
-        "compaction by khugepaged"
-    }
-
-    fn why(&self) -> &'static str {
-        "khugepaged compacts memory to collapse pages, under the memory lock of the process and \
-         with interrupts of its CPUs"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/mm/transhuge.rst (khugepaged/defrag); mm/khugepaged.c \
-         (collapse_huge_page)"
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::KHUGEPAGED, &knobs::THP_SIZES]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = match without_thp(self, "0", facts) {
-            Break(finding) => return finding,
-            Continue(draft) => draft,
-        };
-        let defrag = knob::number(facts, &knobs::KHUGEPAGED);
-        let draft = draft.read(&defrag, i64::to_string);
-        match defrag.value() {
-            None => draft.blind(&defrag),
-            Some(0) => draft.good("off: khugepaged collapses only into huge pages that are free"),
-            Some(_) => {
-                let paths = vec![defrag.path.clone()];
-                draft
-                    .remedies([Remedy::Write { paths, value: "0".into() }])
-                    .doubtful("khugepaged may compact memory")
-            }
+fn judge_khugepaged(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let draft = match without_thp(draft, facts) {
+        Break(finding) => return finding,
+        Continue(draft) => draft,
+    };
+    let defrag = knob::number(facts, &knobs::KHUGEPAGED);
+    let draft = draft.read(&defrag, i64::to_string);
+    match defrag.value() {
+        None => draft.blind(&defrag),
+        Some(0) => draft.good("off: khugepaged collapses only into huge pages that are free"),
+        Some(_) => {
+            let paths = vec![defrag.path.clone()];
+            draft
+                .remedies([Remedy::set(&knobs::KHUGEPAGED, paths, "0")])
+                .doubtful("khugepaged may compact memory")
         }
     }
 }
 
 /// The answer where no transparent huge page is made, or where that cannot be told.
-fn without_thp(check: &dyn Check, wanted: &str, facts: &Facts) -> ControlFlow<Finding, Draft> {
+fn without_thp(draft: Draft, facts: &Facts) -> ControlFlow<Finding, Draft> {
     let enabled = &facts.memory.thp_enabled;
-    let draft = Draft::of(check, wanted).read(enabled, String::clone);
+    let draft = draft.read(enabled, String::clone);
     if enabled.is_absent() && built_with(facts, "TRANSPARENT_HUGEPAGE") == Some(false) {
         return Break(
             draft
@@ -146,7 +122,7 @@ mod tests {
     }
 
     fn both(facts: &Facts) -> [Status; 2] {
-        [Defrag.judge(facts, &intent()).status, Khugepaged.judge(facts, &intent()).status]
+        [DEFRAG.judge(facts, &intent()).status, KHUGEPAGED.judge(facts, &intent()).status]
     }
 
     #[test]

@@ -5,66 +5,51 @@
 
 use rtproof_host::{Facts, Reading};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, machine};
+use crate::checks::machine;
 use crate::{Finding, Impact, Intent, When, units};
 
 const FIRMWARE: [&str; 3] = ["bios-vendor", "bios-version", "bios-date"];
 
-pub(super) struct BiosProfile;
+pub(super) static CHECK: Check = Check {
+    id: "bios-profile",
+    title: "firmware, and what of its settings shows",
+    why: "its energy profile, C1E, legacy USB and memory scrubbing add latency that no setting of \
+          the system takes away",
+    source: "Documentation/core-api/real-time/hardware.rst (Firmware); Wu, \"Real-time programming \
+             with Linux, part 2\"; rigtorp.se, \"Low latency tuning guide\"",
+    impact: Impact::Information,
+    when: When::Firmware,
+    wanted: Wanted::Text("known: look through its set-up once"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for BiosProfile {
-    fn id(&self) -> &'static str {
-        "bios-profile"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let mut draft = draft;
+    let hypervisor = &facts.virt.hypervisor;
+    if machine::guest(facts).is_some() {
+        let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_default());
+        return draft.not_applicable("the firmware of a guest is the hypervisor");
     }
-
-    fn title(&self) -> &'static str {
-        "firmware, and what of its settings shows"
+    let mut words = Vec::new();
+    for id in FIRMWARE {
+        let none = Reading::absent(format!("/sys/class/dmi/id/{}", id.replace('-', "_")));
+        let setting = facts.settings.get(id).and_then(|setting| setting.values.first());
+        let reading = setting.map_or(&none, |value| &value.reading);
+        let Some(word) = reading.value() else {
+            return draft.blind(reading);
+        };
+        draft =
+            draft.read(reading, |word| if word.is_empty() { "empty".into() } else { word.clone() });
+        words.push(word.clone());
     }
-
-    fn why(&self) -> &'static str {
-        "its energy profile, C1E, legacy USB and memory scrubbing add latency that no setting of \
-         the system takes away"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/core-api/real-time/hardware.rst (Firmware); Wu, \"Real-time programming \
-         with Linux, part 2\"; rigtorp.se, \"Low latency tuning guide\""
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Information
-    }
-
-    fn when(&self) -> When {
-        When::Firmware
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let mut draft = Draft::of(self, "known: look through its set-up once");
-        let hypervisor = &facts.virt.hypervisor;
-        if machine::guest(facts).is_some() {
-            let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_default());
-            return draft.not_applicable("the firmware of a guest is the hypervisor");
-        }
-        let mut words = Vec::new();
-        for id in FIRMWARE {
-            let none = Reading::absent(format!("/sys/class/dmi/id/{}", id.replace('-', "_")));
-            let setting = facts.settings.get(id).and_then(|setting| setting.values.first());
-            let reading = setting.map_or(&none, |value| &value.reading);
-            let Some(word) = reading.value() else {
-                return draft.blind(reading);
-            };
-            draft = draft
-                .read(reading, |word| if word.is_empty() { "empty".into() } else { word.clone() });
-            words.push(word.clone());
-        }
-        let firmware = words.join(" ");
-        let visible = visible(facts);
-        match visible.is_empty() {
-            true => draft.good(firmware),
-            false => draft.good(format!("{firmware}; seen from here: {}", visible.join(", "))),
-        }
+    let firmware = words.join(" ");
+    let visible = visible(facts);
+    match visible.is_empty() {
+        true => draft.good(firmware),
+        false => draft.good(format!("{firmware}; seen from here: {}", visible.join(", "))),
     }
 }
 
@@ -99,7 +84,7 @@ mod tests {
 
     #[test]
     fn it_is_named_with_what_shows() {
-        let finding = BiosProfile.judge(&good(), &intent());
+        let finding = CHECK.judge(&good(), &intent());
         assert_eq!(finding.status, Good);
         assert_eq!(
             finding.summary,
@@ -112,8 +97,8 @@ mod tests {
     fn a_guest_and_a_board_without_dmi() {
         let mut facts = good();
         set_setting(&mut facts, &knobs::BIOS_DATE, Reading::absent("x"));
-        assert_eq!(BiosProfile.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         set_guest(&mut facts, "KVM");
-        assert_eq!(BiosProfile.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
     }
 }

@@ -3,79 +3,58 @@
 //! fwupd asks devices and the platform's firmware; with some of both that raises system management
 //! interrupts. Distributions turn its timer on by default.
 
-use rtproof_host::{Facts, Knob, facts::units::Unit, knobs::platform as knobs};
+use rtproof_host::{Facts, facts::units::Unit, knobs::platform as knobs};
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
 const TIMER: &str = "fwupd-refresh.timer";
 const SERVICE: &str = "fwupd.service";
 
-pub(super) struct Fwupd;
+pub(super) static CHECK: Check = Check {
+    id: "fwupd",
+    title: "search for firmware updates (fwupd)",
+    why: "its queries of the firmware can raise system management interrupts, which stop all CPUs, \
+          isolated ones too",
+    source: "openshift/cluster-node-tuning-operator pull request 1591; fwupdmgr(1)",
+    trade_off: Some("firmware updates have to be looked for by hand, in a maintenance window"),
+    impact: Impact::Hundreds,
+    knobs: &[&knobs::FWUPD],
+    wanted: Wanted::Text("no timer, not running"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Fwupd {
-    fn id(&self) -> &'static str {
-        "fwupd"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let units = &facts.units;
+    let Some(found) = units.value() else {
+        return draft.blind(units);
+    };
+    let of = |name: &str| found.get(name).filter(|unit| !unit.masked);
+    let shown = |name: &str| Evidence {
+        path: found.get(name).map_or(units.path.clone(), |unit| unit.file.clone()),
+        value: found.get(name).map_or(format!("no {name}"), state),
+    };
+    let draft = draft.saw([Evidence {
+        path: units.path.clone(),
+        value: format!("{TIMER}, {SERVICE} asked for"),
+    }]);
+    let draft = draft.saw([shown(TIMER), shown(SERVICE)]);
+    let is_timer = of(TIMER).is_some_and(|unit| unit.enabled);
+    let is_running = of(SERVICE).is_some_and(|unit| unit.running == Some(true));
+    if !is_timer && !is_running {
+        return draft.good(match of(TIMER).or_else(|| of(SERVICE)) {
+            Some(_) => "installed, and off",
+            None => "not there, or masked",
+        });
     }
-
-    fn title(&self) -> &'static str {
-        "search for firmware updates (fwupd)"
-    }
-
-    fn why(&self) -> &'static str {
-        "its queries of the firmware can raise system management interrupts, which stop all CPUs, \
-         isolated ones too"
-    }
-
-    fn source(&self) -> &'static str {
-        "openshift/cluster-node-tuning-operator pull request 1591; fwupdmgr(1)"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("firmware updates have to be looked for by hand, in a maintenance window")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Hundreds
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::FWUPD]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "no timer, not running");
-        let units = &facts.units;
-        let Some(found) = units.value() else {
-            return draft.blind(units);
-        };
-        let of = |name: &str| found.get(name).filter(|unit| !unit.masked);
-        let shown = |name: &str| Evidence {
-            path: found.get(name).map_or(units.path.clone(), |unit| unit.file.clone()),
-            value: found.get(name).map_or(format!("no {name}"), state),
-        };
-        let draft = draft.saw([Evidence {
-            path: units.path.clone(),
-            value: format!("{TIMER}, {SERVICE} asked for"),
-        }]);
-        let draft = draft.saw([shown(TIMER), shown(SERVICE)]);
-        let is_timer = of(TIMER).is_some_and(|unit| unit.enabled);
-        let is_running = of(SERVICE).is_some_and(|unit| unit.running == Some(true));
-        if !is_timer && !is_running {
-            return draft.good(match of(TIMER).or_else(|| of(SERVICE)) {
-                Some(_) => "installed, and off",
-                None => "not there, or masked",
-            });
-        }
-        let unit =
-            |name: &str, action: &str| Remedy::Unit { unit: name.into(), action: action.into() };
-        let timer = is_timer.then(|| unit(TIMER, "disable --now"));
-        let service = is_running.then(|| unit(SERVICE, "stop"));
-        let what = [(is_timer, "its timer is on"), (is_running, "it runs")];
-        let what: Vec<&str> = what.iter().filter(|(is, _)| *is).map(|(_, text)| *text).collect();
-        draft.remedies(timer.into_iter().chain(service)).doubtful(what.join(", "))
-    }
+    let unit = |name: &str, action: &str| Remedy::Unit { unit: name.into(), action: action.into() };
+    let timer = is_timer.then(|| unit(TIMER, "disable --now"));
+    let service = is_running.then(|| unit(SERVICE, "stop"));
+    let what = [(is_timer, "its timer is on"), (is_running, "it runs")];
+    let what: Vec<&str> = what.iter().filter(|(is, _)| *is).map(|(_, text)| *text).collect();
+    draft.remedies(timer.into_iter().chain(service)).doubtful(what.join(", "))
 }
 
 fn state(unit: &Unit) -> String {
@@ -97,12 +76,12 @@ mod tests {
         let file = format!("/usr/lib/systemd/system/{name}");
         let units = [(name.to_owned(), Unit { file, enabled, masked, running })].into();
         facts.units = Reading::known("/etc/systemd/system", units);
-        Fwupd.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
     fn what_is_on_is_named() {
-        assert_eq!(Fwupd.judge(&good(), &intent()).status, Good);
+        assert_eq!(CHECK.judge(&good(), &intent()).status, Good);
         let finding = with(TIMER, true, false, None);
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.remedies[0].to_string(), "systemctl disable --now fwupd-refresh.timer");
@@ -115,6 +94,6 @@ mod tests {
     fn units_that_cannot_be_read() {
         let mut facts = good();
         facts.units = Reading::denied("/etc/systemd/system", "EACCES");
-        assert_eq!(Fwupd.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

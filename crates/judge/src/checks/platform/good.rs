@@ -7,7 +7,7 @@ use rtproof_host::{Facts, Reading};
 use crate::checks::testing::fill_setting;
 
 /// Fills it in.
-pub(super) fn fill(facts: &mut Facts) {
+pub(in crate::checks) fn fill(facts: &mut Facts) {
     fill_setting(facts, &knobs::VULNERABILITIES, "Not affected");
     fill_setting(facts, &knobs::KVM_CLOCK_SYNC, "N");
     fill_setting(facts, &knobs::KVM_PLE, "0");

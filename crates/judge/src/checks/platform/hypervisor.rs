@@ -5,73 +5,57 @@
 
 use rtproof_host::Facts;
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) struct Hypervisor;
+pub(super) static CHECK: Check = Check {
+    id: "hypervisor",
+    title: "hypervisor or container round this system",
+    why: "a host that stops a virtual CPU adds latency that no setting of the guest removes",
+    source: "Documentation/virt/kvm/x86/msr.rst (steal time); proc_stat(5); Flatscher, \"Real-time \
+             Optimizations\" (containers: no measurable difference)",
+    impact: Impact::Hundreds,
+    when: When::Firmware,
+    wanted: Wanted::Text("bare metal"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Hypervisor {
-    fn id(&self) -> &'static str {
-        "hypervisor"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let (hypervisor, container) = (&facts.virt.hypervisor, &facts.virt.container);
+    let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_else(|| "none".into()));
+    let Some(guest_of) = hypervisor.value() else {
+        return draft.blind(hypervisor);
+    };
+    let draft = draft.read(container, |name| name.clone().unwrap_or_else(|| "none".into()));
+    let inside = container.value().and_then(Option::as_ref);
+    let steal = steal(facts, intent);
+    let draft = if steal.is_some() {
+        draft.read(&facts.virt.steal_ticks, |ticks| show(ticks))
+    } else {
+        draft
+    };
+    if let Some(name) = guest_of {
+        let inside = inside.map_or(String::new(), |c| format!(", in a {c} container"));
+        return draft
+            .remedies([host()])
+            .doubtful(format!("{name} guest{inside}: every verdict holds as seen from inside"));
     }
-
-    fn title(&self) -> &'static str {
-        "hypervisor or container round this system"
+    if let Some(name) = inside {
+        return draft.doubtful(format!(
+            "{name} container: the host's tuning decides, and part of it cannot be seen"
+        ));
     }
-
-    fn why(&self) -> &'static str {
-        "a host that stops a virtual CPU adds latency that no setting of the guest removes"
+    if container.value().is_none() {
+        return draft.blind(container);
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/virt/kvm/x86/msr.rst (steal time); proc_stat(5); Flatscher, \"Real-time \
-         Optimizations\" (containers: no measurable difference)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Hundreds
-    }
-
-    fn when(&self) -> When {
-        When::Firmware
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let (hypervisor, container) = (&facts.virt.hypervisor, &facts.virt.container);
-        let draft = Draft::of(self, "bare metal")
-            .read(hypervisor, |name| name.clone().unwrap_or_else(|| "none".into()));
-        let Some(guest_of) = hypervisor.value() else {
-            return draft.blind(hypervisor);
-        };
-        let draft = draft.read(container, |name| name.clone().unwrap_or_else(|| "none".into()));
-        let inside = container.value().and_then(Option::as_ref);
-        let steal = steal(facts, intent);
-        let draft = if steal.is_some() {
-            draft.read(&facts.virt.steal_ticks, |ticks| show(ticks))
-        } else {
-            draft
-        };
-        if let Some(name) = guest_of {
-            let inside = inside.map_or(String::new(), |c| format!(", in a {c} container"));
-            return draft.remedies([host()]).doubtful(format!(
-                "{name} guest{inside}: every verdict holds as seen from inside"
-            ));
-        }
-        if let Some(name) = inside {
-            return draft.doubtful(format!(
-                "{name} container: the host's tuning decides, and part of it cannot be seen"
-            ));
-        }
-        if container.value().is_none() {
-            return draft.blind(container);
-        }
-        match steal {
-            Some(ticks) if ticks > 0 => draft.doubtful(format!(
-                "no hypervisor shows itself, yet {ticks} clock ticks were stolen since boot"
-            )),
-            _ => draft.good("bare metal, no container"),
-        }
+    match steal {
+        Some(ticks) if ticks > 0 => draft.doubtful(format!(
+            "no hypervisor shows itself, yet {ticks} clock ticks were stolen since boot"
+        )),
+        _ => draft.good("bare metal, no container"),
     }
 }
 
@@ -109,7 +93,7 @@ mod tests {
         let mut facts = good();
         set_guest(&mut facts, "kvm");
         facts.virt.steal_ticks = Reading::known("/proc/stat", vec![(0, 99), (2, 5), (3, 2)]);
-        let finding = Hypervisor.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "kvm guest: every verdict holds as seen from inside");
     }
@@ -118,7 +102,7 @@ mod tests {
     fn a_container_is_named() {
         let mut facts = good();
         facts.virt.container = Reading::known("/.dockerenv", Some("docker".into()));
-        let finding = Hypervisor.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         assert!(finding.summary.starts_with("docker container"), "{}", finding.summary);
     }
@@ -126,17 +110,17 @@ mod tests {
     #[test]
     fn bare_metal_is_good_and_stolen_time_gives_a_host_away() {
         let mut facts = good();
-        assert_eq!(Hypervisor.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         facts.virt.steal_ticks = Reading::known("/proc/stat", vec![(2, 5)]);
-        assert_eq!(Hypervisor.judge(&facts, &intent()).status, Doubtful);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
     }
 
     #[test]
     fn half_known_is_unknown() {
         let mut facts = good();
         facts.virt.container = Reading::denied("/proc/1/environ", "EACCES");
-        assert_eq!(Hypervisor.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         facts.virt.hypervisor = Reading::absent("/sys/hypervisor");
-        assert_eq!(Hypervisor.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

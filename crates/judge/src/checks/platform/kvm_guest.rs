@@ -4,88 +4,70 @@
 //! polls first does not. How its devices are made (virtio, passed through) and whether the host
 //! keeps its CPUs free cannot be seen from here in full.
 
-use rtproof_host::{Facts, Knob, Reading, knobs::platform as knobs};
+use rtproof_host::{Facts, Reading, knobs::platform as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, machine};
+use crate::checks::machine;
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) struct KvmGuest;
+pub(super) static CHECK: Check = Check {
+    id: "kvm-guest",
+    title: "idle virtual CPUs: halted or polling",
+    why: "a virtual CPU that halts is given up to the host, and wakes only when the host schedules \
+          it again",
+    source: "Documentation/virt/guest-halt-polling.rst; \
+             Documentation/core-api/real-time/hardware.rst (Virtualization); \
+             drivers/cpuidle/cpuidle-haltpoll.c (refuses without KVM or beside another driver; \
+             needs force where the host sets no KVM_HINTS_REALTIME)",
+    trade_off: Some("a guest that polls takes its CPU of the host in whole"),
+    impact: Impact::Tens,
+    knobs: &[&knobs::GUEST_HALT_POLL],
+    wanted: Wanted::Text("bare metal, or a guest that polls before it halts"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for KvmGuest {
-    fn id(&self) -> &'static str {
-        "kvm-guest"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let hypervisor = &facts.virt.hypervisor;
+    let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_else(|| "bare metal".into()));
+    if hypervisor.value().is_none() {
+        return draft.blind(hypervisor);
     }
-
-    fn title(&self) -> &'static str {
-        "idle virtual CPUs: halted or polling"
+    let Some(name) = machine::guest(facts) else {
+        return draft.good("bare metal: no host to wait for");
+    };
+    let cmdline = &facts.kernel.cmdline;
+    let idle = cmdline.value().and_then(|line| line.last("idle")).flatten();
+    if idle == Some("poll") {
+        return draft.read(cmdline, |_| "idle=poll".into()).good(format!("{name}: idle=poll"));
     }
-
-    fn why(&self) -> &'static str {
-        "a virtual CPU that halts is given up to the host, and wakes only when the host schedules \
-         it again"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/virt/guest-halt-polling.rst; Documentation/core-api/real-time/hardware.rst \
-         (Virtualization); drivers/cpuidle/cpuidle-haltpoll.c (refuses without KVM or beside another \
-         driver; needs force where the host sets no KVM_HINTS_REALTIME)"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("a guest that polls takes its CPU of the host in whole")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Tens
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::GUEST_HALT_POLL]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let hypervisor = &facts.virt.hypervisor;
-        let draft = Draft::of(self, "bare metal, or a guest that polls before it halts")
-            .read(hypervisor, |name| name.clone().unwrap_or_else(|| "bare metal".into()));
-        if hypervisor.value().is_none() {
-            return draft.blind(hypervisor);
-        }
-        let Some(name) = machine::guest(facts) else {
-            return draft.good("bare metal: no host to wait for");
+    let driver = &facts.cpus.idle_driver;
+    let draft = draft.read(driver, String::clone);
+    let none = Reading::absent("/sys/module/haltpoll/parameters/guest_halt_poll_ns");
+    let setting = facts.settings.get(knobs::GUEST_HALT_POLL.id);
+    let limit = setting.and_then(|s| s.values.first()).map_or(&none, |value| &value.reading);
+    if driver.value().map(String::as_str) == Some("haltpoll") {
+        let draft = draft.read(limit, |ns| format!("{ns} ns"));
+        return match limit.value().map(|text| text.parse::<u64>()) {
+            Some(Ok(0)) => draft
+                .remedies([Remedy::set(
+                    &knobs::GUEST_HALT_POLL,
+                    vec![limit.path.clone()],
+                    "200000",
+                )])
+                .doubtful(format!("{name}: haltpoll is in force and polls for 0 ns")),
+            Some(Ok(ns)) => draft.good(format!("{name}: polls for up to {ns} ns")),
+            _ => draft.blind(limit),
         };
-        let cmdline = &facts.kernel.cmdline;
-        let idle = cmdline.value().and_then(|line| line.last("idle")).flatten();
-        if idle == Some("poll") {
-            return draft.read(cmdline, |_| "idle=poll".into()).good(format!("{name}: idle=poll"));
-        }
-        let driver = &facts.cpus.idle_driver;
-        let draft = draft.read(driver, String::clone);
-        let none = Reading::absent("/sys/module/haltpoll/parameters/guest_halt_poll_ns");
-        let setting = facts.settings.get(knobs::GUEST_HALT_POLL.id);
-        let limit = setting.and_then(|s| s.values.first()).map_or(&none, |value| &value.reading);
-        if driver.value().map(String::as_str) == Some("haltpoll") {
-            let draft = draft.read(limit, |ns| format!("{ns} ns"));
-            return match limit.value().map(|text| text.parse::<u64>()) {
-                Some(Ok(0)) => draft
-                    .remedies([Remedy::Write {
-                        paths: vec![limit.path.clone()],
-                        value: "200000".into(),
-                    }])
-                    .doubtful(format!("{name}: haltpoll is in force and polls for 0 ns")),
-                Some(Ok(ns)) => draft.good(format!("{name}: polls for up to {ns} ns")),
-                _ => draft.blind(limit),
-            };
-        }
-        // Not idle=poll, which `idle-poll` doubts in a guest.
-        let draft = draft.remedies([Remedy::Manual {
-            text: "with KVM, and without another idle driver: modprobe cpuidle-haltpoll force=1"
-                .into(),
-        }]);
-        match driver.value() {
-            Some(driver) => draft.doubtful(format!("{name}: halts when idle (driver {driver})")),
-            None => draft.blind(driver),
-        }
+    }
+    // Not idle=poll, which `idle-poll` doubts in a guest.
+    let draft = draft.remedies([Remedy::Manual {
+        text: "with KVM, and without another idle driver: modprobe cpuidle-haltpoll force=1".into(),
+    }]);
+    match driver.value() {
+        Some(driver) => draft.doubtful(format!("{name}: halts when idle (driver {driver})")),
+        None => draft.blind(driver),
     }
 }
 
@@ -98,19 +80,19 @@ mod tests {
     #[test]
     fn bare_metal_and_polling_guests_are_good() {
         let mut facts = good();
-        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         set_guest(&mut facts, "KVM");
-        let finding = KvmGuest.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         assert!(!finding.remedies.iter().any(|it| matches!(it, Remedy::Boot { .. })));
         let path = facts.cpus.idle_driver.path.clone();
         facts.cpus.idle_driver = Reading::known(path, "haltpoll".into());
         fill_setting(&mut facts, &knobs::GUEST_HALT_POLL, "200000");
-        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         fill_setting(&mut facts, &knobs::GUEST_HALT_POLL, "0");
-        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Doubtful);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
         set_cmdline(&mut facts, "idle=poll");
-        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
     }
 
     #[test]
@@ -118,8 +100,8 @@ mod tests {
         let mut facts = good();
         set_guest(&mut facts, "KVM");
         facts.cpus.idle_driver = Reading::denied("/sys/x", "EACCES");
-        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         facts.virt.hypervisor = Reading::absent("/sys/hypervisor");
-        assert_eq!(KvmGuest.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

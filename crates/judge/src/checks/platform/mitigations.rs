@@ -4,10 +4,11 @@
 //! a file of the user's can make (`mitigations: off` in a profile). Named are those that cost on
 //! each entry to the kernel or switch of tasks; most cost a real-time loop little.
 
-use rtproof_host::{Facts, Knob, Reading, facts::settings::Value, knobs::platform as knobs};
+use rtproof_host::{Facts, Reading, facts::settings::Value, knobs::platform as knobs};
 
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
@@ -26,71 +27,48 @@ const COSTLY: &[(&str, &str)] = &[
     ("Retpolines", "guarded jumps"),
 ];
 
-pub(super) struct Mitigations;
+pub(super) static CHECK: Check = Check {
+    id: "mitigations",
+    title: "mitigations of weaknesses of the CPU",
+    why: "some of them lengthen each entry to the kernel and each switch of tasks",
+    source: "Documentation/admin-guide/hw-vuln; Documentation/ABI/testing/sysfs-devices-system-cpu \
+             (vulnerabilities)",
+    trade_off: Some(
+        "without them a program on this machine can read memory of others and of the kernel; never \
+         off where code of others runs",
+    ),
+    impact: Impact::Microseconds,
+    when: When::Boot,
+    knobs: &[&knobs::VULNERABILITIES],
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Mitigations {
-    fn id(&self) -> &'static str {
-        "mitigations"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let is_unwanted = intent.profile.choices.mitigations == Choice::Off;
+    let wanted = if is_unwanted { "none that costs on entry" } else { "known" };
+    let draft = draft.wants(wanted);
+    let absent = Reading::<String>::absent("/sys/devices/system/cpu/vulnerabilities");
+    let Some(setting) = facts.settings.get(knobs::VULNERABILITIES.id) else {
+        return draft.blind(&absent);
+    };
+    let values: Vec<&Value> = setting.values.iter().collect();
+    if values.is_empty() {
+        return draft.blind(&absent);
     }
-
-    fn title(&self) -> &'static str {
-        "mitigations of weaknesses of the CPU"
+    let draft = draft.saw(text::by_path(values.iter().map(|value| &value.reading)));
+    if let Some(value) = values.iter().find(|value| value.reading.value().is_none()) {
+        return draft.blind(&value.reading);
     }
-
-    fn why(&self) -> &'static str {
-        "some of them lengthen each entry to the kernel and each switch of tasks"
+    let costs: Vec<String> = values.iter().filter_map(|value| cost(value)).collect();
+    if costs.is_empty() {
+        return draft.good("none that costs on entry to the kernel");
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/hw-vuln; Documentation/ABI/testing/sysfs-devices-system-cpu \
-         (vulnerabilities)"
+    let summary = text::first_few(&costs, 6);
+    if !is_unwanted {
+        return draft.good(format!("in force: {summary}"));
     }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some(
-            "without them a program on this machine can read memory of others and of the kernel; \
-              never off where code of others runs",
-        )
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Microseconds
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::VULNERABILITIES]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let is_unwanted = intent.profile.choices.mitigations == Choice::Off;
-        let wanted = if is_unwanted { "none that costs on entry" } else { "known" };
-        let draft = Draft::of(self, wanted);
-        let absent = Reading::<String>::absent("/sys/devices/system/cpu/vulnerabilities");
-        let Some(setting) = facts.settings.get(knobs::VULNERABILITIES.id) else {
-            return draft.blind(&absent);
-        };
-        let values: Vec<&Value> = setting.values.iter().collect();
-        if values.is_empty() {
-            return draft.blind(&absent);
-        }
-        let draft = draft.saw(text::by_path(values.iter().map(|value| &value.reading)));
-        if let Some(value) = values.iter().find(|value| value.reading.value().is_none()) {
-            return draft.blind(&value.reading);
-        }
-        let costs: Vec<String> = values.iter().filter_map(|value| cost(value)).collect();
-        if costs.is_empty() {
-            return draft.good("none that costs on entry to the kernel");
-        }
-        let summary = text::first_few(&costs, 6);
-        if !is_unwanted {
-            return draft.good(format!("in force: {summary}"));
-        }
-        draft.remedies([Remedy::Boot { parameter: "mitigations=off".into() }]).doubtful(summary)
-    }
+    draft.remedies([Remedy::Boot { parameter: "mitigations=off".into() }]).doubtful(summary)
 }
 
 /// `meltdown (page tables switched ...)`.
@@ -110,22 +88,22 @@ mod tests {
     fn they_are_told_and_off_only_where_the_user_says_so() {
         let mut facts = good();
         fill_setting(&mut facts, &knobs::VULNERABILITIES, "Mitigation: PTI");
-        let finding = Mitigations.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Good);
         assert_eq!(finding.summary, "in force: x (page tables switched on entry and exit)");
         let mut intent = intent();
         intent.profile.choices.mitigations = Choice::Off;
-        assert_eq!(Mitigations.judge(&facts, &intent).status, Doubtful);
+        assert_eq!(CHECK.judge(&facts, &intent).status, Doubtful);
         fill_setting(&mut facts, &knobs::VULNERABILITIES, "Not affected");
-        assert_eq!(Mitigations.judge(&facts, &intent).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent).status, Good);
     }
 
     #[test]
     fn unreadable_is_unknown() {
         let mut facts = good();
         set_setting(&mut facts, &knobs::VULNERABILITIES, Reading::denied("x", "EACCES"));
-        assert_eq!(Mitigations.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         facts.settings.remove("mitigations");
-        assert_eq!(Mitigations.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

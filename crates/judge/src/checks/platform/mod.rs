@@ -1,12 +1,14 @@
 //! Checks: firmware, virtualization, security.
 
 use super::Section;
+use super::check::Check;
 
 mod bios_profile;
 mod boot_persistence;
 mod container;
 mod fwupd;
-mod good;
+#[cfg(any(test, feature = "testing"))]
+pub(super) mod good;
 mod hypervisor;
 mod kvm_guest;
 mod kvm_host;
@@ -21,32 +23,29 @@ mod steal_time;
 mod tsc_unstable;
 
 /// The section.
-pub(super) const SECTION: Section = Section {
-    name: "platform",
-    title: "firmware, virtualization, security",
-    checks: CHECKS,
-    rules: rules::RULES,
-    fill: good::fill,
-};
+pub(super) const SECTION: Section =
+    Section { name: "platform", title: "firmware, virtualization, security", checks: CHECKS };
 
-/// Checks with a file of their own, and rows of `options.rs`.
-const CHECKS: &[&dyn super::Check] = &[
-    &hypervisor::Hypervisor,
-    &steal_time::StealTime,
-    &container::Container,
-    &kvm_guest::KvmGuest,
+/// The checks, in the order of the report.
+const CHECKS: &[&Check] = &[
+    &hypervisor::CHECK,
+    &steal_time::CHECK,
+    &container::CHECK,
+    &kvm_guest::CHECK,
     &kvm_host::CLOCK_SYNC,
     &kvm_host::PLE,
     &kvm_host::NX_HUGE_PAGES,
     &kvm_host::HALT_POLL,
-    &smi_count::SmiCount,
+    &smi_count::CHECK,
     &options::HWLAT,
-    &bios_profile::BiosProfile,
-    &fwupd::Fwupd,
-    &microcode_late::MicrocodeLate,
-    &tsc_unstable::TscUnstable,
-    &op_tee::OpTee,
-    &mitigations::Mitigations,
-    &boot_persistence::BootPersistence,
-    &persistence_drift::PersistenceDrift,
+    &bios_profile::CHECK,
+    &fwupd::CHECK,
+    &microcode_late::CHECK,
+    &tsc_unstable::CHECK,
+    &op_tee::CHECK,
+    &mitigations::CHECK,
+    &boot_persistence::CHECK,
+    &persistence_drift::CHECK,
+    &rules::SELINUX_AVC,
+    &rules::IOMMU,
 ];

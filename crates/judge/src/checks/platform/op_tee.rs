@@ -3,72 +3,54 @@
 //! A call costs some microseconds; what a service does there with interrupts masked, only its
 //! maker knows.
 
-use rtproof_host::{Facts, Knob, Reading, knobs::platform as knobs};
+use rtproof_host::{Facts, Reading, knobs::platform as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) struct OpTee;
+pub(super) static CHECK: Check = Check {
+    id: "op-tee",
+    title: "trusted execution environment (OP-TEE and others)",
+    why: "the secure world can mask the interrupts of Linux: a long call there holds up the CPU \
+          that makes it",
+    source: "Documentation/core-api/real-time/hardware.rst (OP-TEE); \
+             Documentation/driver-api/tee.rst",
+    impact: Impact::Microseconds,
+    when: When::Firmware,
+    knobs: &[&knobs::TEE],
+    wanted: Wanted::Text("none, or not called from real-time CPUs"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for OpTee {
-    fn id(&self) -> &'static str {
-        "op-tee"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let none = || Reading::<String>::denied("/sys/class/tee", "not asked");
+    let Some(setting) = facts.settings.get(knobs::TEE.id) else {
+        return draft.blind(&none());
+    };
+    let known: Vec<&str> = setting
+        .values
+        .iter()
+        .filter(|value| value.reading.value().is_some())
+        .map(|value| value.of.as_str())
+        .collect();
+    if !known.is_empty() {
+        let draft = draft.saw(text::by_path(setting.values.iter().map(|value| &value.reading)));
+        let text = "keep the programs that call it (tee-supplicant, a TPM in firmware, key \
+                    stores) off the real-time CPUs";
+        return draft.remedies([Remedy::Manual { text: text.into() }]).doubtful(format!(
+            "{}: what its services do, and how long, is not known here",
+            text::first_few(&known, 4)
+        ));
     }
-
-    fn title(&self) -> &'static str {
-        "trusted execution environment (OP-TEE and others)"
-    }
-
-    fn why(&self) -> &'static str {
-        "the secure world can mask the interrupts of Linux: a long call there holds up the CPU \
-         that makes it"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/core-api/real-time/hardware.rst (OP-TEE); Documentation/driver-api/tee.rst"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Microseconds
-    }
-
-    fn when(&self) -> When {
-        When::Firmware
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::TEE]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "none, or not called from real-time CPUs");
-        let none = || Reading::<String>::denied("/sys/class/tee", "not asked");
-        let Some(setting) = facts.settings.get(knobs::TEE.id) else {
-            return draft.blind(&none());
-        };
-        let known: Vec<&str> = setting
-            .values
-            .iter()
-            .filter(|value| value.reading.value().is_some())
-            .map(|value| value.of.as_str())
-            .collect();
-        if !known.is_empty() {
-            let draft = draft.saw(text::by_path(setting.values.iter().map(|value| &value.reading)));
-            let text = "keep the programs that call it (tee-supplicant, a TPM in firmware, key \
-                        stores) off the real-time CPUs";
-            return draft.remedies([Remedy::Manual { text: text.into() }]).doubtful(format!(
-                "{}: what its services do, and how long, is not known here",
-                text::first_few(&known, 4)
-            ));
-        }
-        match setting.lacking.as_ref().filter(|lacking| lacking.value().is_some()) {
-            Some(lacking) => draft.read(lacking, String::clone).good("none"),
-            None => match setting.values.first() {
-                Some(value) => draft.blind(&value.reading),
-                None => draft.blind(&Reading::<String>::absent("/sys/class/tee")),
-            },
-        }
+    match setting.lacking.as_ref().filter(|lacking| lacking.value().is_some()) {
+        Some(lacking) => draft.read(lacking, String::clone).good("none"),
+        None => match setting.values.first() {
+            Some(value) => draft.blind(&value.reading),
+            None => draft.blind(&Reading::<String>::absent("/sys/class/tee")),
+        },
     }
 }
 
@@ -81,12 +63,12 @@ mod tests {
     #[test]
     fn none_one_and_unknown() {
         let mut facts = good();
-        assert_eq!(OpTee.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         fill_setting(&mut facts, &knobs::TEE, "245:0");
-        assert_eq!(OpTee.judge(&facts, &intent()).status, Doubtful);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
         set_setting(&mut facts, &knobs::TEE, Reading::denied("x", "EACCES"));
-        assert_eq!(OpTee.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         facts.settings.remove("op-tee");
-        assert_eq!(OpTee.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -1,24 +1,21 @@
-//! Rows: options of the kernel's build.
+//! Options of the kernel's build.
 
-use crate::checks::build_option::{BuildOption, Wish};
-use crate::{Impact, Status};
+use crate::checks::build::{Build, Built};
+use crate::checks::check::{Check, Judge};
+use crate::{Impact, When};
 
-/// Rows that the tests try.
-#[cfg(test)]
-pub(in crate::checks) const ALL: &[&BuildOption] = &[&HWLAT];
-
-pub(super) static HWLAT: BuildOption = BuildOption {
+pub(super) static HWLAT: Check = Check {
     id: "hwlat",
     title: "detector of latency from hardware (CONFIG_HWLAT_TRACER)",
     why: "without it nobody can tell what the firmware takes from what the kernel takes",
-    source: "Documentation/trace/hwlat_detector.rst; \
-             Documentation/core-api/real-time/hardware.rst (Firmware)",
-    trade_off: None,
+    source: "Documentation/trace/hwlat_detector.rst; Documentation/core-api/real-time/hardware.rst \
+             (Firmware)",
     impact: Impact::Information,
-    options: &["HWLAT_TRACER"],
-    want: |_| Wish::Told,
-    otherwise: Status::Doubtful,
-    part_of: None,
-    harmless: None,
-    remedy: None,
+    when: When::Kernel,
+    judge: Judge::Build(Build {
+        options: &["HWLAT_TRACER"],
+        want: |_| Built::Either,
+        ..Build::NEW
+    }),
+    ..Check::NEW
 };

@@ -5,81 +5,72 @@
 
 use rtproof_host::Facts;
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Evidence, Finding, Intent, Remedy};
 
 /// Most settings in a summary.
 const NAMED_MAX: usize = 4;
 
-pub(super) struct PersistenceDrift;
+pub(super) static CHECK: Check = Check {
+    id: "persistence-drift",
+    title: "settings in force and those of sysctl.d",
+    why: "a boot or the next run of sysctl sets the values of the files, and with them the latency \
+          that was measured is gone",
+    source: "sysctl.d(5); systemd-sysctl.service(8); sysctl(8) (--system)",
+    wanted: Wanted::Text("the same"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for PersistenceDrift {
-    fn id(&self) -> &'static str {
-        "persistence-drift"
-    }
-
-    fn title(&self) -> &'static str {
-        "settings in force and those of sysctl.d"
-    }
-
-    fn why(&self) -> &'static str {
-        "a boot or the next run of sysctl sets the values of the files, and with them the latency \
-         that was measured is gone"
-    }
-
-    fn source(&self) -> &'static str {
-        "sysctl.d(5); systemd-sysctl.service(8); sysctl(8) (--system)"
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let sysctl = &facts.platform.sysctl;
-        let draft = Draft::of(self, "the same")
-            .read(sysctl, |found| format!("{} about latency", text::count(found.len(), "setting")));
-        let Some(found) = sysctl.value() else {
-            return draft.blind(sysctl);
-        };
-        let mut differ = Vec::new();
-        let mut remedies = Vec::new();
-        let mut evidence = Vec::new();
-        let mut blind = None;
-        let mut compared = 0;
-        for one in found {
-            let live = &one.live;
-            if live.is_absent() {
-                let value = format!("{} = {}: no such setting here", one.name, one.value);
-                evidence.push(Evidence { path: one.file.clone(), value });
-                continue;
-            }
-            let value = format!("{} = {}", one.name, one.value);
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let sysctl = &facts.platform.sysctl;
+    let draft = draft
+        .read(sysctl, |found| format!("{} about latency", text::count(found.len(), "setting")));
+    let Some(found) = sysctl.value() else {
+        return draft.blind(sysctl);
+    };
+    let mut differ = Vec::new();
+    let mut remedies = Vec::new();
+    let mut evidence = Vec::new();
+    let mut blind = None;
+    let mut compared = 0;
+    for one in found {
+        let live = &one.live;
+        if live.is_absent() {
+            let value = format!("{} = {}: no such setting here", one.name, one.value);
             evidence.push(Evidence { path: one.file.clone(), value });
-            evidence.push(Evidence::of(live, String::clone));
-            let Some(value) = live.value() else {
-                blind.get_or_insert(live);
-                continue;
-            };
-            compared += 1;
-            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            if words(value) != words(&one.value) {
-                differ.push(format!("{} is {value}, {} sets {}", one.name, one.file, one.value));
-                remedies.push(Remedy::File {
-                    path: crate::plan::SYSCTL_FILE.into(),
-                    line: format!("{} = {value}", one.name),
-                });
-            }
+            continue;
         }
-        let draft = draft.saw(evidence).remedies(remedies);
-        if !differ.is_empty() {
-            return draft.doubtful(text::first_few(&differ, NAMED_MAX));
+        let value = format!("{} = {}", one.name, one.value);
+        evidence.push(Evidence { path: one.file.clone(), value });
+        evidence.push(Evidence::of(live, String::clone));
+        let Some(value) = live.value() else {
+            blind.get_or_insert(live);
+            continue;
+        };
+        compared += 1;
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        if words(value) != words(&one.value) {
+            differ.push(format!("{} is {value}, {} sets {}", one.name, one.file, one.value));
+            remedies.push(Remedy::File {
+                path: crate::plan::SYSCTL_FILE.into(),
+                line: format!("{} = {value}", one.name),
+            });
         }
-        if let Some(reading) = blind {
-            return draft.blind(reading);
-        }
-        match (found.first(), compared) {
-            (None, _) => draft.good("no file sets anything about latency"),
-            (Some(first), 0) => draft.blind(&first.live),
-            (Some(_), n) => draft.good(format!("the same: {}", text::count(n, "setting"))),
-        }
+    }
+    let draft = draft.saw(evidence).remedies(remedies);
+    if !differ.is_empty() {
+        return draft.doubtful(text::first_few(&differ, NAMED_MAX));
+    }
+    if let Some(reading) = blind {
+        return draft.blind(reading);
+    }
+    match (found.first(), compared) {
+        (None, _) => draft.good("no file sets anything about latency"),
+        (Some(first), 0) => draft.blind(&first.live),
+        (Some(_), n) => draft.good(format!("the same: {}", text::count(n, "setting"))),
     }
 }
 
@@ -99,7 +90,7 @@ mod tests {
             live,
         };
         facts.platform.sysctl = Reading::known("/etc/sysctl.d", vec![assigned]);
-        PersistenceDrift.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -117,6 +108,6 @@ mod tests {
     fn no_folder_is_unknown() {
         let mut facts = good();
         facts.platform.sysctl = Reading::denied("/etc/sysctl.d", "EACCES");
-        assert_eq!(PersistenceDrift.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -5,76 +5,58 @@
 
 use rtproof_host::Facts;
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, machine, text};
+use crate::checks::{machine, text};
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) struct StealTime;
+pub(super) static CHECK: Check = Check {
+    id: "steal-time",
+    title: "time stolen by a host since boot",
+    why: "while the host runs something else, the virtual CPU stands still and its task with it",
+    source: "proc_stat(5) (steal); Documentation/virt/kvm/x86/msr.rst (MSR_KVM_STEAL_TIME)",
+    impact: Impact::Milliseconds,
+    when: When::Firmware,
+    wanted: Wanted::Text("0"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for StealTime {
-    fn id(&self) -> &'static str {
-        "steal-time"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let ticks = &facts.virt.steal_ticks;
+    let of_all = intent.rt_cpus.is_empty();
+    let Some(known) = ticks.value() else {
+        return draft.blind(ticks);
+    };
+    let concerned = |cpu: u32| of_all || intent.rt_cpus.contains(cpu);
+    let counted: Vec<_> = known.iter().filter(|(cpu, _)| concerned(*cpu)).collect();
+    let all = counted.iter().fold(0_u64, |sum, (_, ticks)| sum.saturating_add(*ticks));
+    let draft =
+        draft.read(ticks, |_| format!("{all} ticks on {}", text::count(counted.len(), "CPU")));
+    let draft = if of_all { draft } else { draft.cpus(&intent.rt_cpus) };
+    let is_missing =
+        !of_all && intent.rt_cpus.iter().any(|cpu| known.iter().all(|(id, _)| *id != cpu));
+    if is_missing {
+        let (_, missing) = machine::rt_cpus(facts, intent);
+        return draft.gone(facts, &missing);
     }
-
-    fn title(&self) -> &'static str {
-        "time stolen by a host since boot"
+    let hypervisor = &facts.virt.hypervisor;
+    if all > 0 {
+        let text = "on the host: pin the virtual CPUs to isolated CPUs, at a real-time priority";
+        return draft
+            .remedies([Remedy::Manual { text: text.into() }])
+            .doubtful(format!("{all} ticks stolen since boot: look at what a run adds"));
     }
-
-    fn why(&self) -> &'static str {
-        "while the host runs something else, the virtual CPU stands still and its task with it"
+    let draft = draft.read(hypervisor, |name| name.clone().unwrap_or_else(|| "bare metal".into()));
+    if hypervisor.value().is_none() {
+        return draft.blind(hypervisor);
     }
-
-    fn source(&self) -> &'static str {
-        "proc_stat(5) (steal); Documentation/virt/kvm/x86/msr.rst (MSR_KVM_STEAL_TIME)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn when(&self) -> When {
-        When::Firmware
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let ticks = &facts.virt.steal_ticks;
-        let of_all = intent.rt_cpus.is_empty();
-        let draft = Draft::of(self, "0");
-        let Some(known) = ticks.value() else {
-            return draft.blind(ticks);
-        };
-        let concerned = |cpu: u32| of_all || intent.rt_cpus.contains(cpu);
-        let counted: Vec<_> = known.iter().filter(|(cpu, _)| concerned(*cpu)).collect();
-        let all = counted.iter().fold(0_u64, |sum, (_, ticks)| sum.saturating_add(*ticks));
-        let draft =
-            draft.read(ticks, |_| format!("{all} ticks on {}", text::count(counted.len(), "CPU")));
-        let draft = if of_all { draft } else { draft.cpus(&intent.rt_cpus) };
-        let is_missing =
-            !of_all && intent.rt_cpus.iter().any(|cpu| known.iter().all(|(id, _)| *id != cpu));
-        if is_missing {
-            let (_, missing) = machine::rt_cpus(facts, intent);
-            return draft.gone(facts, &missing);
+    match machine::guest(facts) {
+        None => draft.good("bare metal, none"),
+        Some(name) if known.iter().all(|(_, ticks)| *ticks == 0) => {
+            draft.unknown(format!("0 on every CPU: {name} may not tell (no steal clock)"))
         }
-        let hypervisor = &facts.virt.hypervisor;
-        if all > 0 {
-            let text =
-                "on the host: pin the virtual CPUs to isolated CPUs, at a real-time priority";
-            return draft
-                .remedies([Remedy::Manual { text: text.into() }])
-                .doubtful(format!("{all} ticks stolen since boot: look at what a run adds"));
-        }
-        let draft =
-            draft.read(hypervisor, |name| name.clone().unwrap_or_else(|| "bare metal".into()));
-        if hypervisor.value().is_none() {
-            return draft.blind(hypervisor);
-        }
-        match machine::guest(facts) {
-            None => draft.good("bare metal, none"),
-            Some(name) if known.iter().all(|(_, ticks)| *ticks == 0) => {
-                draft.unknown(format!("0 on every CPU: {name} may not tell (no steal clock)"))
-            }
-            Some(name) => draft.good(format!("none that {name} admits to")),
-        }
+        Some(name) => draft.good(format!("none that {name} admits to")),
     }
 }
 
@@ -88,13 +70,13 @@ mod tests {
     #[test]
     fn ticks_of_the_real_time_cpus_count() {
         let mut facts = good();
-        assert_eq!(StealTime.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         set_guest(&mut facts, "KVM");
         let ticks = |of_3| vec![(0, 99), (1, 5), (2, 0), (3, of_3)];
         facts.virt.steal_ticks = Reading::known("/proc/stat", ticks(0));
-        assert_eq!(StealTime.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         facts.virt.steal_ticks = Reading::known("/proc/stat", ticks(7));
-        let finding = StealTime.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         assert!(finding.summary.starts_with("7 ticks"), "{}", finding.summary);
     }
@@ -104,8 +86,8 @@ mod tests {
         let mut facts = good();
         set_guest(&mut facts, "KVM");
         facts.virt.steal_ticks = Reading::known("/proc/stat", (0..4).map(|cpu| (cpu, 0)).collect());
-        assert_eq!(StealTime.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         facts.virt.steal_ticks = Reading::denied("/proc/stat", "EACCES");
-        assert_eq!(StealTime.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

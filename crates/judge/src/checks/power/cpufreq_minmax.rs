@@ -8,97 +8,77 @@ use rtproof_host::{Facts, facts::cpu::Cpu};
 
 use super::frequency::{absent, holding, is_performance, limits, numbers, pinned_hz};
 use super::values;
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::rt_cpus;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy};
 use rtproof_host::knobs::power as knobs;
 
-pub(super) struct CpufreqMinmax;
+pub(super) static CHECK: Check = Check {
+    id: "cpufreq-minmax",
+    title: "lowest and highest frequency of the real-time CPUs",
+    why: "between its limits the frequency follows the load: the same work takes longer after \
+          idle, and some processors stop while they switch",
+    source: "Documentation/admin-guide/pm/cpufreq.rst; drivers/cpufreq/intel_pstate.c \
+             (intel_pstate_hwp_set); Codethink, \"Configuring Linux systems to stabilise latency\"",
+    trade_off: Some(
+        "a fixed frequency costs power and heat; sound on a desktop bears one that moves",
+    ),
+    impact: Impact::Tens,
+    knobs: &[&knobs::HARDWARE_MAX_FREQ],
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for CpufreqMinmax {
-    fn id(&self) -> &'static str {
-        "cpufreq-minmax"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let is_wish = intent.profile.choices.fixed_frequency == Choice::On;
+    let wanted = if is_wish { "lowest equal to highest, or governor performance" } else { "known" };
+    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "lowest and highest frequency of the real-time CPUs"
+    let (cpus, missing) = rt_cpus(facts, intent);
+    let draft = draft.saw(limits(&cpus));
+    let is_moving = |cpu: &&Cpu| {
+        let limits = (cpu.freq.min_hz.value(), cpu.freq.max_hz.value());
+        let is_open = matches!(limits, (Some(min), Some(max)) if min < max);
+        is_open && cpu.freq.governor.value().is_some() && !is_performance(cpu)
+    };
+    let moving: Vec<&Cpu> = cpus.iter().copied().filter(is_moving).collect();
+    if is_wish && !moving.is_empty() {
+        let summary = format!("{}: {}", text::cpus(&numbers(&moving)), range(&moving));
+        let draft = draft.saw(holding(&moving)).remedies(remedies(&moving));
+        return draft.doubtful(summary);
     }
-
-    fn why(&self) -> &'static str {
-        "between its limits the frequency follows the load: the same work takes longer after idle, \
-         and some processors stop while they switch"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/pm/cpufreq.rst; drivers/cpufreq/intel_pstate.c \
-         (intel_pstate_hwp_set); Codethink, \"Configuring Linux systems to stabilise latency\""
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("a fixed frequency costs power and heat; sound on a desktop bears one that moves")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Tens
-    }
-
-    fn knobs(&self) -> Vec<&'static rtproof_host::Knob> {
-        vec![&knobs::HARDWARE_MAX_FREQ]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let is_wish = intent.profile.choices.fixed_frequency == Choice::On;
-        let wanted =
-            if is_wish { "lowest equal to highest, or governor performance" } else { "known" };
-        let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        let (cpus, missing) = rt_cpus(facts, intent);
-        let draft = draft.saw(limits(&cpus));
-        let is_moving = |cpu: &&Cpu| {
-            let limits = (cpu.freq.min_hz.value(), cpu.freq.max_hz.value());
-            let is_open = matches!(limits, (Some(min), Some(max)) if min < max);
-            is_open && cpu.freq.governor.value().is_some() && !is_performance(cpu)
-        };
-        let moving: Vec<&Cpu> = cpus.iter().copied().filter(is_moving).collect();
-        if is_wish && !moving.is_empty() {
-            let summary = format!("{}: {}", text::cpus(&numbers(&moving)), range(&moving));
-            let draft = draft.saw(holding(&moving)).remedies(remedies(&moving));
-            return draft.doubtful(summary);
-        }
-        for cpu in &cpus {
-            for limit in [&cpu.freq.min_hz, &cpu.freq.max_hz] {
-                if limit.is_absent() {
-                    return absent(draft, facts);
-                } else if limit.value().is_none() {
-                    return draft.blind(limit);
-                }
-            }
-            if pinned_hz(cpu).is_none() && cpu.freq.governor.value().is_none() {
-                return draft.blind(&cpu.freq.governor);
+    for cpu in &cpus {
+        for limit in [&cpu.freq.min_hz, &cpu.freq.max_hz] {
+            if limit.is_absent() {
+                return absent(draft, facts);
+            } else if limit.value().is_none() {
+                return draft.blind(limit);
             }
         }
-        if !missing.is_empty() {
-            return draft.gone(facts, &missing);
+        if pinned_hz(cpu).is_none() && cpu.freq.governor.value().is_none() {
+            return draft.blind(&cpu.freq.governor);
         }
-        let open: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| pinned_hz(cpu).is_none()).collect();
-        let lowered = lowered(facts, intent, &cpus);
-        if open.is_empty() {
-            return draft.good(format!("fixed: {}{lowered}", range(&cpus)));
-        }
-        let governors = open.iter().map(|cpu| (cpu.id, &cpu.freq.governor));
-        let draft = draft.saw(text::grouped(governors, String::clone));
-        if moving.is_empty() {
-            return draft.good(format!(
-                "governor performance asks for the highest: {}{lowered}",
-                range(&cpus)
-            ));
-        }
-        draft.good(format!("it may move, which this profile bears: {}{lowered}", range(&moving)))
     }
+    if !missing.is_empty() {
+        return draft.gone(facts, &missing);
+    }
+    let open: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| pinned_hz(cpu).is_none()).collect();
+    let lowered = lowered(facts, intent, &cpus);
+    if open.is_empty() {
+        return draft.good(format!("fixed: {}{lowered}", range(&cpus)));
+    }
+    let governors = open.iter().map(|cpu| (cpu.id, &cpu.freq.governor));
+    let draft = draft.saw(text::grouped(governors, String::clone));
+    if moving.is_empty() {
+        return draft
+            .good(format!("governor performance asks for the highest: {}{lowered}", range(&cpus)));
+    }
+    draft.good(format!("it may move, which this profile bears: {}{lowered}", range(&moving)))
 }
 
 /// `800-4100 MHz`, over all of them.
@@ -128,7 +108,7 @@ fn lowered(facts: &Facts, intent: &Intent, cpus: &[&Cpu]) -> String {
 /// The governor first: it holds where limits cannot be equal.
 fn remedies(moving: &[&Cpu]) -> Vec<Remedy> {
     let governors = moving.iter().map(|cpu| cpu.freq.governor.path.clone()).collect();
-    let mut remedies = vec![Remedy::Write { paths: governors, value: "performance".into() }];
+    let mut remedies = vec![Remedy::set(&knobs::GOVERNOR, governors, "performance")];
     let mut limits: Vec<u64> =
         moving.iter().filter_map(|c| c.freq.max_hz.value().copied()).collect();
     limits.sort_unstable();
@@ -136,7 +116,7 @@ fn remedies(moving: &[&Cpu]) -> Vec<Remedy> {
     for limit in limits {
         let of = moving.iter().filter(|cpu| cpu.freq.max_hz.value() == Some(&limit));
         let paths = of.map(|cpu| cpu.freq.min_hz.path.clone()).collect();
-        remedies.push(Remedy::Write { paths, value: (limit / 1_000).to_string() });
+        remedies.push(Remedy::set(&knobs::MIN_FREQ, paths, (limit / 1_000).to_string()));
     }
     remedies
 }
@@ -159,18 +139,18 @@ mod tests {
 
     #[test]
     fn open_limits_are_doubtful_unless_the_governor_or_the_profile_closes_them() {
-        let finding = CpufreqMinmax.judge(&with("schedutil", 400_000_000), &intent());
+        let finding = CHECK.judge(&with("schedutil", 400_000_000), &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "CPU 3: 400-4100 MHz");
         let path = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_min_freq".to_owned();
-        let write = Remedy::Write { paths: vec![path], value: "4100000".into() };
+        let write = Remedy::set(&knobs::MIN_FREQ, vec![path], "4100000");
         assert_eq!(finding.remedies[1], write);
         let audio = Intent { profile: Profile::of(Kind::Audio), ..intent() };
-        let finding = CpufreqMinmax.judge(&with("schedutil", 400_000_000), &audio);
+        let finding = CHECK.judge(&with("schedutil", 400_000_000), &audio);
         assert_eq!(finding.status, Good);
-        let finding = CpufreqMinmax.judge(&with("schedutil", 4_100_000_000), &intent());
+        let finding = CHECK.judge(&with("schedutil", 4_100_000_000), &intent());
         assert_eq!(finding.status, Good);
-        assert_eq!(CpufreqMinmax.judge(&good(), &intent()).status, Good);
+        assert_eq!(CHECK.judge(&good(), &intent()).status, Good);
     }
 
     #[test]
@@ -179,10 +159,10 @@ mod tests {
         for cpu in &mut facts.cpus.cpus {
             cpu.freq.min_hz = Reading::absent(cpu.freq.min_hz.path.clone());
         }
-        assert_eq!(CpufreqMinmax.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         set_config(&mut facts, "CPU_FREQ", None);
-        assert_eq!(CpufreqMinmax.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
         set_guest(&mut facts, "kvm");
-        assert_eq!(CpufreqMinmax.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -5,71 +5,57 @@
 
 use rtproof_host::Facts;
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, guest, option};
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) struct CpuidleGovernor;
+pub(super) static CHECK: Check = Check {
+    id: "cpuidle-governor",
+    title: "governor that chooses the idle state",
+    why: "a governor that expects a longer idle time than comes chooses a deeper state than \
+          needed, whose exit takes longer",
+    source: "Documentation/admin-guide/pm/cpuidle.rst; Documentation/virt/guest-halt-polling.rst; \
+             drivers/cpuidle/governors",
+    impact: Impact::Microseconds,
+    wanted: Wanted::Text("menu or teo; haltpoll in a guest"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for CpuidleGovernor {
-    fn id(&self) -> &'static str {
-        "cpuidle-governor"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let (driver, governor) = (&facts.cpus.idle_driver, &facts.cpus.idle_governor);
+    if driver.value().is_some_and(|driver| driver == "none") {
+        return draft
+            .read(driver, String::clone)
+            .not_applicable("no idle driver: there are no states to choose from");
     }
-
-    fn title(&self) -> &'static str {
-        "governor that chooses the idle state"
+    if built_with(facts, "CPU_IDLE") == Some(false) {
+        return draft
+            .saw([option(facts, "CPU_IDLE")])
+            .not_applicable("this kernel is built without CONFIG_CPU_IDLE");
     }
-
-    fn why(&self) -> &'static str {
-        "a governor that expects a longer idle time than comes chooses a deeper state than needed, \
-         whose exit takes longer"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/pm/cpuidle.rst; Documentation/virt/guest-halt-polling.rst; \
-         drivers/cpuidle/governors"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Microseconds
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let (driver, governor) = (&facts.cpus.idle_driver, &facts.cpus.idle_governor);
-        let draft = Draft::of(self, "menu or teo; haltpoll in a guest");
-        if driver.value().is_some_and(|driver| driver == "none") {
-            return draft
-                .read(driver, String::clone)
-                .not_applicable("no idle driver: there are no states to choose from");
-        }
-        if built_with(facts, "CPU_IDLE") == Some(false) {
-            return draft
-                .saw([option(facts, "CPU_IDLE")])
-                .not_applicable("this kernel is built without CONFIG_CPU_IDLE");
-        }
-        let draft = draft.read(governor, String::clone);
-        let Some(name) = governor.value() else {
-            return draft.blind(governor);
-        };
-        let remedy = Remedy::Boot { parameter: "cpuidle.governor=menu".into() };
-        match name.as_str() {
-            "menu" | "teo" => draft.good(name.clone()),
-            "ladder" => draft
+    let draft = draft.read(governor, String::clone);
+    let Some(name) = governor.value() else {
+        return draft.blind(governor);
+    };
+    let remedy = Remedy::Boot { parameter: "cpuidle.governor=menu".into() };
+    match name.as_str() {
+        "menu" | "teo" => draft.good(name.clone()),
+        "ladder" => draft
+            .remedies([remedy])
+            .doubtful("ladder: made for kernels whose tick does not stop in idle"),
+        "haltpoll" => match (guest(facts), facts.virt.hypervisor.value()) {
+            (Some(hypervisor), _) => draft
+                .read(&facts.virt.hypervisor, |_| hypervisor.into())
+                .good(format!("haltpoll, in this {hypervisor} guest")),
+            (None, Some(_)) => draft
+                .read(&facts.virt.hypervisor, |_| "none".into())
                 .remedies([remedy])
-                .doubtful("ladder: made for kernels whose tick does not stop in idle"),
-            "haltpoll" => match (guest(facts), facts.virt.hypervisor.value()) {
-                (Some(hypervisor), _) => draft
-                    .read(&facts.virt.hypervisor, |_| hypervisor.into())
-                    .good(format!("haltpoll, in this {hypervisor} guest")),
-                (None, Some(_)) => draft
-                    .read(&facts.virt.hypervisor, |_| "none".into())
-                    .remedies([remedy])
-                    .doubtful("haltpoll: made for guests, and this is none"),
-                (None, None) => draft.blind(&facts.virt.hypervisor),
-            },
-            other => draft.unknown(format!("{other}: what it chooses is not known here")),
-        }
+                .doubtful("haltpoll: made for guests, and this is none"),
+            (None, None) => draft.blind(&facts.virt.hypervisor),
+        },
+        other => draft.unknown(format!("{other}: what it chooses is not known here")),
     }
 }
 
@@ -89,7 +75,7 @@ mod tests {
 
     #[test]
     fn each_governor_has_its_place() {
-        let judge = |facts: &Facts| CpuidleGovernor.judge(facts, &intent()).status;
+        let judge = |facts: &Facts| CHECK.judge(facts, &intent()).status;
         assert_eq!(judge(&with("teo")), Good);
         assert_eq!(judge(&with("ladder")), Doubtful);
         assert_eq!(judge(&with("haltpoll")), Doubtful);
@@ -105,11 +91,11 @@ mod tests {
     fn without_a_driver_there_is_nothing_to_choose() {
         let mut facts = good();
         facts.cpus.idle_governor = Reading::absent("/sys/x/current_governor");
-        assert_eq!(CpuidleGovernor.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         set_config(&mut facts, "CPU_IDLE", None);
-        assert_eq!(CpuidleGovernor.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
         let mut facts = good();
         facts.cpus.idle_driver = Reading::known(facts.cpus.idle_driver.path.clone(), "none".into());
-        assert_eq!(CpuidleGovernor.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
     }
 }

@@ -6,79 +6,62 @@
 //! States that the CPU's own limit or the machine's forbids are not entered (`idle.rs`); where the
 //! machine's cannot be read, a deep state is not certain to be.
 
+use rtproof_host::knobs::power::IDLE_STATE;
 use rtproof_host::{Facts, facts::cpu::Cpu, facts::cpu::IdleState};
 
 use super::idle::{
     enabled, forbids, good_ns, is_haltpoll, is_polling, limit_ns, own_limit_ns, show, wanted,
 };
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{
     built_with, guest, is_bare_metal, option, rt_cpus, without_cpu_folder,
 };
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, units};
 
-pub(super) struct CpuidleStates;
+pub(super) static CHECK: Check = Check {
+    id: "cpuidle-states",
+    title: "exit latency of the idle states of the real-time CPUs",
+    why: "a CPU in a deep idle state takes its exit latency to wake up, and finds its caches cold",
+    source: "Documentation/admin-guide/pm/cpuidle.rst; Flatscher, \"Real-time Optimizations\" \
+             (maximum halved on a ThinkPad P500)",
+    impact: Impact::Hundreds,
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for CpuidleStates {
-    fn id(&self) -> &'static str {
-        "cpuidle-states"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = draft.wants(wanted(intent)).cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "exit latency of the idle states of the real-time CPUs"
+    if is_polling(facts) {
+        return draft
+            .read(&facts.kernel.cmdline, |_| "idle=poll".into())
+            .read(&facts.kernel.arch, String::clone)
+            .good("idle=poll: an idle CPU spins and never sleeps");
     }
-
-    fn why(&self) -> &'static str {
-        "a CPU in a deep idle state takes its exit latency to wake up, and finds its caches cold"
+    let (cpus, missing) = rt_cpus(facts, intent);
+    if let Some(why) = without_cpu_folder(facts) {
+        return draft.no_cpu_folder(facts, why);
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/pm/cpuidle.rst; Flatscher, \"Real-time Optimizations\" \
-         (maximum halved on a ThinkPad P500)"
+    let states = cpus.iter().map(|cpu| (cpu.id, &cpu.idle_states));
+    let draft = draft.saw(text::grouped(states, |states| show(states)));
+    let mut deep: Vec<Deep<'_>> = cpus.iter().flat_map(|cpu| deep(facts, cpu, intent)).collect();
+    deep.sort_by_key(|deep| std::cmp::Reverse(deep.state.exit_latency_ns));
+    if let Some(worst) = deep.first() {
+        return judge_deep(draft, facts, &deep, worst, intent);
     }
-
-    fn impact(&self) -> Impact {
-        Impact::Hundreds
+    let empty = |cpu: &&&Cpu| cpu.idle_states.value().is_none_or(Vec::is_empty);
+    if let Some(blind) = cpus.iter().find(empty) {
+        let is_there = !blind.idle_states.is_absent() && blind.idle_states.value().is_none();
+        return if is_there { draft.blind(&blind.idle_states) } else { no_states(draft, facts) };
     }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, wanted(intent)).cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        if is_polling(facts) {
-            return draft
-                .read(&facts.kernel.cmdline, |_| "idle=poll".into())
-                .read(&facts.kernel.arch, String::clone)
-                .good("idle=poll: an idle CPU spins and never sleeps");
-        }
-        let (cpus, missing) = rt_cpus(facts, intent);
-        if let Some(why) = without_cpu_folder(facts) {
-            return draft.no_cpu_folder(facts, why);
-        }
-        let states = cpus.iter().map(|cpu| (cpu.id, &cpu.idle_states));
-        let draft = draft.saw(text::grouped(states, |states| show(states)));
-        let mut deep: Vec<Deep<'_>> =
-            cpus.iter().flat_map(|cpu| deep(facts, cpu, intent)).collect();
-        deep.sort_by_key(|deep| std::cmp::Reverse(deep.state.exit_latency_ns));
-        if let Some(worst) = deep.first() {
-            return judge_deep(draft, facts, &deep, worst, intent);
-        }
-        let empty = |cpu: &&&Cpu| cpu.idle_states.value().is_none_or(Vec::is_empty);
-        if let Some(blind) = cpus.iter().find(empty) {
-            let is_there = !blind.idle_states.is_absent() && blind.idle_states.value().is_none();
-            return if is_there {
-                draft.blind(&blind.idle_states)
-            } else {
-                no_states(draft, facts)
-            };
-        }
-        if !missing.is_empty() {
-            return draft.gone(facts, &missing);
-        }
-        judge_shallow(draft, facts, &cpus, intent)
+    if !missing.is_empty() {
+        return draft.gone(facts, &missing);
     }
+    judge_shallow(draft, facts, &cpus, intent)
 }
 
 /// An enabled state that is deeper than what is certainly good.
@@ -120,7 +103,7 @@ fn judge_deep(
         text::cpus(&cpus)
     );
     let cap = super::cstate_cmdline::cap(facts);
-    let write = Remedy::Write { paths, value: "1".into() };
+    let write = Remedy::set(&IDLE_STATE, paths, "1");
     let draft = draft.remedies([write]).remedies(cap);
     match intent.budget_ns {
         None => draft.doubtful(format!("{summary}; no budget to hold it against")),
@@ -215,7 +198,7 @@ mod tests {
     }
 
     fn judge(facts: &Facts, budget_ns: Option<u64>) -> Finding {
-        CpuidleStates.judge(facts, &Intent { budget_ns, ..intent() })
+        CHECK.judge(facts, &Intent { budget_ns, ..intent() })
     }
 
     #[test]
@@ -224,7 +207,7 @@ mod tests {
         assert_eq!(finding.status, Bad);
         assert_eq!(finding.summary, "C6 takes 133 µs to leave on CPU 3; the budget is 100 µs");
         let path = "/sys/devices/system/cpu/cpu3/cpuidle/state3/disable".to_owned();
-        let write = Remedy::Write { paths: vec![path], value: "1".into() };
+        let write = Remedy::set(&IDLE_STATE, vec![path], "1");
         let cap = Remedy::Boot { parameter: "intel_idle.max_cstate=1".into() };
         assert_eq!(finding.remedies, [write, cap]);
         assert_eq!(judge(&with_c6(), Some(200_000)).status, Doubtful);

@@ -5,7 +5,7 @@ use rtproof_host::{Facts, knobs::power as knobs};
 use crate::checks::testing::fill_setting;
 
 /// Fills it in.
-pub(super) fn fill(facts: &mut Facts) {
+pub(in crate::checks) fn fill(facts: &mut Facts) {
     for (knob, value) in [
         (&knobs::HARDWARE_MAX_FREQ, "4100000"),
         (&knobs::EPP, "performance"),

@@ -3,83 +3,65 @@
 //! The lowest performance in percent of the highest. It matters where neither the governor nor
 //! equal limits hold the frequency.
 
-use rtproof_host::{Facts, Knob, Reading, knobs::power as knobs};
+use rtproof_host::{Facts, Reading, knobs::power as knobs};
 
 use super::frequency::{holding, is_held};
 use super::values;
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::rt_cpus;
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) struct MinPerfPct;
+pub(super) static CHECK: Check = Check {
+    id: "min-perf-pct",
+    title: "lowest performance that intel_pstate may set",
+    why: "below 100 the frequency of an idle CPU drops, and the next cycle starts slow",
+    source: "Documentation/admin-guide/pm/intel_pstate.rst (min_perf_pct); tuned, profile \
+             throughput-performance",
+    impact: Impact::Tens,
+    knobs: &[&knobs::MIN_PERF_PCT],
+    wanted: Wanted::Text("100, or the frequency held by other means"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for MinPerfPct {
-    fn id(&self) -> &'static str {
-        "min-perf-pct"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let found = values::one(facts, &knobs::MIN_PERF_PCT);
+    if found.is_absent() {
+        let why = "intel_pstate does not set the frequency, or has limits for each CPU alone";
+        return values::lack(draft, facts, &knobs::MIN_PERF_PCT, why);
     }
-
-    fn title(&self) -> &'static str {
-        "lowest performance that intel_pstate may set"
+    let draft = draft.read(&found, String::clone);
+    let Some(text) = found.value() else {
+        return draft.blind(&found);
+    };
+    let Ok(percent) = text.parse::<u32>() else {
+        return draft.blind(&Reading::<u32>::malformed(&found.path, text, "a percentage"));
+    };
+    if percent >= 100 {
+        return draft.good("100 %: nothing but the highest");
     }
-
-    fn why(&self) -> &'static str {
-        "below 100 the frequency of an idle CPU drops, and the next cycle starts slow"
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/pm/intel_pstate.rst (min_perf_pct); tuned, profile \
-         throughput-performance"
+    let (cpus, missing) = rt_cpus(facts, intent);
+    if !missing.is_empty() {
+        return draft.gone(facts, &missing);
     }
-
-    fn impact(&self) -> Impact {
-        Impact::Tens
+    let draft = draft.saw(holding(&cpus));
+    if let Some(blind) = cpus.iter().find(|cpu| cpu.freq.governor.value().is_none()) {
+        return draft.blind(&blind.freq.governor);
     }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::MIN_PERF_PCT]
+    if cpus.iter().all(|cpu| is_held(cpu)) {
+        return draft.good(format!("{percent} %, which decides nothing: the frequency is held"));
     }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "100, or the frequency held by other means");
-        let found = values::one(facts, &knobs::MIN_PERF_PCT);
-        if found.is_absent() {
-            let why = "intel_pstate does not set the frequency, or has limits for each CPU alone";
-            return values::lack(draft, facts, &knobs::MIN_PERF_PCT, why);
-        }
-        let draft = draft.read(&found, String::clone);
-        let Some(text) = found.value() else {
-            return draft.blind(&found);
-        };
-        let Ok(percent) = text.parse::<u32>() else {
-            return draft.blind(&Reading::<u32>::malformed(&found.path, text, "a percentage"));
-        };
-        if percent >= 100 {
-            return draft.good("100 %: nothing but the highest");
-        }
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        let (cpus, missing) = rt_cpus(facts, intent);
-        if !missing.is_empty() {
-            return draft.gone(facts, &missing);
-        }
-        let draft = draft.saw(holding(&cpus));
-        if let Some(blind) = cpus.iter().find(|cpu| cpu.freq.governor.value().is_none()) {
-            return draft.blind(&blind.freq.governor);
-        }
-        if cpus.iter().all(|cpu| is_held(cpu)) {
-            return draft
-                .good(format!("{percent} %, which decides nothing: the frequency is held"));
-        }
-        if intent.profile.choices.fixed_frequency != Choice::On {
-            return draft.good(format!("{percent} %, which this profile bears"));
-        }
-        draft
-            .remedies([Remedy::Write { paths: vec![found.path.clone()], value: "100".into() }])
-            .doubtful(format!("{percent} %: the frequency of the real-time CPUs may drop"))
+    if intent.profile.choices.fixed_frequency != Choice::On {
+        return draft.good(format!("{percent} %, which this profile bears"));
     }
+    draft
+        .remedies([Remedy::set(&knobs::MIN_PERF_PCT, vec![found.path.clone()], "100")])
+        .doubtful(format!("{percent} %: the frequency of the real-time CPUs may drop"))
 }
 
 #[cfg(test)]
@@ -91,25 +73,25 @@ mod tests {
     #[test]
     fn it_matters_where_nothing_else_holds_the_frequency() {
         let mut facts = good();
-        assert_eq!(MinPerfPct.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         fill_setting(&mut facts, &knobs::MIN_PERF_PCT, "9");
-        assert_eq!(MinPerfPct.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         let governor = &mut facts.cpus.cpus[3].freq.governor;
         *governor = Reading::known(governor.path.clone(), "powersave".into());
-        let finding = MinPerfPct.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.remedies.len(), 1);
         fill_setting(&mut facts, &knobs::MIN_PERF_PCT, "all");
-        assert_eq!(MinPerfPct.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 
     #[test]
     fn another_driver_has_none() {
         let mut facts = good();
         set_setting(&mut facts, &knobs::MIN_PERF_PCT, Reading::absent("x"));
-        assert_eq!(MinPerfPct.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         let setting = facts.settings.get_mut(knobs::MIN_PERF_PCT.id).unwrap();
         setting.lacking = Some(Reading::known("/sys/x", "holds no intel_pstate".into()));
-        assert_eq!(MinPerfPct.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
     }
 }

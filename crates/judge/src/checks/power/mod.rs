@@ -1,6 +1,7 @@
 //! Checks: SMT, frequency, idle states, power.
 
 use super::Section;
+use super::check::Check;
 
 mod core_sched;
 mod cpu_dma_latency;
@@ -12,7 +13,8 @@ mod cpuidle_states;
 mod cstate_cmdline;
 mod epp;
 mod frequency;
-mod good;
+#[cfg(any(test, feature = "testing"))]
+pub(super) mod good;
 mod idle;
 mod idle_poll;
 mod min_perf_pct;
@@ -31,36 +33,36 @@ mod usb_autosuspend;
 mod values;
 
 /// The section.
-pub(super) const SECTION: Section = Section {
-    name: "power",
-    title: "SMT, frequency, idle states, power",
-    checks: CHECKS,
-    rules: rules::RULES,
-    fill: good::fill,
-};
+pub(super) const SECTION: Section =
+    Section { name: "power", title: "SMT, frequency, idle states, power", checks: CHECKS };
 
-/// Checks with a file of their own.
-const CHECKS: &[&dyn super::Check] = &[
-    &cpufreq_governor::CpufreqGovernor,
-    &cpufreq_minmax::CpufreqMinmax,
-    &cpufreq_driver::CpufreqDriver,
-    &epp::Epp,
-    &turbo_boost::TurboBoost,
-    &min_perf_pct::MinPerfPct,
-    &uncore_freq::UncoreFreq,
-    &power_daemons::PowerDaemons,
-    &thermal_throttle::ThermalThrottle,
-    &rapl_limit::RaplLimit,
-    &cpuidle_states::CpuidleStates,
-    &cpuidle_governor::CpuidleGovernor,
-    &cpu_dma_latency::CpuDmaLatency,
-    &pm_qos_resume::PmQosResume,
-    &cstate_cmdline::CstateCmdline,
-    &idle_poll::IdlePoll,
-    &smt::Smt,
-    &smt_sibling_isolation::SmtSiblingIsolation,
-    &core_sched::CoreSched,
-    &pcie_aspm::PcieAspm,
-    &pci_runtime_pm::PciRuntimePm,
-    &usb_autosuspend::UsbAutosuspend,
+/// The checks, in the order of the report.
+const CHECKS: &[&Check] = &[
+    &cpufreq_governor::CHECK,
+    &cpufreq_minmax::CHECK,
+    &cpufreq_driver::CHECK,
+    &epp::CHECK,
+    &turbo_boost::CHECK,
+    &min_perf_pct::CHECK,
+    &uncore_freq::CHECK,
+    &power_daemons::CHECK,
+    &thermal_throttle::CHECK,
+    &rapl_limit::CHECK,
+    &cpuidle_states::CHECK,
+    &cpuidle_governor::CHECK,
+    &cpu_dma_latency::CHECK,
+    &pm_qos_resume::CHECK,
+    &cstate_cmdline::CHECK,
+    &idle_poll::CHECK,
+    &smt::CHECK,
+    &smt_sibling_isolation::CHECK,
+    &core_sched::CHECK,
+    &pcie_aspm::CHECK,
+    &pci_runtime_pm::CHECK,
+    &usb_autosuspend::CHECK,
+    &rules::EPB,
+    &rules::HWP_DYNAMIC_BOOST,
+    &rules::PLATFORM_PROFILE,
+    &rules::SATA_PM,
+    &rules::NVME_PM,
 ];

@@ -4,11 +4,12 @@
 //! field buses, wireless, signal processing, USB controllers. Bridges, graphics and memory
 //! controllers suspend on most machines and are left alone.
 
-use rtproof_host::{Facts, Knob, facts::settings::Value, knobs::power as knobs};
+use rtproof_host::{Facts, facts::settings::Value, knobs::power as knobs};
 
 use super::values;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
 /// Starts of the class, and what it is (PCI Code and ID Assignment).
@@ -22,84 +23,62 @@ const KINDS: [(&str, &str); 7] = [
     ("0x11", "signal processing"),
 ];
 
-pub(super) struct PciRuntimePm;
+pub(super) static CHECK: Check = Check {
+    id: "pci-runtime-pm",
+    title: "PCI devices that may be suspended while idle",
+    why: "a device that was suspended has to be resumed before its next use, which takes 10 ms \
+          from D3hot and more from D3cold",
+    source: "Documentation/power/pci.rst; drivers/pci/pci.h (PCI_PM_D3HOT_WAIT); \
+             Documentation/ABI/testing/sysfs-devices-power (power/control)",
+    trade_off: Some("only devices that the real-time application uses need it; others save power"),
+    impact: Impact::Milliseconds,
+    knobs: &[&knobs::PCI_RUNTIME_PM, &knobs::PCI_CLASS],
+    wanted: Wanted::Text("on, for devices that the application uses"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for PciRuntimePm {
-    fn id(&self) -> &'static str {
-        "pci-runtime-pm"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let devices = values::all(facts, &knobs::PCI_RUNTIME_PM);
+    if devices.is_empty() {
+        return values::lack(draft, facts, &knobs::PCI_RUNTIME_PM, "no PCI devices");
     }
-
-    fn title(&self) -> &'static str {
-        "PCI devices that may be suspended while idle"
+    if let Some(blind) = devices.iter().find(|device| device.reading.value().is_none()) {
+        return draft.blind(&blind.reading);
     }
-
-    fn why(&self) -> &'static str {
-        "a device that was suspended has to be resumed before its next use, which takes 10 ms from \
-         D3hot and more from D3cold"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/power/pci.rst; drivers/pci/pci.h (PCI_PM_D3HOT_WAIT); \
-         Documentation/ABI/testing/sysfs-devices-power \
-         (power/control)"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("only devices that the real-time application uses need it; others save power")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::PCI_RUNTIME_PM, &knobs::PCI_CLASS]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "on, for devices that the application uses");
-        let devices = values::all(facts, &knobs::PCI_RUNTIME_PM);
-        if devices.is_empty() {
-            return values::lack(draft, facts, &knobs::PCI_RUNTIME_PM, "no PCI devices");
-        }
-        if let Some(blind) = devices.iter().find(|device| device.reading.value().is_none()) {
-            return draft.blind(&blind.reading);
-        }
-        let is_auto = |device: &&Value| device.reading.value().is_some_and(|text| text == "auto");
-        let auto: Vec<&Value> = devices.iter().filter(is_auto).collect();
-        if auto.is_empty() {
-            return draft
-                .saw(text::by_path(devices.iter().map(|device| &device.reading)))
-                .good("no device may be suspended");
-        }
-        let mut draft = draft;
-        let mut named: Vec<(String, &Value)> = Vec::new();
-        for device in auto.iter().copied() {
-            let class = values::of(facts, &knobs::PCI_CLASS, &device.of);
-            let Some(class) = class.and_then(|class| class.value()) else {
-                return draft.blind(&values::not_asked(facts, &knobs::PCI_CLASS));
-            };
-            if let Some((_, kind)) = KINDS.iter().find(|(start, _)| class.starts_with(start)) {
-                named.push((format!("{} ({kind})", device.of), device));
-            }
-        }
-        let classes =
-            auto.iter().filter_map(|device| values::of(facts, &knobs::PCI_CLASS, &device.of));
-        draft = draft
+    let is_auto = |device: &&Value| device.reading.value().is_some_and(|text| text == "auto");
+    let auto: Vec<&Value> = devices.iter().filter(is_auto).collect();
+    if auto.is_empty() {
+        return draft
             .saw(text::by_path(devices.iter().map(|device| &device.reading)))
-            .saw(text::by_path(classes));
-        if named.is_empty() {
-            return draft.good(format!(
-                "{} may be, none of a kind that applications wait for",
-                text::count(auto.len(), "device")
-            ));
-        }
-        let paths = named.iter().map(|(_, device)| device.reading.path.clone()).collect();
-        let names: Vec<&String> = named.iter().map(|(name, _)| name).collect();
-        draft
-            .remedies([Remedy::Write { paths, value: "on".into() }])
-            .doubtful(format!("may be suspended: {}", text::first_few(&names, 4)))
+            .good("no device may be suspended");
     }
+    let mut draft = draft;
+    let mut named: Vec<(String, &Value)> = Vec::new();
+    for device in auto.iter().copied() {
+        let class = values::of(facts, &knobs::PCI_CLASS, &device.of);
+        let Some(class) = class.and_then(|class| class.value()) else {
+            return draft.blind(&values::not_asked(facts, &knobs::PCI_CLASS));
+        };
+        if let Some((_, kind)) = KINDS.iter().find(|(start, _)| class.starts_with(start)) {
+            named.push((format!("{} ({kind})", device.of), device));
+        }
+    }
+    let classes = auto.iter().filter_map(|device| values::of(facts, &knobs::PCI_CLASS, &device.of));
+    draft = draft
+        .saw(text::by_path(devices.iter().map(|device| &device.reading)))
+        .saw(text::by_path(classes));
+    if named.is_empty() {
+        return draft.good(format!(
+            "{} may be, none of a kind that applications wait for",
+            text::count(auto.len(), "device")
+        ));
+    }
+    let paths = named.iter().map(|(_, device)| device.reading.path.clone()).collect();
+    let names: Vec<&String> = named.iter().map(|(name, _)| name).collect();
+    draft
+        .remedies([Remedy::set(&knobs::PCI_RUNTIME_PM, paths, "on")])
+        .doubtful(format!("may be suspended: {}", text::first_few(&names, 4)))
 }
 
 #[cfg(test)]
@@ -113,12 +92,12 @@ mod tests {
         let mut facts = good();
         fill_setting(&mut facts, &knobs::PCI_RUNTIME_PM, "auto");
         fill_setting(&mut facts, &knobs::PCI_CLASS, class);
-        PciRuntimePm.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
     fn only_kinds_that_applications_wait_for() {
-        assert_eq!(PciRuntimePm.judge(&good(), &intent()).status, Good);
+        assert_eq!(CHECK.judge(&good(), &intent()).status, Good);
         let finding = with("0x020000");
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "may be suspended: x (network)");
@@ -131,12 +110,12 @@ mod tests {
         let mut facts = good();
         fill_setting(&mut facts, &knobs::PCI_RUNTIME_PM, "auto");
         set_setting(&mut facts, &knobs::PCI_CLASS, Reading::denied("x", "EACCES"));
-        assert_eq!(PciRuntimePm.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         let setting = facts.settings.get_mut(knobs::PCI_RUNTIME_PM.id).unwrap();
         setting.values.clear();
-        assert_eq!(PciRuntimePm.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         let setting = facts.settings.get_mut(knobs::PCI_RUNTIME_PM.id).unwrap();
         setting.lacking = Some(Reading::known("/sys/bus", "holds no pci".into()));
-        assert_eq!(PciRuntimePm.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
     }
 }

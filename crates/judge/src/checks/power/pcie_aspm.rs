@@ -4,103 +4,85 @@
 //! and L1 are on. `pcie_aspm=off` is a trap: it leaves the firmware's setting untouched and turns
 //! nothing off (kernel-parameters.txt).
 
-use rtproof_host::{Facts, Knob, Reading, facts::settings::Value, knobs::power as knobs};
+use rtproof_host::{Facts, Reading, facts::settings::Value, knobs::power as knobs};
 
 use super::values;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
-pub(super) struct PcieAspm;
+pub(super) static CHECK: Check = Check {
+    id: "pcie-aspm",
+    title: "power saving of PCI Express links (ASPM)",
+    why: "the first access over a link that rests waits until it is up again, a register read by \
+          the CPU as well as a transfer by the device",
+    source: "Documentation/admin-guide/kernel-parameters.txt (pcie_aspm=); \
+             Documentation/ABI/testing/sysfs-bus-pci (link/l1_aspm); drivers/pci/pcie/aspm.c",
+    impact: Impact::Tens,
+    knobs: &[&knobs::PCIE_ASPM, &knobs::PCIE_ASPM_L0S, &knobs::PCIE_ASPM_L1],
+    wanted: Wanted::Text("performance, or no link that rests"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for PcieAspm {
-    fn id(&self) -> &'static str {
-        "pcie-aspm"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let policy = values::one(facts, &knobs::PCIE_ASPM);
+    if policy.is_absent() {
+        let why = "this kernel has no PCI Express power saving (CONFIG_PCIEASPM)";
+        return values::lack(draft, facts, &knobs::PCIE_ASPM, why);
     }
-
-    fn title(&self) -> &'static str {
-        "power saving of PCI Express links (ASPM)"
+    let draft = draft.read(&policy, String::clone);
+    let Some(name) = policy.value() else {
+        return draft.blind(&policy);
+    };
+    let draft = draft.remedies([
+        Remedy::set(&knobs::PCIE_ASPM, vec![policy.path.clone()], "performance"),
+        Remedy::Boot { parameter: "pcie_aspm.policy=performance".into() },
+    ]);
+    let off = facts.kernel.cmdline.value().and_then(|line| line.last("pcie_aspm"));
+    if off == Some(Some("off")) {
+        return draft
+            .read(&facts.kernel.cmdline, |_| "pcie_aspm=off".into())
+            .doubtful("pcie_aspm=off leaves what the firmware set, which is not seen here");
     }
-
-    fn why(&self) -> &'static str {
-        "the first access over a link that rests waits until it is up again, a register read by \
-         the CPU as well as a transfer by the device"
+    if name == "performance" {
+        return draft.good("performance: no link rests");
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/kernel-parameters.txt (pcie_aspm=); Documentation/ABI/testing/\
-         sysfs-bus-pci (link/l1_aspm); drivers/pci/pcie/aspm.c"
+    let links = || {
+        let l0s = values::all(facts, &knobs::PCIE_ASPM_L0S);
+        l0s.iter().chain(values::all(facts, &knobs::PCIE_ASPM_L1))
+    };
+    let is_on = |value: &&Value| value.reading.value().is_some_and(|on| on != "0");
+    let mut on: Vec<&str> = links().filter(is_on).map(|value| value.of.as_str()).collect();
+    on.sort_unstable();
+    on.dedup();
+    if !on.is_empty() {
+        return draft
+            .saw(text::by_path(links().filter(is_on).map(|value| &value.reading)))
+            .doubtful(format!(
+                "policy {name}: {} may rest: {}",
+                text::count(on.len(), "link"),
+                text::first_few(&on, 4)
+            ));
     }
-
-    fn impact(&self) -> Impact {
-        Impact::Tens
+    if let Some(blind) = links().find(|value| value.reading.value().is_none()) {
+        return draft.blind(&blind.reading);
     }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::PCIE_ASPM, &knobs::PCIE_ASPM_L0S, &knobs::PCIE_ASPM_L1]
+    if links().next().is_some() {
+        return draft
+            .saw(text::by_path(links().map(|value| &value.reading)))
+            .good(format!("policy {name}, and no link rests"));
     }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "performance, or no link that rests");
-        let policy = values::one(facts, &knobs::PCIE_ASPM);
-        if policy.is_absent() {
-            let why = "this kernel has no PCI Express power saving (CONFIG_PCIEASPM)";
-            return values::lack(draft, facts, &knobs::PCIE_ASPM, why);
-        }
-        let draft = draft.read(&policy, String::clone);
-        let Some(name) = policy.value() else {
-            return draft.blind(&policy);
-        };
-        let draft = draft.remedies([
-            Remedy::Write { paths: vec![policy.path.clone()], value: "performance".into() },
-            Remedy::Boot { parameter: "pcie_aspm.policy=performance".into() },
-        ]);
-        let off = facts.kernel.cmdline.value().and_then(|line| line.last("pcie_aspm"));
-        if off == Some(Some("off")) {
-            return draft
-                .read(&facts.kernel.cmdline, |_| "pcie_aspm=off".into())
-                .doubtful("pcie_aspm=off leaves what the firmware set, which is not seen here");
-        }
-        if name == "performance" {
-            return draft.good("performance: no link rests");
-        }
-        let links = || {
-            let l0s = values::all(facts, &knobs::PCIE_ASPM_L0S);
-            l0s.iter().chain(values::all(facts, &knobs::PCIE_ASPM_L1))
-        };
-        let is_on = |value: &&Value| value.reading.value().is_some_and(|on| on != "0");
-        let mut on: Vec<&str> = links().filter(is_on).map(|value| value.of.as_str()).collect();
-        on.sort_unstable();
-        on.dedup();
-        if !on.is_empty() {
-            return draft
-                .saw(text::by_path(links().filter(is_on).map(|value| &value.reading)))
-                .doubtful(format!(
-                    "policy {name}: {} may rest: {}",
-                    text::count(on.len(), "link"),
-                    text::first_few(&on, 4)
-                ));
-        }
-        if let Some(blind) = links().find(|value| value.reading.value().is_none()) {
-            return draft.blind(&blind.reading);
-        }
-        if links().next().is_some() {
-            return draft
-                .saw(text::by_path(links().map(|value| &value.reading)))
-                .good(format!("policy {name}, and no link rests"));
-        }
-        let lacking =
-            [&knobs::PCIE_ASPM_L0S, &knobs::PCIE_ASPM_L1].map(|knob| values::lacking(facts, knob));
-        match lacking {
-            // Links show it from 5.5.
-            [Some(l0s), Some(l1)] if facts.kernel.version.value() >= Some(&(5, 5)) => draft
-                .saw(
-                    [l0s, l1].map(|reading: &Reading<String>| Evidence::of(reading, String::clone)),
-                )
-                .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
-                .not_applicable("no PCI Express link that could rest"),
-            _ => draft.doubtful(format!("policy {name}; which links rest is not seen here")),
-        }
+    let lacking =
+        [&knobs::PCIE_ASPM_L0S, &knobs::PCIE_ASPM_L1].map(|knob| values::lacking(facts, knob));
+    match lacking {
+        // Links show it from 5.5.
+        [Some(l0s), Some(l1)] if facts.kernel.version.value() >= Some(&(5, 5)) => draft
+            .saw([l0s, l1].map(|reading: &Reading<String>| Evidence::of(reading, String::clone)))
+            .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
+            .not_applicable("no PCI Express link that could rest"),
+        _ => draft.doubtful(format!("policy {name}; which links rest is not seen here")),
     }
 }
 
@@ -111,7 +93,7 @@ mod tests {
     use crate::checks::testing::{fill_setting, good, intent, set_cmdline, set_setting};
 
     fn judge(facts: &Facts) -> Finding {
-        PcieAspm.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     fn with(policy: &str) -> Facts {

@@ -3,135 +3,121 @@
 //! `pm_qos_resume_latency_us`, where 0 is the trap: it means any latency, not none; `n/a` forbids
 //! every idle state. No limit is no fault where no state is too deep, or the machine's limit holds.
 
+use rtproof_host::knobs::power::PM_QOS_RESUME;
 use rtproof_host::{CpuList, Facts, Reading, facts::cpu::Cpu};
 
 use super::idle::{
     blind, forbids, good_ns, held_limit_ns, is_haltpoll, is_polling, own_limit_ns, show, too_deep,
     wanted,
 };
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{rt_cpus, without_cpu_folder};
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
-pub(super) struct PmQosResume;
+pub(super) static CHECK: Check = Check {
+    id: "pm-qos-resume",
+    title: "limit of exit latency of each real-time CPU",
+    why: "without a limit the CPU may enter its deepest idle state, and takes the exit latency of \
+          it to wake up; 0 means no limit",
+    source: "Documentation/ABI/testing/sysfs-devices-power (pm_qos_resume_latency_us); \
+             drivers/cpuidle/governor.c; tuned, pm_qos_resume_latency_us",
+    trade_off: Some("a CPU that never sleeps deeply takes power, and leaves less of it to turbo"),
+    impact: Impact::Hundreds,
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for PmQosResume {
-    fn id(&self) -> &'static str {
-        "pm-qos-resume"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = draft.wants(wanted(intent)).cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "limit of exit latency of each real-time CPU"
+    if is_polling(facts) {
+        return draft
+            .read(&facts.kernel.cmdline, |_| "idle=poll".into())
+            .read(&facts.kernel.arch, String::clone)
+            .good("idle=poll: an idle CPU spins and never sleeps");
     }
-
-    fn why(&self) -> &'static str {
-        "without a limit the CPU may enter its deepest idle state, and takes the exit latency of \
-         it to wake up; 0 means no limit"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/ABI/testing/sysfs-devices-power (pm_qos_resume_latency_us); \
-         drivers/cpuidle/governor.c; tuned, pm_qos_resume_latency_us"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("a CPU that never sleeps deeply takes power, and leaves less of it to turbo")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Hundreds
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, wanted(intent)).cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        if is_polling(facts) {
-            return draft
-                .read(&facts.kernel.cmdline, |_| "idle=poll".into())
-                .read(&facts.kernel.arch, String::clone)
-                .good("idle=poll: an idle CPU spins and never sleeps");
-        }
-        let (cpus, missing) = rt_cpus(facts, intent);
-        let limits = cpus.iter().map(|cpu| (cpu.id, &cpu.pm_qos_resume_latency_us));
-        let draft = draft.saw(text::grouped(limits, String::clone));
-        for cpu in &cpus {
-            let limit = &cpu.pm_qos_resume_latency_us;
-            let Some(text) = limit.value() else {
-                return match without_cpu_folder(facts).filter(|_| limit.is_absent()) {
-                    Some(why) => draft.no_cpu_folder(facts, why),
-                    None => draft.blind(limit),
-                };
+    let (cpus, missing) = rt_cpus(facts, intent);
+    let limits = cpus.iter().map(|cpu| (cpu.id, &cpu.pm_qos_resume_latency_us));
+    let draft = draft.saw(text::grouped(limits, String::clone));
+    for cpu in &cpus {
+        let limit = &cpu.pm_qos_resume_latency_us;
+        let Some(text) = limit.value() else {
+            return match without_cpu_folder(facts).filter(|_| limit.is_absent()) {
+                Some(why) => draft.no_cpu_folder(facts, why),
+                None => draft.blind(limit),
             };
-            if text != "n/a" && text.parse::<u64>().is_err() {
-                let odd = Reading::<u64>::malformed(&limit.path, text, "microseconds or n/a");
-                return draft.blind(&odd);
-            }
-        }
-        let is_low = |cpu: &Cpu| own_limit_ns(cpu).is_some_and(|ns| ns <= good_ns(intent));
-        if !missing.is_empty() {
-            return draft.gone(facts, &missing);
-        }
-        if is_haltpoll(facts) && held_limit_ns(facts) != Some(0) {
-            let paths = cpus.iter().map(|cpu| cpu.pm_qos_resume_latency_us.path.clone()).collect();
-            let draft = draft
-                .read(&facts.cpus.idle_driver, String::clone)
-                .remedies([Remedy::Write { paths, value: "n/a".into() }]);
-            return match cpus.iter().all(|cpu| own_limit_ns(cpu) == Some(0)) {
-                true => draft.good("n/a: idle CPUs of this guest spin and never halt"),
-                false => draft.doubtful(
-                    "a guest's CPU may halt, and the host decides when it wakes up; n/a keeps it \
-                     spinning",
-                ),
-            };
-        }
-        let rest: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| !is_low(cpu)).collect();
-        if rest.is_empty() {
-            return draft.good(format!("limited on {}", text::cpus(&intent.rt_cpus)));
-        }
-        let states = rest.iter().map(|cpu| (cpu.id, &cpu.idle_states));
-        let draft = draft.saw(text::grouped(states, |states| show(states)));
-        let open = |cpu: &&&Cpu| {
-            too_deep(cpu, intent).is_some() && !forbids(own_limit_ns(cpu), cpu, intent)
         };
-        let open: Vec<&&Cpu> = rest.iter().filter(open).collect();
-        let worst = open.iter().filter_map(|cpu| too_deep(cpu, intent));
-        if let Some(worst) = worst.max_by_key(|state| state.exit_latency_ns) {
-            let held = &facts.cpu_dma_latency_us;
-            if open.iter().all(|cpu| forbids(held_limit_ns(facts), cpu, intent)) {
-                let shown = |us: &Option<u32>| us.map_or("none".into(), |us| format!("{us} µs"));
-                return draft
-                    .saw([Evidence::of(held, shown)])
-                    .good(format!("none, while a program holds {} open", held.path));
-            }
-            let paths = open.iter().map(|cpu| cpu.pm_qos_resume_latency_us.path.clone()).collect();
-            let numbers = CpuList::new(open.iter().map(|cpu| cpu.id));
-            let value = match good_ns(intent) / 1_000 {
-                0 => "n/a".into(),
-                us => us.to_string(),
-            };
-            return draft.remedies([Remedy::Write { paths, value }]).doubtful(format!(
-                "{} on {} (0 is no limit): {} may be entered",
-                limits_of(&open),
-                text::cpus(&numbers),
-                worst.name
-            ));
+        if text != "n/a" && text.parse::<u64>().is_err() {
+            let odd = Reading::<u64>::malformed(&limit.path, text, "microseconds or n/a");
+            return draft.blind(&odd);
         }
-        if let Some(blind) = blind(&rest) {
-            let driver = &facts.cpus.idle_driver;
-            let draft = draft.read(driver, String::clone);
-            if blind.value().is_none() && !blind.is_absent() {
-                return draft.blind(blind);
-            }
-            return match driver.value().is_some_and(|driver| driver == "none") {
-                true => draft.not_applicable("no idle driver: there is no state to forbid"),
-                false => draft.unknown("no idle states are seen here that it could forbid"),
-            };
-        }
-        draft.good("no limit, and none needed: no state is too deep")
     }
+    let is_low = |cpu: &Cpu| own_limit_ns(cpu).is_some_and(|ns| ns <= good_ns(intent));
+    if !missing.is_empty() {
+        return draft.gone(facts, &missing);
+    }
+    if is_haltpoll(facts) && held_limit_ns(facts) != Some(0) {
+        let paths = cpus.iter().map(|cpu| cpu.pm_qos_resume_latency_us.path.clone()).collect();
+        let draft = draft.read(&facts.cpus.idle_driver, String::clone).remedies([Remedy::set(
+            &PM_QOS_RESUME,
+            paths,
+            "n/a",
+        )]);
+        return match cpus.iter().all(|cpu| own_limit_ns(cpu) == Some(0)) {
+            true => draft.good("n/a: idle CPUs of this guest spin and never halt"),
+            false => draft.doubtful(
+                "a guest's CPU may halt, and the host decides when it wakes up; n/a keeps it \
+                 spinning",
+            ),
+        };
+    }
+    let rest: Vec<&Cpu> = cpus.iter().copied().filter(|cpu| !is_low(cpu)).collect();
+    if rest.is_empty() {
+        return draft.good(format!("limited on {}", text::cpus(&intent.rt_cpus)));
+    }
+    let states = rest.iter().map(|cpu| (cpu.id, &cpu.idle_states));
+    let draft = draft.saw(text::grouped(states, |states| show(states)));
+    let open =
+        |cpu: &&&Cpu| too_deep(cpu, intent).is_some() && !forbids(own_limit_ns(cpu), cpu, intent);
+    let open: Vec<&&Cpu> = rest.iter().filter(open).collect();
+    let worst = open.iter().filter_map(|cpu| too_deep(cpu, intent));
+    if let Some(worst) = worst.max_by_key(|state| state.exit_latency_ns) {
+        let held = &facts.cpu_dma_latency_us;
+        if open.iter().all(|cpu| forbids(held_limit_ns(facts), cpu, intent)) {
+            let shown = |us: &Option<u32>| us.map_or("none".into(), |us| format!("{us} µs"));
+            return draft
+                .saw([Evidence::of(held, shown)])
+                .good(format!("none, while a program holds {} open", held.path));
+        }
+        let paths = open.iter().map(|cpu| cpu.pm_qos_resume_latency_us.path.clone()).collect();
+        let numbers = CpuList::new(open.iter().map(|cpu| cpu.id));
+        let value = match good_ns(intent) / 1_000 {
+            0 => "n/a".into(),
+            us => us.to_string(),
+        };
+        return draft.remedies([Remedy::set(&PM_QOS_RESUME, paths, value)]).doubtful(format!(
+            "{} on {} (0 is no limit): {} may be entered",
+            limits_of(&open),
+            text::cpus(&numbers),
+            worst.name
+        ));
+    }
+    if let Some(blind) = blind(&rest) {
+        let driver = &facts.cpus.idle_driver;
+        let draft = draft.read(driver, String::clone);
+        if blind.value().is_none() && !blind.is_absent() {
+            return draft.blind(blind);
+        }
+        return match driver.value().is_some_and(|driver| driver == "none") {
+            true => draft.not_applicable("no idle driver: there is no state to forbid"),
+            false => draft.unknown("no idle states are seen here that it could forbid"),
+        };
+    }
+    draft.good("no limit, and none needed: no state is too deep")
 }
 
 /// The different limits, as they are written.
@@ -152,7 +138,7 @@ mod tests {
     use crate::checks::testing::{good, intent};
 
     fn judge(facts: &Facts) -> Finding {
-        PmQosResume.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     /// The good machine with C6 (133 µs) enabled on CPU 3, and this limit.
@@ -174,7 +160,7 @@ mod tests {
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "0 on CPU 3 (0 is no limit): C6 may be entered");
         let path = "/sys/devices/system/cpu/cpu3/power/pm_qos_resume_latency_us".to_owned();
-        assert_eq!(finding.remedies, [Remedy::Write { paths: vec![path], value: "25".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&PM_QOS_RESUME, vec![path], "25")]);
         assert_eq!(judge(&with_c6("n/a")).status, Good);
         assert_eq!(judge(&with_c6("100")).status, Good, "C6 takes longer");
         assert_eq!(judge(&with_c6("200")).status, Doubtful);

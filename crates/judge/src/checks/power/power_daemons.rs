@@ -4,11 +4,12 @@
 //! was set by hand holds until the next one. tuned alone is no fault, it does what its profile
 //! says; two of them undo each other (power-profiles-daemon names its rivals in `Conflicts=`).
 
-use rtproof_host::{Facts, Knob, facts::units::Unit, knobs::power as knobs};
+use rtproof_host::{Facts, facts::units::Unit, knobs::power as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::container;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
 /// Does what its profile says, which may well be real-time.
@@ -26,96 +27,75 @@ const ONE_SHOT: &[&str] = &[
 /// Names of one daemon that are not the rival of the other.
 const APART: &[&str] = &["powertop.service", "thermald.service"];
 
-pub(super) struct PowerDaemons;
+pub(super) static CHECK: Check = Check {
+    id: "power-daemons",
+    title: "daemons that set frequency and power",
+    why: "they rewrite governor, limits and energy preference when the load, the power supply or \
+          the temperature changes: what was set by hand is gone",
+    source: "power-profiles-daemon.service (Conflicts=); tlp(8); thermald(8); tuned(8); \
+             powertop(8); realtimeconfigquickscan (power saving daemons)",
+    trade_off: Some(
+        "thermald slows the processor before its firmware has to, which does so harder: leave it \
+         where the cooling is short",
+    ),
+    impact: Impact::Tens,
+    knobs: &[&knobs::POWER_DAEMONS],
+    wanted: Wanted::Text("none, or tuned alone"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for PowerDaemons {
-    fn id(&self) -> &'static str {
-        "power-daemons"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let Some(units) = facts.units.value() else {
+        return draft.blind(&facts.units);
+    };
+    let rtproof_host::knob::Place::Units(named) = knobs::POWER_DAEMONS.place else {
+        return draft.blind(&facts.units);
+    };
+    let found: Vec<(&str, &Unit)> = named
+        .iter()
+        .filter_map(|&name| Some((name, units.get(name).filter(|unit| !unit.masked)?)))
+        .collect();
+    let draft = draft.read(&facts.units, |_| show(&found));
+    let acts = |(name, unit): &&(&str, &Unit)| {
+        unit.running == Some(true) || (unit.enabled && ONE_SHOT.contains(name))
+    };
+    let active: Vec<&str> = found.iter().filter(acts).map(|(name, _)| *name).collect();
+    let later = |(name, unit): &&(&str, &Unit)| unit.enabled && !active.contains(name);
+    let later: Vec<&(&str, &Unit)> = found.iter().filter(later).collect();
+    let rivals: Vec<&str> = active.iter().copied().filter(|name| !APART.contains(name)).collect();
+    let others: Vec<&str> = active.iter().copied().filter(|&name| name != TUNED).collect();
+    let disable =
+        |unit: &&str| Remedy::Unit { unit: (*unit).into(), action: "disable --now".into() };
+    if rivals.len() > 1 {
+        return draft
+            .remedies(others.iter().map(disable))
+            .doubtful(format!("{} set the same values: the last one wins", rivals.join(", ")));
     }
-
-    fn title(&self) -> &'static str {
-        "daemons that set frequency and power"
+    if !others.is_empty() {
+        return draft
+            .remedies(others.iter().map(disable))
+            .doubtful(format!("in force: {}", others.join(", ")));
     }
-
-    fn why(&self) -> &'static str {
-        "they rewrite governor, limits and energy preference when the load, the power supply or \
-         the temperature changes: what was set by hand is gone"
+    if let Some(name) = container(facts) {
+        return draft
+            .read(&facts.virt.container, |_| name.into())
+            .unknown(format!("inside a {name} container the host's daemons are not seen"));
     }
-
-    fn source(&self) -> &'static str {
-        "power-profiles-daemon.service (Conflicts=); tlp(8); thermald(8); tuned(8); powertop(8); \
-         realtimeconfigquickscan (power saving daemons)"
+    if let Some((name, _)) = later.iter().find(|(_, unit)| unit.running.is_none()) {
+        return draft.unknown(format!("{name} is enabled; whether it runs cannot be told"));
     }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some(
-            "thermald slows the processor before its firmware has to, which does so harder: leave \
-             it where the cooling is short",
-        )
+    let later: Vec<&str> =
+        later.iter().map(|(name, _)| *name).filter(|&name| name != TUNED).collect();
+    if !later.is_empty() {
+        return draft
+            .remedies(later.iter().map(disable))
+            .doubtful(format!("not running now, but enabled: {}", text::first_few(&later, 4)));
     }
-
-    fn impact(&self) -> Impact {
-        Impact::Tens
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::POWER_DAEMONS]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "none, or tuned alone");
-        let Some(units) = facts.units.value() else {
-            return draft.blind(&facts.units);
-        };
-        let rtproof_host::knob::Place::Units(named) = knobs::POWER_DAEMONS.place else {
-            return draft.blind(&facts.units);
-        };
-        let found: Vec<(&str, &Unit)> = named
-            .iter()
-            .filter_map(|&name| Some((name, units.get(name).filter(|unit| !unit.masked)?)))
-            .collect();
-        let draft = draft.read(&facts.units, |_| show(&found));
-        let acts = |(name, unit): &&(&str, &Unit)| {
-            unit.running == Some(true) || (unit.enabled && ONE_SHOT.contains(name))
-        };
-        let active: Vec<&str> = found.iter().filter(acts).map(|(name, _)| *name).collect();
-        let later = |(name, unit): &&(&str, &Unit)| unit.enabled && !active.contains(name);
-        let later: Vec<&(&str, &Unit)> = found.iter().filter(later).collect();
-        let rivals: Vec<&str> =
-            active.iter().copied().filter(|name| !APART.contains(name)).collect();
-        let others: Vec<&str> = active.iter().copied().filter(|&name| name != TUNED).collect();
-        let disable =
-            |unit: &&str| Remedy::Unit { unit: (*unit).into(), action: "disable --now".into() };
-        if rivals.len() > 1 {
-            return draft
-                .remedies(others.iter().map(disable))
-                .doubtful(format!("{} set the same values: the last one wins", rivals.join(", ")));
-        }
-        if !others.is_empty() {
-            return draft
-                .remedies(others.iter().map(disable))
-                .doubtful(format!("in force: {}", others.join(", ")));
-        }
-        if let Some(name) = container(facts) {
-            return draft
-                .read(&facts.virt.container, |_| name.into())
-                .unknown(format!("inside a {name} container the host's daemons are not seen"));
-        }
-        if let Some((name, _)) = later.iter().find(|(_, unit)| unit.running.is_none()) {
-            return draft.unknown(format!("{name} is enabled; whether it runs cannot be told"));
-        }
-        let later: Vec<&str> =
-            later.iter().map(|(name, _)| *name).filter(|&name| name != TUNED).collect();
-        if !later.is_empty() {
-            return draft
-                .remedies(later.iter().map(disable))
-                .doubtful(format!("not running now, but enabled: {}", text::first_few(&later, 4)));
-        }
-        draft.good(match active.is_empty() {
-            true => "none runs or starts by itself",
-            false => "tuned alone: it does what its profile says",
-        })
-    }
+    draft.good(match active.is_empty() {
+        true => "none runs or starts by itself",
+        false => "tuned alone: it does what its profile says",
+    })
 }
 
 fn show(found: &[(&str, &Unit)]) -> String {
@@ -148,7 +128,7 @@ mod tests {
         };
         let units = units.iter().map(|(name, on, run)| ((*name).to_owned(), unit(*on, *run)));
         facts.units = Reading::known(facts.units.path.clone(), units.collect());
-        PowerDaemons.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -180,8 +160,8 @@ mod tests {
     fn a_container_and_a_machine_without_systemd_are_unknown() {
         let mut facts = good();
         facts.virt.container = Reading::known("/run/.containerenv", Some("podman".into()));
-        assert_eq!(PowerDaemons.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         facts.units = Reading::absent("/etc/systemd/system");
-        assert_eq!(PowerDaemons.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

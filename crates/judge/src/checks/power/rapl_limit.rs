@@ -3,101 +3,80 @@
 //! Below the design power (`constraint_0_max_power_uw`, the TDP of a package) the firmware lowers
 //! the frequency under load, whatever the governor says. Above it that is a matter of cooling.
 
-use rtproof_host::{Facts, Knob, Reading, knobs::power as knobs};
+use rtproof_host::{Facts, Reading, knobs::power as knobs};
 
 use super::values;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
-pub(super) struct RaplLimit;
+pub(super) static CHECK: Check = Check {
+    id: "rapl-limit",
+    title: "long-term power limit of the processor (RAPL)",
+    why: "at its power limit the processor lowers the frequency of all cores, so that load on \
+          other CPUs slows the real-time ones",
+    source: "Documentation/power/powercap/powercap.rst; drivers/powercap/intel_rapl_common.c",
+    trade_off: Some("a higher limit needs the cooling and the power supply for it"),
+    impact: Impact::Tens,
+    knobs: &[&knobs::RAPL_LIMIT, &knobs::RAPL_DESIGN, &knobs::RAPL_ENABLED],
+    wanted: Wanted::Text("not below the design power"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for RaplLimit {
-    fn id(&self) -> &'static str {
-        "rapl-limit"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let zones = values::all(facts, &knobs::RAPL_LIMIT);
+    if zones.is_empty() {
+        let why = "no power limit of the processor that the kernel knows";
+        return values::lack(draft, facts, &knobs::RAPL_LIMIT, why);
     }
-
-    fn title(&self) -> &'static str {
-        "long-term power limit of the processor (RAPL)"
-    }
-
-    fn why(&self) -> &'static str {
-        "at its power limit the processor lowers the frequency of all cores, so that load on other \
-         CPUs slows the real-time ones"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/power/powercap/powercap.rst; drivers/powercap/intel_rapl_common.c"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("a higher limit needs the cooling and the power supply for it")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Tens
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::RAPL_LIMIT, &knobs::RAPL_DESIGN, &knobs::RAPL_ENABLED]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "not below the design power");
-        let zones = values::all(facts, &knobs::RAPL_LIMIT);
-        if zones.is_empty() {
-            let why = "no power limit of the processor that the kernel knows";
-            return values::lack(draft, facts, &knobs::RAPL_LIMIT, why);
+    let mut draft = draft;
+    let mut compared = Vec::new();
+    let mut below = Vec::new();
+    let mut off = Vec::new();
+    for zone in zones {
+        draft = draft.read(&zone.reading, |text| watts(text));
+        let Some(limit_uw) = number(&zone.reading) else {
+            return draft.blind(&odd(&zone.reading));
+        };
+        let design = values::of(facts, &knobs::RAPL_DESIGN, &zone.of);
+        // Zero: parts of a package have none.
+        let Some(design) = design.filter(|design| number(design).is_some_and(|uw| uw > 0)) else {
+            continue;
+        };
+        draft = draft.read(design, |text| watts(text));
+        let design_uw = number(design).unwrap_or_default();
+        let text =
+            format!("intel-rapl{} {} of {}", zone.of, as_watts(limit_uw), as_watts(design_uw));
+        if limit_uw >= design_uw {
+            compared.push(text);
+            continue;
         }
-        let mut draft = draft;
-        let mut compared = Vec::new();
-        let mut below = Vec::new();
-        let mut off = Vec::new();
-        for zone in zones {
-            draft = draft.read(&zone.reading, |text| watts(text));
-            let Some(limit_uw) = number(&zone.reading) else {
-                return draft.blind(&odd(&zone.reading));
-            };
-            let design = values::of(facts, &knobs::RAPL_DESIGN, &zone.of);
-            // Zero: parts of a package have none.
-            let Some(design) = design.filter(|design| number(design).is_some_and(|uw| uw > 0))
-            else {
-                continue;
-            };
-            draft = draft.read(design, |text| watts(text));
-            let design_uw = number(design).unwrap_or_default();
-            let text =
-                format!("intel-rapl{} {} of {}", zone.of, as_watts(limit_uw), as_watts(design_uw));
-            if limit_uw >= design_uw {
-                compared.push(text);
-                continue;
+        let enabled = values::of(facts, &knobs::RAPL_ENABLED, &zone.of);
+        match enabled.and_then(Reading::value).map(String::as_str) {
+            Some("0") => {
+                draft = draft.saw(enabled.map(|on| Evidence::of(on, String::clone)));
+                off.push(text);
             }
-            let enabled = values::of(facts, &knobs::RAPL_ENABLED, &zone.of);
-            match enabled.and_then(Reading::value).map(String::as_str) {
-                Some("0") => {
-                    draft = draft.saw(enabled.map(|on| Evidence::of(on, String::clone)));
-                    off.push(text);
-                }
-                Some("1") => below.push((text, zone.reading.path.clone(), design_uw)),
-                _ => return draft.blind(&values::not_asked(facts, &knobs::RAPL_ENABLED)),
-            }
+            Some("1") => below.push((text, zone.reading.path.clone(), design_uw)),
+            _ => return draft.blind(&values::not_asked(facts, &knobs::RAPL_ENABLED)),
         }
-        if !below.is_empty() {
-            let names: Vec<&String> = below.iter().map(|(text, ..)| text).collect();
-            let summary = format!("below the design power: {}", text::first_few(&names, 4));
-            let write = |(_, path, uw): &(String, String, u64)| Remedy::Write {
-                paths: vec![path.clone()],
-                value: uw.to_string(),
-            };
-            let remedies: Vec<Remedy> = below.iter().map(write).collect();
-            return draft.remedies(remedies).doubtful(summary);
-        }
-        if compared.is_empty() && off.is_empty() {
-            return draft.unknown("no design power to compare the limits with");
-        }
-        compared.extend(off.into_iter().map(|text| format!("{text}, not in force")));
-        draft.good(text::first_few(&compared, 4))
     }
+    if !below.is_empty() {
+        let names: Vec<&String> = below.iter().map(|(text, ..)| text).collect();
+        let summary = format!("below the design power: {}", text::first_few(&names, 4));
+        let write = |(_, path, uw): &(String, String, u64)| {
+            Remedy::set(&knobs::RAPL_LIMIT, vec![path.clone()], uw.to_string())
+        };
+        let remedies: Vec<Remedy> = below.iter().map(write).collect();
+        return draft.remedies(remedies).doubtful(summary);
+    }
+    if compared.is_empty() && off.is_empty() {
+        return draft.unknown("no design power to compare the limits with");
+    }
+    compared.extend(off.into_iter().map(|text| format!("{text}, not in force")));
+    draft.good(text::first_few(&compared, 4))
 }
 
 fn number(reading: &Reading<String>) -> Option<u64> {
@@ -128,7 +107,7 @@ mod tests {
     use crate::checks::testing::{fill_setting, good, intent, set_setting};
 
     fn judge(facts: &Facts) -> Finding {
-        RaplLimit.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     #[test]

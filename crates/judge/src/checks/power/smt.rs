@@ -5,95 +5,84 @@
 //! question of `smt-sibling-isolation`; the profile says whether two threads a core are wanted.
 //! A guest cannot see which of its CPUs share a core, so that it sees none proves nothing.
 
+use rtproof_host::knobs::power::ONLINE;
+use rtproof_host::knobs::power::SMT;
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{guest, offline, rt_cpus, without_cpu_folder};
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::profile::Choice;
 use crate::{Finding, Intent, Remedy};
 
-pub(super) struct Smt;
+pub(super) static CHECK: Check = Check {
+    id: "smt",
+    title: "hardware threads that share a core with the real-time CPUs",
+    why: "threads of one core share its pipeline, first-level caches and fill buffers: what the \
+          sibling runs slows the real-time thread, and no priority helps",
+    source: "Documentation/admin-guide/cpu-isolation.rst; Wu, \"Real-time programming with Linux, \
+             part 2\"; Flatscher, \"Real-time Optimizations\"",
+    trade_off: Some(
+        "SMT off halves the number of CPUs; hosts of containers keep it, and give both threads of \
+         a core to the same work",
+    ),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Smt {
-    fn id(&self) -> &'static str {
-        "smt"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let wanted = match intent.profile.choices.smt {
+        Choice::Off => "no sibling online",
+        Choice::On | Choice::Either => "known",
+    };
+    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "hardware threads that share a core with the real-time CPUs"
+    let (cpus, missing) = rt_cpus(facts, intent);
+    if let Some(why) = without_cpu_folder(facts) {
+        return draft.no_cpu_folder(facts, why);
     }
-
-    fn why(&self) -> &'static str {
-        "threads of one core share its pipeline, first-level caches and fill buffers: what the \
-         sibling runs slows the real-time thread, and no priority helps"
+    let mut shared: Vec<CpuList> = cpus.iter().filter_map(|cpu| threads(cpu)).collect();
+    // Siblings are mostly numbered apart: 0 and 2 on one core, 1 and 3 on the next.
+    shared.sort_by(|one, other| one.iter().cmp(other.iter()));
+    shared.dedup();
+    let is_wish = intent.profile.choices.smt == Choice::Off;
+    if !shared.is_empty() && (is_wish || missing.is_empty()) {
+        let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
+        let draft = draft.saw(text::grouped(siblings, CpuList::to_string));
+        return judge_shared(draft, facts, intent, &shared);
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/cpu-isolation.rst; Wu, \"Real-time programming with Linux, \
-         part 2\"; Flatscher, \"Real-time Optimizations\""
+    if !missing.is_empty() {
+        return draft.gone(facts, &missing);
     }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some(
-            "SMT off halves the number of CPUs; hosts of containers keep it, and give both threads \
-             of a core to the same work",
-        )
+    if let Some(hypervisor) = guest(facts) {
+        return judge_guest(draft, facts, hypervisor);
     }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let wanted = match intent.profile.choices.smt {
-            Choice::Off => "no sibling online",
-            Choice::On | Choice::Either => "known",
-        };
-        let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
+    let cpus_are_alone = cpus.iter().all(|cpu| cpu.siblings.value().is_some());
+    match (facts.cpus.smt_control.value().map(String::as_str), facts.cpus.smt_active.value()) {
+        (Some("notsupported"), Some(false) | None) => {
+            draft.read(&facts.cpus.smt_control, String::clone).not_applicable("this CPU has no SMT")
         }
-        let (cpus, missing) = rt_cpus(facts, intent);
-        if let Some(why) = without_cpu_folder(facts) {
-            return draft.no_cpu_folder(facts, why);
+        (control, Some(false)) => {
+            let control = control.map(|control| format!(" (control: {control})"));
+            draft
+                .read(&facts.cpus.smt_active, |_| "0".into())
+                .good(format!("SMT is not active{}", control.unwrap_or_default()))
         }
-        let mut shared: Vec<CpuList> = cpus.iter().filter_map(|cpu| threads(cpu)).collect();
-        // Siblings are mostly numbered apart: 0 and 2 on one core, 1 and 3 on the next.
-        shared.sort_by(|one, other| one.iter().cmp(other.iter()));
-        shared.dedup();
-        let is_wish = intent.profile.choices.smt == Choice::Off;
-        if !shared.is_empty() && (is_wish || missing.is_empty()) {
+        _ if cpus_are_alone => {
             let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
-            let draft = draft.saw(text::grouped(siblings, CpuList::to_string));
-            return judge_shared(draft, facts, intent, &shared);
+            let each = if cpus.len() > 1 { "each of " } else { "" };
+            let offline = offline(facts).filter(|offline| !offline.is_empty());
+            let offline = offline.map(|cpus| format!(" while {}", are_offline(&cpus)));
+            draft.saw(text::grouped(siblings, CpuList::to_string)).good(format!(
+                "{each}{} has its core alone{}",
+                text::cpus(&intent.rt_cpus),
+                offline.unwrap_or_default()
+            ))
         }
-        if !missing.is_empty() {
-            return draft.gone(facts, &missing);
-        }
-        if let Some(hypervisor) = guest(facts) {
-            return judge_guest(draft, facts, hypervisor);
-        }
-        let cpus_are_alone = cpus.iter().all(|cpu| cpu.siblings.value().is_some());
-        match (facts.cpus.smt_control.value().map(String::as_str), facts.cpus.smt_active.value()) {
-            (Some("notsupported"), Some(false) | None) => draft
-                .read(&facts.cpus.smt_control, String::clone)
-                .not_applicable("this CPU has no SMT"),
-            (control, Some(false)) => {
-                let control = control.map(|control| format!(" (control: {control})"));
-                draft
-                    .read(&facts.cpus.smt_active, |_| "0".into())
-                    .good(format!("SMT is not active{}", control.unwrap_or_default()))
-            }
-            _ if cpus_are_alone => {
-                let siblings = cpus.iter().map(|cpu| (cpu.id, &cpu.siblings));
-                let each = if cpus.len() > 1 { "each of " } else { "" };
-                let offline = offline(facts).filter(|offline| !offline.is_empty());
-                let offline = offline.map(|cpus| format!(" while {}", are_offline(&cpus)));
-                draft.saw(text::grouped(siblings, CpuList::to_string)).good(format!(
-                    "{each}{} has its core alone{}",
-                    text::cpus(&intent.rt_cpus),
-                    offline.unwrap_or_default()
-                ))
-            }
-            _ => draft.blind(&facts.cpus.smt_active),
-        }
+        _ => draft.blind(&facts.cpus.smt_active),
     }
 }
 
@@ -174,7 +163,7 @@ pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec
         remedies.push(Remedy::Manual { text });
     }
     if !takes_rt && control.value().is_some_and(|control| control == "on") {
-        remedies.push(Remedy::Write { paths: vec![control.path.clone()], value: "off".into() });
+        remedies.push(Remedy::set(&SMT, vec![control.path.clone()], "off"));
         remedies.push(Remedy::Boot { parameter: "nosmt".into() });
     }
     // Else the others of these cores. CPU 0 cannot be taken offline on most machines.
@@ -183,7 +172,7 @@ pub(super) fn remedies(facts: &Facts, intent: &Intent, foreign: &CpuList) -> Vec
     if !is_off && !takes_rest && !offline.is_empty() {
         let path = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/online");
         let paths = offline.into_iter().map(path).collect();
-        remedies.push(Remedy::Write { paths, value: "0".into() });
+        remedies.push(Remedy::set(&ONLINE, paths, "0"));
     }
     if remedies.is_empty() {
         remedies.push(Remedy::Manual { text: "turn SMT off in the firmware".into() });
@@ -211,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_housekeeping_sibling_is_doubtful_here_and_bad_in_smt_sibling_isolation() {
-        let finding = Smt.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent());
+        let finding = CHECK.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "real-time CPUs share cores with others: 2 with 0, 3 with 1");
         // SMT off would stop CPUs 2-3, and CPUs 0-1 are all that is left for the rest.
@@ -221,14 +210,13 @@ mod tests {
 
     #[test]
     fn no_remedy_takes_the_real_time_cpus_or_the_last_others_offline() {
-        let offline = |cpu: u32| Remedy::Write {
-            paths: vec![format!("/sys/devices/system/cpu/cpu{cpu}/online")],
-            value: "0".into(),
+        let offline = |cpu: u32| {
+            Remedy::set(&ONLINE, vec![format!("/sys/devices/system/cpu/cpu{cpu}/online")], "0")
         };
         let boot = Remedy::Boot { parameter: "nosmt".into() };
         let on = |rt: &[u32], rest: &[u32]| {
             let intent = Intent { rt_cpus: cpus(rt), housekeeping: cpus(rest), ..intent() };
-            Smt.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent).remedies
+            CHECK.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent).remedies
         };
         // The first thread of its core: SMT off leaves it, and CPUs 0-1 stay.
         let found = on(&[2], &[0, 1, 3]);
@@ -241,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_real_time_sibling_is_doubtful() {
-        let finding = Smt.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent());
+        let finding = CHECK.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent());
         assert_eq!(finding.status, Doubtful);
         assert_eq!(finding.summary, "real-time CPUs share cores with each other: 2 with 3");
     }
@@ -249,8 +237,8 @@ mod tests {
     #[test]
     fn a_profile_may_take_two_threads_a_core() {
         let profile = crate::Profile::of(crate::profile::Kind::ContainerHost);
-        let finding =
-            Smt.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &Intent { profile, ..intent() });
+        let finding = CHECK
+            .judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &Intent { profile, ..intent() });
         assert_eq!(finding.status, Good);
         assert!(finding.remedies.is_empty());
     }
@@ -258,17 +246,17 @@ mod tests {
     #[test]
     fn each_core_is_named_once() {
         let intent = Intent { rt_cpus: cpus(&[1, 2, 3]), ..intent() };
-        let finding = Smt.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent);
+        let finding = CHECK.judge(&with([&[0, 1], &[0, 1], &[2, 3], &[2, 3]]), &intent);
         assert_eq!(finding.summary, "real-time CPUs share cores with others: 1 with 0");
         let four: &[u32] = &[0, 1, 2, 3];
-        let finding = Smt.judge(&with([four, four, four, four]), &intent);
+        let finding = CHECK.judge(&with([four, four, four, four]), &intent);
         assert_eq!(finding.summary, "real-time CPUs share cores with others: 1-3 with 0");
     }
 
     #[test]
     fn siblings_that_are_numbered_apart_are_named_once() {
         let intent = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), ..intent() };
-        let finding = Smt.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent);
+        let finding = CHECK.judge(&with([&[0, 2], &[1, 3], &[0, 2], &[1, 3]]), &intent);
         assert_eq!(
             finding.summary,
             "real-time CPUs share cores with each other: 0 with 2, 1 with 3"
@@ -285,7 +273,7 @@ mod tests {
             (cpus(&[0, 1, 2, 3, 4, 5]), "CPUs 4-5 are offline"),
         ] {
             facts.cpus.possible = Reading::known(possible.clone(), possible_cpus);
-            let finding = Smt.judge(&facts, &intent());
+            let finding = CHECK.judge(&facts, &intent());
             assert_eq!(finding.status, Good);
             assert!(finding.summary.ends_with(says), "{}", finding.summary);
         }
@@ -294,7 +282,7 @@ mod tests {
     #[test]
     fn a_guest_tells_smt_off_and_offline_siblings_from_none() {
         let judge = |facts: &Facts| {
-            let finding = Smt.judge(facts, &intent());
+            let finding = CHECK.judge(facts, &intent());
             assert_eq!(finding.status, Unknown);
             finding.summary
         };
@@ -326,14 +314,14 @@ mod tests {
         let mut facts = good();
         facts.cpus.online = Reading::known(facts.cpus.online.path.clone(), cpus(&[0, 1, 2]));
         facts.cpus.cpus.pop();
-        let finding = Smt.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!((finding.status, finding.summary.as_str()), (Unknown, "CPU 3: offline"));
     }
 
     #[test]
     fn smt_elsewhere_does_no_harm() {
         let facts = with([&[0, 1], &[0, 1], &[2], &[3]]);
-        assert_eq!(Smt.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
     }
 
     #[test]
@@ -341,17 +329,17 @@ mod tests {
         let mut facts = good();
         facts.cpus.smt_active = Reading::absent(facts.cpus.smt_active.path.clone());
         facts.cpus.smt_control = Reading::absent(facts.cpus.smt_control.path.clone());
-        assert_eq!(Smt.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         facts.cpus.cpus[3].siblings = Reading::absent("/sys/devices/system/cpu/cpu3/topology");
-        assert_eq!(Smt.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 
     #[test]
     fn a_cpu_without_smt_and_a_guest_that_sees_none() {
         let mut facts = good();
         facts.cpus.smt_control = Reading::known("/sys/x/smt/control", "notsupported".into());
-        assert_eq!(Smt.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
         set_guest(&mut facts, "kvm");
-        assert_eq!(Smt.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -3,12 +3,13 @@
 //! Intel's processors count it for each core and package; a Raspberry Pi keeps it as bits, with low
 //! voltage beside heat. Other machines throttle as well and tell nobody, so that they are unknown.
 
-use rtproof_host::{CpuList, Facts, Knob, Reading, knobs::power as knobs};
+use rtproof_host::{CpuList, Facts, Reading, knobs::power as knobs};
 
 use super::values;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{guest, without_cpu_folder};
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
 /// Bits of the firmware of a Raspberry Pi (raspberrypi.com, documentation of `vcgencmd`).
@@ -23,82 +24,63 @@ const PI_BITS: [(u32, &str); 8] = [
     (19, "soft temperature limit"),
 ];
 
-pub(super) struct ThermalThrottle;
+pub(super) static CHECK: Check = Check {
+    id: "thermal-throttle",
+    title: "slowing down because of heat, since boot",
+    why: "a processor that is too hot lowers its frequency or skips clock cycles, whatever the \
+          governor says",
+    source: "drivers/thermal/intel/therm_throt.c; Raspberry Pi documentation, vcgencmd \
+             get_throttled; Codethink, \"Configuring Linux systems to stabilise latency\"",
+    impact: Impact::Hundreds,
+    when: When::Firmware,
+    knobs: &[&knobs::CORE_THROTTLE_COUNT, &knobs::PACKAGE_THROTTLE_COUNT, &knobs::PI_THROTTLED],
+    wanted: Wanted::Text("never"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for ThermalThrottle {
-    fn id(&self) -> &'static str {
-        "thermal-throttle"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = draft.cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "slowing down because of heat, since boot"
+    let draft = draft.remedies([Remedy::Manual {
+        text: "better cooling, a lower power limit, or a lower fixed frequency".into(),
+    }]);
+    let cores = values::of_cpus(facts, intent, &knobs::CORE_THROTTLE_COUNT);
+    if cores.is_empty() {
+        return judge_other(draft, facts);
     }
-
-    fn why(&self) -> &'static str {
-        "a processor that is too hot lowers its frequency or skips clock cycles, whatever the \
-         governor says"
-    }
-
-    fn source(&self) -> &'static str {
-        "drivers/thermal/intel/therm_throt.c; Raspberry Pi documentation, vcgencmd get_throttled; \
-         Codethink, \"Configuring Linux systems to stabilise latency\""
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Hundreds
-    }
-
-    fn when(&self) -> When {
-        When::Firmware
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::CORE_THROTTLE_COUNT, &knobs::PACKAGE_THROTTLE_COUNT, &knobs::PI_THROTTLED]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "never").cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        let draft = draft.remedies([Remedy::Manual {
-            text: "better cooling, a lower power limit, or a lower fixed frequency".into(),
-        }]);
-        let cores = values::of_cpus(facts, intent, &knobs::CORE_THROTTLE_COUNT);
-        if cores.is_empty() {
-            return judge_other(draft, facts);
-        }
-        let packages = values::of_cpus(facts, intent, &knobs::PACKAGE_THROTTLE_COUNT);
-        let mut draft = draft;
-        let mut hot = Vec::new();
-        for (what, counts) in [("core", &cores), ("package", &packages)] {
-            draft = draft.saw(text::grouped(counts.iter().copied(), String::clone));
-            let mut most = 0;
-            let mut cpus = Vec::new();
-            for (cpu, count) in counts {
-                let Some(text) = count.value() else { return draft.blind(count) };
-                let Ok(count) = text.parse::<u64>() else {
-                    return draft.blind(&Reading::<u64>::malformed(&count.path, text, "a number"));
-                };
-                if count > 0 {
-                    cpus.push(*cpu);
-                    most = most.max(count);
-                }
-            }
-            if most > 0 {
-                let cpus = text::cpus(&CpuList::new(cpus));
-                hot.push(format!("the {what} of {cpus} up to {most} times"));
+    let packages = values::of_cpus(facts, intent, &knobs::PACKAGE_THROTTLE_COUNT);
+    let mut draft = draft;
+    let mut hot = Vec::new();
+    for (what, counts) in [("core", &cores), ("package", &packages)] {
+        draft = draft.saw(text::grouped(counts.iter().copied(), String::clone));
+        let mut most = 0;
+        let mut cpus = Vec::new();
+        for (cpu, count) in counts {
+            let Some(text) = count.value() else { return draft.blind(count) };
+            let Ok(count) = text.parse::<u64>() else {
+                return draft.blind(&Reading::<u64>::malformed(&count.path, text, "a number"));
+            };
+            if count > 0 {
+                cpus.push(*cpu);
+                most = most.max(count);
             }
         }
-        if !hot.is_empty() {
-            return draft.doubtful(format!("too hot since boot: {}", hot.join(", ")));
+        if most > 0 {
+            let cpus = text::cpus(&CpuList::new(cpus));
+            hot.push(format!("the {what} of {cpus} up to {most} times"));
         }
-        let missing = values::missing(intent, &cores);
-        if !missing.is_empty() {
-            return draft.gone(facts, &missing);
-        }
-        draft.good("never since boot")
     }
+    if !hot.is_empty() {
+        return draft.doubtful(format!("too hot since boot: {}", hot.join(", ")));
+    }
+    let missing = values::missing(intent, &cores);
+    if !missing.is_empty() {
+        return draft.gone(facts, &missing);
+    }
+    draft.good("never since boot")
 }
 
 /// No counters of Intel's: a Raspberry Pi, a guest, or a machine that does not tell.
@@ -141,7 +123,7 @@ mod tests {
     use crate::checks::testing::{fill_setting, good, intent, set_guest, set_setting};
 
     fn judge(facts: &Facts) -> Finding {
-        ThermalThrottle.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     #[test]

@@ -6,107 +6,85 @@
 use rtproof_host::{Facts, Knob, Reading, knobs::power as knobs};
 
 use super::values;
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{guest, without_cpu_folder};
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) struct TurboBoost;
+pub(super) static CHECK: Check = Check {
+    id: "turbo-boost",
+    title: "turbo frequencies",
+    why: "how high a turbo frequency is depends on heat, power and the other cores: the same work \
+          takes a different time from one cycle to the next",
+    source: "Documentation/admin-guide/pm/cpufreq.rst (Frequency Boost Support); \
+             Documentation/admin-guide/pm/intel_pstate.rst (no_turbo); tuned, profile \
+             cpu-partitioning-powersave",
+    trade_off: Some(
+        "off gives even times, on gives shorter ones on average: the kernel's documentation names \
+         both wishes, and tuned leaves it to the user; off costs the share of the frequency above \
+         the sustained one",
+    ),
+    impact: Impact::Microseconds,
+    knobs: &[&knobs::NO_TURBO, &knobs::BOOST, &knobs::CPU_BOOST],
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for TurboBoost {
-    fn id(&self) -> &'static str {
-        "turbo-boost"
-    }
-
-    fn title(&self) -> &'static str {
-        "turbo frequencies"
-    }
-
-    fn why(&self) -> &'static str {
-        "how high a turbo frequency is depends on heat, power and the other cores: the same work \
-         takes a different time from one cycle to the next"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/pm/cpufreq.rst (Frequency Boost Support); Documentation/\
-         admin-guide/pm/intel_pstate.rst (no_turbo); tuned, profile \
-         cpu-partitioning-powersave"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some(
-            "off gives even times, on gives shorter ones on average: the kernel's documentation \
-             names both wishes, and tuned leaves it to the user; off costs the share of the \
-             frequency above the sustained one",
-        )
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Microseconds
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::NO_TURBO, &knobs::BOOST, &knobs::CPU_BOOST]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let wish = intent.profile.choices.turbo;
-        let wanted = match wish {
-            Choice::On => "on",
-            Choice::Off => "off",
-            Choice::Either => "known",
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let wish = intent.profile.choices.turbo;
+    let wanted = match wish {
+        Choice::On => "on",
+        Choice::Off => "off",
+        Choice::Either => "known",
+    };
+    let draft = draft.wants(wanted);
+    let (no_turbo, boost) =
+        (values::one(facts, &knobs::NO_TURBO), values::one(facts, &knobs::BOOST));
+    if !no_turbo.is_absent() && facts.settings.contains_key(knobs::NO_TURBO.id) {
+        let draft = draft.read(&no_turbo, String::clone);
+        return match no_turbo.value().map(String::as_str) {
+            Some("1") => answer(draft, wish, false, &knobs::NO_TURBO, &no_turbo, "0"),
+            Some("0") => answer(draft, wish, true, &knobs::NO_TURBO, &no_turbo, "1"),
+            _ => draft.blind(&odd(no_turbo)),
         };
-        let draft = Draft::of(self, wanted);
-        let (no_turbo, boost) =
-            (values::one(facts, &knobs::NO_TURBO), values::one(facts, &knobs::BOOST));
-        if !no_turbo.is_absent() && facts.settings.contains_key(knobs::NO_TURBO.id) {
-            let draft = draft.read(&no_turbo, String::clone);
-            return match no_turbo.value().map(String::as_str) {
-                Some("1") => answer(draft, wish, false, &no_turbo, "0"),
-                Some("0") => answer(draft, wish, true, &no_turbo, "1"),
-                _ => draft.blind(&odd(no_turbo)),
+    }
+    if boost.is_absent() {
+        let (Some(intel), Some(other)) =
+            (values::lacking(facts, &knobs::NO_TURBO), values::lacking(facts, &knobs::BOOST))
+        else {
+            return match without_cpu_folder(facts) {
+                Some(why) => draft.no_cpu_folder(facts, why),
+                None => draft.blind(&no_turbo.or_else(|| boost)),
             };
-        }
-        if boost.is_absent() {
-            let (Some(intel), Some(other)) =
-                (values::lacking(facts, &knobs::NO_TURBO), values::lacking(facts, &knobs::BOOST))
-            else {
-                return match without_cpu_folder(facts) {
-                    Some(why) => draft.no_cpu_folder(facts, why),
-                    None => draft.blind(&no_turbo.or_else(|| boost)),
-                };
+        };
+        let draft = draft.read(intel, String::clone).read(other, String::clone);
+        return match guest(facts) {
+            Some(hypervisor) => draft
+                .read(&facts.virt.hypervisor, |_| hypervisor.into())
+                .not_applicable(format!("no switch in this {hypervisor} guest: the host has it")),
+            None => draft.not_applicable("the frequency driver has no switch for it"),
+        };
+    }
+    let draft = draft.read(&boost, String::clone);
+    match boost.value().map(String::as_str) {
+        Some("0") => answer(draft, wish, false, &knobs::BOOST, &boost, "1"),
+        Some("1") => {
+            // On for the machine; a policy may still have it off.
+            let own = values::of_cpus(facts, intent, &knobs::CPU_BOOST);
+            let is_off = |(_, value): &(u32, &Reading<String>)| {
+                value.value().is_some_and(|value| value == "0")
             };
-            let draft = draft.read(intel, String::clone).read(other, String::clone);
-            return match guest(facts) {
-                Some(hypervisor) => {
-                    draft.read(&facts.virt.hypervisor, |_| hypervisor.into()).not_applicable(
-                        format!("no switch in this {hypervisor} guest: the host has it"),
-                    )
-                }
-                None => draft.not_applicable("the frequency driver has no switch for it"),
-            };
-        }
-        let draft = draft.read(&boost, String::clone);
-        match boost.value().map(String::as_str) {
-            Some("0") => answer(draft, wish, false, &boost, "1"),
-            Some("1") => {
-                // On for the machine; a policy may still have it off.
-                let own = values::of_cpus(facts, intent, &knobs::CPU_BOOST);
-                let is_off = |(_, value): &(u32, &Reading<String>)| {
-                    value.value().is_some_and(|value| value == "0")
-                };
-                let is_off = values::missing(intent, &own).is_empty()
-                    && !own.is_empty()
-                    && own.iter().all(is_off);
-                if is_off {
-                    let own = crate::checks::text::grouped(own, String::clone);
-                    return answer(draft.saw(own), wish, false, &boost, "1");
-                }
-                answer(draft, wish, true, &boost, "0")
+            let is_off = values::missing(intent, &own).is_empty()
+                && !own.is_empty()
+                && own.iter().all(is_off);
+            if is_off {
+                let own = crate::checks::text::grouped(own, String::clone);
+                return answer(draft.saw(own), wish, false, &knobs::BOOST, &boost, "1");
             }
-            _ => draft.blind(&odd(boost)),
+            answer(draft, wish, true, &knobs::BOOST, &boost, "0")
         }
+        _ => draft.blind(&odd(boost)),
     }
 }
 
@@ -120,6 +98,7 @@ fn answer(
     draft: Draft,
     wish: Choice,
     is_on: bool,
+    knob: &'static Knob,
     switch: &Reading<String>,
     other: &str,
 ) -> Finding {
@@ -127,9 +106,7 @@ fn answer(
     if matches!((wish, is_on), (Choice::Either, _) | (Choice::On, true) | (Choice::Off, false)) {
         return draft.good(summary);
     }
-    draft
-        .remedies([Remedy::Write { paths: vec![switch.path.clone()], value: other.into() }])
-        .doubtful(summary)
+    draft.remedies([Remedy::set(knob, vec![switch.path.clone()], other)]).doubtful(summary)
 }
 
 #[cfg(test)]
@@ -140,7 +117,7 @@ mod tests {
     use crate::{Profile, profile::Kind};
 
     fn judge(facts: &Facts) -> Finding {
-        TurboBoost.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     fn boost(value: &str) -> Facts {
@@ -158,7 +135,7 @@ mod tests {
         let finding = judge(&facts);
         assert_eq!(finding.status, Doubtful);
         let path = "/sys/devices/system/cpu/intel_pstate/no_turbo".to_owned();
-        assert_eq!(finding.remedies, [Remedy::Write { paths: vec![path], value: "1".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&knobs::NO_TURBO, vec![path], "1")]);
         assert_eq!(judge(&boost("0")).status, Good);
         assert_eq!(judge(&boost("1")).status, Doubtful);
         assert_eq!(judge(&boost("yes")).status, Unknown);
@@ -170,10 +147,10 @@ mod tests {
     #[test]
     fn the_profile_decides() {
         let busy = Intent { profile: Profile::of(Kind::BusyPoll), ..intent() };
-        assert_eq!(TurboBoost.judge(&boost("1"), &busy).status, Good);
+        assert_eq!(CHECK.judge(&boost("1"), &busy).status, Good);
         let mut on = intent();
         on.profile.choices.turbo = Choice::On;
-        assert_eq!(TurboBoost.judge(&boost("0"), &on).status, Doubtful);
+        assert_eq!(CHECK.judge(&boost("0"), &on).status, Doubtful);
     }
 
     #[test]

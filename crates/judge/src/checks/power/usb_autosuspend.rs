@@ -3,89 +3,71 @@
 //! Hubs are left out: the kernel lets every hub suspend, and none does while a device behind it is
 //! awake. Interfaces, which have no class of a device, are not asked either.
 
-use rtproof_host::{Facts, Knob, facts::settings::Value, knobs::power as knobs};
+use rtproof_host::{Facts, facts::settings::Value, knobs::power as knobs};
 
 use super::values;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
 /// Class of a hub (include/uapi/linux/usb/ch9.h, `USB_CLASS_HUB`).
 const HUB: &str = "09";
 
-pub(super) struct UsbAutosuspend;
+pub(super) static CHECK: Check = Check {
+    id: "usb-autosuspend",
+    title: "USB devices that may be suspended while idle",
+    why: "a device that was suspended signals resume for 20 ms before its next transfer",
+    source: "Documentation/driver-api/usb/power-management.rst; USB 2.0 specification, 7.1.7.7 \
+             (resume)",
+    trade_off: Some("only devices that the real-time application uses need it; others save power"),
+    impact: Impact::Milliseconds,
+    knobs: &[&knobs::USB_AUTOSUSPEND, &knobs::USB_CLASS],
+    wanted: Wanted::Text("on, for devices that the application uses"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for UsbAutosuspend {
-    fn id(&self) -> &'static str {
-        "usb-autosuspend"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let classes = values::all(facts, &knobs::USB_CLASS);
+    if classes.is_empty() {
+        return values::lack(draft, facts, &knobs::USB_CLASS, "no USB devices");
     }
-
-    fn title(&self) -> &'static str {
-        "USB devices that may be suspended while idle"
+    if let Some(blind) = classes.iter().find(|class| class.reading.value().is_none()) {
+        return draft.blind(&blind.reading);
     }
-
-    fn why(&self) -> &'static str {
-        "a device that was suspended signals resume for 20 ms before its next transfer"
+    let draft = draft.saw(text::by_path(classes.iter().map(|class| &class.reading)));
+    let is_hub = |class: &&Value| class.reading.value().is_some_and(|class| class == HUB);
+    let devices: Vec<&Value> = classes.iter().filter(|class| !is_hub(class)).collect();
+    if devices.is_empty() {
+        return draft.not_applicable("no USB device but hubs");
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/driver-api/usb/power-management.rst; USB 2.0 specification, 7.1.7.7 (resume)"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("only devices that the real-time application uses need it; others save power")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::USB_AUTOSUSPEND, &knobs::USB_CLASS]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "on, for devices that the application uses");
-        let classes = values::all(facts, &knobs::USB_CLASS);
-        if classes.is_empty() {
-            return values::lack(draft, facts, &knobs::USB_CLASS, "no USB devices");
+    let mut controls = Vec::new();
+    let mut auto = Vec::new();
+    for device in devices {
+        // A kernel without CONFIG_PM suspends nothing and has no such file.
+        let control = values::of(facts, &knobs::USB_AUTOSUSPEND, &device.of);
+        let Some(control) = control.filter(|control| control.value().is_some()) else {
+            return draft.blind(&values::not_asked(facts, &knobs::USB_AUTOSUSPEND));
+        };
+        if control.value().is_some_and(|text| text == "auto") {
+            auto.push((device.of.as_str(), control.path.clone()));
         }
-        if let Some(blind) = classes.iter().find(|class| class.reading.value().is_none()) {
-            return draft.blind(&blind.reading);
-        }
-        let draft = draft.saw(text::by_path(classes.iter().map(|class| &class.reading)));
-        let is_hub = |class: &&Value| class.reading.value().is_some_and(|class| class == HUB);
-        let devices: Vec<&Value> = classes.iter().filter(|class| !is_hub(class)).collect();
-        if devices.is_empty() {
-            return draft.not_applicable("no USB device but hubs");
-        }
-        let mut controls = Vec::new();
-        let mut auto = Vec::new();
-        for device in devices {
-            // A kernel without CONFIG_PM suspends nothing and has no such file.
-            let control = values::of(facts, &knobs::USB_AUTOSUSPEND, &device.of);
-            let Some(control) = control.filter(|control| control.value().is_some()) else {
-                return draft.blind(&values::not_asked(facts, &knobs::USB_AUTOSUSPEND));
-            };
-            if control.value().is_some_and(|text| text == "auto") {
-                auto.push((device.of.as_str(), control.path.clone()));
-            }
-            controls.push(control);
-        }
-        let draft = draft.saw(text::by_path(controls.into_iter()));
-        if auto.is_empty() {
-            return draft.good("no device but hubs may be suspended");
-        }
-        let names: Vec<&str> = auto.iter().map(|(name, _)| *name).collect();
-        let summary = format!("may be suspended: {}", text::first_few(&names, 6));
-        let paths = auto.into_iter().map(|(_, path)| path).collect();
-        draft
-            .remedies([
-                Remedy::Write { paths, value: "on".into() },
-                Remedy::Boot { parameter: "usbcore.autosuspend=-1".into() },
-            ])
-            .doubtful(summary)
+        controls.push(control);
     }
+    let draft = draft.saw(text::by_path(controls.into_iter()));
+    if auto.is_empty() {
+        return draft.good("no device but hubs may be suspended");
+    }
+    let names: Vec<&str> = auto.iter().map(|(name, _)| *name).collect();
+    let summary = format!("may be suspended: {}", text::first_few(&names, 6));
+    let paths = auto.into_iter().map(|(_, path)| path).collect();
+    draft
+        .remedies([
+            Remedy::set(&knobs::USB_AUTOSUSPEND, paths, "on"),
+            Remedy::Boot { parameter: "usbcore.autosuspend=-1".into() },
+        ])
+        .doubtful(summary)
 }
 
 #[cfg(test)]
@@ -96,7 +78,7 @@ mod tests {
     use rtproof_host::Reading;
 
     fn judge(facts: &Facts) -> Finding {
-        UsbAutosuspend.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     #[test]

@@ -4,62 +4,43 @@
 //! alone. Real-time tasks are in no such group, so nothing is wrong for an application that has a
 //! priority.
 
-use rtproof_host::{Facts, Knob, Reading, knobs};
+use rtproof_host::{Facts, Reading, knobs};
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) struct SchedAutogroup;
+pub(super) static CHECK: Check = Check {
+    id: "sched-autogroup",
+    title: "automatic groups of ordinary tasks, one a session",
+    why: "with autogroups the nice value of an ordinary task ranks it within its own session only",
+    source: "sched(7), \"The autogroup feature\"; kernel/sched/autogroup.c",
+    impact: Impact::Information,
+    knobs: &[&knobs::sched::AUTOGROUP],
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for SchedAutogroup {
-    fn id(&self) -> &'static str {
-        "sched-autogroup"
-    }
-
-    fn title(&self) -> &'static str {
-        "automatic groups of ordinary tasks, one a session"
-    }
-
-    fn why(&self) -> &'static str {
-        "with autogroups the nice value of an ordinary task ranks it within its own session only"
-    }
-
-    fn source(&self) -> &'static str {
-        "sched(7), \"The autogroup feature\"; kernel/sched/autogroup.c"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Information
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::sched::AUTOGROUP]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let is_real_time = intent.priority > 0;
-        let draft = Draft::of(self, if is_real_time { "known" } else { "0" });
-        let reading = super::value(facts, &knobs::sched::AUTOGROUP);
-        let draft = draft.read(&reading, String::clone);
-        match reading.value().map(String::as_str) {
-            Some("0") => draft.good("off"),
-            Some("1") if is_real_time => draft.good(format!(
-                "on, for ordinary tasks only: FIFO {} is in no autogroup",
-                intent.priority
-            )),
-            Some("1") => draft
-                .remedies([Remedy::Write { paths: vec![reading.path.clone()], value: "0".into() }])
-                .doubtful("on: a nice value ranks the application within its session only"),
-            Some(found) => draft.blind(&Reading::<String>::malformed(&reading.path, found, "0, 1")),
-            None if reading.is_absent() && built_with(facts, "SCHED_AUTOGROUP") == Some(false) => {
-                draft
-                    .saw([option(facts, "SCHED_AUTOGROUP")])
-                    .not_applicable("this kernel is built without autogroups")
-            }
-            None => draft.blind(&reading),
-        }
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let is_real_time = intent.priority > 0;
+    let draft = draft.wants(if is_real_time { "known" } else { "0" });
+    let reading = super::value(facts, &knobs::sched::AUTOGROUP);
+    let draft = draft.read(&reading, String::clone);
+    match reading.value().map(String::as_str) {
+        Some("0") => draft.good("off"),
+        Some("1") if is_real_time => draft.good(format!(
+            "on, for ordinary tasks only: FIFO {} is in no autogroup",
+            intent.priority
+        )),
+        Some("1") => draft
+            .remedies([Remedy::set(&knobs::sched::AUTOGROUP, vec![reading.path.clone()], "0")])
+            .doubtful("on: a nice value ranks the application within its session only"),
+        Some(found) => draft.blind(&Reading::<String>::malformed(&reading.path, found, "0, 1")),
+        None if reading.is_absent() && built_with(facts, "SCHED_AUTOGROUP") == Some(false) => draft
+            .saw([option(facts, "SCHED_AUTOGROUP")])
+            .not_applicable("this kernel is built without autogroups"),
+        None => draft.blind(&reading),
     }
 }
 
@@ -72,7 +53,7 @@ mod tests {
     fn judge(value: &str, priority: u32) -> Finding {
         let mut facts = good();
         fill_setting(&mut facts, &knobs::sched::AUTOGROUP, value);
-        SchedAutogroup.judge(&facts, &Intent { priority, ..intent() })
+        CHECK.judge(&facts, &Intent { priority, ..intent() })
     }
 
     #[test]
@@ -88,10 +69,10 @@ mod tests {
         let mut facts = good();
         let knob = &knobs::sched::AUTOGROUP;
         set_setting(&mut facts, knob, Reading::absent("/proc/sys/kernel/sched_autogroup_enabled"));
-        assert_eq!(SchedAutogroup.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
         facts.kernel.config = Reading::absent("/proc/config.gz");
-        assert_eq!(SchedAutogroup.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         set_setting(&mut facts, knob, Reading::denied("/x", "EACCES"));
-        assert_eq!(SchedAutogroup.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

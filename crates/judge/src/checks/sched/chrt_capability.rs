@@ -6,71 +6,54 @@
 
 use rtproof_host::Facts;
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
-pub(super) struct ChrtCapability;
+pub(super) static CHECK: Check = Check {
+    id: "chrt-capability",
+    title: "what may refuse a real-time policy in spite of the rights",
+    why: "sched_setscheduler fails with EPERM, and an application that does not look runs on as \
+          SCHED_OTHER",
+    source: "kernel/sched/syscalls.c (capable(CAP_SYS_NICE)); user_namespaces(7); seccomp(2); \
+             systemd.exec(5), RestrictRealtime=",
+    impact: Impact::Milliseconds,
+    when: When::Login,
+    wanted: Wanted::Text("no foreign user namespace, no seccomp filter"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for ChrtCapability {
-    fn id(&self) -> &'static str {
-        "chrt-capability"
-    }
-
-    fn title(&self) -> &'static str {
-        "what may refuse a real-time policy in spite of the rights"
-    }
-
-    fn why(&self) -> &'static str {
-        "sched_setscheduler fails with EPERM, and an application that does not look runs on as \
-         SCHED_OTHER"
-    }
-
-    fn source(&self) -> &'static str {
-        "kernel/sched/syscalls.c (capable(CAP_SYS_NICE)); user_namespaces(7); seccomp(2); \
-         systemd.exec(5), RestrictRealtime="
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn when(&self) -> When {
-        When::Login
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "no foreign user namespace, no seccomp filter");
-        let (namespace, seccomp) = (&facts.rights.initial_user_namespace, &facts.rights.seccomp);
-        let draft = draft
-            .read(namespace, |is_initial| match is_initial {
-                true => "the first user namespace".into(),
-                false => "another user namespace".into(),
-            })
-            .read(seccomp, |mode| format!("Seccomp: {mode}"));
-        let (Some(&is_initial), Some(&mode)) = (namespace.value(), seccomp.value()) else {
-            return match namespace.value() {
-                None => draft.blind(namespace),
-                Some(_) => draft.blind(seccomp),
-            };
-        };
-        let draft = match is_initial {
-            true => draft,
-            false => match foreign(draft, facts, intent) {
-                Ok(draft) => draft,
-                Err(finding) => return *finding,
-            },
-        };
-        if mode != 0 {
-            return draft
-                .remedies([Remedy::Command { command: "rtproof check --prove priority".into() }])
-                .doubtful("a seccomp filter is in force: it may refuse sched_setscheduler");
-        }
-        draft.good(match is_initial {
-            true => "the first user namespace, no seccomp filter",
-            false => "in a user namespace, where the rtprio limit alone counts, and it is enough",
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let (namespace, seccomp) = (&facts.rights.initial_user_namespace, &facts.rights.seccomp);
+    let draft = draft
+        .read(namespace, |is_initial| match is_initial {
+            true => "the first user namespace".into(),
+            false => "another user namespace".into(),
         })
+        .read(seccomp, |mode| format!("Seccomp: {mode}"));
+    let (Some(&is_initial), Some(&mode)) = (namespace.value(), seccomp.value()) else {
+        return match namespace.value() {
+            None => draft.blind(namespace),
+            Some(_) => draft.blind(seccomp),
+        };
+    };
+    let draft = match is_initial {
+        true => draft,
+        false => match foreign(draft, facts, intent) {
+            Ok(draft) => draft,
+            Err(finding) => return *finding,
+        },
+    };
+    if mode != 0 {
+        return draft
+            .remedies([Remedy::Command { command: "rtproof check --prove priority".into() }])
+            .doubtful("a seccomp filter is in force: it may refuse sched_setscheduler");
     }
+    draft.good(match is_initial {
+        true => "the first user namespace, no seccomp filter",
+        false => "in a user namespace, where the rtprio limit alone counts, and it is enough",
+    })
 }
 
 /// In another user namespace the rtprio limit has to be enough.
@@ -113,7 +96,7 @@ mod tests {
         facts.limits.cap_sys_nice = Reading::known("/proc/self/status", cap);
         let limit = Limit { soft: Some(soft), hard: Some(soft) };
         facts.limits.rtprio = Reading::known("/proc/self/limits", limit);
-        ChrtCapability.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -136,9 +119,9 @@ mod tests {
     fn what_cannot_be_read_is_unknown() {
         let mut facts = good();
         facts.rights.initial_user_namespace = Reading::absent("/proc/self/ns/user");
-        assert_eq!(ChrtCapability.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         let mut facts = good();
         facts.rights.seccomp = Reading::absent("/proc/self/status");
-        assert_eq!(ChrtCapability.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -1,9 +1,9 @@
 //! Daemons that change who is real-time: rtkit gives priorities to desktop programs, stalld runs
 //! starved tasks ahead of real-time ones.
 
-use rtproof_host::{Facts, Knob, facts::units::Unit, knobs};
+use rtproof_host::{Facts, facts::units::Unit, knobs};
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::container;
 use crate::profile::Kind;
@@ -61,116 +61,82 @@ fn stop(unit: &str) -> Remedy {
     Remedy::Unit { unit: unit.into(), action: "mask --now".into() }
 }
 
-pub(super) struct Rtkit;
+pub(super) static RTKIT: Check = Check {
+    id: "rtkit",
+    title: "real-time priorities for programs of the desktop (rtkit)",
+    why: "rtkit makes threads of desktop programs real-time, up to priority 20 unless told \
+          otherwise, and takes it from them again when its own ordinary thread starves",
+    source: "rtkit-daemon.c (max_realtime_priority 20, canary thread, watchdog at priority 99)",
+    trade_off: Some(
+        "sound servers get their priority from it where their user has no rtprio limit",
+    ),
+    impact: Impact::Hundreds,
+    knobs: &[&knobs::sched::RTKIT],
+    judge: Judge::Ask(judge_rtkit),
+    ..Check::NEW
+};
 
-impl Check for Rtkit {
-    fn id(&self) -> &'static str {
-        "rtkit"
-    }
-
-    fn title(&self) -> &'static str {
-        "real-time priorities for programs of the desktop (rtkit)"
-    }
-
-    fn why(&self) -> &'static str {
-        "rtkit makes threads of desktop programs real-time, up to priority 20 unless told \
-         otherwise, and takes it from them again when its own ordinary thread starves"
-    }
-
-    fn source(&self) -> &'static str {
-        "rtkit-daemon.c (max_realtime_priority 20, canary thread, watchdog at priority 99)"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("sound servers get their priority from it where their user has no rtprio limit")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Hundreds
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::sched::RTKIT]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let is_audio = intent.profile.kind == Kind::Audio;
-        let draft = Draft::of(self, if is_audio { "known" } else { "not running, or below you" });
-        match state(draft, facts, RTKIT_UNIT) {
-            State::Settled(finding) => finding,
-            State::Missing(draft) => draft.good("not installed"),
-            State::Stopped(draft, unit) if unit.masked => draft.good("masked"),
-            State::Stopped(draft, _) => {
-                draft.good("not running; it starts when a program asks for a priority")
-            }
-            State::Running(draft) if is_audio => {
-                draft.good("running: sound servers may get their priority from it")
-            }
-            State::Running(draft) if intent.priority > RTKIT_PRIORITY_MAX => draft.good(format!(
-                "running; what it grants by default is at most {RTKIT_PRIORITY_MAX}, below \
-                     your FIFO {}",
-                intent.priority
-            )),
-            State::Running(draft) => draft.remedies([stop(RTKIT_UNIT)]).doubtful(format!(
-                "running: programs of the desktop may get up to {RTKIT_PRIORITY_MAX}, not below \
-                 your {}",
-                intent.priority
-            )),
+fn judge_rtkit(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let is_audio = intent.profile.kind == Kind::Audio;
+    let draft = draft.wants(if is_audio { "known" } else { "not running, or below you" });
+    match state(draft, facts, RTKIT_UNIT) {
+        State::Settled(finding) => finding,
+        State::Missing(draft) => draft.good("not installed"),
+        State::Stopped(draft, unit) if unit.masked => draft.good("masked"),
+        State::Stopped(draft, _) => {
+            draft.good("not running; it starts when a program asks for a priority")
         }
+        State::Running(draft) if is_audio => {
+            draft.good("running: sound servers may get their priority from it")
+        }
+        State::Running(draft) if intent.priority > RTKIT_PRIORITY_MAX => draft.good(format!(
+            "running; what it grants by default is at most {RTKIT_PRIORITY_MAX}, below \
+                 your FIFO {}",
+            intent.priority
+        )),
+        State::Running(draft) => draft.remedies([stop(RTKIT_UNIT)]).doubtful(format!(
+            "running: programs of the desktop may get up to {RTKIT_PRIORITY_MAX}, not below \
+             your {}",
+            intent.priority
+        )),
     }
 }
 
-pub(super) struct Stalld;
+pub(super) static STALLD: Check = Check {
+    id: "stalld",
+    title: "starved tasks run ahead of real-time ones (stalld)",
+    why: "stalld gives a starved task SCHED_DEADLINE, which runs in front of every priority: 20 µs \
+          of each second by default",
+    source: "stalld(8); OpenShift, profile openshift-node-performance (stalld started for \
+             real-time)",
+    trade_off: Some(
+        "where a real-time task owns its CPU and throttling is off, threads of the kernel on that \
+         CPU starve without it, and the machine may hang: OpenShift starts it for that",
+    ),
+    knobs: &[&knobs::sched::STALLD],
+    judge: Judge::Ask(judge_stalld),
+    ..Check::NEW
+};
 
-impl Check for Stalld {
-    fn id(&self) -> &'static str {
-        "stalld"
-    }
-
-    fn title(&self) -> &'static str {
-        "starved tasks run ahead of real-time ones (stalld)"
-    }
-
-    fn why(&self) -> &'static str {
-        "stalld gives a starved task SCHED_DEADLINE, which runs in front of every priority: 20 µs \
-         of each second by default"
-    }
-
-    fn source(&self) -> &'static str {
-        "stalld(8); OpenShift, profile openshift-node-performance (stalld started for real-time)"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some(
-            "where a real-time task owns its CPU and throttling is off, threads of the kernel on \
-             that CPU starve without it, and the machine may hang: OpenShift starts it for that",
-        )
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::sched::STALLD]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let owns_cpus = matches!(
-            intent.profile.kind,
-            Kind::BusyPoll | Kind::ContainerHost | Kind::RtVmHost | Kind::RtVmGuest
-        );
-        let wanted = if owns_cpus { "known" } else { "not running" };
-        match state(Draft::of(self, wanted), facts, STALLD_UNIT) {
-            State::Settled(finding) => finding,
-            State::Missing(draft) => draft.good("not installed"),
-            State::Stopped(draft, unit) if unit.enabled && !unit.masked && !owns_cpus => draft
-                .remedies([stop(STALLD_UNIT)])
-                .doubtful("not running now, but enabled: it starts at the next boot"),
-            State::Stopped(draft, _) => draft.good("not running"),
-            State::Running(draft) if owns_cpus => {
-                draft.good("running: starved tasks get 20 µs of each second unless told otherwise")
-            }
-            State::Running(draft) => draft
-                .remedies([stop(STALLD_UNIT)])
-                .doubtful("running: it runs starved tasks in front of the application"),
+fn judge_stalld(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let owns_cpus = matches!(
+        intent.profile.kind,
+        Kind::BusyPoll | Kind::ContainerHost | Kind::RtVmHost | Kind::RtVmGuest
+    );
+    let wanted = if owns_cpus { "known" } else { "not running" };
+    match state(draft.wants(wanted), facts, STALLD_UNIT) {
+        State::Settled(finding) => finding,
+        State::Missing(draft) => draft.good("not installed"),
+        State::Stopped(draft, unit) if unit.enabled && !unit.masked && !owns_cpus => draft
+            .remedies([stop(STALLD_UNIT)])
+            .doubtful("not running now, but enabled: it starts at the next boot"),
+        State::Stopped(draft, _) => draft.good("not running"),
+        State::Running(draft) if owns_cpus => {
+            draft.good("running: starved tasks get 20 µs of each second unless told otherwise")
         }
+        State::Running(draft) => draft
+            .remedies([stop(STALLD_UNIT)])
+            .doubtful("running: it runs starved tasks in front of the application"),
     }
 }
 
@@ -197,7 +163,7 @@ mod tests {
 
     #[test]
     fn rtkit_by_priority_and_work() {
-        let judge = |facts: &Facts, intent: &Intent| Rtkit.judge(facts, intent).status;
+        let judge = |facts: &Facts, intent: &Intent| RTKIT.judge(facts, intent).status;
         let running = with(RTKIT_UNIT, false, Some(true));
         assert_eq!(judge(&good(), &intent()), Good);
         assert_eq!(judge(&running, &intent()), Good);
@@ -209,7 +175,7 @@ mod tests {
 
     #[test]
     fn stalld_by_work() {
-        let judge = |facts: &Facts, kind| Stalld.judge(facts, &for_kind(kind, 80)).status;
+        let judge = |facts: &Facts, kind| STALLD.judge(facts, &for_kind(kind, 80)).status;
         let running = with(STALLD_UNIT, true, Some(true));
         assert_eq!(judge(&good(), Kind::Periodic), Good);
         assert_eq!(judge(&running, Kind::Periodic), Doubtful);
@@ -222,10 +188,10 @@ mod tests {
     fn services_that_cannot_be_seen_are_unknown() {
         let mut facts = good();
         facts.units = Reading::absent("/etc/systemd/system");
-        assert_eq!(Rtkit.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(RTKIT.judge(&facts, &intent()).status, Unknown);
         let mut facts = with(STALLD_UNIT, false, Some(false));
         facts.virt.container = Reading::known("/run/.containerenv", Some("podman".into()));
-        let finding = Stalld.judge(&facts, &intent());
+        let finding = STALLD.judge(&facts, &intent());
         assert_eq!(finding.status, Unknown);
         assert!(finding.summary.contains("podman"), "{}", finding.summary);
     }

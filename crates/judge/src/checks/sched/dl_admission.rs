@@ -8,63 +8,51 @@
 use rtproof_host::{Facts, facts::tasks::Policy, facts::tasks::RtTask};
 
 use super::tasks::{HIDDEN, count, evidence};
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) struct DlAdmission;
+pub(super) static CHECK: Check = Check {
+    id: "dl-admission",
+    title: "SCHED_DEADLINE tasks and their admission",
+    why: "SCHED_DEADLINE tasks run ahead of every priority, and without admission they may take \
+          all of a CPU's time",
+    source: "Documentation/scheduler/sched-deadline.rst; kernel/sched/deadline.c",
+    impact: Impact::Milliseconds,
+    wanted: Wanted::Text("none, or admission"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for DlAdmission {
-    fn id(&self) -> &'static str {
-        "dl-admission"
-    }
-
-    fn title(&self) -> &'static str {
-        "SCHED_DEADLINE tasks and their admission"
-    }
-
-    fn why(&self) -> &'static str {
-        "SCHED_DEADLINE tasks run ahead of every priority, and without admission they may take all \
-         of a CPU's time"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/scheduler/sched-deadline.rst; kernel/sched/deadline.c"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "none, or admission").read(&facts.rt_tasks, |t| count(t));
-        let Some(tasks) = facts.rt_tasks.value() else {
-            return draft.blind(&facts.rt_tasks);
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let draft = draft.read(&facts.rt_tasks, |t| count(t));
+    let Some(tasks) = facts.rt_tasks.value() else {
+        return draft.blind(&facts.rt_tasks);
+    };
+    let deadline: Vec<&RtTask> = tasks
+        .iter()
+        .filter(|task| task.policy == Policy::Deadline && !task.kernel_thread)
+        .collect();
+    if deadline.is_empty() {
+        return match tasks.iter().any(|task| task.kernel_thread) {
+            true => draft.good("no SCHED_DEADLINE task"),
+            false => draft.unknown(HIDDEN),
         };
-        let deadline: Vec<&RtTask> = tasks
-            .iter()
-            .filter(|task| task.policy == Policy::Deadline && !task.kernel_thread)
-            .collect();
-        if deadline.is_empty() {
-            return match tasks.iter().any(|task| task.kernel_thread) {
-                true => draft.good("no SCHED_DEADLINE task"),
-                false => draft.unknown(HIDDEN),
-            };
-        }
-        let runtime = &facts.sched.rt_runtime_us;
-        let number = text::count(deadline.len(), "SCHED_DEADLINE task");
-        let draft = draft.saw(evidence(&deadline)).read(runtime, i64::to_string);
-        match runtime.value() {
-            None => draft.blind(runtime),
-            Some(-1) => draft
-                .remedies([Remedy::Manual {
-                    text: "add up their runtimes by hand (chrt --pid TID), or set \
-                           kernel.sched_rt_runtime_us to what they may take together"
-                        .into(),
-                }])
-                .doubtful(format!("{number}, and sched_rt_runtime_us=-1 admits any sum of them")),
-            Some(us) => draft.good(format!("{number}, admitted up to {us} µs of each period")),
-        }
+    }
+    let runtime = &facts.sched.rt_runtime_us;
+    let number = text::count(deadline.len(), "SCHED_DEADLINE task");
+    let draft = draft.saw(evidence(&deadline)).read(runtime, i64::to_string);
+    match runtime.value() {
+        None => draft.blind(runtime),
+        Some(-1) => draft
+            .remedies([Remedy::Manual {
+                text: "add up their runtimes by hand (chrt --pid TID), or set \
+                       kernel.sched_rt_runtime_us to what they may take together"
+                    .into(),
+            }])
+            .doubtful(format!("{number}, and sched_rt_runtime_us=-1 admits any sum of them")),
+        Some(us) => draft.good(format!("{number}, admitted up to {us} µs of each period")),
     }
 }
 
@@ -82,19 +70,19 @@ mod tests {
         tasks.push(RtTask { policy: Policy::Deadline, ..task });
         facts.rt_tasks = Reading::known(facts.rt_tasks.path.clone(), tasks);
         facts.sched.rt_runtime_us = runtime;
-        DlAdmission.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
     fn without_the_limit_nobody_counts() {
         let path = "/proc/sys/kernel/sched_rt_runtime_us";
-        assert_eq!(DlAdmission.judge(&good(), &intent()).status, Good);
+        assert_eq!(CHECK.judge(&good(), &intent()).status, Good);
         assert_eq!(judge(false, Reading::known(path, -1)).status, Doubtful);
         assert_eq!(judge(false, Reading::known(path, 950_000)).status, Good);
         assert_eq!(judge(true, Reading::known(path, -1)).status, Good, "sugov");
         assert_eq!(judge(false, Reading::denied(path, "EACCES")).status, Unknown);
         let mut facts = good();
         facts.rt_tasks = Reading::known("/proc/*/task/*/stat", Vec::new());
-        assert_eq!(DlAdmission.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

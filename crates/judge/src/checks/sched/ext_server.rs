@@ -4,78 +4,66 @@
 //! serves nobody while no BPF scheduler runs.
 
 use rtproof_host::Facts;
+use rtproof_host::knobs::sched::EXT_SERVER;
 
 use super::servers;
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option, since};
 use crate::{Finding, Impact, Intent};
 
-pub(super) struct ExtServer;
+pub(super) static CHECK: Check = Check {
+    id: "ext-server",
+    title: "time taken from real-time tasks by the server of BPF schedulers",
+    why: "while a task of the BPF scheduler waits, the ext server runs it in front of the \
+          real-time task",
+    source: "kernel/sched/ext.c and kernel/sched/debug.c of 7.x \
+             (/sys/kernel/debug/sched/ext_server, seen on 7.2); \
+             Documentation/scheduler/sched-ext.rst",
+    impact: Impact::Milliseconds,
+    wanted: Wanted::Text("no time taken"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for ExtServer {
-    fn id(&self) -> &'static str {
-        "ext-server"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let reading = &facts.sched.ext_server;
+    let setting = facts.settings.get("sched-ext").and_then(|setting| setting.values.first());
+    let state = setting.map(|value| &value.reading);
+    if let Some(state) = state.filter(|state| state.value().is_some_and(|s| s == "disabled")) {
+        return draft
+            .read(state, String::clone)
+            .good("no BPF scheduler runs: an ext server has nobody to serve");
     }
-
-    fn title(&self) -> &'static str {
-        "time taken from real-time tasks by the server of BPF schedulers"
+    if built_with(facts, "SCHED_CLASS_EXT") == Some(false) {
+        return draft
+            .saw([option(facts, "SCHED_CLASS_EXT")])
+            .not_applicable("this kernel is built without BPF schedulers");
     }
-
-    fn why(&self) -> &'static str {
-        "while a task of the BPF scheduler waits, the ext server runs it in front of the real-time \
-         task"
+    if since(facts, (6, 12)) == Some(false) {
+        return draft
+            .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
+            .not_applicable("kernels before 6.12 have no BPF schedulers");
     }
-
-    fn source(&self) -> &'static str {
-        "kernel/sched/ext.c and kernel/sched/debug.c of 7.x (/sys/kernel/debug/sched/ext_server, \
-         seen on 7.2); Documentation/scheduler/sched-ext.rst"
+    let draft = match state {
+        Some(state) => draft.read(state, String::clone),
+        None => draft,
+    };
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
+    let draft = draft.cpus(&intent.rt_cpus);
+    if let Some(found) = reading.value() {
+        let names = ("ext server", "a task of the BPF scheduler");
+        return servers::judge(draft, &EXT_SERVER, reading, found, intent, names, "");
     }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "no time taken");
-        let reading = &facts.sched.ext_server;
-        let setting = facts.settings.get("sched-ext").and_then(|setting| setting.values.first());
-        let state = setting.map(|value| &value.reading);
-        if let Some(state) = state.filter(|state| state.value().is_some_and(|s| s == "disabled")) {
-            return draft
-                .read(state, String::clone)
-                .good("no BPF scheduler runs: an ext server has nobody to serve");
-        }
-        if built_with(facts, "SCHED_CLASS_EXT") == Some(false) {
-            return draft
-                .saw([option(facts, "SCHED_CLASS_EXT")])
-                .not_applicable("this kernel is built without BPF schedulers");
-        }
-        if since(facts, (6, 12)) == Some(false) {
-            return draft
-                .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
-                .not_applicable("kernels before 6.12 have no BPF schedulers");
-        }
-        let draft = match state {
-            Some(state) => draft.read(state, String::clone),
-            None => draft,
-        };
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        let draft = draft.cpus(&intent.rt_cpus);
-        if let Some(found) = reading.value() {
-            let names = ("ext server", "a task of the BPF scheduler");
-            return servers::judge(draft, reading, found, intent, names, "");
-        }
-        let fair = &facts.sched.fair_server;
-        if reading.is_absent() && fair.value().is_some() {
-            return draft
-                .read(fair, |found| servers::show(found))
-                .not_applicable("this kernel has a fair server and no ext server");
-        }
-        draft.remedies([servers::readable(facts)]).blind(reading)
+    let fair = &facts.sched.fair_server;
+    if reading.is_absent() && fair.value().is_some() {
+        return draft
+            .read(fair, |found| servers::show(found))
+            .not_applicable("this kernel has a fair server and no ext server");
     }
+    draft.remedies([servers::readable(facts)]).blind(reading)
 }
 
 #[cfg(test)]
@@ -95,7 +83,7 @@ mod tests {
     }
 
     fn judge(facts: &Facts) -> Finding {
-        ExtServer.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     #[test]

@@ -7,87 +7,71 @@
 //! It takes time only where an ordinary task waits on the same CPU, so the default is doubtful.
 
 use rtproof_host::Facts;
+use rtproof_host::knobs::sched::FAIR_SERVER;
 
 use super::servers;
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::since;
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent};
 
-pub(super) struct FairServer;
+pub(super) static CHECK: Check = Check {
+    id: "fair-server",
+    title: "time taken from real-time tasks by the fair server",
+    why: "while an ordinary task waits, the fair server runs it in front of the real-time task: 50 \
+          ms of each second by default",
+    source: "kernel/sched/deadline.c, kernel/sched/fair.c (fair server, 6.12); measured on 6.12, \
+             6.18 and 7.2 with a FIFO and an ordinary spinner",
+    trade_off: Some(
+        "without it ordinary tasks on a CPU whose real-time task never sleeps starve, threads of \
+         the kernel among them",
+    ),
+    impact: Impact::Milliseconds,
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for FairServer {
-    fn id(&self) -> &'static str {
-        "fair-server"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let wanted = match intent.profile.choices.rt_throttling {
+        Choice::On => "on, below half of the time",
+        Choice::Off | Choice::Either => "no time taken",
+    };
+    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "time taken from real-time tasks by the fair server"
-    }
-
-    fn why(&self) -> &'static str {
-        "while an ordinary task waits, the fair server runs it in front of the real-time task: \
-         50 ms of each second by default"
-    }
-
-    fn source(&self) -> &'static str {
-        "kernel/sched/deadline.c, kernel/sched/fair.c (fair server, 6.12); measured on 6.12, 6.18 \
-         and 7.2 with a FIFO and an ordinary spinner"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some(
-            "without it ordinary tasks on a CPU whose real-time task never sleeps starve, threads \
-             of the kernel among them",
-        )
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let wanted = match intent.profile.choices.rt_throttling {
-            Choice::On => "on, below half of the time",
-            Choice::Off | Choice::Either => "no time taken",
+    let reading = &facts.sched.fair_server;
+    if let Some(found) = reading.value() {
+        let is_on = |server: &rtproof_host::facts::sched::FairServer| {
+            server.runtime_ns > 0 && intent.rt_cpus.contains(server.cpu)
         };
-        let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
+        // The old limit decides nothing here: it is shown where a reader may think it does.
+        let draft = match found.iter().any(is_on) {
+            true => draft.read(&facts.sched.rt_runtime_us, i64::to_string),
+            false => draft,
+        };
+        let remark = format!("; {}", limit_alone(facts));
+        let names = ("fair server", "an ordinary task");
+        return servers::judge(draft, &FAIR_SERVER, reading, found, intent, names, &remark);
+    }
+    match since(facts, (6, 12)) {
+        Some(false) => draft
+            .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
+            .not_applicable("kernels before 6.12 have no fair server"),
+        Some(true) => {
+            let why = reading.why_unknown().unwrap_or_default();
+            draft
+                .read(reading, |found| servers::show(found))
+                .read(&facts.sched.rt_runtime_us, i64::to_string)
+                .remedies([servers::readable(facts)])
+                .unknown(format!(
+                    "fair server unknown, {}: {why}; {}",
+                    reading.path,
+                    limit_alone(facts)
+                ))
         }
-        let reading = &facts.sched.fair_server;
-        if let Some(found) = reading.value() {
-            let is_on = |server: &rtproof_host::facts::sched::FairServer| {
-                server.runtime_ns > 0 && intent.rt_cpus.contains(server.cpu)
-            };
-            // The old limit decides nothing here: it is shown where a reader may think it does.
-            let draft = match found.iter().any(is_on) {
-                true => draft.read(&facts.sched.rt_runtime_us, i64::to_string),
-                false => draft,
-            };
-            let remark = format!("; {}", limit_alone(facts));
-            let names = ("fair server", "an ordinary task");
-            return servers::judge(draft, reading, found, intent, names, &remark);
-        }
-        match since(facts, (6, 12)) {
-            Some(false) => draft
-                .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
-                .not_applicable("kernels before 6.12 have no fair server"),
-            Some(true) => {
-                let why = reading.why_unknown().unwrap_or_default();
-                draft
-                    .read(reading, |found| servers::show(found))
-                    .read(&facts.sched.rt_runtime_us, i64::to_string)
-                    .remedies([servers::readable(facts)])
-                    .unknown(format!(
-                        "fair server unknown, {}: {why}; {}",
-                        reading.path,
-                        limit_alone(facts)
-                    ))
-            }
-            None => draft.blind(&facts.kernel.version),
-        }
+        None => draft.blind(&facts.kernel.version),
     }
 }
 
@@ -109,7 +93,7 @@ mod tests {
     use rtproof_host::Reading;
 
     fn judge(facts: &Facts) -> Finding {
-        FairServer.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     fn with_server(runtime_ns: u64) -> Facts {
@@ -136,7 +120,7 @@ mod tests {
     fn a_profile_may_want_the_limit() {
         let profile = crate::Profile::of(crate::profile::Kind::Audio);
         let audio = Intent { profile, ..intent() };
-        let judge = |facts: &Facts| FairServer.judge(facts, &audio).status;
+        let judge = |facts: &Facts| CHECK.judge(facts, &audio).status;
         assert_eq!(judge(&with_server(50_000_000)), Good);
         assert_eq!(judge(&with_server(500_000_000)), Bad);
         assert_eq!(judge(&good()), Doubtful);
@@ -151,7 +135,7 @@ mod tests {
         assert!(finding.summary.ends_with("sched_rt_runtime_us=-1 alone does not stop it"));
         assert!(cites(&finding, "/proc/sys/kernel/sched_rt_runtime_us"), "{finding:?}");
         let path = "/sys/kernel/debug/sched/fair_server/cpu2/runtime".to_owned();
-        assert_eq!(finding.remedies, [Remedy::Write { paths: vec![path], value: "0".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&FAIR_SERVER, vec![path], "0")]);
         let path = "/proc/sys/kernel/sched_rt_runtime_us";
         facts.sched.rt_runtime_us = Reading::known(path, 950_000);
         let finding = judge(&facts);

@@ -1,28 +1,14 @@
 //! Features of the scheduler that real-time tasks feel: one check for each, all in one file of
 //! debugfs.
 
+use rtproof_host::knobs::sched::FEATURES;
 use rtproof_host::{Facts, facts::kernel::Preemption};
 
 use super::servers;
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option, since};
-use crate::{Evidence, Finding, Impact, Intent, Remedy, Status};
-
-/// One feature.
-pub(super) struct Feature {
-    id: &'static str,
-    name: &'static str,
-    /// Whether it is wanted on.
-    on: bool,
-    /// Where it is decided: with PREEMPT_RT, or where real-time tasks are throttled.
-    only: Only,
-    otherwise: Status,
-    impact: Impact,
-    title: &'static str,
-    why: &'static str,
-    source: &'static str,
-}
+use crate::{Evidence, Finding, Impact, Remedy, Status};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Only {
@@ -30,110 +16,104 @@ enum Only {
     Throttling,
 }
 
-pub(super) static TTWU_QUEUE: Feature = Feature {
+pub(super) static TTWU_QUEUE: Check = Check {
     id: "sched-features-ttwu-queue",
-    name: "TTWU_QUEUE",
-    on: false,
-    only: Only::PreemptRt,
-    otherwise: Status::Bad,
-    impact: Impact::Tens,
     title: "wakeups from other CPUs, queued or done at once",
     why: "wakeups queued for another CPU are worked off there in a row, in an interrupt that holds \
           up the real-time task",
     source: "kernel/sched/features.h (off with PREEMPT_RT); Gleixner, \"sched: Disable TTWU_QUEUE \
-             on RT\", linux-kernel, September 2021 (maximum latencies up to 5 times and more with it)",
+             on RT\", linux-kernel, September 2021 (maximum latencies up to 5 times and more with \
+             it)",
+    judge: Judge::Ask(|draft, facts, _| {
+        feature(draft, facts, "TTWU_QUEUE", false, Only::PreemptRt, Status::Bad)
+    }),
+    ..Check::NEW
 };
 
-pub(super) static RT_PUSH_IPI: Feature = Feature {
+pub(super) static RT_PUSH_IPI: Check = Check {
     id: "sched-features-rt-push-ipi",
-    name: "RT_PUSH_IPI",
-    on: true,
-    only: Only::PreemptRt,
-    otherwise: Status::Doubtful,
-    impact: Impact::Tens,
     title: "how waiting real-time tasks move to a CPU that gets free",
     why: "without it, every CPU whose priority falls takes the lock of the CPU where a real-time \
           task waits, all at the same time",
     source: "kernel/sched/features.h (best for PREEMPT_RT, its default there); kernel/sched/rt.c \
              (pull_rt_task)",
+    judge: Judge::Ask(|draft, facts, _| {
+        feature(draft, facts, "RT_PUSH_IPI", true, Only::PreemptRt, Status::Doubtful)
+    }),
+    ..Check::NEW
 };
 
-pub(super) static RT_RUNTIME_SHARE: Feature = Feature {
+pub(super) static RT_RUNTIME_SHARE: Check = Check {
     id: "sched-features-rt-runtime-share",
-    name: "RT_RUNTIME_SHARE",
-    on: false,
-    only: Only::Throttling,
-    otherwise: Status::Doubtful,
     impact: Impact::Milliseconds,
     title: "real-time time borrowed between CPUs",
     why: "a CPU that borrows the real-time time of others never throttles, and the CPUs that lent \
           it throttle earlier",
     source: "kernel/sched/rt.c (balance_runtime); kernel/sched/features.h (off by default)",
+    judge: Judge::Ask(|draft, facts, _| {
+        feature(draft, facts, "RT_RUNTIME_SHARE", false, Only::Throttling, Status::Doubtful)
+    }),
+    ..Check::NEW
 };
 
-impl Check for Feature {
-    crate::checks::texts_are_fields!(
-        id: &'static str,
-        title: &'static str,
-        why: &'static str,
-        source: &'static str,
-        impact: Impact
-    );
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let (on, off) = (self.name.to_owned(), format!("NO_{}", self.name));
-        let (wanted, unwanted) = if self.on { (on, off) } else { (off, on) };
-        let draft = Draft::of(self, &wanted);
-        let draft = match self.only {
-            Only::PreemptRt => {
-                let model = &facts.kernel.preemption;
-                let draft = draft.read(model, |model| match model {
-                    Preemption::Rt => "PREEMPT_RT".into(),
-                    _ => "not PREEMPT_RT".into(),
-                });
-                match model.value() {
-                    Some(Preemption::Rt) => draft,
-                    Some(_) => {
-                        return draft.not_applicable(
-                            "it is a choice of PREEMPT_RT: without it, the kernel's own is right",
-                        );
-                    }
-                    None => return draft.blind(model),
+/// Whether a feature is set as wanted: on or off, and where it is decided.
+fn feature(
+    draft: Draft,
+    facts: &Facts,
+    name: &str,
+    on: bool,
+    only: Only,
+    otherwise: Status,
+) -> Finding {
+    let (set, unset) = (name.to_owned(), format!("NO_{name}"));
+    let (wanted, unwanted) = if on { (set, unset) } else { (unset, set) };
+    let draft = draft.wants(&wanted);
+    let draft = match only {
+        Only::PreemptRt => {
+            let model = &facts.kernel.preemption;
+            let draft = draft.read(model, |model| match model {
+                Preemption::Rt => "PREEMPT_RT".into(),
+                _ => "not PREEMPT_RT".into(),
+            });
+            match model.value() {
+                Some(Preemption::Rt) => draft,
+                Some(_) => {
+                    return draft.not_applicable(
+                        "it is a choice of PREEMPT_RT: without it, the kernel's own is right",
+                    );
                 }
+                None => return draft.blind(model),
             }
-            Only::Throttling => {
-                let is_throttled = built_with(facts, "RT_GROUP_SCHED") == Some(true);
-                if since(facts, (6, 12)) == Some(true)
-                    && built_with(facts, "RT_GROUP_SCHED") == Some(false)
-                {
-                    return draft
-                        .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
-                        .saw([option(facts, "RT_GROUP_SCHED")])
-                        .not_applicable("from 6.12 CPUs have no real-time time to lend");
-                }
-                draft.saw(is_throttled.then(|| option(facts, "RT_GROUP_SCHED")))
+        }
+        Only::Throttling => {
+            let is_throttled = built_with(facts, "RT_GROUP_SCHED") == Some(true);
+            if since(facts, (6, 12)) == Some(true)
+                && built_with(facts, "RT_GROUP_SCHED") == Some(false)
+            {
+                return draft
+                    .read(&facts.kernel.version, |(major, minor)| format!("{major}.{minor}"))
+                    .saw([option(facts, "RT_GROUP_SCHED")])
+                    .not_applicable("from 6.12 CPUs have no real-time time to lend");
             }
-        };
-        let features = &facts.sched.features;
-        let has = |name: &str| features.value().is_some_and(|all| all.iter().any(|f| f == name));
-        let shown = [&wanted, &unwanted].into_iter().find(|name| has(name));
-        let draft = draft.saw([Evidence::of(features, |_| match shown {
-            Some(name) => name.clone(),
-            None => format!("neither {wanted} nor {unwanted}"),
-        })]);
-        if features.value().is_none() {
-            return draft.remedies([servers::readable(facts)]).blind(features);
+            draft.saw(is_throttled.then(|| option(facts, "RT_GROUP_SCHED")))
         }
-        match shown {
-            Some(name) if *name == wanted => draft.good(name.clone()),
-            Some(name) => draft
-                .remedies([Remedy::Write {
-                    paths: vec![features.path.clone()],
-                    value: wanted.clone(),
-                }])
-                .status(self.otherwise, format!("{name}; wanted: {wanted}")),
-            None => draft.not_applicable(format!("this kernel has no {}", self.name)),
-        }
+    };
+    let features = &facts.sched.features;
+    let has = |name: &str| features.value().is_some_and(|all| all.iter().any(|f| f == name));
+    let shown = [&wanted, &unwanted].into_iter().find(|name| has(name));
+    let draft = draft.saw([Evidence::of(features, |_| match shown {
+        Some(name) => name.clone(),
+        None => format!("neither {wanted} nor {unwanted}"),
+    })]);
+    if features.value().is_none() {
+        return draft.remedies([servers::readable(facts)]).blind(features);
+    }
+    match shown {
+        Some(name) if *name == wanted => draft.good(name.clone()),
+        Some(name) => draft
+            .remedies([Remedy::set(&FEATURES, vec![features.path.clone()], wanted.clone())])
+            .status(otherwise, format!("{name}; wanted: {wanted}")),
+        None => draft.not_applicable(format!("this kernel has no {}", name)),
     }
 }
 
@@ -146,7 +126,7 @@ mod tests {
 
     const PATH: &str = "/sys/kernel/debug/sched/features";
 
-    fn judge(feature: &Feature, mut facts: Facts, features: &[&str]) -> Finding {
+    fn judge(feature: &Check, mut facts: Facts, features: &[&str]) -> Finding {
         let features = features.iter().map(|&name| name.to_owned()).collect();
         facts.sched.features = Reading::known(PATH, features);
         feature.judge(&facts, &intent())
@@ -157,7 +137,7 @@ mod tests {
         let finding = judge(&TTWU_QUEUE, good(), &["TTWU_QUEUE"]);
         assert_eq!(finding.status, Bad);
         let value = "NO_TTWU_QUEUE".to_owned();
-        assert_eq!(finding.remedies, [Remedy::Write { paths: vec![PATH.into()], value }]);
+        assert_eq!(finding.remedies, [Remedy::set(&FEATURES, vec![PATH.into()], value)]);
         assert_eq!(judge(&TTWU_QUEUE, good(), &["NO_TTWU_QUEUE"]).status, Good);
         assert_eq!(judge(&TTWU_QUEUE, good_stock(), &["TTWU_QUEUE"]).status, NotApplicable);
     }

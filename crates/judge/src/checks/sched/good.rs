@@ -6,7 +6,7 @@ use rtproof_host::{Facts, Reading, knobs::sched as knobs};
 use crate::checks::testing::fill_setting;
 
 /// Fills it in.
-pub(super) fn fill(facts: &mut Facts) {
+pub(in crate::checks) fn fill(facts: &mut Facts) {
     fill_setting(facts, &knobs::AUTOGROUP, "0");
     fill_setting(facts, &knobs::RR_TIMESLICE, "100");
     fill_setting(facts, &knobs::RCU_KTHREAD_PRIO, "1");

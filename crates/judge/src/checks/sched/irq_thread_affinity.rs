@@ -7,84 +7,73 @@
 use rtproof_host::{CpuList, Facts, Reading, facts::irq::Irq, facts::tasks::RtTask};
 
 use super::tasks::{IRQ_THREADS, evidence, named, on_rt_cpus};
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::of_task::move_to;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Intent};
 
-pub(super) struct IrqThreadAffinity;
+pub(super) static CHECK: Check = Check {
+    id: "irq-thread-affinity",
+    title: "interrupt threads on CPUs that their interrupts do not use",
+    why: "an interrupt that was moved away from a real-time CPU still runs its handler there",
+    source: "kernel/irq/manage.c (irq_thread_check_affinity); github.com/raspberrypi/linux issue \
+             7301",
+    wanted: Wanted::Text("each where its interrupt goes"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for IrqThreadAffinity {
-    fn id(&self) -> &'static str {
-        "irq-thread-affinity"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = draft.cpus(&intent.rt_cpus);
+    let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
+        Ok(found) => found,
+        Err(finding) => return *finding,
+    };
+    let cpus = text::cpus(&intent.rt_cpus);
+    let threads = named(&tasks, IRQ_THREADS);
+    if threads.is_empty() {
+        return draft.good(format!("no interrupt thread may run on {cpus}"));
     }
-
-    fn title(&self) -> &'static str {
-        "interrupt threads on CPUs that their interrupts do not use"
+    let irqs = &facts.irqs.irqs;
+    let draft = draft.read(irqs, |irqs| text::count(irqs.len(), "interrupt"));
+    let Some(irqs) = irqs.value() else {
+        return draft.blind(irqs);
+    };
+    let of = |task: &RtTask| irqs.iter().find(|irq| Some(irq.number) == number(&task.comm));
+    let pairs: Vec<(&RtTask, &Irq)> = threads
+        .iter()
+        .filter_map(|task| Some((*task, of(task)?)))
+        .filter(|(_, irq)| irq.count > 0)
+        .collect();
+    let targets: Vec<(u32, &Reading<CpuList>)> =
+        pairs.iter().map(|(_, irq)| (irq.number, target(irq))).collect();
+    let draft = draft.saw(text::grouped(targets.iter().copied(), text::or_empty));
+    let stray: Vec<&RtTask> =
+        pairs.iter().filter(|(_, irq)| is_elsewhere(irq, intent)).map(|(task, _)| *task).collect();
+    if let Some(first) = stray.first() {
+        let names: Vec<&str> = stray.iter().map(|task| task.comm.as_str()).collect();
+        let commands = stray.iter().filter_map(|task| {
+            let to = target(of(task)?).value()?;
+            Some(move_to(task, to))
+        });
+        let on = first.cpus.as_ref().map_or_else(|| "any CPU".into(), text::cpus);
+        return draft.saw(evidence(&stray)).remedies(commands).doubtful(format!(
+            "{} may run on {on}, where the interrupt does not go: {}",
+            text::count(stray.len(), "interrupt thread"),
+            text::first_few(&names, 4)
+        ));
     }
-
-    fn why(&self) -> &'static str {
-        "an interrupt that was moved away from a real-time CPU still runs its handler there"
+    if let Some((_, blind)) = targets.iter().find(|(_, reading)| reading.value().is_none()) {
+        return draft.blind(blind);
     }
-
-    fn source(&self) -> &'static str {
-        "kernel/irq/manage.c (irq_thread_check_affinity); github.com/raspberrypi/linux issue 7301"
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "each where its interrupt goes").cpus(&intent.rt_cpus);
-        let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
-            Ok(found) => found,
-            Err(finding) => return *finding,
-        };
-        let cpus = text::cpus(&intent.rt_cpus);
-        let threads = named(&tasks, IRQ_THREADS);
-        if threads.is_empty() {
-            return draft.good(format!("no interrupt thread may run on {cpus}"));
-        }
-        let irqs = &facts.irqs.irqs;
-        let draft = draft.read(irqs, |irqs| text::count(irqs.len(), "interrupt"));
-        let Some(irqs) = irqs.value() else {
-            return draft.blind(irqs);
-        };
-        let of = |task: &RtTask| irqs.iter().find(|irq| Some(irq.number) == number(&task.comm));
-        let pairs: Vec<(&RtTask, &Irq)> = threads
-            .iter()
-            .filter_map(|task| Some((*task, of(task)?)))
-            .filter(|(_, irq)| irq.count > 0)
-            .collect();
-        let targets: Vec<(u32, &Reading<CpuList>)> =
-            pairs.iter().map(|(_, irq)| (irq.number, target(irq))).collect();
-        let draft = draft.saw(text::grouped(targets.iter().copied(), text::or_empty));
-        let stray: Vec<&RtTask> = pairs
-            .iter()
-            .filter(|(_, irq)| is_elsewhere(irq, intent))
-            .map(|(task, _)| *task)
-            .collect();
-        if let Some(first) = stray.first() {
-            let names: Vec<&str> = stray.iter().map(|task| task.comm.as_str()).collect();
-            let commands = stray.iter().filter_map(|task| {
-                let to = target(of(task)?).value()?;
-                Some(move_to(task, to))
-            });
-            let on = first.cpus.as_ref().map_or_else(|| "any CPU".into(), text::cpus);
-            return draft.saw(evidence(&stray)).remedies(commands).doubtful(format!(
-                "{} may run on {on}, where the interrupt does not go: {}",
-                text::count(stray.len(), "interrupt thread"),
-                text::first_few(&names, 4)
-            ));
-        }
-        if let Some((_, blind)) = targets.iter().find(|(_, reading)| reading.value().is_none()) {
-            return draft.blind(blind);
-        }
-        draft.good(match pairs.len() {
-            0 => format!("the interrupt threads on {cpus} have had no work"),
-            number => format!(
-                "{} on {cpus}, each where its interrupt goes",
-                text::count(number, "interrupt thread")
-            ),
-        })
-    }
+    draft.good(match pairs.len() {
+        0 => format!("the interrupt threads on {cpus} have had no work"),
+        number => format!(
+            "{} on {cpus}, each where its interrupt goes",
+            text::count(number, "interrupt thread")
+        ),
+    })
 }
 
 /// `irq/24-eth0` and `irq/24-s-eth0` are of interrupt 24.
@@ -125,7 +114,7 @@ mod tests {
     }
 
     fn judge(facts: &Facts) -> Finding {
-        IrqThreadAffinity.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     #[test]

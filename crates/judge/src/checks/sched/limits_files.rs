@@ -12,8 +12,8 @@ use rtproof_host::{
     facts::rights::{LimitLine, Service},
 };
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::question::{self, Needs, Question};
 use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
@@ -47,17 +47,16 @@ fn place(line: &LimitLine) -> String {
 const WHY: &str = "an application that does not get its real-time priority or locked memory runs \
                    on as an ordinary task, and its pages may be missing";
 
-pub(super) static PAM: Question = Question {
+pub(super) static PAM: Check = Check {
     id: "pam-limits",
     title: "logins that read the limits files",
     why: WHY,
     source: "pam_limits(8), limits.conf(5), pam.d(5)",
     impact: Impact::Milliseconds,
     when: When::Login,
-    needs: Needs::Nothing,
-    wanted: |_| "pam_limits.so in every login's session stack".into(),
-    judge: judge_pam,
-    ..question::BLANK
+    wanted: Wanted::Text("pam_limits.so in every login's session stack"),
+    judge: Judge::Ask(judge_pam),
+    ..Check::NEW
 };
 
 fn judge_pam(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -110,17 +109,16 @@ fn shown(services: &[Service]) -> String {
     }
 }
 
-pub(super) static DUPLICATES: Question = Question {
+pub(super) static DUPLICATES: Check = Check {
     id: "limits-duplicates",
     title: "limits granted in one line and changed in a later one",
     why: WHY,
     source: "limits.conf(5), pam_limits(8) (files in the order of the C locale, as one file)",
     impact: Impact::Milliseconds,
     when: When::Login,
-    needs: Needs::Nothing,
-    wanted: |_| "one value for each group or user".into(),
-    judge: judge_duplicates,
-    ..question::BLANK
+    wanted: Wanted::Text("one value for each group or user"),
+    judge: Judge::Ask(judge_duplicates),
+    ..Check::NEW
 };
 
 fn judge_duplicates(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -201,17 +199,16 @@ fn members_text(members: u32) -> String {
     text::count(members as usize, "member")
 }
 
-pub(super) static GROUPS: Question = Question {
+pub(super) static GROUPS: Check = Check {
     id: "limits-groups",
     title: "groups that the limits files grant rights to",
     why: WHY,
     source: "limits.conf(5), group(5)",
     impact: Impact::Milliseconds,
     when: When::Login,
-    needs: Needs::Nothing,
-    wanted: |_| "each there, with a member".into(),
-    judge: judge_groups,
-    ..question::BLANK
+    wanted: Wanted::Text("each there, with a member"),
+    judge: Judge::Ask(judge_groups),
+    ..Check::NEW
 };
 
 fn judge_groups(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
@@ -272,7 +269,6 @@ fn judge_groups(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
 mod tests {
     use super::*;
     use crate::Status::{Doubtful, Good, NotApplicable, Unknown};
-    use crate::checks::Check;
     use crate::checks::testing::{good, intent};
     use rtproof_host::{Reading, facts::rights::Group};
 

@@ -5,76 +5,60 @@
 
 use rtproof_host::{Facts, facts::limits::Limit};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
 /// What rtproof locks at most.
 const OWN_BYTES: u64 = 4 << 20;
 
-pub(super) struct LimitsMemlock;
+pub(super) static CHECK: Check = Check {
+    id: "limits-memlock",
+    title: "right to lock memory",
+    why: "without locked memory a page may be missing when it is needed: a page fault, from disk \
+          milliseconds",
+    source: "mlock(2), getrlimit(2); Wu, \"Real-time programming with Linux, part 2\"",
+    impact: Impact::Milliseconds,
+    when: When::Login,
+    wanted: Wanted::Text("CAP_IPC_LOCK, or unlimited"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for LimitsMemlock {
-    fn id(&self) -> &'static str {
-        "limits-memlock"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let (cap, limit) = (&facts.limits.cap_ipc_lock, &facts.limits.memlock);
+    // Of another user namespace (a rootless container) the kernel does not count it.
+    let counts = facts.rights.initial_user_namespace.value() != Some(&false);
+    if cap.value() == Some(&true) && counts {
+        return draft
+            .read(cap, |_| "CAP_IPC_LOCK".into())
+            .good("CAP_IPC_LOCK: no limit on locked memory, as this user");
     }
-
-    fn title(&self) -> &'static str {
-        "right to lock memory"
+    let draft = draft.read(limit, show);
+    let Some(&found) = limit.value() else {
+        return draft.blind(limit);
+    };
+    let Some(soft) = found.soft else {
+        return draft.good("no limit on locked memory, as this user");
+    };
+    let Some(_) = cap.value() else {
+        return draft.blind(cap);
+    };
+    let draft = draft
+        .read(cap, |&has| match has {
+            true => "CAP_IPC_LOCK, of another user namespace".into(),
+            false => "no CAP_IPC_LOCK".into(),
+        })
+        .remedies(remedies());
+    let size = text::bytes(soft);
+    if found.hard.is_none() {
+        return draft.doubtful(format!("{size} until the soft limit is raised: no hard limit"));
     }
-
-    fn why(&self) -> &'static str {
-        "without locked memory a page may be missing when it is needed: a page fault, from disk \
-         milliseconds"
+    if soft < OWN_BYTES {
+        return draft.bad(format!("this user may lock {size}: too little even to measure"));
     }
-
-    fn source(&self) -> &'static str {
-        "mlock(2), getrlimit(2); Wu, \"Real-time programming with Linux, part 2\""
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn when(&self) -> When {
-        When::Login
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let draft = Draft::of(self, "CAP_IPC_LOCK, or unlimited");
-        let (cap, limit) = (&facts.limits.cap_ipc_lock, &facts.limits.memlock);
-        // Of another user namespace (a rootless container) the kernel does not count it.
-        let counts = facts.rights.initial_user_namespace.value() != Some(&false);
-        if cap.value() == Some(&true) && counts {
-            return draft
-                .read(cap, |_| "CAP_IPC_LOCK".into())
-                .good("CAP_IPC_LOCK: no limit on locked memory, as this user");
-        }
-        let draft = draft.read(limit, show);
-        let Some(&found) = limit.value() else {
-            return draft.blind(limit);
-        };
-        let Some(soft) = found.soft else {
-            return draft.good("no limit on locked memory, as this user");
-        };
-        let Some(_) = cap.value() else {
-            return draft.blind(cap);
-        };
-        let draft = draft
-            .read(cap, |&has| match has {
-                true => "CAP_IPC_LOCK, of another user namespace".into(),
-                false => "no CAP_IPC_LOCK".into(),
-            })
-            .remedies(remedies());
-        let size = text::bytes(soft);
-        if found.hard.is_none() {
-            return draft.doubtful(format!("{size} until the soft limit is raised: no hard limit"));
-        }
-        if soft < OWN_BYTES {
-            return draft.bad(format!("this user may lock {size}: too little even to measure"));
-        }
-        draft.doubtful(format!("this user may lock {size}; mlockall of more fails"))
-    }
+    draft.doubtful(format!("this user may lock {size}; mlockall of more fails"))
 }
 
 fn show(limit: &Limit) -> String {
@@ -108,7 +92,7 @@ mod tests {
         let path = "/proc/self/status";
         facts.limits.cap_ipc_lock =
             cap.map_or_else(|| Reading::denied(path, "EACCES"), |cap| Reading::known(path, cap));
-        LimitsMemlock.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -134,9 +118,9 @@ mod tests {
         let limit = Limit { soft: Some(65_536), hard: Some(65_536) };
         facts.limits.memlock = Reading::known("/proc/self/limits", limit);
         facts.limits.cap_ipc_lock = Reading::known("/proc/self/status", true);
-        assert_eq!(LimitsMemlock.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         facts.rights.initial_user_namespace = Reading::known("/proc/self/ns/user", false);
-        assert_eq!(LimitsMemlock.judge(&facts, &intent()).status, Bad);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Bad);
     }
 
     #[test]

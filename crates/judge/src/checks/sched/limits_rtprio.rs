@@ -5,77 +5,60 @@
 
 use rtproof_host::{Facts, facts::limits::Limit};
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::{Finding, Impact, Intent, Remedy, When, units};
 
-pub(super) struct LimitsRtprio;
+pub(super) static CHECK: Check = Check {
+    id: "limits-rtprio",
+    title: "right to run at the real-time priority",
+    why: "without the right, sched_setscheduler fails with EPERM, and an application that does not \
+          look runs on as SCHED_OTHER",
+    source: "sched(7), getrlimit(2); Wu, \"Real-time programming with Linux, part 2\"",
+    impact: Impact::Milliseconds,
+    when: When::Login,
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for LimitsRtprio {
-    fn id(&self) -> &'static str {
-        "limits-rtprio"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let priority = intent.priority;
+    let draft = draft.wants(format!("CAP_SYS_NICE, or at least {priority}"));
+    if priority == 0 {
+        return draft.not_applicable("no real-time priority is asked for");
     }
-
-    fn title(&self) -> &'static str {
-        "right to run at the real-time priority"
+    let (cap, limit) = (&facts.limits.cap_sys_nice, &facts.limits.rtprio);
+    // Of another user namespace (a rootless container) the kernel does not count it.
+    let counts = facts.rights.initial_user_namespace.value() != Some(&false);
+    if cap.value() == Some(&true) && counts {
+        let draft = draft.read(cap, |_| "CAP_SYS_NICE".into());
+        return lasting(draft, facts, "CAP_SYS_NICE: any priority, as this user");
     }
-
-    fn why(&self) -> &'static str {
-        "without the right, sched_setscheduler fails with EPERM, and an application that does not \
-         look runs on as SCHED_OTHER"
+    let draft = draft.read(limit, |limit| format!("rtprio {}", show(limit)));
+    let Some(found) = limit.value() else {
+        return draft.blind(limit);
+    };
+    let is_enough = |limit: Option<u64>| limit.is_none_or(|most| most >= u64::from(priority));
+    if is_enough(found.soft) {
+        let summary = format!("FIFO {priority} allowed, as this user: limit {}", show(found));
+        return lasting(draft, facts, &summary);
     }
-
-    fn source(&self) -> &'static str {
-        "sched(7), getrlimit(2); Wu, \"Real-time programming with Linux, part 2\""
+    let draft = draft.remedies(remedies(priority));
+    if is_enough(found.hard) {
+        return draft.doubtful(format!(
+            "FIFO {priority} needs the soft limit raised first: {}",
+            show(found)
+        ));
     }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
+    if cap.value().is_none() {
+        return draft.blind(cap);
     }
-
-    fn when(&self) -> When {
-        When::Login
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let priority = intent.priority;
-        let draft = Draft::of(self, format!("CAP_SYS_NICE, or at least {priority}"));
-        if priority == 0 {
-            return draft.not_applicable("no real-time priority is asked for");
-        }
-        let (cap, limit) = (&facts.limits.cap_sys_nice, &facts.limits.rtprio);
-        // Of another user namespace (a rootless container) the kernel does not count it.
-        let counts = facts.rights.initial_user_namespace.value() != Some(&false);
-        if cap.value() == Some(&true) && counts {
-            let draft = draft.read(cap, |_| "CAP_SYS_NICE".into());
-            return lasting(draft, facts, "CAP_SYS_NICE: any priority, as this user");
-        }
-        let draft = draft.read(limit, |limit| format!("rtprio {}", show(limit)));
-        let Some(found) = limit.value() else {
-            return draft.blind(limit);
-        };
-        let is_enough = |limit: Option<u64>| limit.is_none_or(|most| most >= u64::from(priority));
-        if is_enough(found.soft) {
-            let summary = format!("FIFO {priority} allowed, as this user: limit {}", show(found));
-            return lasting(draft, facts, &summary);
-        }
-        let draft = draft.remedies(remedies(priority));
-        if is_enough(found.hard) {
-            return draft.doubtful(format!(
-                "FIFO {priority} needs the soft limit raised first: {}",
-                show(found)
-            ));
-        }
-        if cap.value().is_none() {
-            return draft.blind(cap);
-        }
-        draft
-            .read(cap, |&has| match has {
-                true => "CAP_SYS_NICE, of another user namespace".into(),
-                false => "no CAP_SYS_NICE".into(),
-            })
-            .bad(format!("FIFO {priority} is refused to this user: limit {}", show(found)))
-    }
+    draft
+        .read(cap, |&has| match has {
+            true => "CAP_SYS_NICE, of another user namespace".into(),
+            false => "no CAP_SYS_NICE".into(),
+        })
+        .bad(format!("FIFO {priority} is refused to this user: limit {}", show(found)))
 }
 
 /// The right is there; RLIMIT_RTTIME may end it with SIGXCPU.
@@ -128,7 +111,7 @@ mod tests {
     }
 
     fn status(facts: &Facts) -> Status {
-        LimitsRtprio.judge(facts, &intent()).status
+        CHECK.judge(facts, &intent()).status
     }
 
     #[test]
@@ -154,7 +137,7 @@ mod tests {
     fn a_capability_of_another_namespace_does_not_count() {
         let mut facts = with(Some(0), Some(0), true);
         facts.rights.initial_user_namespace = Reading::known("/proc/self/ns/user", false);
-        let finding = LimitsRtprio.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Bad);
         assert!(finding.evidence[1].value.contains("another user namespace"), "{finding:?}");
     }
@@ -164,7 +147,7 @@ mod tests {
         let mut facts = good();
         let limit = Limit { soft: Some(200_000), hard: Some(200_000) };
         facts.limits.rttime = Reading::known("/proc/self/limits", limit);
-        let finding = LimitsRtprio.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         assert!(finding.summary.contains("runs 200 ms without blocking"), "{}", finding.summary);
     }
@@ -172,6 +155,6 @@ mod tests {
     #[test]
     fn no_priority_no_right_needed() {
         let other = Intent { priority: 0, ..intent() };
-        assert_eq!(LimitsRtprio.judge(&good(), &other).status, NotApplicable);
+        assert_eq!(CHECK.judge(&good(), &other).status, NotApplicable);
     }
 }

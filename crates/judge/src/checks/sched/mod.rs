@@ -3,6 +3,7 @@
 use rtproof_host::{Facts, Knob, Reading};
 
 use super::Section;
+use super::check::Check;
 
 mod autogroup;
 mod chrt_capability;
@@ -11,7 +12,8 @@ mod dl_admission;
 mod ext_server;
 mod fair_server;
 mod features;
-mod good;
+#[cfg(any(test, feature = "testing"))]
+pub(super) mod good;
 mod irq_thread_affinity;
 mod kernel_threads;
 mod limits_files;
@@ -27,40 +29,36 @@ mod tasks;
 mod watchdog_daemon;
 
 /// The section.
-pub(super) const SECTION: Section = Section {
-    name: "sched",
-    title: "scheduler, real-time tasks, rights",
-    checks: CHECKS,
-    rules: rules::RULES,
-    fill: good::fill,
-};
+pub(super) const SECTION: Section =
+    Section { name: "sched", title: "scheduler, real-time tasks, rights", checks: CHECKS };
 
-/// Checks with a file of their own, or one shared with their like.
-const CHECKS: &[&dyn super::Check] = &[
-    &rt_throttling::RtThrottling,
-    &fair_server::FairServer,
-    &ext_server::ExtServer,
-    &rogue_rt_tasks::RogueRtTasks,
-    &prio_99::Prio99,
-    &dl_admission::DlAdmission,
-    &kernel_threads::IrqThreadPrio,
-    &irq_thread_affinity::IrqThreadAffinity,
-    &kernel_threads::SoftirqPrio,
-    &kernel_threads::RcuKthreadPrio,
-    &limits_rtprio::LimitsRtprio,
-    &limits_memlock::LimitsMemlock,
-    &chrt_capability::ChrtCapability,
+/// The checks, in the order of the report.
+const CHECKS: &[&Check] = &[
+    &rt_throttling::CHECK,
+    &fair_server::CHECK,
+    &ext_server::CHECK,
+    &rogue_rt_tasks::CHECK,
+    &prio_99::CHECK,
+    &dl_admission::CHECK,
+    &kernel_threads::IRQ_THREAD_PRIO,
+    &irq_thread_affinity::CHECK,
+    &kernel_threads::SOFTIRQ_PRIO,
+    &kernel_threads::RCU_KTHREAD_PRIO,
+    &limits_rtprio::CHECK,
+    &limits_memlock::CHECK,
+    &chrt_capability::CHECK,
     &limits_files::PAM,
     &limits_files::DUPLICATES,
     &limits_files::GROUPS,
-    &daemons::Rtkit,
-    &daemons::Stalld,
-    &watchdog_daemon::WatchdogDaemon,
+    &daemons::RTKIT,
+    &daemons::STALLD,
+    &watchdog_daemon::CHECK,
     &features::TTWU_QUEUE,
     &features::RT_PUSH_IPI,
     &features::RT_RUNTIME_SHARE,
-    &rr_timeslice::SchedRrTimeslice,
-    &autogroup::SchedAutogroup,
+    &rr_timeslice::CHECK,
+    &autogroup::CHECK,
+    &rules::SCHED_EXT,
 ];
 
 /// The value of a knob that is one file.

@@ -7,78 +7,65 @@
 use rtproof_host::{Facts, facts::tasks::Policy, facts::tasks::RtTask};
 
 use super::tasks::{HIDDEN, count, evidence, rank};
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
 /// The highest priority of SCHED_FIFO and SCHED_RR.
 const HIGHEST: u32 = 99;
 
-pub(super) struct Prio99;
+pub(super) static CHECK: Check = Check {
+    id: "prio-99",
+    title: "user tasks at priority 99",
+    why: "above every thread of the kernel, a task at 99 holds up interrupts, timers and RCU of \
+          its CPU, and whoever waits for them on another",
+    source: "kernel/sched/syscalls.c (sched_set_fifo: threads of the kernel at 50), \
+             kernel/sched/stop_task.c; Wu, \"Real-time programming with Linux, part 2\" \
+             (multipathd at SCHED_RR 99)",
+    impact: Impact::Hundreds,
+    wanted: Wanted::Text("none"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Prio99 {
-    fn id(&self) -> &'static str {
-        "prio-99"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = draft.read(&facts.rt_tasks, |tasks| count(tasks));
+    let Some(tasks) = facts.rt_tasks.value() else {
+        return draft.blind(&facts.rt_tasks);
+    };
+    let is_highest = |task: &&RtTask| {
+        let has_priority = matches!(task.policy, Policy::Fifo | Policy::Rr);
+        !task.kernel_thread && has_priority && task.priority >= HIGHEST
+    };
+    let found: Vec<&RtTask> = tasks.iter().filter(is_highest).collect();
+    let draft = draft.saw(evidence(&found)).remedies([Remedy::Manual {
+        text: "98 is above everything, too, as long as nobody else takes 99: chrt --fifo --pid \
+               98 TID, or in the unit CPUSchedulingPriority=98"
+            .into(),
+    }]);
+    if let Some(task) = found.first() {
+        let more = found.len() - 1;
+        let more = if more == 0 { String::new() } else { format!("; {more} more") };
+        let unit = task.unit.as_ref().map_or_else(String::new, |unit| format!(", {unit}"));
+        return draft.doubtful(format!(
+            "{} (pid {}{unit}) runs {}{more}",
+            task.comm,
+            task.pid,
+            rank(task)
+        ));
     }
-
-    fn title(&self) -> &'static str {
-        "user tasks at priority 99"
+    if !tasks.iter().any(|task| task.kernel_thread) {
+        return draft.unknown(HIDDEN);
     }
-
-    fn why(&self) -> &'static str {
-        "above every thread of the kernel, a task at 99 holds up interrupts, timers and RCU of its \
-         CPU, and whoever waits for them on another"
+    if intent.priority >= HIGHEST {
+        return draft.doubtful("your FIFO 99 is above every thread of the kernel");
     }
-
-    fn source(&self) -> &'static str {
-        "kernel/sched/syscalls.c (sched_set_fifo: threads of the kernel at 50), \
-         kernel/sched/stop_task.c; Wu, \"Real-time programming with Linux, part 2\" (multipathd at \
-         SCHED_RR 99)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Hundreds
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "none").read(&facts.rt_tasks, |tasks| count(tasks));
-        let Some(tasks) = facts.rt_tasks.value() else {
-            return draft.blind(&facts.rt_tasks);
-        };
-        let is_highest = |task: &&RtTask| {
-            let has_priority = matches!(task.policy, Policy::Fifo | Policy::Rr);
-            !task.kernel_thread && has_priority && task.priority >= HIGHEST
-        };
-        let found: Vec<&RtTask> = tasks.iter().filter(is_highest).collect();
-        let draft = draft.saw(evidence(&found)).remedies([Remedy::Manual {
-            text:
-                "98 is above everything, too, as long as nobody else takes 99: chrt --fifo --pid \
-                   98 TID, or in the unit CPUSchedulingPriority=98"
-                    .into(),
-        }]);
-        if let Some(task) = found.first() {
-            let more = found.len() - 1;
-            let more = if more == 0 { String::new() } else { format!("; {more} more") };
-            let unit = task.unit.as_ref().map_or_else(String::new, |unit| format!(", {unit}"));
-            return draft.doubtful(format!(
-                "{} (pid {}{unit}) runs {}{more}",
-                task.comm,
-                task.pid,
-                rank(task)
-            ));
-        }
-        if !tasks.iter().any(|task| task.kernel_thread) {
-            return draft.unknown(HIDDEN);
-        }
-        if intent.priority >= HIGHEST {
-            return draft.doubtful("your FIFO 99 is above every thread of the kernel");
-        }
-        let user = tasks.iter().filter(|task| !task.kernel_thread).count();
-        draft.good(match user {
-            0 => "no user task is real-time".into(),
-            _ => format!("none at 99 of {}", text::count(user, "real-time user task")),
-        })
-    }
+    let user = tasks.iter().filter(|task| !task.kernel_thread).count();
+    draft.good(match user {
+        0 => "no user task is real-time".into(),
+        _ => format!("none at 99 of {}", text::count(user, "real-time user task")),
+    })
 }
 
 #[cfg(test)]
@@ -91,7 +78,7 @@ mod tests {
     fn judge(tasks: Vec<RtTask>, priority: u32) -> Finding {
         let mut facts = good();
         facts.rt_tasks = Reading::known("/proc/*/task/*/stat", tasks);
-        Prio99.judge(&facts, &Intent { priority, ..intent() })
+        CHECK.judge(&facts, &Intent { priority, ..intent() })
     }
 
     #[test]
@@ -111,6 +98,6 @@ mod tests {
         assert_eq!(judge(vec![], 80).status, Unknown);
         let mut facts = good();
         facts.rt_tasks = Reading::denied("/proc/*/task/*/stat", "hidepid");
-        assert_eq!(Prio99.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

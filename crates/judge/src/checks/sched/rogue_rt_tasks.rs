@@ -12,9 +12,10 @@ use super::tasks::{
     HIDDEN, IRQ_THREADS, RCU_THREADS, SOFTIRQ_THREADS, concerns, count, evidence, named, outranks,
     own, place, rank,
 };
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::of_task::make_ordinary;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
 /// Threads that outrank everybody by design and run for microseconds: the stopper of each CPU, the
@@ -23,90 +24,77 @@ const ABOVE_BY_DESIGN: &[&str] = &["migration/", "stopper/", "watchdog/", "watch
 /// Units that a desktop or the system itself lives in: never a candidate to be stopped.
 const VITAL_UNITS: &[&str] = &["user@", "systemd-", "dbus", "init.", "display-manager", "session-"];
 
-pub(super) struct RogueRtTasks;
+pub(super) static CHECK: Check = Check {
+    id: "rogue-rt-tasks",
+    title: "tasks that may run ahead of the application on its CPUs",
+    why: "the application waits until a task of the same or a higher priority sleeps",
+    source: "sched(7); Wu, \"Real-time programming with Linux, part 2\" (multipathd at SCHED_RR 99 \
+             ran 331 µs; maximum 279 µs with it, 130 µs without)",
+    impact: Impact::Hundreds,
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for RogueRtTasks {
-    fn id(&self) -> &'static str {
-        "rogue-rt-tasks"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let own = own(intent);
+    let draft = draft.wants(format!("none at or above {own}")).cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "tasks that may run ahead of the application on its CPUs"
+    let draft = draft.read(&facts.rt_tasks, |tasks| count(tasks));
+    let Some(tasks) = facts.rt_tasks.value() else {
+        return draft.blind(&facts.rt_tasks);
+    };
+    let mut above: Vec<&RtTask> = tasks.iter().filter(|task| is_ahead(task, intent)).collect();
+    above.sort_by_key(|task| (task.policy != Policy::Deadline, 99 - task.priority.min(99)));
+    let (kernel, user): (Vec<&RtTask>, _) = above.iter().partition(|task| task.kernel_thread);
+    let (known, kernel): (Vec<&RtTask>, _) = kernel.into_iter().partition(has_own_check);
+    if let Some(worst) = user.first() {
+        let remedies: Vec<Remedy> = user.iter().map(|task| remedy(task, intent)).collect();
+        return draft.saw(evidence(&user)).remedies(distinct(remedies)).bad(summary(
+            worst,
+            user.len(),
+            &own,
+        ));
     }
-
-    fn why(&self) -> &'static str {
-        "the application waits until a task of the same or a higher priority sleeps"
+    if !tasks.iter().any(|task| task.kernel_thread) {
+        return draft.unknown(HIDDEN);
     }
-
-    fn source(&self) -> &'static str {
-        "sched(7); Wu, \"Real-time programming with Linux, part 2\" (multipathd at SCHED_RR 99 ran \
-         331 µs; maximum 279 µs with it, 130 µs without)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Hundreds
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let own = own(intent);
-        let draft = Draft::of(self, format!("none at or above {own}")).cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        let draft = draft.read(&facts.rt_tasks, |tasks| count(tasks));
-        let Some(tasks) = facts.rt_tasks.value() else {
-            return draft.blind(&facts.rt_tasks);
+    if let Some(worst) = kernel.first() {
+        let text = if worst.comm.starts_with("sugov") {
+            "set the frequency governor to performance: this thread changes the frequency for \
+             schedutil"
+                .into()
+        } else if worst.policy == Policy::Deadline {
+            "nothing can be raised above SCHED_DEADLINE: keep this thread off the real-time \
+             CPUs"
+                .into()
+        } else {
+            format!(
+                "decide which is more urgent: raise the application above {}, or lower the \
+                 thread with chrt",
+                rank(worst)
+            )
         };
-        let mut above: Vec<&RtTask> = tasks.iter().filter(|task| is_ahead(task, intent)).collect();
-        above.sort_by_key(|task| (task.policy != Policy::Deadline, 99 - task.priority.min(99)));
-        let (kernel, user): (Vec<&RtTask>, _) = above.iter().partition(|task| task.kernel_thread);
-        let (known, kernel): (Vec<&RtTask>, _) = kernel.into_iter().partition(has_own_check);
-        if let Some(worst) = user.first() {
-            let remedies: Vec<Remedy> = user.iter().map(|task| remedy(task, intent)).collect();
-            return draft.saw(evidence(&user)).remedies(distinct(remedies)).bad(summary(
-                worst,
-                user.len(),
-                &own,
-            ));
-        }
-        if !tasks.iter().any(|task| task.kernel_thread) {
-            return draft.unknown(HIDDEN);
-        }
-        if let Some(worst) = kernel.first() {
-            let text = if worst.comm.starts_with("sugov") {
-                "set the frequency governor to performance: this thread changes the frequency for \
-                 schedutil"
-                    .into()
-            } else if worst.policy == Policy::Deadline {
-                "nothing can be raised above SCHED_DEADLINE: keep this thread off the real-time \
-                 CPUs"
-                    .into()
-            } else {
-                format!(
-                    "decide which is more urgent: raise the application above {}, or lower the \
-                     thread with chrt",
-                    rank(worst)
-                )
-            };
-            return draft
-                .saw(evidence(&kernel))
-                .remedies([Remedy::Manual { text }])
-                .doubtful(summary(worst, kernel.len(), &own));
-        }
-        let highest = tasks
-            .iter()
-            .filter(|task| concerns(task, intent) && !is_above_by_design(task))
-            .max_by_key(|task| task.priority)
-            .map_or_else(String::new, |task| format!("; highest: {} {}", task.comm, rank(task)));
-        let cpus = text::cpus(&intent.rt_cpus);
-        if !known.is_empty() {
-            return draft.saw(evidence(&known)).good(format!(
-                "nothing at or above {own} on {cpus} but threads of interrupts, softirqs or RCU, \
-                 which have checks of their own"
-            ));
-        }
-        draft.good(format!("nothing at or above {own} on {cpus}{highest}"))
+        return draft.saw(evidence(&kernel)).remedies([Remedy::Manual { text }]).doubtful(summary(
+            worst,
+            kernel.len(),
+            &own,
+        ));
     }
+    let highest = tasks
+        .iter()
+        .filter(|task| concerns(task, intent) && !is_above_by_design(task))
+        .max_by_key(|task| task.priority)
+        .map_or_else(String::new, |task| format!("; highest: {} {}", task.comm, rank(task)));
+    let cpus = text::cpus(&intent.rt_cpus);
+    if !known.is_empty() {
+        return draft.saw(evidence(&known)).good(format!(
+            "nothing at or above {own} on {cpus} but threads of interrupts, softirqs or RCU, \
+             which have checks of their own"
+        ));
+    }
+    draft.good(format!("nothing at or above {own} on {cpus}{highest}"))
 }
 
 fn is_above_by_design(task: &RtTask) -> bool {
@@ -182,7 +170,7 @@ mod tests {
     }
 
     fn judge(more: Vec<RtTask>) -> Finding {
-        RogueRtTasks.judge(&with(more), &intent())
+        CHECK.judge(&with(more), &intent())
     }
 
     fn multipathd() -> RtTask {
@@ -244,7 +232,7 @@ mod tests {
     fn a_pid_namespace_is_not_the_machine() {
         let mut facts = good();
         facts.rt_tasks = Reading::known("/proc/*/task/*/stat", Vec::new());
-        assert_eq!(RogueRtTasks.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 
     #[test]

@@ -3,76 +3,61 @@
 //! The time slice of SCHED_RR matters where two tasks of one priority want the same CPU and one of
 //! them is SCHED_RR: it then waits as long as the slice of the other, 100 ms by default.
 
-use rtproof_host::{Facts, Knob, Reading, facts::tasks::Policy, facts::tasks::RtTask, knobs};
+use rtproof_host::{Facts, Reading, facts::tasks::Policy, facts::tasks::RtTask, knobs};
 
 use super::tasks::{evidence, on_rt_cpus, rank};
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
-pub(super) struct SchedRrTimeslice;
+pub(super) static CHECK: Check = Check {
+    id: "sched-rr-timeslice",
+    title: "time slice of SCHED_RR, where tasks take turns",
+    why: "a SCHED_RR task waits for the whole slice of another of its priority on the same CPU",
+    source: "sched(7); kernel/sched/rt.c (sched_rr_timeslice_ms); include/linux/sched/rt.h \
+             (RR_TIMESLICE: 100 ms)",
+    impact: Impact::Milliseconds,
+    knobs: &[&knobs::sched::RR_TIMESLICE],
+    wanted: Wanted::Text("no two tasks that take turns"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for SchedRrTimeslice {
-    fn id(&self) -> &'static str {
-        "sched-rr-timeslice"
-    }
-
-    fn title(&self) -> &'static str {
-        "time slice of SCHED_RR, where tasks take turns"
-    }
-
-    fn why(&self) -> &'static str {
-        "a SCHED_RR task waits for the whole slice of another of its priority on the same CPU"
-    }
-
-    fn source(&self) -> &'static str {
-        "sched(7); kernel/sched/rt.c (sched_rr_timeslice_ms); include/linux/sched/rt.h \
-         (RR_TIMESLICE: 100 ms)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::sched::RR_TIMESLICE]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "no two tasks that take turns").cpus(&intent.rt_cpus);
-        let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
-            Ok(found) => found,
-            Err(finding) => return *finding,
-        };
-        let reading = super::value(facts, &knobs::sched::RR_TIMESLICE);
-        let draft = draft.read(&reading, |ms| format!("{ms} ms"));
-        let Some(found) = reading.value() else {
-            return draft.blind(&reading);
-        };
-        let Ok(slice_ms) = found.parse::<u64>() else {
-            return draft.blind(&Reading::<u64>::malformed(&reading.path, found, "milliseconds"));
-        };
-        let turns: Vec<&RtTask> =
-            tasks.iter().filter(|task| takes_turns(task, &tasks, intent)).copied().collect();
-        let Some(first) = turns.first() else {
-            return draft.good(format!(
-                "{slice_ms} ms, and no SCHED_RR task shares its priority on {}",
-                text::cpus(&intent.rt_cpus)
-            ));
-        };
-        draft
-            .saw(evidence(&turns))
-            .remedies([Remedy::Manual {
-                text: "give each task a priority of its own, or its own CPU; or make the slice \
-                       shorter: kernel.sched_rr_timeslice_ms"
-                    .into(),
-            }])
-            .doubtful(format!(
-                "{} ({}) and others of its priority take turns of {slice_ms} ms",
-                first.comm,
-                rank(first)
-            ))
-    }
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = draft.cpus(&intent.rt_cpus);
+    let (draft, tasks) = match on_rt_cpus(draft, facts, intent) {
+        Ok(found) => found,
+        Err(finding) => return *finding,
+    };
+    let reading = super::value(facts, &knobs::sched::RR_TIMESLICE);
+    let draft = draft.read(&reading, |ms| format!("{ms} ms"));
+    let Some(found) = reading.value() else {
+        return draft.blind(&reading);
+    };
+    let Ok(slice_ms) = found.parse::<u64>() else {
+        return draft.blind(&Reading::<u64>::malformed(&reading.path, found, "milliseconds"));
+    };
+    let turns: Vec<&RtTask> =
+        tasks.iter().filter(|task| takes_turns(task, &tasks, intent)).copied().collect();
+    let Some(first) = turns.first() else {
+        return draft.good(format!(
+            "{slice_ms} ms, and no SCHED_RR task shares its priority on {}",
+            text::cpus(&intent.rt_cpus)
+        ));
+    };
+    draft
+        .saw(evidence(&turns))
+        .remedies([Remedy::Manual {
+            text: "give each task a priority of its own, or its own CPU; or make the slice \
+                   shorter: kernel.sched_rr_timeslice_ms"
+                .into(),
+        }])
+        .doubtful(format!(
+            "{} ({}) and others of its priority take turns of {slice_ms} ms",
+            first.comm,
+            rank(first)
+        ))
 }
 
 /// Whether it is SCHED_RR and another task of its priority may run on a real-time CPU of its.
@@ -106,7 +91,7 @@ mod tests {
         let mut tasks = facts.rt_tasks.value().cloned().unwrap();
         tasks.extend(more);
         facts.rt_tasks = Reading::known(facts.rt_tasks.path.clone(), tasks);
-        SchedRrTimeslice.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -126,9 +111,9 @@ mod tests {
     fn without_a_value_or_the_tasks_it_is_unknown() {
         let mut facts = good();
         set_setting(&mut facts, &knobs::sched::RR_TIMESLICE, Reading::denied("/x", "EACCES"));
-        assert_eq!(SchedRrTimeslice.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         let mut facts = good();
         facts.rt_tasks = Reading::known("/proc/*/task/*/stat", Vec::new());
-        assert_eq!(SchedRrTimeslice.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

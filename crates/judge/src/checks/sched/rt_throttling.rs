@@ -8,90 +8,66 @@
 //! the user knows. It is bad where real-time tasks are left half of the time or less.
 
 use rtproof_host::Facts;
+use rtproof_host::knobs::sched::RT_RUNTIME;
 
 use super::servers::{RUNAWAY, limited};
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option, since};
 use crate::profile::Choice;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, units};
 
-pub(super) struct RtThrottling;
+pub(super) static CHECK: Check = Check {
+    id: "rt-throttling",
+    title: "time taken from real-time tasks by RT throttling",
+    why: "a real-time task that does not sleep enough is stopped for the rest of the period: 50 ms \
+          of each second by default",
+    source: "kernel/sched/rt.c (from 6.12 only with CONFIG_RT_GROUP_SCHED); \
+             Documentation/scheduler/sched-rt-group.rst; measured on 6.1, 6.12 and 7.2 with a FIFO \
+             and an ordinary spinner",
+    trade_off: Some(
+        "without the limit a real-time task that never sleeps locks up its CPU for good: have a \
+         hardware watchdog",
+    ),
+    impact: Impact::Milliseconds,
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for RtThrottling {
-    fn id(&self) -> &'static str {
-        "rt-throttling"
-    }
-
-    fn title(&self) -> &'static str {
-        "time taken from real-time tasks by RT throttling"
-    }
-
-    fn why(&self) -> &'static str {
-        "a real-time task that does not sleep enough is stopped for the rest of the period: 50 ms \
-         of each second by default"
-    }
-
-    fn source(&self) -> &'static str {
-        "kernel/sched/rt.c (from 6.12 only with CONFIG_RT_GROUP_SCHED); \
-         Documentation/scheduler/sched-rt-group.rst; measured on 6.1, 6.12 and 7.2 with a FIFO and \
-         an ordinary spinner"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some(
-            "without the limit a real-time task that never sleeps locks up its CPU for good: have \
-             a hardware watchdog",
-        )
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Milliseconds
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let choice = intent.profile.choices.rt_throttling;
-        let draft = Draft::of(
-            self,
-            match choice {
-                Choice::On => "a limit, below half of the time",
-                Choice::Off | Choice::Either => "no time taken",
-            },
-        );
-        let (version, runtime) = (&facts.kernel.version, &facts.sched.rt_runtime_us);
-        let show = |(major, minor): &(u32, u32)| format!("{major}.{minor}");
-        match (since(facts, (6, 12)), has_groups(facts)) {
-            (Some(false), _) => judge_throttling(draft.read(version, show), facts, choice, ""),
-            _ if runtime.value() == Some(&-1) && choice != Choice::On => {
-                draft.read(runtime, i64::to_string).good(format!(
-                    "RT throttling is off; from 6.12 that does not stop the fair server{}",
-                    group_caveat(facts)
-                ))
-            }
-            (Some(true), Some(true)) => {
-                let draft = draft.saw([option(facts, "RT_GROUP_SCHED")]);
-                judge_throttling(
-                    draft,
-                    facts,
-                    choice,
-                    "CONFIG_RT_GROUP_SCHED keeps RT throttling: ",
-                )
-            }
-            (Some(true), Some(false)) => draft
-                .read(version, show)
-                .saw([option(facts, "RT_GROUP_SCHED")])
-                .saw(groups_off(facts))
-                .not_applicable(
-                    "from 6.12 sched_rt_runtime_us stops no task: the fair server takes its place",
-                ),
-            (Some(true), None) => {
-                draft.saw([option(facts, "RT_GROUP_SCHED")]).read(runtime, i64::to_string).unknown(
-                    "from 6.12 sched_rt_runtime_us throttles only with CONFIG_RT_GROUP_SCHED, and \
-                     the kernel configuration is not readable",
-                )
-            }
-            (None, _) => draft.blind(version),
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let choice = intent.profile.choices.rt_throttling;
+    let draft = draft.wants(match choice {
+        Choice::On => "a limit, below half of the time",
+        Choice::Off | Choice::Either => "no time taken",
+    });
+    let (version, runtime) = (&facts.kernel.version, &facts.sched.rt_runtime_us);
+    let show = |(major, minor): &(u32, u32)| format!("{major}.{minor}");
+    match (since(facts, (6, 12)), has_groups(facts)) {
+        (Some(false), _) => judge_throttling(draft.read(version, show), facts, choice, ""),
+        _ if runtime.value() == Some(&-1) && choice != Choice::On => {
+            draft.read(runtime, i64::to_string).good(format!(
+                "RT throttling is off; from 6.12 that does not stop the fair server{}",
+                group_caveat(facts)
+            ))
         }
+        (Some(true), Some(true)) => {
+            let draft = draft.saw([option(facts, "RT_GROUP_SCHED")]);
+            judge_throttling(draft, facts, choice, "CONFIG_RT_GROUP_SCHED keeps RT throttling: ")
+        }
+        (Some(true), Some(false)) => draft
+            .read(version, show)
+            .saw([option(facts, "RT_GROUP_SCHED")])
+            .saw(groups_off(facts))
+            .not_applicable(
+                "from 6.12 sched_rt_runtime_us stops no task: the fair server takes its place",
+            ),
+        (Some(true), None) => {
+            draft.saw([option(facts, "RT_GROUP_SCHED")]).read(runtime, i64::to_string).unknown(
+                "from 6.12 sched_rt_runtime_us throttles only with CONFIG_RT_GROUP_SCHED, and \
+                 the kernel configuration is not readable",
+            )
+        }
+        (None, _) => draft.blind(version),
     }
 }
 
@@ -130,7 +106,7 @@ fn judge_throttling(draft: Draft, facts: &Facts, choice: Choice, because: &str) 
         return draft.good(summary);
     }
     let remedies = [
-        Remedy::Write { paths: vec![runtime.path.clone()], value: "-1".into() },
+        Remedy::set(&RT_RUNTIME, vec![runtime.path.clone()], "-1"),
         Remedy::File {
             path: crate::plan::SYSCTL_FILE.into(),
             line: "kernel.sched_rt_runtime_us = -1".into(),
@@ -180,7 +156,7 @@ mod tests {
     use rtproof_host::Reading;
 
     fn judge(facts: &Facts) -> Finding {
-        RtThrottling.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     fn with_runtime(mut facts: Facts, runtime_us: i64) -> Facts {
@@ -223,7 +199,7 @@ mod tests {
     fn a_profile_may_want_the_limit() {
         let profile = crate::Profile::of(crate::profile::Kind::Audio);
         let audio = Intent { profile, ..intent() };
-        let judge = |facts: &Facts| RtThrottling.judge(facts, &audio).status;
+        let judge = |facts: &Facts| CHECK.judge(facts, &audio).status;
         assert_eq!(judge(&with_runtime(good_stock(), 950_000)), Good);
         assert_eq!(judge(&with_runtime(good_stock(), 500_000)), Bad);
         assert_eq!(judge(&good_stock()), Doubtful);

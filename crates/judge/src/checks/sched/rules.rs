@@ -3,11 +3,10 @@
 use rtproof_host::knobs::sched as knobs;
 
 use crate::Impact;
-use crate::checks::rule::{Absent, Rule, Want};
+use crate::checks::check::{Check, Judge};
+use crate::checks::value::{Absent, Want};
 
-/// The table.
-pub(super) const RULES: &[Rule] = &[Rule {
-    knob: &knobs::SCHED_EXT,
+pub(super) static SCHED_EXT: Check = Check {
     title: "BPF scheduler for ordinary tasks (sched_ext)",
     why: "a BPF program decides when ordinary tasks run, and with it how long the application \
           waits for them: their locks, their answers",
@@ -17,9 +16,9 @@ pub(super) const RULES: &[Rule] = &[Rule {
          ahead of ordinary ones",
     ),
     impact: Impact::Information,
-    want: |_| Want::is("disabled").or_doubtful().not_set(),
-    absent: Absent::WithoutOption("SCHED_CLASS_EXT"),
-    applies: None,
-    good: "disabled",
-    bad: "enabled",
-}];
+    judge: Judge::value(
+        |_| Want::is("disabled").or_doubtful().not_set(),
+        Absent::WithoutOption("SCHED_CLASS_EXT"),
+    ),
+    ..Check::of(&[&knobs::SCHED_EXT])
+};

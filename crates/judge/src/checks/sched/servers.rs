@@ -1,6 +1,6 @@
 //! Deadline servers: what the fair server and the server of BPF schedulers have in common.
 
-use rtproof_host::{CpuList, Facts, Reading, facts::sched::FairServer};
+use rtproof_host::{CpuList, Facts, Knob, Reading, facts::sched::FairServer};
 
 use crate::checks::draft::Draft;
 use crate::checks::machine::without_cpu_folder;
@@ -24,6 +24,7 @@ pub(super) fn limited(taken_ns: u64, period_ns: u64, choice: Choice) -> Status {
 /// Judges the servers of the real-time CPUs: off is good, unless the profile wants a limit.
 pub(super) fn judge(
     draft: Draft,
+    knob: &'static Knob,
     reading: &Reading<Vec<FairServer>>,
     servers: &[FairServer],
     intent: &Intent,
@@ -59,9 +60,7 @@ pub(super) fn judge(
     let choice = intent.profile.choices.rt_throttling;
     match limited(worst.runtime_ns, worst.period_ns, choice) {
         Status::Good => draft.good(summary),
-        status => {
-            draft.remedies([Remedy::Write { paths, value: "0".into() }]).status(status, summary)
-        }
+        status => draft.remedies([Remedy::set(knob, paths, "0")]).status(status, summary),
     }
 }
 

@@ -3,90 +3,71 @@
 //! Only where nothing else does: with throttling or the fair server, ordinary tasks run on now and
 //! then, and somebody can log in. Not about latency: about what turning them off costs.
 
-use rtproof_host::{Facts, Knob, facts::settings::Setting, knobs};
+use rtproof_host::{Facts, facts::settings::Setting, knobs};
 
 use super::rt_throttling::has_groups;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{option, since};
-use crate::checks::rule::grouped;
-use crate::checks::{Check, text};
+use crate::checks::text;
+use crate::checks::value::grouped;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
-pub(super) struct WatchdogDaemon;
+pub(super) static CHECK: Check = Check {
+    id: "watchdog-daemon",
+    title: "a watchdog, where nothing limits real-time tasks",
+    why: "without a limit a real-time task that never sleeps locks its CPU up for good, and with \
+          it what waits for that CPU",
+    source: "Documentation/ABI/testing/sysfs-class-watchdog; \
+             Documentation/watchdog/watchdog-api.rst; systemd-system.conf(5), RuntimeWatchdogSec=",
+    trade_off: Some("a watchdog resets the machine when its daemon starves, for whatever reason"),
+    impact: Impact::Information,
+    knobs: &[&knobs::sched::WATCHDOG_STATE, &knobs::sched::WATCHDOG_DAEMON],
+    wanted: Wanted::Text("armed, or real-time tasks limited"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for WatchdogDaemon {
-    fn id(&self) -> &'static str {
-        "watchdog-daemon"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let limit = limited(facts, intent);
+    if let Limit::Some(evidence, what) = limit {
+        return draft.saw(evidence).good(format!("not needed: {what}"));
     }
-
-    fn title(&self) -> &'static str {
-        "a watchdog, where nothing limits real-time tasks"
+    let empty = Setting { values: Vec::new(), lacking: None };
+    let setting = facts.settings.get(knobs::sched::WATCHDOG_STATE.id).unwrap_or(&empty);
+    let devices: Vec<_> = setting.values.iter().collect();
+    let draft = draft.saw(grouped(&devices));
+    let is = |state: &str| {
+        let mut states = devices.iter().filter_map(|device| device.reading.value());
+        states.any(|found| found == state)
+    };
+    if is("active") {
+        return draft.good("a watchdog is armed");
     }
-
-    fn why(&self) -> &'static str {
-        "without a limit a real-time task that never sleeps locks its CPU up for good, and with it \
-         what waits for that CPU"
+    let draft = draft.saw(limit.evidence());
+    if let Limit::Unknown(_, why) = limit {
+        return draft.unknown(format!("no watchdog is seen to be armed, and {why}"));
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/ABI/testing/sysfs-class-watchdog; Documentation/watchdog/watchdog-api.rst; \
-         systemd-system.conf(5), RuntimeWatchdogSec="
+    let draft = draft.remedies([Remedy::File {
+        path: "/etc/systemd/system.conf.d/90-rtproof-watchdog.conf".into(),
+        line: "[Manager] RuntimeWatchdogSec=30s".into(),
+    }]);
+    if is("inactive") {
+        return draft.doubtful(format!(
+            "nothing limits real-time tasks, and of {} none is armed",
+            text::count(devices.len(), "watchdog")
+        ));
     }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("a watchdog resets the machine when its daemon starves, for whatever reason")
+    if let Some(device) = devices.first() {
+        return draft.blind(&device.reading);
     }
-
-    fn impact(&self) -> Impact {
-        Impact::Information
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::sched::WATCHDOG_STATE, &knobs::sched::WATCHDOG_DAEMON]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let draft = Draft::of(self, "armed, or real-time tasks limited");
-        let limit = limited(facts, intent);
-        if let Limit::Some(evidence, what) = limit {
-            return draft.saw(evidence).good(format!("not needed: {what}"));
-        }
-        let empty = Setting { values: Vec::new(), lacking: None };
-        let setting = facts.settings.get(knobs::sched::WATCHDOG_STATE.id).unwrap_or(&empty);
-        let devices: Vec<_> = setting.values.iter().collect();
-        let draft = draft.saw(grouped(&devices));
-        let is = |state: &str| {
-            let mut states = devices.iter().filter_map(|device| device.reading.value());
-            states.any(|found| found == state)
-        };
-        if is("active") {
-            return draft.good("a watchdog is armed");
-        }
-        let draft = draft.saw(limit.evidence());
-        if let Limit::Unknown(_, why) = limit {
-            return draft.unknown(format!("no watchdog is seen to be armed, and {why}"));
-        }
-        let draft = draft.remedies([Remedy::File {
-            path: "/etc/systemd/system.conf.d/90-rtproof-watchdog.conf".into(),
-            line: "[Manager] RuntimeWatchdogSec=30s".into(),
-        }]);
-        if is("inactive") {
-            return draft.doubtful(format!(
-                "nothing limits real-time tasks, and of {} none is armed",
-                text::count(devices.len(), "watchdog")
-            ));
-        }
-        if let Some(device) = devices.first() {
-            return draft.blind(&device.reading);
-        }
-        match setting.lacking.as_ref().filter(|reading| reading.value().is_some()) {
-            Some(lacking) => draft
-                .read(lacking, String::clone)
-                .doubtful("nothing limits real-time tasks, and no watchdog is seen"),
-            None => draft
-                .saw([Evidence { path: "/sys/class/watchdog".into(), value: "not there".into() }])
-                .unknown("nothing limits real-time tasks; /sys/class/watchdog: not there"),
-        }
+    match setting.lacking.as_ref().filter(|reading| reading.value().is_some()) {
+        Some(lacking) => draft
+            .read(lacking, String::clone)
+            .doubtful("nothing limits real-time tasks, and no watchdog is seen"),
+        None => draft
+            .saw([Evidence { path: "/sys/class/watchdog".into(), value: "not there".into() }])
+            .unknown("nothing limits real-time tasks; /sys/class/watchdog: not there"),
     }
 }
 
@@ -166,7 +147,7 @@ mod tests {
     use rtproof_host::{Reading, knobs::sched::WATCHDOG_STATE};
 
     fn judge(facts: &Facts) -> Finding {
-        WatchdogDaemon.judge(facts, &intent())
+        CHECK.judge(facts, &intent())
     }
 
     #[test]

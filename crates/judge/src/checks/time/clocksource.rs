@@ -4,8 +4,9 @@
 //! or not; what is not known here is doubtful, never good.
 
 use rtproof_host::Facts;
+use rtproof_host::knobs::time::CLOCKSOURCE;
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::guest;
 use crate::{Finding, Impact, Intent, Remedy};
@@ -25,58 +26,44 @@ const FAST_IN_GUEST: &[&str] = &["kvm-clock"];
 const SLOW: &[&str] =
     &["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"];
 
-pub(super) struct Clocksource;
+pub(super) static CHECK: Check = Check {
+    id: "clocksource",
+    title: "clock behind CLOCK_MONOTONIC",
+    why: "hpet and acpi_pm are read over a bus, about 1 µs each time and by system call; every \
+          timer and time stamp pays",
+    source: "Documentation/timers/timekeeping.rst; Codethink, \"Configuring Linux systems to \
+             stabilise latency\"",
+    impact: Impact::Microseconds,
+    wanted: Wanted::Text("a register of the CPU: tsc, arch_sys_counter"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Clocksource {
-    fn id(&self) -> &'static str {
-        "clocksource"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let source = &facts.clock.source;
+    let draft = draft.read(source, String::clone);
+    let Some(name) = source.value().map(String::as_str) else {
+        return draft.blind(source);
+    };
+    if FAST.contains(&name) {
+        return draft.good(name);
     }
-
-    fn title(&self) -> &'static str {
-        "clock behind CLOCK_MONOTONIC"
-    }
-
-    fn why(&self) -> &'static str {
-        "hpet and acpi_pm are read over a bus, about 1 µs each time and by system call; every \
-         timer and time stamp pays"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/timers/timekeeping.rst; Codethink, \"Configuring Linux systems to stabilise \
-         latency\""
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Microseconds
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let source = &facts.clock.source;
-        let draft = Draft::of(self, "a register of the CPU: tsc, arch_sys_counter")
-            .read(source, String::clone);
-        let Some(name) = source.value().map(String::as_str) else {
-            return draft.blind(source);
+    let draft =
+        draft.read(&facts.clock.available, |names| names.join(" ")).remedies(remedies(facts));
+    if FAST_IN_GUEST.contains(&name) {
+        let draft = draft.read(&facts.virt.hypervisor, |name| match name {
+            Some(name) => name.clone(),
+            None => "none".into(),
+        });
+        return match guest(facts) {
+            Some(hypervisor) => draft.good(format!("{name} in a {hypervisor} guest")),
+            None => draft.doubtful(format!("{name}, but no hypervisor is known")),
         };
-        if FAST.contains(&name) {
-            return draft.good(name);
-        }
-        let draft =
-            draft.read(&facts.clock.available, |names| names.join(" ")).remedies(remedies(facts));
-        if FAST_IN_GUEST.contains(&name) {
-            let draft = draft.read(&facts.virt.hypervisor, |name| match name {
-                Some(name) => name.clone(),
-                None => "none".into(),
-            });
-            return match guest(facts) {
-                Some(hypervisor) => draft.good(format!("{name} in a {hypervisor} guest")),
-                None => draft.doubtful(format!("{name}, but no hypervisor is known")),
-            };
-        }
-        if SLOW.contains(&name) {
-            return draft.bad(name);
-        }
-        draft.doubtful(format!("{name}: not known to be read without a bus access"))
     }
+    if SLOW.contains(&name) {
+        return draft.bad(name);
+    }
+    draft.doubtful(format!("{name}: not known to be read without a bus access"))
 }
 
 fn remedies(facts: &Facts) -> Vec<Remedy> {
@@ -87,7 +74,7 @@ fn remedies(facts: &Facts) -> Vec<Remedy> {
         Some(fast) => {
             let paths = vec![facts.clock.source.path.clone()];
             vec![
-                Remedy::Write { paths, value: (*fast).into() },
+                Remedy::set(&CLOCKSOURCE, paths, *fast),
                 Remedy::Boot { parameter: format!("clocksource={fast}") },
             ]
         }
@@ -113,7 +100,7 @@ mod tests {
     }
 
     fn status(source: &str) -> Status {
-        Clocksource.judge(&with(source), &intent()).status
+        CHECK.judge(&with(source), &intent()).status
     }
 
     #[test]
@@ -130,26 +117,26 @@ mod tests {
     fn what_cannot_be_read_is_unknown() {
         let mut facts = good();
         facts.clock.source = Reading::denied(facts.clock.source.path.clone(), "EACCES");
-        assert_eq!(Clocksource.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 
     #[test]
     fn kvm_clock_belongs_to_a_guest() {
         let mut facts = with("kvm-clock");
-        assert_eq!(Clocksource.judge(&facts, &intent()).status, Doubtful);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
         set_guest(&mut facts, "kvm");
-        assert_eq!(Clocksource.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
         facts.virt.hypervisor = Reading::denied("cpuid", "seccomp");
-        assert_eq!(Clocksource.judge(&facts, &intent()).status, Doubtful);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
     }
 
     #[test]
     fn the_remedy_is_what_the_machine_offers() {
         let mut facts = with("hpet");
-        let finding = Clocksource.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert_eq!(finding.remedies[1], Remedy::Boot { parameter: "clocksource=tsc".into() });
         facts.clock.available = Reading::known("/sys/x", vec!["hpet".into()]);
-        let finding = Clocksource.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         assert!(matches!(finding.remedies[..], [Remedy::Manual { .. }]));
     }
 }

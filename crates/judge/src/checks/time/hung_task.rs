@@ -2,85 +2,68 @@
 //!
 //! The search has no fixed period: it is the timeout, or a shorter interval of its own.
 
-use rtproof_host::{Facts, Knob, knobs::time as knobs};
+use rtproof_host::{Facts, knobs::time as knobs};
 
+use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
-use crate::checks::{Check, memory::knob};
+use crate::checks::memory::knob;
 use crate::{Finding, Impact, Intent, Remedy};
 
 /// Seconds between two searches in tuned's profile for isolated CPUs.
 const SECONDS_MIN: i64 = 600;
 
-pub(super) struct HungTask;
+pub(super) static CHECK: Check = Check {
+    id: "hung-task",
+    title: "search for hung tasks (khungtaskd)",
+    why: "khungtaskd walks over every task in one go, and what a busy real-time thread keeps \
+          waiting is reported on the console",
+    source: "Documentation/admin-guide/sysctl/kernel.rst (hung_task_timeout_secs); \
+             kernel/hung_task.c; tuned, profile cpu-partitioning (600); Wu, \"Real-time \
+             programming with Linux, part 2\" (CONFIG_DETECT_HUNG_TASK)",
+    trade_off: Some(
+        "a task that never comes back from the kernel is reported later, or with 0 never",
+    ),
+    impact: Impact::Tens,
+    knobs: &[&knobs::HUNG_TASK, &knobs::HUNG_TASK_INTERVAL],
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for HungTask {
-    fn id(&self) -> &'static str {
-        "hung-task"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let timeout = knob::number(facts, &knobs::HUNG_TASK);
+    let wanted = format!("0 (off), or at least {SECONDS_MIN} s");
+    let draft = draft.wants(wanted).read(&timeout, show);
+    if timeout.is_absent() && built_with(facts, "DETECT_HUNG_TASK") == Some(false) {
+        let why = "this kernel is built without CONFIG_DETECT_HUNG_TASK";
+        return draft.saw([option(facts, "DETECT_HUNG_TASK")]).not_applicable(why);
     }
-
-    fn title(&self) -> &'static str {
-        "search for hung tasks (khungtaskd)"
+    let Some(&timeout_s) = timeout.value() else {
+        return draft.blind(&timeout);
+    };
+    if timeout_s == 0 {
+        return draft.good("off");
     }
-
-    fn why(&self) -> &'static str {
-        "khungtaskd walks over every task in one go, and what a busy real-time thread keeps \
-         waiting is reported on the console"
+    let paths = vec![timeout.path.clone()];
+    let remedy = Remedy::set(&knobs::HUNG_TASK, paths, SECONDS_MIN.to_string());
+    if timeout_s < SECONDS_MIN {
+        return draft.remedies([remedy]).doubtful(format!("searches every {timeout_s} s"));
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/sysctl/kernel.rst (hung_task_timeout_secs); kernel/hung_task.c; \
-         tuned, profile cpu-partitioning (600); Wu, \"Real-time programming with Linux, part 2\" \
-         (CONFIG_DETECT_HUNG_TASK)"
+    let interval = knob::number(facts, &knobs::HUNG_TASK_INTERVAL);
+    if interval.is_absent() {
+        // Older kernels have the timeout alone.
+        return draft.good(format!("searches every {timeout_s} s"));
     }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("a task that never comes back from the kernel is reported later, or with 0 never")
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Tens
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::HUNG_TASK, &knobs::HUNG_TASK_INTERVAL]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let timeout = knob::number(facts, &knobs::HUNG_TASK);
-        let wanted = format!("0 (off), or at least {SECONDS_MIN} s");
-        let draft = Draft::of(self, wanted).read(&timeout, show);
-        if timeout.is_absent() && built_with(facts, "DETECT_HUNG_TASK") == Some(false) {
-            let why = "this kernel is built without CONFIG_DETECT_HUNG_TASK";
-            return draft.saw([option(facts, "DETECT_HUNG_TASK")]).not_applicable(why);
+    let draft = draft.read(&interval, show);
+    match interval.value() {
+        None => draft.blind(&interval),
+        Some(&interval_s) if interval_s > 0 && interval_s < SECONDS_MIN => {
+            let paths = vec![interval.path.clone()];
+            draft.remedies([Remedy::set(&knobs::HUNG_TASK_INTERVAL, paths, "0")]).doubtful(format!(
+                "searches every {interval_s} s: the interval of its own is shorter"
+            ))
         }
-        let Some(&timeout_s) = timeout.value() else {
-            return draft.blind(&timeout);
-        };
-        if timeout_s == 0 {
-            return draft.good("off");
-        }
-        let paths = vec![timeout.path.clone()];
-        let remedy = Remedy::Write { paths, value: SECONDS_MIN.to_string() };
-        if timeout_s < SECONDS_MIN {
-            return draft.remedies([remedy]).doubtful(format!("searches every {timeout_s} s"));
-        }
-        let interval = knob::number(facts, &knobs::HUNG_TASK_INTERVAL);
-        if interval.is_absent() {
-            // Older kernels have the timeout alone.
-            return draft.good(format!("searches every {timeout_s} s"));
-        }
-        let draft = draft.read(&interval, show);
-        match interval.value() {
-            None => draft.blind(&interval),
-            Some(&interval_s) if interval_s > 0 && interval_s < SECONDS_MIN => {
-                let paths = vec![interval.path.clone()];
-                draft.remedies([Remedy::Write { paths, value: "0".into() }]).doubtful(format!(
-                    "searches every {interval_s} s: the interval of its own is shorter"
-                ))
-            }
-            Some(_) => draft.good(format!("searches not more than once in {SECONDS_MIN} s")),
-        }
+        Some(_) => draft.good(format!("searches not more than once in {SECONDS_MIN} s")),
     }
 }
 
@@ -99,7 +82,7 @@ mod tests {
         let mut facts = good();
         fill_setting(&mut facts, &knobs::HUNG_TASK, timeout);
         fill_setting(&mut facts, &knobs::HUNG_TASK_INTERVAL, interval);
-        HungTask.judge(&facts, &intent()).status
+        CHECK.judge(&facts, &intent()).status
     }
 
     #[test]
@@ -117,8 +100,8 @@ mod tests {
     fn a_missing_file_needs_the_kernel_s_word() {
         let mut facts = good();
         set_setting(&mut facts, &knobs::HUNG_TASK, Reading::absent("x"));
-        assert_eq!(HungTask.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, NotApplicable);
         facts.kernel.config = Reading::absent("/proc/config.gz");
-        assert_eq!(HungTask.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -6,170 +6,138 @@
 
 use rtproof_host::{CpuList, Facts, Knob, Reading, knobs::time as knobs};
 
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, is_all_rt, option};
 use crate::checks::memory::knob;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
-/// One of the two detectors.
-pub(super) struct Detector {
-    knob: &'static Knob,
-    title: &'static str,
-    why: &'static str,
-    /// Build option without which there is no file.
-    option: &'static str,
-    parameter: &'static str,
-}
+const SOURCE: &str = "Documentation/admin-guide/lockup-watchdogs.rst; kernel/watchdog.c \
+     (watchdog_enable, watchdog_timer_fn); tuned, profiles cpu-partitioning and realtime; \
+     Codethink, \"Configuring Linux systems to stabilise latency\"";
 
 /// By a performance counter's non-maskable interrupt.
-pub(super) static NMI: Detector = Detector {
-    knob: &knobs::NMI_WATCHDOG,
+pub(super) static NMI: Check = Check {
+    id: knobs::NMI_WATCHDOG.id,
     title: "hard lockup detector (nmi_watchdog)",
     why: "a counter raises a non-maskable interrupt on each watched CPU every few seconds, and a \
           timer beside it every four",
-    option: "LOCKUP_DETECTOR",
-    parameter: "nmi_watchdog=0",
+    source: SOURCE,
+    trade_off: Some("a CPU that hangs is no longer reported"),
+    knobs: &[&knobs::NMI_WATCHDOG, &knobs::WATCHDOG, &knobs::WATCHDOG_CPUMASK],
+    wanted: Wanted::Text("0, or the real-time CPUs not watched"),
+    judge: Judge::Ask(|draft, facts, intent| {
+        detector(draft, facts, intent, &knobs::NMI_WATCHDOG, "LOCKUP_DETECTOR", "nmi_watchdog=0")
+    }),
+    ..Check::NEW
 };
 
 /// By a thread of the highest class.
-pub(super) static SOFT: Detector = Detector {
-    knob: &knobs::SOFT_WATCHDOG,
+pub(super) static SOFT: Check = Check {
+    id: knobs::SOFT_WATCHDOG.id,
     title: "soft lockup detector (soft_watchdog)",
     why: "every four seconds a timer wakes the stop thread of each watched CPU, which no priority \
           keeps out, and a real-time thread that does not sleep is reported with backtraces",
-    option: "SOFTLOCKUP_DETECTOR",
-    parameter: "nosoftlockup",
+    source: SOURCE,
+    trade_off: Some("a CPU that hangs is no longer reported"),
+    knobs: &[&knobs::SOFT_WATCHDOG, &knobs::WATCHDOG, &knobs::WATCHDOG_CPUMASK],
+    wanted: Wanted::Text("0, or the real-time CPUs not watched"),
+    judge: Judge::Ask(|draft, facts, intent| {
+        detector(draft, facts, intent, &knobs::SOFT_WATCHDOG, "SOFTLOCKUP_DETECTOR", "nosoftlockup")
+    }),
+    ..Check::NEW
 };
 
-impl Check for Detector {
-    fn id(&self) -> &'static str {
-        self.knob.id
+/// Whether a detector is off, or leaves the real-time CPUs out.
+fn detector(
+    draft: Draft,
+    facts: &Facts,
+    intent: &Intent,
+    knob: &'static Knob,
+    build: &str,
+    parameter: &str,
+) -> Finding {
+    let value = knob::number(facts, knob);
+    let draft = draft.read(&value, show);
+    if value.is_absent() && built_with(facts, build) == Some(false) {
+        let why = format!("this kernel is built without CONFIG_{build}");
+        return draft.saw([option(facts, build)]).not_applicable(why);
     }
-
-    fn title(&self) -> &'static str {
-        self.title
+    let Some(&value_known) = value.value() else {
+        return draft.blind(&value);
+    };
+    if value_known == 0 {
+        return draft.good("off");
     }
-
-    fn why(&self) -> &'static str {
-        self.why
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/lockup-watchdogs.rst; kernel/watchdog.c (watchdog_enable, \
-         watchdog_timer_fn); tuned, profiles cpu-partitioning and realtime; Codethink, \
-         \"Configuring Linux systems to stabilise latency\""
+    let mask = mask(facts);
+    let draft = draft.read(&mask, CpuList::to_string);
+    let Some(watched) = mask.value() else {
+        return draft.blind(&mask);
+    };
+    let watched_rt = watched.intersection(&intent.rt_cpus);
+    if watched_rt.is_empty() {
+        return draft.good(format!("on, and watches {} alone", text::cpus(watched)));
     }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some("a CPU that hangs is no longer reported")
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![self.knob, &knobs::WATCHDOG, &knobs::WATCHDOG_CPUMASK]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let value = knob::number(facts, self.knob);
-        let draft = Draft::of(self, "0, or the real-time CPUs not watched").read(&value, show);
-        if value.is_absent() && built_with(facts, self.option) == Some(false) {
-            let why = format!("this kernel is built without CONFIG_{}", self.option);
-            return draft.saw([option(facts, self.option)]).not_applicable(why);
-        }
-        let Some(&value_known) = value.value() else {
-            return draft.blind(&value);
-        };
-        if value_known == 0 {
-            return draft.good("off");
-        }
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        let mask = mask(facts);
-        let draft = draft.read(&mask, CpuList::to_string);
-        let Some(watched) = mask.value() else {
-            return draft.blind(&mask);
-        };
-        let watched_rt = watched.intersection(&intent.rt_cpus);
-        if watched_rt.is_empty() {
-            return draft.good(format!("on, and watches {} alone", text::cpus(watched)));
-        }
-        let paths = vec![value.path.clone()];
-        draft
-            .remedies([
-                Remedy::Write { paths, value: "0".into() },
-                Remedy::Boot { parameter: self.parameter.into() },
-            ])
-            .bad(format!("on, and watches {}", text::cpus(&watched_rt)))
-    }
+    let paths = vec![value.path.clone()];
+    draft
+        .remedies([Remedy::set(knob, paths, "0"), Remedy::Boot { parameter: parameter.into() }])
+        .bad(format!("on, and watches {}", text::cpus(&watched_rt)))
 }
 
 /// Whether the detectors, where they run, leave the real-time CPUs out.
-pub(super) struct Mask;
+pub(super) static MASK: Check = Check {
+    id: "watchdog-cpumask",
+    title: "CPUs that the lockup detectors watch",
+    why: "each watched CPU has the detectors' timer; the others still report a hang when real-time \
+          CPUs are left out",
+    source: "Documentation/admin-guide/lockup-watchdogs.rst, \
+             Documentation/admin-guide/sysctl/kernel.rst (watchdog_cpumask); kernel/watchdog.c \
+             (lockup_detector_init)",
+    impact: Impact::Tens,
+    knobs: &[&knobs::WATCHDOG_CPUMASK, &knobs::WATCHDOG],
+    wanted: Wanted::Text("no real-time CPU"),
+    judge: Judge::Ask(judge_mask),
+    ..Check::NEW
+};
 
-impl Check for Mask {
-    fn id(&self) -> &'static str {
-        "watchdog-cpumask"
+fn judge_mask(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let running = knob::number(facts, &knobs::WATCHDOG);
+    let mut draft = draft.read(&running, show);
+    if running.is_absent() && built_with(facts, "LOCKUP_DETECTOR") == Some(false) {
+        let why = "this kernel is built without CONFIG_LOCKUP_DETECTOR";
+        return draft.saw([option(facts, "LOCKUP_DETECTOR")]).not_applicable(why);
     }
-
-    fn title(&self) -> &'static str {
-        "CPUs that the lockup detectors watch"
+    match running.value() {
+        None => return draft.blind(&running),
+        Some(0) => return draft.not_applicable("no lockup detector runs"),
+        Some(_) => {}
     }
-
-    fn why(&self) -> &'static str {
-        "each watched CPU has the detectors' timer; the others still report a hang when real-time \
-         CPUs are left out"
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/lockup-watchdogs.rst, \
-         Documentation/admin-guide/sysctl/kernel.rst (watchdog_cpumask); kernel/watchdog.c \
-         (lockup_detector_init)"
+    if is_all_rt(facts, intent) {
+        return draft
+            .read(&facts.cpus.online, CpuList::to_string)
+            .not_applicable("every CPU is a real-time CPU: none is left to watch");
     }
-
-    fn impact(&self) -> Impact {
-        Impact::Tens
+    let mask = mask(facts);
+    draft = draft.read(&mask, CpuList::to_string);
+    let Some(watched) = mask.value() else {
+        return draft.blind(&mask);
+    };
+    let watched_rt = watched.intersection(&intent.rt_cpus);
+    if watched_rt.is_empty() {
+        return draft.good(format!("watches {} alone", text::cpus(watched)));
     }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::WATCHDOG_CPUMASK, &knobs::WATCHDOG]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let running = knob::number(facts, &knobs::WATCHDOG);
-        let mut draft = Draft::of(self, "no real-time CPU").read(&running, show);
-        if running.is_absent() && built_with(facts, "LOCKUP_DETECTOR") == Some(false) {
-            let why = "this kernel is built without CONFIG_LOCKUP_DETECTOR";
-            return draft.saw([option(facts, "LOCKUP_DETECTOR")]).not_applicable(why);
-        }
-        match running.value() {
-            None => return draft.blind(&running),
-            Some(0) => return draft.not_applicable("no lockup detector runs"),
-            Some(_) => {}
-        }
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
-        }
-        if is_all_rt(facts, intent) {
-            return draft
-                .read(&facts.cpus.online, CpuList::to_string)
-                .not_applicable("every CPU is a real-time CPU: none is left to watch");
-        }
-        let mask = mask(facts);
-        draft = draft.read(&mask, CpuList::to_string);
-        let Some(watched) = mask.value() else {
-            return draft.blind(&mask);
-        };
-        let watched_rt = watched.intersection(&intent.rt_cpus);
-        if watched_rt.is_empty() {
-            return draft.good(format!("watches {} alone", text::cpus(watched)));
-        }
-        let (paths, value) = (vec![mask.path.clone()], intent.housekeeping.to_string());
-        draft
-            .remedies([Remedy::Write { paths, value }])
-            // Bad is what runs: `soft-watchdog` and `nmi-watchdog` say so. This is one way out.
-            .doubtful(format!("the detectors watch {}", text::cpus(&watched_rt)))
-    }
+    let (paths, value) = (vec![mask.path.clone()], intent.housekeeping.to_string());
+    draft
+        .remedies([Remedy::set(&knobs::WATCHDOG_CPUMASK, paths, value)])
+        // Bad is what runs: `soft-watchdog` and `nmi-watchdog` say so. This is one way out.
+        .doubtful(format!("the detectors watch {}", text::cpus(&watched_rt)))
 }
 
 fn show(value: &i64) -> String {
@@ -207,10 +175,10 @@ mod tests {
         assert_eq!(NMI.judge(&facts, &intent()).status, Good);
         let finding = SOFT.judge(&facts, &intent());
         assert_eq!(finding.status, Good, "{finding:?}");
-        assert_eq!(Mask.judge(&facts, &intent()).status, Good);
+        assert_eq!(MASK.judge(&facts, &intent()).status, Good);
         let facts = machine("0", "0", "0-3");
         assert_eq!(SOFT.judge(&facts, &intent()).status, Good);
-        assert_eq!(Mask.judge(&facts, &intent()).status, NotApplicable);
+        assert_eq!(MASK.judge(&facts, &intent()).status, NotApplicable);
     }
 
     #[test]
@@ -219,17 +187,17 @@ mod tests {
         let finding = NMI.judge(&facts, &intent());
         assert_eq!((finding.status, finding.summary.as_str()), (Bad, "on, and watches CPUs 2-3"));
         assert_eq!(SOFT.judge(&facts, &intent()).status, Bad);
-        let finding = Mask.judge(&facts, &intent());
+        let finding = MASK.judge(&facts, &intent());
         assert_eq!(finding.status, Doubtful);
         let paths = vec!["/proc/sys/kernel/watchdog_cpumask".into()];
-        assert_eq!(finding.remedies, [Remedy::Write { paths, value: "0-1".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&knobs::WATCHDOG_CPUMASK, paths, "0-1")]);
     }
 
     #[test]
     fn nothing_can_be_moved_where_every_cpu_is_real_time() {
         let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() };
         let facts = machine("0", "1", "0-3");
-        assert_eq!(Mask.judge(&facts, &all).status, NotApplicable);
+        assert_eq!(MASK.judge(&facts, &all).status, NotApplicable);
         assert_eq!(SOFT.judge(&facts, &all).status, Bad);
     }
 
@@ -244,6 +212,6 @@ mod tests {
         let mut facts = machine("1", "1", "0-3");
         set_setting(&mut facts, &knobs::WATCHDOG_CPUMASK, Reading::denied("x", "EACCES"));
         assert_eq!(NMI.judge(&facts, &intent()).status, Unknown);
-        assert_eq!(Mask.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(MASK.judge(&facts, &intent()).status, Unknown);
     }
 }

@@ -1,9 +1,11 @@
 //! Checks: clocks, watchdogs, machine checks.
 
 use super::Section;
+use super::check::Check;
 
 mod clocksource;
-mod good;
+#[cfg(any(test, feature = "testing"))]
+pub(super) mod good;
 mod hung_task;
 mod lockup;
 mod mce_ce;
@@ -12,22 +14,24 @@ mod rules;
 mod tsc_watchdog;
 
 /// The section.
-pub(super) const SECTION: Section = Section {
-    name: "time",
-    title: "clocks, watchdogs, machine checks",
-    checks: CHECKS,
-    rules: rules::RULES,
-    fill: good::fill,
-};
+pub(super) const SECTION: Section =
+    Section { name: "time", title: "clocks, watchdogs, machine checks", checks: CHECKS };
 
-/// Checks with a file of their own.
-const CHECKS: &[&dyn super::Check] = &[
+/// The checks, in the order of the report.
+const CHECKS: &[&Check] = &[
     &lockup::NMI,
     &lockup::SOFT,
-    &lockup::Mask,
-    &hung_task::HungTask,
-    &mce_ce::MceCe,
-    &clocksource::Clocksource,
-    &tsc_watchdog::TscWatchdog,
-    &ntp_steps::NtpSteps,
+    &lockup::MASK,
+    &hung_task::CHECK,
+    &mce_ce::CHECK,
+    &clocksource::CHECK,
+    &tsc_watchdog::CHECK,
+    &ntp_steps::CHECK,
+    &rules::SOFTLOCKUP_BACKTRACE,
+    &rules::HARDLOCKUP_BACKTRACE,
+    &rules::HUNG_TASK_BACKTRACE,
+    &rules::RCU_STALL,
+    &rules::MEM_SCRUB,
+    &rules::CLOCKEVENT,
+    &rules::SPLIT_LOCK,
 ];

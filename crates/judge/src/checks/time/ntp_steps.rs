@@ -4,71 +4,55 @@
 //! daemon is good to know, and two that pull at one clock are not good.
 
 use rtproof_host::{
-    Facts, Knob,
+    Facts,
     facts::units::{Unit, Units},
     knob::Place,
     knobs::time as knobs,
 };
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::container;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
-pub(super) struct NtpSteps;
+pub(super) static CHECK: Check = Check {
+    id: "ntp-steps",
+    title: "daemons that set the time of day",
+    why: "an application that waits on CLOCK_REALTIME is late or early by each step of that clock, \
+          which a time daemon makes; CLOCK_MONOTONIC has no steps",
+    source: "clock_settime(2), clock_nanosleep(2); adjtimex(2) (a change of frequency is at most \
+             500 ppm); chrony.conf(5) (makestep)",
+    impact: Impact::Information,
+    knobs: &[&knobs::NTP],
+    wanted: Wanted::Text("at most one"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for NtpSteps {
-    fn id(&self) -> &'static str {
-        "ntp-steps"
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let reading = &facts.units;
+    let draft = draft.saw([Evidence::of(reading, show)]);
+    let Some(units) = reading.value() else {
+        return draft.blind(reading);
+    };
+    if let Some(name) = container(facts) {
+        return draft
+            .read(&facts.virt.container, |_| name.into())
+            .unknown(format!("inside a {name} container the host's time daemon is not seen"));
     }
-
-    fn title(&self) -> &'static str {
-        "daemons that set the time of day"
-    }
-
-    fn why(&self) -> &'static str {
-        "an application that waits on CLOCK_REALTIME is late or early by each step of that clock, \
-         which a time daemon makes; CLOCK_MONOTONIC has no steps"
-    }
-
-    fn source(&self) -> &'static str {
-        "clock_settime(2), clock_nanosleep(2); adjtimex(2) (a change of frequency is at most 500 \
-         ppm); chrony.conf(5) (makestep)"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Information
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::NTP]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let reading = &facts.units;
-        let draft = Draft::of(self, "at most one").saw([Evidence::of(reading, show)]);
-        let Some(units) = reading.value() else {
-            return draft.blind(reading);
-        };
-        if let Some(name) = container(facts) {
-            return draft
-                .read(&facts.virt.container, |_| name.into())
-                .unknown(format!("inside a {name} container the host's time daemon is not seen"));
-        }
-        let active: Vec<&str> =
-            daemons(units).filter(|(_, unit)| is_active(unit)).map(|(name, _)| name).collect();
-        match active.as_slice() {
-            [] => draft.good("no daemon that this check knows"),
-            [one] => draft.good(format!("{one} may step CLOCK_REALTIME, not CLOCK_MONOTONIC")),
-            several => {
-                let remedies: Vec<Remedy> = several[1..]
-                    .iter()
-                    .map(|&unit| Remedy::Unit { unit: unit.into(), action: "disable --now".into() })
-                    .collect();
-                draft
-                    .remedies(remedies)
-                    .doubtful(format!("{} pull at one clock", several.join(" and ")))
-            }
+    let active: Vec<&str> =
+        daemons(units).filter(|(_, unit)| is_active(unit)).map(|(name, _)| name).collect();
+    match active.as_slice() {
+        [] => draft.good("no daemon that this check knows"),
+        [one] => draft.good(format!("{one} may step CLOCK_REALTIME, not CLOCK_MONOTONIC")),
+        several => {
+            let remedies: Vec<Remedy> = several[1..]
+                .iter()
+                .map(|&unit| Remedy::Unit { unit: unit.into(), action: "disable --now".into() })
+                .collect();
+            draft
+                .remedies(remedies)
+                .doubtful(format!("{} pull at one clock", several.join(" and ")))
         }
     }
 }
@@ -117,7 +101,7 @@ mod tests {
         let mut facts = good();
         let units = running.iter().map(unit).collect();
         facts.units = Reading::known("/usr/lib/systemd/system", units);
-        NtpSteps.judge(&facts, &intent())
+        CHECK.judge(&facts, &intent())
     }
 
     #[test]
@@ -137,8 +121,8 @@ mod tests {
     fn a_container_does_not_see_the_host() {
         let mut facts = good();
         facts.virt.container = Reading::known("/run/.containerenv", Some("podman".into()));
-        assert_eq!(NtpSteps.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
         facts.units = Reading::absent("/etc/systemd/system");
-        assert_eq!(NtpSteps.judge(&facts, &intent()).status, Unknown);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Unknown);
     }
 }

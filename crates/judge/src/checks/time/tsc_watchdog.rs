@@ -5,90 +5,68 @@
 //! ends with `tsc=reliable` alone, a difference that gave OpenShift latency spikes. Since 5.17
 //! the first is off by itself on most machines, which no file tells.
 
-use rtproof_host::{Facts, Knob, knob::Arch, knobs::time as knobs};
+use rtproof_host::{Facts, knob::Arch, knobs::time as knobs};
 
-use crate::checks::Check;
+use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, When};
 
-pub(super) struct TscWatchdog;
+pub(super) static CHECK: Check = Check {
+    id: "tsc-watchdog",
+    title: "watchdog of the TSC (tsc=)",
+    why: "timers check the TSC on each CPU in turn, one of them by reading a slow clock over a bus",
+    source: "kernel/time/clocksource.c (clocksource_watchdog), arch/x86/kernel/tsc_sync.c \
+             (start_sync_check_timer), arch/x86/kernel/tsc.c (check_system_tsc_reliable); \
+             github.com/openshift/cluster-node-tuning-operator pull request 756 (OCPBUGS-16348)",
+    trade_off: Some(
+        "a TSC that drifts or jumps is no longer found out: first see that it never was marked \
+         unstable on this model",
+    ),
+    impact: Impact::Microseconds,
+    when: When::Boot,
+    knobs: &[&knobs::TSC],
+    wanted: Wanted::Text("tsc=reliable"),
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for TscWatchdog {
-    fn id(&self) -> &'static str {
-        "tsc-watchdog"
-    }
-
-    fn title(&self) -> &'static str {
-        "watchdog of the TSC (tsc=)"
-    }
-
-    fn why(&self) -> &'static str {
-        "timers check the TSC on each CPU in turn, one of them by reading a slow clock over a bus"
-    }
-
-    fn source(&self) -> &'static str {
-        "kernel/time/clocksource.c (clocksource_watchdog), arch/x86/kernel/tsc_sync.c \
-         (start_sync_check_timer), arch/x86/kernel/tsc.c (check_system_tsc_reliable); \
-         github.com/openshift/cluster-node-tuning-operator pull request 756 (OCPBUGS-16348)"
-    }
-
-    fn trade_off(&self) -> Option<&'static str> {
-        Some(
-            "a TSC that drifts or jumps is no longer found out: first see that it never was marked \
-             unstable on this model",
-        )
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Microseconds
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![&knobs::TSC]
-    }
-
-    fn judge(&self, facts: &Facts, _: &Intent) -> Finding {
-        let arch = &facts.kernel.arch;
-        let draft = Draft::of(self, "tsc=reliable").read(arch, String::clone);
-        match arch.value() {
-            None => return draft.blind(arch),
-            Some(name) if !Arch::X86.has(name) => {
-                return draft.not_applicable(format!("not on {name}"));
-            }
-            Some(_) => {}
+fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let arch = &facts.kernel.arch;
+    let draft = draft.read(arch, String::clone);
+    match arch.value() {
+        None => return draft.blind(arch),
+        Some(name) if !Arch::X86.has(name) => {
+            return draft.not_applicable(format!("not on {name}"));
         }
-        let source = &facts.clock.source;
-        let draft = draft.read(source, String::clone);
-        match source.value().map(String::as_str) {
-            None => return draft.blind(source),
-            Some("tsc") => {}
-            Some(name) => return draft.not_applicable(format!("the clock is {name}")),
-        }
-        let cmdline = &facts.kernel.cmdline;
-        let Some(line) = cmdline.value() else {
-            return draft.blind(cmdline);
-        };
-        let given: Vec<&str> = line.all("tsc").flatten().collect();
-        let written: Vec<String> = given.iter().map(|value| format!("tsc={value}")).collect();
-        let draft = draft.saw([Evidence::of(cmdline, |_| match written.as_slice() {
-            [] => "no tsc=".into(),
-            written => written.join(" "),
-        })]);
-        if given.contains(&"reliable") {
-            return draft.good("tsc=reliable");
-        }
-        let draft = draft.remedies([Remedy::Boot { parameter: "tsc=reliable".into() }]);
-        if given.contains(&"nowatchdog") {
-            return draft.doubtful(
-                "tsc=nowatchdog leaves the timer that looks at TSC_ADJUST every ten minutes",
-            );
-        }
-        draft.doubtful("no tsc=reliable: the TSC may be checked on each CPU in turn")
+        Some(_) => {}
     }
+    let source = &facts.clock.source;
+    let draft = draft.read(source, String::clone);
+    match source.value().map(String::as_str) {
+        None => return draft.blind(source),
+        Some("tsc") => {}
+        Some(name) => return draft.not_applicable(format!("the clock is {name}")),
+    }
+    let cmdline = &facts.kernel.cmdline;
+    let Some(line) = cmdline.value() else {
+        return draft.blind(cmdline);
+    };
+    let given: Vec<&str> = line.all("tsc").flatten().collect();
+    let written: Vec<String> = given.iter().map(|value| format!("tsc={value}")).collect();
+    let draft = draft.saw([Evidence::of(cmdline, |_| match written.as_slice() {
+        [] => "no tsc=".into(),
+        written => written.join(" "),
+    })]);
+    if given.contains(&"reliable") {
+        return draft.good("tsc=reliable");
+    }
+    let draft = draft.remedies([Remedy::Boot { parameter: "tsc=reliable".into() }]);
+    if given.contains(&"nowatchdog") {
+        return draft.doubtful(
+            "tsc=nowatchdog leaves the timer that looks at TSC_ADJUST every ten minutes",
+        );
+    }
+    draft.doubtful("no tsc=reliable: the TSC may be checked on each CPU in turn")
 }
 
 #[cfg(test)]
@@ -101,7 +79,7 @@ mod tests {
     fn status(line: &str) -> Status {
         let mut facts = good();
         set_cmdline(&mut facts, line);
-        TscWatchdog.judge(&facts, &intent()).status
+        CHECK.judge(&facts, &intent()).status
     }
 
     #[test]
@@ -114,7 +92,7 @@ mod tests {
 
     #[test]
     fn another_clock_or_architecture_has_no_such_watchdog() {
-        let judge = |facts: &Facts| TscWatchdog.judge(facts, &intent()).status;
+        let judge = |facts: &Facts| CHECK.judge(facts, &intent()).status;
         let mut facts = good();
         facts.clock.source = Reading::known("/sys/x", "kvm-clock".into());
         assert_eq!(judge(&facts), NotApplicable);

@@ -4,8 +4,8 @@ use rtproof_host::Facts;
 use rtproof_host::tune::{Change, UnitWish};
 
 use super::{Plan, Selection, make};
-use crate::checks::testing::{good, intent};
-use crate::{Intent, checks};
+use crate::checks::testing::{good, good_stock, intent};
+use crate::{Intent, Remedy, checks};
 
 mod together;
 mod whole_lists;
@@ -112,22 +112,40 @@ fn ids_that_nobody_has_are_told() {
 
 #[test]
 fn every_row_that_is_bad_has_something_to_do() {
-    for section in checks::sections() {
-        for rule in section.rules {
-            let mut facts = good();
-            checks::testing::fill_setting(&mut facts, rule.knob, rule.bad);
-            let findings = [checks::judge_one(rule, &facts, &intent())];
-            let all = Selection { risky: true, doubtful: true, ..Selection::default() };
-            let plan = make(&facts, &findings, &intent(), &all);
-            assert_eq!(plan.conflicts, [], "{}", rule.knob.id);
-            for finding in findings.iter().filter(|finding| finding.stands()) {
-                let has = |checks: &[String]| checks.contains(&finding.check);
-                let is_there = plan.steps.iter().any(|step| has(&step.reason.checks))
-                    || plan.boot.iter().any(|word| has(&word.reason.checks))
-                    || plan.instructions.iter().any(|one| has(&one.reason.checks))
-                    || plan.left_out.iter().any(|one| one.check == finding.check);
-                assert!(is_there, "{}: {finding:#?}\n{plan:#?}", rule.knob.id);
-            }
+    for (_, knob, _, bad) in checks::testing::EXAMPLES {
+        let check = checks::by_id(knob.id).unwrap();
+        let mut facts = good();
+        checks::testing::fill_setting(&mut facts, knob, bad);
+        let findings = [checks::judge_one(check, &facts, &intent())];
+        let all = Selection { risky: true, doubtful: true, ..Selection::default() };
+        let plan = make(&facts, &findings, &intent(), &all);
+        assert_eq!(plan.conflicts, [], "{}", knob.id);
+        for finding in findings.iter().filter(|finding| finding.stands()) {
+            let has = |checks: &[String]| checks.contains(&finding.check);
+            let is_there = plan.steps.iter().any(|step| has(&step.reason.checks))
+                || plan.boot.iter().any(|word| has(&word.reason.checks))
+                || plan.instructions.iter().any(|one| has(&one.reason.checks))
+                || plan.left_out.iter().any(|one| one.check == finding.check);
+            assert!(is_there, "{}: {finding:#?}\n{plan:#?}", knob.id);
         }
     }
+}
+
+#[test]
+fn the_paths_of_a_remedy_are_those_of_its_knob() {
+    let mut findings = checks::judge_all(&good_stock(), &intent());
+    for (_, knob, _, bad) in checks::testing::EXAMPLES {
+        let mut facts = good();
+        checks::testing::fill_setting(&mut facts, knob, bad);
+        findings.push(checks::judge_one(checks::by_id(knob.id).unwrap(), &facts, &intent()));
+    }
+    let mut count = 0;
+    for remedy in findings.iter().flat_map(|finding| &finding.remedies) {
+        let Remedy::Set { knob, at, .. } = remedy else { continue };
+        for path in at {
+            assert_eq!(together::knob_at(path).id, knob.unwrap().id, "{remedy}");
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count}");
 }

@@ -10,9 +10,8 @@ use rtproof_host::{
     knob::{Arch, Place},
 };
 use rtproof_judge::{
-    Finding, Intent, Profile,
-    application::{self, AppCheck},
-    checks::{self, Check},
+    Finding, Intent, Profile, application,
+    checks::{self, Check, Judge},
     profile::Kind,
 };
 use serde::Serialize;
@@ -126,7 +125,7 @@ impl KnobShown {
                 format!("unit files: {}", units.join(", ")),
                 Some("systemctl enable, disable, mask UNIT".into()),
             ),
-            Place::Other(what) => (what.to_owned(), None),
+            Place::Key(what) | Place::Other(what) => (what.to_owned(), None),
         };
         Self {
             read,
@@ -152,69 +151,39 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     if args.ids.is_empty() {
         text.print(list)?;
-        let of_machine = checks::all().map(|check| (check.id(), check.title()));
-        let of_application = application::all().map(|check| (check.id(), check.title()));
-        let all: Vec<(&str, &str)> = of_machine.chain(of_application).collect();
+        let all = checks::all().chain(application::all());
+        let all: Vec<(&str, &str)> = all.map(|check| (check.id, check.title)).collect();
         text.print_json(&all)?;
         return Ok(exit::ACCEPTED);
     }
     let mut chosen = Vec::new();
     for id in &args.ids {
         let why = || exit::usage(format!("{id}: {}", wishes::known(id).err().unwrap_or_default()));
-        let of_machine = checks::by_id(id).map(Chosen::Machine);
-        let of_application = || application::by_id(id).map(Chosen::Application);
-        chosen.push(of_machine.or_else(of_application).ok_or_else(why)?);
+        chosen.push(checks::by_id(id).or_else(|| application::by_id(id)).ok_or_else(why)?);
     }
     let facts = Facts::read(&super::open_root(args.root.as_deref())?);
-    let all: Vec<Explained> = chosen.into_iter().map(|check| check.explain(&facts)).collect();
+    let all: Vec<Explained> = chosen.into_iter().map(|check| explain(check, &facts)).collect();
     text.print(|to| all.iter().try_for_each(|explained| show(to, explained)))?;
     text.print_json(&Document { schema: SCHEMA, checks: all })?;
     Ok(exit::ACCEPTED)
 }
 
-/// A check that was asked for.
-enum Chosen {
-    Machine(&'static dyn Check),
-    Application(&'static AppCheck),
-}
-
-impl Chosen {
-    fn explain(&self, facts: &Facts) -> Explained {
-        match self {
-            Self::Machine(check) => explain(*check, facts),
-            Self::Application(check) => Explained {
-                id: check.id(),
-                title: check.title(),
-                why: check.why(),
-                source: check.source(),
-                trade_off: check.trade_off(),
-                impact: check.impact(),
-                takes_effect: check.when(),
-                knobs: Vec::new(),
-                wanted: Vec::new(),
-                here: None,
-            },
-        }
-    }
-}
-
 /// Every check in a line, by section.
 fn list(to: &mut dyn Write) -> io::Result<()> {
-    let of_application = application::all().map(AppCheck::id);
-    let ids = checks::all().map(Check::id).chain(of_application);
-    let width = ids.map(str::len).max().unwrap_or(0);
+    let all = checks::all().chain(application::all());
+    let width = all.map(|check| check.id.len()).max().unwrap_or(0);
     for section in checks::sections() {
         let (name, title) = (section.name, section.title);
         writeln!(to, "{BOLD}{name}{BOLD:#}  {DIM}{title}{DIM:#}")?;
-        for check in section.all() {
-            let first = format!("  {:<width$}  ", check.id());
-            wrapped(to, &first, &" ".repeat(width + 4), check.title())?;
+        for check in section.checks {
+            let first = format!("  {:<width$}  ", check.id);
+            wrapped(to, &first, &" ".repeat(width + 4), check.title)?;
         }
     }
     writeln!(to, "{BOLD}application{BOLD:#}  {DIM}of one application: --pid, --unit{DIM:#}")?;
     for check in application::all() {
-        let first = format!("  {:<width$}  ", check.id());
-        wrapped(to, &first, &" ".repeat(width + 4), check.title())?;
+        let first = format!("  {:<width$}  ", check.id);
+        wrapped(to, &first, &" ".repeat(width + 4), check.title)?;
     }
     Ok(())
 }
@@ -233,19 +202,20 @@ fn intent(kind: Kind, facts: &Facts) -> Intent {
     }
 }
 
-fn explain(check: &'static dyn Check, facts: &Facts) -> Explained {
+fn explain(check: &'static Check, facts: &Facts) -> Explained {
     let judge = |kind| checks::judge_one(check, facts, &intent(kind, facts));
+    let is_of_machine = !matches!(check.judge, Judge::App(_));
     Explained {
-        id: check.id(),
-        title: check.title(),
-        why: check.why(),
-        source: check.source(),
-        trade_off: check.trade_off(),
-        impact: check.impact(),
-        takes_effect: check.when(),
-        knobs: check.knobs().into_iter().map(KnobShown::of).collect(),
-        wanted: wanted(judge),
-        here: Some(judge(Kind::default())),
+        id: check.id,
+        title: check.title,
+        why: check.why,
+        source: check.source,
+        trade_off: check.trade_off,
+        impact: check.impact,
+        takes_effect: check.when,
+        knobs: check.knobs.iter().map(|knob| KnobShown::of(knob)).collect(),
+        wanted: if is_of_machine { wanted(judge) } else { Vec::new() },
+        here: is_of_machine.then(|| judge(Kind::default())),
     }
 }
 

@@ -17,9 +17,9 @@ impl Selection {
         for word in only.iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {
             let section = checks::sections().iter().find(|section| section.name == word);
             match (section, checks::by_id(word)) {
-                (Some(section), _) => ids.extend(section.all().map(checks::Check::id)),
+                (Some(section), _) => ids.extend(section.checks.iter().map(|check| check.id)),
                 (None, Some(check)) => {
-                    ids.insert(check.id());
+                    ids.insert(check.id);
                 }
                 (None, None) => {
                     let why = wishes::known(word).err().unwrap_or_default();

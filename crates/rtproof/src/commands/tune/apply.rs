@@ -173,7 +173,12 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
             "{}: {} contradict each other; leave one of them out (--skip ID=REASON); \
              rtproof tune plan shows all; nothing was changed",
             conflict.target,
-            conflict.wishes.iter().map(|(check, _)| check.as_str()).collect::<Vec<_>>().join(", ")
+            conflict
+                .requests
+                .iter()
+                .map(|(check, _)| check.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
         );
     }
     let steps = match args.plan {

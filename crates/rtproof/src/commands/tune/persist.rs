@@ -106,6 +106,6 @@ fn in_force(machine: &Machine<'_>) -> anyhow::Result<Vec<Item>> {
 
 /// Why checks ask for something, a line each.
 fn reasons(ids: &[String]) -> Vec<String> {
-    let reason = |id: &String| checks::by_id(id).map(|check| format!("{id}: {}", check.why()));
+    let reason = |id: &String| checks::by_id(id).map(|check| format!("{id}: {}", check.why));
     ids.iter().filter_map(reason).collect()
 }

@@ -156,7 +156,7 @@ fn refuse_conflicts(plan: &rtproof_judge::plan::Plan) -> anyhow::Result<()> {
     let Some(conflict) = plan.conflicts.iter().find(|it| it.target.contains("command line")) else {
         return Ok(());
     };
-    let checks: Vec<&str> = conflict.wishes.iter().map(|(check, _)| check.as_str()).collect();
+    let checks: Vec<&str> = conflict.requests.iter().map(|(check, _)| check.as_str()).collect();
     anyhow::bail!(
         "{}: {} contradict each other; name the parameters that you want; nothing was changed",
         conflict.target,

@@ -160,7 +160,7 @@ pub(super) fn remedy_shown(remedy: &Remedy) -> Markup {
         }
         Remedy::Boot { parameter } => ("Kernel command line:".into(), parameter.clone()),
         Remedy::File { path, line } => (format!("In {path}:"), line.clone()),
-        Remedy::Write { .. }
+        Remedy::Set { .. }
         | Remedy::Unboot { .. }
         | Remedy::Unit { .. }
         | Remedy::Property { .. }

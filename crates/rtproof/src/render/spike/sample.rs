@@ -1,6 +1,7 @@
 //! Spikes for tests, as real machines show them: a stalled guest, a throttled group, a short one of
 //! many causes, one with lost events.
 
+use rtproof_host::knobs::sched::RT_RUNTIME;
 use std::collections::BTreeMap;
 
 use rtproof_judge::Remedy;
@@ -163,10 +164,8 @@ pub(crate) fn throttled() -> Spike {
     let share = share_mut(&mut explanation, "throttled");
     share.detail = vec!["sched_rt_runtime_us 950000 of 1000000".into()];
     share.checks = vec!["rt-throttling".into()];
-    share.remedies = vec![Remedy::Write {
-        paths: vec!["/proc/sys/kernel/sched_rt_runtime_us".into()],
-        value: "-1".into(),
-    }];
+    let path = "/proc/sys/kernel/sched_rt_runtime_us".into();
+    share.remedies = vec![Remedy::set(&RT_RUNTIME, vec![path], "-1")];
     Spike { number: 0, at_ns: 18_004_000_000, phase: "cpu".into(), explanation }
 }
 

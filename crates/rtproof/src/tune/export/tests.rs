@@ -109,7 +109,7 @@ fn what_is_missed_is_told_with_the_reason() {
 #[test]
 fn a_plan_that_contradicts_itself_is_not_exported() {
     let mut sample = Sample::rich();
-    sample.plan.conflicts.push(Conflict { target: "timer_migration".into(), wishes: Vec::new() });
+    sample.plan.conflicts.push(Conflict { target: "timer_migration".into(), requests: Vec::new() });
     for format in FORMATS {
         let error = export(*format, &sample.source()).unwrap_err();
         assert!(error.to_string().starts_with("timer_migration: "), "{error}");

@@ -8,8 +8,9 @@
 
 use rtproof_host::{Facts, facts::kernel::CommandLine};
 
+use crate::checks::check::{Check, Judge, Needs};
 use crate::checks::draft::Draft;
-use crate::checks::{Check, text};
+use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When};
 use scene::{Fault, KEYS, Scene};
 
@@ -18,65 +19,44 @@ mod scene;
 /// Most contradictions in the summary.
 const SHOWN_MAX: usize = 3;
 
-pub(super) struct Isolation;
+pub(super) static CHECK: Check = Check {
+    id: "isolation",
+    title: "isolated CPUs: boot parameters, what is in force, and the real-time CPUs",
+    why: "what is not isolated in fact shares its CPU with load balancing, timer ticks, RCU \
+          callbacks and device interrupts",
+    source: "Documentation/admin-guide/cpu-isolation.rst, kernel-parameters.txt; \
+             kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, lib/bitmap-str.c",
+    impact: Impact::Hundreds,
+    when: When::Boot,
+    needs: Needs::OfflineCpus,
+    judge: Judge::Ask(judge),
+    ..Check::NEW
+};
 
-impl Check for Isolation {
-    fn id(&self) -> &'static str {
-        "isolation"
+fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let wanted = format!("{} isolated, and all parts agree", text::cpus(&intent.rt_cpus));
+    let draft = draft.wants(wanted).cpus(&intent.rt_cpus);
+    if intent.rt_cpus.is_empty() {
+        return draft.no_rt_cpus(facts);
     }
-
-    fn title(&self) -> &'static str {
-        "isolated CPUs: boot parameters, what is in force, and the real-time CPUs"
-    }
-
-    fn why(&self) -> &'static str {
-        "what is not isolated in fact shares its CPU with load balancing, timer ticks, RCU \
-         callbacks and device interrupts"
-    }
-
-    fn source(&self) -> &'static str {
-        "Documentation/admin-guide/cpu-isolation.rst, kernel-parameters.txt; \
-         kernel/sched/isolation.c, kernel/rcu/tree_nocb.h, lib/bitmap-str.c"
-    }
-
-    fn impact(&self) -> Impact {
-        Impact::Hundreds
-    }
-
-    fn when(&self) -> When {
-        When::Boot
-    }
-
-    fn is_of_offline_cpus(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
-        let wanted = format!("{} isolated, and all parts agree", text::cpus(&intent.rt_cpus));
-        let draft = Draft::of(self, wanted).cpus(&intent.rt_cpus);
-        if intent.rt_cpus.is_empty() {
-            return draft.no_rt_cpus(facts);
+    let (isolated, cmdline) = (&facts.cpus.isolated, &facts.kernel.cmdline);
+    let scene = Scene::of(facts, intent);
+    let draft = draft.read(cmdline, shown).read(isolated, text::or_empty).saw(scene.evidence());
+    let faults = scene.faults();
+    let is_bad = faults.first().is_some_and(|worst| worst.status == Status::Bad);
+    match scene.blind() {
+        Some(why) if !is_bad => {
+            let also = faults.iter().map(|fault| fault.text.clone());
+            let all: Vec<String> = [why].into_iter().chain(also).collect();
+            draft.unknown(all.join("; "))
         }
-        let (isolated, cmdline) = (&facts.cpus.isolated, &facts.kernel.cmdline);
-        let scene = Scene::of(facts, intent);
-        let draft = draft.read(cmdline, shown).read(isolated, text::or_empty).saw(scene.evidence());
-        let faults = scene.faults();
-        let is_bad = faults.first().is_some_and(|worst| worst.status == Status::Bad);
-        match scene.blind() {
-            Some(why) if !is_bad => {
-                let also = faults.iter().map(|fault| fault.text.clone());
-                let all: Vec<String> = [why].into_iter().chain(also).collect();
-                draft.unknown(all.join("; "))
-            }
-            _ if faults.is_empty() => draft.good(scene.summary()),
-            _ => {
-                // All of them are evidence: the summary names the first few.
-                let path = format!("{}, {}", cmdline.path, isolated.path);
-                let rest = faults.iter().skip(SHOWN_MAX);
-                let rest =
-                    rest.map(|fault| Evidence { path: path.clone(), value: fault.text.clone() });
-                judge_faults(draft.saw(rest), &faults, intent)
-            }
+        _ if faults.is_empty() => draft.good(scene.summary()),
+        _ => {
+            // All of them are evidence: the summary names the first few.
+            let path = format!("{}, {}", cmdline.path, isolated.path);
+            let rest = faults.iter().skip(SHOWN_MAX);
+            let rest = rest.map(|fault| Evidence { path: path.clone(), value: fault.text.clone() });
+            judge_faults(draft.saw(rest), &faults, intent)
         }
     }
 }
@@ -117,6 +97,7 @@ mod tests {
     use crate::Status::{Bad, Doubtful, Good, Unknown};
     use crate::checks::testing::{cpus, good, intent, set_cmdline, set_config};
     use rtproof_host::Reading;
+    use rtproof_host::knobs::power::ONLINE;
 
     /// The good machine with this command line and these CPUs isolated and tickless in force.
     fn with(line: &str, isolated: &[u32], nohz_full: &[u32]) -> Facts {
@@ -131,7 +112,7 @@ mod tests {
     }
 
     fn judge(line: &str, isolated: &[u32], nohz_full: &[u32]) -> Finding {
-        Isolation.judge(&with(line, isolated, nohz_full), &intent())
+        CHECK.judge(&with(line, isolated, nohz_full), &intent())
     }
 
     /// Status, and whether the summary names both sides.
@@ -144,7 +125,7 @@ mod tests {
 
     #[test]
     fn agreement_is_good() {
-        let finding = Isolation.judge(&good(), &intent());
+        let finding = CHECK.judge(&good(), &intent());
         check(&finding, Good, &["isolated 2-3, nohz_full 2-3, rcu_nocbs 2-3, irqaffinity 0-1"]);
         check(&judge("isolcpus=2-3 rcu_nocbs=2-3", &[2, 3], &[]), Good, &[]);
         check(&judge("isolcpus=2-N nohz_full=2-N", &[2, 3], &[2, 3]), Good, &[]);
@@ -157,7 +138,7 @@ mod tests {
         let parameter = "isolcpus=managed_irq,domain,2-3".into();
         assert_eq!(finding.remedies, [Remedy::Boot { parameter }]);
         let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() };
-        let finding = Isolation.judge(&with("quiet", &[], &[]), &all);
+        let finding = CHECK.judge(&with("quiet", &[], &[]), &all);
         check(&finding, Doubtful, &["none is left to move work to"]);
     }
 
@@ -191,7 +172,7 @@ mod tests {
     fn n_on_an_old_kernel_and_cpus_that_are_not_there() {
         let mut facts = with("isolcpus=2-N", &[], &[]);
         facts.kernel.version = Reading::known("/proc/sys/kernel/osrelease", (5, 10));
-        check(&Isolation.judge(&facts, &intent()), Bad, &["isolcpus=2-N", "5.13"]);
+        check(&CHECK.judge(&facts, &intent()), Bad, &["isolcpus=2-N", "5.13"]);
         let finding = judge("isolcpus=2-7", &[], &[]);
         check(&finding, Bad, &["isolcpus=2-7", "this machine has 0-3, no 4-7"]);
     }
@@ -210,7 +191,7 @@ mod tests {
             set_config(&mut facts, option, None);
         }
         let sides = ["CONFIG_CPU_ISOLATION", "CONFIG_NO_HZ_FULL", "CONFIG_RCU_NOCB_CPU"];
-        check(&Isolation.judge(&facts, &intent()), Bad, &sides[..2]);
+        check(&CHECK.judge(&facts, &intent()), Bad, &sides[..2]);
     }
 
     #[test]
@@ -228,9 +209,9 @@ mod tests {
     #[test]
     fn a_kernel_that_offloads_by_default_needs_no_rcu_nocbs() {
         let mut facts = with("isolcpus=2-3", &[2, 3], &[]);
-        assert_eq!(Isolation.judge(&facts, &intent()).status, Doubtful);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Doubtful);
         set_config(&mut facts, "RCU_NOCB_CPU_DEFAULT_ALL", Some("y"));
-        assert_eq!(Isolation.judge(&facts, &intent()).status, Good);
+        assert_eq!(CHECK.judge(&facts, &intent()).status, Good);
     }
 
     #[test]
@@ -257,12 +238,12 @@ mod tests {
     fn what_is_unknown_is_said_unless_something_is_bad_anyway() {
         let mut facts = good();
         facts.kernel.cmdline = Reading::denied("/proc/cmdline", "EACCES");
-        check(&Isolation.judge(&facts, &intent()), Unknown, &["/proc/cmdline: refused"]);
+        check(&CHECK.judge(&facts, &intent()), Unknown, &["/proc/cmdline: refused"]);
         facts.cpus.isolated = Reading::known("/sys/devices/system/cpu/isolated", cpus(&[1]));
-        check(&Isolation.judge(&facts, &intent()), Bad, &["CPU 1 isolated"]);
+        check(&CHECK.judge(&facts, &intent()), Bad, &["CPU 1 isolated"]);
         let mut facts = with("isolcpus=2-3 irqaffinity=0-3", &[], &[]);
         facts.cpus.isolated = Reading::absent("/sys/devices/system/cpu/isolated");
-        check(&Isolation.judge(&facts, &intent()), Bad, &["isolated CPUs 2-3"]);
+        check(&CHECK.judge(&facts, &intent()), Bad, &["isolated CPUs 2-3"]);
     }
 
     #[test]
@@ -282,12 +263,12 @@ mod tests {
         let mut facts = good();
         facts.cpus.online = Reading::known(facts.cpus.online.path.clone(), cpus(&[0, 1, 2]));
         facts.cpus.cpus.pop();
-        let finding = Isolation.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         check(&finding, Doubtful, &["real-time CPU 3 offline (SMT is off)"]);
         facts.cpus.smt_control = Reading::known(facts.cpus.smt_control.path.clone(), "on".into());
-        let finding = Isolation.judge(&facts, &intent());
+        let finding = CHECK.judge(&facts, &intent());
         check(&finding, Doubtful, &["real-time CPU 3 offline: nothing is known of it"]);
         let paths = vec!["/sys/devices/system/cpu/cpu3/online".into()];
-        assert_eq!(finding.remedies, [Remedy::Write { paths, value: "1".into() }]);
+        assert_eq!(finding.remedies, [Remedy::set(&ONLINE, paths, "1")]);
     }
 }

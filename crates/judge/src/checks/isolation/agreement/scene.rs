@@ -1,5 +1,6 @@
 //! The comparisons: each finds what contradicts what, and names both sides.
 
+use rtproof_host::knobs::power::ONLINE;
 use rtproof_host::{CpuList, Facts, Reading};
 
 use crate::checks::boot_params::{Asked, Given, List};
@@ -220,7 +221,7 @@ impl<'a> Scene<'a> {
         let is_smt_off = matches!(control, Some("off" | "forceoff"));
         let why = if is_smt_off { " (SMT is off)" } else { ": nothing is known of it" };
         let paths = cpus.iter().map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/online"));
-        let remedy = Remedy::Write { paths: paths.collect(), value: "1".into() };
+        let remedy = Remedy::set(&ONLINE, paths.collect(), "1");
         let text = format!("real-time {} offline{why}", text::cpus(&cpus));
         doubtful(text, (!is_smt_off).then_some(remedy))
     }

@@ -1,6 +1,7 @@
 //! Findings for tests.
 
 use rtproof_host::CpuList;
+use rtproof_host::knobs::power::GOVERNOR;
 use rtproof_judge::{Evidence, Finding, Impact, Remedy, Status, When};
 
 /// Findings of every status and every kind of remedy.
@@ -30,11 +31,9 @@ pub(super) fn all(name: &str) -> Vec<Finding> {
         trade_off: None,
         skipped: None,
     };
-    let write = |n: u32| Remedy::Write {
-        paths: (2..2 + n)
-            .map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
-            .collect(),
-        value: "performance".into(),
+    let write = |n: u32| {
+        let path = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+        Remedy::set(&GOVERNOR, (2..2 + n).map(path).collect(), "performance")
     };
     let unit = Remedy::Unit { unit: "irqbalance.service".into(), action: "disable --now".into() };
     let boot = Remedy::Boot { parameter: "isolcpus=managed_irq,domain,2-3".into() };

@@ -68,7 +68,7 @@ fn conflicts(to: &mut dyn Write, conflicts: &[Conflict]) -> io::Result<()> {
     writeln!(to, "\n{BAD}{head}{BAD:#}")?;
     for conflict in conflicts {
         writeln!(to, "  {}", conflict.target)?;
-        for (check, wish) in &conflict.wishes {
+        for (check, wish) in &conflict.requests {
             wrapped(to, &format!("{INDENT}{check} wants "), INDENT, wish)?;
         }
     }

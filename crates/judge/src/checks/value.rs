@@ -1,48 +1,31 @@
-//! Checks that are a row of a table: "this file holds this value", for one knob.
+//! Checks that say "this file holds this value", for one knob.
 //!
-//! A row says what is wanted of a knob and why; reading, unknown values, CPUs that are offline,
-//! kernels that do not have the file, evidence and remedies are the same for all of them and stand
-//! here once. What needs thought is a file of its own instead.
+//! A check says what is wanted of a knob and why. Reading, unknown values, offline CPUs, kernels
+//! without the file, evidence and remedies are the same for all of them and are here once.
 
 use rtproof_host::{
     CpuList, Facts, Reading,
-    facts::settings::Value,
+    facts::settings::Value as Instance,
     knob::{Knob, Place, Scope},
 };
 
-use super::{Check, draft::Draft, machine, text};
-use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When};
+use super::{draft::Draft, machine, text};
+use crate::{Evidence, Finding, Intent, Remedy, Status, When};
 
 /// Most values named in a summary.
 const NAMED_MAX: usize = 4;
 /// Most files whose different values a summary lists.
 const FILES_MAX: usize = 8;
 
-/// One row.
+/// What is wanted of the value of a knob.
 #[derive(Clone, Copy)]
-pub struct Rule {
-    /// What it is about; its id is the check's.
-    pub knob: &'static Knob,
-    /// What it looks at, in one line.
-    pub title: &'static str,
-    /// Why a bad answer adds latency.
-    pub why: &'static str,
-    /// Where that is known from.
-    pub source: &'static str,
-    /// What the wanted value costs.
-    pub trade_off: Option<&'static str>,
-    /// How much latency a bad answer costs.
-    pub impact: Impact,
+pub struct Value {
     /// What is wanted.
     pub want: fn(&Intent) -> Want,
     /// What it means that no such file is there.
     pub absent: Absent,
     /// What else decides whether it concerns the machine; `None`: it always does.
     pub applies: Option<fn(&Facts, &Intent) -> Applies>,
-    /// A value that is good for `testing::intent()`: the tests try it.
-    pub good: &'static str,
-    /// One that is bad or doubtful.
-    pub bad: &'static str,
 }
 
 /// What a missing file means.
@@ -154,7 +137,7 @@ impl Want {
         Self { set: None, ..self }
     }
 
-    /// The wish in words.
+    /// What is wanted, in words.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..self }
@@ -218,38 +201,25 @@ pub(crate) fn mask(cpus: &CpuList) -> String {
     words.join(",")
 }
 
-impl Check for Rule {
-    super::texts_are_fields!(
-        title: &'static str,
-        why: &'static str,
-        source: &'static str,
-        trade_off: Option<&'static str>,
-        impact: Impact
-    );
-
-    fn id(&self) -> &'static str {
-        self.knob.id
-    }
-
-    fn when(&self) -> When {
-        self.knob.effect.into()
-    }
-
-    fn knobs(&self) -> Vec<&'static Knob> {
-        vec![self.knob]
-    }
-
-    fn judge(&self, facts: &Facts, intent: &Intent) -> Finding {
+impl Value {
+    /// The finding for a knob.
+    pub(super) fn judge(
+        &self,
+        draft: Draft,
+        knob: &'static Knob,
+        facts: &Facts,
+        intent: &Intent,
+    ) -> Finding {
         let want = (self.want)(intent);
-        let is_of_cpus = self.knob.scope == Scope::Cpu;
-        let mut draft = Draft::of(self, want.wanted());
+        let is_of_cpus = knob.scope == Scope::Cpu;
+        let mut draft = draft.wants(want.wanted());
         if is_of_cpus {
             draft = draft.cpus(&intent.rt_cpus);
             if intent.rt_cpus.is_empty() {
                 return draft.no_rt_cpus(facts);
             }
         }
-        if let Some(other) = self.other_machine(facts) {
+        if let Some(other) = other_machine(knob, facts) {
             return draft.saw([other.0]).not_applicable(other.1);
         }
         match self.applies.map_or(Applies::Yes, |applies| applies(facts, intent)) {
@@ -257,42 +227,27 @@ impl Check for Rule {
             Applies::No(evidence, why) => return draft.saw([evidence]).not_applicable(why),
             Applies::Unknown(evidence, why) => return draft.saw([evidence]).unknown(why),
         }
-        let pattern = self.knob.patterns().next().unwrap_or(self.knob.id);
-        let Some(setting) = facts.settings.get(self.knob.id) else {
+        let pattern = knob.patterns().next().unwrap_or(knob.id);
+        let Some(setting) = facts.settings.get(knob.id) else {
             return draft.blind(&Reading::<String>::denied(pattern, "not asked"));
         };
-        let of_rt = |value: &&Value| {
+        let of_rt = |value: &&Instance| {
             let cpu = value.of.split('/').next().unwrap_or("").parse::<u32>();
             !is_of_cpus || value.of.is_empty() || cpu.is_ok_and(|cpu| intent.rt_cpus.contains(cpu))
         };
-        let values: Vec<&Value> = setting.values.iter().filter(of_rt).collect();
+        let values: Vec<&Instance> = setting.values.iter().filter(of_rt).collect();
         if values.iter().all(|value| value.reading.is_absent()) {
             return self.absent(draft, facts, &values, setting.lacking.as_ref(), pattern);
         }
         let missing = if is_of_cpus { missing(&values, intent) } else { CpuList::default() };
-        judge_values(draft.saw(grouped(&values)), facts, &want, &values, &missing, self.knob)
-    }
-}
-
-impl Rule {
-    /// Why the machine cannot have the knob: another architecture, an older kernel.
-    fn other_machine(&self, facts: &Facts) -> Option<(Evidence, String)> {
-        let arch = &facts.kernel.arch;
-        if let Some(name) = arch.value().filter(|name| !self.knob.arch.has(name)) {
-            return Some((Evidence::of(arch, String::clone), format!("not on {name}")));
-        }
-        let (major, minor) = self.knob.since?;
-        (machine::since(facts, (major, minor)) == Some(false)).then(|| {
-            let release = Evidence::of(&facts.kernel.release, String::clone);
-            (release, format!("kernels before {major}.{minor} do not have it"))
-        })
+        judge_values(draft.saw(grouped(&values)), facts, &want, &values, &missing, knob)
     }
 
     fn absent(
         &self,
         draft: Draft,
         facts: &Facts,
-        values: &[&Value],
+        values: &[&Instance],
         lacking: Option<&Reading<String>>,
         pattern: &str,
     ) -> Finding {
@@ -316,9 +271,22 @@ impl Rule {
     }
 }
 
+/// Why the machine cannot have the knob: another architecture, an older kernel.
+fn other_machine(knob: &Knob, facts: &Facts) -> Option<(Evidence, String)> {
+    let arch = &facts.kernel.arch;
+    if let Some(name) = arch.value().filter(|name| !knob.arch.has(name)) {
+        return Some((Evidence::of(arch, String::clone), format!("not on {name}")));
+    }
+    let (major, minor) = knob.since?;
+    (machine::since(facts, (major, minor)) == Some(false)).then(|| {
+        let release = Evidence::of(&facts.kernel.release, String::clone);
+        (release, format!("kernels before {major}.{minor} do not have it"))
+    })
+}
+
 /// Real-time CPUs that have no value.
-fn missing(values: &[&Value], intent: &Intent) -> CpuList {
-    let cpu = |value: &&Value| value.of.split('/').next().unwrap_or("").parse::<u32>().ok();
+fn missing(values: &[&Instance], intent: &Intent) -> CpuList {
+    let cpu = |value: &&Instance| value.of.split('/').next().unwrap_or("").parse::<u32>().ok();
     intent.rt_cpus.difference(&CpuList::new(values.iter().filter_map(cpu)))
 }
 
@@ -326,11 +294,11 @@ fn judge_values(
     draft: Draft,
     facts: &Facts,
     want: &Want,
-    values: &[&Value],
+    values: &[&Instance],
     missing: &CpuList,
-    knob: &Knob,
+    knob: &'static Knob,
 ) -> Finding {
-    let mut wrong: Vec<&Value> = Vec::new();
+    let mut wrong: Vec<&Instance> = Vec::new();
     let mut blind = None;
     for &value in values {
         match value.reading.value().map(|text| (text, want.holds(text))) {
@@ -363,17 +331,17 @@ fn judge_values(
 }
 
 /// Writing the value, and the boot parameter that does the same.
-fn remedies(knob: &Knob, paths: Vec<String>, value: &str) -> Vec<Remedy> {
+fn remedies(knob: &'static Knob, paths: Vec<String>, value: &str) -> Vec<Remedy> {
     let parameter = knob.boot.map(|boot| boot.replace("{}", value));
     let boot = parameter.map(|parameter| Remedy::Boot { parameter });
     let is_file = matches!(knob.place, Place::File(_) | Place::Choice(_));
-    let write = (is_file && When::from(knob.effect) == When::Now && !knob.is_counter)
-        .then(|| Remedy::Write { paths, value: value.into() });
+    let write = (is_file && When::of(knob.effect) == When::Now && !knob.is_counter)
+        .then(|| Remedy::set(knob, paths, value));
     write.into_iter().chain(boot).collect()
 }
 
 /// Values in a line: `60`, or `eth0, eth1: on`.
-fn summary(values: &[&Value]) -> String {
+fn summary(values: &[&Instance]) -> String {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for value in values {
         let text = value.reading.value().map_or("", String::as_str);
@@ -411,7 +379,7 @@ fn names(of: &[&str]) -> String {
 }
 
 /// Values as evidence; equal ones share a line.
-pub(super) fn grouped(values: &[&Value]) -> Vec<Evidence> {
+pub(super) fn grouped(values: &[&Instance]) -> Vec<Evidence> {
     let numbers: Option<Vec<u32>> = values.iter().map(|value| value.of.parse().ok()).collect();
     if let Some(numbers) = numbers.filter(|numbers| numbers.len() > 1) {
         let readings = values.iter().map(|value| &value.reading);
@@ -421,4 +389,121 @@ pub(super) fn grouped(values: &[&Value]) -> Vec<Evidence> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::checks::testing::{EXAMPLES, cpus, good, good_stock, intent, set_setting};
+    use crate::checks::{Check, Judge, all, by_id};
+
+    fn rules() -> impl Iterator<Item = (&'static Check, &'static Value, &'static str, &'static str)>
+    {
+        EXAMPLES.iter().map(|(_, knob, good, bad)| {
+            let check = by_id(knob.id).unwrap();
+            let Judge::Value(value) = &check.judge else { panic!("{} is no value", knob.id) };
+            assert_eq!(check.knobs, [*knob]);
+            (check, value, *good, *bad)
+        })
+    }
+
+    #[test]
+    fn every_check_of_a_value_has_examples() {
+        let is_value = |check: &&Check| matches!(check.judge, Judge::Value(_));
+        assert_eq!(all().filter(is_value).count(), EXAMPLES.len());
+    }
+
+    /// A machine that the rule concerns: the good one, else the stock one.
+    fn machine(knob: &Knob, value: &Value) -> Facts {
+        let found = [good(), good_stock()].into_iter().find(|facts| {
+            let applies = value.applies.map_or(Applies::Yes, |applies| applies(facts, &intent()));
+            applies == Applies::Yes && other_machine(knob, facts).is_none()
+        });
+        found.unwrap_or_else(|| {
+            let mut facts = good();
+            let name =
+                if knob.arch == rtproof_host::knob::Arch::Arm64 { "aarch64" } else { "x86_64" };
+            facts.kernel.arch = Reading::known("/proc/sys/kernel/arch", name.to_owned());
+            facts
+        })
+    }
+
+    #[test]
+    fn every_rule_has_a_good_a_bad_and_unknown_cases() {
+        for (check, value, good_value, bad_value) in rules() {
+            let id = check.id;
+            let with = |reading: Reading<String>| {
+                let mut facts = machine(check.knobs[0], value);
+                set_setting(&mut facts, check.knobs[0], reading);
+                check.judge(&facts, &intent())
+            };
+            let path = "/the/path";
+            let finding = with(Reading::known(path, good_value.to_owned()));
+            assert_eq!(finding.status, Status::Good, "{id}: {finding:#?}");
+            assert!(finding.remedies.is_empty());
+            let finding = with(Reading::known(path, bad_value.to_owned()));
+            let is_bad = matches!(finding.status, Status::Bad | Status::Doubtful);
+            assert!(is_bad, "{id}: {finding:#?}");
+            assert!(finding.summary.contains("wanted: "), "{id}: {}", finding.summary);
+            let finding = with(Reading::denied(path, "EACCES"));
+            assert_eq!(finding.status, Status::Unknown, "{id}: {finding:#?}");
+            let finding = with(Reading::malformed(path, "?", "something"));
+            assert_eq!(finding.status, Status::Unknown, "{id}: {finding:#?}");
+            let finding = with(Reading::absent(path));
+            let is_known_lack = matches!(value.absent, Absent::WithoutOption(_));
+            let is_right = finding.status == Status::Unknown
+                || (is_known_lack && finding.status == Status::NotApplicable);
+            assert!(is_right, "{id}: {finding:#?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_lacks_the_file_is_a_reason() {
+        for (check, value, ..) in rules() {
+            let mut facts = machine(check.knobs[0], value);
+            let setting = facts.settings.get_mut(check.id).unwrap();
+            setting.values.clear();
+            setting.lacking = Some(Reading::known("/sys", "holds no x".to_owned()));
+            let finding = check.judge(&facts, &intent());
+            match value.absent {
+                Absent::NoSuchThing(why) => {
+                    assert_eq!(finding.status, Status::NotApplicable, "{finding:#?}");
+                    assert_eq!(finding.summary, why);
+                }
+                _ => assert_ne!(finding.status, Status::Good, "{finding:#?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn masks_are_written_as_the_kernel_writes_them() {
+        assert_eq!(mask(&cpus(&[0, 1])), "3");
+        assert_eq!(mask(&cpus(&[])), "0");
+        assert_eq!(mask(&cpus(&[1, 32, 63])), "80000001,00000002");
+        for list in [cpus(&[0, 5]), cpus(&[31, 32, 70])] {
+            assert_eq!(CpuList::parse_mask(&mask(&list)), Ok(list));
+        }
+    }
+
+    #[test]
+    fn values_of_one_kind_share_a_line() {
+        let value = |of: &str, text: &str| Instance {
+            of: of.into(),
+            reading: Reading::known(format!("/x{of}"), text.to_owned()),
+        };
+        let values = [value("2", "a"), value("3", "a"), value("4", "b")];
+        let values: Vec<&Instance> = values.iter().collect();
+        assert_eq!(summary(&values), "CPUs 2-3: a, CPU 4: b");
+        let values = [value("eth0", "on"), value("eth1", "on")];
+        assert_eq!(summary(&values.iter().collect::<Vec<_>>()), "eth0, eth1: on");
+    }
+
+    #[test]
+    fn many_files_with_many_values_make_a_short_summary() {
+        let value = |n: u32| Instance {
+            of: format!("kmalloc-{n}"),
+            reading: Reading::known(format!("/sys/kernel/slab/kmalloc-{n}/x"), (n % 3).to_string()),
+        };
+        let values: Vec<Instance> = (1..=12).map(value).collect();
+        let all: Vec<&Instance> = values.iter().collect();
+        assert_eq!(summary(&all), "/sys/kernel/slab/kmalloc-1/x: 1, and 11 other files");
+        assert_eq!(summary(&all[..2]), "kmalloc-1: 1, kmalloc-2: 2");
+    }
+}
