@@ -173,6 +173,11 @@ impl Evidence {
     }
 }
 
+/// File that holds sysctl values; the names that come later win.
+pub const SYSCTL_FILE: &str = "/etc/sysctl.d/99-zz-rtproof.conf";
+/// File that holds limits of users.
+pub const LIMITS_FILE: &str = "/etc/security/limits.d/99-rtproof.conf";
+
 /// What would change a finding, as data: shown as text here, applied by `tune`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]

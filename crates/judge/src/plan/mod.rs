@@ -155,10 +155,7 @@ pub struct Conflict {
     pub wishes: Vec<(String, String)>,
 }
 
-/// Our settings of the kernel at boot: the last of /etc/sysctl.d, so that they hold.
-pub const SYSCTL_FILE: &str = "/etc/sysctl.d/99-zz-rtproof.conf";
-/// Our limits of logins: the last that says something of a group holds.
-pub const LIMITS_FILE: &str = "/etc/security/limits.d/99-rtproof.conf";
+pub use crate::finding::{LIMITS_FILE, SYSCTL_FILE};
 
 /// Checks that look at one thing from several sides, the one to prefer first: where one of them has
 /// changes in the plan, those after it wait, unless they are named.

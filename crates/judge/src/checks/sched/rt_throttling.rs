@@ -107,7 +107,7 @@ fn judge_throttling(draft: Draft, facts: &Facts, choice: Choice, because: &str) 
     let remedies = [
         Remedy::Write { paths: vec![runtime.path.clone()], value: "-1".into() },
         Remedy::File {
-            path: crate::plan::SYSCTL_FILE.into(),
+            path: crate::finding::SYSCTL_FILE.into(),
             line: "kernel.sched_rt_runtime_us = -1".into(),
         },
     ];
