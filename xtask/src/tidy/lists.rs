@@ -82,7 +82,7 @@ fn squeeze(name: &str) -> String {
 fn entries<'a>(code: &'a str, name: &str) -> Option<&'a str> {
     let start = code.find(&format!("const {name}:"))?;
     let rest = &code[start..];
-    let rest = &rest[rest.find("= &[")?..];
+    let rest = &rest[rest.find('=')?..];
     Some(&rest[..rest.find("];")?])
 }
 

@@ -73,8 +73,7 @@ impl Build {
         if let Some(option) = self.part_of
             && machine::built_with(facts, option) == Some(false)
         {
-            let why = format!("this kernel is built without CONFIG_{option}");
-            return draft.saw([machine::option(facts, option)]).not_applicable(why);
+            return draft.without(facts, option);
         }
         let is_set =
             |option: &&&str| matches!(found.get(**option).map(String::as_str), Some("y" | "m"));

@@ -113,6 +113,12 @@ impl Draft {
         self.status(Status::NotApplicable, summary)
     }
 
+    /// Does not apply: the kernel is built without an option.
+    pub(crate) fn without(self, facts: &Facts, option: &str) -> Finding {
+        let why = format!("this kernel is built without CONFIG_{option}");
+        self.saw([machine::option(facts, option)]).not_applicable(why)
+    }
+
     /// With a status that was worked out. What is good or does not apply needs no remedy.
     pub(crate) fn status(mut self, status: Status, summary: impl Into<String>) -> Finding {
         if matches!(status, Status::Good | Status::NotApplicable) {

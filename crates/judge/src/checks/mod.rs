@@ -26,10 +26,11 @@ mod isolation;
 mod kernel;
 pub(crate) mod machine;
 mod memory;
-mod of_task;
 mod platform;
 mod power;
+pub(crate) mod remedies;
 mod sched;
+mod setting;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub(crate) mod text;

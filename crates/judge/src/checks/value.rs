@@ -254,8 +254,7 @@ impl Value {
         let draft = draft.saw(grouped(values));
         match self.absent {
             Absent::WithoutOption(option) if machine::built_with(facts, option) == Some(false) => {
-                let why = format!("this kernel is built without CONFIG_{option}");
-                return draft.saw([machine::option(facts, option)]).not_applicable(why);
+                return draft.without(facts, option);
             }
             Absent::NoSuchThing(why) => {
                 if let Some(reading) = lacking.filter(|reading| reading.value().is_some()) {

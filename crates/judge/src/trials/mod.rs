@@ -14,7 +14,7 @@ use rtproof_host::Facts;
 use rtproof_measure::trials::Observation;
 
 use crate::checks::Check;
-use crate::{Finding, Intent, Remedy};
+use crate::{Finding, Intent};
 
 /// The finding of one trial.
 #[must_use]
@@ -47,20 +47,6 @@ const SHORT_NS: u64 = 1_000_000_000;
 fn is_locked_down(facts: &Facts) -> bool {
     let mode = facts.kernel.lockdown.value().map(String::as_str);
     matches!(mode, Some("integrity" | "confidentiality"))
-}
-
-/// A right that a user gets by a line of limits.conf(5), or a service by its unit.
-fn right(name: &str, value: &str, directive: &str) -> Vec<Remedy> {
-    vec![
-        Remedy::Command {
-            command: "groupadd --system --force realtime && usermod -aG realtime USER".into(),
-        },
-        Remedy::File {
-            path: crate::plan::LIMITS_FILE.into(),
-            line: format!("@realtime - {name} {value}"),
-        },
-        Remedy::Manual { text: format!("for a service: {directive} in its unit") },
-    ]
 }
 
 #[cfg(test)]

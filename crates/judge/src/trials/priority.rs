@@ -72,8 +72,8 @@ fn reason(seen: &Seen, facts: &Facts, is_permission: bool) -> (String, Vec<Remed
         } else {
             format!("no CAP_SYS_NICE, and rtprio is {}", seen.limit)
         };
-        let right = super::right("rtprio", &most, &format!("LimitRTPRIO={most}"));
-        return (why, right);
+        let right = crate::checks::remedies::right("rtprio", &most, &format!("LimitRTPRIO={most}"));
+        return (why, right.into());
     }
     if seen.group_runtime_us.value() == Some(&0) {
         let path = seen.group_runtime_us.path.clone();

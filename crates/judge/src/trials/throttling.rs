@@ -47,7 +47,7 @@ pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
             if !refusal.is_permission() {
                 return draft.status(Status::Unknown, format!("not tried: {}", refusal.text));
             }
-            let remedies = super::right("rtprio", "95", "LimitRTPRIO=95");
+            let remedies = crate::checks::remedies::right("rtprio", "95", "LimitRTPRIO=95");
             return draft.remedies(remedies).status(
                 Status::Unknown,
                 format!("not tried: {}; needs CAP_SYS_NICE or a limit rtprio", refusal.text),
@@ -272,7 +272,7 @@ fn remedies(rule: Rule, facts: &Facts, intent: &Intent, cpu: u32) -> Vec<Remedy>
     let unlimited = [
         Remedy::set(&RT_RUNTIME, vec!["/proc/sys/kernel/sched_rt_runtime_us".into()], "-1"),
         Remedy::File {
-            path: crate::plan::SYSCTL_FILE.into(),
+            path: rtproof_host::knobs::names::SYSCTL_FILE.into(),
             line: "kernel.sched_rt_runtime_us = -1".into(),
         },
     ];

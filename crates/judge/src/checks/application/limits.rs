@@ -132,7 +132,7 @@ fn rttime(draft: Draft, case: &Case<'_>) -> Answer {
 /// In the unit where it is a service, else in the limits of the login.
 fn remedies(case: &Case<'_>, unit: &str, login: &str) -> [Remedy; 1] {
     [case.drop_in(unit).unwrap_or_else(|| Remedy::File {
-        path: crate::plan::LIMITS_FILE.into(),
+        path: rtproof_host::knobs::names::LIMITS_FILE.into(),
         line: format!("@realtime - {login}"),
     })]
 }

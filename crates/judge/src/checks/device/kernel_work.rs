@@ -5,10 +5,11 @@ use rtproof_host::facts::devices::Console;
 use rtproof_host::facts::kernel::Preemption;
 use rtproof_host::facts::settings::Value;
 use rtproof_host::knob::Arch;
-use rtproof_host::{Facts, Knob, Reading, knobs::device as knobs};
+use rtproof_host::{Facts, Reading, knobs::device as knobs};
 
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
+use crate::checks::setting;
 use crate::checks::{machine, text};
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy, When};
@@ -110,9 +111,7 @@ fn judge_audit(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.read(line, |_| "audit=0".into()).good("audit=0: off until the next boot");
     }
     if machine::built_with(facts, "AUDIT") == Some(false) {
-        return draft
-            .saw([machine::option(facts, "AUDIT")])
-            .not_applicable("this kernel is built without CONFIG_AUDIT");
+        return draft.without(facts, "AUDIT");
     }
     let unit = facts.units.value().and_then(|units| units.get("auditd.service"));
     if unit.is_some_and(|unit| unit.running == Some(true)) {
@@ -143,23 +142,17 @@ pub(super) static TRACING: Check = Check {
     ..Check::NEW
 };
 
-fn values<'a>(facts: &'a Facts, knob: &Knob) -> &'a [Value] {
-    facts.settings.get(knob.id).map(|setting| setting.values.as_slice()).unwrap_or_default()
-}
-
 fn judge_tracing(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
-    let tracers: [&'static Knob; 2] = [&knobs::TRACER, &knobs::TRACE_INSTANCES];
+    let tracers: [&'static rtproof_host::Knob; 2] = [&knobs::TRACER, &knobs::TRACE_INSTANCES];
     let others = [&knobs::TRACE_EVENTS, &knobs::TRACE_INSTANCE_EVENTS, &knobs::TRACE_PROBES];
     let all = tracers.into_iter().chain(others);
-    let all = all.flat_map(|knob| values(facts, knob).iter().map(move |value| (knob, value)));
-    let Some(tracer) = values(facts, &knobs::TRACER).first() else {
+    let all = all.flat_map(|knob| setting::all(facts, knob).iter().map(move |value| (knob, value)));
+    let Some(tracer) = setting::all(facts, &knobs::TRACER).first() else {
         let path = "/sys/kernel/tracing/current_tracer";
         return draft.blind(&Reading::<()>::denied(path, "not asked"));
     };
     if tracer.reading.is_absent() && machine::built_with(facts, "TRACING") == Some(false) {
-        return draft
-            .saw([machine::option(facts, "TRACING")])
-            .not_applicable("this kernel is built without CONFIG_TRACING");
+        return draft.without(facts, "TRACING");
     }
     let lacking = facts.settings.get(knobs::TRACER.id).and_then(|setting| setting.lacking.as_ref());
     if let Some(lacking) = lacking.filter(|lacking| lacking.value().is_some()) {
@@ -311,7 +304,7 @@ mod tests {
 
     #[test]
     fn tracers_are_bad_and_events_doubtful() {
-        let with = |knob: &Knob, text: &str| {
+        let with = |knob: &rtproof_host::Knob, text: &str| {
             let mut facts = good();
             fill_setting(&mut facts, knob, text);
             let finding = TRACING.judge(&facts, &intent());

@@ -10,7 +10,7 @@ use rtproof_host::{Facts, facts::tasks::TaskGroup};
 use super::common;
 use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::machine::{built_with, option};
+use crate::checks::machine::built_with;
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -31,9 +31,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let draft = draft.read(reading, text::or_empty);
     let Some(tickless) = reading.value() else {
         if reading.is_absent() && built_with(facts, "NO_HZ_FULL") == Some(false) {
-            return draft
-                .saw([option(facts, "NO_HZ_FULL")])
-                .not_applicable("this kernel is built without CONFIG_NO_HZ_FULL");
+            return draft.without(facts, "NO_HZ_FULL");
         }
         return draft.blind(reading);
     };

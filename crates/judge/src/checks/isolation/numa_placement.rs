@@ -4,7 +4,7 @@ use rtproof_host::{CpuList, Facts, facts::cpu::Node};
 
 use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::machine::{built_with, option};
+use crate::checks::machine::built_with;
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -32,9 +32,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         nodes.iter().map(show).collect::<Vec<_>>().join("; ")
     });
     if nodes.is_absent() && built_with(facts, "NUMA") == Some(false) {
-        return draft
-            .saw([option(facts, "NUMA")])
-            .not_applicable("this kernel is built without CONFIG_NUMA");
+        return draft.without(facts, "NUMA");
     }
     let Some(found) = nodes.value() else {
         return draft.blind(nodes);

@@ -7,7 +7,7 @@ use rtproof_host::{CpuList, Facts, facts::irq::Irq, facts::tasks::RtTask};
 
 use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::of_task::move_to;
+use crate::checks::remedies::move_to;
 use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent};
 

@@ -8,6 +8,7 @@ use rtproof_host::{
 
 use crate::checks::check::{Check, Judge, Needs, Wanted};
 use crate::checks::draft::Draft;
+use crate::checks::setting;
 use crate::checks::text;
 use crate::checks::value::{grouped, mask};
 use crate::{Finding, Intent, Remedy};
@@ -44,8 +45,8 @@ pub(super) static WRITEBACK_CPUMASK: Check = Check {
 
 /// The mask of one queue is cut by the mask of all: that one keeps it off, too.
 fn judge_writeback(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
-    let values = values(facts, &knobs::WRITEBACK_CPUMASK);
-    let all = self::values(facts, &knobs::WORKQUEUE_CPUMASK);
+    let values = setting::all(facts, &knobs::WRITEBACK_CPUMASK);
+    let all = setting::all(facts, &knobs::WORKQUEUE_CPUMASK);
     let is_off = |value: &&Value| {
         let cpus = value.reading.value().and_then(|text| CpuList::parse_mask(text).ok());
         cpus.is_some_and(|cpus| cpus.intersection(&intent.rt_cpus).is_empty())
@@ -58,13 +59,9 @@ fn judge_writeback(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     judge(draft, facts, intent, &knobs::WRITEBACK_CPUMASK)
 }
 
-fn values<'a>(facts: &'a Facts, knob: &Knob) -> &'a [Value] {
-    facts.settings.get(knob.id).map_or(&[], |setting| &setting.values)
-}
-
 fn judge(draft: Draft, facts: &Facts, intent: &Intent, knob: &'static Knob) -> Finding {
     let pattern = knob.patterns().next().unwrap_or(knob.id);
-    let values: Vec<&Value> = values(facts, knob).iter().collect();
+    let values: Vec<&Value> = setting::all(facts, knob).iter().collect();
     let draft = draft.saw(grouped(&values));
     let Some(value) = values.first() else {
         return draft.blind(&Reading::<String>::denied(pattern, "not asked"));

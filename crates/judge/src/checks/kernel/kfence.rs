@@ -28,8 +28,7 @@ pub(super) static CHECK: Check = Check {
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     if machine::built_with(facts, "KFENCE") == Some(false) {
-        let draft = draft.saw([machine::option(facts, "KFENCE")]);
-        return draft.not_applicable("this kernel is built without CONFIG_KFENCE");
+        return draft.without(facts, "KFENCE");
     }
     let setting = facts.settings.get(knobs::KFENCE.id);
     let none = Reading::absent("/sys/module/kfence/parameters/sample_interval");

@@ -6,9 +6,9 @@
 
 use rtproof_host::{Facts, Knob, Reading, knobs::memory as knobs};
 
-use super::knob;
 use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
+use crate::checks::setting;
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -80,7 +80,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
 }
 
 fn number(facts: &Facts, knob: &Knob) -> Reading<u64> {
-    knob::number(facts, knob).and_then(|path, number| match u64::try_from(number) {
+    setting::number(facts, knob).and_then(|path, number| match u64::try_from(number) {
         Ok(number) => Reading::known(path, number),
         Err(_) => Reading::malformed(path, &number.to_string(), "not below 0"),
     })

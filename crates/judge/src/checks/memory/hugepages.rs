@@ -8,6 +8,7 @@ use rtproof_host::{Facts, facts::cpu::Node, facts::settings::Value, knobs::memor
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
+use crate::checks::setting;
 use crate::checks::value::grouped;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
@@ -34,7 +35,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             Some(false) => draft
                 .saw([option(facts, "HUGETLBFS")])
                 .not_applicable("this kernel has no huge pages to reserve"),
-            _ => draft.blind(&super::knob::text(facts, &knobs::HUGEPAGES)),
+            _ => draft.blind(&setting::text(facts, &knobs::HUGEPAGES)),
         };
     }
     let draft = draft.saw(grouped(&values));

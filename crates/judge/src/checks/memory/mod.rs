@@ -8,7 +8,6 @@ mod fs_mounts;
 #[cfg(any(test, feature = "testing"))]
 pub(super) mod good;
 mod hugepages;
-pub(super) mod knob;
 mod resctrl_cat;
 mod rules;
 mod stat_interval;

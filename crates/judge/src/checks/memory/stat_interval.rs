@@ -5,10 +5,10 @@
 
 use rtproof_host::{CpuList, Facts, knobs::memory as knobs};
 
-use super::knob;
 use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::since;
+use crate::checks::setting;
 use crate::{Finding, Intent, Remedy};
 
 /// Seconds, as tuned's profile for isolated CPUs has it; Codethink has 120.
@@ -31,7 +31,7 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
-    let interval = knob::number(facts, &knobs::STAT_INTERVAL);
+    let interval = setting::number(facts, &knobs::STAT_INTERVAL);
     let wanted = format!("at least {SECONDS_MIN} s, or CPUs that the kernel leaves out");
     let draft = draft.wants(wanted).read(&interval, i64::to_string);
     let Some(&seconds) = interval.value() else {

@@ -7,10 +7,10 @@ use std::ops::ControlFlow::{self, Break, Continue};
 
 use rtproof_host::{Facts, Reading, knobs::memory as knobs};
 
-use super::knob;
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
+use crate::checks::setting;
 use crate::{Evidence, Finding, Intent, Remedy};
 
 pub(super) static DEFRAG: Check = Check {
@@ -65,7 +65,7 @@ fn judge_khugepaged(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         Break(finding) => return finding,
         Continue(draft) => draft,
     };
-    let defrag = knob::number(facts, &knobs::KHUGEPAGED);
+    let defrag = setting::number(facts, &knobs::KHUGEPAGED);
     let draft = draft.read(&defrag, i64::to_string);
     match defrag.value() {
         None => draft.blind(&defrag),

@@ -55,7 +55,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         if words(value) != words(&one.value) {
             differ.push(format!("{} is {value}, {} sets {}", one.name, one.file, one.value));
             remedies.push(Remedy::File {
-                path: crate::plan::SYSCTL_FILE.into(),
+                path: rtproof_host::knobs::names::SYSCTL_FILE.into(),
                 line: format!("{} = {value}", one.name),
             });
         }

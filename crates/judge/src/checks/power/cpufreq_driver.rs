@@ -6,10 +6,10 @@
 use rtproof_host::{Facts, knobs::power as knobs};
 
 use super::frequency::absent;
-use super::values;
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{guest, rt_cpus};
+use crate::checks::setting;
 use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, When};
 
@@ -59,7 +59,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     names.sort_unstable();
     names.dedup();
     // The mode of the driver that is not in use says "off", or is not there.
-    let modes = [&knobs::INTEL_PSTATE, &knobs::AMD_PSTATE].map(|knob| values::one(facts, knob));
+    let modes = [&knobs::INTEL_PSTATE, &knobs::AMD_PSTATE].map(|knob| setting::text(facts, knob));
     let is_used = |mode: &&String| !matches!(mode.as_str(), "off" | "disable");
     let known = modes.iter().find(|mode| mode.value().filter(is_used).is_some());
     let mode = known.and_then(|mode| mode.value()).map(|mode| format!(", {mode} mode"));

@@ -10,6 +10,7 @@ use super::values;
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::rt_cpus;
+use crate::checks::setting;
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -27,7 +28,7 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
-    let found = values::one(facts, &knobs::MIN_PERF_PCT);
+    let found = setting::text(facts, &knobs::MIN_PERF_PCT);
     if found.is_absent() {
         let why = "intel_pstate does not set the frequency, or has limits for each CPU alone";
         return values::lack(draft, facts, &knobs::MIN_PERF_PCT, why);

@@ -9,6 +9,7 @@ use rtproof_host::{Facts, facts::settings::Value, knobs::power as knobs};
 use super::values;
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
+use crate::checks::setting;
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -39,7 +40,7 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
-    let devices = values::all(facts, &knobs::PCI_RUNTIME_PM);
+    let devices = setting::all(facts, &knobs::PCI_RUNTIME_PM);
     if devices.is_empty() {
         return values::lack(draft, facts, &knobs::PCI_RUNTIME_PM, "no PCI devices");
     }
@@ -58,7 +59,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     for device in auto.iter().copied() {
         let class = values::of(facts, &knobs::PCI_CLASS, &device.of);
         let Some(class) = class.and_then(|class| class.value()) else {
-            return draft.blind(&values::not_asked(facts, &knobs::PCI_CLASS));
+            return draft.blind(&setting::text(facts, &knobs::PCI_CLASS));
         };
         if let Some((_, kind)) = KINDS.iter().find(|(start, _)| class.starts_with(start)) {
             named.push((format!("{} ({kind})", device.of), device));

@@ -9,6 +9,7 @@ use rtproof_host::{Facts, Reading, facts::settings::Value, knobs::power as knobs
 use super::values;
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
+use crate::checks::setting;
 use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
@@ -27,7 +28,7 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
-    let policy = values::one(facts, &knobs::PCIE_ASPM);
+    let policy = setting::text(facts, &knobs::PCIE_ASPM);
     if policy.is_absent() {
         let why = "this kernel has no PCI Express power saving (CONFIG_PCIEASPM)";
         return values::lack(draft, facts, &knobs::PCIE_ASPM, why);
@@ -50,8 +51,8 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         return draft.good("performance: no link rests");
     }
     let links = || {
-        let l0s = values::all(facts, &knobs::PCIE_ASPM_L0S);
-        l0s.iter().chain(values::all(facts, &knobs::PCIE_ASPM_L1))
+        let l0s = setting::all(facts, &knobs::PCIE_ASPM_L0S);
+        l0s.iter().chain(setting::all(facts, &knobs::PCIE_ASPM_L1))
     };
     let is_on = |value: &&Value| value.reading.value().is_some_and(|on| on != "0");
     let mut on: Vec<&str> = links().filter(is_on).map(|value| value.of.as_str()).collect();
@@ -75,7 +76,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
             .good(format!("policy {name}, and no link rests"));
     }
     let lacking =
-        [&knobs::PCIE_ASPM_L0S, &knobs::PCIE_ASPM_L1].map(|knob| values::lacking(facts, knob));
+        [&knobs::PCIE_ASPM_L0S, &knobs::PCIE_ASPM_L1].map(|knob| setting::lacking(facts, knob));
     match lacking {
         // Links show it from 5.5.
         [Some(l0s), Some(l1)] if facts.kernel.version.value() >= Some(&(5, 5)) => draft

@@ -8,6 +8,7 @@ use rtproof_host::{Facts, Reading, knobs::power as knobs};
 use super::values;
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
+use crate::checks::setting;
 use crate::checks::text;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
@@ -26,7 +27,7 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
-    let zones = values::all(facts, &knobs::RAPL_LIMIT);
+    let zones = setting::all(facts, &knobs::RAPL_LIMIT);
     if zones.is_empty() {
         let why = "no power limit of the processor that the kernel knows";
         return values::lack(draft, facts, &knobs::RAPL_LIMIT, why);
@@ -60,7 +61,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
                 off.push(text);
             }
             Some("1") => below.push((text, zone.reading.path.clone(), design_uw)),
-            _ => return draft.blind(&values::not_asked(facts, &knobs::RAPL_ENABLED)),
+            _ => return draft.blind(&setting::text(facts, &knobs::RAPL_ENABLED)),
         }
     }
     if !below.is_empty() {

@@ -9,6 +9,7 @@ use super::values;
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{guest, without_cpu_folder};
+use crate::checks::setting;
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy, When};
 
@@ -85,7 +86,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 
 /// No counters of Intel's: a Raspberry Pi, a guest, or a machine that does not tell.
 fn judge_other(draft: Draft, facts: &Facts) -> Finding {
-    let pi = values::one(facts, &knobs::PI_THROTTLED);
+    let pi = setting::text(facts, &knobs::PI_THROTTLED);
     if let Some(text) = pi.value() {
         let draft = draft.read(&pi, String::clone);
         let hex = text.trim_start_matches("0x");
@@ -100,7 +101,7 @@ fn judge_other(draft: Draft, facts: &Facts) -> Finding {
             _ => draft.doubtful(format!("since boot: {}", set.join(", "))),
         };
     }
-    let lacking = values::lacking(facts, &knobs::CORE_THROTTLE_COUNT);
+    let lacking = setting::lacking(facts, &knobs::CORE_THROTTLE_COUNT);
     if let (Some(hypervisor), Some(folder)) = (guest(facts), lacking) {
         return draft
             .read(&facts.virt.hypervisor, |_| hypervisor.into())
@@ -111,7 +112,7 @@ fn judge_other(draft: Draft, facts: &Facts) -> Finding {
         Some(folder) => draft.read(folder, String::clone).unknown("this machine counts none of it"),
         None => match without_cpu_folder(facts) {
             Some(why) => draft.no_cpu_folder(facts, why),
-            None => draft.blind(&values::not_asked(facts, &knobs::CORE_THROTTLE_COUNT)),
+            None => draft.blind(&setting::text(facts, &knobs::CORE_THROTTLE_COUNT)),
         },
     }
 }

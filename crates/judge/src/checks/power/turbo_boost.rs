@@ -9,6 +9,7 @@ use super::values;
 use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{guest, without_cpu_folder};
+use crate::checks::setting;
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -40,7 +41,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     };
     let draft = draft.wants(wanted);
     let (no_turbo, boost) =
-        (values::one(facts, &knobs::NO_TURBO), values::one(facts, &knobs::BOOST));
+        (setting::text(facts, &knobs::NO_TURBO), setting::text(facts, &knobs::BOOST));
     if !no_turbo.is_absent() && facts.settings.contains_key(knobs::NO_TURBO.id) {
         let draft = draft.read(&no_turbo, String::clone);
         return match no_turbo.value().map(String::as_str) {
@@ -51,7 +52,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     }
     if boost.is_absent() {
         let (Some(intel), Some(other)) =
-            (values::lacking(facts, &knobs::NO_TURBO), values::lacking(facts, &knobs::BOOST))
+            (setting::lacking(facts, &knobs::NO_TURBO), setting::lacking(facts, &knobs::BOOST))
         else {
             return match without_cpu_folder(facts) {
                 Some(why) => draft.no_cpu_folder(facts, why),

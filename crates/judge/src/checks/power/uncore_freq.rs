@@ -8,6 +8,7 @@ use rtproof_host::{Facts, Reading, knobs::power as knobs};
 use super::values;
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
+use crate::checks::setting;
 use crate::checks::text;
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy};
@@ -27,19 +28,19 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
-    let lowest = values::all(facts, &knobs::UNCORE_MIN_FREQ);
+    let lowest = setting::all(facts, &knobs::UNCORE_MIN_FREQ);
     if lowest.is_empty() {
         let why = "no uncore frequency that can be set: another processor, a guest, or the \
                    module intel_uncore_frequency is not loaded";
         return values::lack(draft, facts, &knobs::UNCORE_MIN_FREQ, why);
     }
-    let highest = values::all(facts, &knobs::UNCORE_MAX_FREQ);
+    let highest = setting::all(facts, &knobs::UNCORE_MAX_FREQ);
     let shown = lowest.iter().chain(highest).map(|value| &value.reading);
     let draft = draft.saw(text::by_path(shown));
     let mut open: Vec<(String, &Reading<String>, &str)> = Vec::new();
     for value in lowest {
         let Some(max) = values::of(facts, &knobs::UNCORE_MAX_FREQ, &value.of) else {
-            return draft.blind(&values::not_asked(facts, &knobs::UNCORE_MAX_FREQ));
+            return draft.blind(&setting::text(facts, &knobs::UNCORE_MAX_FREQ));
         };
         for reading in [&value.reading, max] {
             let Some(text) = reading.value() else { return draft.blind(reading) };

@@ -8,6 +8,7 @@ use rtproof_host::{Facts, facts::settings::Value, knobs::power as knobs};
 use super::values;
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
+use crate::checks::setting;
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -29,7 +30,7 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
-    let classes = values::all(facts, &knobs::USB_CLASS);
+    let classes = setting::all(facts, &knobs::USB_CLASS);
     if classes.is_empty() {
         return values::lack(draft, facts, &knobs::USB_CLASS, "no USB devices");
     }
@@ -48,7 +49,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         // A kernel without CONFIG_PM suspends nothing and has no such file.
         let control = values::of(facts, &knobs::USB_AUTOSUSPEND, &device.of);
         let Some(control) = control.filter(|control| control.value().is_some()) else {
-            return draft.blind(&values::not_asked(facts, &knobs::USB_AUTOSUSPEND));
+            return draft.blind(&setting::text(facts, &knobs::USB_AUTOSUSPEND));
         };
         if control.value().is_some_and(|text| text == "auto") {
             auto.push((device.of.as_str(), control.path.clone()));

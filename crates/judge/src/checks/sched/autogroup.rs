@@ -9,6 +9,7 @@ use rtproof_host::{Facts, Reading, knobs};
 use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
 use crate::checks::machine::{built_with, option};
+use crate::checks::setting;
 use crate::{Finding, Impact, Intent, Remedy};
 
 pub(super) static CHECK: Check = Check {
@@ -25,7 +26,7 @@ pub(super) static CHECK: Check = Check {
 fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let is_real_time = intent.priority > 0;
     let draft = draft.wants(if is_real_time { "known" } else { "0" });
-    let reading = super::value(facts, &knobs::sched::AUTOGROUP);
+    let reading = setting::text(facts, &knobs::sched::AUTOGROUP);
     let draft = draft.read(&reading, String::clone);
     match reading.value().map(String::as_str) {
         Some("0") => draft.good("off"),

@@ -9,7 +9,7 @@ use rtproof_host::{CpuList, Facts, Reading, facts::irq::Irq, facts::tasks::RtTas
 use super::tasks::{IRQ_THREADS, evidence, named, on_rt_cpus};
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::of_task::move_to;
+use crate::checks::remedies::move_to;
 use crate::checks::text;
 use crate::{Finding, Intent};
 

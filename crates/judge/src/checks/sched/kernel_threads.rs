@@ -9,7 +9,8 @@ use super::tasks::{
 };
 use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
-use crate::checks::of_task::make_fifo;
+use crate::checks::remedies::make_fifo;
+use crate::checks::setting;
 use crate::checks::text;
 use crate::{Finding, Intent, Remedy, When};
 
@@ -135,7 +136,7 @@ fn judge_rcu_kthread_prio(draft: Draft, facts: &Facts, intent: &Intent) -> Findi
         Ok(found) => found,
         Err(finding) => return *finding,
     };
-    let reading = super::value(facts, &knobs::sched::RCU_KTHREAD_PRIO);
+    let reading = setting::text(facts, &knobs::sched::RCU_KTHREAD_PRIO);
     let draft = draft.read(&reading, String::clone);
     let threads = named(&tasks, RCU_THREADS);
     let ahead: Vec<&RtTask> =

@@ -7,8 +7,9 @@ use rtproof_host::{Facts, facts::limits::Limit};
 
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
+use crate::checks::remedies::right;
 use crate::checks::text;
-use crate::{Finding, Impact, Intent, Remedy, When};
+use crate::{Finding, Impact, Intent, When};
 
 /// What rtproof locks at most.
 const OWN_BYTES: u64 = 4 << 20;
@@ -50,7 +51,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
             true => "CAP_IPC_LOCK, of another user namespace".into(),
             false => "no CAP_IPC_LOCK".into(),
         })
-        .remedies(remedies());
+        .remedies(right("memlock", "unlimited", "LimitMEMLOCK=infinity"));
     let size = text::bytes(soft);
     if found.hard.is_none() {
         return draft.doubtful(format!("{size} until the soft limit is raised: no hard limit"));
@@ -64,19 +65,6 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
 fn show(limit: &Limit) -> String {
     let one = |limit: Option<u64>| limit.map_or("unlimited".into(), |b| format!("{b} bytes"));
     format!("{} (hard {})", one(limit.soft), one(limit.hard))
-}
-
-fn remedies() -> Vec<Remedy> {
-    vec![
-        Remedy::Command {
-            command: "groupadd --system --force realtime && usermod -aG realtime USER".into(),
-        },
-        Remedy::File {
-            path: crate::plan::LIMITS_FILE.into(),
-            line: "@realtime - memlock unlimited".into(),
-        },
-        Remedy::Manual { text: "for a service: LimitMEMLOCK=infinity in its unit".into() },
-    ]
 }
 
 #[cfg(test)]

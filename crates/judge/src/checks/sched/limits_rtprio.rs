@@ -7,7 +7,8 @@ use rtproof_host::{Facts, facts::limits::Limit};
 
 use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
-use crate::{Finding, Impact, Intent, Remedy, When, units};
+use crate::checks::remedies::right;
+use crate::{Finding, Impact, Intent, When, units};
 
 pub(super) static CHECK: Check = Check {
     id: "limits-rtprio",
@@ -43,7 +44,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         let summary = format!("FIFO {priority} allowed, as this user: limit {}", show(found));
         return lasting(draft, facts, &summary);
     }
-    let draft = draft.remedies(remedies(priority));
+    let most = priority.max(95).to_string();
+    let draft = draft.remedies(right("rtprio", &most, &format!("LimitRTPRIO={most}")));
     if is_enough(found.hard) {
         return draft.doubtful(format!(
             "FIFO {priority} needs the soft limit raised first: {}",
@@ -80,20 +82,6 @@ fn lasting(draft: Draft, facts: &Facts, summary: &str) -> Finding {
 fn show(limit: &Limit) -> String {
     let one = |limit: Option<u64>| limit.map_or("unlimited".into(), |limit| limit.to_string());
     format!("{} (hard {})", one(limit.soft), one(limit.hard))
-}
-
-fn remedies(priority: u32) -> Vec<Remedy> {
-    let most = priority.max(95);
-    vec![
-        Remedy::Command {
-            command: "groupadd --system --force realtime && usermod -aG realtime USER".into(),
-        },
-        Remedy::File {
-            path: crate::plan::LIMITS_FILE.into(),
-            line: format!("@realtime - rtprio {most}"),
-        },
-        Remedy::Manual { text: format!("for a service: LimitRTPRIO={most} in its unit") },
-    ]
 }
 
 #[cfg(test)]

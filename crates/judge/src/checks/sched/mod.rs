@@ -1,7 +1,5 @@
 //! Checks: scheduler, real-time tasks, rights.
 
-use rtproof_host::{Facts, Knob, Reading};
-
 use super::Section;
 use super::check::Check;
 
@@ -60,12 +58,3 @@ const CHECKS: &[&Check] = &[
     &autogroup::CHECK,
     &rules::SCHED_EXT,
 ];
-
-/// The value of a knob that is one file.
-fn value(facts: &Facts, knob: &Knob) -> Reading<String> {
-    let setting = facts.settings.get(knob.id).and_then(|setting| setting.values.first());
-    match setting {
-        Some(value) => value.reading.clone(),
-        None => Reading::denied(knob.patterns().next().unwrap_or(knob.id), "not asked"),
-    }
-}

@@ -14,7 +14,7 @@ use super::tasks::{
 };
 use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
-use crate::checks::of_task::make_ordinary;
+use crate::checks::remedies::make_ordinary;
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 

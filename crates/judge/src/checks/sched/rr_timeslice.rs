@@ -8,6 +8,7 @@ use rtproof_host::{Facts, Reading, facts::tasks::Policy, facts::tasks::RtTask, k
 use super::tasks::{evidence, on_rt_cpus, rank};
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
+use crate::checks::setting;
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -30,7 +31,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         Ok(found) => found,
         Err(finding) => return *finding,
     };
-    let reading = super::value(facts, &knobs::sched::RR_TIMESLICE);
+    let reading = setting::text(facts, &knobs::sched::RR_TIMESLICE);
     let draft = draft.read(&reading, |ms| format!("{ms} ms"));
     let Some(found) = reading.value() else {
         return draft.blind(&reading);

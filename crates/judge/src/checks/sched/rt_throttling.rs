@@ -108,7 +108,7 @@ fn judge_throttling(draft: Draft, facts: &Facts, choice: Choice, because: &str) 
     let remedies = [
         Remedy::set(&RT_RUNTIME, vec![runtime.path.clone()], "-1"),
         Remedy::File {
-            path: crate::plan::SYSCTL_FILE.into(),
+            path: rtproof_host::knobs::names::SYSCTL_FILE.into(),
             line: "kernel.sched_rt_runtime_us = -1".into(),
         },
     ];

@@ -6,8 +6,8 @@ use rtproof_host::{Facts, knobs::time as knobs};
 
 use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
-use crate::checks::machine::{built_with, option};
-use crate::checks::memory::knob;
+use crate::checks::machine::built_with;
+use crate::checks::setting;
 use crate::{Finding, Impact, Intent, Remedy};
 
 /// Seconds between two searches in tuned's profile for isolated CPUs.
@@ -31,12 +31,11 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
-    let timeout = knob::number(facts, &knobs::HUNG_TASK);
+    let timeout = setting::number(facts, &knobs::HUNG_TASK);
     let wanted = format!("0 (off), or at least {SECONDS_MIN} s");
     let draft = draft.wants(wanted).read(&timeout, show);
     if timeout.is_absent() && built_with(facts, "DETECT_HUNG_TASK") == Some(false) {
-        let why = "this kernel is built without CONFIG_DETECT_HUNG_TASK";
-        return draft.saw([option(facts, "DETECT_HUNG_TASK")]).not_applicable(why);
+        return draft.without(facts, "DETECT_HUNG_TASK");
     }
     let Some(&timeout_s) = timeout.value() else {
         return draft.blind(&timeout);
@@ -49,7 +48,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     if timeout_s < SECONDS_MIN {
         return draft.remedies([remedy]).doubtful(format!("searches every {timeout_s} s"));
     }
-    let interval = knob::number(facts, &knobs::HUNG_TASK_INTERVAL);
+    let interval = setting::number(facts, &knobs::HUNG_TASK_INTERVAL);
     if interval.is_absent() {
         // Older kernels have the timeout alone.
         return draft.good(format!("searches every {timeout_s} s"));

@@ -8,8 +8,8 @@ use rtproof_host::{CpuList, Facts, Knob, Reading, knobs::time as knobs};
 
 use crate::checks::check::{Check, Judge, Wanted};
 use crate::checks::draft::Draft;
-use crate::checks::machine::{built_with, is_all_rt, option};
-use crate::checks::memory::knob;
+use crate::checks::machine::{built_with, is_all_rt};
+use crate::checks::setting;
 use crate::checks::text;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -58,11 +58,10 @@ fn detector(
     build: &str,
     parameter: &str,
 ) -> Finding {
-    let value = knob::number(facts, knob);
+    let value = setting::number(facts, knob);
     let draft = draft.read(&value, show);
     if value.is_absent() && built_with(facts, build) == Some(false) {
-        let why = format!("this kernel is built without CONFIG_{build}");
-        return draft.saw([option(facts, build)]).not_applicable(why);
+        return draft.without(facts, build);
     }
     let Some(&value_known) = value.value() else {
         return draft.blind(&value);
@@ -105,11 +104,10 @@ pub(super) static MASK: Check = Check {
 };
 
 fn judge_mask(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
-    let running = knob::number(facts, &knobs::WATCHDOG);
+    let running = setting::number(facts, &knobs::WATCHDOG);
     let mut draft = draft.read(&running, show);
     if running.is_absent() && built_with(facts, "LOCKUP_DETECTOR") == Some(false) {
-        let why = "this kernel is built without CONFIG_LOCKUP_DETECTOR";
-        return draft.saw([option(facts, "LOCKUP_DETECTOR")]).not_applicable(why);
+        return draft.without(facts, "LOCKUP_DETECTOR");
     }
     match running.value() {
         None => return draft.blind(&running),
@@ -145,7 +143,7 @@ fn show(value: &i64) -> String {
 }
 
 fn mask(facts: &Facts) -> Reading<CpuList> {
-    knob::text(facts, &knobs::WATCHDOG_CPUMASK).and_then(|path, list| {
+    setting::text(facts, &knobs::WATCHDOG_CPUMASK).and_then(|path, list| {
         match CpuList::parse(&list, None) {
             Ok(cpus) => Reading::known(path, cpus),
             Err(_) => Reading::malformed(path, &list, "a list of CPUs"),

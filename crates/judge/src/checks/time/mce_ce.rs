@@ -8,7 +8,7 @@ use rtproof_host::{Facts, knob::Arch, knobs::time as knobs};
 
 use crate::checks::check::{Check, Judge};
 use crate::checks::draft::Draft;
-use crate::checks::memory::knob;
+use crate::checks::setting;
 use crate::profile::Choice;
 use crate::{Finding, Impact, Intent, Remedy};
 
@@ -42,10 +42,10 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     if let Some(name) = arch.value().filter(|name| !Arch::X86.has(name)) {
         return draft.read(arch, String::clone).not_applicable(format!("not on {name}"));
     }
-    let ignored = knob::number(facts, &knobs::MCE_IGNORE_CE);
+    let ignored = setting::number(facts, &knobs::MCE_IGNORE_CE);
     let draft = draft.read(&ignored, i64::to_string);
     if ignored.is_absent()
-        && let Some(lacking) = knob::lacking(facts, &knobs::MCE_IGNORE_CE)
+        && let Some(lacking) = setting::lacking(facts, &knobs::MCE_IGNORE_CE)
     {
         return draft
             .read(lacking, String::clone)
@@ -61,8 +61,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             Choice::Off | Choice::Either => draft.good(summary),
         };
     }
-    let interval = knob::number(facts, &knobs::MCE_CHECK_INTERVAL);
-    let disabled = knob::number(facts, &knobs::MCE_CMCI_DISABLED);
+    let interval = setting::number(facts, &knobs::MCE_CHECK_INTERVAL);
+    let disabled = setting::number(facts, &knobs::MCE_CMCI_DISABLED);
     let draft = draft.read(&interval, i64::to_string).read(&disabled, i64::to_string);
     let (Some(&interval_s), Some(&is_disabled)) = (interval.value(), disabled.value()) else {
         return draft.blind(if interval.value().is_none() { &interval } else { &disabled });

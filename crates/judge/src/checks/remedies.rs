@@ -1,11 +1,12 @@
-//! Remedies that are about one task: named by its start, too, because its number is another's one
-//! day.
+//! Remedies that several checks share. A task is named by its start, too: its number may become
+//! another's.
 
 use rtproof_host::CpuList;
 use rtproof_host::facts::tasks::RtTask;
 use rtproof_host::tune::{Scheduling, TaskName};
 
 use crate::Remedy;
+use rtproof_host::knobs::names::LIMITS_FILE;
 
 /// Moves a task to other CPUs.
 pub(super) fn move_to(task: &RtTask, cpus: &CpuList) -> Remedy {
@@ -27,4 +28,15 @@ fn set(task: &RtTask, set: Scheduling) -> Remedy {
     let comm = task.comm.clone();
     let task = TaskName { tid: task.tid, start_ticks: Some(task.start_ticks), comm };
     Remedy::Task { task, set }
+}
+
+/// A right that a user gets by a line of limits.conf(5), or a service by its unit.
+pub(crate) fn right(name: &str, value: &str, directive: &str) -> [Remedy; 3] {
+    let command = "groupadd --system --force realtime && usermod -aG realtime USER".into();
+    let line = format!("@realtime - {name} {value}");
+    [
+        Remedy::Command { command },
+        Remedy::File { path: LIMITS_FILE.into(), line },
+        Remedy::Manual { text: format!("for a service: {directive} in its unit") },
+    ]
 }
