@@ -31,11 +31,11 @@ pub const DOUBTS: &[(&str, &str)] = &[
 ];
 
 /// An import with nothing known yet.
-pub(super) fn draft(tool: &str, dialect: &str, resolution_ns: u64, hints: &Hints) -> Imported {
+pub(super) fn draft(tool: &str, resolution_ns: u64, hints: &Hints) -> Imported {
     Imported {
         tool: tool.into(),
         tool_version: None,
-        dialect: dialect.into(),
+        dialect: String::new(),
         source: String::new(),
         digest: String::new(),
         command: hints.command.clone(),

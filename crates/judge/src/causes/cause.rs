@@ -1,4 +1,4 @@
-//! The interface of a cause.
+//! What a cause is, and what it says about a moment.
 
 use super::scene::Moment;
 use crate::Remedy;
@@ -27,27 +27,28 @@ pub enum Kind {
 }
 
 /// A cause of latency.
-pub trait Cause: Sync + std::fmt::Debug {
-    /// Identifier, kebab-case, for ever.
-    fn id(&self) -> &'static str;
+#[derive(Clone, Copy, Debug)]
+pub struct Cause {
+    /// Identifier in kebab-case; it never changes.
+    pub id: &'static str,
     /// The kind, for the colour.
-    fn kind(&self) -> Kind;
+    pub kind: Kind,
     /// In words, as the end of "late because of: ...".
-    fn title(&self) -> &'static str;
-    /// How it is recognised, and what it is told apart from.
-    fn about(&self) -> &'static str;
-    /// Where that is known from: kernel file, document, measurement.
-    fn source(&self) -> &'static str;
+    pub title: &'static str,
+    /// Which events show it, and what distinguishes it from other causes.
+    pub about: &'static str,
+    /// The public source: kernel file, document, measurement.
+    pub source: &'static str,
     /// Checks whose knobs remove it.
-    fn checks(&self) -> &'static [&'static str];
-    /// Whether a moment is its doing. Causes are asked in the order of their list; the first that
-    /// claims a moment has it.
-    fn claims(&self, moment: &Moment<'_>) -> Option<Claim>;
+    pub checks: &'static [&'static str],
+    /// Attributes a moment to this cause, if it caused it. The first cause of the list that
+    /// attributes a moment decides.
+    pub(super) attribute: fn(&Moment<'_>) -> Option<Attribution>,
 }
 
 /// A moment's cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Claim {
+pub struct Attribution {
     /// Who; empty: nobody to name.
     pub culprit: String,
     /// Other causes that it may as well be.
@@ -62,7 +63,7 @@ pub struct Claim {
     pub until_ns: Option<u64>,
 }
 
-impl Claim {
+impl Attribution {
     /// A claim with a culprit.
     #[must_use]
     pub fn by(culprit: impl Into<String>) -> Self {
