@@ -31,7 +31,7 @@ pub(super) fn together(moment: &Moment<'_>) -> Option<Attribution> {
     }
     let here = |stood: &&Stood| (stood.from_ns..stood.to_ns).contains(&moment.from_ns);
     let witness = moment.scene.stood.iter().find(here)?.witness;
-    let late = crate::units::duration(witness.to_ns.saturating_sub(witness.due_ns));
+    let late = rtproof_stats::quantity::duration(witness.to_ns.saturating_sub(witness.due_ns));
     let text =
         format!("CPU {} was idle and got its timer {late} late at the same time", witness.cpu);
     Some(attribution(moment.scene).detail([text]))
@@ -67,7 +67,7 @@ fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Attribution> {
     if !is_user && !is_likely(moment) {
         return None;
     }
-    let late = crate::units::duration(late.to_ns.saturating_sub(late.due_ns));
+    let late = rtproof_stats::quantity::duration(late.to_ns.saturating_sub(late.due_ns));
     let text = format!("interrupts of its CPU did not come: a timer was {late} late");
     let attribution = attribution(scene).detail(where_it_was(&interrupted)).detail([text]);
     // In user mode interrupts cannot be off.
@@ -96,10 +96,10 @@ fn attribution(scene: &Scene<'_>) -> Attribution {
         }
         (None, None) => Attribution::by("hardware or firmware"),
     };
-    let over = crate::units::duration(beside.over_ns);
+    let over = rtproof_stats::quantity::duration(beside.over_ns);
     let detail = [
         smi.map(|count| format!("{count} system management interrupts in {over}")),
-        steal.map(|ns| format!("{} stolen in {over}", crate::units::duration(ns))),
+        steal.map(|ns| format!("{} stolen in {over}", rtproof_stats::quantity::duration(ns))),
     ];
     attribution.detail(detail.into_iter().flatten()).manual(if beside.guest == Some(true) {
         "pin the guest's CPUs to host CPUs of their own, without quota; measure the host"

@@ -1,13 +1,13 @@
 //! Numbers and lists of the sentences.
 
-use super::Unit;
-use crate::units;
+use super::table::Unit;
+use crate::quantity;
 
 /// A value with its unit.
 pub(super) fn value(value: f64, unit: Unit) -> String {
     match unit {
-        Unit::Ns => units::ns(value.max(0.0).round() as u64),
-        Unit::Share => units::probability(value),
+        Unit::Ns => quantity::ns(value.max(0.0).round() as u64),
+        Unit::Share => quantity::probability(value),
         Unit::Number => format!("{value:.2}"),
     }
 }

@@ -11,7 +11,7 @@ use rtproof_stats::{
 };
 
 use super::{Asked, SECOND_NS, SEED, SHIFTS, Spikes, marks, near, text};
-use crate::{causes::Structure, units};
+use crate::{causes::Structure, quantity};
 
 /// Seconds below which a level has no changes to speak of.
 const SECONDS_MIN: usize = 30;
@@ -92,10 +92,10 @@ fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Aske
     else {
         return Asked { p: 1.0, found: None };
     };
-    let ns = |ln: f64| units::ns(ln.exp().round() as u64);
+    let ns = |ln: f64| quantity::ns(ln.exp().round() as u64);
     let times = match steps.len() {
         1 => "once".into(),
-        n => format!("{} times, most", units::grouped(n as u64)),
+        n => format!("{} times, most", quantity::grouped(n as u64)),
     };
     let text = format!(
         "the median latency of CPU {cpu} changed {times} at {} s, from {} to {} ({{p}})",

@@ -24,7 +24,7 @@ pub use levels::Levels;
 
 use crate::{
     causes::{Moment, Structure},
-    units::grouped,
+    quantity::grouped,
 };
 
 /// Groups of spikes below which nothing is said.

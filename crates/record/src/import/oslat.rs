@@ -69,15 +69,14 @@ impl Core {
     }
 }
 
-fn conclude(imported: &mut Imported, cores: &[Core]) -> Result<(), (usize, String)> {
+fn conclude(imported: &mut Imported, cores: &[Core]) -> Result<(), String> {
     let labels = || cores.iter().flat_map(|core| core.rows.iter().map(|&(label, _)| label));
     let width_ns = width_ns(labels());
     let end_ns = labels().max().unwrap_or(0);
     imported.resolution_ns = width_ns;
-    for (i, core) in cores.iter().enumerate() {
-        let thread = core
-            .thread(width_ns, end_ns)
-            .map_err(|what| (i, format!("CPU {}: {what}", core.cpu)))?;
+    for core in cores {
+        let thread =
+            core.thread(width_ns, end_ns).map_err(|what| format!("CPU {}: {what}", core.cpu))?;
         if thread.overflow > 0 {
             imported.censor(end_ns - width_ns);
         }
@@ -166,7 +165,7 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
         return Err(text.cut("\"Minimum:\", \"Maximum:\" and \"Duration:\""));
     };
     imported.duration_ns = imported.duration_ns.or(Some(duration_ns));
-    conclude(&mut imported, &cores).map_err(|(_, what)| text.at(1, what))?;
+    conclude(&mut imported, &cores).map_err(|what| text.at(1, what))?;
     Ok(imported)
 }
 
@@ -268,6 +267,6 @@ fn read_oslat_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
         cores.push(core);
     }
     imported.duration_ns = imported.duration_ns.or((duration_ns > 0).then_some(duration_ns));
-    conclude(&mut imported, &cores).map_err(|(_, what)| wrong(what))?;
+    conclude(&mut imported, &cores).map_err(wrong)?;
     Ok(imported)
 }
