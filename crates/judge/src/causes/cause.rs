@@ -49,56 +49,56 @@ pub struct Cause {
 /// A moment's cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attribution {
-    /// Who; empty: nobody to name.
+    /// The culprit; empty if unknown.
     pub culprit: String,
-    /// Other causes that it may as well be.
+    /// Other causes that fit as well.
     pub or: Vec<&'static str>,
-    /// What more is known.
+    /// More evidence.
     pub detail: Vec<String>,
     /// Unit, driver or module.
     pub owner: Option<String>,
     /// What would remove it.
     pub remedies: Vec<Remedy>,
-    /// The claim ends here; the rest of the moment is asked for again.
+    /// The end, if it covers only the first part; the rest of the moment is divided again.
     pub until_ns: Option<u64>,
 }
 
 impl Attribution {
-    /// A claim with a culprit.
+    /// An attribution to a culprit.
     #[must_use]
     pub fn by(culprit: impl Into<String>) -> Self {
         Self { culprit: culprit.into(), ..Self::default() }
     }
 
-    /// It may as well be one of these.
+    /// Adds other causes that fit as well.
     #[must_use]
     pub fn or(mut self, others: &[&'static str]) -> Self {
         self.or.extend_from_slice(others);
         self
     }
 
-    /// More that is known.
+    /// Adds lines of evidence.
     #[must_use]
     pub fn detail(mut self, lines: impl IntoIterator<Item = String>) -> Self {
         self.detail.extend(lines);
         self
     }
 
-    /// Whom it belongs to.
+    /// Sets the unit, driver or module.
     #[must_use]
     pub fn owner(mut self, owner: Option<String>) -> Self {
         self.owner = owner;
         self
     }
 
-    /// What would remove it.
+    /// Adds a remedy.
     #[must_use]
     pub fn remedy(mut self, remedy: Remedy) -> Self {
         self.remedies.push(remedy);
         self
     }
 
-    /// What only a human can do about it.
+    /// Adds a remedy that only a human can apply.
     #[must_use]
     pub fn manual(self, text: impl Into<String>) -> Self {
         self.remedy(Remedy::Manual { text: text.into() })

@@ -1,4 +1,4 @@
-//! Another CPU asked for something.
+//! An interrupt that another CPU sent.
 
 use super::{
     cause::{Attribution, Cause, Kind},

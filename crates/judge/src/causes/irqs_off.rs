@@ -48,7 +48,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
         );
     };
     let ends = frames.first().is_some_and(|frame| turns_interrupts_on(frame));
-    // The function that turned them on is everybody's; the one that called it is the culprit.
+    // The function that turned them on is shared by all; its caller is the culprit.
     let named = frames.iter().find(|frame| !turns_interrupts_on(frame)).or(frames.first());
     let function = named.map_or("?", |frame| frame.split('+').next().unwrap_or(frame));
     let attribution = Attribution::by(format!("{function} in {task}"));
@@ -58,7 +58,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
         "the code named here keeps interrupts off: another driver, a newer kernel, or keep \
          what calls it off this CPU",
     );
-    // In the midst of kernel code, while firmware or hypervisor took the CPU: a stall. In a
+    // Inside kernel code, while firmware or hypervisor took the CPU: a stall. In a
     // guest that is silent for long, so it is where the code had just turned interrupts on:
     // the kernel does that all the time, and few sections are that long.
     let in_midst = !ends || moment.cpu.task == scene.wake.tid;
@@ -67,7 +67,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
         return None;
     }
     // Interrupts that come just where they are turned on were held up by that code. Elsewhere a
-    // stall in the midst of kernel code looks the same, unless the machine says there was none.
+    // stall inside kernel code looks the same, unless the machine says there was none.
     let no_stall = beside.smi == Some(0) && beside.guest == Some(false);
     let certain = no_stall || (ends && !is_likely(moment));
     Some(if certain { attribution } else { attribution.or(&["stall"]) })

@@ -1,8 +1,8 @@
 //! Causes: why a wake-up was late, one file each, in one list.
 //!
-//! The time from due to run is cut into moments ([`scene`]); each moment is offered to the causes
-//! in the order of [`CAUSES`], and the first that claims it has it. Shares are disjoint and sum to
-//! the latency by construction; the last cause takes what nobody claims.
+//! The time from due to run is cut into moments ([`scene`]). Each moment goes to the first cause of
+//! [`CAUSES`] that attributes it; the last cause takes the rest. Shares are disjoint and sum to the
+//! latency by construction.
 //!
 //! To add one: copy `_template.rs`, fill it in, add one line to [`CAUSES`].
 //!
@@ -55,7 +55,7 @@ pub use explanation::{Explanation, Share, Span};
 pub use spikes::{CauseCpu, CauseRow, Moment, Recorder, Spike, Spikes, Structure};
 pub use table::Table;
 
-/// All causes, in the order in which they are asked.
+/// All causes; the first one that attributes a moment decides.
 pub const CAUSES: &[Cause] = &[
     nmi::CAUSE,
     stopped::CAUSE,
@@ -69,7 +69,7 @@ pub const CAUSES: &[Cause] = &[
     irq::CAUSE,
     softirq::CAUSE,
     own_cycle::CAUSE,
-    // Before rtproof: what a server lets run may be its own thread, and is not to blame.
+    // Before rtproof: a server may have let its thread run, which then is not the cause.
     throttled::CAUSE,
     rtproof::CAUSE,
     priority_inheritance::CAUSE,

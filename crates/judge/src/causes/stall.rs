@@ -25,7 +25,7 @@ pub(super) fn is_likely(moment: &Moment<'_>) -> bool {
 
 /// A moment in which another CPU, idle, got its timer late: both stood still.
 pub(super) fn together(moment: &Moment<'_>) -> Option<Attribution> {
-    // Then it waited for somebody else, whether the machine ran or not.
+    // Then it waited for another task, whether the machine ran or not.
     if matches!(moment.phase, Phase::Stopped | Phase::Blocked) {
         return None;
     }
@@ -37,9 +37,9 @@ pub(super) fn together(moment: &Moment<'_>) -> Option<Attribution> {
     Some(attribution(moment.scene).detail([text]))
 }
 
-/// A moment that another cause claims, and in which its code did not run. `other`: that cause.
+/// A moment attributed to `other`, whose code did not run in it.
 pub(super) fn instead(moment: &Moment<'_>, other: &'static str) -> Option<Attribution> {
-    // These wait for somebody else, or (the stoppers of hotplug) do keep interrupts off for long.
+    // These wait for another task, or (the stoppers of hotplug) do keep interrupts off for long.
     if ["stall", "stopped", "blocked", "hotplug"].contains(&other) || moment.cpu.nmi.is_some() {
         return None;
     }
@@ -83,7 +83,7 @@ fn where_it_was(interrupted: &Interrupted) -> Option<String> {
     }
 }
 
-/// Who it was, and what to do.
+/// The culprit and the remedy.
 fn attribution(scene: &Scene<'_>) -> Attribution {
     let beside = &scene.window.beside;
     let smi = beside.smi.filter(|&count| count > 0);

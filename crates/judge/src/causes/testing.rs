@@ -95,8 +95,8 @@ impl Story {
         self
     }
 
-    /// The thread is switched to at `us` from `prev` and runs 2 us later. Checks what every
-    /// explanation has to keep.
+    /// The thread is switched to at `us` from `prev` and runs 2 us later. Checks what holds for
+    /// every explanation.
     pub(super) fn runs(self, us: i64, prev: i32, prev_prio: i32) -> Explanation {
         self.switch(us, prev, prev_prio, 0, LATE, 19).ran(us + 2)
     }
@@ -113,7 +113,7 @@ impl Story {
 }
 
 impl Story {
-    /// What one cause alone claims, until the thread runs at `us`: nanoseconds, claim.
+    /// What one cause alone attributes until the thread runs at `us`, in nanoseconds.
     pub(super) fn attributed_to(mut self, cause: &Cause, us: i64) -> Vec<(u64, Attribution)> {
         self.window.events.sort_by_key(|event| event.at_ns);
         let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: at(us), how: How::Measured };

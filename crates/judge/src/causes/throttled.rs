@@ -58,7 +58,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
 const LEFT_IDLE_NS: u64 = 1_000_000;
 
 /// Whether the CPU went to sleep while the thread was there to be run: the idle loop does that only
-/// when the scheduler has nobody it may choose.
+/// when the scheduler may choose no task.
 fn is_left_idle(moment: &Moment<'_>) -> bool {
     moment.cpu.task == 0
         && moment.cpu.idle.is_some()
@@ -101,7 +101,7 @@ enum By {
 impl By {
     fn of(moment: &Moment<'_>) -> Self {
         match moment.scene.window.beside.fair_server {
-            // A server serves somebody: the idle task is no customer.
+            // A server never serves the idle task.
             _ if moment.cpu.task == 0 => Self::Limit,
             Some(true) => Self::Server,
             Some(false) => Self::Limit,

@@ -47,7 +47,7 @@ pub(super) fn of(groups: &[Group]) -> Vec<Mismatch> {
         let mut seen = BTreeSet::new();
         let mut values = Vec::new();
         for side in &sides {
-            // What is not told is taken on trust.
+            // What a file does not record cannot be checked.
             if let Some((key, text)) = value(side)
                 && seen.insert(key)
             {

@@ -1,7 +1,7 @@
 //! Groups of runs that alternate: pairs by time, exact tests, and what they decide.
 //!
-//! p99.9 is asked first, the latest wake-up of a run second, the share of missed wake-ups third;
-//! Holm's adjustment is over these and all groups. The other statistics are told with their
+//! p99.9 is tested first, the latest wake-up of a run second, the share of missed wake-ups third;
+//! Holm's adjustment is over these and all groups. The other statistics are reported with their
 //! intervals and decide nothing, because whoever asks ten questions gets one wrong answer.
 
 use rtproof_stats::{
@@ -21,7 +21,7 @@ use super::{
     table::{Observation, QUANTILES, Unit, median},
 };
 
-/// Power of the detectable change that is told.
+/// Power of the reported detectable change.
 const POWER: f64 = 0.8;
 
 /// One statistic before the p values are adjusted.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::quantity;
 
-/// Over all groups: what is worse comes before what cannot be told.
+/// Over all groups: worse comes before undecided.
 pub(super) fn of_all(groups: &[Group], against: &[Against]) -> (Answer, String) {
     let order = [Answer::Worse, Answer::CannotDecide, Answer::Better, Answer::NoDifference];
     let found = order.into_iter().find(|&answer| against.iter().any(|one| one.answer == answer));

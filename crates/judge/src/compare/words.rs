@@ -39,7 +39,7 @@ pub(super) fn signed(ratio: f64) -> String {
     }
 }
 
-/// A share: 0.05 is `5 %`; what is more than tenfold is told as such.
+/// A share: 0.05 is `5 %`; above tenfold it is a factor.
 pub(super) fn percent(share: f64) -> String {
     let text = match 100.0 * share {
         percent if percent > 1000.0 => return format!("{:.0} times", 1.0 + share),

@@ -85,7 +85,7 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Asked> {
     asked
 }
 
-/// The changes by themselves: the largest one is told.
+/// The changes alone: the largest one is reported.
 fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Asked {
     let size = |step: &change::Step| (step.after - step.before).abs();
     let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))

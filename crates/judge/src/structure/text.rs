@@ -2,7 +2,7 @@
 
 use crate::quantity;
 
-/// A probability: what is beyond a billionth is not told apart.
+/// A probability: below a billionth all are the same.
 pub(super) fn probability(p: f64) -> String {
     match p {
         p if p < 1e-9 => "p < 1e-9".into(),

@@ -1,4 +1,4 @@
-//! After a boot: what became of each word that was asked for on the kernel's command line.
+//! After a boot: the effect of each word requested on the kernel's command line.
 //!
 //! A word can be missing, be refused by the kernel in silence, or have less effect than it says.
 //! Where the kernel shows the effect is one table (`places.rs`); what it shows is read by the

@@ -31,7 +31,7 @@ enum Shows {
     OneOf(&'static [&'static str]),
     /// The value as the first number.
     First,
-    /// A text that begins so; where it begins with the second nothing can be told.
+    /// A text that begins so; if it begins with the second the effect is unknown.
     Begins(&'static str, &'static str),
     /// The value; not there at all when the parameter is `disable`.
     ValueOrAbsent,

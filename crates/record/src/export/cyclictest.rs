@@ -113,7 +113,7 @@ impl Column {
         self.counts.iter().map(|&(_, n)| n).sum()
     }
 
-    /// The count of a row; rows are asked for in order.
+    /// The count of a row; rows are read in order.
     fn take(&self, us: u64, at: &mut usize) -> u64 {
         match self.counts.get(*at) {
             Some(&(here, n)) if here == us => {

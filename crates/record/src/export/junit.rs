@@ -1,5 +1,5 @@
 //! JUnit XML, for CI: a case for the verdict and one for each thread. A late wake-up fails its
-//! thread; what cannot be told is skipped, with the reason.
+//! thread; what is unknown is skipped, with the reason.
 
 use std::io::{self, Write};
 

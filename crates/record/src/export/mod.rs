@@ -1,6 +1,6 @@
 //! Records in the forms that other tools open. One file per format and one line in [`FORMATS`].
 //!
-//! Every export is computed from the run that was read back, so all formats tell the same numbers.
+//! Every export is computed from the run that was read back, so all formats hold the same numbers.
 
 mod csv;
 mod cyclictest;
@@ -42,7 +42,7 @@ pub enum ExportError {
     /// There is no such format.
     #[error("\"{asked}\" is not a format; choose one of {}", names())]
     UnknownFormat {
-        /// What was asked for.
+        /// The request.
         asked: String,
     },
     /// The format has no such table.
@@ -50,9 +50,9 @@ pub enum ExportError {
     UnknownTable {
         /// The format.
         format: &'static str,
-        /// What was asked for.
+        /// The request.
         asked: String,
-        /// What there is.
+        /// The tables of the format.
         tables: &'static [&'static str],
     },
     /// The format holds whole records only.
@@ -60,7 +60,7 @@ pub enum ExportError {
     NoTables {
         /// The format.
         format: &'static str,
-        /// What was asked for.
+        /// The request.
         asked: String,
     },
     /// The record holds what the format cannot.

@@ -29,7 +29,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Width of the rows: their labels are its multiples, and a row of oslat is 1 µs unless asked.
+/// Width of the rows: their labels are its multiples, and a row of oslat is 1 µs by default.
 fn width_ns(labels: impl Iterator<Item = u64>) -> u64 {
     labels.fold(UNIT_NS, gcd).max(1)
 }

@@ -10,7 +10,7 @@ use super::{
     stall,
 };
 
-/// Most wakers that are told.
+/// Most wakers in an explanation.
 const WAKERS_MAX: usize = 4;
 /// Most lines of detail of one share.
 const DETAIL_MAX: usize = 6;
@@ -42,7 +42,7 @@ fn divide(mut moment: Moment<'_>, shares: &mut Shares) {
     while moment.from_ns < moment.to_ns {
         let (cause, attribution) = attribute(&moment);
         let until_ns = attribution.until_ns.unwrap_or(moment.to_ns);
-        // A claim takes at least a nanosecond: this ends.
+        // Each attribution takes at least a nanosecond, so the loop ends.
         let until_ns = until_ns.clamp(moment.from_ns + 1, moment.to_ns);
         shares.add(cause, attribution, moment.from_ns, until_ns);
         moment.taken_ns += until_ns - moment.from_ns;
@@ -63,7 +63,7 @@ fn attribute(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
     let found = CAUSES
         .iter()
         .find_map(|cause| (cause.attribute)(moment).map(|attribution| (cause, attribution)));
-    // The last cause claims everything.
+    // The last cause takes everything.
     let (cause, attribution) = found.unwrap_or((&CAUSES[CAUSES.len() - 1], Attribution::default()));
     match stall::instead(moment, cause.id) {
         Some(stall) => (&stall::CAUSE, stall),

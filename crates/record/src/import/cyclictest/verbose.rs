@@ -103,7 +103,7 @@ struct Task {
     counter: Counter,
     first: Option<u64>,
     last: u64,
-    /// Smallest distance of two cycles: 1, or what `-o` asked for.
+    /// Smallest distance of two cycles: 1, or what `-o` requested.
     step: Option<u64>,
     count: u64,
 }
