@@ -7,7 +7,7 @@ use rtproof_record::import::{self, DOUBTS, FORMATS, Hints};
 /// # Panics
 /// When what was read does not hold together: that is what the target looks for.
 pub fn read(which: u8, bytes: &[u8]) {
-    let format = FORMATS.get(usize::from(which) % (FORMATS.len() + 1)).map(|f| f.id().to_owned());
+    let format = FORMATS.get(usize::from(which) % (FORMATS.len() + 1)).map(|f| f.id.to_owned());
     let known = which >= 128;
     let hints = Hints {
         name: "fuzz".into(),

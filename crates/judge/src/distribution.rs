@@ -20,11 +20,11 @@ use rtproof_stats::{
 use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Quantiles that P² is asked for: those of older tables.
+/// Quantiles estimated by P²: those of older tables.
 const P2_OF: [Q; 3] = [Q::P50, Q { above: 1, of: 100 }, Q { above: 1, of: 1000 }];
 /// Samples beyond which there are no P² estimates: tables made with them are of a few thousand.
 const P2_MAX: u64 = 1 << 17;
-/// Seconds below which nothing is said of how they depend on each other.
+/// Fewest seconds for an estimate of their dependence.
 const SECONDS_MIN: usize = 10;
 
 /// The distribution of the samples of a CPU, or of all together.

@@ -13,15 +13,15 @@ pub mod finding;
 pub mod intent;
 pub mod plan;
 pub mod profile;
+pub mod quantity;
 pub mod report;
 mod share;
 pub mod spread;
 pub mod structure;
 pub mod tail;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
+#[cfg(test)]
+mod testing;
 pub mod trials;
-pub mod units;
 pub mod verdict;
 pub mod verify;
 mod weakness;
@@ -30,6 +30,7 @@ pub use checks::application;
 pub use finding::{Evidence, Finding, Impact, Remedy, Status, When};
 pub use intent::Intent;
 pub use profile::Profile;
+pub use quantity as units;
 pub use report::Report;
 pub use spread::Spread;
 pub use verdict::{Answer, Standing, Verdict};

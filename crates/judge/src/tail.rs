@@ -16,7 +16,7 @@ use rtproof_stats::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::units;
+use crate::quantity;
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 /// Seed of the samples that stand for chance: any will do, as long as it stays.
@@ -112,17 +112,17 @@ impl Extrapolation {
         let is_over = level.high_ns >= budget_ns as f64;
         let over = match (is_over, level.is_exploratory) {
             (_, true) => "of too few groups to count".into(),
-            (true, _) => format!("not surely below {}", units::ns(budget_ns)),
-            (false, _) => format!("below {}", units::ns(budget_ns)),
+            (true, _) => format!("not surely below {}", quantity::ns(budget_ns)),
+            (false, _) => format!("below {}", quantity::ns(budget_ns)),
         };
         let text = format!(
             "The tail, followed to {}, comes to {}, at most {} at 99 % confidence: {over} ({} \
              groups over {}).",
-            units::duration(self.asked.target_ns),
-            units::ns(level.level_ns as u64),
-            units::ns(level.high_ns.ceil() as u64),
-            units::grouped(level.clusters),
-            units::ns(level.threshold_ns),
+            quantity::duration(self.asked.target_ns),
+            quantity::ns(level.level_ns as u64),
+            quantity::ns(level.high_ns.ceil() as u64),
+            quantity::grouped(level.clusters),
+            quantity::ns(level.threshold_ns),
         );
         (text, is_over && !level.is_exploratory)
     }
@@ -162,8 +162,8 @@ impl Ahead {
                 let few = if level.is_exploratory { ", exploratory" } else { "" };
                 format!(
                     "{}, at most {}{few}",
-                    units::ns(level.level_ns as u64),
-                    units::ns(level.high_ns.ceil() as u64)
+                    quantity::ns(level.level_ns as u64),
+                    quantity::ns(level.high_ns.ceil() as u64)
                 )
             }
             Tail::Refused { rules } => {

@@ -147,16 +147,16 @@ fn hdr_log_keeps_every_count_and_the_exact_maximum() {
 #[test]
 fn every_format_is_listed_once_and_writes_every_table() {
     let opened = record();
-    let mut ids: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
+    let mut ids: Vec<&str> = FORMATS.iter().map(|format| format.id).collect();
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), FORMATS.len());
     for format in FORMATS {
-        assert!(format.about().ends_with('.') && !format.extension().is_empty());
-        assert!(!exported(&opened, format.id(), None).is_empty());
-        for table in format.tables() {
+        assert!(format.title.ends_with('.') && !format.extension.is_empty());
+        assert!(!exported(&opened, format.id, None).is_empty());
+        for table in format.tables {
             let is_imported = ["imported", "bins"].contains(table);
-            let lines = exported(&opened, format.id(), Some(table)).lines().count();
+            let lines = exported(&opened, format.id, Some(table)).lines().count();
             assert!(lines > 1 || is_imported, "{table}");
         }
     }
@@ -187,7 +187,7 @@ fn a_reader_that_goes_away_is_an_io_error() {
     }
     let opened = record();
     for format in FORMATS {
-        let error = export::export(&opened, format.id(), None, &mut Gone).unwrap_err();
+        let error = export::export(&opened, format.id, None, &mut Gone).unwrap_err();
         let ExportError::Io(error) = error else { panic!("{error:?}") };
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }

@@ -19,6 +19,7 @@ pub mod p2;
 pub mod paired;
 pub mod period;
 pub mod quantile;
+pub mod quantity;
 mod random;
 #[cfg(test)]
 mod reference;

@@ -20,19 +20,19 @@ const ABOUT: &str = "What a late wake-up can be explained by. The time from due 
 pub(crate) fn page() -> String {
     let of_application: BTreeSet<&str> = application::all().map(|check| check.id).collect();
     let mut page = head("Causes", ABOUT);
-    for &cause in CAUSES {
+    for cause in CAUSES {
         put(&mut page, &text(cause, &of_application));
     }
     page
 }
 
 /// What a cause says of itself.
-fn text(cause: &dyn Cause, of_application: &BTreeSet<&str>) -> String {
-    let (id, source) = (cause.id(), cause.source());
+fn text(cause: &Cause, of_application: &BTreeSet<&str>) -> String {
+    let (id, source) = (cause.id, cause.source);
     // One sentence: what a cause says of itself often begins with the name of an event.
-    let what = sentence(&format!("{}: {}", cause.title(), cause.about()));
+    let what = sentence(&format!("{}: {}", cause.title, cause.about));
     let checks: Vec<String> =
-        cause.checks().iter().map(|check| link(check, of_application)).collect();
+        cause.checks.iter().map(|check| link(check, of_application)).collect();
     let checks = match checks.as_slice() {
         [] => String::new(),
         checks => format!("- Checks: {}\n", checks.join(", ")),
@@ -59,10 +59,10 @@ mod tests {
         let page = page();
         let mut from = 0;
         for cause in CAUSES {
-            let heading = format!("\n## {}\n", cause.id());
-            assert_eq!(page.matches(&heading).count(), 1, "{}", cause.id());
+            let heading = format!("\n## {}\n", cause.id);
+            assert_eq!(page.matches(&heading).count(), 1, "{}", cause.id);
             let at = page.find(&heading).unwrap();
-            assert!(at > from, "{} is out of order", cause.id());
+            assert!(at > from, "{} is out of order", cause.id);
             from = at;
         }
     }
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn links_lead_to_checks() {
         let checks = crate::reference::checks::page();
-        for check in CAUSES.iter().flat_map(|cause| cause.checks()) {
+        for check in CAUSES.iter().flat_map(|cause| cause.checks) {
             assert!(checks.contains(&format!("\n### {check}\n")), "{check}");
         }
         let of_application = BTreeSet::from(["app-a"]);

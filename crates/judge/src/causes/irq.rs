@@ -3,48 +3,32 @@
 use rtproof_trace::context::Hard;
 
 use super::{
-    claim::{Cause, Claim},
+    cause::{Attribution, Cause, Kind},
     names,
     scene::Moment,
 };
 use crate::Remedy;
 
-/// An interrupt handler.
-#[derive(Debug)]
-pub(super) struct Irq;
+pub(super) const CAUSE: Cause = Cause {
+    id: "irq",
+    kind: Kind::Interrupt,
+    title: "an interrupt handler",
+    about: "irq_handler_entry to irq_handler_exit, or a vector of its own, was on top",
+    source: "include/trace/events/irq.h",
+    checks: &["irq-affinity", "irqbalance", "threadirqs"],
+    attribute,
+};
 
-impl Cause for Irq {
-    fn id(&self) -> &'static str {
-        "irq"
-    }
-
-    fn title(&self) -> &'static str {
-        "an interrupt handler"
-    }
-
-    fn about(&self) -> &'static str {
-        "irq_handler_entry to irq_handler_exit, or a vector of its own, was on top"
-    }
-
-    fn source(&self) -> &'static str {
-        "include/trace/events/irq.h"
-    }
-
-    fn checks(&self) -> &'static [&'static str] {
-        &["irq-affinity", "irqbalance", "threadirqs"]
-    }
-
-    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
-        let (hard, _) = moment.cpu.hard.filter(|(hard, _)| !hard.is_timer() && !hard.is_ipi())?;
-        Some(against(Claim::by(names::hard(&hard)), moment, &hard))
-    }
+fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
+    let (hard, _) = moment.cpu.hard.filter(|(hard, _)| !hard.is_timer() && !hard.is_ipi())?;
+    Some(against(Attribution::by(names::hard(&hard)), moment, &hard))
 }
 
 /// What to do about a hard interrupt on a real-time CPU.
-pub(super) fn against(claim: Claim, moment: &Moment<'_>, hard: &Hard) -> Claim {
+pub(super) fn against(attribution: Attribution, moment: &Moment<'_>, hard: &Hard) -> Attribution {
     let cpu = moment.scene.wake.cpu;
     match hard {
-        Hard::Irq { irq, name } => claim
+        Hard::Irq { irq, name } => attribution
             .owner(Some(name.to_string()))
             .remedy(Remedy::Command {
                 command: format!(
@@ -55,9 +39,8 @@ pub(super) fn against(claim: Claim, moment: &Moment<'_>, hard: &Hard) -> Claim {
                 "move it: write other CPUs to /proc/irq/{irq}/smp_affinity_list, or boot with \
                  irqaffinity=; with threadirqs most of the handler becomes a thread"
             )),
-        Hard::Vector(vector) if names::is_health(*vector) => {
-            claim.manual("the machine reports its own state: cooling, memory, firmware settings")
-        }
-        _ => claim,
+        Hard::Vector(vector) if names::is_health(*vector) => attribution
+            .manual("the machine reports its own state: cooling, memory, firmware settings"),
+        _ => attribution,
     }
 }

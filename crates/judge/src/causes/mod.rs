@@ -1,8 +1,8 @@
 //! Causes: why a wake-up was late, one file each, in one list.
 //!
-//! The time from due to run is cut into moments ([`scene`]); each moment is offered to the causes
-//! in the order of [`CAUSES`], and the first that claims it has it. Shares are disjoint and sum to
-//! the latency by construction; the last cause takes what nobody claims.
+//! The time from due to run is cut into moments ([`scene`]). Each moment goes to the first cause of
+//! [`CAUSES`] that attributes it; the last cause takes the rest. Shares are disjoint and sum to the
+//! latency by construction.
 //!
 //! To add one: copy `_template.rs`, fill it in, add one line to [`CAUSES`].
 //!
@@ -11,7 +11,7 @@
 #[cfg(test)]
 mod _template;
 mod blocked;
-mod claim;
+mod cause;
 mod explain;
 mod explanation;
 mod frequency;
@@ -49,56 +49,62 @@ mod throttled;
 mod timer_work;
 mod unexplained;
 
-pub use claim::{Cause, Claim};
+pub use cause::{Attribution, Cause, Kind};
 pub use explain::explain;
 pub use explanation::{Explanation, Share, Span};
 pub use spikes::{CauseCpu, CauseRow, Moment, Recorder, Spike, Spikes, Structure};
 pub use table::Table;
 
-/// All causes, in the order in which they are asked.
-pub const CAUSES: &[&dyn Cause] = &[
-    &nmi::Nmi,
-    &stopped::Stopped,
-    &hotplug::Hotplug,
-    &migration::Migration,
-    &page_fault::PageFault,
-    &blocked::Blocked,
-    &masked::Masked,
-    &timer_work::TimerWork,
-    &ipi::Ipi,
-    &irq::Irq,
-    &softirq::Softirq,
-    &own_cycle::OwnCycle,
-    // Before rtproof: what a server lets run may be its own thread, and is not to blame.
-    &throttled::Throttled,
-    &rtproof::Rtproof,
-    &priority_inheritance::PriorityInheritance,
-    &irq_thread::IrqThread,
-    &kworker::Kworker,
-    &preempted::Preempted,
-    &queued::Queued,
-    &frequency::Frequency,
-    &preempt_off::PreemptOff,
-    &idle_exit::IdleExit,
-    &switch::Switch,
-    &irqs_off::IrqsOff,
-    &stall::Stall,
-    &unexplained::Unexplained,
+/// All causes; the first one that attributes a moment decides.
+pub const CAUSES: &[Cause] = &[
+    nmi::CAUSE,
+    stopped::CAUSE,
+    hotplug::CAUSE,
+    migration::CAUSE,
+    page_fault::CAUSE,
+    blocked::CAUSE,
+    masked::CAUSE,
+    timer_work::CAUSE,
+    ipi::CAUSE,
+    irq::CAUSE,
+    softirq::CAUSE,
+    own_cycle::CAUSE,
+    // Before rtproof: a server may have let its thread run, which then is not the cause.
+    throttled::CAUSE,
+    rtproof::CAUSE,
+    priority_inheritance::CAUSE,
+    irq_thread::CAUSE,
+    kworker::CAUSE,
+    preempted::CAUSE,
+    queued::CAUSE,
+    frequency::CAUSE,
+    preempt_off::CAUSE,
+    idle_exit::CAUSE,
+    switch::CAUSE,
+    irqs_off::CAUSE,
+    stall::CAUSE,
+    unexplained::CAUSE,
 ];
 
 /// The cause with an id.
 #[must_use]
-pub fn find(id: &str) -> Option<&'static dyn Cause> {
-    CAUSES.iter().copied().find(|cause| cause.id() == id)
+pub fn find(id: &str) -> Option<&'static Cause> {
+    CAUSES.iter().find(|cause| cause.id == id)
 }
 
 /// A cause in words; the id itself for one that a newer rtproof wrote.
 #[must_use]
 pub fn title(id: &str) -> &str {
     match find(id) {
-        Some(cause) => cause.title(),
+        Some(cause) => cause.title,
         None => id,
     }
+}
+
+/// The kind of the cause with an id; [`Kind::Unknown`] for one that a newer rtproof wrote.
+#[must_use]
+pub fn kind(id: &str) -> Kind {
+    find(id).map_or(Kind::Unknown, |cause| cause.kind)
 }
 
 #[cfg(test)]
@@ -106,8 +112,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_listed_cause_but_the_last_has_a_known_kind() {
+        for cause in CAUSES {
+            let is_unknown = kind(cause.id) == Kind::Unknown;
+            assert_eq!(is_unknown, cause.id == "unexplained", "{}", cause.id);
+        }
+        assert_eq!(kind("never-seen"), Kind::Unknown);
+    }
+
+    #[test]
     fn ids_are_unique_and_what_they_name_exists() {
-        let mut ids: Vec<&str> = CAUSES.iter().map(|cause| cause.id()).collect();
+        let mut ids: Vec<&str> = CAUSES.iter().map(|cause| cause.id).collect();
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), CAUSES.len());
@@ -116,13 +131,13 @@ mod tests {
             .chain(crate::application::all().map(|check| check.id))
             .collect();
         for cause in CAUSES {
-            assert!(!cause.about().is_empty() && !cause.source().is_empty(), "{}", cause.id());
+            assert!(!cause.about.is_empty() && !cause.source.is_empty(), "{}", cause.id);
             // Users read it: a label that only we can resolve is no source.
             let ours = ["S0", "S1", "S2", "S3", "S4", "blame", "facts", "promise"];
-            let mut words = cause.source().split(|c: char| !c.is_alphanumeric());
-            assert!(!words.any(|word| ours.contains(&word)), "{}", cause.source());
-            for check in cause.checks() {
-                assert!(known.contains(check), "{}: no check {check}", cause.id());
+            let mut words = cause.source.split(|c: char| !c.is_alphanumeric());
+            assert!(!words.any(|word| ours.contains(&word)), "{}", cause.source);
+            for check in cause.checks {
+                assert!(known.contains(check), "{}: no check {check}", cause.id);
             }
         }
     }

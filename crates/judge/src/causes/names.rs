@@ -7,7 +7,7 @@ use rtproof_trace::{
 };
 
 use super::{
-    claim::Claim,
+    cause::Attribution,
     scene::{Moment, Scene, vector_name},
 };
 use crate::Remedy;
@@ -153,25 +153,25 @@ pub(super) fn owner(scene: &Scene<'_>, tid: i32) -> Option<String> {
 }
 
 /// What to do about a task that runs ahead of the late one.
-pub(super) fn against_task(claim: Claim, scene: &Scene<'_>, tid: i32) -> Claim {
+pub(super) fn against_task(attribution: Attribution, scene: &Scene<'_>, tid: i32) -> Attribution {
     let name = comm(scene, tid);
     let task = scene.task(tid);
     let cpu = scene.wake.cpu;
     if task.is_some_and(|task| task.kernel) {
-        return claim.manual(format!(
+        return attribution.manual(format!(
             "{name} is a kernel thread: give the application a higher priority, or keep the \
              thread's work off CPU {cpu}"
         ));
     }
     if let Some(unit) = task.and_then(|task| task.unit.clone()) {
-        return claim.remedy(Remedy::Unit { unit, action: "disable --now".into() }).manual(
+        return attribution.remedy(Remedy::Unit { unit, action: "disable --now".into() }).manual(
             format!(
                 "or keep it off CPU {cpu} (CPUAffinity= of its unit), or lower its priority below \
                  the application's"
             ),
         );
     }
-    claim.manual(format!(
+    attribution.manual(format!(
         "stop {name} (process {}), keep it off CPU {cpu} (taskset), or lower its priority (chrt)",
         task.map_or(tid, |task| if task.tgid > 0 { task.tgid } else { tid })
     ))

@@ -1,39 +1,24 @@
 //! A non-maskable interrupt: nothing keeps it away.
 
 use super::{
-    claim::{Cause, Claim},
+    cause::{Attribution, Cause, Kind},
     names,
     scene::Moment,
 };
 
-/// A non-maskable interrupt.
-#[derive(Debug)]
-pub(super) struct Nmi;
+pub(super) const CAUSE: Cause = Cause {
+    id: "nmi",
+    kind: Kind::Interrupt,
+    title: "a non-maskable interrupt",
+    about: "nmi_handler tells how long a handler took; perf and the hard lockup detector raise \
+        them",
+    source: "arch/x86/kernel/nmi.c (nmi_handler tells its length)",
+    checks: &["perf-tracing-active", "config-lockup-detector"],
+    attribute,
+};
 
-impl Cause for Nmi {
-    fn id(&self) -> &'static str {
-        "nmi"
-    }
-
-    fn title(&self) -> &'static str {
-        "a non-maskable interrupt"
-    }
-
-    fn about(&self) -> &'static str {
-        "nmi_handler tells how long a handler took; perf and the hard lockup detector raise them"
-    }
-
-    fn source(&self) -> &'static str {
-        "arch/x86/kernel/nmi.c (nmi_handler tells its length)"
-    }
-
-    fn checks(&self) -> &'static [&'static str] {
-        &["perf-tracing-active", "config-lockup-detector"]
-    }
-
-    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
-        let handler = moment.cpu.nmi?;
-        let claim = Claim::by(names::function(moment.scene, handler));
-        Some(claim.manual("turn off what raises it: kernel.nmi_watchdog=0, no perf record"))
-    }
+fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
+    let handler = moment.cpu.nmi?;
+    let attribution = Attribution::by(names::function(moment.scene, handler));
+    Some(attribution.manual("turn off what raises it: kernel.nmi_watchdog=0, no perf record"))
 }

@@ -1,4 +1,4 @@
-//! Who runs ahead of whom.
+//! Which of two tasks runs first.
 
 use super::scene::Moment;
 
@@ -37,7 +37,7 @@ pub(super) fn order(moment: &Moment<'_>) -> Order {
     }
 }
 
-/// Priority of the task on the CPU: as the switch to it told, which knows of inheritance.
+/// Priority of the task on the CPU: as the switch to it recorded, which includes inheritance.
 fn theirs(moment: &Moment<'_>) -> Option<i32> {
     moment.cpu.prio.or_else(|| {
         let task = moment.scene.task(moment.cpu.task)?;

@@ -1,7 +1,7 @@
 //! A task of lower priority could not be preempted.
 
 use super::{
-    claim::{Cause, Claim},
+    cause::{Attribution, Cause, Kind},
     names,
     order::{Order, order},
     scene::{Moment, Phase},
@@ -10,63 +10,47 @@ use super::{
     switch::path_ns,
 };
 
-/// A task of lower priority, preemption off.
-#[derive(Debug)]
-pub(super) struct PreemptOff;
+pub(super) const CAUSE: Cause = Cause {
+    id: "preempt-off",
+    kind: Kind::Blocking,
+    title: "a task of lower priority, preemption off",
+    about: "a task that should give way had been running since before the thread was woken: kernel \
+        code with preemption off, or any kernel code where the kernel is not preemptible",
+    source: "kernel/sched/core.c (preempt_schedule); measured: the switch, not NEED_RESCHED, tells \
+        it from throttling",
+    checks: &["preempt-rt", "preempt-dynamic"],
+    attribute,
+};
 
-impl Cause for PreemptOff {
-    fn id(&self) -> &'static str {
-        "preempt-off"
+fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
+    let below = matches!(order(moment), Order::Below | Order::Unknown);
+    let waits = moment.phase == Phase::Runnable && moment.cpu.task > 0 && below;
+    if !waits || !moment.is_task() || moment.whole_ns() <= path_ns(moment) {
+        return None;
     }
-
-    fn title(&self) -> &'static str {
-        "a task of lower priority, preemption off"
+    let scene = moment.scene;
+    if *moment.interrupted() == Interrupted::User {
+        // User mode is preempted at once: the stall's business, unless it left that since.
+        return None;
     }
-
-    fn about(&self) -> &'static str {
-        "a task that should give way had been running since before the thread was woken: kernel \
-         code with preemption off, or any kernel code where the kernel is not preemptible"
+    // Interrupts are on in it, and a CPU that two tasks want has ticks.
+    if is_likely(moment) {
+        return None;
     }
-
-    fn source(&self) -> &'static str {
-        "kernel/sched/core.c (preempt_schedule); measured: the switch, not NEED_RESCHED, tells it \
-         from throttling"
-    }
-
-    fn checks(&self) -> &'static [&'static str] {
-        &["preempt-rt", "preempt-dynamic"]
-    }
-
-    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
-        let below = matches!(order(moment), Order::Below | Order::Unknown);
-        let waits = moment.phase == Phase::Runnable && moment.cpu.task > 0 && below;
-        if !waits || !moment.is_task() || moment.whole_ns() <= path_ns(moment) {
-            return None;
-        }
-        let scene = moment.scene;
-        if *moment.interrupted() == Interrupted::User {
-            // User mode is preempted at once: the stall's business, unless it left that since.
-            return None;
-        }
-        // Interrupts are on in it, and a CPU that two tasks want has ticks.
-        if is_likely(moment) {
-            return None;
-        }
-        let claim = Claim::by(names::task(scene, moment.cpu.task, moment.cpu.prio));
-        let claim = claim.detail(names::task_detail(scene, moment.cpu.task));
-        let stack = match moment.interrupted() {
-            Interrupted::Kernel(frames) => Some(format!("in {}", frames.join(" ← "))),
-            _ => None,
-        };
-        let told = stack.is_some() || moment.preempt & 0x0f > 0;
-        let owner = match moment.interrupted() {
-            Interrupted::Kernel(frames) => frames.iter().find_map(|frame| names::module_of(frame)),
-            _ => names::owner(scene, moment.cpu.task),
-        };
-        let claim = claim.detail(stack).owner(owner).manual(
-            "a PREEMPT_RT kernel preempts nearly everywhere; there it is the driver or call named \
-             here",
-        );
-        Some(if told { claim } else { claim.or(&["stall"]) })
-    }
+    let attribution = Attribution::by(names::task(scene, moment.cpu.task, moment.cpu.prio));
+    let attribution = attribution.detail(names::task_detail(scene, moment.cpu.task));
+    let stack = match moment.interrupted() {
+        Interrupted::Kernel(frames) => Some(format!("in {}", frames.join(" ← "))),
+        _ => None,
+    };
+    let told = stack.is_some() || moment.preempt & 0x0f > 0;
+    let owner = match moment.interrupted() {
+        Interrupted::Kernel(frames) => frames.iter().find_map(|frame| names::module_of(frame)),
+        _ => names::owner(scene, moment.cpu.task),
+    };
+    let attribution = attribution.detail(stack).owner(owner).manual(
+        "a PREEMPT_RT kernel preempts nearly everywhere; there it is the driver or call named \
+         here",
+    );
+    Some(if told { attribution } else { attribution.or(&["stall"]) })
 }

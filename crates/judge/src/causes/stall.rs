@@ -3,7 +3,7 @@
 use rtproof_trace::LateTimer;
 
 use super::{
-    claim::{Cause, Claim},
+    cause::{Attribution, Cause, Kind},
     scene::{Moment, Phase, Scene, Stood},
     stack::Interrupted,
     switch::path_ns,
@@ -11,10 +11,6 @@ use super::{
 
 /// No path inside the timer interrupt is longer.
 const LONG_NS: u64 = 1_000_000;
-
-/// A stall of hardware or hypervisor.
-#[derive(Debug)]
-pub(super) struct Stall;
 
 /// In a guest a CPU that is silent for so long more often stood still than ran code with interrupts
 /// off: it had ticks to take, and few sections of the kernel are that long.
@@ -28,28 +24,28 @@ pub(super) fn is_likely(moment: &Moment<'_>) -> bool {
 }
 
 /// A moment in which another CPU, idle, got its timer late: both stood still.
-pub(super) fn together(moment: &Moment<'_>) -> Option<Claim> {
-    // Then it waited for somebody else, whether the machine ran or not.
+pub(super) fn together(moment: &Moment<'_>) -> Option<Attribution> {
+    // Then it waited for another task, whether the machine ran or not.
     if matches!(moment.phase, Phase::Stopped | Phase::Blocked) {
         return None;
     }
     let here = |stood: &&Stood| (stood.from_ns..stood.to_ns).contains(&moment.from_ns);
     let witness = moment.scene.stood.iter().find(here)?.witness;
-    let late = crate::units::duration(witness.to_ns.saturating_sub(witness.due_ns));
+    let late = rtproof_stats::quantity::duration(witness.to_ns.saturating_sub(witness.due_ns));
     let text =
         format!("CPU {} was idle and got its timer {late} late at the same time", witness.cpu);
-    Some(claim(moment.scene).detail([text]))
+    Some(attribution(moment.scene).detail([text]))
 }
 
-/// A moment that another cause claims, and in which its code did not run. `other`: that cause.
-pub(super) fn instead(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
-    // These wait for somebody else, or (the stoppers of hotplug) do keep interrupts off for long.
+/// A moment attributed to `other`, whose code did not run in it.
+pub(super) fn instead(moment: &Moment<'_>, other: &'static str) -> Option<Attribution> {
+    // These wait for another task, or (the stoppers of hotplug) do keep interrupts off for long.
     if ["stall", "stopped", "blocked", "hotplug"].contains(&other) || moment.cpu.nmi.is_some() {
         return None;
     }
     if moment.cpu.hard.is_some() {
         // Few handlers are that long.
-        return is_likely(moment).then(|| claim(moment.scene).or(&[other]));
+        return is_likely(moment).then(|| attribution(moment.scene).or(&[other]));
     }
     // In a softirq interrupts are on, too.
     let runs = matches!(moment.phase, Phase::OwnCycle | Phase::Runnable);
@@ -58,7 +54,7 @@ pub(super) fn instead(moment: &Moment<'_>, other: &'static str) -> Option<Claim>
 
 /// A moment of a thread that ran, or waited while another one did, in which their CPU took no
 /// interrupt although one of its own timers was due.
-fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
+fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Attribution> {
     let scene = moment.scene;
     let within = |late: &&LateTimer| late.from_ns <= moment.from_ns && moment.to_ns <= late.to_ns;
     let late = scene.window.late_own.iter().find(within)?;
@@ -71,11 +67,11 @@ fn deaf(moment: &Moment<'_>, other: &'static str) -> Option<Claim> {
     if !is_user && !is_likely(moment) {
         return None;
     }
-    let late = crate::units::duration(late.to_ns.saturating_sub(late.due_ns));
+    let late = rtproof_stats::quantity::duration(late.to_ns.saturating_sub(late.due_ns));
     let text = format!("interrupts of its CPU did not come: a timer was {late} late");
-    let claim = claim(scene).detail(where_it_was(&interrupted)).detail([text]);
+    let attribution = attribution(scene).detail(where_it_was(&interrupted)).detail([text]);
     // In user mode interrupts cannot be off.
-    Some(if is_user { claim } else { claim.or(&[other]) })
+    Some(if is_user { attribution } else { attribution.or(&[other]) })
 }
 
 /// The code that stood, in words.
@@ -87,80 +83,70 @@ fn where_it_was(interrupted: &Interrupted) -> Option<String> {
     }
 }
 
-/// Who it was, and what to do.
-fn claim(scene: &Scene<'_>) -> Claim {
+/// The culprit and the remedy.
+fn attribution(scene: &Scene<'_>) -> Attribution {
     let beside = &scene.window.beside;
     let smi = beside.smi.filter(|&count| count > 0);
     let steal = beside.steal_ns.filter(|&ns| ns > 0);
-    let claim = match (smi, steal) {
-        (Some(_), _) => Claim::by("system management interrupt"),
-        (None, Some(_)) => Claim::by("hypervisor"),
-        (None, None) if beside.guest == Some(true) => Claim::by("hypervisor, or the host below it"),
-        (None, None) => Claim::by("hardware or firmware"),
+    let attribution = match (smi, steal) {
+        (Some(_), _) => Attribution::by("system management interrupt"),
+        (None, Some(_)) => Attribution::by("hypervisor"),
+        (None, None) if beside.guest == Some(true) => {
+            Attribution::by("hypervisor, or the host below it")
+        }
+        (None, None) => Attribution::by("hardware or firmware"),
     };
-    let over = crate::units::duration(beside.over_ns);
+    let over = rtproof_stats::quantity::duration(beside.over_ns);
     let detail = [
         smi.map(|count| format!("{count} system management interrupts in {over}")),
-        steal.map(|ns| format!("{} stolen in {over}", crate::units::duration(ns))),
+        steal.map(|ns| format!("{} stolen in {over}", rtproof_stats::quantity::duration(ns))),
     ];
-    claim.detail(detail.into_iter().flatten()).manual(if beside.guest == Some(true) {
+    attribution.detail(detail.into_iter().flatten()).manual(if beside.guest == Some(true) {
         "pin the guest's CPUs to host CPUs of their own, without quota; measure the host"
     } else {
         "firmware settings: no legacy USB, no power capping; hwlatdetect shows the gaps alone"
     })
 }
 
-impl Cause for Stall {
-    fn id(&self) -> &'static str {
-        "stall"
-    }
+pub(super) const CAUSE: Cause = Cause {
+    id: "stall",
+    kind: Kind::Hardware,
+    title: "a stall of hardware or hypervisor",
+    about: "nothing ran that could hold the thread up: the CPU was in user mode (no stack under \
+        the interrupt), idle beyond its exit latency, or in the midst of a short path; another CPU \
+        that was idle got its timer late at the same time; or, in a guest, it was silent for over \
+        20 ms. Where code ran that others wait for, a timer of that CPU that came late shows that \
+        no interrupt did. Steal and the SMI counter tell more",
+    source: "measured in a virtual machine: 9 of 11 stacks in user mode, gaps in multiples of 100 \
+        ms; hwlatdetect",
+    checks: &["smi-count", "steal-time", "hypervisor", "kvm-guest"],
+    attribute,
+};
 
-    fn title(&self) -> &'static str {
-        "a stall of hardware or hypervisor"
+fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
+    // What comes over the thread's own work is none of it.
+    let works = moment.phase == Phase::OwnCycle && moment.is_task();
+    let waits = !works && !matches!(moment.phase, Phase::Stopped | Phase::Blocked);
+    if !waits || moment.whole_ns() <= path_ns(moment) {
+        return None;
     }
-
-    fn about(&self) -> &'static str {
-        "nothing ran that could hold the thread up: the CPU was in user mode (no stack under the \
-         interrupt), idle beyond its exit latency, or in the midst of a short path; another CPU \
-         that was idle got its timer late at the same time; or, in a guest, it was silent for over \
-         20 ms. Where code ran that others wait for, a timer of that CPU that came late shows that \
-         no interrupt did. Steal and the SMI counter tell more"
-    }
-
-    fn source(&self) -> &'static str {
-        "measured in a virtual machine: 9 of 11 stacks in user mode, gaps in multiples of 100 ms; \
-         hwlatdetect"
-    }
-
-    fn checks(&self) -> &'static [&'static str] {
-        &["smi-count", "steal-time", "hypervisor", "kvm-guest"]
-    }
-
-    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
-        // What comes over the thread's own work is none of it.
-        let works = moment.phase == Phase::OwnCycle && moment.is_task();
-        let waits = !works && !matches!(moment.phase, Phase::Stopped | Phase::Blocked);
-        if !waits || moment.whole_ns() <= path_ns(moment) {
-            return None;
-        }
-        let scene = moment.scene;
-        let beside = &scene.window.beside;
-        let claim = claim(scene).detail(where_it_was(moment.interrupted()));
-        let taken = beside.smi.is_some_and(|count| count > 0);
-        let told = taken || beside.steal_ns.is_some_and(|ns| ns > 0 && ns >= moment.ns());
-        let idle = moment.cpu.task == 0 && moment.is_task();
-        let user = *moment.interrupted() == Interrupted::User && moment.phase == Phase::TimerLate;
-        // Nothing takes milliseconds in the timer interrupt without a timer's function.
-        let in_timer = moment.cpu.hard.is_some_and(|(hard, _)| hard.is_timer());
-        let long = in_timer && moment.cpu.expiring.is_none() && moment.ns() > LONG_NS;
-        let other = match moment.phase {
-            Phase::TimerLate => "irqs-off",
-            _ if in_timer => "timer-work",
-            Phase::Runnable => "preempt-off",
-            _ => "switch",
-        };
-        Some(if idle || user || told || long { claim } else { claim.or(&[other]) })
-    }
+    let scene = moment.scene;
+    let beside = &scene.window.beside;
+    let attribution = attribution(scene).detail(where_it_was(moment.interrupted()));
+    let taken = beside.smi.is_some_and(|count| count > 0);
+    let told = taken || beside.steal_ns.is_some_and(|ns| ns > 0 && ns >= moment.ns());
+    let idle = moment.cpu.task == 0 && moment.is_task();
+    let user = *moment.interrupted() == Interrupted::User && moment.phase == Phase::TimerLate;
+    // Nothing takes milliseconds in the timer interrupt without a timer's function.
+    let in_timer = moment.cpu.hard.is_some_and(|(hard, _)| hard.is_timer());
+    let long = in_timer && moment.cpu.expiring.is_none() && moment.ns() > LONG_NS;
+    let other = match moment.phase {
+        Phase::TimerLate => "irqs-off",
+        _ if in_timer => "timer-work",
+        Phase::Runnable => "preempt-off",
+        _ => "switch",
+    };
+    Some(if idle || user || told || long { attribution } else { attribution.or(&[other]) })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use rtproof_trace::What;
 
 use super::{
-    claim::{Cause, Claim},
+    cause::{Attribution, Cause, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -11,53 +11,38 @@ use super::{
 /// SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU.
 const STOPS: [i32; 4] = [19, 20, 21, 22];
 
-/// Stopped by a signal or a debugger.
-#[derive(Debug)]
-pub(super) struct Stopped;
+pub(super) const CAUSE: Cause = Cause {
+    id: "stopped",
+    kind: Kind::Scheduling,
+    title: "stopped by a signal or a debugger",
+    about: "sched_switch saw the thread leave as stopped (T) or traced (t); signal_generate tells \
+        who sent SIGSTOP",
+    source: "include/linux/sched.h (TASK_STOPPED, TASK_TRACED); signal(7)",
+    checks: &["app-debugger"],
+    attribute,
+};
 
-impl Cause for Stopped {
-    fn id(&self) -> &'static str {
-        "stopped"
+fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
+    if moment.phase != Phase::Stopped {
+        return None;
     }
-
-    fn title(&self) -> &'static str {
-        "stopped by a signal or a debugger"
-    }
-
-    fn about(&self) -> &'static str {
-        "sched_switch saw the thread leave as stopped (T) or traced (t); signal_generate tells \
-         who sent SIGSTOP"
-    }
-
-    fn source(&self) -> &'static str {
-        "include/linux/sched.h (TASK_STOPPED, TASK_TRACED); signal(7)"
-    }
-
-    fn checks(&self) -> &'static [&'static str] {
-        &["app-debugger"]
-    }
-
-    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
-        if moment.phase != Phase::Stopped {
-            return None;
+    let scene = moment.scene;
+    let ours = scene.task(scene.wake.tid).map_or(scene.wake.tid, |task| task.tgid);
+    let stop = scene.window.events.iter().rev().find_map(|event| match &event.what {
+        What::Signal { number, pid, .. }
+            if STOPS.contains(number) && (*pid == ours || *pid == scene.wake.tid) =>
+        {
+            Some((event, *number))
         }
-        let scene = moment.scene;
-        let ours = scene.task(scene.wake.tid).map_or(scene.wake.tid, |task| task.tgid);
-        let stop = scene.window.events.iter().rev().find_map(|event| match &event.what {
-            What::Signal { number, pid, .. }
-                if STOPS.contains(number) && (*pid == ours || *pid == scene.wake.tid) =>
-            {
-                Some((event, *number))
-            }
-            _ => None,
-        });
-        let claim = match stop {
-            Some((event, number)) => {
-                let by = names::comm(scene, event.pid);
-                Claim::by(format!("signal {number} of {by}")).owner(names::owner(scene, event.pid))
-            }
-            None => Claim::by("a signal or debugger that was not seen"),
-        };
-        Some(claim.manual("nothing may stop the application while it has to be on time"))
-    }
+        _ => None,
+    });
+    let attribution = match stop {
+        Some((event, number)) => {
+            let by = names::comm(scene, event.pid);
+            Attribution::by(format!("signal {number} of {by}"))
+                .owner(names::owner(scene, event.pid))
+        }
+        None => Attribution::by("a signal or debugger that was not seen"),
+    };
+    Some(attribution.manual("nothing may stop the application while it has to be on time"))
 }

@@ -5,7 +5,7 @@ use rtproof_trace::{
     event::{Comm, Vector, flags},
 };
 
-use super::{Cause, Claim, Explanation, explain, scene::Scene};
+use super::{Attribution, Cause, Explanation, explain, scene::Scene};
 
 /// The late thread.
 pub(super) const LATE: i32 = 50;
@@ -95,8 +95,8 @@ impl Story {
         self
     }
 
-    /// The thread is switched to at `us` from `prev` and runs 2 us later. Checks what every
-    /// explanation has to keep.
+    /// The thread is switched to at `us` from `prev` and runs 2 us later. Checks what holds for
+    /// every explanation.
     pub(super) fn runs(self, us: i64, prev: i32, prev_prio: i32) -> Explanation {
         self.switch(us, prev, prev_prio, 0, LATE, 19).ran(us + 2)
     }
@@ -113,13 +113,16 @@ impl Story {
 }
 
 impl Story {
-    /// What one cause alone claims, until the thread runs at `us`: nanoseconds, claim.
-    pub(super) fn claimed_by(mut self, cause: &dyn Cause, us: i64) -> Vec<(u64, Claim)> {
+    /// What one cause alone attributes until the thread runs at `us`, in nanoseconds.
+    pub(super) fn attributed_to(mut self, cause: &Cause, us: i64) -> Vec<(u64, Attribution)> {
         self.window.events.sort_by_key(|event| event.at_ns);
         let wake = WakeUp { tid: LATE, cpu: 0, due_ns: DUE, ran_ns: at(us), how: How::Measured };
         let scene = Scene::new(&wake, &self.window);
         let moments = scene.moments();
-        moments.iter().filter_map(|moment| Some((moment.ns(), cause.claims(moment)?))).collect()
+        moments
+            .iter()
+            .filter_map(|moment| Some((moment.ns(), (cause.attribute)(moment)?)))
+            .collect()
     }
 }
 

@@ -4,78 +4,62 @@ use rtproof_host::knobs::sched::RT_RUNTIME;
 use rtproof_trace::What;
 
 use super::{
-    claim::{Cause, Claim},
+    cause::{Attribution, Cause, Kind},
     names,
     order::{FAIR, Order, order},
     scene::{Moment, Phase},
 };
 use crate::Remedy;
 
-/// Throttling: real-time limit, fair server or CPU quota.
-#[derive(Debug)]
-pub(super) struct Throttled;
+pub(super) const CAUSE: Cause = Cause {
+    id: "throttled",
+    kind: Kind::Throttling,
+    title: "throttling: real-time limit, fair server or CPU quota",
+    about: "sched_switch chose the idle task or one of lower priority after the thread had been \
+        woken, or before that in place of another real-time task that could go on: its class or \
+        its group had used up its share",
+    source: "kernel/sched/rt.c (sched_rt_runtime_exceeded), kernel/sched/deadline.c (fair_server, \
+        6.12), kernel/sched/fair.c (throttle_cfs_rq); measured: 50 022 and 54 038 us",
+    checks: &["rt-throttling", "fair-server", "ext-server", "app-cgroup-quota", "app-rt-bandwidth"],
+    attribute,
+};
 
-impl Cause for Throttled {
-    fn id(&self) -> &'static str {
-        "throttled"
+fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
+    if moment.phase != Phase::Runnable || !moment.is_task() {
+        return None;
     }
-
-    fn title(&self) -> &'static str {
-        "throttling: real-time limit, fair server or CPU quota"
-    }
-
-    fn about(&self) -> &'static str {
-        "sched_switch chose the idle task or one of lower priority after the thread had been \
-         woken, or before that in place of another real-time task that could go on: its class or \
-         its group had used up its share"
-    }
-
-    fn source(&self) -> &'static str {
-        "kernel/sched/rt.c (sched_rt_runtime_exceeded), kernel/sched/deadline.c (fair_server, \
-         6.12), kernel/sched/fair.c (throttle_cfs_rq); measured: 50 022 and 54 038 us"
-    }
-
-    fn checks(&self) -> &'static [&'static str] {
-        &["rt-throttling", "fair-server", "ext-server", "app-cgroup-quota", "app-rt-bandwidth"]
-    }
-
-    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
-        if moment.phase != Phase::Runnable || !moment.is_task() {
+    let scene = moment.scene;
+    // The idle task is chosen only when nothing else may run.
+    let chosen_ns = moment.cpu.since_ns?;
+    let passed_over =
+        chosen_ns > moment.runnable_since_ns || is_served(moment) || is_left_idle(moment);
+    if !passed_over || order(moment) != Order::Below {
+        let waits_for_group = order(moment) == Order::Equal
+            && scene.prio.is_some_and(|prio| prio >= 100)
+            && scene.window.beside.throttled.is_some_and(|periods| periods > 0);
+        if !waits_for_group {
             return None;
         }
-        let scene = moment.scene;
-        // The idle task is chosen only when nothing else may run.
-        let chosen_ns = moment.cpu.since_ns?;
-        let passed_over =
-            chosen_ns > moment.runnable_since_ns || is_served(moment) || is_left_idle(moment);
-        if !passed_over || order(moment) != Order::Below {
-            let waits_for_group = order(moment) == Order::Equal
-                && scene.prio.is_some_and(|prio| prio >= 100)
-                && scene.window.beside.throttled.is_some_and(|periods| periods > 0);
-            if !waits_for_group {
-                return None;
-            }
-        }
-        let name = names::comm(scene, moment.cpu.task);
-        if name.starts_with("migration/") {
-            return None;
-        }
-        let ran = format!("meanwhile ran {}", names::task(scene, moment.cpu.task, moment.cpu.prio));
-        let beside = &scene.window.beside;
-        let fair = scene.prio.is_some_and(|prio| prio >= 100);
-        let by = if fair { By::Quota } else { By::of(moment) };
-        let claim = by.claim();
-        let limit = beside.rt_runtime_us.zip(beside.rt_period_us).filter(|_| !fair);
-        let limit = limit.map(|(run, of)| format!("limit: {run} of {of} µs (sched_rt_runtime_us)"));
-        Some(claim.detail([ran]).detail(limit))
     }
+    let name = names::comm(scene, moment.cpu.task);
+    if name.starts_with("migration/") {
+        return None;
+    }
+    let ran = format!("meanwhile ran {}", names::task(scene, moment.cpu.task, moment.cpu.prio));
+    let beside = &scene.window.beside;
+    let fair = scene.prio.is_some_and(|prio| prio >= 100);
+    let by = if fair { By::Quota } else { By::of(moment) };
+    let attribution = by.attribution();
+    let limit = beside.rt_runtime_us.zip(beside.rt_period_us).filter(|_| !fair);
+    let limit = limit.map(|(run, of)| format!("limit: {run} of {of} µs (sched_rt_runtime_us)"));
+    Some(attribution.detail([ran]).detail(limit))
 }
 
 /// Shorter, and the CPU may just have been on its way to sleep when the thread was woken.
 const LEFT_IDLE_NS: u64 = 1_000_000;
 
 /// Whether the CPU went to sleep while the thread was there to be run: the idle loop does that only
-/// when the scheduler has nobody it may choose.
+/// when the scheduler may choose no task.
 fn is_left_idle(moment: &Moment<'_>) -> bool {
     moment.cpu.task == 0
         && moment.cpu.idle.is_some()
@@ -118,7 +102,7 @@ enum By {
 impl By {
     fn of(moment: &Moment<'_>) -> Self {
         match moment.scene.window.beside.fair_server {
-            // A server serves somebody: the idle task is no customer.
+            // A server never serves the idle task.
             _ if moment.cpu.task == 0 => Self::Limit,
             Some(true) => Self::Server,
             Some(false) => Self::Limit,
@@ -127,17 +111,19 @@ impl By {
         }
     }
 
-    fn claim(self) -> Claim {
+    fn attribution(self) -> Attribution {
         let limit =
             Remedy::set(&RT_RUNTIME, vec!["/proc/sys/kernel/sched_rt_runtime_us".into()], "-1");
         let server = "write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime, or keep other \
                       tasks off this CPU";
         match self {
-            Self::Quota => Claim::by("CPU quota of its control group")
+            Self::Quota => Attribution::by("CPU quota of its control group")
                 .manual("raise cpu.max of the group, or leave the group"),
-            Self::Limit => Claim::by("RT throttling").remedy(limit),
-            Self::Server => Claim::by("fair server").manual(server),
-            Self::Either => Claim::by("RT throttling or fair server").remedy(limit).manual(server),
+            Self::Limit => Attribution::by("RT throttling").remedy(limit),
+            Self::Server => Attribution::by("fair server").manual(server),
+            Self::Either => {
+                Attribution::by("RT throttling or fair server").remedy(limit).manual(server)
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use rtproof_trace::What;
 
 use super::{
-    claim::{Cause, Claim},
+    cause::{Attribution, Cause, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -15,62 +15,46 @@ const SHORT_NS: u64 = 1_000_000;
 /// The path of the interrupt between the functions of timers is not longer than this.
 const QUIET_NS: u64 = 100_000;
 
-/// Work in the timer interrupt.
-#[derive(Debug)]
-pub(super) struct TimerWork;
+pub(super) const CAUSE: Cause = Cause {
+    id: "timer-work",
+    kind: Kind::Interrupt,
+    title: "work in the timer interrupt",
+    about: "the timer interrupt was on top: functions of other timers that expired with it \
+        (hrtimer_expire_entry), the tick, waking other threads",
+    source: "kernel/time/hrtimer.c (__hrtimer_run_queues)",
+    checks: &["nohz-full", "skew-tick", "app-timer-slack"],
+    attribute,
+};
 
-impl Cause for TimerWork {
-    fn id(&self) -> &'static str {
-        "timer-work"
+fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
+    moment.cpu.hard.filter(|(hard, _)| hard.is_timer())?;
+    let scene = moment.scene;
+    let function = moment.cpu.expiring.or_else(|| before(moment));
+    let culprit = function.map(|function| names::function(scene, function));
+    // Between callbacks there is only the interrupt's own path: much longer, and the CPU
+    // stood still.
+    if culprit.is_none() && moment.whole_ns() > QUIET_NS {
+        return None;
     }
-
-    fn title(&self) -> &'static str {
-        "work in the timer interrupt"
+    // So is it where a function that is always short was long.
+    let is_short = culprit.as_deref().is_some_and(|name| SHORT.contains(&name));
+    if is_short && moment.whole_ns() > SHORT_NS {
+        return None;
     }
-
-    fn about(&self) -> &'static str {
-        "the timer interrupt was on top: functions of other timers that expired with it \
-         (hrtimer_expire_entry), the tick, waking other threads"
-    }
-
-    fn source(&self) -> &'static str {
-        "kernel/time/hrtimer.c (__hrtimer_run_queues)"
-    }
-
-    fn checks(&self) -> &'static [&'static str] {
-        &["nohz-full", "skew-tick", "app-timer-slack"]
-    }
-
-    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
-        moment.cpu.hard.filter(|(hard, _)| hard.is_timer())?;
-        let scene = moment.scene;
-        let function = moment.cpu.expiring.or_else(|| before(moment));
-        let culprit = function.map(|function| names::function(scene, function));
-        // Between callbacks there is only the interrupt's own path: much longer, and the CPU
-        // stood still.
-        if culprit.is_none() && moment.whole_ns() > QUIET_NS {
-            return None;
-        }
-        // So is it where a function that is always short was long.
-        let is_short = culprit.as_deref().is_some_and(|name| SHORT.contains(&name));
-        if is_short && moment.whole_ns() > SHORT_NS {
-            return None;
-        }
-        let mut woken: Vec<String> = scene
-            .events(moment.from_ns, moment.to_ns)
-            .filter_map(|event| match &event.what {
-                What::Waking { comm, pid, .. } if *pid != scene.wake.tid => Some(comm.to_string()),
-                _ => None,
-            })
-            .collect();
-        woken.sort();
-        woken.dedup();
-        woken.truncate(8);
-        let detail = (!woken.is_empty()).then(|| format!("wakes {}", woken.join(", ")));
-        let claim = Claim::by(culprit.unwrap_or_default()).detail(detail);
-        let owner = function.and_then(|function| names::module(scene, function));
-        Some(claim.owner(owner))
-    }
+    let mut woken: Vec<String> = scene
+        .events(moment.from_ns, moment.to_ns)
+        .filter_map(|event| match &event.what {
+            What::Waking { comm, pid, .. } if *pid != scene.wake.tid => Some(comm.to_string()),
+            _ => None,
+        })
+        .collect();
+    woken.sort();
+    woken.dedup();
+    woken.truncate(8);
+    let detail = (!woken.is_empty()).then(|| format!("wakes {}", woken.join(", ")));
+    let attribution = Attribution::by(culprit.unwrap_or_default()).detail(detail);
+    let owner = function.and_then(|function| names::module(scene, function));
+    Some(attribution.owner(owner))
 }
 
 /// The timer before, while the thread's own is still to come: its removal from the queue is part

@@ -1,37 +1,21 @@
 //! What is left.
 
 use super::{
-    claim::{Cause, Claim},
+    cause::{Attribution, Cause, Kind},
     scene::Moment,
 };
 
-/// Nothing that was recorded.
-#[derive(Debug)]
-pub(super) struct Unexplained;
+pub(super) const CAUSE: Cause = Cause {
+    id: "unexplained",
+    kind: Kind::Unknown,
+    title: "nothing that was recorded",
+    about: "no event says what the CPU did",
+    source: "docs/adr/0009-every-nanosecond-is-claimed.md",
+    checks: &[],
+    attribute,
+};
 
-impl Cause for Unexplained {
-    fn id(&self) -> &'static str {
-        "unexplained"
-    }
-
-    fn title(&self) -> &'static str {
-        "nothing that was recorded"
-    }
-
-    fn about(&self) -> &'static str {
-        "no event says what the CPU did"
-    }
-
-    fn source(&self) -> &'static str {
-        "docs/adr/0009-every-nanosecond-is-claimed.md"
-    }
-
-    fn checks(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn claims(&self, moment: &Moment<'_>) -> Option<Claim> {
-        let _ = moment;
-        Some(Claim::default())
-    }
+fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
+    let _ = moment;
+    Some(Attribution::default())
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Unit};
+use super::{answer::Answer, table::Unit};
 
 /// How a statistic lies to that of the first group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

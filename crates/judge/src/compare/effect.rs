@@ -2,7 +2,7 @@
 
 use rtproof_stats::Bins;
 
-/// P(b > a) - P(b < a), from cells; values of cells that overlap are told apart by their middles,
+/// P(b > a) - P(b < a), from cells; values of cells that overlap are ordered by their middles,
 /// and are ties where these agree. `None` where one has no values.
 pub(super) fn cliffs_delta(a: &Bins, b: &Bins) -> Option<f64> {
     if a.is_empty() || b.is_empty() {

@@ -76,7 +76,7 @@ fn line(key: &str, groups: &[Group]) -> Option<FactLine> {
     })
 }
 
-/// The value in a run; within, `None`: it is not there. Outside: nobody knows.
+/// The value in a run; inner `None`: absent; outer `None`: unknown.
 fn value<'a>(side: &'a Side, key: &str) -> Option<Option<&'a str>> {
     match side.facts.get(key) {
         Some(value) => Some(Some(value.as_str())),

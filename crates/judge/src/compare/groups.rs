@@ -1,4 +1,4 @@
-//! Groups of runs: one condition each, and what is told of every run and thread.
+//! Groups of runs: one condition each, with a summary of every run and thread.
 
 use rtproof_stats::quantile::Q;
 use serde::{Deserialize, Serialize};

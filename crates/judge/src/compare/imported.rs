@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rtproof_record::import::{Imported, ImportedThread, Kind};
 
 use super::side::{Place, Side, SideThread};
-use crate::units;
+use crate::quantity;
 
 impl Side {
     /// A file of another tool. Only like may be compared with like: where it has several kinds of
@@ -108,7 +108,7 @@ fn doubts(file: &Imported, kind: Kind) -> Vec<String> {
     let mut doubts: Vec<String> = file.doubts.iter().map(|doubt| doubt.text.clone()).collect();
     let others = file.threads.iter().filter(|thread| thread.kind != kind).count();
     if others > 0 {
-        let left_out = units::count(others, "series");
+        let left_out = quantity::count(others, "series");
         // The word is its own plural.
         let left_out = left_out.replace("seriess", "series");
         doubts.push(format!(

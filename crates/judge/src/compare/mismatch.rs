@@ -8,7 +8,7 @@ use super::{
     groups::Group,
     side::{Side, View},
 };
-use crate::units;
+use crate::quantity;
 
 /// Something in which runs must agree and do not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub(super) fn of(groups: &[Group]) -> Vec<Mismatch> {
         let mut seen = BTreeSet::new();
         let mut values = Vec::new();
         for side in &sides {
-            // What is not told is taken on trust.
+            // What a file does not record cannot be checked.
             if let Some((key, text)) = value(side)
                 && seen.insert(key)
             {
@@ -56,7 +56,7 @@ pub(super) fn of(groups: &[Group]) -> Vec<Mismatch> {
         }
         (values.len() > 1).then(|| Mismatch { what: what.into(), values })
     };
-    let time = |ns: Option<u64>| ns.map(|ns| (ns.to_string(), units::ns(ns)));
+    let time = |ns: Option<u64>| ns.map(|ns| (ns.to_string(), quantity::ns(ns)));
     [
         twice(&sides),
         of("machine", &machine),

@@ -5,6 +5,8 @@
 //! by time (`rtproof_stats::paired`). Maxima are compared at equal exposure alone, because the
 //! longer run has the larger one by being longer.
 
+mod against;
+mod answer;
 mod boot;
 mod causes;
 mod changes;
@@ -28,6 +30,8 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    against::Against,
+    answer::{Answer, Request},
     causes::{CauseCell, CauseLine},
     changes::{Change, Direction},
     facts::FactLine,
@@ -42,24 +46,6 @@ pub use self::{
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/compare/1";
 
-/// What is asked of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Wish {
-    /// Differences up to this share do not matter: 0.05.
-    pub margin: f64,
-    /// Confidence of the intervals: 0.95. P values below the rest of it count.
-    pub confidence: f64,
-    /// Budget to count late wake-ups against; `None`: that of the runs, where they have one.
-    pub budget_ns: Option<u64>,
-}
-
-impl Default for Wish {
-    fn default() -> Self {
-        Self { margin: 0.05, confidence: 0.95, budget_ns: None }
-    }
-}
-
 /// How the runs lie to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -71,57 +57,6 @@ pub enum Design {
     Paired,
 }
 
-/// What is said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Answer {
-    /// Latency is lower than with the first.
-    Better,
-    /// Latency is higher than with the first, in one statistic at least.
-    Worse,
-    /// No difference larger than the margin.
-    NoDifference,
-    /// None of these can be said.
-    CannotDecide,
-}
-
-impl Answer {
-    /// In words.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::NoDifference => "no difference",
-            Self::CannotDecide => "cannot decide",
-        }
-    }
-}
-
-/// What is said of one group of runs against the first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Against {
-    /// Number of the group, from 0; the first one is what it is compared with.
-    pub group: usize,
-    /// The answer.
-    pub answer: Answer,
-    /// The answer with its statistic and reason.
-    pub sentence: String,
-    /// What else must be known to read it.
-    pub reasons: Vec<String>,
-    /// Each statistic with the first group to this one.
-    pub changes: Vec<Change>,
-    /// Cliff's delta: the share of pairs of wake-ups in which this group's is the later one, less
-    /// the share in which it is the earlier one. Minus 1 to 1; below 0 is lower.
-    pub cliffs_delta: Option<f64>,
-    /// Quantile by quantile.
-    pub shift: Shift,
-    /// How the runs were paired; `None`: they are single.
-    pub pairs: Option<PairSummary>,
-}
-
 /// Runs side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -129,7 +64,7 @@ pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: String,
     /// What was asked.
-    pub wish: Wish,
+    pub wish: Request,
     /// How the runs lie to each other.
     pub design: Design,
     /// What is compared.
@@ -157,14 +92,14 @@ pub struct Comparison {
 
 /// Compares single runs with the first of them.
 #[must_use]
-pub fn compare(sides: &[Side], wish: &Wish) -> Comparison {
+pub fn compare(sides: &[Side], wish: &Request) -> Comparison {
     let groups: Vec<Group> = sides.iter().cloned().map(Group::single).collect();
     compare_groups(&groups, wish)
 }
 
 /// Compares groups of runs with the first group: single runs where no group has several.
 #[must_use]
-pub fn compare_groups(groups: &[Group], wish: &Wish) -> Comparison {
+pub fn compare_groups(groups: &[Group], wish: &Request) -> Comparison {
     let view = if groups.iter().flat_map(|group| &group.sides).all(Side::knows_missed) {
         View::Deadline
     } else {
@@ -176,8 +111,8 @@ pub fn compare_groups(groups: &[Group], wish: &Wish) -> Comparison {
     } else {
         Design::Paired
     };
-    let seen: Vec<table::Seen<'_>> =
-        groups.iter().map(|group| table::Seen::of(group, view, budget_ns)).collect();
+    let seen: Vec<table::Observation<'_>> =
+        groups.iter().map(|group| table::Observation::of(group, view, budget_ns)).collect();
     let mismatches = mismatch::of(groups);
     let mut against = match seen.split_first() {
         None => Vec::new(),

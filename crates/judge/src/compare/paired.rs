@@ -1,7 +1,7 @@
 //! Groups of runs that alternate: pairs by time, exact tests, and what they decide.
 //!
-//! p99.9 is asked first, the latest wake-up of a run second, the share of missed wake-ups third;
-//! Holm's adjustment is over these and all groups. The other statistics are told with their
+//! p99.9 is tested first, the latest wake-up of a run second, the share of missed wake-ups third;
+//! Holm's adjustment is over these and all groups. The other statistics are reported with their
 //! intervals and decide nothing, because whoever asks ten questions gets one wrong answer.
 
 use rtproof_stats::{
@@ -11,19 +11,17 @@ use rtproof_stats::{
 };
 
 use super::{
-    Against, Answer, Unit, Wish,
+    against::Against,
+    answer::{Answer, PRIMARY, Request, equal_exposure},
     changes::{Change, direction},
     effect::cliffs_delta,
     pairs::PairSummary,
     sentence,
     shift::{GRID, Shift, ShiftPoint},
-    single::equal_exposure,
-    table::{QUANTILES, Seen, median},
+    table::{Observation, QUANTILES, Unit, median},
 };
 
-/// The quantile that decides.
-pub(super) const PRIMARY: Q = Q { above: 1, of: 1000 };
-/// Power of the detectable change that is told.
+/// Power of the reported detectable change.
 const POWER: f64 = 0.8;
 
 /// One statistic before the p values are adjusted.
@@ -34,7 +32,11 @@ struct Asked {
 }
 
 /// Each of the others against the first.
-pub(super) fn against(first: &Seen<'_>, others: &[Seen<'_>], wish: &Wish) -> Vec<Against> {
+pub(super) fn against(
+    first: &Observation<'_>,
+    others: &[Observation<'_>],
+    wish: &Request,
+) -> Vec<Against> {
     let mut asked: Vec<(PairSummary, Vec<Asked>)> = others
         .iter()
         .map(|seen| {
@@ -44,21 +46,22 @@ pub(super) fn against(first: &Seen<'_>, others: &[Seen<'_>], wish: &Wish) -> Vec
         })
         .collect();
     decide(&mut asked, wish);
-    let one = |((at, seen), (pairs, asked)): ((usize, &Seen<'_>), (PairSummary, Vec<Asked>))| {
-        let changes: Vec<Change> = asked.into_iter().map(|asked| asked.change).collect();
-        let answer = answer(&changes);
-        let names = (first.group.label.as_str(), seen.group.label.as_str());
-        Against {
-            group: at + 1,
-            answer,
-            sentence: sentence::of_paired(names, answer, &changes, &pairs, wish),
-            reasons: sentence::reasons_of_paired(names, &changes, &pairs, wish),
-            cliffs_delta: cliffs_delta(&first.bins, &seen.bins),
-            shift: shift(first, seen, &pairs, wish),
-            pairs: Some(pairs),
-            changes,
-        }
-    };
+    let one =
+        |((at, seen), (pairs, asked)): ((usize, &Observation<'_>), (PairSummary, Vec<Asked>))| {
+            let changes: Vec<Change> = asked.into_iter().map(|asked| asked.change).collect();
+            let answer = answer(&changes);
+            let names = (first.group.label.as_str(), seen.group.label.as_str());
+            Against {
+                group: at + 1,
+                answer,
+                sentence: sentence::of_paired(names, answer, &changes, &pairs, wish),
+                reasons: sentence::reasons_of_paired(names, &changes, &pairs, wish),
+                cliffs_delta: cliffs_delta(&first.bins, &seen.bins),
+                shift: shift(first, seen, &pairs, wish),
+                pairs: Some(pairs),
+                changes,
+            }
+        };
     others.iter().enumerate().zip(asked).map(one).collect()
 }
 
@@ -74,7 +77,7 @@ fn answer(changes: &[Change]) -> Answer {
 }
 
 /// P values adjusted over all that decides, and what each then says.
-fn decide(asked: &mut [(PairSummary, Vec<Asked>)], wish: &Wish) {
+fn decide(asked: &mut [(PairSummary, Vec<Asked>)], wish: &Request) {
     let mut deciding: Vec<&mut Asked> = asked
         .iter_mut()
         .flat_map(|(_, asked)| asked)
@@ -94,7 +97,12 @@ fn decide(asked: &mut [(PairSummary, Vec<Asked>)], wish: &Wish) {
     }
 }
 
-fn ask(first: &Seen<'_>, seen: &Seen<'_>, pairs: &PairSummary, wish: &Wish) -> Vec<Asked> {
+fn ask(
+    first: &Observation<'_>,
+    seen: &Observation<'_>,
+    pairs: &PairSummary,
+    wish: &Request,
+) -> Vec<Asked> {
     let mut all: Vec<Asked> = QUANTILES
         .into_iter()
         .map(|q| {
@@ -118,7 +126,7 @@ fn of_values(
     name: &str,
     (from, to): (&[Option<f64>], &[Option<f64>]),
     pairs: &PairSummary,
-    wish: &Wish,
+    wish: &Request,
 ) -> Asked {
     let change = Change::of(name, Unit::Ns, middle(from), middle(to));
     let logs: Option<Vec<f64>> = pairs
@@ -137,7 +145,7 @@ fn of_values(
 }
 
 /// Logarithms of the ratios of all pairs, tested.
-fn of_differences(mut change: Change, logs: &[f64], wish: &Wish) -> Asked {
+fn of_differences(mut change: Change, logs: &[f64], wish: &Request) -> Asked {
     let logs = folded(logs);
     let Some(paired) = paired::compare(&logs, wish.confidence) else {
         let change = change.because("no two runs are neighbours in time");
@@ -180,7 +188,12 @@ fn middle(values: &[Option<f64>]) -> Option<f64> {
 }
 
 /// The latest wake-up of each run, where the runs of each pair were as long.
-fn max(first: &Seen<'_>, seen: &Seen<'_>, pairs: &PairSummary, wish: &Wish) -> Asked {
+fn max(
+    first: &Observation<'_>,
+    seen: &Observation<'_>,
+    pairs: &PairSummary,
+    wish: &Request,
+) -> Asked {
     let (from, to) = (first.maxima(), seen.maxima());
     let equal = pairs
         .pairs
@@ -195,7 +208,12 @@ fn max(first: &Seen<'_>, seen: &Seen<'_>, pairs: &PairSummary, wish: &Wish) -> A
 }
 
 /// Missed wake-ups, which decide, and those over the budget, where there were any.
-fn shares(first: &Seen<'_>, seen: &Seen<'_>, pairs: &PairSummary, wish: &Wish) -> Vec<Asked> {
+fn shares(
+    first: &Observation<'_>,
+    seen: &Observation<'_>,
+    pairs: &PairSummary,
+    wish: &Request,
+) -> Vec<Asked> {
     let whole = |runs: Vec<Option<(u64, u64)>>| runs.into_iter().collect::<Option<Vec<_>>>();
     let missed = whole(first.missed()).zip(whole(seen.missed()));
     let late = first.budget_ns.map(|budget_ns| (first.late(budget_ns), seen.late(budget_ns)));
@@ -212,7 +230,7 @@ fn share(
     from: &[(u64, u64)],
     to: &[(u64, u64)],
     pairs: &PairSummary,
-    wish: &Wish,
+    wish: &Request,
 ) -> Asked {
     let pooled = |runs: &[(u64, u64)]| {
         let (k, n) = runs.iter().fold((0, 0), |(k, n), run| (k + run.0, n + run.1));
@@ -231,7 +249,12 @@ fn share(
     of_differences(change, &logs, wish)
 }
 
-fn shift(first: &Seen<'_>, seen: &Seen<'_>, pairs: &PairSummary, wish: &Wish) -> Shift {
+fn shift(
+    first: &Observation<'_>,
+    seen: &Observation<'_>,
+    pairs: &PairSummary,
+    wish: &Request,
+) -> Shift {
     let point = |q: Q| {
         let (from, to) = (first.quantiles(q), seen.quantiles(q));
         let change = of_values(&q.name(), (&from, &to), pairs, wish).change;

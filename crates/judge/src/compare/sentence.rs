@@ -3,17 +3,17 @@
 use rtproof_stats::paired::PAIRS_MIN;
 
 use super::{
-    Against, Answer, Wish,
+    against::Against,
+    answer::{Answer, PRIMARY, Request, equal_exposure},
     changes::{Change, Direction},
     groups::Group,
-    paired::PRIMARY,
     pairs::PairSummary,
-    table::Seen,
+    table::Observation,
     words::{arrow, list, p_value, percent, signed, value},
 };
-use crate::units;
+use crate::quantity;
 
-/// Over all groups: what is worse comes before what cannot be told.
+/// Over all groups: worse comes before undecided.
 pub(super) fn of_all(groups: &[Group], against: &[Against]) -> (Answer, String) {
     let order = [Answer::Worse, Answer::CannotDecide, Answer::Better, Answer::NoDifference];
     let found = order.into_iter().find(|&answer| against.iter().any(|one| one.answer == answer));
@@ -41,7 +41,7 @@ pub(super) fn of_all(groups: &[Group], against: &[Against]) -> (Answer, String) 
 }
 
 /// Two single runs.
-pub(super) fn of_single(first: &str, other: &str, changes: &[Change], wish: &Wish) -> String {
+pub(super) fn of_single(first: &str, other: &str, changes: &[Change], wish: &Request) -> String {
     let observed = observed(other, changes, wish);
     format!(
         "Cannot decide between {first} and {other}: single runs, one after the other, drift not \
@@ -50,7 +50,7 @@ pub(super) fn of_single(first: &str, other: &str, changes: &[Change], wish: &Wis
 }
 
 /// What the two runs show, from p99.9 outwards.
-fn observed(other: &str, changes: &[Change], wish: &Wish) -> String {
+fn observed(other: &str, changes: &[Change], wish: &Request) -> String {
     let known = |change: &&Change| change.direction != Direction::Unknown;
     let quantile =
         |change: &&Change| change.statistic.starts_with('p') || change.statistic == "max";
@@ -102,7 +102,7 @@ const fn is(n: usize) -> &'static str {
 }
 
 /// p99.9 stays: whether anything beyond it moves.
-fn trailing(other: &str, tail: &[&Change], wish: &Wish) -> String {
+fn trailing(other: &str, tail: &[&Change], wish: &Request) -> String {
     let moved = tail.iter().rev().map(|change| change.direction).next().unwrap_or(Direction::Same);
     let split = tail.iter().rposition(|change| change.direction != moved).map_or(0, |at| at + 1);
     let texts = |some: &[&Change]| -> Vec<String> {
@@ -147,19 +147,23 @@ fn arrows(change: &Change) -> String {
 }
 
 /// What must be known of two single runs.
-pub(super) fn reasons_of_single(first: &Seen<'_>, seen: &Seen<'_>, wish: &Wish) -> Vec<String> {
+pub(super) fn reasons_of_single(
+    first: &Observation<'_>,
+    seen: &Observation<'_>,
+    wish: &Request,
+) -> Vec<String> {
     let mut reasons = vec![format!(
         "Runs of each that alternate would decide: {} pairs or more, \
          `rtproof compare --a A1 A2 … --b B1 B2 …`.",
         rtproof_stats::paired::PAIRS
     )];
     let (a, b) = (first.group.exposure(), seen.group.exposure());
-    if !super::single::equal_exposure(a, b) {
+    if !equal_exposure(a, b) {
         reasons.push(format!(
             "Maxima are not compared: {} and {} wake-ups, and the longer run has the larger one \
              by itself.",
-            units::grouped(a),
-            units::grouped(b)
+            quantity::grouped(a),
+            quantity::grouped(b)
         ));
     }
     let resolution_ns = [first, seen]
@@ -171,7 +175,7 @@ pub(super) fn reasons_of_single(first: &Seen<'_>, seen: &Seen<'_>, wish: &Wish) 
     if resolution_ns > 1 {
         reasons.push(format!(
             "Values are told to {}: a difference of one step may be none.",
-            units::ns(resolution_ns)
+            quantity::ns(resolution_ns)
         ));
     }
     if first.bins.total() < 1000 || seen.bins.total() < 1000 {
@@ -191,7 +195,7 @@ pub(super) fn of_paired(
     answer: Answer,
     changes: &[Change],
     pairs: &PairSummary,
-    wish: &Wish,
+    wish: &Request,
 ) -> String {
     let of = |answer: Answer| -> Vec<&Change> {
         changes.iter().filter(|change| change.answer == Some(answer)).collect()
@@ -211,13 +215,13 @@ pub(super) fn of_paired(
             format!(
                 "Worse: with {other} against {first} {}{but}; {}.",
                 told(&of(Answer::Worse)),
-                units::count(n, "pair")
+                quantity::count(n, "pair")
             )
         }
         Answer::Better => format!(
             "Better: with {other} against {first} {}; {}.",
             told(&of(Answer::Better)),
-            units::count(n, "pair")
+            quantity::count(n, "pair")
         ),
         Answer::NoDifference => format!(
             "No difference of {} larger than {}: {other} to {first} {}; {}.",
@@ -227,7 +231,7 @@ pub(super) fn of_paired(
                 .iter()
                 .find(|change| change.statistic == PRIMARY.name())
                 .map_or_else(String::new, |change| interval(change, wish)),
-            units::count(n, "pair")
+            quantity::count(n, "pair")
         ),
         Answer::CannotDecide => {
             format!("Cannot decide between {first} and {other}: {}.", why_not(changes, pairs, wish))
@@ -236,7 +240,7 @@ pub(super) fn of_paired(
 }
 
 /// `p99.9 is 20 % lower (−24 % to −15 %, p 0.0029 after Holm)`.
-fn decided(change: &Change, wish: &Wish) -> String {
+fn decided(change: &Change, wish: &Request) -> String {
     let ratio = change.ratio.unwrap_or(1.0);
     let word = if ratio < 1.0 { "lower" } else { "higher" };
     let name = match change.statistic.as_str() {
@@ -262,12 +266,12 @@ fn ends(change: &Change) -> String {
     }
 }
 
-fn interval(change: &Change, wish: &Wish) -> String {
+fn interval(change: &Change, wish: &Request) -> String {
     let ratio = change.ratio.map_or_else(|| "not known".into(), signed);
     format!("{ratio} ({}, {} interval {})", arrows(change), percent(wish.confidence), ends(change))
 }
 
-fn why_not(changes: &[Change], pairs: &PairSummary, wish: &Wish) -> String {
+fn why_not(changes: &[Change], pairs: &PairSummary, wish: &Request) -> String {
     let n = pairs.pairs.len();
     if let Some(why) = &pairs.why_none {
         return format!("{why}, so that they cannot be paired by time");
@@ -282,7 +286,7 @@ fn why_not(changes: &[Change], pairs: &PairSummary, wish: &Wish) -> String {
         };
         return format!(
             "{}, and fewer than {PAIRS_MIN} decide nothing at {}{left}",
-            units::count(n, "pair"),
+            quantity::count(n, "pair"),
             percent(wish.confidence)
         );
     }
@@ -300,7 +304,7 @@ fn why_not(changes: &[Change], pairs: &PairSummary, wish: &Wish) -> String {
         primary.statistic,
         interval(primary, wish),
         percent(wish.margin),
-        units::count(n, "pair"),
+        quantity::count(n, "pair"),
     )
 }
 
@@ -309,7 +313,7 @@ pub(super) fn reasons_of_paired(
     (first, other): (&str, &str),
     changes: &[Change],
     pairs: &PairSummary,
-    wish: &Wish,
+    wish: &Request,
 ) -> Vec<String> {
     let mut reasons = Vec::new();
     let n = pairs.pairs.len();

@@ -3,7 +3,7 @@
 use rtproof_stats::quantile::Q;
 use serde::{Deserialize, Serialize};
 
-/// The quantiles that it is told at.
+/// The quantiles of the shift.
 pub(super) const GRID: [Q; 14] = [
     Q { above: 9, of: 10 },
     Q { above: 8, of: 10 },

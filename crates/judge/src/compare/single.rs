@@ -3,30 +3,33 @@
 use rtproof_stats::quantile::Q;
 
 use super::{
-    Against, Answer, Unit, Wish,
+    against::Against,
+    answer::{Answer, Request, equal_exposure},
     boot::Draws,
     changes::Change,
     effect::cliffs_delta,
     moments, sentence,
     shift::{GRID, Shift, ShiftPoint},
     side::Side,
-    table::{QUANTILES, Seen},
+    table::{Observation, QUANTILES, Unit},
 };
 
-/// Exposures that differ by no more than this are equal.
-const EXPOSURE_SLACK: f64 = 0.02;
 /// Most pairs of single runs that are drawn again and again.
 const DRAWN_MAX: usize = 24;
 
 /// Each of the others against the first.
-pub(super) fn against(first: &Seen<'_>, others: &[Seen<'_>], wish: &Wish) -> Vec<Against> {
+pub(super) fn against(
+    first: &Observation<'_>,
+    others: &[Observation<'_>],
+    wish: &Request,
+) -> Vec<Against> {
     let drawn = drawn();
-    let draws = |seen: &Seen<'_>, salt: usize| {
+    let draws = |seen: &Observation<'_>, salt: usize| {
         let (side, _) = seen.single()?;
         (salt <= DRAWN_MAX).then(|| Draws::of(side, seen.view, &drawn, salt as u64)).flatten()
     };
     let mine = draws(first, 0);
-    let one = |(at, seen): (usize, &Seen<'_>)| {
+    let one = |(at, seen): (usize, &Observation<'_>)| {
         let drawn = mine.as_ref().and_then(|mine| Some((mine, draws(seen, at + 1)?)));
         let drawn = drawn.as_ref().map(|(mine, other)| (*mine, other));
         let changes = changes(first, seen, drawn, wish);
@@ -58,7 +61,12 @@ fn drawn_at(q: Q) -> Option<usize> {
 /// Draws of the first run and of the other.
 type Drawn<'a> = Option<(&'a Draws, &'a Draws)>;
 
-fn changes(first: &Seen<'_>, seen: &Seen<'_>, drawn: Drawn<'_>, wish: &Wish) -> Vec<Change> {
+fn changes(
+    first: &Observation<'_>,
+    seen: &Observation<'_>,
+    drawn: Drawn<'_>,
+    wish: &Request,
+) -> Vec<Change> {
     let mut changes: Vec<Change> =
         QUANTILES.into_iter().filter_map(|q| quantile(first, seen, q, drawn, wish)).collect();
     changes.push(max(first, seen, wish));
@@ -76,11 +84,11 @@ fn changes(first: &Seen<'_>, seen: &Seen<'_>, drawn: Drawn<'_>, wish: &Wish) -> 
 }
 
 fn quantile(
-    first: &Seen<'_>,
-    seen: &Seen<'_>,
+    first: &Observation<'_>,
+    seen: &Observation<'_>,
     q: Q,
     drawn: Drawn<'_>,
-    wish: &Wish,
+    wish: &Request,
 ) -> Option<Change> {
     let ((a, a_bins), (b, b_bins)) = first.single().zip(seen.single())?;
     let values = (a.quantile(a_bins, q), b.quantile(b_bins, q));
@@ -106,17 +114,17 @@ fn quantile(
 /// The interval of a quantile's ratio: from draws of the rows, else from the ends of the two order
 /// statistics' intervals, and never narrower than the cells that the values were read from.
 fn interval(
-    first: &Seen<'_>,
-    seen: &Seen<'_>,
+    first: &Observation<'_>,
+    seen: &Observation<'_>,
     q: Q,
     drawn: Drawn<'_>,
-    wish: &Wish,
+    wish: &Request,
 ) -> ((Option<f64>, Option<f64>), String) {
     let at = drawn_at(q);
     let boot = drawn.zip(at).and_then(|((mine, other), at)| {
         let (low, high) = mine.ratio(other, at, wish.confidence)?;
         let block_ns = mine.block_ns.max(other.block_ns);
-        Some((low, high, crate::units::duration(block_ns)))
+        Some((low, high, crate::quantity::duration(block_ns)))
     });
     if let Some((low, high, block)) = boot {
         return ((Some(low), Some(high)), format!("stationary bootstrap, blocks of {block}"));
@@ -150,8 +158,8 @@ fn interval(
 }
 
 /// Maxima are compared where both runs were as long.
-fn max(first: &Seen<'_>, seen: &Seen<'_>, wish: &Wish) -> Change {
-    let of = |seen: &Seen<'_>| seen.single().and_then(|(side, _)| side.max());
+fn max(first: &Observation<'_>, seen: &Observation<'_>, wish: &Request) -> Change {
+    let of = |seen: &Observation<'_>| seen.single().and_then(|(side, _)| side.max());
     let (from, to) = (of(first), of(seen));
     let value = |max: Option<(u64, bool)>| max.map(|(ns, _)| ns as f64);
     let change = Change::of("max", Unit::Ns, value(from), value(to));
@@ -166,18 +174,14 @@ fn max(first: &Seen<'_>, seen: &Seen<'_>, wish: &Wish) -> Change {
     change
 }
 
-/// Whether two numbers of wake-ups are as good as equal.
-pub(super) fn equal_exposure(a: u64, b: u64) -> bool {
-    a.abs_diff(b) as f64 <= EXPOSURE_SLACK * a.max(b) as f64
-}
-
 /// Missed wake-ups and those over the budget.
-fn shares(first: &Seen<'_>, seen: &Seen<'_>, wish: &Wish) -> Vec<Change> {
+fn shares(first: &Observation<'_>, seen: &Observation<'_>, wish: &Request) -> Vec<Change> {
     let share = |run: (u64, u64)| (run.1 > 0).then(|| run.0 as f64 / run.1 as f64);
-    let missed = |seen: &Seen<'_>| seen.missed().into_iter().next().flatten().and_then(share);
+    let missed =
+        |seen: &Observation<'_>| seen.missed().into_iter().next().flatten().and_then(share);
     let mut all = vec![("missed", missed(first), missed(seen))];
     if let Some(budget_ns) = first.budget_ns {
-        let late = |seen: &Seen<'_>| seen.late(budget_ns).into_iter().next().and_then(share);
+        let late = |seen: &Observation<'_>| seen.late(budget_ns).into_iter().next().and_then(share);
         all.push(("over budget", late(first), late(seen)));
     }
     let change = |(name, from, to): (&str, _, _)| {
@@ -193,7 +197,12 @@ fn shares(first: &Seen<'_>, seen: &Seen<'_>, wish: &Wish) -> Vec<Change> {
     all.into_iter().map(change).collect()
 }
 
-fn shift(first: &Seen<'_>, seen: &Seen<'_>, drawn: Drawn<'_>, wish: &Wish) -> Shift {
+fn shift(
+    first: &Observation<'_>,
+    seen: &Observation<'_>,
+    drawn: Drawn<'_>,
+    wish: &Request,
+) -> Shift {
     let mut method = String::new();
     let mut points = Vec::new();
     for q in GRID {

@@ -4,7 +4,7 @@ use rtproof_stats::{Bins, binomial, quantile::Q};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Wish,
+    answer::Request,
     groups::Group,
     moments::{self, Shape},
     side::{Side, View},
@@ -68,7 +68,7 @@ pub struct Cell {
 }
 
 /// A group with its runs put together once.
-pub(super) struct Seen<'a> {
+pub(super) struct Observation<'a> {
     pub(super) group: &'a Group,
     pub(super) view: View,
     pub(super) budget_ns: Option<u64>,
@@ -78,7 +78,7 @@ pub(super) struct Seen<'a> {
     pub(super) runs: Vec<(&'a Side, Bins)>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Observation<'a> {
     pub(super) fn of(group: &'a Group, view: View, budget_ns: Option<u64>) -> Self {
         let runs: Vec<_> = group.sides.iter().map(|side| (side, side.all(view))).collect();
         let mut bins = Bins::default();
@@ -126,8 +126,8 @@ impl<'a> Seen<'a> {
 }
 
 /// All lines.
-pub(super) fn of(seen: &[Seen<'_>], wish: &Wish) -> Vec<Line> {
-    let line = |statistic: &str, unit, cell: &dyn Fn(&Seen<'_>) -> Cell| Line {
+pub(super) fn of(seen: &[Observation<'_>], wish: &Request) -> Vec<Line> {
+    let line = |statistic: &str, unit, cell: &dyn Fn(&Observation<'_>) -> Cell| Line {
         statistic: statistic.into(),
         unit,
         cells: seen.iter().map(cell).collect(),
@@ -139,7 +139,7 @@ pub(super) fn of(seen: &[Seen<'_>], wish: &Wish) -> Vec<Line> {
         .collect();
     lines.push(line("max", Unit::Ns, &max));
     let shape = |of: fn(&Shape) -> Option<f64>| {
-        move |seen: &Seen<'_>| {
+        move |seen: &Observation<'_>| {
             let (shape, exact) = moments::of(&seen.group.sides);
             let method = if exact { "exact sums" } else { "from the cells of the histogram" };
             plain(of(&shape), shape.n, &format!("{method}, measured wake-ups"))
@@ -160,7 +160,7 @@ fn plain(value: Option<f64>, n: u64, method: &str) -> Cell {
     Cell { value, at_least: false, low: None, high: None, n, n_eff: None, method: method.into() }
 }
 
-fn quantile(seen: &Seen<'_>, q: Q, wish: &Wish) -> Cell {
+fn quantile(seen: &Observation<'_>, q: Q, wish: &Request) -> Cell {
     let Some((side, bins)) = seen.single() else {
         return of_runs(&seen.quantiles(q), seen.bins.total());
     };
@@ -208,7 +208,7 @@ pub(super) fn median(sorted: &[f64]) -> Option<f64> {
     Some(f64::midpoint(*low, *high))
 }
 
-fn max(seen: &Seen<'_>) -> Cell {
+fn max(seen: &Observation<'_>) -> Cell {
     let n = seen.bins.total();
     let Some((side, _)) = seen.single() else {
         let largest: Vec<_> =
@@ -224,7 +224,7 @@ fn max(seen: &Seen<'_>) -> Cell {
     }
 }
 
-fn missed(seen: &Seen<'_>, wish: &Wish) -> Cell {
+fn missed(seen: &Observation<'_>, wish: &Request) -> Cell {
     let all: Option<Vec<(u64, u64)>> = seen.missed().into_iter().collect();
     match all {
         None => plain(None, seen.bins.total(), "the tool does not count them"),
@@ -232,13 +232,13 @@ fn missed(seen: &Seen<'_>, wish: &Wish) -> Cell {
     }
 }
 
-fn late(seen: &Seen<'_>, budget_ns: u64, wish: &Wish) -> Cell {
+fn late(seen: &Observation<'_>, budget_ns: u64, wish: &Request) -> Cell {
     let n_eff = seen.single().and_then(|(side, _)| side.n_eff(budget_ns, seen.view));
     share(&seen.late(budget_ns), n_eff, wish)
 }
 
 /// A share of events with the exact bounds of Clopper and Pearson.
-fn share(runs: &[(u64, u64)], n_eff: Option<u64>, wish: &Wish) -> Cell {
+fn share(runs: &[(u64, u64)], n_eff: Option<u64>, wish: &Request) -> Cell {
     let (k, n) = runs.iter().fold((0_u64, 0_u64), |(k, n), run| (k + run.0, n + run.1));
     if n == 0 {
         return plain(None, 0, "nothing was measured");

@@ -62,7 +62,7 @@ fn one(comparison: &Comparison) -> &Against {
 
 #[test]
 fn only_the_far_tail_is_lower_and_single_runs_decide_nothing() {
-    let comparison = compare(&multipathd(), &Wish::default());
+    let comparison = compare(&multipathd(), &Request::default());
     assert_eq!(comparison.answer, Answer::CannotDecide);
     assert_eq!((comparison.design, comparison.view), (Design::Single, View::Wake));
     assert_eq!(
@@ -88,7 +88,7 @@ fn only_the_far_tail_is_lower_and_single_runs_decide_nothing() {
 #[test]
 fn the_other_way_round_only_the_far_tail_is_higher() {
     let [with, without] = multipathd();
-    let sentence = compare(&[without, with], &Wish::default()).sentence;
+    let sentence = compare(&[without, with], &Request::default()).sentence;
     assert!(
         sentence.contains("stress did not raise p99.9 (57 → 55 µs)")
             || sentence.contains("p99.9 differs by no more than 5 % (57 → 55 µs)"),
@@ -100,7 +100,7 @@ fn the_other_way_round_only_the_far_tail_is_higher() {
 fn maxima_are_compared_at_equal_exposure_alone() {
     let short = told_in_us("short", &[(10, 10_000), (20, 10)], 29);
     let long = told_in_us("long", &[(10, 40_000), (20, 40), (80, 1)], 80);
-    let comparison = compare(&[short.clone(), long], &Wish::default());
+    let comparison = compare(&[short.clone(), long], &Request::default());
     let max = one(&comparison).changes.iter().find(|c| c.statistic == "max").expect("max");
     assert_eq!((max.ratio, max.direction), (None, Direction::Unknown));
     assert!(max.method.contains("unequal exposure"));
@@ -109,7 +109,7 @@ fn maxima_are_compared_at_equal_exposure_alone() {
     // Nor where a histogram ended before the largest value.
     let mut cut = told_in_us("cut", &[(10, 10_000), (20, 10)], 20);
     cut.threads[0].max_is_at_least = true;
-    let comparison = compare(&[short, cut], &Wish::default());
+    let comparison = compare(&[short, cut], &Request::default());
     let max = one(&comparison).changes.iter().find(|c| c.statistic == "max").expect("max");
     assert!(max.ratio.is_none() && max.method.contains("ended before"));
 }
@@ -119,7 +119,7 @@ fn what_is_not_alike_is_told() {
     let mut a = Side::of_run(&run(Class::Hundred, 1, 2, &[]), "a", "a.rtproof");
     let mut b = a.clone();
     let what = |a: &Side, b: &Side| -> Vec<String> {
-        let comparison = compare(&[a.clone(), b.clone()], &Wish::default());
+        let comparison = compare(&[a.clone(), b.clone()], &Request::default());
         comparison.mismatches.iter().map(|mismatch| mismatch.what.clone()).collect()
     };
     assert_eq!(what(&a, &b), ["run"]);
@@ -134,7 +134,7 @@ fn what_is_not_alike_is_told() {
     let place = b.machine.get_or_insert_default();
     place.machine_id = Some("2".into());
     assert_eq!(what(&a, &b)[0], "machine");
-    let comparison = compare(&[a, b], &Wish::default());
+    let comparison = compare(&[a, b], &Request::default());
     assert!(one(&comparison).reasons.iter().any(|reason| reason.contains("asked for")));
     // What measures the same under another name is alike.
     let [mut c, d] = multipathd();
@@ -182,7 +182,7 @@ fn a_record_of_rows_has_drawn_intervals() {
     let a = Side::of_run(&run(Class::Hundred, 1, 60, &late), "a", "a");
     let mut b = Side::of_run(&run(Class::Hundred, 1, 60, &late[..60]), "b", "b");
     b.id = "b".into();
-    let comparison = compare(&[a, b], &Wish::default());
+    let comparison = compare(&[a, b], &Request::default());
     assert_eq!(comparison.view, View::Deadline);
     let p999 = one(&comparison).changes.iter().find(|c| c.statistic == "p99.9").expect("p99.9");
     assert!(p999.method.contains("stationary bootstrap"), "{}", p999.method);
@@ -199,7 +199,7 @@ fn a_record_of_rows_has_drawn_intervals() {
                 b
             }),
         ],
-        &Wish::default(),
+        &Request::default(),
     );
     assert_eq!(comparison, again, "the same every time");
 }
@@ -208,7 +208,7 @@ fn a_record_of_rows_has_drawn_intervals() {
 fn moments_are_those_of_the_values() {
     // numpy: 9 ones, one 11: mean 2, sd 3.1623, skewness 2.6667, kurtosis 8.1111.
     let side = told_in_us("a", &[(1, 9), (11, 1)], 11);
-    let comparison = compare(&[side.clone(), side], &Wish::default());
+    let comparison = compare(&[side.clone(), side], &Request::default());
     let value = |name: &str| {
         let line = comparison.table.iter().find(|line| line.statistic == name).expect("a line");
         line.cells[0].value.expect("a value")
@@ -222,7 +222,7 @@ fn moments_are_those_of_the_values() {
 
 #[test]
 fn json_round_trips_and_names_its_schema() {
-    let comparison = compare(&multipathd(), &Wish::default());
+    let comparison = compare(&multipathd(), &Request::default());
     let json = serde_json::to_string(&comparison).expect("JSON");
     assert!(json.contains("\"rtproof/compare/1\""));
     let back: Comparison = serde_json::from_str(&json).expect("a comparison");
@@ -232,7 +232,7 @@ fn json_round_trips_and_names_its_schema() {
 
 #[test]
 fn nothing_and_little_are_no_panic() {
-    let wish = Wish::default();
+    let wish = Request::default();
     assert_eq!(compare(&[], &wish).answer, Answer::CannotDecide);
     let empty = told_in_us("empty", &[], 0);
     let little = told_in_us("little", &[(5, 3)], 5);
@@ -334,7 +334,7 @@ impl Bench {
             }
         }
         let group = |label: &str, sides| Group { label: label.into(), sides };
-        compare_groups(&[group("A", a), group("B", b)], &Wish::default())
+        compare_groups(&[group("A", a), group("B", b)], &Request::default())
     }
 }
 
@@ -373,12 +373,12 @@ fn few_pairs_and_runs_that_do_not_alternate_decide_nothing() {
     let a: Vec<Side> = (0..12).map(|_| bench.side(0.0)).collect();
     let b: Vec<Side> = (0..12).map(|_| bench.side(1.0)).collect();
     let group = |label: &str, sides: &[Side]| Group { label: label.into(), sides: sides.to_vec() };
-    let after = compare_groups(&[group("A", &a), group("B", &b)], &Wish::default());
+    let after = compare_groups(&[group("A", &a), group("B", &b)], &Request::default());
     assert_eq!(after.answer, Answer::CannotDecide);
     assert!(after.sentence.contains("do not alternate"), "{}", after.sentence);
     let untimed: Vec<Side> =
         b.iter().cloned().map(|side| Side { started_ns: None, ..side }).collect();
-    let after = compare_groups(&[group("A", &a), group("B", &untimed)], &Wish::default());
+    let after = compare_groups(&[group("A", &a), group("B", &untimed)], &Request::default());
     assert!(after.sentence.contains("cannot be paired by time"), "{}", after.sentence);
 }
 
@@ -391,7 +391,7 @@ fn always_the_same_order_is_told_and_many_pairs_are_folded() {
         b.push(bench.side(-0.4));
     }
     let group = |label: &str, sides| Group { label: label.into(), sides };
-    let comparison = compare_groups(&[group("A", a), group("B", b)], &Wish::default());
+    let comparison = compare_groups(&[group("A", a), group("B", b)], &Request::default());
     assert_eq!(comparison.answer, Answer::Better);
     let reasons = &one(&comparison).reasons;
     assert!(reasons.iter().any(|reason| reason.contains("In every pair A came before B")));
@@ -410,7 +410,7 @@ fn a_higher_maximum_is_worse_whatever_the_rest_does() {
         b.push(side);
     }
     let group = |label: &str, sides| Group { label: label.into(), sides };
-    let comparison = compare_groups(&[group("A", a), group("B", b)], &Wish::default());
+    let comparison = compare_groups(&[group("A", a), group("B", b)], &Request::default());
     assert_eq!(comparison.answer, Answer::Worse);
     let sentence = &comparison.sentence;
     assert!(sentence.contains("the latest wake-up of a run is higher"), "{sentence}");

@@ -1,13 +1,13 @@
 //! Numbers and lists of the sentences.
 
-use super::Unit;
-use crate::units;
+use super::table::Unit;
+use crate::quantity;
 
 /// A value with its unit.
 pub(super) fn value(value: f64, unit: Unit) -> String {
     match unit {
-        Unit::Ns => units::ns(value.max(0.0).round() as u64),
-        Unit::Share => units::probability(value),
+        Unit::Ns => quantity::ns(value.max(0.0).round() as u64),
+        Unit::Share => quantity::probability(value),
         Unit::Number => format!("{value:.2}"),
     }
 }
@@ -39,7 +39,7 @@ pub(super) fn signed(ratio: f64) -> String {
     }
 }
 
-/// A share: 0.05 is `5 %`; what is more than tenfold is told as such.
+/// A share: 0.05 is `5 %`; above tenfold it is a factor.
 pub(super) fn percent(share: f64) -> String {
     let text = match 100.0 * share {
         percent if percent > 1000.0 => return format!("{:.0} times", 1.0 + share),

@@ -29,7 +29,7 @@ struct Cpu {
 pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
     let mut cpus: Vec<Cpu> = spikes.cpus().into_iter().map(|cpu| of_cpu(spikes, cpu)).collect();
     cpus.retain(|cpu| cpu.ends.len() >= EVENTS_MIN);
-    // The CPU with the fewest groups is asked for company.
+    // Company is counted from the CPU with the fewest groups.
     cpus.sort_by_key(|cpu| (cpu.ends.len(), cpu.cpu));
     let mut asked = Vec::new();
     if cpus.len() == spikes.input.cpus && cpus.len() >= 2 {

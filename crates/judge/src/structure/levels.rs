@@ -11,7 +11,7 @@ use rtproof_stats::{
 };
 
 use super::{Asked, SECOND_NS, SEED, SHIFTS, Spikes, marks, near, text};
-use crate::{causes::Structure, units};
+use crate::{causes::Structure, quantity};
 
 /// Seconds below which a level has no changes to speak of.
 const SECONDS_MIN: usize = 30;
@@ -85,17 +85,17 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Asked> {
     asked
 }
 
-/// The changes by themselves: the largest one is told.
+/// The changes alone: the largest one is reported.
 fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Asked {
     let size = |step: &change::Step| (step.after - step.before).abs();
     let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))
     else {
         return Asked { p: 1.0, found: None };
     };
-    let ns = |ln: f64| units::ns(ln.exp().round() as u64);
+    let ns = |ln: f64| quantity::ns(ln.exp().round() as u64);
     let times = match steps.len() {
         1 => "once".into(),
-        n => format!("{} times, most", units::grouped(n as u64)),
+        n => format!("{} times, most", quantity::grouped(n as u64)),
     };
     let text = format!(
         "the median latency of CPU {cpu} changed {times} at {} s, from {} to {} ({{p}})",

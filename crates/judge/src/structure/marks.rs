@@ -8,7 +8,7 @@ use crate::causes::Structure;
 
 /// A change of frequency by less than a tenth is not one.
 const FREQUENCY_PARTS: u64 = 10;
-/// Moments below which nothing is asked.
+/// Fewest moments for a test.
 const MOMENTS_MIN: usize = 3;
 /// Times as often as by chance that is spoken of.
 const TIMES: f64 = 1.5;
@@ -58,7 +58,7 @@ fn of(spikes: &Spikes<'_>, marks: &Marks) -> Option<Asked> {
         seed: SEED,
     };
     let found = coincidence::pair(&groups, &marks.at_ns, &ask)?;
-    // A bunch of spikes at one moment says as much as one spike: the moments are asked, too.
+    // A bunch of spikes at one moment says as much as one spike, so the moments are tested, too.
     let moments = coincidence::pair(&marks.at_ns, &groups, &ask)?;
     let p = found.p.max(moments.p);
     let enough = found.hits >= EVENTS_MIN as u64 && found.hits as f64 >= TIMES * found.expected;

@@ -2,7 +2,7 @@
 //! what changes of its level do.
 //!
 //! Late wake-ups come in groups, so groups are counted, never single spikes; nothing is said on
-//! fewer than five. All questions asked of one run are adjusted together (Holm), and a sentence is
+//! fewer than five. All tests of one run are adjusted together (Holm), and a sentence is
 //! written where the adjusted p is below 1 %. The same run gives the same sentences.
 
 mod cpus;
@@ -24,7 +24,7 @@ pub use levels::Levels;
 
 use crate::{
     causes::{Moment, Structure},
-    units::grouped,
+    quantity::grouped,
 };
 
 /// Groups of spikes below which nothing is said.

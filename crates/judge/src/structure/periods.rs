@@ -17,7 +17,7 @@ const CULPRITS_MAX: usize = 6;
 const WIDTH_MAX: f64 = 0.25;
 /// Spikes in one group per culprit that make it worth to look inside groups.
 const DENSE: usize = 20;
-/// Inside groups the time between spikes is no longer Poisson's: asked for more.
+/// Inside groups the time between spikes is not Poisson's, so more spikes are required.
 const DENSE_P: f64 = 1000.0;
 
 /// One question for each culprit with enough spikes, one for all.
@@ -91,7 +91,7 @@ fn sentence(
 ) -> Structure {
     let sampling_ns = spikes.input.period_ns;
     let period = text::period(found.period_ns, found.error_ns);
-    // As wide as can be told: wake-ups are so far apart.
+    // The resolution is the distance of wake-ups.
     let steps = (found.fold.width_ns / sampling_ns as f64).ceil().max(1.0);
     let width = text::time(steps * sampling_ns as f64);
     let part = (found.fold.of as usize) < groups.len();

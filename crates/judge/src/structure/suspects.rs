@@ -43,7 +43,7 @@ pub(super) const SUSPECTS: &[Suspect] = &[
 /// Clocks and timers go wrong by less.
 const WITHIN: f64 = 5e-4;
 
-/// Who has this period, in words; what may be behind it where nobody has.
+/// The known source of this period, in words; otherwise possible sources.
 pub(super) fn name(period_ns: f64, error_ns: f64, cause: &str, sampling_ns: u64) -> String {
     let slack = (3.0 * error_ns).max(WITHIN * period_ns);
     let is = |other_ns: f64| (other_ns - period_ns).abs() <= slack;

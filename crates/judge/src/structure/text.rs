@@ -1,8 +1,8 @@
 //! Numbers of a sentence.
 
-use crate::units;
+use crate::quantity;
 
-/// A probability: what is beyond a billionth is not told apart.
+/// A probability: below a billionth all are the same.
 pub(super) fn probability(p: f64) -> String {
     match p {
         p if p < 1e-9 => "p < 1e-9".into(),
@@ -25,7 +25,7 @@ pub(super) fn period(period_ns: f64, error_ns: f64) -> String {
 
 /// A time.
 pub(super) fn time(ns: f64) -> String {
-    units::ns(ns.round() as u64)
+    quantity::ns(ns.round() as u64)
 }
 
 /// How many would be so by chance.

@@ -1,4 +1,4 @@
-//! After a boot: what became of each word that was asked for on the kernel's command line.
+//! After a boot: the effect of each word requested on the kernel's command line.
 //!
 //! A word can be missing, be refused by the kernel in silence, or have less effect than it says.
 //! Where the kernel shows the effect is one table (`places.rs`); what it shows is read by the
@@ -88,13 +88,13 @@ impl Effect {
 
 /// What one place says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct Observation {
     effect: Effect,
     path: Option<String>,
     found: Option<String>,
 }
 
-impl Seen {
+impl Observation {
     const NOWHERE: Self = Self { effect: Effect::NotShown, path: None, found: None };
 
     fn at(path: &str, found: impl Into<String>, is_as_asked: bool) -> Self {
@@ -119,7 +119,7 @@ fn word(facts: &Facts, asked: &Asked, shown: &Shown) -> Verified {
     let removes = asked.removes;
     let cmdline = &facts.kernel.cmdline;
     let Some(line) = cmdline.value() else {
-        let Seen { effect, path, found } = Seen::blind(cmdline);
+        let Observation { effect, path, found } = Observation::blind(cmdline);
         return Verified { parameter, removes, on_command_line: None, effect, path, found };
     };
     let wanted = CommandLine::parse(&parameter);
@@ -138,19 +138,19 @@ fn word(facts: &Facts, asked: &Asked, shown: &Shown) -> Verified {
     let seen = match () {
         () if removes => {
             let effect = if given.is_empty() { Effect::Effective } else { Effect::Missing };
-            Seen { effect, path: Some(cmdline.path.clone()), found: None }
+            Observation { effect, path: Some(cmdline.path.clone()), found: None }
         }
         () if !given.contains(&wanted.value.as_deref()) => {
-            Seen { effect: Effect::Missing, path: Some(cmdline.path.clone()), found: None }
+            Observation { effect: Effect::Missing, path: Some(cmdline.path.clone()), found: None }
         }
-        () if is_unknown(facts, &wanted.key) => Seen {
+        () if is_unknown(facts, &wanted.key) => Observation {
             effect: Effect::Ignored,
             path: Some(facts.platform.log.path.clone()),
             found: Some("the kernel says that it does not know it".into()),
         },
         () => places::look(facts, wanted, shown),
     };
-    let Seen { effect, path, found } = seen;
+    let Observation { effect, path, found } = seen;
     Verified { parameter, removes, on_command_line: Some(on_command_line), effect, path, found }
 }
 

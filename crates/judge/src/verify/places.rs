@@ -5,7 +5,7 @@ use rtproof_host::{
     facts::kernel::{Parameter, Preemption},
 };
 
-use super::{Asked, Effect, Seen, Shown};
+use super::{Asked, Effect, Observation, Shown};
 
 /// A parameter, and the file that shows its effect.
 struct Place {
@@ -31,7 +31,7 @@ enum Shows {
     OneOf(&'static [&'static str]),
     /// The value as the first number.
     First,
-    /// A text that begins so; where it begins with the second nothing can be told.
+    /// A text that begins so; if it begins with the second the effect is unknown.
     Begins(&'static str, &'static str),
     /// The value; not there at all when the parameter is `disable`.
     ValueOrAbsent,
@@ -93,7 +93,7 @@ const PLACES: &[Place] = &[
 ];
 
 /// Parameters whose effect is among the facts.
-type Fact = fn(&Facts, &str) -> Seen;
+type Fact = fn(&Facts, &str) -> Observation;
 const FACTS: &[(&str, Fact)] =
     &[("rcu_nocbs", rcu_nocbs), ("preempt", preempt), ("systemd.cpu_affinity", init_cpus)];
 
@@ -134,23 +134,28 @@ fn place_of(name: &str, value: Option<&str>) -> Option<&'static Place> {
 }
 
 /// What the kernel shows of a parameter that is on its command line.
-pub(super) fn look(facts: &Facts, wanted: &Parameter, shown: &Shown) -> Seen {
+pub(super) fn look(facts: &Facts, wanted: &Parameter, shown: &Shown) -> Observation {
     let name = wanted.key.replace('-', "_");
     let value = wanted.value.as_deref();
     if let Some((_, look)) = FACTS.iter().find(|(key, _)| *key == name) {
         return look(facts, value.unwrap_or_default());
     }
-    let Some(path) = path_of(&name, value) else { return Seen::NOWHERE };
-    let Some(reading) = shown.get(&path) else { return Seen::NOWHERE };
+    let Some(path) = path_of(&name, value) else { return Observation::NOWHERE };
+    let Some(reading) = shown.get(&path) else { return Observation::NOWHERE };
     match place_of(&name, value) {
         Some(place) => at_place(facts, &place.shows, value, reading),
         // Not every parameter of a module has a file.
-        None if reading.is_absent() => Seen::NOWHERE,
+        None if reading.is_absent() => Observation::NOWHERE,
         None => compare(reading, |found| is_value(found, value.unwrap_or("1"))),
     }
 }
 
-fn at_place(facts: &Facts, shows: &Shows, value: Option<&str>, reading: &Reading<String>) -> Seen {
+fn at_place(
+    facts: &Facts,
+    shows: &Shows,
+    value: Option<&str>,
+    reading: &Reading<String>,
+) -> Observation {
     let value = value.unwrap_or_default();
     match shows {
         Shows::Cpus => cpus(facts, value, reading),
@@ -159,20 +164,20 @@ fn at_place(facts: &Facts, shows: &Shows, value: Option<&str>, reading: &Reading
         Shows::OneOf(words) => compare(reading, |found| words.contains(&found)),
         Shows::First => compare(reading, |found| found.split_whitespace().next() == Some(value)),
         Shows::Begins(_, never) if reading.value().is_some_and(|it| it.starts_with(never)) => {
-            Seen { effect: Effect::NotShown, ..compare(reading, |_| true) }
+            Observation { effect: Effect::NotShown, ..compare(reading, |_| true) }
         }
         Shows::Begins(text, _) => compare(reading, |found| found.starts_with(text)),
         Shows::ValueOrAbsent if value == "disable" && reading.is_absent() => {
-            Seen::at(&reading.path, "not there", true)
+            Observation::at(&reading.path, "not there", true)
         }
         Shows::ValueOrAbsent => compare(reading, |found| is_value(found, value)),
     }
 }
 
-fn compare(reading: &Reading<String>, is_as_asked: impl FnOnce(&str) -> bool) -> Seen {
+fn compare(reading: &Reading<String>, is_as_asked: impl FnOnce(&str) -> bool) -> Observation {
     match reading.value() {
-        Some(found) => Seen::at(&reading.path, found, is_as_asked(found.trim())),
-        None => Seen::blind(reading),
+        Some(found) => Observation::at(&reading.path, found, is_as_asked(found.trim())),
+        None => Observation::blind(reading),
     }
 }
 
@@ -211,13 +216,13 @@ fn list(facts: &Facts, value: &str) -> Option<(CpuList, bool)> {
     Some((CpuList::parse(rest, last).ok()?, is_domain))
 }
 
-fn cpus(facts: &Facts, value: &str, reading: &Reading<String>) -> Seen {
+fn cpus(facts: &Facts, value: &str, reading: &Reading<String>) -> Observation {
     let Some((wanted, is_domain)) = list(facts, value) else {
         // A list that the kernel cannot read either.
         return compare(reading, |_| false);
     };
     if !is_domain {
-        return Seen::NOWHERE;
+        return Observation::NOWHERE;
     }
     let possible = facts.cpus.possible.value().or_else(|| facts.cpus.online.value());
     let wanted = possible.map_or(wanted.clone(), |possible| wanted.intersection(possible));
@@ -227,7 +232,7 @@ fn cpus(facts: &Facts, value: &str, reading: &Reading<String>) -> Seen {
     })
 }
 
-fn mask(facts: &Facts, value: &str, reading: &Reading<String>) -> Seen {
+fn mask(facts: &Facts, value: &str, reading: &Reading<String>) -> Observation {
     let Some((wanted, _)) = list(facts, value) else { return compare(reading, |_| false) };
     let possible = facts.cpus.possible.value().or_else(|| facts.cpus.online.value());
     let there = |cpus: CpuList| possible.map_or(cpus.clone(), |all| cpus.intersection(all));
@@ -243,15 +248,15 @@ fn mask(facts: &Facts, value: &str, reading: &Reading<String>) -> Seen {
 }
 
 /// The kernel names the CPUs in its log; the threads that run the callbacks are there in any case.
-fn rcu_nocbs(facts: &Facts, value: &str) -> Seen {
-    let Some((wanted, _)) = list(facts, value) else { return Seen::NOWHERE };
+fn rcu_nocbs(facts: &Facts, value: &str) -> Observation {
+    let Some((wanted, _)) = list(facts, value) else { return Observation::NOWHERE };
     let log = &facts.platform.log;
     if let Some(offloaded) = log.value().and_then(|log| log.rcu_offloaded.as_ref()) {
         let found = format!("Offload RCU callbacks from CPUs: {offloaded}");
-        return Seen::at(&log.path, found, wanted.difference(offloaded).is_empty());
+        return Observation::at(&log.path, found, wanted.difference(offloaded).is_empty());
     }
     let tasks = &facts.placement;
-    let Some(groups) = tasks.value() else { return Seen::blind(tasks) };
+    let Some(groups) = tasks.value() else { return Observation::blind(tasks) };
     let threads: u32 = groups
         .iter()
         .filter(|group| group.kernel_thread)
@@ -260,15 +265,15 @@ fn rcu_nocbs(facts: &Facts, value: &str) -> Seen {
         .sum();
     if groups.iter().all(|group| !group.kernel_thread) {
         let found = Some("no kernel thread is visible here".into());
-        return Seen { effect: Effect::CannotTell, path: Some(tasks.path.clone()), found };
+        return Observation { effect: Effect::CannotTell, path: Some(tasks.path.clone()), found };
     }
     let is_enough = usize::try_from(threads).is_ok_and(|threads| threads >= wanted.len());
-    Seen::at(&tasks.path, format!("{threads} threads rcuop"), is_enough)
+    Observation::at(&tasks.path, format!("{threads} threads rcuop"), is_enough)
 }
 
-fn preempt(facts: &Facts, value: &str) -> Seen {
+fn preempt(facts: &Facts, value: &str) -> Observation {
     let reading = &facts.kernel.preemption;
-    let Some(found) = reading.value() else { return Seen::blind(reading) };
+    let Some(found) = reading.value() else { return Observation::blind(reading) };
     let name = match found {
         Preemption::Rt => "rt",
         Preemption::Full => "full",
@@ -278,16 +283,16 @@ fn preempt(facts: &Facts, value: &str) -> Seen {
         Preemption::DynamicUnknown => {
             let found = Some("which model is in force cannot be read".into());
             let path = Some(reading.path.clone());
-            return Seen { effect: Effect::CannotTell, path, found };
+            return Observation { effect: Effect::CannotTell, path, found };
         }
     };
-    Seen::at(&reading.path, name, name == value)
+    Observation::at(&reading.path, name, name == value)
 }
 
-fn init_cpus(facts: &Facts, value: &str) -> Seen {
+fn init_cpus(facts: &Facts, value: &str) -> Observation {
     let reading = &facts.isolation.init_cpus;
-    let Some(found) = reading.value() else { return Seen::blind(reading) };
+    let Some(found) = reading.value() else { return Observation::blind(reading) };
     // systemd takes spaces and commas between the parts.
     let wanted = CpuList::parse(&value.replace(' ', ","), None);
-    Seen::at(&reading.path, found.to_string(), wanted.is_ok_and(|wanted| wanted == *found))
+    Observation::at(&reading.path, found.to_string(), wanted.is_ok_and(|wanted| wanted == *found))
 }

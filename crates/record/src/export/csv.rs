@@ -7,51 +7,39 @@ use std::{
 
 use rtproof_stats::{Histogram, Layout};
 
-use super::{ExportError, Format};
+use super::{ExportError, Exporter};
 use crate::{Opened, Run};
 
-pub(super) struct Csv;
+pub(super) const CSV: Exporter = Exporter {
+    id: "csv",
+    title: "One table as comma-separated values, for spreadsheets, pandas, gnuplot.",
+    extension: "csv",
+    tables: &[
+        "seconds", "hist", "top", "host", "loads", "threads", "notes", "spikes", "causes",
+        "effects", "slices", "imported", "bins",
+    ],
+    write,
+};
 
-impl Format for Csv {
-    fn id(&self) -> &'static str {
-        "csv"
-    }
-
-    fn about(&self) -> &'static str {
-        "One table as comma-separated values, for spreadsheets, pandas, gnuplot."
-    }
-
-    fn extension(&self) -> &'static str {
-        "csv"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &[
-            "seconds", "hist", "top", "host", "loads", "threads", "notes", "spikes", "causes",
-            "effects", "slices", "imported", "bins",
-        ]
-    }
-
-    fn write(&self, opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), ExportError> {
-        let run = &opened.run;
-        let mut lines = Lines { out };
-        match table {
-            "seconds" => seconds(run, &mut lines),
-            "hist" => hist(run, &mut lines),
-            "top" => top(run, &mut lines),
-            "host" => host(run, &mut lines),
-            "loads" => loads(run, &mut lines),
-            "threads" => threads(run, &mut lines),
-            "spikes" => spikes(run, &mut lines),
-            "causes" => causes(run, &mut lines),
-            "effects" => effects(run, &mut lines),
-            "slices" => slices(run, &mut lines),
-            "imported" => imported(run, &mut lines),
-            "bins" => bins(run, &mut lines),
-            _ => notes(run, &mut lines),
-        }?;
-        Ok(())
-    }
+fn write(opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+    let run = &opened.run;
+    let mut lines = Lines { out };
+    match table {
+        "seconds" => seconds(run, &mut lines),
+        "hist" => hist(run, &mut lines),
+        "top" => top(run, &mut lines),
+        "host" => host(run, &mut lines),
+        "loads" => loads(run, &mut lines),
+        "threads" => threads(run, &mut lines),
+        "spikes" => spikes(run, &mut lines),
+        "causes" => causes(run, &mut lines),
+        "effects" => effects(run, &mut lines),
+        "slices" => slices(run, &mut lines),
+        "imported" => imported(run, &mut lines),
+        "bins" => bins(run, &mut lines),
+        _ => notes(run, &mut lines),
+    }?;
+    Ok(())
 }
 
 struct Lines<'a> {

@@ -7,63 +7,51 @@
 use std::io::Write;
 
 use super::{
-    ExportError, Format,
+    ExportError, Exporter,
     series::{self, Series},
 };
 use crate::Opened;
 
-pub(super) struct Cyclictest;
-
 /// Rows at most; what is later is counted as an overflow, as cyclictest does.
 const ROWS_MAX: u64 = 100_000;
 
-impl Format for Cyclictest {
-    fn id(&self) -> &'static str {
-        "cyclictest"
-    }
+pub(super) const CYCLICTEST: Exporter = Exporter {
+    id: "cyclictest",
+    title: "Histogram text as cyclictest -h writes it, a row a microsecond, for gnuplot scripts.",
+    extension: "hist",
+    tables: &[],
+    write,
+};
 
-    fn about(&self) -> &'static str {
-        "Histogram text as cyclictest -h writes it, a row a microsecond, for gnuplot scripts."
+fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+    let threads = series::of(&opened.run);
+    if let Some(bare) = threads.iter().find(|thread| thread.n > 0 && thread.bins.is_empty()) {
+        let what = format!("{}: it has no distribution", bare.tag);
+        return Err(ExportError::Content { format: CYCLICTEST.id, what });
     }
-
-    fn extension(&self) -> &'static str {
-        "hist"
+    if threads.is_empty() {
+        let what = "a record without threads".into();
+        return Err(ExportError::Content { format: CYCLICTEST.id, what });
     }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &[]
+    let columns: Vec<Column> = threads.iter().map(Column::of).collect();
+    let meta = &opened.run.meta;
+    writeln!(out, "# made by rtproof {} of run {}", meta.tool_version, meta.run_id)?;
+    for (i, thread) in threads.iter().enumerate() {
+        let missed = thread.missed.map_or("unknown".into(), |n| n.to_string());
+        writeln!(out, "# column {i}: {}, missed wake-ups not in it: {missed}", thread.tag)?;
     }
-
-    fn write(&self, opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
-        let threads = series::of(&opened.run);
-        if let Some(bare) = threads.iter().find(|thread| thread.n > 0 && thread.bins.is_empty()) {
-            let what = format!("{}: it has no distribution", bare.tag);
-            return Err(ExportError::Content { format: self.id(), what });
+    writeln!(out, "# Histogram")?;
+    let end = columns.iter().filter_map(Column::last).max().map_or(0, |last| last + 1);
+    let mut at = vec![0; columns.len()];
+    for us in 0..end {
+        write!(out, "{us:06}")?;
+        for (i, (column, at)) in columns.iter().zip(&mut at).enumerate() {
+            let n = column.take(us, at);
+            write!(out, "{}{n:06}", if i == 0 { " " } else { "\t" })?;
         }
-        if threads.is_empty() {
-            let what = "a record without threads".into();
-            return Err(ExportError::Content { format: self.id(), what });
-        }
-        let columns: Vec<Column> = threads.iter().map(Column::of).collect();
-        let meta = &opened.run.meta;
-        writeln!(out, "# made by rtproof {} of run {}", meta.tool_version, meta.run_id)?;
-        for (i, thread) in threads.iter().enumerate() {
-            let missed = thread.missed.map_or("unknown".into(), |n| n.to_string());
-            writeln!(out, "# column {i}: {}, missed wake-ups not in it: {missed}", thread.tag)?;
-        }
-        writeln!(out, "# Histogram")?;
-        let end = columns.iter().filter_map(Column::last).max().map_or(0, |last| last + 1);
-        let mut at = vec![0; columns.len()];
-        for us in 0..end {
-            write!(out, "{us:06}")?;
-            for (i, (column, at)) in columns.iter().zip(&mut at).enumerate() {
-                let n = column.take(us, at);
-                write!(out, "{}{n:06}", if i == 0 { " " } else { "\t" })?;
-            }
-            writeln!(out)?;
-        }
-        foot(out, &threads, &columns)
+        writeln!(out)?;
     }
+    foot(out, &threads, &columns)
 }
 
 /// The lines behind the rows.
@@ -125,7 +113,7 @@ impl Column {
         self.counts.iter().map(|&(_, n)| n).sum()
     }
 
-    /// The count of a row; rows are asked for in order.
+    /// The count of a row; rows are read in order.
     fn take(&self, us: u64, at: &mut usize) -> u64 {
         match self.counts.get(*at) {
             Some(&(here, n)) if here == us => {

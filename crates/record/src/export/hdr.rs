@@ -18,70 +18,55 @@ use hdrhistogram::{
 };
 use rtproof_stats::{Layout, histogram::VALUE_MAX};
 
-use super::{ExportError, Format, series};
+use super::{ExportError, Exporter, series};
 use crate::{
     Opened,
     run::{Second, Thread},
 };
 
-pub(super) struct Hdr;
-
 /// Digits that HdrHistogram keeps: the field's default.
 const DIGITS: u8 = 3;
 
-impl Format for Hdr {
-    fn id(&self) -> &'static str {
-        "hdr"
-    }
+pub(super) const HDR: Exporter = Exporter {
+    id: "hdr",
+    title: "HdrHistogram interval log, one tagged interval per thread and second; values in ns.",
+    extension: "hlog",
+    tables: &[],
+    write,
+};
 
-    fn about(&self) -> &'static str {
-        "HdrHistogram interval log, one tagged interval per thread and second; values in ns."
+fn write(opened: &Opened, _: &str, mut out: &mut dyn Write) -> Result<(), ExportError> {
+    let run = &opened.run;
+    if run.imported.is_some() {
+        return imported(opened, out);
     }
-
-    fn extension(&self) -> &'static str {
-        "hlog"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn write(&self, opened: &Opened, _: &str, mut out: &mut dyn Write) -> Result<(), ExportError> {
-        let run = &opened.run;
-        if run.imported.is_some() {
-            return imported(opened, out);
-        }
-        let longest = run.threads.iter().filter_map(|thread| thread.totals.wake.max()).max();
-        let high = longest.unwrap_or(0).max(VALUE_MAX);
-        let mut histogram = Histogram::<u64>::new_with_bounds(1, high, DIGITS)
-            .map_err(|error| cannot(format!("latencies up to {high} ns ({error})")))?;
-        let mut serializer = V2DeflateSerializer::new();
-        let mut log = IntervalLogWriterBuilder::new()
-            .add_comment(&format!(
-                "[Latencies in ns of run {}, by rtproof {}]",
-                run.meta.run_id, run.meta.tool_version
-            ))
-            .add_comment(
-                "[Tags: tN.cpuM = wake-ups of thread N; .missed = lateness of missed ones]",
-            )
-            .with_start_time(UNIX_EPOCH + Duration::from_nanos(run.meta.started_realtime_ns))
-            .begin_log_with(&mut out, &mut serializer)?;
-        for (thread, second) in in_order(&run.threads) {
-            let name = format!("t{}.cpu{}", thread.info.number, thread.info.cpu);
-            let from = Duration::from_nanos(second.from_ns);
-            let length = Duration::from_nanos(second.to_ns - second.from_ns);
-            let missed = (format!("{name}.missed"), &second.missed, None);
-            for (name, pairs, max) in [(name, &second.wake, second.totals.wake.max()), missed] {
-                if max.is_none() && pairs.is_empty() {
-                    continue;
-                }
-                fill(&mut histogram, pairs, max)?;
-                log.write_histogram(&histogram, from, length, Tag::new(&name))
-                    .map_err(unwritten)?;
+    let longest = run.threads.iter().filter_map(|thread| thread.totals.wake.max()).max();
+    let high = longest.unwrap_or(0).max(VALUE_MAX);
+    let mut histogram = Histogram::<u64>::new_with_bounds(1, high, DIGITS)
+        .map_err(|error| cannot(format!("latencies up to {high} ns ({error})")))?;
+    let mut serializer = V2DeflateSerializer::new();
+    let mut log = IntervalLogWriterBuilder::new()
+        .add_comment(&format!(
+            "[Latencies in ns of run {}, by rtproof {}]",
+            run.meta.run_id, run.meta.tool_version
+        ))
+        .add_comment("[Tags: tN.cpuM = wake-ups of thread N; .missed = lateness of missed ones]")
+        .with_start_time(UNIX_EPOCH + Duration::from_nanos(run.meta.started_realtime_ns))
+        .begin_log_with(&mut out, &mut serializer)?;
+    for (thread, second) in in_order(&run.threads) {
+        let name = format!("t{}.cpu{}", thread.info.number, thread.info.cpu);
+        let from = Duration::from_nanos(second.from_ns);
+        let length = Duration::from_nanos(second.to_ns - second.from_ns);
+        let missed = (format!("{name}.missed"), &second.missed, None);
+        for (name, pairs, max) in [(name, &second.wake, second.totals.wake.max()), missed] {
+            if max.is_none() && pairs.is_empty() {
+                continue;
             }
+            fill(&mut histogram, pairs, max)?;
+            log.write_histogram(&histogram, from, length, Tag::new(&name)).map_err(unwritten)?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// One interval for each series: when its samples were taken is not known.

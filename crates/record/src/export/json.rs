@@ -10,7 +10,7 @@ use rtproof_stats::{Layout, Moments, Sample};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{ExportError, Format};
+use super::{ExportError, Exporter};
 use crate::{
     Beside, Effects, Judgement, Opened, Options, SealState, Spikes,
     import::Imported,
@@ -21,30 +21,18 @@ use crate::{
 /// Version of the document.
 pub const SCHEMA: &str = "rtproof/record/1";
 
-pub(super) struct Json;
+pub(super) const JSON: Exporter = Exporter {
+    id: "json",
+    title: "The whole record as one JSON document with a versioned schema.",
+    extension: "json",
+    tables: &[],
+    write,
+};
 
-impl Format for Json {
-    fn id(&self) -> &'static str {
-        "json"
-    }
-
-    fn about(&self) -> &'static str {
-        "The whole record as one JSON document with a versioned schema."
-    }
-
-    fn extension(&self) -> &'static str {
-        "json"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn write(&self, opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
-        let document = Document::new(opened)?;
-        serde_json::to_writer(&mut *out, &document).map_err(std::io::Error::from)?;
-        Ok(writeln!(out)?)
-    }
+fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+    let document = Document::new(opened)?;
+    serde_json::to_writer(&mut *out, &document).map_err(std::io::Error::from)?;
+    Ok(writeln!(out)?)
 }
 
 /// A record as JSON.

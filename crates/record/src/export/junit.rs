@@ -1,56 +1,38 @@
 //! JUnit XML, for CI: a case for the verdict and one for each thread. A late wake-up fails its
-//! thread; what cannot be told is skipped, with the reason.
+//! thread; what is unknown is skipped, with the reason.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
 use super::{
-    ExportError, Format,
+    ExportError, Exporter,
     series::{self, Series},
 };
 use crate::{Opened, SealState};
 
-pub(super) struct Junit;
+pub(super) const JUNIT: Exporter = Exporter {
+    id: "junit",
+    title: "JUnit XML for CI: a case for the verdict, one for each thread.",
+    extension: "xml",
+    tables: &[],
+    write,
+};
 
-impl Format for Junit {
-    fn id(&self) -> &'static str {
-        "junit"
-    }
-
-    fn about(&self) -> &'static str {
-        "JUnit XML for CI: a case for the verdict, one for each thread."
-    }
-
-    fn extension(&self) -> &'static str {
-        "xml"
-    }
-
-    fn tables(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn write(&self, opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
-        let mut cases = vec![verdict(opened)];
-        let budget_ns = opened.run.options.requirement.budget_ns;
-        cases.extend(series::of(&opened.run).iter().map(|series| thread(series, budget_ns)));
-        let failures =
-            cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed(_))).count();
-        let skipped =
-            cases.iter().filter(|case| matches!(case.outcome, Outcome::Skipped(_))).count();
-        let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"0\"", cases.len());
-        writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-        writeln!(out, "<testsuites name=\"rtproof run\" {counts}>")?;
-        let id = &opened.run.meta.run_id;
-        writeln!(
-            out,
-            "<testsuite name=\"{}\" {counts} skipped=\"{skipped}\" time=\"0\">",
-            Xml(id)
-        )?;
-        cases.iter().try_for_each(|case| case.write(out))?;
-        writeln!(out, "</testsuite>\n</testsuites>")?;
-        Ok(())
-    }
+fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+    let mut cases = vec![verdict(opened)];
+    let budget_ns = opened.run.options.requirement.budget_ns;
+    cases.extend(series::of(&opened.run).iter().map(|series| thread(series, budget_ns)));
+    let failures = cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed(_))).count();
+    let skipped = cases.iter().filter(|case| matches!(case.outcome, Outcome::Skipped(_))).count();
+    let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"0\"", cases.len());
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(out, "<testsuites name=\"rtproof run\" {counts}>")?;
+    let id = &opened.run.meta.run_id;
+    writeln!(out, "<testsuite name=\"{}\" {counts} skipped=\"{skipped}\" time=\"0\">", Xml(id))?;
+    cases.iter().try_for_each(|case| case.write(out))?;
+    writeln!(out, "</testsuite>\n</testsuites>")?;
+    Ok(())
 }
 
 struct Case {

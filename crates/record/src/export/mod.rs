@@ -1,6 +1,6 @@
 //! Records in the forms that other tools open. One file per format and one line in [`FORMATS`].
 //!
-//! Every export is computed from the run that was read back, so all formats tell the same numbers.
+//! Every export is computed from the run that was read back, so all formats hold the same numbers.
 
 mod csv;
 mod cyclictest;
@@ -18,25 +18,23 @@ pub use json::{Document, SCHEMA as JSON_SCHEMA};
 use crate::Opened;
 
 /// One form of export.
-pub trait Format: Sync {
+pub struct Exporter {
     /// Name on the command line.
-    fn id(&self) -> &'static str;
-    /// What it is and what opens it.
-    fn about(&self) -> &'static str;
+    pub id: &'static str,
+    /// The content, and what opens it.
+    pub title: &'static str,
     /// Usual ending of a file's name, without the dot.
-    fn extension(&self) -> &'static str;
+    pub extension: &'static str,
     /// Tables to choose from, the default first; empty if an export holds the whole record.
-    fn tables(&self) -> &'static [&'static str];
-    /// Writes one table, or all if there is no choice; `table` is one of [`Format::tables`].
-    ///
-    /// # Errors
-    /// If `out` fails or the record holds what the format cannot.
-    fn write(&self, opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), ExportError>;
+    pub tables: &'static [&'static str],
+    /// Writes one table, or the whole record if there are none; fails if the record holds what the
+    /// format cannot.
+    write: fn(&Opened, &str, &mut dyn Write) -> Result<(), ExportError>,
 }
 
 /// All formats.
-pub const FORMATS: &[&dyn Format] =
-    &[&json::Json, &csv::Csv, &hdr::Hdr, &cyclictest::Cyclictest, &junit::Junit];
+pub const FORMATS: &[Exporter] =
+    &[json::JSON, csv::CSV, hdr::HDR, cyclictest::CYCLICTEST, junit::JUNIT];
 
 /// A record could not be exported.
 #[derive(Debug, Error)]
@@ -44,7 +42,7 @@ pub enum ExportError {
     /// There is no such format.
     #[error("\"{asked}\" is not a format; choose one of {}", names())]
     UnknownFormat {
-        /// What was asked for.
+        /// The request.
         asked: String,
     },
     /// The format has no such table.
@@ -52,9 +50,9 @@ pub enum ExportError {
     UnknownTable {
         /// The format.
         format: &'static str,
-        /// What was asked for.
+        /// The request.
         asked: String,
-        /// What there is.
+        /// The tables of the format.
         tables: &'static [&'static str],
     },
     /// The format holds whole records only.
@@ -62,7 +60,7 @@ pub enum ExportError {
     NoTables {
         /// The format.
         format: &'static str,
-        /// What was asked for.
+        /// The request.
         asked: String,
     },
     /// The record holds what the format cannot.
@@ -79,19 +77,31 @@ pub enum ExportError {
 }
 
 fn names() -> String {
-    FORMATS.iter().map(|format| format.id()).collect::<Vec<_>>().join(", ")
+    FORMATS.iter().map(|format| format.id).collect::<Vec<_>>().join(", ")
 }
 
-/// The format of a name.
+/// The exporter with an id and the table to write; `None`: the default table.
 ///
 /// # Errors
-/// If there is none; the error lists all.
-pub fn format(id: &str) -> Result<&'static dyn Format, ExportError> {
-    let found = FORMATS.iter().find(|format| format.id() == id);
-    found.copied().ok_or_else(|| ExportError::UnknownFormat { asked: id.into() })
+/// If there is no such format or table; the error lists all.
+pub fn choose<'a>(
+    id: &str,
+    table: Option<&'a str>,
+) -> Result<(&'static Exporter, &'a str), ExportError> {
+    let found = FORMATS.iter().find(|format| format.id == id);
+    let exporter = found.ok_or_else(|| ExportError::UnknownFormat { asked: id.into() })?;
+    let (format, tables) = (exporter.id, exporter.tables);
+    match table {
+        None => Ok((exporter, tables.first().copied().unwrap_or_default())),
+        Some(table) if tables.contains(&table) => Ok((exporter, table)),
+        Some(table) if tables.is_empty() => {
+            Err(ExportError::NoTables { format, asked: table.into() })
+        }
+        Some(table) => Err(ExportError::UnknownTable { format, asked: table.into(), tables }),
+    }
 }
 
-/// Writes a record in a format; `table`: which part, where there is a choice (`None`: the default).
+/// Writes a record in a format; `table` as in [`choose`].
 ///
 /// # Errors
 /// If there is no such format or table, or writing fails.
@@ -101,20 +111,8 @@ pub fn export(
     table: Option<&str>,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
-    let format = format(id)?;
-    let (id, tables) = (format.id(), format.tables());
-    let table = match (table, tables) {
-        (Some(asked), []) => {
-            return Err(ExportError::NoTables { format: id, asked: asked.into() });
-        }
-        (None, []) => "",
-        (None, [first, ..]) => first,
-        (Some(asked), _) if tables.contains(&asked) => asked,
-        (Some(asked), _) => {
-            return Err(ExportError::UnknownTable { format: id, asked: asked.into(), tables });
-        }
-    };
+    let (exporter, table) = choose(id, table)?;
     let mut out = BufWriter::new(out);
-    format.write(opened, table, &mut out)?;
+    (exporter.write)(opened, table, &mut out)?;
     Ok(out.flush()?)
 }

@@ -1,7 +1,6 @@
-//! What a command line of cyclictest asks for, so that data and command can be held against each
-//! other.
+//! What a command line of cyclictest requests, to compare it with the data.
 
-/// What was asked, as far as the options say it.
+/// What the options request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     /// `-i`; cyclictest's default where it is not given.
@@ -24,7 +23,7 @@ pub(super) struct Asked {
 const TAKES: &str = "bcdDFhHilopT";
 const MAY: &str = "aAt";
 
-/// Reads a command line of cyclictest; `None`: it is of another program.
+/// Reads a command line of cyclictest; `None` for another program.
 pub(super) fn cyclictest(command: &str) -> Option<Asked> {
     let mut words = command.split_whitespace().skip_while(|word| base(word) != "cyclictest");
     words.next()?;

@@ -1,4 +1,4 @@
-//! What all importers begin with, and what they all say in the same words.
+//! Empty imports to fill in, and the doubts that importers share.
 
 use super::{Doubt, Hints, Imported, ImportedThread, Kind};
 
@@ -31,11 +31,11 @@ pub const DOUBTS: &[(&str, &str)] = &[
 ];
 
 /// An import with nothing known yet.
-pub(super) fn draft(tool: &str, dialect: &str, resolution_ns: u64, hints: &Hints) -> Imported {
+pub(super) fn draft(tool: &str, resolution_ns: u64, hints: &Hints) -> Imported {
     Imported {
         tool: tool.into(),
         tool_version: None,
-        dialect: dialect.into(),
+        dialect: String::new(),
         source: String::new(),
         digest: String::new(),
         command: hints.command.clone(),
@@ -72,14 +72,14 @@ pub(super) fn series(label: impl Into<String>, kind: Kind) -> ImportedThread {
 }
 
 impl Imported {
-    /// Says a doubt; one of each kind is enough.
+    /// Adds a doubt, once per kind.
     pub(super) fn doubt(&mut self, id: &str, text: impl Into<String>) {
         if self.doubts.iter().all(|doubt| doubt.id != id) {
             self.doubts.push(Doubt { id: id.into(), text: text.into() });
         }
     }
 
-    /// Says what follows of what the series hold: the same for all tools.
+    /// Adds the doubts that follow from the series, for every tool.
     pub(super) fn conclude(&mut self) {
         let over =
             self.threads.iter().fold(0_u64, |sum, thread| sum.saturating_add(thread.overflow));
@@ -104,7 +104,7 @@ impl Imported {
         }
     }
 
-    /// Says that the format has no end mark.
+    /// Adds the doubt that the format has no end mark.
     pub(super) fn not_ended(&mut self) {
         self.doubt(
             "not-ended",
@@ -112,7 +112,7 @@ impl Imported {
         );
     }
 
-    /// Says that threads are not CPUs.
+    /// Adds the doubt that threads are not CPUs.
     pub(super) fn no_cpus(&mut self) {
         self.doubt(
             "cpu-unknown",
@@ -120,7 +120,7 @@ impl Imported {
         );
     }
 
-    /// Says that the unit was taken for the usual one.
+    /// Adds the doubt that the usual unit was assumed.
     pub(super) fn unit_assumed(&mut self, usual: &str) {
         self.doubt(
             "unit-assumed",

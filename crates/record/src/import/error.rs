@@ -1,4 +1,4 @@
-//! What can be wrong with a file of another tool: where in it, what stands there, what to do.
+//! Errors in files of other tools: the place, what is there, what to do.
 
 use thiserror::Error;
 
@@ -45,7 +45,7 @@ pub enum ImportError {
     /// There is no such format.
     #[error("\"{asked}\" is not a format; choose one of {}", super::names())]
     UnknownFormat {
-        /// What was asked for.
+        /// The requested format.
         asked: String,
     },
     /// A line is not what it should be.

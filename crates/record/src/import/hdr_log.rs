@@ -15,8 +15,6 @@ use super::{
     text::{Line, Text, decimal_ns, head, quoted, scaled},
 };
 
-pub(super) struct HdrLog;
-
 const DEFLATED: u32 = 0x1c84_9314;
 const PLAIN: u32 = 0x1c84_9313;
 /// Bytes before the counts.
@@ -24,77 +22,69 @@ const HEADER: usize = 40;
 /// Most that one histogram unpacks to: 5 digits over the whole range take 2.5 million counts.
 const UNPACKED_MAX: u64 = 24 << 20;
 
-impl Importer for HdrLog {
-    fn id(&self) -> &'static str {
-        "hdr-log"
-    }
+pub(super) const HDR_LOG: Importer =
+    Importer { id: "hdr-log", title: "HdrHistogram interval log, V2.", detect, read };
 
-    fn about(&self) -> &'static str {
-        "HdrHistogram interval log, V2."
-    }
+fn detect(bytes: &[u8]) -> bool {
+    let head = head(bytes);
+    head.lines().any(|line| {
+        line.starts_with("#[Histogram log format version")
+            || line.starts_with("\"StartTimestamp\"")
+            || line.contains(",HIST")
+    })
+}
 
-    fn claims(&self, bytes: &[u8]) -> bool {
-        let head = head(bytes);
-        head.lines().any(|line| {
-            line.starts_with("#[Histogram log format version")
-                || line.starts_with("\"StartTimestamp\"")
-                || line.contains(",HIST")
-        })
+fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let unit_ns = hints.unit_ns.unwrap_or(1);
+    let mut imported = draft("HdrHistogram", unit_ns, hints);
+    let mut tags: BTreeMap<String, BTreeMap<(u64, u64), u64>> = BTreeMap::new();
+    let (mut from, mut to) = (None, None);
+    for line in text.lines() {
+        let shown = line.text.trim();
+        if let Some(comment) = shown.strip_prefix("#[") {
+            about(&mut imported, comment.trim_end_matches(']'));
+            continue;
+        }
+        if shown.is_empty() || shown.starts_with(['#', '"']) {
+            continue;
+        }
+        let interval = Interval::of(text, line, shown)?;
+        from = from.or(Some(interval.start_ns));
+        to = Some(interval.start_ns.saturating_add(interval.length_ns));
+        if tags.len() >= THREADS_MAX && !tags.contains_key(interval.tag) {
+            return Err(text.at(line.number, format!("more than {THREADS_MAX} tags")));
+        }
+        let cells = tags.entry(interval.tag.into()).or_default();
+        let counts = decode(interval.histogram).map_err(|what| text.at(line.number, what))?;
+        for (low, width, n) in counts {
+            let ns = scaled(low, unit_ns).zip(scaled(width, unit_ns));
+            let Some(key) = ns else {
+                return Err(text.at(line.number, format!("a value of {low}")));
+            };
+            let sum = cells.entry(key).or_default();
+            *sum =
+                sum.checked_add(n).ok_or_else(|| text.at(line.number, "more than 2^64 samples"))?;
+        }
+        if cells.len() > BINS_MAX {
+            return Err(text.at(line.number, format!("more than {BINS_MAX} different values")));
+        }
     }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let text = Text::new(bytes, hints)?;
-        let unit_ns = hints.unit_ns.unwrap_or(1);
-        let mut imported = draft("HdrHistogram", self.id(), unit_ns, hints);
-        let mut tags: BTreeMap<String, BTreeMap<(u64, u64), u64>> = BTreeMap::new();
-        let (mut from, mut to) = (None, None);
-        for line in text.lines() {
-            let shown = line.text.trim();
-            if let Some(comment) = shown.strip_prefix("#[") {
-                about(&mut imported, comment.trim_end_matches(']'));
-                continue;
-            }
-            if shown.is_empty() || shown.starts_with(['#', '"']) {
-                continue;
-            }
-            let interval = Interval::of(text, line, shown)?;
-            from = from.or(Some(interval.start_ns));
-            to = Some(interval.start_ns.saturating_add(interval.length_ns));
-            if tags.len() >= THREADS_MAX && !tags.contains_key(interval.tag) {
-                return Err(text.at(line.number, format!("more than {THREADS_MAX} tags")));
-            }
-            let cells = tags.entry(interval.tag.into()).or_default();
-            let counts = decode(interval.histogram).map_err(|what| text.at(line.number, what))?;
-            for (low, width, n) in counts {
-                let ns = scaled(low, unit_ns).zip(scaled(width, unit_ns));
-                let Some(key) = ns else {
-                    return Err(text.at(line.number, format!("a value of {low}")));
-                };
-                let sum = cells.entry(key).or_default();
-                *sum = sum
-                    .checked_add(n)
-                    .ok_or_else(|| text.at(line.number, "more than 2^64 samples"))?;
-            }
-            if cells.len() > BINS_MAX {
-                return Err(text.at(line.number, format!("more than {BINS_MAX} different values")));
-            }
-        }
-        if tags.is_empty() {
-            return Err(text.cut("an interval"));
-        }
-        if let (Some(from), Some(to)) = (from, to) {
-            imported.duration_ns = imported.duration_ns.or(Some(u64::saturating_sub(to, from)));
-        }
-        for (tag, cells) in tags {
-            imported.threads.push(thread(&tag, cells).map_err(|what| text.cut(&what))?);
-        }
-        if hints.unit_ns.is_none() {
-            imported.unit_assumed("nanoseconds");
-        }
-        imported.not_ended();
-        imported.conclude();
-        Ok(imported)
+    if tags.is_empty() {
+        return Err(text.cut("an interval"));
     }
+    if let (Some(from), Some(to)) = (from, to) {
+        imported.duration_ns = imported.duration_ns.or(Some(u64::saturating_sub(to, from)));
+    }
+    for (tag, cells) in tags {
+        imported.threads.push(thread(&tag, cells).map_err(|what| text.cut(&what))?);
+    }
+    if hints.unit_ns.is_none() {
+        imported.unit_assumed("nanoseconds");
+    }
+    imported.not_ended();
+    imported.conclude();
+    Ok(imported)
 }
 
 /// Comments that say something.

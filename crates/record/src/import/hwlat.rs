@@ -9,9 +9,6 @@ use super::{
     text::{Line, Text, head, quoted},
 };
 
-pub(super) struct Tracer;
-pub(super) struct Detect;
-
 const UNIT_NS: u64 = 1000;
 
 /// Says what both leave out, and makes a series of each CPU's gaps.
@@ -39,76 +36,68 @@ fn conclude(imported: &mut Imported, cpus: BTreeMap<Option<u32>, Counter>) {
     imported.conclude();
 }
 
-impl Importer for Tracer {
-    fn id(&self) -> &'static str {
-        "hwlat-tracer"
-    }
+pub(super) const TRACER: Importer = Importer {
+    id: "hwlat-tracer",
+    title: "Text of the kernel's hwlat tracer.",
+    detect: detect_tracer,
+    read: read_tracer,
+};
 
-    fn about(&self) -> &'static str {
-        "Text of the kernel's hwlat tracer."
-    }
+fn detect_tracer(bytes: &[u8]) -> bool {
+    let head = head(bytes);
+    head.lines().any(|line| line.trim() == "# tracer: hwlat") || head.contains("inner/outer(us):")
+}
 
-    fn claims(&self, bytes: &[u8]) -> bool {
-        let head = head(bytes);
-        head.lines().any(|line| line.trim() == "# tracer: hwlat")
-            || head.contains("inner/outer(us):")
-    }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let text = Text::new(bytes, hints)?;
-        let mut imported = draft("kernel hwlat tracer", self.id(), UNIT_NS, hints);
-        let mut cpus: BTreeMap<Option<u32>, Counter> = BTreeMap::new();
-        let (mut entries, mut declared, mut last) = (0_u64, None, None);
-        for line in text.lines() {
-            let shown = line.text.trim();
-            if let Some(rest) = shown.strip_prefix("# entries-in-buffer/entries-written:") {
-                let pair = rest.split_whitespace().next().unwrap_or("");
-                let (there, written) = pair.split_once('/').unwrap_or((pair, ""));
-                declared = Some((text.number(line, there)?, text.number(line, written)?));
-                continue;
-            }
-            if shown.starts_with('#') || shown.is_empty() {
-                continue;
-            }
-            let (cpu, number, ns) = entry(text, line)?;
-            if last.is_some_and(|last| number <= last) {
-                return Err(
-                    text.at(line.number, format!("entry #{number} comes again or too late"))
-                );
-            }
-            last = Some(number);
-            entries += 1;
-            if cpus.len() >= THREADS_MAX {
-                return Err(text.at(line.number, format!("more than {THREADS_MAX} CPUs")));
-            }
-            let counter = cpus.entry(Some(cpu)).or_default();
-            counter.push(ns, UNIT_NS, 1).map_err(|what| text.at(line.number, what))?;
+fn read_tracer(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let mut imported = draft("kernel hwlat tracer", UNIT_NS, hints);
+    let mut cpus: BTreeMap<Option<u32>, Counter> = BTreeMap::new();
+    let (mut entries, mut declared, mut last) = (0_u64, None, None);
+    for line in text.lines() {
+        let shown = line.text.trim();
+        if let Some(rest) = shown.strip_prefix("# entries-in-buffer/entries-written:") {
+            let pair = rest.split_whitespace().next().unwrap_or("");
+            let (there, written) = pair.split_once('/').unwrap_or((pair, ""));
+            declared = Some((text.number(line, there)?, text.number(line, written)?));
+            continue;
         }
-        match declared {
-            Some((there, _)) if there != entries => {
-                return Err(
-                    text.cut(&format!("{there} entries, as its head says (it has {entries})"))
-                );
-            }
-            Some((there, written)) if there != written => {
-                let text = format!(
-                    "{} of {written} entries were overwritten in the buffer",
-                    written.saturating_sub(there)
-                );
-                imported.doubt("samples-lost", text);
-            }
-            Some(_) => {}
-            None if entries == 0 => return Err(text.cut("an entry of the hwlat tracer")),
-            None => imported.not_ended(),
+        if shown.starts_with('#') || shown.is_empty() {
+            continue;
         }
-        if last.is_some_and(|last| last != entries) {
-            let text =
-                format!("the last entry has number {}, but {entries} are there", last.unwrap_or(0));
+        let (cpu, number, ns) = entry(text, line)?;
+        if last.is_some_and(|last| number <= last) {
+            return Err(text.at(line.number, format!("entry #{number} comes again or too late")));
+        }
+        last = Some(number);
+        entries += 1;
+        if cpus.len() >= THREADS_MAX {
+            return Err(text.at(line.number, format!("more than {THREADS_MAX} CPUs")));
+        }
+        let counter = cpus.entry(Some(cpu)).or_default();
+        counter.push(ns, UNIT_NS, 1).map_err(|what| text.at(line.number, what))?;
+    }
+    match declared {
+        Some((there, _)) if there != entries => {
+            return Err(text.cut(&format!("{there} entries, as its head says (it has {entries})")));
+        }
+        Some((there, written)) if there != written => {
+            let text = format!(
+                "{} of {written} entries were overwritten in the buffer",
+                written.saturating_sub(there)
+            );
             imported.doubt("samples-lost", text);
         }
-        conclude(&mut imported, cpus);
-        Ok(imported)
+        Some(_) => {}
+        None if entries == 0 => return Err(text.cut("an entry of the hwlat tracer")),
+        None => imported.not_ended(),
     }
+    if last.is_some_and(|last| last != entries) {
+        let text =
+            format!("the last entry has number {}, but {entries} are there", last.unwrap_or(0));
+        imported.doubt("samples-lost", text);
+    }
+    conclude(&mut imported, cpus);
+    Ok(imported)
 }
 
 /// CPU, number and the longer of both gaps of `[001] dn... 613.749741: #1 inner/outer(us): 41/41`.
@@ -131,66 +120,61 @@ fn entry(text: Text<'_>, line: Line<'_>) -> Result<(u32, u64, u64), ImportError>
     Ok((cpu, number, text.ns(line, longest, UNIT_NS)?))
 }
 
-impl Importer for Detect {
-    fn id(&self) -> &'static str {
-        "hwlatdetect"
-    }
-
-    fn about(&self) -> &'static str {
-        "hwlatdetect, its output or its report."
-    }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
+pub(super) const DETECT: Importer = Importer {
+    id: "hwlatdetect",
+    title: "hwlatdetect, its output or its report.",
+    detect: |bytes| {
         head(bytes).lines().any(|line| line.starts_with("hwlatdetect:") || is_sample(line))
-    }
+    },
+    read: read_detect,
+};
 
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let text = Text::new(bytes, hints)?;
-        let mut imported = draft("hwlatdetect", self.id(), UNIT_NS, hints);
-        let mut samples: Vec<(Line<'_>, Option<u32>, u64)> = Vec::new();
-        let (mut has_head, mut recorded, mut max_ns) = (false, None, None);
-        for line in text.lines() {
-            let shown = line.text.trim();
-            if is_sample(shown) {
-                samples.push(sample(text, line)?);
-                continue;
-            }
-            has_head |= shown.starts_with("hwlatdetect:");
-            let Some((key, value)) = shown.split_once(':') else { continue };
-            let word = value.split_whitespace().next().unwrap_or("");
-            match key {
-                "hwlatdetect" => {
-                    let seconds = value.trim().strip_prefix("test duration ");
-                    let seconds = seconds.and_then(|rest| rest.split(' ').next());
-                    if let Some(seconds) = seconds {
-                        let ns = text.ns(line, text.number(line, seconds)?, 1_000_000_000)?;
-                        imported.duration_ns = imported.duration_ns.or(Some(ns));
-                    }
+fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let mut imported = draft("hwlatdetect", UNIT_NS, hints);
+    let mut samples: Vec<(Line<'_>, Option<u32>, u64)> = Vec::new();
+    let (mut has_head, mut recorded, mut max_ns) = (false, None, None);
+    for line in text.lines() {
+        let shown = line.text.trim();
+        if is_sample(shown) {
+            samples.push(sample(text, line)?);
+            continue;
+        }
+        has_head |= shown.starts_with("hwlatdetect:");
+        let Some((key, value)) = shown.split_once(':') else { continue };
+        let word = value.split_whitespace().next().unwrap_or("");
+        match key {
+            "hwlatdetect" => {
+                let seconds = value.trim().strip_prefix("test duration ");
+                let seconds = seconds.and_then(|rest| rest.split(' ').next());
+                if let Some(seconds) = seconds {
+                    let ns = text.ns(line, text.number(line, seconds)?, 1_000_000_000)?;
+                    imported.duration_ns = imported.duration_ns.or(Some(ns));
                 }
-                "Samples recorded" => recorded = Some(text.number(line, word)?),
-                "Max Latency" if word != "Below" => {
-                    let us = text.number(line, word.trim_end_matches("us"))?;
-                    max_ns = Some(text.ns(line, us, UNIT_NS)?);
-                }
-                _ => super::remark(&mut imported, shown),
             }
+            "Samples recorded" => recorded = Some(text.number(line, word)?),
+            "Max Latency" if word != "Below" => {
+                let us = text.number(line, word.trim_end_matches("us"))?;
+                max_ns = Some(text.ns(line, us, UNIT_NS)?);
+            }
+            _ => super::remark(&mut imported, shown),
         }
-        if has_head {
-            let Some(recorded) = recorded else { return Err(text.cut("\"Samples recorded:\"")) };
-            check_count(text, &mut samples, recorded, &mut imported, max_ns)?;
-        } else if samples.is_empty() {
-            return Err(text.cut("a sample (ts: ..., inner:..., outer:...)"));
-        } else {
-            imported.not_ended();
-        }
-        let mut cpus: BTreeMap<Option<u32>, Counter> = BTreeMap::new();
-        for (line, cpu, ns) in samples {
-            let counter = cpus.entry(cpu).or_default();
-            counter.push(ns, UNIT_NS, 1).map_err(|what| text.at(line.number, what))?;
-        }
-        conclude(&mut imported, cpus);
-        Ok(imported)
     }
+    if has_head {
+        let Some(recorded) = recorded else { return Err(text.cut("\"Samples recorded:\"")) };
+        check_count(text, &mut samples, recorded, &mut imported, max_ns)?;
+    } else if samples.is_empty() {
+        return Err(text.cut("a sample (ts: ..., inner:..., outer:...)"));
+    } else {
+        imported.not_ended();
+    }
+    let mut cpus: BTreeMap<Option<u32>, Counter> = BTreeMap::new();
+    for (line, cpu, ns) in samples {
+        let counter = cpus.entry(cpu).or_default();
+        counter.push(ns, UNIT_NS, 1).map_err(|what| text.at(line.number, what))?;
+    }
+    conclude(&mut imported, cpus);
+    Ok(imported)
 }
 
 /// Samples are printed at the end unless they were shown as they came (`--watch`), and not at all

@@ -45,42 +45,39 @@ pub const THREADS_MAX: usize = 16_384;
 pub const BINS_MAX: usize = 1 << 20;
 
 /// One format of one tool.
-pub trait Importer: Sync {
+pub struct Importer {
     /// Name on the command line and in records.
-    fn id(&self) -> &'static str;
-    /// What it is.
-    fn about(&self) -> &'static str;
-    /// Whether these bytes are of this format, by what they begin with or hold.
-    fn claims(&self, bytes: &[u8]) -> bool;
-    /// Reads them.
-    ///
-    /// # Errors
-    /// If anything in them is not as the tool writes it.
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>;
+    pub id: &'static str,
+    /// Tool and format, for help.
+    pub title: &'static str,
+    /// Whether these bytes are of this format, by their content.
+    detect: fn(&[u8]) -> bool,
+    /// Reads them; an error if anything differs from what the tool writes.
+    read: fn(&[u8], &Hints) -> Result<Imported, ImportError>,
 }
 
-/// All formats; the first that claims a file reads it.
-pub const FORMATS: &[&dyn Importer] = &[
-    &jitterdebugger::raw::Raw,
-    &jitterdebugger::json::Json,
-    &oslat::OslatJson,
-    &cyclictest::json::Json,
-    &rtla::hist::Timerlat,
-    &rtla::hist::Osnoise,
-    &rtla::top::Timerlat,
-    &rtla::top::Osnoise,
-    &rtla::stop::Stop,
-    &hdr_log::HdrLog,
-    &hwlat::Tracer,
-    &hwlat::Detect,
-    &sysjitter::Table,
-    &sysjitter::Raw,
-    &oslat::OslatText,
-    &cyclictest::histogram::Histogram,
-    &cyclictest::rows::Rows,
-    &cyclictest::summary::Summary,
-    &cyclictest::verbose::Verbose,
-    &jitterdebugger::csv::Csv,
+/// All formats; the first that detects its format in a file reads it.
+pub const FORMATS: &[Importer] = &[
+    jitterdebugger::raw::RAW,
+    jitterdebugger::json::JSON,
+    oslat::OSLAT_JSON,
+    cyclictest::json::JSON,
+    rtla::hist::TIMERLAT,
+    rtla::hist::OSNOISE,
+    rtla::top::TIMERLAT,
+    rtla::top::OSNOISE,
+    rtla::stop::STOP,
+    hdr_log::HDR_LOG,
+    hwlat::TRACER,
+    hwlat::DETECT,
+    sysjitter::TABLE,
+    sysjitter::RAW,
+    oslat::OSLAT_TEXT,
+    cyclictest::histogram::HISTOGRAM,
+    cyclictest::rows::ROWS,
+    cyclictest::summary::SUMMARY,
+    cyclictest::verbose::VERBOSE,
+    jitterdebugger::csv::CSV,
 ];
 
 /// A line that a tool prints beside its result, for the remarks.
@@ -92,7 +89,7 @@ fn remark(imported: &mut Imported, line: &str) {
 }
 
 fn names() -> String {
-    FORMATS.iter().map(|format| format.id()).collect::<Vec<_>>().join(", ")
+    FORMATS.iter().map(|format| format.id).collect::<Vec<_>>().join(", ")
 }
 
 /// Reads a result file by its path; `hints.name` is what errors call it.
@@ -132,7 +129,7 @@ pub fn read_file(path: &Path, hints: &Hints) -> Result<Imported, ImportError> {
 /// Reads a result file.
 ///
 /// # Errors
-/// If no format claims it, or it is not as the tool writes it.
+/// If it is of no known format, or it is not as the tool writes it.
 pub fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let name = || hints.name.clone();
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -144,14 +141,15 @@ pub fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let found = match &hints.format {
         Some(asked) => FORMATS
             .iter()
-            .find(|format| format.id() == asked)
+            .find(|format| format.id == asked)
             .ok_or_else(|| ImportError::UnknownFormat { asked: asked.clone() })?,
         None => FORMATS
             .iter()
-            .find(|format| format.claims(bytes))
+            .find(|format| (format.detect)(bytes))
             .ok_or_else(|| ImportError::Unknown { name: name(), begins: begins(bytes) })?,
     };
-    let mut imported = found.read(bytes, hints)?;
+    let mut imported = (found.read)(bytes, hints)?;
+    imported.dialect = found.id.into();
     imported.source.clone_from(&hints.name);
     imported.digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     imported.check().map_err(|what| ImportError::Byte { name: name(), offset: 0, what })?;

@@ -13,9 +13,6 @@ use super::{
     text::{Cells, Line, Text, decimal_ns, head, quoted, tail},
 };
 
-pub(super) struct OslatText;
-pub(super) struct OslatJson;
-
 const UNIT_NS: u64 = 1000;
 
 /// One CPU, as both formats say it.
@@ -32,7 +29,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Width of the rows: their labels are its multiples, and a row of oslat is 1 µs unless asked.
+/// Width of the rows: their labels are its multiples, and a row of oslat is 1 µs by default.
 fn width_ns(labels: impl Iterator<Item = u64>) -> u64 {
     labels.fold(UNIT_NS, gcd).max(1)
 }
@@ -72,15 +69,14 @@ impl Core {
     }
 }
 
-fn conclude(imported: &mut Imported, cores: &[Core]) -> Result<(), (usize, String)> {
+fn conclude(imported: &mut Imported, cores: &[Core]) -> Result<(), String> {
     let labels = || cores.iter().flat_map(|core| core.rows.iter().map(|&(label, _)| label));
     let width_ns = width_ns(labels());
     let end_ns = labels().max().unwrap_or(0);
     imported.resolution_ns = width_ns;
-    for (i, core) in cores.iter().enumerate() {
-        let thread = core
-            .thread(width_ns, end_ns)
-            .map_err(|what| (i, format!("CPU {}: {what}", core.cpu)))?;
+    for core in cores {
+        let thread =
+            core.thread(width_ns, end_ns).map_err(|what| format!("CPU {}: {what}", core.cpu))?;
         if thread.overflow > 0 {
             imported.censor(end_ns - width_ns);
         }
@@ -102,81 +98,75 @@ fn conclude(imported: &mut Imported, cores: &[Core]) -> Result<(), (usize, Strin
     Ok(())
 }
 
-impl Importer for OslatText {
-    fn id(&self) -> &'static str {
-        "oslat-text"
-    }
+pub(super) const OSLAT_TEXT: Importer = Importer {
+    id: "oslat-text",
+    title: "oslat, text.",
+    detect: detect_oslat_text,
+    read: read_oslat_text,
+};
 
-    fn about(&self) -> &'static str {
-        "oslat, text."
-    }
+fn detect_oslat_text(bytes: &[u8]) -> bool {
+    let is_mark =
+        |line: &str| line.trim_start().starts_with("Counter Freq:") || line.starts_with("oslat V ");
+    head(bytes).lines().any(is_mark) || tail(bytes).lines().any(is_mark)
+}
 
-    fn claims(&self, bytes: &[u8]) -> bool {
-        let is_mark = |line: &str| {
-            line.trim_start().starts_with("Counter Freq:") || line.starts_with("oslat V ")
-        };
-        head(bytes).lines().any(is_mark) || tail(bytes).lines().any(is_mark)
-    }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let text = Text::new(bytes, hints)?;
-        let mut imported = draft("oslat", self.id(), UNIT_NS, hints);
-        let mut cores: Vec<Core> = Vec::new();
-        let (mut has, mut duration_ns) = ([false; 2], None);
-        for line in text.lines() {
-            if let Some(version) = line.text.strip_prefix("oslat V ") {
-                imported.tool_version = Some(version.trim().into());
-                continue;
+fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let mut imported = draft("oslat", UNIT_NS, hints);
+    let mut cores: Vec<Core> = Vec::new();
+    let (mut has, mut duration_ns) = ([false; 2], None);
+    for line in text.lines() {
+        if let Some(version) = line.text.strip_prefix("oslat V ") {
+            imported.tool_version = Some(version.trim().into());
+            continue;
+        }
+        let Some((key, values)) = line.text.trim().split_once(':') else { continue };
+        match key.trim() {
+            "Core" => {
+                if !cores.is_empty() {
+                    return Err(text.at(line.number, "a second result; import each run by itself"));
+                }
+                for cpu in text.numbers(line, values)? {
+                    let cpu = u32::try_from(cpu)
+                        .map_err(|_| text.at(line.number, format!("CPU {cpu}")))?;
+                    cores.push(Core { cpu, ..Core::default() });
+                }
+                if cores.is_empty() || cores.len() > THREADS_MAX {
+                    return Err(text.at(line.number, format!("{} CPUs", cores.len())));
+                }
             }
-            let Some((key, values)) = line.text.trim().split_once(':') else { continue };
-            match key.trim() {
-                "Core" => {
-                    if !cores.is_empty() {
-                        return Err(
-                            text.at(line.number, "a second result; import each run by itself")
-                        );
-                    }
-                    for cpu in text.numbers(line, values)? {
-                        let cpu = u32::try_from(cpu)
-                            .map_err(|_| text.at(line.number, format!("CPU {cpu}")))?;
-                        cores.push(Core { cpu, ..Core::default() });
-                    }
-                    if cores.is_empty() || cores.len() > THREADS_MAX {
-                        return Err(text.at(line.number, format!("{} CPUs", cores.len())));
-                    }
-                }
-                "Minimum" => {
-                    has[0] = true;
-                    each(text, line, values, &mut cores, |core, ns| core.min_ns = ns)?;
-                }
-                "Maximum" => {
-                    has[1] = true;
-                    each(text, line, values, &mut cores, |core, ns| core.max_ns = ns)?;
-                }
-                "Duration" => {
-                    let longest = values
-                        .split_whitespace()
-                        .filter_map(|word| decimal_ns(word, 1_000_000_000))
-                        .max();
-                    duration_ns = Some(longest.ok_or_else(|| text.at(line.number, "no duration"))?);
-                }
-                key => {
-                    if let Some(label) = key.strip_suffix("(us)") {
-                        row(text, line, label.trim(), values, &mut cores)?;
-                    }
+            "Minimum" => {
+                has[0] = true;
+                each(text, line, values, &mut cores, |core, ns| core.min_ns = ns)?;
+            }
+            "Maximum" => {
+                has[1] = true;
+                each(text, line, values, &mut cores, |core, ns| core.max_ns = ns)?;
+            }
+            "Duration" => {
+                let longest = values
+                    .split_whitespace()
+                    .filter_map(|word| decimal_ns(word, 1_000_000_000))
+                    .max();
+                duration_ns = Some(longest.ok_or_else(|| text.at(line.number, "no duration"))?);
+            }
+            key => {
+                if let Some(label) = key.strip_suffix("(us)") {
+                    row(text, line, label.trim(), values, &mut cores)?;
                 }
             }
         }
-        if cores.is_empty() {
-            return Err(text.cut("\"Core:\""));
-        }
-        let (Some(duration_ns), [true, true]) = (duration_ns, has) else {
-            return Err(text.cut("\"Minimum:\", \"Maximum:\" and \"Duration:\""));
-        };
-        imported.duration_ns = imported.duration_ns.or(Some(duration_ns));
-        conclude(&mut imported, &cores).map_err(|(_, what)| text.at(1, what))?;
-        Ok(imported)
     }
+    if cores.is_empty() {
+        return Err(text.cut("\"Core:\""));
+    }
+    let (Some(duration_ns), [true, true]) = (duration_ns, has) else {
+        return Err(text.cut("\"Minimum:\", \"Maximum:\" and \"Duration:\""));
+    };
+    imported.duration_ns = imported.duration_ns.or(Some(duration_ns));
+    conclude(&mut imported, &cores).map_err(|what| text.at(1, what))?;
+    Ok(imported)
 }
 
 /// A row of gaps, one number for each CPU.
@@ -237,53 +227,46 @@ struct OfThread {
     histogram: Pairs<u64>,
 }
 
-impl Importer for OslatJson {
-    fn id(&self) -> &'static str {
-        "oslat-json"
-    }
+pub(super) const OSLAT_JSON: Importer = Importer {
+    id: "oslat-json",
+    title: "oslat --json.",
+    detect: |bytes| program(bytes).is_some_and(|program| program == "oslat"),
+    read: read_oslat_json,
+};
 
-    fn about(&self) -> &'static str {
-        "oslat --json."
-    }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
-        program(bytes).is_some_and(|program| program == "oslat")
-    }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let (envelope, repaired): (Envelope<OfThread>, bool) = json::parse(bytes, hints)?;
-        let mut imported = draft("oslat", self.id(), UNIT_NS, hints);
-        let wrong = |what| ImportError::Byte { name: hints.name.clone(), offset: 0, what };
-        let threads = envelope.open(&mut imported, repaired).map_err(wrong)?;
-        let mut cores = Vec::with_capacity(threads.len());
-        let mut duration_ns = 0;
-        for (number, of) in threads {
-            let ns = |number: &serde_json::Number, unit_ns| {
-                let word = number.to_string();
-                decimal_ns(&word, unit_ns)
-                    .ok_or_else(|| format!("thread: {}, expected a number", quoted(&word)))
-            };
-            duration_ns = duration_ns.max(ns(&of.duration, 1_000_000_000).map_err(wrong)?);
-            let mut core = Core {
-                cpu: of.cpu,
-                rows: Vec::with_capacity(of.histogram.0.len()),
-                min_ns: ns(&of.min, UNIT_NS).map_err(wrong)?,
-                max_ns: ns(&of.max, UNIT_NS).map_err(wrong)?,
-            };
-            for (label, n) in &of.histogram.0 {
-                let label_ns = decimal_ns(label, UNIT_NS).filter(|&ns| ns > 0);
-                let label_ns = label_ns
-                    .ok_or_else(|| wrong(format!("thread {number}: row {}", quoted(label))))?;
-                core.rows.push((label_ns, *n));
-            }
-            core.rows.sort_unstable_by_key(|&(label, _)| label);
-            if let Some(pair) = core.rows.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-                return Err(wrong(format!("thread {number}: row {} ns comes twice", pair[0].0)));
-            }
-            cores.push(core);
+fn read_oslat_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let (envelope, repaired): (Envelope<OfThread>, bool) = json::parse(bytes, hints)?;
+    let mut imported = draft("oslat", UNIT_NS, hints);
+    let wrong = |what| ImportError::Byte { name: hints.name.clone(), offset: 0, what };
+    let threads = envelope.open(&mut imported, repaired).map_err(wrong)?;
+    let mut cores = Vec::with_capacity(threads.len());
+    let mut duration_ns = 0;
+    for (number, of) in threads {
+        let ns = |number: &serde_json::Number, unit_ns| {
+            let word = number.to_string();
+            decimal_ns(&word, unit_ns)
+                .ok_or_else(|| format!("thread: {}, expected a number", quoted(&word)))
+        };
+        duration_ns = duration_ns.max(ns(&of.duration, 1_000_000_000).map_err(wrong)?);
+        let mut core = Core {
+            cpu: of.cpu,
+            rows: Vec::with_capacity(of.histogram.0.len()),
+            min_ns: ns(&of.min, UNIT_NS).map_err(wrong)?,
+            max_ns: ns(&of.max, UNIT_NS).map_err(wrong)?,
+        };
+        for (label, n) in &of.histogram.0 {
+            let label_ns = decimal_ns(label, UNIT_NS).filter(|&ns| ns > 0);
+            let label_ns =
+                label_ns.ok_or_else(|| wrong(format!("thread {number}: row {}", quoted(label))))?;
+            core.rows.push((label_ns, *n));
         }
-        imported.duration_ns = imported.duration_ns.or((duration_ns > 0).then_some(duration_ns));
-        conclude(&mut imported, &cores).map_err(|(_, what)| wrong(what))?;
-        Ok(imported)
+        core.rows.sort_unstable_by_key(|&(label, _)| label);
+        if let Some(pair) = core.rows.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(wrong(format!("thread {number}: row {} ns comes twice", pair[0].0)));
+        }
+        cores.push(core);
     }
+    imported.duration_ns = imported.duration_ns.or((duration_ns > 0).then_some(duration_ns));
+    conclude(&mut imported, &cores).map_err(wrong)?;
+    Ok(imported)
 }

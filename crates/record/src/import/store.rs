@@ -57,7 +57,7 @@ fn head(imported: &Imported, tool_version: &str, command: &[String]) -> Head {
     }
 }
 
-/// What was asked of another tool is not known: zeros, and nothing to judge.
+/// The options of another tool are unknown: zeros, and no requirement.
 fn options(imported: &Imported, cpus: CpuList) -> Options {
     let none = || CpuList::new([]);
     Options {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use rtproof_judge::compare::{self, Answer, Comparison, Group, Side, Wish};
+use rtproof_judge::compare::{self, Answer, Comparison, Group, Request, Side};
 
 use crate::{
     compare::{Loader, Named, common, short},
@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     check(args)?;
     let (groups, banners) = load(args)?;
     let figures = figures(args, &groups)?;
-    let wish = Wish { margin: args.margin, budget_ns: args.budget, ..Wish::default() };
+    let wish = Request { margin: args.margin, budget_ns: args.budget, ..Request::default() };
     let comparison = compare::compare_groups(&groups, &wish);
     refuse(args, &comparison)?;
     let text = Text::new(args.json);

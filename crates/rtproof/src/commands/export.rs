@@ -41,8 +41,9 @@ pub struct Args {
 /// Usage: an unknown format or table, the record itself as output. Else a file that is not a sealed
 /// record, or an output that cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
-    // Wrong words are found before anything is opened.
-    check_words(args).map_err(|error| exit::usage(error.to_string()))?;
+    // A wrong format or table is reported before any file is opened.
+    export::choose(&args.format, args.table.as_deref())
+        .map_err(|error| exit::usage(error.to_string()))?;
     let output = args.output.as_deref().filter(|path| path.as_os_str() != "-");
     let target = output.unwrap_or("/dev/stdout".as_ref()); // a shell may append
     file::check_target(&args.record, target)?;
@@ -70,17 +71,4 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<io::Error>();
     io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
-/// Whether there is such a format, with such a table.
-fn check_words(args: &Args) -> Result<(), ExportError> {
-    let format = export::format(&args.format)?;
-    let (format, tables) = (format.id(), format.tables());
-    match args.table.clone() {
-        Some(asked) if tables.is_empty() => Err(ExportError::NoTables { format, asked }),
-        Some(asked) if !tables.contains(&asked.as_str()) => {
-            Err(ExportError::UnknownTable { format, asked, tables })
-        }
-        _ => Ok(()),
-    }
 }

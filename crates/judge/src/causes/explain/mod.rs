@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use rtproof_trace::{WakeUp, Window};
 
 use super::{
-    CAUSES, Cause, Claim, Explanation, Share, Span, names,
+    Attribution, CAUSES, Cause, Explanation, Share, Span, names,
     scene::{Blind, Moment, Scene},
     stall,
 };
 
-/// Most wakers that are told.
+/// Most wakers in an explanation.
 const WAKERS_MAX: usize = 4;
 /// Most lines of detail of one share.
 const DETAIL_MAX: usize = 6;
@@ -40,32 +40,34 @@ pub fn explain(wake: &WakeUp, window: &Window) -> Explanation {
 /// Offers a moment to the causes until nothing of it is left.
 fn divide(mut moment: Moment<'_>, shares: &mut Shares) {
     while moment.from_ns < moment.to_ns {
-        let (cause, claim) = claimed(&moment);
-        let until_ns = claim.until_ns.unwrap_or(moment.to_ns);
-        // A claim takes at least a nanosecond: this ends.
+        let (cause, attribution) = attribute(&moment);
+        let until_ns = attribution.until_ns.unwrap_or(moment.to_ns);
+        // Each attribution takes at least a nanosecond, so the loop ends.
         let until_ns = until_ns.clamp(moment.from_ns + 1, moment.to_ns);
-        shares.add(cause, claim, moment.from_ns, until_ns);
+        shares.add(cause, attribution, moment.from_ns, until_ns);
         moment.taken_ns += until_ns - moment.from_ns;
         moment.from_ns = until_ns;
     }
 }
 
-fn claimed(moment: &Moment<'_>) -> (&'static dyn Cause, Claim) {
+fn attribute(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
     let mut blind = moment.scene.blind.iter();
     let here = |blind: &&Blind| (blind.from_ns..blind.to_ns).contains(&moment.from_ns);
     if let Some(blind) = blind.find(here) {
-        return (CAUSES[CAUSES.len() - 1], Claim::by(blind.why));
+        return (&CAUSES[CAUSES.len() - 1], Attribution::by(blind.why));
     }
     // Whatever was on the CPU: it did not run.
-    if let Some(claim) = stall::together(moment) {
-        return (&stall::Stall, claim);
+    if let Some(attribution) = stall::together(moment) {
+        return (&stall::CAUSE, attribution);
     }
-    let found = CAUSES.iter().find_map(|cause| cause.claims(moment).map(|claim| (*cause, claim)));
-    // The last cause claims everything.
-    let (cause, claim) = found.unwrap_or((CAUSES[CAUSES.len() - 1], Claim::default()));
-    match stall::instead(moment, cause.id()) {
-        Some(stall) => (&stall::Stall, stall),
-        None => (cause, claim),
+    let found = CAUSES
+        .iter()
+        .find_map(|cause| (cause.attribute)(moment).map(|attribution| (cause, attribution)));
+    // The last cause takes everything.
+    let (cause, attribution) = found.unwrap_or((&CAUSES[CAUSES.len() - 1], Attribution::default()));
+    match stall::instead(moment, cause.id) {
+        Some(stall) => (&stall::CAUSE, stall),
+        None => (cause, attribution),
     }
 }
 
@@ -78,30 +80,30 @@ struct Shares {
 }
 
 impl Shares {
-    fn add(&mut self, cause: &dyn Cause, claim: Claim, from_ns: u64, to_ns: u64) {
-        let key = (cause.id(), claim.culprit.clone(), claim.or.clone());
+    fn add(&mut self, cause: &Cause, attribution: Attribution, from_ns: u64, to_ns: u64) {
+        let key = (cause.id, attribution.culprit.clone(), attribution.or.clone());
         let place = *self.places.entry(key).or_insert_with(|| {
             self.shares.push(Share {
-                cause: cause.id().into(),
-                culprit: claim.culprit.clone(),
+                cause: cause.id.into(),
+                culprit: attribution.culprit.clone(),
                 ns: 0,
-                or: claim.or.iter().map(ToString::to_string).collect(),
+                or: attribution.or.iter().map(ToString::to_string).collect(),
                 detail: Vec::new(),
                 owner: None,
-                checks: cause.checks().iter().map(ToString::to_string).collect(),
+                checks: cause.checks.iter().map(ToString::to_string).collect(),
                 remedies: Vec::new(),
             });
             self.shares.len() - 1
         });
         let share = &mut self.shares[place];
         share.ns += to_ns - from_ns;
-        for line in claim.detail {
+        for line in attribution.detail {
             if share.detail.len() < DETAIL_MAX && !share.detail.contains(&line) {
                 share.detail.push(line);
             }
         }
-        share.owner = share.owner.take().or(claim.owner);
-        for remedy in claim.remedies {
+        share.owner = share.owner.take().or(attribution.owner);
+        for remedy in attribution.remedies {
             if !share.remedies.contains(&remedy) {
                 share.remedies.push(remedy);
             }

@@ -152,7 +152,7 @@ fn others_were_passed_over_before_it_was_woken() {
     };
     let told = served(0x100).runs(50_003, 7, 120);
     assert_eq!(top(&told).0, "throttled", "{told:#?}");
-    // It slept: nobody was passed over.
+    // It slept, so the scheduler passed over no task.
     let told = served(1).runs(900, 7, 120);
     assert_eq!(top(&told).0, "stall");
     // A real-time task has run since.
@@ -162,7 +162,7 @@ fn others_were_passed_over_before_it_was_woken() {
 
 #[test]
 fn interrupts_off_or_a_stall() {
-    // Without a stack nobody can tell.
+    // Without a stack the cause is ambiguous.
     let told = Story::new().timer(3000, 7).runs(3008, 7, 120);
     assert_eq!(top(&told), ("irqs-off", "worker [OTHER]", 3000));
     assert_eq!(told.top().map(|share| share.or.len()), Some(1));
@@ -369,13 +369,13 @@ fn lost_events_make_it_incomplete() {
         story.window.lost = vec![Lost { from_ns: at(from_us), to_ns: at(to_us), count: None }];
         story.runs(900, 7, 120)
     };
-    // What was before the loss is told; nothing that is behind it.
+    // Time before the loss is explained, time after it is not.
     let told = lost(100, 200);
     assert_eq!(told.incomplete.len(), 1);
     assert_eq!(top(&told), ("unexplained", "events were lost", 800));
     // Before it was due: who knows what the thread did meanwhile.
     assert_eq!(top(&lost(-200, -100)).0, "unexplained");
-    // A wake-up that was due before the recording began: told from where all is known.
+    // A wake-up that was due before the recording began: explained from where all is known.
     let mut story = Story::new();
     story.window.events.clear();
     story.window.from_ns = DUE + 5000 * US;
@@ -383,7 +383,7 @@ fn lost_events_make_it_incomplete() {
     let told = story.switch(7100, LATE, 19, 0, 7, 120).runs(9100, 7, 120);
     assert_eq!(top(&told), ("unexplained", "events were lost", 7000));
     assert!(told.shares.iter().any(|share| share.cause == "throttled" && share.ns == 2_000 * US));
-    // Both were told again.
+    // Both are known again.
     let told = lost(-900, -600);
     assert!(told.incomplete.is_empty());
     assert_eq!(top(&told).0, "preempt-off");
@@ -482,7 +482,7 @@ fn in_a_guest_a_long_silence_is_more_likely_a_stall_than_kernel_code() {
         assert!(told.shares[0].detail.iter().any(|line| line.contains("memset_erms")), "{told:?}");
         top(&told).0.to_owned()
     };
-    // Interrupts came late, in the midst of code.
+    // Interrupts came late, inside code.
     assert_eq!(told(true, 30_100, 30_000), "stall");
     assert_eq!(told(false, 30_100, 30_000), "irqs-off");
     assert_eq!(told(true, 10_100, 10_000), "irqs-off");

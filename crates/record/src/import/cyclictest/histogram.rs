@@ -10,30 +10,25 @@ use super::super::{
     text::{Cells, Line, Text, field, head, plain, quoted, tail},
 };
 
-pub(in super::super) struct Histogram;
+pub(in super::super) const HISTOGRAM: Importer = Importer {
+    id: "cyclictest-histogram",
+    title: "cyclictest -h or -H, with or without its rows.",
+    detect,
+    read,
+};
 
-impl Importer for Histogram {
-    fn id(&self) -> &'static str {
-        "cyclictest-histogram"
-    }
+fn detect(bytes: &[u8]) -> bool {
+    let is_mark = |line: &str| line == "# Histogram" || line.starts_with("# Max Latencies:");
+    head(bytes).lines().any(is_mark) || tail(bytes).lines().any(is_mark)
+}
 
-    fn about(&self) -> &'static str {
-        "cyclictest -h or -H, with or without its rows."
+fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let mut read = Read::default();
+    for line in text.lines() {
+        read.line(text, line)?;
     }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
-        let is_mark = |line: &str| line == "# Histogram" || line.starts_with("# Max Latencies:");
-        head(bytes).lines().any(is_mark) || tail(bytes).lines().any(is_mark)
-    }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let text = Text::new(bytes, hints)?;
-        let mut read = Read::default();
-        for line in text.lines() {
-            read.line(text, line)?;
-        }
-        read.finish(text, hints)
-    }
+    read.finish(text, hints)
 }
 
 /// What was read so far.
@@ -223,7 +218,7 @@ impl<'a> Read<'a> {
         if self.threads_listed != n as u64 {
             return Err(text.cut(&format!("a line \"# Thread {}:\"", n - 1)));
         }
-        let mut imported = draft("cyclictest", Histogram.id(), unit_ns, hints);
+        let mut imported = draft("cyclictest", unit_ns, hints);
         imported.command = command;
         imported.remarks.clone_from(&self.remarks);
         for i in 0..n {

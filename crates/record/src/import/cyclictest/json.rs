@@ -10,8 +10,6 @@ use super::super::{
     text::{Cells, decimal_ns, head, scaled, too_large},
 };
 
-pub(in super::super) struct Json;
-
 /// What all tools of rt-tests write round their results.
 #[derive(Debug, Deserialize)]
 pub(in super::super) struct Envelope<T> {
@@ -114,43 +112,36 @@ pub(in super::super) fn program(bytes: &[u8]) -> Option<String> {
     found.map(str::to_owned)
 }
 
-impl Importer for Json {
-    fn id(&self) -> &'static str {
-        "cyclictest-json"
-    }
+pub(in super::super) const JSON: Importer = Importer {
+    id: "cyclictest-json",
+    title: "cyclictest --json; signaltest and cyclicdeadline alike.",
+    detect: |bytes| program(bytes).is_some_and(|program| program != "oslat"),
+    read,
+};
 
-    fn about(&self) -> &'static str {
-        "cyclictest --json; signaltest and cyclicdeadline alike."
+fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let (envelope, repaired): (Envelope<OfThread>, bool) = json::parse(bytes, hints)?;
+    let unit_ns = if envelope.resolution_in_ns == 1 { 1 } else { 1000 };
+    let tool = program(bytes).unwrap_or_else(|| "cyclictest".into());
+    let mut imported = draft(&tool, unit_ns, hints);
+    let wrong = |what| ImportError::Byte { name: hints.name.clone(), offset: 0, what };
+    let threads = envelope.open(&mut imported, repaired).map_err(wrong)?;
+    let asked = imported.command.as_deref().and_then(command::cyclictest);
+    let rows = asked.and_then(|asked| asked.histogram);
+    for (number, thread) in threads {
+        let read = one(number, thread, unit_ns, rows, &mut imported);
+        let read = read.map_err(|what| wrong(format!("thread {number}: {what}")))?;
+        imported.threads.push(read);
     }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
-        program(bytes).is_some_and(|program| program != "oslat")
+    if imported.threads.iter().any(|thread| thread.overflow > 0) {
+        imported.doubt(
+            "overflow-inferred",
+            "the JSON of this tool does not count what its histogram cannot hold: it was taken \
+             from the cycles less the histogram",
+        );
     }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let (envelope, repaired): (Envelope<OfThread>, bool) = json::parse(bytes, hints)?;
-        let unit_ns = if envelope.resolution_in_ns == 1 { 1 } else { 1000 };
-        let tool = program(bytes).unwrap_or_else(|| "cyclictest".into());
-        let mut imported = draft(&tool, self.id(), unit_ns, hints);
-        let wrong = |what| ImportError::Byte { name: hints.name.clone(), offset: 0, what };
-        let threads = envelope.open(&mut imported, repaired).map_err(wrong)?;
-        let asked = imported.command.as_deref().and_then(command::cyclictest);
-        let rows = asked.and_then(|asked| asked.histogram);
-        for (number, thread) in threads {
-            let read = one(number, thread, unit_ns, rows, &mut imported);
-            let read = read.map_err(|what| wrong(format!("thread {number}: {what}")))?;
-            imported.threads.push(read);
-        }
-        if imported.threads.iter().any(|thread| thread.overflow > 0) {
-            imported.doubt(
-                "overflow-inferred",
-                "the JSON of this tool does not count what its histogram cannot hold: it was taken \
-                 from the cycles less the histogram",
-            );
-        }
-        super::conclude(&mut imported);
-        Ok(imported)
-    }
+    super::conclude(&mut imported);
+    Ok(imported)
 }
 
 fn one(

@@ -9,62 +9,51 @@ use super::super::{
     text::{Line, Text, decimal_ns, field, head, plain, quoted},
 };
 
-pub(in super::super) struct Summary;
+pub(in super::super) const SUMMARY: Importer = Importer {
+    id: "cyclictest-summary",
+    title: "Lines of threads (T:) of cyclictest or jitterdebugger -v.",
+    detect: |bytes| head(bytes).lines().any(|line| is_thread(&plain(line))),
+    read,
+};
 
-impl Importer for Summary {
-    fn id(&self) -> &'static str {
-        "cyclictest-summary"
-    }
-
-    fn about(&self) -> &'static str {
-        "Lines of threads (T:) of cyclictest or jitterdebugger -v."
-    }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
-        head(bytes).lines().any(|line| is_thread(&plain(line)))
-    }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let text = Text::new(bytes, hints)?;
-        let mut threads: BTreeMap<u64, ImportedThread> = BTreeMap::new();
-        let mut found = Found { unit_ns: hints.unit_ns.unwrap_or(1000), ..Found::default() };
-        for line in text.lines() {
-            let shown = plain(line.text);
-            let shown = Line { text: shown.trim(), ..line };
-            if is_thread(shown.text) {
-                let (number, thread) = found.thread(text, shown)?;
-                threads.insert(number, thread);
-                if threads.len() > THREADS_MAX {
-                    return Err(text.at(line.number, format!("more than {THREADS_MAX} threads")));
-                }
-            } else if !found.around(shown.text) {
-                let what = format!("{}, expected a line of a thread (T: ...)", quoted(shown.text));
-                return Err(text.at(line.number, what));
+fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let mut threads: BTreeMap<u64, ImportedThread> = BTreeMap::new();
+    let mut found = Found { unit_ns: hints.unit_ns.unwrap_or(1000), ..Found::default() };
+    for line in text.lines() {
+        let shown = plain(line.text);
+        let shown = Line { text: shown.trim(), ..line };
+        if is_thread(shown.text) {
+            let (number, thread) = found.thread(text, shown)?;
+            threads.insert(number, thread);
+            if threads.len() > THREADS_MAX {
+                return Err(text.at(line.number, format!("more than {THREADS_MAX} threads")));
             }
+        } else if !found.around(shown.text) {
+            let what = format!("{}, expected a line of a thread (T: ...)", quoted(shown.text));
+            return Err(text.at(line.number, what));
         }
-        if threads.is_empty() {
-            return Err(text.cut("a line of a thread (T: ...)"));
-        }
-        if let Some(missing) =
-            (0..threads.len() as u64).find(|number| !threads.contains_key(number))
-        {
-            return Err(text.cut(&format!("thread {missing}")));
-        }
-        let tool = if found.is_jitterdebugger { "jitterdebugger" } else { "cyclictest" };
-        let mut imported = draft(tool, self.id(), found.unit_ns, hints);
-        imported.command = imported.command.or(found.command);
-        imported.remarks = found.remarks;
-        imported.threads = threads.into_values().collect();
-        imported.not_ended();
-        if found.is_jitterdebugger {
-            imported.conclude();
-        } else {
-            imported.period_ns = imported.period_ns.or(imported.threads[0].period_ns);
-            imported.no_cpus();
-            super::conclude(&mut imported);
-        }
-        Ok(imported)
     }
+    if threads.is_empty() {
+        return Err(text.cut("a line of a thread (T: ...)"));
+    }
+    if let Some(missing) = (0..threads.len() as u64).find(|number| !threads.contains_key(number)) {
+        return Err(text.cut(&format!("thread {missing}")));
+    }
+    let tool = if found.is_jitterdebugger { "jitterdebugger" } else { "cyclictest" };
+    let mut imported = draft(tool, found.unit_ns, hints);
+    imported.command = imported.command.or(found.command);
+    imported.remarks = found.remarks;
+    imported.threads = threads.into_values().collect();
+    imported.not_ended();
+    if found.is_jitterdebugger {
+        imported.conclude();
+    } else {
+        imported.period_ns = imported.period_ns.or(imported.threads[0].period_ns);
+        imported.no_cpus();
+        super::conclude(&mut imported);
+    }
+    Ok(imported)
 }
 
 fn is_thread(line: &str) -> bool {

@@ -12,74 +12,65 @@ use super::super::{
     text::{Line, Text, head, quoted},
 };
 
-pub(in super::super) struct Verbose;
+pub(in super::super) const VERBOSE: Importer =
+    Importer { id: "cyclictest-verbose", title: "cyclictest -v, every sample.", detect, read };
 
-impl Importer for Verbose {
-    fn id(&self) -> &'static str {
-        "cyclictest-verbose"
-    }
+fn detect(bytes: &[u8]) -> bool {
+    let head = head(bytes);
+    let mut lines = head.lines().filter(|line| !is_around(line));
+    lines.next().is_some_and(|line| sample(line).is_some())
+}
 
-    fn about(&self) -> &'static str {
-        "cyclictest -v, every sample."
+fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let unit_ns = hints.unit_ns.unwrap_or(1000);
+    let mut imported = draft("cyclictest", unit_ns, hints);
+    let mut tasks: BTreeMap<u64, Task> = BTreeMap::new();
+    for line in text.lines().filter(|line| !is_around(line.text)) {
+        if command::cyclictest(line.text).is_some() {
+            imported
+                .command
+                .get_or_insert_with(|| line.text.trim_start_matches(['#', '$', ' ']).into());
+            continue;
+        }
+        let Some([task, cycle, value]) = sample(line.text) else {
+            let what = format!("{}, expected task:cycle:value", quoted(line.text));
+            return Err(text.at(line.number, what));
+        };
+        if tasks.len() >= THREADS_MAX && !tasks.contains_key(&task) {
+            return Err(text.at(line.number, format!("more than {THREADS_MAX} threads")));
+        }
+        tasks.entry(task).or_default().push(text, line, cycle, value, unit_ns)?;
     }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
-        let head = head(bytes);
-        let mut lines = head.lines().filter(|line| !is_around(line));
-        lines.next().is_some_and(|line| sample(line).is_some())
+    if tasks.is_empty() {
+        return Err(text.cut("a sample (task:cycle:value)"));
     }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let text = Text::new(bytes, hints)?;
-        let unit_ns = hints.unit_ns.unwrap_or(1000);
-        let mut imported = draft("cyclictest", self.id(), unit_ns, hints);
-        let mut tasks: BTreeMap<u64, Task> = BTreeMap::new();
-        for line in text.lines().filter(|line| !is_around(line.text)) {
-            if command::cyclictest(line.text).is_some() {
-                imported
-                    .command
-                    .get_or_insert_with(|| line.text.trim_start_matches(['#', '$', ' ']).into());
-                continue;
-            }
-            let Some([task, cycle, value]) = sample(line.text) else {
-                let what = format!("{}, expected task:cycle:value", quoted(line.text));
-                return Err(text.at(line.number, what));
-            };
-            if tasks.len() >= THREADS_MAX && !tasks.contains_key(&task) {
-                return Err(text.at(line.number, format!("more than {THREADS_MAX} threads")));
-            }
-            tasks.entry(task).or_default().push(text, line, cycle, value, unit_ns)?;
-        }
-        if tasks.is_empty() {
-            return Err(text.cut("a sample (task:cycle:value)"));
-        }
-        let (mut lost, mut step) = (0_u64, 1_u64);
-        for (number, task) in tasks {
-            step = step.max(task.step.unwrap_or(1));
-            lost = lost.saturating_add(task.lost());
-            let mut thread = series(format!("thread {number}"), Kind::Latency);
-            task.counter.fill(&mut thread);
-            imported.threads.push(thread);
-        }
-        if step > 1 {
-            let text = format!(
-                "each value is the largest of {step} samples (-o): no quantile of single \
-                 samples can be told"
-            );
-            imported.doubt("reduced", text);
-        }
-        if lost > 0 {
-            let text = format!(
-                "{lost} samples are missing between those that are there: cyclictest \
-                 overwrote them before they were printed, in bursts, so often the latest ones"
-            );
-            imported.doubt("samples-lost", text);
-        }
-        imported.not_ended();
-        imported.no_cpus();
-        super::conclude(&mut imported);
-        Ok(imported)
+    let (mut lost, mut step) = (0_u64, 1_u64);
+    for (number, task) in tasks {
+        step = step.max(task.step.unwrap_or(1));
+        lost = lost.saturating_add(task.lost());
+        let mut thread = series(format!("thread {number}"), Kind::Latency);
+        task.counter.fill(&mut thread);
+        imported.threads.push(thread);
     }
+    if step > 1 {
+        let text = format!(
+            "each value is the largest of {step} samples (-o): no quantile of single \
+             samples can be told"
+        );
+        imported.doubt("reduced", text);
+    }
+    if lost > 0 {
+        let text = format!(
+            "{lost} samples are missing between those that are there: cyclictest \
+             overwrote them before they were printed, in bursts, so often the latest ones"
+        );
+        imported.doubt("samples-lost", text);
+    }
+    imported.not_ended();
+    imported.no_cpus();
+    super::conclude(&mut imported);
+    Ok(imported)
 }
 
 /// Task, cycle and value; a fourth column counts SMIs.
@@ -112,7 +103,7 @@ struct Task {
     counter: Counter,
     first: Option<u64>,
     last: u64,
-    /// Smallest distance of two cycles: 1, or what `-o` asked for.
+    /// Smallest distance of two cycles: 1, or what `-o` requested.
     step: Option<u64>,
     count: u64,
 }

@@ -10,8 +10,6 @@ use super::super::{
     text::{Text, head, quoted},
 };
 
-pub(in super::super) struct Csv;
-
 /// Thread and value.
 fn sample(line: &str) -> Option<(u32, u64)> {
     let mut parts = line.trim().split(';');
@@ -25,48 +23,40 @@ fn sample(line: &str) -> Option<(u32, u64)> {
     Some((thread.parse().ok()?, value.parse().ok()?))
 }
 
-impl Importer for Csv {
-    fn id(&self) -> &'static str {
-        "jitterdebugger-csv"
-    }
+pub(in super::super) const CSV: Importer = Importer {
+    id: "jitterdebugger-csv",
+    title: "Samples of jitterdebugger as jittersamples prints them.",
+    detect: |bytes| head(bytes).lines().next().is_some_and(|line| sample(line).is_some()),
+    read,
+};
 
-    fn about(&self) -> &'static str {
-        "Samples of jitterdebugger as jittersamples prints them."
-    }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
-        head(bytes).lines().next().is_some_and(|line| sample(line).is_some())
-    }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let text = Text::new(bytes, hints)?;
-        let unit_ns = hints.unit_ns.unwrap_or(1000);
-        let mut imported = draft("jitterdebugger", self.id(), unit_ns, hints);
-        let mut threads: BTreeMap<u32, Counter> = BTreeMap::new();
-        for line in text.lines() {
-            let Some((thread, value)) = sample(line.text) else {
-                let what =
-                    format!("{}, expected thread;seconds.nanoseconds;value", quoted(line.text));
-                return Err(text.at(line.number, what));
-            };
-            if thread as usize >= THREADS_MAX {
-                return Err(text.at(line.number, format!("thread {thread}")));
-            }
-            let ns = text.ns(line, value, unit_ns)?;
-            let counter = threads.entry(thread).or_default();
-            counter.push(ns, unit_ns, 1).map_err(|what| text.at(line.number, what))?;
+fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let unit_ns = hints.unit_ns.unwrap_or(1000);
+    let mut imported = draft("jitterdebugger", unit_ns, hints);
+    let mut threads: BTreeMap<u32, Counter> = BTreeMap::new();
+    for line in text.lines() {
+        let Some((thread, value)) = sample(line.text) else {
+            let what = format!("{}, expected thread;seconds.nanoseconds;value", quoted(line.text));
+            return Err(text.at(line.number, what));
+        };
+        if thread as usize >= THREADS_MAX {
+            return Err(text.at(line.number, format!("thread {thread}")));
         }
-        for (number, counter) in threads {
-            let mut thread = series(format!("thread {number}"), Kind::Latency);
-            counter.fill(&mut thread);
-            imported.threads.push(thread);
-        }
-        if hints.unit_ns.is_none() {
-            imported.unit_assumed("microseconds");
-        }
-        imported.no_cpus();
-        imported.not_ended();
-        imported.conclude();
-        Ok(imported)
+        let ns = text.ns(line, value, unit_ns)?;
+        let counter = threads.entry(thread).or_default();
+        counter.push(ns, unit_ns, 1).map_err(|what| text.at(line.number, what))?;
     }
+    for (number, counter) in threads {
+        let mut thread = series(format!("thread {number}"), Kind::Latency);
+        counter.fill(&mut thread);
+        imported.threads.push(thread);
+    }
+    if hints.unit_ns.is_none() {
+        imported.unit_assumed("microseconds");
+    }
+    imported.no_cpus();
+    imported.not_ended();
+    imported.conclude();
+    Ok(imported)
 }

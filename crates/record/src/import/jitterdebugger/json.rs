@@ -10,8 +10,6 @@ use super::super::{
     text::{Cells, decimal_ns, head, scaled, too_large},
 };
 
-pub(in super::super) struct Json;
-
 /// Where its histogram ends, whatever its resolution.
 const END_NS: u64 = 1_000_000;
 
@@ -31,59 +29,52 @@ struct OfThread {
     avg: serde_json::Number,
 }
 
-impl Importer for Json {
-    fn id(&self) -> &'static str {
-        "jitterdebugger-json"
-    }
+pub(in super::super) const JSON: Importer =
+    Importer { id: "jitterdebugger-json", title: "results.json of jitterdebugger.", detect, read };
 
-    fn about(&self) -> &'static str {
-        "results.json of jitterdebugger."
-    }
+fn detect(bytes: &[u8]) -> bool {
+    let head = head(bytes);
+    json::is_object(bytes)
+        && ["\"sysinfo\"", "\"cpus_online\"", "\"cpu\""].iter().all(|key| head.contains(key))
+}
 
-    fn claims(&self, bytes: &[u8]) -> bool {
-        let head = head(bytes);
-        json::is_object(bytes)
-            && ["\"sysinfo\"", "\"cpus_online\"", "\"cpu\""].iter().all(|key| head.contains(key))
+fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let (document, repaired): (Document, bool) = json::parse(bytes, hints)?;
+    let wrong = |what| ImportError::Byte { name: hints.name.clone(), offset: 0, what };
+    let unit_ns = match document.sysinfo.resolution_in_ns {
+        Some(unit_ns @ (1 | 1000)) => unit_ns,
+        other => {
+            return Err(wrong(format!("resolution_in_ns is {other:?}, expected 1 or 1000")));
+        }
+    };
+    let mut imported = draft("jitterdebugger", unit_ns, hints);
+    imported.tool_version = Some(format!("format {}", document.version));
+    imported.machine = document.sysinfo.text();
+    if repaired {
+        imported.doubt("repaired", "the file is no JSON: a text in it was not escaped");
     }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let (document, repaired): (Document, bool) = json::parse(bytes, hints)?;
-        let wrong = |what| ImportError::Byte { name: hints.name.clone(), offset: 0, what };
-        let unit_ns = match document.sysinfo.resolution_in_ns {
-            Some(unit_ns @ (1 | 1000)) => unit_ns,
-            other => {
-                return Err(wrong(format!("resolution_in_ns is {other:?}, expected 1 or 1000")));
-            }
-        };
-        let mut imported = draft("jitterdebugger", self.id(), unit_ns, hints);
-        imported.tool_version = Some(format!("format {}", document.version));
-        imported.machine = document.sysinfo.text();
-        if repaired {
-            imported.doubt("repaired", "the file is no JSON: a text in it was not escaped");
-        }
-        let threads = document.cpu.by_number().map_err(wrong)?;
-        if threads.is_empty() || threads.len() > THREADS_MAX {
-            return Err(wrong(format!("{} threads, expected 1 to {THREADS_MAX}", threads.len())));
-        }
-        for (number, of) in threads {
-            let thread = one(number, of, unit_ns);
-            let thread = thread.map_err(|what| wrong(format!("thread {number}: {what}")))?;
-            if thread.overflow > 0 {
-                imported.censor(END_NS);
-            }
-            imported.threads.push(thread);
-        }
-        if imported.threads.iter().any(|thread| thread.overflow > 0) {
-            imported.doubt(
-                "overflow-inferred",
-                "the histogram of jitterdebugger ends at 1 ms and drops what is later: that was \
-                 taken from the count less the histogram",
-            );
-        }
-        imported.no_cpus();
-        imported.conclude();
-        Ok(imported)
+    let threads = document.cpu.by_number().map_err(wrong)?;
+    if threads.is_empty() || threads.len() > THREADS_MAX {
+        return Err(wrong(format!("{} threads, expected 1 to {THREADS_MAX}", threads.len())));
     }
+    for (number, of) in threads {
+        let thread = one(number, of, unit_ns);
+        let thread = thread.map_err(|what| wrong(format!("thread {number}: {what}")))?;
+        if thread.overflow > 0 {
+            imported.censor(END_NS);
+        }
+        imported.threads.push(thread);
+    }
+    if imported.threads.iter().any(|thread| thread.overflow > 0) {
+        imported.doubt(
+            "overflow-inferred",
+            "the histogram of jitterdebugger ends at 1 ms and drops what is later: that was \
+             taken from the count less the histogram",
+        );
+    }
+    imported.no_cpus();
+    imported.conclude();
+    Ok(imported)
 }
 
 fn one(number: u64, of: OfThread, unit_ns: u64) -> Result<ImportedThread, String> {

@@ -12,8 +12,6 @@ use super::super::{
     text::{scaled, too_large},
 };
 
-pub(in super::super) struct Raw;
-
 const RECORD: usize = 28;
 
 /// One wake-up.
@@ -59,78 +57,70 @@ fn order(bytes: &[u8]) -> Option<bool> {
     [true, false].into_iter().find(|&little| sound(little))
 }
 
-impl Importer for Raw {
-    fn id(&self) -> &'static str {
-        "jitterdebugger-raw"
-    }
+pub(in super::super) const RAW: Importer = Importer {
+    id: "jitterdebugger-raw",
+    title: "Samples of jitterdebugger (-s), records of 28 bytes.",
+    detect: |bytes| order(bytes).is_some(),
+    read,
+};
 
-    fn about(&self) -> &'static str {
-        "Samples of jitterdebugger (-s), records of 28 bytes."
-    }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
-        order(bytes).is_some()
-    }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let wrong = |offset: usize, what: String| ImportError::Byte {
-            name: hints.name.clone(),
-            offset: offset as u64,
-            what,
-        };
-        let little = order(bytes).ok_or_else(|| {
-            wrong(0, format!("no records of {RECORD} bytes as jitterdebugger writes them"))
+fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let wrong = |offset: usize, what: String| ImportError::Byte {
+        name: hints.name.clone(),
+        offset: offset as u64,
+        what,
+    };
+    let little = order(bytes).ok_or_else(|| {
+        wrong(0, format!("no records of {RECORD} bytes as jitterdebugger writes them"))
+    })?;
+    let unit_ns = hints.unit_ns.unwrap_or(1000);
+    let mut imported = draft("jitterdebugger", unit_ns, hints);
+    let mut threads: BTreeMap<u32, Counter> = BTreeMap::new();
+    let mut span: Option<(i64, i64)> = None;
+    for (i, chunk) in bytes.chunks(RECORD).enumerate() {
+        let at = i * RECORD;
+        let record = Record::of(chunk, little).ok_or_else(|| {
+            wrong(
+                at,
+                format!(
+                    "a record of {} bytes, expected {RECORD}: the file was cut off",
+                    chunk.len()
+                ),
+            )
         })?;
-        let unit_ns = hints.unit_ns.unwrap_or(1000);
-        let mut imported = draft("jitterdebugger", self.id(), unit_ns, hints);
-        let mut threads: BTreeMap<u32, Counter> = BTreeMap::new();
-        let mut span: Option<(i64, i64)> = None;
-        for (i, chunk) in bytes.chunks(RECORD).enumerate() {
-            let at = i * RECORD;
-            let record = Record::of(chunk, little).ok_or_else(|| {
-                wrong(
-                    at,
-                    format!(
-                        "a record of {} bytes, expected {RECORD}: the file was cut off",
-                        chunk.len()
-                    ),
-                )
-            })?;
-            if !record.is_sound() {
-                return Err(wrong(
-                    at,
-                    format!(
-                        "a record of thread {} at {}.{:09} s with value {}, which cannot be",
-                        record.thread, record.seconds, record.nanoseconds, record.value
-                    ),
-                ));
-            }
-            let ns =
-                scaled(record.value, unit_ns).ok_or_else(|| wrong(at, too_large(record.value)))?;
-            let counter = threads.entry(record.thread).or_default();
-            counter.push(ns, unit_ns, 1).map_err(|what| wrong(at, what))?;
-            let (from, to) = span.unwrap_or((record.seconds, record.seconds));
-            span = Some((from.min(record.seconds), to.max(record.seconds)));
+        if !record.is_sound() {
+            return Err(wrong(
+                at,
+                format!(
+                    "a record of thread {} at {}.{:09} s with value {}, which cannot be",
+                    record.thread, record.seconds, record.nanoseconds, record.value
+                ),
+            ));
         }
-        for (number, counter) in threads {
-            let mut thread = series(format!("thread {number}"), Kind::Latency);
-            counter.fill(&mut thread);
-            imported.threads.push(thread);
-        }
-        if let Some((from, to)) = span {
-            imported.remarks.push(format!("samples of {} s", to - from));
-        }
-        if hints.unit_ns.is_none() {
-            imported.unit_assumed("microseconds");
-        }
-        imported.doubt(
-            "samples-lost",
-            "jitterdebugger stops writing before it stops measuring: the last samples (1 to some \
-             hundred) are not in the file",
-        );
-        imported.no_cpus();
-        imported.not_ended();
-        imported.conclude();
-        Ok(imported)
+        let ns = scaled(record.value, unit_ns).ok_or_else(|| wrong(at, too_large(record.value)))?;
+        let counter = threads.entry(record.thread).or_default();
+        counter.push(ns, unit_ns, 1).map_err(|what| wrong(at, what))?;
+        let (from, to) = span.unwrap_or((record.seconds, record.seconds));
+        span = Some((from.min(record.seconds), to.max(record.seconds)));
     }
+    for (number, counter) in threads {
+        let mut thread = series(format!("thread {number}"), Kind::Latency);
+        counter.fill(&mut thread);
+        imported.threads.push(thread);
+    }
+    if let Some((from, to)) = span {
+        imported.remarks.push(format!("samples of {} s", to - from));
+    }
+    if hints.unit_ns.is_none() {
+        imported.unit_assumed("microseconds");
+    }
+    imported.doubt(
+        "samples-lost",
+        "jitterdebugger stops writing before it stops measuring: the last samples (1 to some \
+         hundred) are not in the file",
+    );
+    imported.no_cpus();
+    imported.not_ended();
+    imported.conclude();
+    Ok(imported)
 }

@@ -10,58 +10,40 @@ use super::super::{
     text::{Cells, Line, Text, days_clock_ns, decimal_ns, head, quoted},
 };
 
-pub(in super::super) struct Timerlat;
-pub(in super::super) struct Osnoise;
+const TIMERLAT_TITLE: &str = "# RTLA timerlat histogram";
+const OSNOISE_TITLE: &str = "# RTLA osnoise histogram";
 
-const TIMERLAT: &str = "# RTLA timerlat histogram";
-const OSNOISE: &str = "# RTLA osnoise histogram";
+pub(in super::super) const TIMERLAT: Importer = Importer {
+    id: "rtla-timerlat-hist",
+    title: "rtla timerlat hist.",
+    detect: |bytes| head(bytes).lines().any(|line| line.starts_with(TIMERLAT_TITLE)),
+    read: read_timerlat,
+};
 
-impl Importer for Timerlat {
-    fn id(&self) -> &'static str {
-        "rtla-timerlat-hist"
-    }
-
-    fn about(&self) -> &'static str {
-        "rtla timerlat hist."
-    }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
-        head(bytes).lines().any(|line| line.starts_with(TIMERLAT))
-    }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let mut imported =
-            read(bytes, hints, draft("rtla timerlat", self.id(), 1000, hints), TIMERLAT)?;
-        imported.count_omitted();
-        imported.conclude();
-        Ok(imported)
-    }
+fn read_timerlat(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let mut imported =
+        histogram(bytes, hints, draft("rtla timerlat", 1000, hints), TIMERLAT_TITLE)?;
+    imported.count_omitted();
+    imported.conclude();
+    Ok(imported)
 }
 
-impl Importer for Osnoise {
-    fn id(&self) -> &'static str {
-        "rtla-osnoise-hist"
-    }
+pub(in super::super) const OSNOISE: Importer = Importer {
+    id: "rtla-osnoise-hist",
+    title: "rtla osnoise hist.",
+    detect: |bytes| head(bytes).lines().any(|line| line.starts_with(OSNOISE_TITLE)),
+    read: read_osnoise,
+};
 
-    fn about(&self) -> &'static str {
-        "rtla osnoise hist."
-    }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
-        head(bytes).lines().any(|line| line.starts_with(OSNOISE))
-    }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let mut imported =
-            read(bytes, hints, draft("rtla osnoise", self.id(), 1000, hints), OSNOISE)?;
-        imported.doubt(
-            "threshold",
-            "noise below the tracer's threshold (5 µs unless asked) is not in the file, and \
-             extremes are lower edges of the kernel's cells",
-        );
-        imported.conclude();
-        Ok(imported)
-    }
+fn read_osnoise(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let mut imported = histogram(bytes, hints, draft("rtla osnoise", 1000, hints), OSNOISE_TITLE)?;
+    imported.doubt(
+        "threshold",
+        "noise below the tracer's threshold (5 µs unless asked) is not in the file, and \
+         extremes are lower edges of the kernel's cells",
+    );
+    imported.conclude();
+    Ok(imported)
 }
 
 /// What was read so far.
@@ -77,7 +59,7 @@ struct Table<'a> {
 
 const FOOT: [&str; 5] = ["over:", "count:", "min:", "avg:", "max:"];
 
-fn read<'a>(
+fn histogram<'a>(
     bytes: &'a [u8],
     hints: &'a Hints,
     mut imported: Imported,

@@ -8,85 +8,72 @@ use super::super::{
     text::{Line, Text, days_clock_ns, head, plain, quoted, scaled},
 };
 
-pub(in super::super) struct Timerlat;
-pub(in super::super) struct Osnoise;
+pub(in super::super) const TIMERLAT: Importer = Importer {
+    id: "rtla-timerlat-top",
+    title: "rtla timerlat top.",
+    detect: |bytes| head(bytes).contains("IRQ Timer Latency ("),
+    read: read_timerlat,
+};
 
-impl Importer for Timerlat {
-    fn id(&self) -> &'static str {
-        "rtla-timerlat-top"
-    }
-
-    fn about(&self) -> &'static str {
-        "rtla timerlat top."
-    }
-
-    fn claims(&self, bytes: &[u8]) -> bool {
-        head(bytes).contains("IRQ Timer Latency (")
-    }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let text = Text::new(bytes, hints)?;
-        let mut imported = draft("rtla timerlat", self.id(), 1000, hints);
-        let screen = last(text, &mut imported, "CPU COUNT", "Timer Latency")?;
-        for &(line, ref shown) in &screen.above {
-            if shown.contains("IRQ Timer Latency (ns)") {
-                imported.resolution_ns = 1;
-            }
-            if let Some((clock, _)) = shown.split_once('|')
-                && let Some(ns) = days_clock_ns(clock)
-            {
-                imported.duration_ns = imported.duration_ns.or(Some(ns));
-            } else if shown.contains('|') && !shown.contains("COUNT") {
-                return Err(text.at(line.number, format!("{}, expected a duration", quoted(shown))));
-            }
+fn read_timerlat(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let mut imported = draft("rtla timerlat", 1000, hints);
+    let screen = last(text, &mut imported, "CPU COUNT", "Timer Latency")?;
+    for &(line, ref shown) in &screen.above {
+        if shown.contains("IRQ Timer Latency (ns)") {
+            imported.resolution_ns = 1;
         }
-        for (line, shown) in &screen.rows {
-            timerlat_row(text, *line, shown, &mut imported)?;
+        if let Some((clock, _)) = shown.split_once('|')
+            && let Some(ns) = days_clock_ns(clock)
+        {
+            imported.duration_ns = imported.duration_ns.or(Some(ns));
+        } else if shown.contains('|') && !shown.contains("COUNT") {
+            return Err(text.at(line.number, format!("{}, expected a duration", quoted(shown))));
         }
-        if !screen.has_all {
-            imported.not_ended();
-        }
-        imported.count_omitted();
-        imported.conclude();
-        Ok(imported)
     }
+    for (line, shown) in &screen.rows {
+        timerlat_row(text, *line, shown, &mut imported)?;
+    }
+    if !screen.has_all {
+        imported.not_ended();
+    }
+    imported.count_omitted();
+    imported.conclude();
+    Ok(imported)
 }
 
-impl Importer for Osnoise {
-    fn id(&self) -> &'static str {
-        "rtla-osnoise-top"
-    }
+pub(in super::super) const OSNOISE: Importer = Importer {
+    id: "rtla-osnoise-top",
+    title: "rtla osnoise top and hwnoise.",
+    detect: detect_osnoise,
+    read: read_osnoise,
+};
 
-    fn about(&self) -> &'static str {
-        "rtla osnoise top and hwnoise."
-    }
+fn detect_osnoise(bytes: &[u8]) -> bool {
+    let head = head(bytes);
+    head.contains("CPU Period") && head.contains("Max Noise")
+}
 
-    fn claims(&self, bytes: &[u8]) -> bool {
-        let head = head(bytes);
-        head.contains("CPU Period") && head.contains("Max Noise")
+fn read_osnoise(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let text = Text::new(bytes, hints)?;
+    let mut imported = draft("rtla osnoise", 1000, hints);
+    let screen = last(text, &mut imported, "CPU Period", "Noise")?;
+    let is_hardware = screen.above.iter().any(|(_, shown)| shown.contains("Hardware"));
+    if is_hardware {
+        imported.tool = "rtla hwnoise".into();
     }
-
-    fn read(&self, bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-        let text = Text::new(bytes, hints)?;
-        let mut imported = draft("rtla osnoise", self.id(), 1000, hints);
-        let screen = last(text, &mut imported, "CPU Period", "Noise")?;
-        let is_hardware = screen.above.iter().any(|(_, shown)| shown.contains("Hardware"));
-        if is_hardware {
-            imported.tool = "rtla hwnoise".into();
+    for (_, shown) in &screen.above {
+        if let Some(clock) = shown.trim().strip_prefix("duration:") {
+            let ns = days_clock_ns(clock.split('|').next().unwrap_or(clock));
+            imported.duration_ns = imported.duration_ns.or(ns);
         }
-        for (_, shown) in &screen.above {
-            if let Some(clock) = shown.trim().strip_prefix("duration:") {
-                let ns = days_clock_ns(clock.split('|').next().unwrap_or(clock));
-                imported.duration_ns = imported.duration_ns.or(ns);
-            }
-        }
-        for (line, shown) in &screen.rows {
-            osnoise_row(text, *line, shown, is_hardware, &mut imported)?;
-        }
-        imported.not_ended();
-        imported.conclude();
-        Ok(imported)
     }
+    for (line, shown) in &screen.rows {
+        osnoise_row(text, *line, shown, is_hardware, &mut imported)?;
+    }
+    imported.not_ended();
+    imported.conclude();
+    Ok(imported)
 }
 
 /// The last table of a file.

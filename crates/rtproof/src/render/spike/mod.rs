@@ -166,8 +166,8 @@ mod tests {
         }
         // Every cause that there is has one, but for what nobody knows.
         for cause in rtproof_judge::causes::CAUSES {
-            let grey = class(cause.id()) == "grey";
-            assert_eq!(grey, cause.id() == "unexplained", "{}", cause.id());
+            let grey = class(cause.id) == "grey";
+            assert_eq!(grey, cause.id == "unexplained", "{}", cause.id);
         }
     }
 }

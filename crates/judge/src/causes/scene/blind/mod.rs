@@ -3,7 +3,7 @@
 //! The kernel marks what it overwrote. It does not mark what it refused to record: while a ring
 //! buffer is resized, by whoever may do that, recording is off (rb_remove_pages in
 //! kernel/trace/ring_buffer.c) and events are gone without a trace. Then the rest contradicts
-//! itself: somebody runs who was never switched to.
+//! itself: a task runs without a matching sched_switch.
 
 use rtproof_trace::{Event, WakeUp, What, Window};
 

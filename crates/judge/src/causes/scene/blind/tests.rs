@@ -31,7 +31,7 @@ fn who_runs_was_switched_to_or_events_are_missing() {
     let told = Story::new().timer(1, 7).runs(4500, 9, 120);
     assert_eq!(told.incomplete.len(), 1);
     assert_eq!(unexplained_ns(&told), 4496 * US);
-    // The same, told by any event of task 9: it is not sure again before the next switch.
+    // The same with any event of task 9: the task is unknown until the next switch.
     let waking = What::Waking { comm: "x".into(), pid: 11, prio: 120, target_cpu: 0 };
     let story = Story::new().timer(1, 7).event(2000, 9, 0, waking.clone());
     let told = story.switch(3000, 9, 120, 0, 7, 120).runs(4500, 7, 120);

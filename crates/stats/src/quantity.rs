@@ -1,6 +1,4 @@
-//! Numbers as people read them: times with units, groups of thousands.
-
-use rtproof_host::CpuList;
+//! Quantities as text for people: times with units, groups of thousands.
 
 /// A time with three significant figures and its unit: `88.1 µs`, `3.2 ms`, `12 ns`.
 #[must_use]
@@ -100,16 +98,6 @@ pub fn per_hour(rate: f64) -> String {
 
 fn trimmed_small(value: f64) -> String {
     if value >= 0.01 { format!("{value:.3}") } else { format!("{value:.1e}") }
-}
-
-/// `CPU 2` or `CPUs 2-3`.
-#[must_use]
-pub fn cpus(cpus: &CpuList) -> String {
-    match cpus.len() {
-        0 => "no CPUs".into(),
-        1 => format!("CPU {cpus}"),
-        _ => format!("CPUs {cpus}"),
-    }
 }
 
 /// `1 CPU`, `2 CPUs`.

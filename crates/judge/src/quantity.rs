@@ -1,0 +1,14 @@
+//! Quantities as text: those of the statistics, and CPU lists.
+
+use rtproof_host::CpuList;
+pub use rtproof_stats::quantity::*;
+
+/// `CPU 2` or `CPUs 2-3`.
+#[must_use]
+pub fn cpus(cpus: &CpuList) -> String {
+    match cpus.len() {
+        0 => "no CPUs".into(),
+        1 => format!("CPU {cpus}"),
+        _ => format!("CPUs {cpus}"),
+    }
+}
