@@ -360,7 +360,9 @@ pub(super) static EVENTS: &[Kind] = &[
     ),
     event!(
         Plain "osnoise" "nmi_noise" Perfetto::Apart =>
-        Noise { kind = Name::from("nmi"); name, or Name::default(); number, or -1; start_ns; duration_ns }
+        Noise {
+            kind = Name::from("nmi"); name, or Name::default(); number, or -1; start_ns; duration_ns
+        }
         start_ns: Wide "u64" start,
         duration_ns: Wide "u64" duration;
         r#""start=%llu duration=%llu ns", REC->start, REC->duration"#;
@@ -379,7 +381,9 @@ pub(super) static EVENTS: &[Kind] = &[
     ),
     event!(
         Plain "osnoise" "softirq_noise" Perfetto::Apart =>
-        Noise { kind = Name::from("softirq"); name, or Name::default(); number; start_ns; duration_ns }
+        Noise {
+            kind = Name::from("softirq"); name, or Name::default(); number; start_ns; duration_ns
+        }
         start_ns: Wide "u64" start,
         duration_ns: Wide "u64" duration,
         number: Int "int" vector;
@@ -484,11 +488,13 @@ pub(super) static VECTORS: &[Kind] = vectors! {
     LocalTimer "local_timer_entry" "local_timer_exit" 559 560,
     Reschedule "reschedule_entry" "reschedule_exit" 36 37 b"reschedule",
     CallFunction "call_function_entry" "call_function_exit" 36 37 b"call_function",
-    CallFunctionSingle "call_function_single_entry" "call_function_single_exit" 36 37 b"call_function_single",
+    CallFunctionSingle "call_function_single_entry" "call_function_single_exit"
+        36 37 b"call_function_single",
     IrqWork "irq_work_entry" "irq_work_exit" 36 37 b"irq_work",
     Thermal "thermal_apic_entry" "thermal_apic_exit" 36 37 b"thermal_apic",
     Threshold "threshold_apic_entry" "threshold_apic_exit" 36 37 b"threshold_apic",
-    DeferredError "deferred_error_apic_entry" "deferred_error_apic_exit" 36 37 b"deferred_error_apic",
+    DeferredError "deferred_error_apic_entry" "deferred_error_apic_exit"
+        36 37 b"deferred_error_apic",
     Error "error_apic_entry" "error_apic_exit" 36 37 b"error_apic",
     Spurious "spurious_apic_entry" "spurious_apic_exit" 36 37 b"spurious_apic",
     PlatformIpi "x86_platform_ipi_entry" "x86_platform_ipi_exit" 36 37 b"x86_platform_ipi"
