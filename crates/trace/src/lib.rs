@@ -15,6 +15,7 @@ pub mod decode;
 pub mod event;
 pub mod format;
 pub mod ftrace_text;
+mod kernel;
 pub mod merge;
 pub mod page;
 pub mod pages;

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, What};
+use crate::{
+    Event, What,
+    kernel::{self, Value},
+};
 
 /// The events round one late wake-up, in order of time.
 ///
@@ -175,16 +178,10 @@ impl Window {
         let mut tids = BTreeSet::new();
         for event in &self.events {
             tids.insert(event.pid);
-            match &event.what {
-                What::Switch { prev_pid, next_pid, .. } => tids.extend([*prev_pid, *next_pid]),
-                What::Waking { pid, .. }
-                | What::Wakeup { pid, .. }
-                | What::Migrate { pid, .. }
-                | What::PiSetprio { pid, .. }
-                | What::Signal { pid, .. } => {
-                    tids.insert(*pid);
+            for value in values(&event.what) {
+                if let Value::Tid(tid) = value {
+                    tids.insert(tid);
                 }
-                _ => {}
             }
         }
         tids
@@ -195,28 +192,18 @@ impl Window {
     pub fn addresses(&self) -> BTreeSet<u64> {
         let mut addresses = BTreeSet::new();
         for event in &self.events {
-            match &event.what {
-                What::TimerStart { function, .. }
-                | What::TimerExpire { function, .. }
-                | What::WheelExpire { function, .. }
-                | What::WorkStart { function, .. }
-                | What::Hotplug { function, .. } => {
-                    addresses.insert(*function);
+            // In user mode it is code of the program.
+            if matches!(event.what, What::PageFault { user: true, .. }) {
+                continue;
+            }
+            for value in values(&event.what) {
+                match value {
+                    Value::Symbol(address) => {
+                        addresses.insert(address);
+                    }
+                    Value::Addresses(frames) => addresses.extend(frames),
+                    _ => {}
                 }
-                What::IpiSend { callsite, callback, .. } => {
-                    addresses.extend([*callsite, *callback]);
-                }
-                What::Nmi { handler, .. } => {
-                    addresses.insert(*handler);
-                }
-                What::PageFault { ip, user: false, .. } => {
-                    addresses.insert(*ip);
-                }
-                What::Irqs { caller, .. } | What::Preempt { caller, .. } => {
-                    addresses.insert(*caller);
-                }
-                What::Stack { frames } => addresses.extend(frames.iter().copied()),
-                _ => {}
             }
         }
         addresses.remove(&0);
@@ -229,11 +216,20 @@ impl Window {
         self.symbols.get(&address).map(String::as_str)
     }
 
+    /// The name of an address, or else its digits.
+    pub(crate) fn symbol_or_address(&self, address: u64) -> String {
+        self.symbol(address).map_or_else(|| format!("{address:#x}"), str::to_owned)
+    }
+
     /// The function an address lies in, without the offset.
     #[must_use]
     pub fn function(&self, address: u64) -> Option<&str> {
         self.symbol(address).map(|symbol| symbol.split('+').next().unwrap_or(symbol))
     }
+}
+
+fn values(what: &What) -> Vec<Value<'_>> {
+    kernel::values(what).map(|(_, values)| values).unwrap_or_default()
 }
 
 #[cfg(test)]

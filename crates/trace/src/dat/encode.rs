@@ -7,13 +7,13 @@ use std::{
 };
 
 use super::{
-    kinds::{self, COMMON, Kind, Stored},
+    kinds::{self, COMMON, Stored},
     write::{Parts, write},
 };
 use crate::{
     Event, Pages, What, Window,
-    event::{Comm, Name, Vector},
     format::{ByteOrder, Formats},
+    kernel::{self, Value},
 };
 
 const PAGE: usize = 4096;
@@ -27,45 +27,6 @@ const DELTA_BITS: u32 = 27;
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 
-/// What a field holds.
-enum Value<'a> {
-    Number(u64),
-    Comm(Comm),
-    Text(&'a Name),
-    Mask(u64),
-    Addresses(&'a [u64]),
-}
-
-impl From<u64> for Value<'_> {
-    fn from(value: u64) -> Self {
-        Self::Number(value)
-    }
-}
-
-impl From<u32> for Value<'_> {
-    fn from(value: u32) -> Self {
-        Self::Number(u64::from(value))
-    }
-}
-
-impl From<i32> for Value<'_> {
-    fn from(value: i32) -> Self {
-        Self::Number(i64::from(value).cast_unsigned())
-    }
-}
-
-impl From<&Comm> for Value<'_> {
-    fn from(value: &Comm) -> Self {
-        Self::Comm(*value)
-    }
-}
-
-impl<'a> From<&'a Name> for Value<'a> {
-    fn from(value: &'a Name) -> Self {
-        Self::Text(value)
-    }
-}
-
 /// Writes the events of a window as a trace.dat, version 6.
 ///
 /// # Errors
@@ -73,8 +34,8 @@ impl<'a> From<&'a Name> for Value<'a> {
 pub fn write_window(window: &Window, clock: &str, into: &mut dyn Write) -> io::Result<()> {
     let mut formats = Formats::new(kinds::HEADER_PAGE, ByteOrder::Little).map_err(own)?;
     formats.set_header_event(kinds::HEADER_EVENT);
-    for kind in kinds::KINDS {
-        if let Some((id, kind)) = kinds::find(kind.name) {
+    for kind in kernel::written() {
+        if let Some(id) = kinds::id(kind) {
             formats.add(kind.system, &kinds::format(id, kind)).map_err(own)?;
         }
     }
@@ -247,47 +208,43 @@ const fn delta_is_far(from_ns: u64, to_ns: u64) -> bool {
 
 /// The record of an event, a whole number of words. `None`: there is no format for it.
 fn record(event: &Event, text_start: u64) -> Option<Vec<u8>> {
-    let (name, values) = parts(event, text_start)?;
-    let (id, kind) = kinds::find(name)?;
+    let (kind, values) = kernel::values(&event.what)?;
     let mut bytes = Vec::with_capacity(64);
-    bytes.extend(id.to_le_bytes());
+    bytes.extend(kinds::id(kind)?.to_le_bytes());
     bytes.extend([event.flags, event.preempt]);
     bytes.extend(event.pid.to_le_bytes());
-    put(&mut bytes, kind, &values);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    Some(bytes)
-}
-
-fn put(bytes: &mut Vec<u8>, kind: &Kind, values: &[Value<'_>]) {
-    debug_assert_eq!(kind.fields.len(), values.len(), "{}", kind.name);
     debug_assert_eq!(bytes.len(), COMMON);
-    // What lies behind the fields, and where that is told.
+    // Data behind the fields, and where its place stands.
     let mut behind: Vec<(usize, Vec<u8>)> = Vec::new();
     for (field, value) in kind.fields.iter().zip(values) {
-        bytes.resize(bytes.len().next_multiple_of(field.stored.align()), 0);
-        match (field.stored, value) {
-            (Stored::Number(size), Value::Number(value)) => {
-                bytes.extend(&value.to_le_bytes()[..usize::from(size)]);
-            }
-            (Stored::Comm, Value::Comm(comm)) => {
+        let Some((stored, _)) = kinds::stored(field) else { continue };
+        bytes.resize(bytes.len().next_multiple_of(stored.align()), 0);
+        let number = match value {
+            Value::Number(value) | Value::Symbol(value) => value,
+            Value::Tid(tid) => i64::from(tid).cast_unsigned(),
+            Value::Offset(caller) => caller.wrapping_sub(text_start),
+            Value::OwnCpu => u64::from(event.cpu),
+            Value::Text(text) if stored == Stored::Comm => {
                 let end = bytes.len() + 16;
                 // The kernel's array ends with NUL.
-                bytes.extend(&comm.as_bytes()[..comm.as_bytes().len().min(15)]);
+                bytes.extend(&text[..text.len().min(15)]);
                 bytes.resize(end, 0);
+                continue;
             }
-            (Stored::Text, Value::Text(text)) => {
-                behind.push((bytes.len(), [text.as_bytes(), &[0]].concat()));
-                bytes.extend([0; 4]);
+            Value::Text(text) => {
+                behind.push((bytes.len(), [text, &[0]].concat()));
+                0
             }
-            (Stored::Mask, Value::Mask(mask)) => {
+            Value::Mask(mask) => {
                 behind.push((bytes.len(), mask.to_le_bytes().to_vec()));
-                bytes.extend([0; 4]);
+                0
             }
-            (Stored::Addresses, Value::Addresses(addresses)) => {
+            Value::Addresses(addresses) => {
                 bytes.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));
+                continue;
             }
-            _ => debug_assert!(false, "{}: a value of another kind", kind.name),
-        }
+        };
+        bytes.extend(&number.to_le_bytes()[..stored.size()]);
     }
     for (at, data) in behind {
         bytes.resize(bytes.len().next_multiple_of(4), 0);
@@ -295,142 +252,6 @@ fn put(bytes: &mut Vec<u8>, kind: &Kind, values: &[Value<'_>]) {
         bytes[at..at + 4].copy_from_slice(&place.to_le_bytes());
         bytes.extend(data);
     }
-}
-
-/// Name and values of an event. `None`: it has no format.
-fn parts(event: &Event, text_start: u64) -> Option<(&'static str, Vec<Value<'_>>)> {
-    macro_rules! values {
-        ($($value:expr),*) => { vec![$(Value::from($value)),*] };
-    }
-    let what = &event.what;
-    let offset = |caller: u64| caller.wrapping_sub(text_start);
-    Some(match what {
-        What::Switch {
-            prev_comm,
-            prev_pid,
-            prev_prio,
-            prev_state,
-            next_comm,
-            next_pid,
-            next_prio,
-        } => (
-            "sched_switch",
-            values![
-                prev_comm,
-                *prev_pid,
-                *prev_prio,
-                *prev_state,
-                next_comm,
-                *next_pid,
-                *next_prio
-            ],
-        ),
-        What::Waking { comm, pid, prio, target_cpu } => {
-            ("sched_waking", values![comm, *pid, *prio, *target_cpu])
-        }
-        What::Wakeup { comm, pid, prio, target_cpu } => {
-            ("sched_wakeup", values![comm, *pid, *prio, *target_cpu])
-        }
-        What::Migrate { comm, pid, prio, from_cpu, to_cpu } => {
-            ("sched_migrate_task", values![comm, *pid, *prio, *from_cpu, *to_cpu])
-        }
-        What::PiSetprio { comm, pid, old_prio, new_prio } => {
-            ("sched_pi_setprio", values![comm, *pid, *old_prio, *new_prio])
-        }
-        What::TimerStart { timer, function, expires_ns } => {
-            ("hrtimer_start", values![*timer, *function, *expires_ns, *expires_ns])
-        }
-        What::TimerCancel { timer } => ("hrtimer_cancel", values![*timer]),
-        What::TimerExpire { timer, function, now_ns } => {
-            ("hrtimer_expire_entry", values![*timer, *now_ns, *function])
-        }
-        What::TimerExpired { timer } => ("hrtimer_expire_exit", values![*timer]),
-        What::WheelExpire { timer, function } => ("timer_expire_entry", values![*timer, *function]),
-        What::WheelExpired { timer } => ("timer_expire_exit", values![*timer]),
-        What::VectorEntry { vector } => (vector_name(*vector, true), values![0_u32]),
-        What::VectorExit { vector } => (vector_name(*vector, false), values![0_u32]),
-        What::IrqEntry { irq, name } => ("irq_handler_entry", values![*irq, name]),
-        What::IrqExit { irq } => ("irq_handler_exit", values![*irq]),
-        What::IpiEntry { reason } => ("ipi_entry", values![reason]),
-        What::IpiExit { reason } => ("ipi_exit", values![reason]),
-        What::IpiRaise { cpus, reason } => ("ipi_raise", vec![Value::Mask(*cpus), reason.into()]),
-        What::IpiSend { to_cpu, callsite, callback } => {
-            ("ipi_send_cpu", values![*to_cpu, *callsite, *callback])
-        }
-        What::SoftirqRaise { vec } => ("softirq_raise", values![*vec]),
-        What::SoftirqEntry { vec } => ("softirq_entry", values![*vec]),
-        What::SoftirqExit { vec } => ("softirq_exit", values![*vec]),
-        What::Nmi { handler, delta_ns } => ("nmi_handler", values![*handler, *delta_ns]),
-        What::Idle { state } => ("cpu_idle", values![*state, event.cpu]),
-        What::IdleExit => ("cpu_idle", values![u32::MAX, event.cpu]),
-        What::Frequency { of_cpu, khz } => ("cpu_frequency", values![*khz, *of_cpu]),
-        What::WorkStart { work, function } => {
-            ("workqueue_execute_start", values![*work, *function])
-        }
-        What::WorkEnd { work } => ("workqueue_execute_end", values![*work]),
-        What::PageFault { user: true, address, ip } => ("page_fault_user", values![*address, *ip]),
-        What::PageFault { user: false, address, ip } => {
-            ("page_fault_kernel", values![*address, *ip])
-        }
-        What::Irqs { off: true, caller } => ("irq_disable", values![offset(*caller), *caller]),
-        What::Irqs { off: false, caller } => ("irq_enable", values![offset(*caller), *caller]),
-        What::Preempt { off: true, caller } => {
-            ("preempt_disable", values![offset(*caller), *caller])
-        }
-        What::Preempt { off: false, caller } => {
-            ("preempt_enable", values![offset(*caller), *caller])
-        }
-        What::Stack { frames } => {
-            let size = frames.len() as u32;
-            ("kernel_stack", vec![Value::from(size), Value::Addresses(frames)])
-        }
-        What::Signal { number, comm, pid } => ("signal_generate", values![*number, comm, *pid]),
-        What::Hotplug { of_cpu, target, function } => {
-            ("cpuhp_enter", values![*of_cpu, *target, *target, *function])
-        }
-        What::Timerlat { sequence, context, latency_ns } => {
-            ("timerlat", values![*sequence, *context, *latency_ns])
-        }
-        What::Noise { .. } => return noise(what),
-        What::Hwlat { inner_ns, outer_ns, nmi_count } => {
-            ("hwlat", values![*inner_ns, *outer_ns, *nmi_count])
-        }
-        What::Other { .. } => return None,
-    })
-}
-
-fn noise(what: &What) -> Option<(&'static str, Vec<Value<'_>>)> {
-    let What::Noise { kind, name, number, start_ns, duration_ns } = what else { return None };
-    let (start, duration) = (Value::from(*start_ns), Value::from(*duration_ns));
-    Some(match kind.as_bytes() {
-        b"nmi" => ("nmi_noise", vec![start, duration]),
-        b"irq" => ("irq_noise", vec![start, duration, name.into(), (*number).into()]),
-        b"softirq" => ("softirq_noise", vec![start, duration, (*number).into()]),
-        b"thread" => {
-            let comm = Value::Comm(Comm::of(name.as_bytes()));
-            ("thread_noise", vec![comm, start, duration, (*number).into()])
-        }
-        _ => return None,
-    })
-}
-
-const fn vector_name(vector: Vector, is_entry: bool) -> &'static str {
-    macro_rules! name {
-        ($name:literal) => {
-            if is_entry { concat!($name, "_entry") } else { concat!($name, "_exit") }
-        };
-    }
-    match vector {
-        Vector::LocalTimer => name!("local_timer"),
-        Vector::Reschedule => name!("reschedule"),
-        Vector::CallFunction => name!("call_function"),
-        Vector::CallFunctionSingle => name!("call_function_single"),
-        Vector::IrqWork => name!("irq_work"),
-        Vector::Thermal => name!("thermal_apic"),
-        Vector::Threshold => name!("threshold_apic"),
-        Vector::DeferredError => name!("deferred_error_apic"),
-        Vector::Error => name!("error_apic"),
-        Vector::Spurious => name!("spurious_apic"),
-        Vector::PlatformIpi => name!("x86_platform_ipi"),
-    }
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    Some(bytes)
 }

@@ -3,8 +3,6 @@
 //!
 //! An event that lacks a field it should have becomes [`What::Other`]: never a wrong value.
 
-mod fields;
-mod plan;
 #[cfg(test)]
 mod tests;
 
@@ -12,16 +10,56 @@ use std::collections::BTreeMap;
 
 use crate::{
     Event, What,
-    event::{Comm, Name},
-    format::{Formats, Layout},
+    event::Name,
+    format::{Format, Formats, Layout},
+    kernel::{
+        self, Kind,
+        binary::{Origin, Place, Record, Wanted},
+        codec::STATE_BITS,
+        kind::{Places, Role},
+    },
     page::Raw,
 };
-use fields::{Bytes, Record};
-use plan::{Common, Group, Plan, Woken};
 
-/// Bits of `prev_state` that say what the task waits for. From the next on they say that it was
-/// preempted (`TASK_REPORT_MAX`; other bits in kernels before 4.15): then it is runnable.
-const STATE_BITS: u64 = 0xff;
+/// Where the fields common to all events lie.
+#[derive(Clone, Copy, Debug)]
+struct Common {
+    pid: Place,
+    flags: Place,
+    preempt: Place,
+}
+
+/// An event and where its fields lie.
+#[derive(Clone, Debug)]
+struct Plan {
+    common: Option<Common>,
+    /// `None`: it has no meaning here, or lacks a field.
+    kind: Option<&'static Kind>,
+    role: Role,
+    at: Places,
+}
+
+impl Common {
+    fn of(format: &Format) -> Option<Self> {
+        let place = |name| Place::of(format, name, Wanted::Number);
+        Some(Self {
+            pid: place("common_pid")?,
+            flags: place("common_flags")?,
+            preempt: place("common_preempt_count")?,
+        })
+    }
+}
+
+impl Plan {
+    fn of(format: &Format) -> Option<Self> {
+        let kind = kernel::find(&format.system, &format.name)?;
+        let mut at = Places::default();
+        for (place, field) in at.iter_mut().zip(kind.fields) {
+            *place = Place::of(format, field.name(), field.wanted)?;
+        }
+        Some(Self { common: Common::of(format), kind: Some(kind), role: kind.role, at })
+    }
+}
 
 /// Decodes the records of one kernel.
 #[derive(Clone, Debug)]
@@ -32,9 +70,8 @@ pub struct Decoder {
     /// The same for those that have a brief form; the others are not worth the look.
     briefs: Vec<u8>,
     /// The first is for numbers that are not known.
-    plans: Vec<(Option<Common>, Plan)>,
-    text_start: Option<u64>,
-    strings: BTreeMap<u64, Name>,
+    plans: Vec<Plan>,
+    origin: Origin,
 }
 
 /// The few fields of an event that most questions need, without building the whole.
@@ -151,28 +188,30 @@ impl Decoder {
     #[must_use]
     pub fn new(formats: &Formats) -> Self {
         let common = formats.events().find_map(Common::of);
+        let layout = *formats.layout();
         let mut decoder = Self {
-            layout: *formats.layout(),
+            layout,
             index: Vec::new(),
             briefs: Vec::new(),
-            plans: vec![(common, Plan::Other)],
-            text_start: None,
-            strings: BTreeMap::new(),
+            plans: vec![Plan { common, kind: None, role: Role::Plain, at: Places::default() }],
+            origin: Origin {
+                order: layout.order,
+                long_bytes: layout.long_bytes,
+                text_start: None,
+                strings: BTreeMap::new(),
+            },
         };
         for format in formats.events() {
-            let plan = Plan::of(format);
-            let index = match (plan, u8::try_from(decoder.plans.len())) {
-                (Plan::Other, _) | (_, Err(_)) => continue,
-                (_, Ok(index)) => index,
-            };
-            decoder.plans.push((Common::of(format), plan));
+            let Ok(index) = u8::try_from(decoder.plans.len()) else { break };
+            let Some(plan) = Plan::of(format) else { continue };
             let id = usize::from(format.id);
             if decoder.index.len() <= id {
                 decoder.index.resize(id + 1, 0);
                 decoder.briefs.resize(id + 1, 0);
             }
             decoder.index[id] = index;
-            decoder.briefs[id] = if plan.has_brief() { index } else { 0 };
+            decoder.briefs[id] = if plan.role.has_brief() { index } else { 0 };
+            decoder.plans.push(plan);
         }
         decoder
     }
@@ -181,7 +220,7 @@ impl Decoder {
     /// preempt_disable and so on are offsets from it, and 0 without.
     #[must_use]
     pub const fn with_text_start(mut self, address: u64) -> Self {
-        self.text_start = Some(address);
+        self.origin.text_start = Some(address);
         self
     }
 
@@ -189,7 +228,7 @@ impl Decoder {
     /// inter-processor interrupts, empty without.
     #[must_use]
     pub fn with_strings(mut self, strings: impl IntoIterator<Item = (u64, Name)>) -> Self {
-        self.strings.extend(strings);
+        self.origin.strings.extend(strings);
         self
     }
 
@@ -205,48 +244,28 @@ impl Decoder {
         self.index.get(usize::from(id)).is_some_and(|&index| index != 0)
     }
 
-    /// Whether such an event tells what a CPU is in the middle of: see `carry`.
+    /// Whether such an event changes the state of its CPU: see `carry`.
     pub(crate) fn is_state(&self, id: u16) -> bool {
-        matches!(
-            self.plan(id).1,
-            Plan::Switch { .. }
-                | Plan::Idle { .. }
-                | Plan::VectorEntry(_)
-                | Plan::VectorExit(_)
-                | Plan::IrqEntry { .. }
-                | Plan::IrqExit { .. }
-                | Plan::IpiEntry { .. }
-                | Plan::IpiExit { .. }
-                | Plan::SoftirqEntry { .. }
-                | Plan::SoftirqExit { .. }
-                | Plan::TimerExpire { .. }
-                | Plan::TimerExpired { .. }
-                | Plan::WheelExpire { .. }
-                | Plan::WheelExpired { .. }
-                | Plan::WorkStart { .. }
-                | Plan::WorkEnd { .. }
-                | Plan::Irqs { .. }
-                | Plan::Preempt { .. }
-        )
+        self.plan(id).role.is_state()
     }
 
     /// The event of a record.
     #[must_use]
     pub fn event(&self, cpu: u32, raw: &Raw<'_>) -> Event {
-        let (common, plan) = self.plan(raw.id);
+        let plan = self.plan(raw.id);
         let record = self.record(raw);
-        let of = |num: fn(&Common) -> fields::Num| common.as_ref().map(num);
-        let pid = of(|common| common.pid).and_then(|num| record.int(num));
-        let flags = of(|common| common.flags).and_then(|num| record.byte(num));
-        let preempt = of(|common| common.preempt).and_then(|num| record.byte(num));
-        let what = pid.and_then(|_| self.what(plan, &record));
+        let of = |place: fn(&Common) -> Place| plan.common.as_ref().map(place);
+        let pid = of(|common| common.pid).and_then(|place| record.int(place));
+        let flags = of(|common| common.flags).and_then(|place| record.byte(place));
+        let preempt = of(|common| common.preempt).and_then(|place| record.byte(place));
+        let what = pid.and(plan.kind).and_then(|kind| (kind.read)(&record, &plan.at));
         Event {
             at_ns: raw.at_ns,
             cpu,
             pid: pid.unwrap_or(0),
             flags: flags.unwrap_or(0),
             preempt: preempt.unwrap_or(0),
-            what: what.unwrap_or(What::Other { id: raw.id }),
+            what: what.map_or(What::Other { id: raw.id }, kernel::completed),
         }
     }
 
@@ -263,252 +282,55 @@ impl Decoder {
     #[inline]
     fn try_brief<'a>(&self, raw: &Raw<'a>, index: u8) -> Option<Brief<'a>> {
         let record = self.record(raw);
-        let (common, plan) = self.plans.get(usize::from(index))?;
-        Some(match plan {
-            Plan::Switch { prev_pid, prev_state, next_comm, next_pid, next_prio, .. } => {
+        let plan = self.plans.get(usize::from(index))?;
+        Some(match plan.role {
+            Role::Switch => {
+                let [_, prev_pid, _, prev_state, next_comm, next_pid, next_prio] = plan.at;
                 Brief::Switch {
-                    prev_pid: record.int(*prev_pid)?,
-                    prev_state: record.get(*prev_state)? & STATE_BITS,
-                    next_pid: record.int(*next_pid)?,
-                    next_prio: record.int(*next_prio)?,
-                    next_comm: record.bytes(*next_comm)?,
+                    prev_pid: record.int(prev_pid)?,
+                    prev_state: record.get(prev_state)? & STATE_BITS,
+                    next_pid: record.int(next_pid)?,
+                    next_prio: record.int(next_prio)?,
+                    next_comm: record.bytes(next_comm)?,
                 }
             }
-            Plan::Waking(Woken { comm, pid, prio, cpu }) => Brief::Waking {
-                pid: record.int(*pid)?,
-                prio: record.int(*prio)?,
-                target_cpu: record.uint(*cpu)?,
-                comm: record.bytes(*comm)?,
-            },
-            Plan::Wakeup(Woken { comm, pid, prio, cpu }) => Brief::Wakeup {
-                pid: record.int(*pid)?,
-                prio: record.int(*prio)?,
-                target_cpu: record.uint(*cpu)?,
-                comm: record.bytes(*comm)?,
-            },
-            Plan::TimerStart { timer, function, expires } => Brief::TimerStart {
-                pid: record.int(common.as_ref()?.pid)?,
-                flags: record.byte(common.as_ref()?.flags)?,
-                timer: record.get(*timer)?,
-                function: record.get(*function)?,
-                expires_ns: record.get(*expires)?,
-            },
-            Plan::TimerExpire { timer, now, .. } => {
-                Brief::TimerExpire { timer: record.get(*timer)?, now_ns: record.get(*now)? }
+            Role::Waking | Role::Wakeup => {
+                let [comm, pid, prio, cpu, ..] = plan.at;
+                let (pid, prio) = (record.int(pid)?, record.int(prio)?);
+                let (target_cpu, comm) = (record.uint(cpu)?, record.bytes(comm)?);
+                match plan.role {
+                    Role::Waking => Brief::Waking { pid, prio, target_cpu, comm },
+                    _ => Brief::Wakeup { pid, prio, target_cpu, comm },
+                }
             }
-            Plan::TimerExpired { .. } => Brief::TimerExpired,
-            plan if plan.is_across() => Brief::Across,
-            _ => Brief::Other,
+            Role::TimerStart => {
+                let [timer, function, expires, ..] = plan.at;
+                Brief::TimerStart {
+                    pid: record.int(plan.common.as_ref()?.pid)?,
+                    flags: record.byte(plan.common.as_ref()?.flags)?,
+                    timer: record.get(timer)?,
+                    function: record.get(function)?,
+                    expires_ns: record.get(expires)?,
+                }
+            }
+            Role::TimerExpire => {
+                let [timer, now, ..] = plan.at;
+                Brief::TimerExpire { timer: record.get(timer)?, now_ns: record.get(now)? }
+            }
+            Role::TimerExpired => Brief::TimerExpired,
+            Role::Across => Brief::Across,
+            Role::Plain | Role::State => Brief::Other,
         })
     }
 
     #[inline]
-    fn plan(&self, id: u16) -> &(Option<Common>, Plan) {
+    fn plan(&self, id: u16) -> &Plan {
         let index = self.index.get(usize::from(id)).copied().unwrap_or(0);
         &self.plans[usize::from(index)]
     }
 
     #[inline]
-    const fn record<'a>(&self, raw: &Raw<'a>) -> Record<'a> {
-        Record { data: raw.data, order: self.layout.order }
+    const fn record<'a>(&self, raw: &Raw<'a>) -> Record<'a, '_> {
+        Record { data: raw.data, origin: &self.origin }
     }
-
-    /// `None`: the record lacks something.
-    fn what(&self, plan: &Plan, record: &Record<'_>) -> Option<What> {
-        match plan.group() {
-            Group::Sched => sched(plan, record),
-            Group::Timers => timers(plan, record),
-            Group::Interrupts => self.interrupts(plan, record),
-            Group::Others => self.others(plan, record),
-        }
-    }
-
-    fn interrupts(&self, plan: &Plan, record: &Record<'_>) -> Option<What> {
-        Some(match *plan {
-            Plan::VectorEntry(vector) => What::VectorEntry { vector },
-            Plan::VectorExit(vector) => What::VectorExit { vector },
-            Plan::IrqEntry { irq, name } => {
-                What::IrqEntry { irq: record.int(irq)?, name: self.name(record, name)? }
-            }
-            Plan::IrqExit { irq } => What::IrqExit { irq: record.int(irq)? },
-            Plan::IpiEntry { reason } => What::IpiEntry { reason: self.name(record, reason)? },
-            Plan::IpiExit { reason } => What::IpiExit { reason: self.name(record, reason)? },
-            Plan::IpiRaise { cpus, reason } => What::IpiRaise {
-                cpus: record.mask(cpus, self.layout.long_bytes)?,
-                reason: match reason {
-                    Some(reason) => self.name(record, reason)?,
-                    None => Name::default(),
-                },
-            },
-            Plan::IpiSend { cpu, callsite, callback } => What::IpiSend {
-                to_cpu: record.uint(cpu)?,
-                callsite: record.get(callsite)?,
-                callback: record.get(callback)?,
-            },
-            Plan::SoftirqRaise { vec } => What::SoftirqRaise { vec: record.uint(vec)? },
-            Plan::SoftirqEntry { vec } => What::SoftirqEntry { vec: record.uint(vec)? },
-            Plan::SoftirqExit { vec } => What::SoftirqExit { vec: record.uint(vec)? },
-            Plan::Nmi { handler, delta } => {
-                What::Nmi { handler: record.get(handler)?, delta_ns: record.get(delta)? }
-            }
-            Plan::Irqs { off, caller } => What::Irqs { off, caller: self.caller(record, caller)? },
-            Plan::Preempt { off, caller } => {
-                What::Preempt { off, caller: self.caller(record, caller)? }
-            }
-            _ => return None,
-        })
-    }
-
-    fn others(&self, plan: &Plan, record: &Record<'_>) -> Option<What> {
-        Some(match *plan {
-            Plan::Idle { state } => match record.uint(state)? {
-                u32::MAX => What::IdleExit,
-                state => What::Idle { state },
-            },
-            Plan::Frequency { cpu, khz } => {
-                What::Frequency { of_cpu: record.uint(cpu)?, khz: record.uint(khz)? }
-            }
-            Plan::WorkStart { work, function } => {
-                What::WorkStart { work: record.get(work)?, function: record.get(function)? }
-            }
-            Plan::WorkEnd { work } => What::WorkEnd { work: record.get(work)? },
-            Plan::PageFault { user, address, ip } => {
-                What::PageFault { user, address: record.get(address)?, ip: record.get(ip)? }
-            }
-            Plan::Stack { size, callers_at } => {
-                What::Stack { frames: self.frames(record, record.int(size)?, callers_at) }
-            }
-            Plan::Signal { number, comm, pid } => What::Signal {
-                number: record.int(number)?,
-                comm: Comm::of(record.bytes(comm)?),
-                pid: record.int(pid)?,
-            },
-            Plan::Hotplug { cpu, target, function } => What::Hotplug {
-                of_cpu: record.uint(cpu)?,
-                target: record.int(target)?,
-                function: record.get(function)?,
-            },
-            Plan::Timerlat { sequence, context, latency } => What::Timerlat {
-                sequence: record.uint(sequence)?,
-                context: record.uint(context)?,
-                latency_ns: record.get(latency)?,
-            },
-            Plan::Noise { kind, name, number, start, duration } => What::Noise {
-                kind: kind.into(),
-                name: match name {
-                    Some(name) => self.name(record, name)?,
-                    None => Name::default(),
-                },
-                number: match number {
-                    Some(number) => record.int(number)?,
-                    None => -1,
-                },
-                start_ns: record.get(start)?,
-                duration_ns: record.get(duration)?,
-            },
-            Plan::Hwlat { inner, outer, nmi_count } => What::Hwlat {
-                inner_ns: record.get(inner)?,
-                outer_ns: record.get(outer)?,
-                nmi_count: record.uint(nmi_count)?,
-            },
-            _ => return None,
-        })
-    }
-
-    /// A text of the record, or one that it points at; empty: not known.
-    fn name(&self, record: &Record<'_>, bytes: Bytes) -> Option<Name> {
-        match bytes {
-            Bytes::Pointer(num) => {
-                let address = record.get(num)?;
-                Some(self.strings.get(&address).copied().unwrap_or_default())
-            }
-            _ => record.bytes(bytes).map(Name::of),
-        }
-    }
-
-    /// Address of a caller that is told by its offset; 0: not known.
-    fn caller(&self, record: &Record<'_>, offset: fields::Num) -> Option<u64> {
-        let offset = i64::from(record.int(offset)?);
-        Some(self.text_start.map_or(0, |start| start.wrapping_add_signed(offset)))
-    }
-
-    /// Return addresses up to the first 0 or -1. What is behind was there before.
-    fn frames(&self, record: &Record<'_>, size: i32, at: u16) -> Box<[u64]> {
-        let long_bytes = self.layout.long_bytes;
-        let end = if long_bytes == 8 { u64::MAX } else { u64::from(u32::MAX) };
-        let count = usize::try_from(size).unwrap_or(0);
-        let frames = record.longs(at, count, long_bytes);
-        frames.take_while(|&frame| frame != 0 && frame != end).collect()
-    }
-}
-
-fn sched(plan: &Plan, record: &Record<'_>) -> Option<What> {
-    let comm = |bytes| record.bytes(bytes).map(Comm::of);
-    Some(match *plan {
-        Plan::Switch {
-            prev_comm,
-            prev_pid,
-            prev_prio,
-            prev_state,
-            next_comm,
-            next_pid,
-            next_prio,
-        } => What::Switch {
-            prev_comm: comm(prev_comm)?,
-            prev_pid: record.int(prev_pid)?,
-            prev_prio: record.int(prev_prio)?,
-            prev_state: record.get(prev_state)? & STATE_BITS,
-            next_comm: comm(next_comm)?,
-            next_pid: record.int(next_pid)?,
-            next_prio: record.int(next_prio)?,
-        },
-        Plan::Waking(woken) => What::Waking {
-            comm: comm(woken.comm)?,
-            pid: record.int(woken.pid)?,
-            prio: record.int(woken.prio)?,
-            target_cpu: record.uint(woken.cpu)?,
-        },
-        Plan::Wakeup(woken) => What::Wakeup {
-            comm: comm(woken.comm)?,
-            pid: record.int(woken.pid)?,
-            prio: record.int(woken.prio)?,
-            target_cpu: record.uint(woken.cpu)?,
-        },
-        Plan::Migrate { comm: name, pid, prio, from, to } => What::Migrate {
-            comm: comm(name)?,
-            pid: record.int(pid)?,
-            prio: record.int(prio)?,
-            from_cpu: record.uint(from)?,
-            to_cpu: record.uint(to)?,
-        },
-        Plan::PiSetprio { comm: name, pid, old, new } => What::PiSetprio {
-            comm: comm(name)?,
-            pid: record.int(pid)?,
-            old_prio: record.int(old)?,
-            new_prio: record.int(new)?,
-        },
-        _ => return None,
-    })
-}
-
-fn timers(plan: &Plan, record: &Record<'_>) -> Option<What> {
-    Some(match *plan {
-        Plan::TimerStart { timer, function, expires } => What::TimerStart {
-            timer: record.get(timer)?,
-            function: record.get(function)?,
-            expires_ns: record.get(expires)?,
-        },
-        Plan::TimerCancel { timer } => What::TimerCancel { timer: record.get(timer)? },
-        Plan::TimerExpire { timer, function, now } => What::TimerExpire {
-            timer: record.get(timer)?,
-            function: record.get(function)?,
-            now_ns: record.get(now)?,
-        },
-        Plan::TimerExpired { timer } => What::TimerExpired { timer: record.get(timer)? },
-        Plan::WheelExpire { timer, function } => {
-            What::WheelExpire { timer: record.get(timer)?, function: record.get(function)? }
-        }
-        Plan::WheelExpired { timer } => What::WheelExpired { timer: record.get(timer)? },
-        _ => return None,
-    })
 }

@@ -3,6 +3,7 @@
 use crate::{
     Event, What,
     event::{Comm, flags},
+    kernel::text::task_state,
 };
 
 /// What one letter of the flags means.
@@ -299,26 +300,4 @@ fn priority(text: &str) -> Option<(i32, &str)> {
 fn state(text: &str) -> Option<(u64, &str)> {
     let end = text.find(' ').unwrap_or(text.len());
     Some((task_state(&text[..end])?, &text[end..]))
-}
-
-/// The kernel's bits of `R+`, `S`, `D|K`.
-pub(super) fn task_state(text: &str) -> Option<u64> {
-    text.trim_end_matches('+').split('|').try_fold(0, |bits, letter| {
-        Some(
-            bits | match letter {
-                "R" => 0,
-                "S" => 1,
-                "D" => 2,
-                "T" => 4,
-                "t" => 8,
-                "X" => 0x10,
-                "Z" => 0x20,
-                "P" => 0x40,
-                "I" => 0x80,
-                // Wake-kill, waking and such say nothing of whether it can run.
-                "K" | "W" | "N" | "x" | "L" => 0,
-                number => u64::from_str_radix(number.strip_prefix("0x")?, 16).ok()? & 0xff,
-            },
-        )
-    })
 }

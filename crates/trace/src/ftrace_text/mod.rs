@@ -2,7 +2,6 @@
 //!
 //! Times are cut to microseconds in text; those inside osnoise and timerlat lines are not.
 
-mod fields;
 mod header;
 mod line;
 mod rtla;
@@ -11,8 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use rtla::{RtlaCpu, RtlaPart, RtlaText, parse_rtla};
 
-use crate::{Event, How, Lost, Task, WakeUp, What, Window, event::Comm};
-use fields::Symbols;
+use crate::{
+    Event, How, Lost, Task, WakeUp, What, Window,
+    event::Comm,
+    kernel::{self, text::Symbols},
+};
 use header::Header;
 use line::{Body, Columns, Line};
 
@@ -177,7 +179,7 @@ impl Reader {
                 self.push(event, false);
             }
             Body::Event { name, fields } => {
-                match fields::what(name, fields, &mut self.symbols) {
+                match kernel::parse(name, fields, &mut self.symbols) {
                     Some(Ok(what)) => {
                         event.what = what;
                         self.push(event, false);

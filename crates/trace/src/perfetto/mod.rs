@@ -193,11 +193,8 @@ impl Trace {
     }
 
     fn stack(&mut self, window: &Window, event: &Event, frames: &[u64]) {
-        let name = |&frame: &u64| match window.symbol(frame) {
-            Some(symbol) => symbol.to_owned(),
-            None => format!("{frame:#x}"),
-        };
-        let names: Vec<String> = frames.iter().map(name).collect();
+        let names: Vec<String> =
+            frames.iter().map(|&frame| window.symbol_or_address(frame)).collect();
         let Some(first) = names.first() else { return };
         let all = names.join("\n");
         self.track_event(TRACK_STACKS, event.at_ns, INSTANT, first, Some(("stack", &all)));

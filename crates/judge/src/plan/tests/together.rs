@@ -434,7 +434,7 @@ fn what_lasts_has_the_value_that_is_planned() {
     let mut facts = good_stock();
     facts.sched.rt_runtime_us = Reading::known(facts.sched.rt_runtime_us.path.clone(), 950_000);
     let drift = Remedy::File {
-        path: SYSCTL_FILE.into(),
+        path: crate::plan::SYSCTL_FILE.into(),
         line: "kernel.sched_rt_runtime_us = 950000".into(),
     };
     let findings = [

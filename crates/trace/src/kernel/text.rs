@@ -1,0 +1,178 @@
+//! Fields of an event as its `print fmt` writes them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::{What, event::Comm};
+
+/// Addresses of names: an address where the text has one, else a made-up one for each name.
+#[derive(Default)]
+pub(crate) struct Symbols {
+    by_name: HashMap<String, u64>,
+    names: BTreeMap<u64, String>,
+}
+
+/// Where made-up addresses begin: no kernel has code there.
+const MADE_UP: u64 = 0xf000_0000_0000_0000;
+
+impl Symbols {
+    /// `function+0x20/0x60`, `function`, or an address in hexadecimal digits.
+    pub(crate) fn address(&mut self, text: &str) -> u64 {
+        if let Some(address) = hex(text) {
+            return address;
+        }
+        if let Some(&address) = self.by_name.get(text) {
+            return address;
+        }
+        let address = MADE_UP + 16 * self.by_name.len() as u64;
+        self.by_name.insert(text.to_owned(), address);
+        self.names.insert(address, text.to_owned());
+        address
+    }
+
+    pub(crate) fn into_names(self) -> BTreeMap<u64, String> {
+        self.names
+    }
+}
+
+/// `0x1f`, or the 16 digits of a pointer.
+fn hex(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None if text.len() == 16 || text.len() == 8 => u64::from_str_radix(text, 16).ok(),
+        None => None,
+    }
+}
+
+/// The word behind `key`, which ends with `=` or `: `, at the start of the text or behind a blank.
+pub(super) fn word<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let is_start = |at: &usize| *at == 0 || text.as_bytes()[at - 1] == b' ';
+    // From behind: a name before it may hold anything.
+    let at = text.rmatch_indices(key).map(|(at, _)| at).find(is_start)? + key.len();
+    text[at..].split_whitespace().next()
+}
+
+pub(super) fn value<T: std::str::FromStr>(text: &str, key: &str) -> Option<T> {
+    word(text, key)?.parse().ok()
+}
+
+/// What is between `key` at the start and the last ` next`.
+fn name<'a>(text: &'a str, key: &str, next: &str) -> Option<&'a str> {
+    let text = text.strip_prefix(key)?;
+    text.rfind(next).map(|end| &text[..end])
+}
+
+/// A pointer as `%p` and `%px` write it.
+pub(super) fn pointer(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
+}
+
+/// `00000000,00000005`
+pub(super) fn mask(text: &str) -> Option<u64> {
+    let digits: String = text.split(',').collect();
+    let low = digits.len().saturating_sub(16);
+    u64::from_str_radix(digits.get(low..)?, 16).ok()
+}
+
+/// `0-3,8`
+pub(super) fn cpu_list(text: &str) -> Option<u64> {
+    text.split(',').try_fold(0, |bits: u64, part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        let cpus = (first..=last.min(63)).fold(0, |bits: u64, cpu| bits | 1 << cpu);
+        Some(bits | cpus)
+    })
+}
+
+/// `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=9`
+pub(super) fn switch(text: &str) -> Option<What> {
+    let (prev, next) = text.split_at(text.rfind(" ==> next_comm=")?);
+    let next = &next[" ==> ".len()..];
+    Some(What::Switch {
+        prev_comm: Comm::from(name(prev, "prev_comm=", " prev_pid=")?),
+        prev_pid: value(prev, "prev_pid=")?,
+        prev_prio: value(prev, "prev_prio=")?,
+        prev_state: task_state(word(prev, "prev_state=")?)?,
+        next_comm: Comm::from(name(next, "next_comm=", " next_pid=")?),
+        next_pid: value(next, "next_pid=")?,
+        next_prio: value(next, "next_prio=")?,
+    })
+}
+
+/// `#2018  context    irq timer_latency      2848 ns`
+pub(super) fn timerlat(text: &str) -> Option<What> {
+    let mut words = text.strip_prefix('#')?.split_whitespace();
+    let sequence = words.next()?.parse().ok()?;
+    let context = (words.next() == Some("context")).then(|| words.next()).flatten()?;
+    let context = match context {
+        "irq" => 0,
+        "thread" => 1,
+        // "user-ret", or "user" in 6.5.
+        _ if context.starts_with("user") => 2,
+        _ => return None,
+    };
+    let latency = words.next_back().filter(|&unit| unit == "ns").and_then(|_| words.next_back())?;
+    Some(What::Timerlat { sequence, context, latency_ns: latency.parse().ok()? })
+}
+
+/// `#1 inner/outer(us): 21/20    ts:1702024432.844243126 count:3018 nmi-total:5 nmi-count:1`
+pub(super) fn hwlat(text: &str) -> Option<What> {
+    let (inner, outer) = word(text, "inner/outer(us): ")?.split_once('/')?;
+    let ns = |us: &str| us.parse::<u64>().ok()?.checked_mul(1_000);
+    let nmi_count = word(text, "nmi-count:").map_or(Some(0), |count| count.parse().ok())?;
+    Some(What::Hwlat { inner_ns: ns(inner)?, outer_ns: ns(outer)?, nmi_count })
+}
+
+/// `local_timer:236 start 8.797239135 duration 7756 ns`; of an NMI without the first word.
+pub(super) fn noise(kind: &str, text: &str) -> Option<What> {
+    let at = if text.starts_with("start ") { 0 } else { text.rfind(" start ")? + 1 };
+    let (who, rest) = text.split_at(at);
+    let (name, number) = match who.trim().rsplit_once(':') {
+        Some((name, number)) => (name.trim(), number.parse().ok()?),
+        None => ("", -1),
+    };
+    let (seconds, parts) = word(rest, "start ")?.split_once('.')?;
+    if parts.len() != 9 {
+        return None;
+    }
+    let start_ns = seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
+    Some(What::Noise {
+        kind: kind.into(),
+        name: name.into(),
+        number,
+        start_ns: start_ns.checked_add(parts.parse().ok()?)?,
+        duration_ns: value(rest, "duration ")?,
+    })
+}
+
+/// `sig=17 errno=0 code=1 comm=bash pid=25249 grp=1 res=0`
+pub(super) fn signal(text: &str) -> Option<What> {
+    let (before, rest) = text.split_once(" comm=")?;
+    let end = rest.rfind(" pid=")?;
+    Some(What::Signal {
+        number: value(before, "sig=")?,
+        comm: Comm::from(&rest[..end]),
+        pid: value(&rest[end..], "pid=")?,
+    })
+}
+
+/// The kernel's bits of `R+`, `S`, `D|K`.
+pub(crate) fn task_state(text: &str) -> Option<u64> {
+    text.trim_end_matches('+').split('|').try_fold(0, |bits, letter| {
+        Some(
+            bits | match letter {
+                "R" => 0,
+                "S" => 1,
+                "D" => 2,
+                "T" => 4,
+                "t" => 8,
+                "X" => 0x10,
+                "Z" => 0x20,
+                "P" => 0x40,
+                "I" => 0x80,
+                // Wake-kill, waking and such say nothing of whether it can run.
+                "K" | "W" | "N" | "x" | "L" => 0,
+                number => u64::from_str_radix(number.strip_prefix("0x")?, 16).ok()? & 0xff,
+            },
+        )
+    })
+}
