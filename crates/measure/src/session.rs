@@ -317,7 +317,7 @@ impl Plan {
             let workload = self.workload_of(number);
             let same = |other: &u32| self.workload_of(*other).name() == workload.name();
             let threads = (0..=number).filter(same).count();
-            if threads > workload.threads_max() {
+            if threads > workload.describe().threads_max {
                 return Err(SessionError::TooMany { workload: workload.name() });
             }
         }

@@ -26,7 +26,7 @@ const LISTS: &[List] = &[
     List { folder: "crates/judge/src/checks/platform", name: "CHECKS", mark: CHECK },
     List { folder: "crates/judge/src/causes", name: "CAUSES", mark: "impl Cause for" },
     List { folder: "crates/measure/src/loads", name: "LOADS", mark: "impl Load for" },
-    List { folder: "crates/measure/src/workloads", name: "WORKLOADS", mark: "impl Workload for" },
+    List { folder: "crates/measure/src/workloads", name: "WORKLOADS", mark: "const WORKLOAD:" },
     List { folder: "crates/measure/src/trials", name: "TRIALS", mark: "impl Trial for" },
     List { folder: "xtask/src/tidy", name: "RULES", mark: "fn check(" },
 ];

@@ -7,15 +7,17 @@
 
 mod laws;
 
+pub use laws::Gaps;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rtproof_stats::cluster::GAP_PERIODS;
 use rtrb::{Consumer, Producer};
 
 use crate::{
+    EndReason,
     slot::Slot,
     spike::{self, Outlet, Spike},
-    thread::EndReason,
 };
 
 /// A second, the length of a slot where nobody wants shorter ones.

@@ -13,7 +13,7 @@ use rtproof_host::tracefs::{Instance, TracefsError};
 use rtproof_trace::{Around, Decoder, Lost, Store, Subjects, WakeUp, Window, around, scan::Totals};
 
 use super::{Mode, Settings, Stats, counters::Counters, rings::Rings, watch::Watch, who::Who};
-use crate::{sys, thread::pin_all};
+use crate::{sys, task::pin_all};
 
 /// Wake-ups that wait for their answer, and windows that wait to be taken.
 pub(super) const ASKS_MAX: usize = 4_096;

@@ -5,10 +5,7 @@ use rtproof_host::{Reading, Root};
 use serde::Serialize;
 
 use super::{Context, Observation, Refusal, Trial};
-use crate::{
-    sys,
-    thread::{Policy, become_ordinary},
-};
+use crate::{Policy, sys, task::become_ordinary};
 
 /// See the header.
 #[derive(Clone, Copy, Debug)]

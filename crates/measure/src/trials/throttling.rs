@@ -22,8 +22,8 @@ use serde::Serialize;
 
 use super::{Context, Length, Observation, Refusal, Trial};
 use crate::{
-    sys,
-    thread::{Policy, pin, tid},
+    Policy, sys,
+    task::{pin, tid},
 };
 
 /// Shortest step of the clock that is a gap.

@@ -13,10 +13,10 @@ use rustix::{
     thread::ClockId,
 };
 
+use super::super::workload::{Program, Setting};
 use crate::{
-    sys,
-    thread::{Policy, pin, pin_all},
-    workloads::{Program, Setting},
+    Policy, sys,
+    task::{pin, pin_all},
 };
 
 /// Time from SIGTERM to SIGKILL.
