@@ -54,13 +54,13 @@ struct Disks<'a> {
 /// How a case went.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Expectations that were asked.
+    /// Expectations that were checked.
     pub asked: usize,
     /// Those that did not hold.
     pub failures: Vec<Failure>,
     /// Guests that had to be started a second time because init never spoke.
     pub retries: u32,
-    /// What was asked to be planted.
+    /// Requested plants.
     pub planted: Vec<serde_json::Value>,
     /// Lines that the plants wrote down.
     pub truth: Vec<String>,

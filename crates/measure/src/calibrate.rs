@@ -39,7 +39,7 @@ pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cos
         sys::block_signals();
         // Nobody listens any more: there is nothing to tell.
         let _ = born.send(task::tid());
-        // Raised first, see `thread`; a refusal is told by the measuring threads.
+        // Raised first, see `thread`; the measuring threads report a refusal.
         // A deadline does not change what a call takes, but would be refused to a pinned thread.
         if policy != Policy::Deadline {
             let _ = raise(policy, priority);

@@ -18,6 +18,7 @@ mod sys;
 pub mod task;
 pub mod thread;
 pub mod trials;
+mod worker;
 pub mod workloads;
 
 pub use quantity::Quantity;
@@ -28,3 +29,4 @@ pub use slot::Slot;
 pub use spike::Spike;
 pub use task::is_armed;
 pub use thread::{EndReason, Policy, Report, Started};
+pub use worker::worker_main;

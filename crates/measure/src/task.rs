@@ -34,7 +34,7 @@ pub(crate) fn tid() -> u32 {
 /// not: rtproof was started with a real-time policy.
 ///
 /// # Errors
-/// When the kernel refuses, which it does to nobody.
+/// If the kernel refuses (not expected when a thread lowers itself).
 pub fn become_ordinary() -> std::io::Result<bool> {
     let (policy, _) = sys::policy()?;
     sys::set_policy(Policy::Other, 0)?;
@@ -68,8 +68,8 @@ pub(crate) fn lock_code(address: usize) -> std::io::Result<()> {
     whole.or_else(|_| sys::lock(address, 1))
 }
 
-/// Raises the calling thread as far as it may: the priority asked for, else the highest allowed.
-/// Returns why it is not as asked.
+/// Raises the calling thread as far as it may: the requested priority, else the highest allowed.
+/// Returns why it is not as requested.
 pub(crate) fn raise(policy: Policy, priority: u32) -> Option<String> {
     let error = sys::set_policy(policy, priority).err()?;
     let limit = sys::rtprio_limit().min(priority);

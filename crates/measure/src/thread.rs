@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-pub use crate::task::pin_all;
+pub use crate::task::{become_ordinary, pin_all};
 use crate::{
     cycle::{self, Cycle, Schedule},
     slot::Slot,
@@ -70,7 +70,7 @@ impl Policy {
 pub enum EndReason {
     /// Its last wake-up was measured.
     Complete,
-    /// It was told to.
+    /// A stop was requested.
     Stopped,
     /// Nobody collected for too long: real-time threads starve the machine.
     Starved,
@@ -80,7 +80,7 @@ pub enum EndReason {
     Failed,
 }
 
-/// What a thread got of what it asked for, before its first wake-up.
+/// What a thread got of what was requested, before its first wake-up.
 #[derive(Debug)]
 pub struct Started {
     /// Index among the threads of the session.
@@ -93,7 +93,7 @@ pub struct Started {
     pub policy: Policy,
     /// Priority in force.
     pub priority: u32,
-    /// Why the policy or the priority is not the one asked for.
+    /// Why the policy or the priority is not the requested one.
     pub policy_error: Option<String>,
     /// Why memory is not locked; `None` when it is.
     pub lock_error: Option<String>,
@@ -127,7 +127,7 @@ pub struct Report {
     pub cpu_time_ns: u64,
     /// Involuntary context switches while armed.
     pub preemptions: u64,
-    /// What its workload tells beside its samples.
+    /// What its workload reports in addition to its samples.
     pub ending: Ending,
 }
 

@@ -19,7 +19,7 @@ pub struct Expected {
     pub culprit: Vec<String>,
     /// When it acted.
     pub acted: Stretches,
-    /// Shorter spikes are left out: what is no longer than the way there and back is told by none.
+    /// Shorter spikes are left out: what is no longer than the way there and back cannot be attributed.
     pub least_ns: u64,
 }
 

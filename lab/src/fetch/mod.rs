@@ -89,7 +89,7 @@ pub(crate) struct Located {
 /// Packages that belong together and are all there.
 #[derive(Clone, Debug)]
 pub struct Fetched {
-    /// Files in the order in which they were asked for.
+    /// Files in the order in which they were requested.
     pub debs: Vec<PathBuf>,
     /// Digest over their digests.
     pub digest: String,

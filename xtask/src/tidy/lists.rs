@@ -25,7 +25,7 @@ const LISTS: &[List] = &[
     List { folder: "crates/judge/src/checks/device", name: "CHECKS", mark: CHECK },
     List { folder: "crates/judge/src/checks/platform", name: "CHECKS", mark: CHECK },
     List { folder: "crates/judge/src/causes", name: "CAUSES", mark: "impl Cause for" },
-    List { folder: "crates/measure/src/loads", name: "LOADS", mark: "impl Load for" },
+    List { folder: "crates/measure/src/loads/built_in", name: "LOADS", mark: "const LOAD:" },
     List { folder: "crates/measure/src/workloads", name: "WORKLOADS", mark: "const WORKLOAD:" },
     List { folder: "crates/measure/src/trials", name: "TRIALS", mark: "impl Trial for" },
     List { folder: "xtask/src/tidy", name: "RULES", mark: "fn check(" },

@@ -57,7 +57,7 @@ pub enum Length {
     AtOnce,
     /// A time that can be chosen.
     Time {
-        /// Unless another is asked for, nanoseconds.
+        /// Unless another is requested, nanoseconds.
         default_ns: u64,
         /// At most, nanoseconds.
         longest_ns: u64,
@@ -65,7 +65,7 @@ pub enum Length {
 }
 
 impl Length {
-    /// Nanoseconds, where `wanted_ns` is asked for or nothing is.
+    /// Nanoseconds, where `wanted_ns` or nothing is requested.
     #[must_use]
     pub fn of(self, wanted_ns: Option<u64>) -> u64 {
         match self {

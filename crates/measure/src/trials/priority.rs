@@ -14,7 +14,7 @@ pub struct Priority;
 /// What was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Seen {
-    /// Priority asked for.
+    /// Requested priority.
     pub priority: u32,
     /// Priority in force after that, or why there is none.
     #[serde(serialize_with = "super::or_refused")]

@@ -298,7 +298,7 @@ impl TimeLimit {
             return Err(Refusal { errno: None, text });
         }
         let limit = Rlimit { current: Some(wanted_us), maximum: before.maximum };
-        // Lowering, or raising up to the hard limit, is refused to nobody.
+        // Lowering, or raising up to the hard limit, is always allowed.
         let _ = rustix::process::setrlimit(Resource::Rttime, limit);
         Ok(Self(before))
     }

@@ -48,7 +48,7 @@ pub(super) fn wake(word: &AtomicU32) {
 #[inline(always)]
 pub(super) fn wait(word: &AtomicU32) {
     while word.swap(0, Ordering::Acquire) == 0 {
-        // It has been called meanwhile, or a wake-up was for nobody: looked at again.
+        // Called meanwhile, or a spurious wake-up: read again.
         let _ = futex::wait(word, futex::Flags::PRIVATE, 0, None);
     }
 }

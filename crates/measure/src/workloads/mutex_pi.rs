@@ -39,7 +39,7 @@ pub(super) const WORKLOAD: HandOff = HandOff::new(
     },
 );
 
-/// A mutex as the C library lays it out: the owner's id, and whether somebody waits.
+/// A mutex as the C library lays it out: the owner's id, and whether a thread waits.
 struct Mutex {
     lock: AtomicU32,
     /// The partner is to take it.

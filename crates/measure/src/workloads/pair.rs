@@ -22,7 +22,7 @@ use crate::{EndReason, Policy, calibrate, cycle::Cycle, sys, task};
 
 /// Stack of a partner; all of it is locked.
 const STACK_BYTES: usize = 64 * 1024;
-/// Hand-offs before the run, which warm both threads and tell what one takes.
+/// Hand-offs before the run, which warm both threads and show how long one takes.
 const WARM_UP: u64 = 100;
 
 /// Where the partner runs.
@@ -167,7 +167,7 @@ pub(super) enum Side {
     Partner,
 }
 
-/// What the threads tell each other of the last hand-off.
+/// What the threads know of the last hand-off.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     /// When it began, CLOCK_MONOTONIC.
@@ -284,14 +284,14 @@ fn partner_main<C: Channel>(
     ready: &mpsc::Sender<Result<(), WorkloadError>>,
 ) {
     sys::block_signals();
-    // A refused policy is told by the measuring thread, which asked for the same.
+    // The measuring thread reports a refused policy: it requested the same one.
     let _ = task::raise(partner.policy, partner.priority);
     let pinned = task::pin(partner.cpu).map_err(|error| {
         let why = format!("the partner cannot run on CPU {}: {error}", partner.cpu);
         WorkloadError::unfit(partner.workload, why)
     });
     let may_run = pinned.is_ok();
-    // As far as it may; what is missing is told by the measuring thread.
+    // As far as it may; the measuring thread reports what is missing.
     let _ = sys::stack().and_then(|(address, bytes)| sys::lock(address, bytes));
     let serve: fn(&Shared<C>) = serve::<C>;
     let _ = task::lock_code(serve as usize);
@@ -316,7 +316,7 @@ impl<C: Channel> Drop for Pair<C> {
         self.shared.is_over.store(true, Ordering::Release);
         self.shared.channel.release();
         if let Some(partner) = self.partner.take() {
-            // It panicked: it is gone, which is all that is wanted.
+            // It panicked: it is gone, which is enough.
             let _ = partner.join();
         }
     }

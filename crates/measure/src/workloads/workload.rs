@@ -92,11 +92,13 @@ pub trait Workload: Send + Sync + std::fmt::Debug {
     }
 }
 
+type Arm = fn(&Description, &Setting) -> Result<Box<dyn Armed>, WorkloadError>;
+
 /// A workload without a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plain {
     pub(super) description: Description,
-    pub(super) arm: fn(&Description, &Setting) -> Result<Box<dyn Armed>, WorkloadError>,
+    pub(super) arm: Arm,
 }
 
 impl Workload for Plain {
@@ -121,7 +123,7 @@ impl Workload for Plain {
 pub enum Place {
     /// On the measured CPU, with the plan's policy: the thread itself is what is measured.
     OnCpu,
-    /// Beside it, as an ordinary thread: it only takes down what another program, or the kernel,
+    /// Beside it, as an ordinary thread: it only records what another program, or the kernel,
     /// measures there.
     Beside,
 }
@@ -131,9 +133,9 @@ pub enum Place {
 pub struct Setting {
     /// Measured CPU.
     pub cpu: u32,
-    /// Policy that was asked for.
+    /// Requested policy.
     pub policy: Policy,
-    /// Priority that was asked for.
+    /// Requested priority.
     pub priority: u32,
     /// Period, nanoseconds.
     pub period_ns: u64,
@@ -167,16 +169,16 @@ pub struct Program {
     pub policy: Policy,
     /// Priority in force.
     pub priority: u32,
-    /// Why the policy is not the one asked for.
+    /// Why the policy is not the requested one.
     pub policy_error: Option<String>,
     /// Whether it runs on the measured CPU alone, as far as is known.
     pub is_pinned: bool,
 }
 
-/// What a workload tells when it has ended, beside its samples.
+/// What a workload reports at its end, in addition to its samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
-    /// Cycles that are known to have been and could not be read: they are not in the account.
+    /// Cycles that ran but could not be read; they are not counted.
     pub lost: u64,
     /// Why it could not go on; `None`: it came to its end.
     pub failure: Option<String>,
@@ -202,7 +204,7 @@ pub trait Armed {
     fn program(&self) -> Option<Program> {
         None
     }
-    /// What it has to tell beside its samples, after [`Armed::run`].
+    /// What it reports in addition to its samples, after [`Armed::run`].
     fn ending(&self) -> Ending {
         Ending::default()
     }

@@ -21,7 +21,7 @@ use crate::{
 
 /// Time from SIGTERM to SIGKILL.
 const TERM_MAX: Duration = Duration::from_millis(300);
-/// Room for what the program writes while nobody reads, bytes: tens of thousands of lines.
+/// Room for output that has not been read yet, bytes: tens of thousands of lines.
 const PIPE_BYTES: usize = 1 << 20;
 
 /// A running program.

@@ -1,7 +1,7 @@
 //! The user's own cycle: a program that writes one line per cycle into a pipe.
 //!
-//! The program is what is measured: it runs on the CPU, with the policy. Our thread stands beside
-//! it and takes down what it says.
+//! The program is what is measured: it runs on the CPU, with the policy. Our thread runs beside
+//! it and records what it writes.
 
 pub(super) mod child;
 mod protocol;

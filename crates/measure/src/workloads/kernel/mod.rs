@@ -1,5 +1,5 @@
 //! What the kernel's own measuring tracers have in common: an instance of ours, a thread that
-//! stands beside and takes down their lines.
+//! runs beside and records their lines.
 
 mod lines;
 
