@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
+    arch::Arch,
     binaries::Binaries,
     cache::{Cache, Lock},
     case::{Case, Plan},
@@ -19,7 +20,7 @@ use crate::{
     expect::{Expect, Failure},
     guest::{self, Cue, Ending, NotReady, Outcome, Spec},
     initramfs,
-    kernels::{Arch, Kernel},
+    kernels::Kernel,
     machine::{self, Machine, Share},
     module,
     plants::Plant,

@@ -116,7 +116,8 @@ impl Cycle {
         self.beyond_ns = budget_ns.min(period_ns - 1).min(self.spike_ns);
     }
 
-    /// Runs until the schedule ends, `stop` is set, or slots are not collected. `wait` returns the time at
+    /// Runs until the schedule ends, `stop` is set, or slots are not collected. `wait` returns the
+    /// time at
     /// which the thread ran, given the time at which it was to.
     #[inline(always)]
     pub fn run(&mut self, stop: &AtomicBool, wait: impl FnMut(u64) -> u64) -> EndReason {

@@ -5,7 +5,7 @@
 pub struct Stats {
     /// Events that the kernel wrote.
     pub events: u64,
-    /// Of those lost before they were read: the kernel's own count. In [`Mode::Freeze`](super::Mode::Freeze) what is
+    /// Of those lost before they were read: the kernel's own count. In freeze mode what is
     /// overwritten before a request is not counted.
     pub lost_events: u64,
     /// Sub-buffers that were read.
@@ -18,7 +18,7 @@ pub struct Stats {
     pub waiting: u64,
     /// Wake-ups that were not taken: too many at once.
     pub refused: u64,
-    /// Time without recording, nanoseconds, because reading stops it in [`Mode::Freeze`](super::Mode::Freeze).
+    /// Time without recording, nanoseconds, because reading stops it in freeze mode.
     pub blind_ns: u64,
     /// CPU time of the recorder's thread, nanoseconds.
     pub cpu_time_ns: u64,

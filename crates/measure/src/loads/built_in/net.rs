@@ -28,8 +28,8 @@ type Task<'a> = Box<dyn FnOnce() -> Result<(), WorkError> + Send + 'a>;
 /// Datagram pairs and a stream over loopback.
 pub(super) const LOAD: Load = Load {
     name: "net",
-    about: "UDP flood and a TCP stream over loopback (127.0.0.1 and ::1 only); one UDP pair for each \
-         load CPU, at most 8",
+    about: "UDP flood and a TCP stream over loopback (127.0.0.1 and ::1 only); one UDP pair for \
+            each load CPU, at most 8",
     unit: "bytes",
     work,
 };

@@ -34,7 +34,8 @@ impl Own {
         Self { prefix }
     }
 
-    /// Starts this binary with `args` for [`worker_main`](crate::worker_main), nothing to read and nothing to say.
+    /// Starts this binary with `args` for [`worker_main`](crate::worker_main), without input and
+    /// output.
     pub(super) fn command(&self, args: &[&str]) -> Command {
         // The link and not the path: an upgrade may replace the file during a run.
         let mut command = Command::new("/proc/self/exe");

@@ -80,8 +80,11 @@ fn every_load_is_taken_by_its_name() {
 fn errors_name_the_close_one_and_all() {
     assert_eq!(
         error("cpu,memroy"),
-        "\"memroy\" is not a load (did you mean memory?); known are cpu, memory, net, disk, fork, \
-         idle, stress-ng:\"ARGS\", cmd:\"COMMAND\""
+        format!(
+            "\"memroy\" is not a load (did you mean memory?); known are {}, stress-ng:\"ARGS\", \
+             cmd:\"COMMAND\"",
+            LOADS.iter().map(|load| load.name).collect::<Vec<_>>().join(", ")
+        )
     );
     for (text, close) in [
         ("dsik", "disk"),
