@@ -67,7 +67,8 @@ fn plan(period_ns: u64, duration_ns: u64) -> Plan {
     }
 }
 
-/// Runs a plan, collecting twice a second, or four times in a short run; returns per thread (totals,
+/// Runs a plan, collecting twice a second, or four times in a short run; returns per thread
+/// (totals,
 /// both histograms' totals).
 fn run(plan: &Plan) -> Vec<(Totals, u64, u64, rtproof_measure::Report)> {
     let mut session = Session::start(plan).expect("a session");

@@ -27,7 +27,9 @@ pub(super) const WORKLOAD: Plain = Plain {
 
 #[inline(never)]
 fn run(cycle: &mut Cycle, stop: &AtomicBool, period: &Timespec) -> EndReason {
+    // On the stack, which is locked.
+    let period = *period;
     timing::run_sleeps(cycle, stop, || {
-        let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, period);
+        let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, &period);
     })
 }

@@ -32,5 +32,6 @@ pub(super) const WORKLOAD: Plain = Plain {
 
 #[inline(never)]
 fn run(cycle: &mut Cycle, stop: &AtomicBool, period_us: &u32) -> EndReason {
-    timing::run_sleeps(cycle, stop, || sys::usleep(*period_us))
+    let period_us = *period_us;
+    timing::run_sleeps(cycle, stop, || sys::usleep(period_us))
 }
