@@ -82,7 +82,7 @@ fn tools(rtproof: &Path) -> anyhow::Result<Vec<Tool>> {
     Ok(tools)
 }
 
-/// Questions about one application are not asked here.
+/// Checks of one application are left out here.
 fn is_of_machine(check: &serde_json::Value) -> bool {
     !check[0].as_str().is_some_and(|id| id.starts_with("app-"))
 }

@@ -170,14 +170,14 @@ fn record(file: &Path) -> anyhow::Result<u64> {
     Ok(events)
 }
 
-/// Threads that wake each other until told to stop, and one that sleeps.
+/// Threads that wake each other until the stop flag is set, and one that sleeps.
 fn load<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     stop: &'scope AtomicBool,
 ) -> anyhow::Result<()> {
     for _ in 0..PAIRS {
         let ((mut from_a, mut to_b), (mut from_b, mut to_a)) = (io::pipe()?, io::pipe()?);
-        // Both ends close when their thread ends: nobody waits for ever.
+        // Both ends close when their thread ends: none waits for ever.
         scope.spawn(move || {
             let mut byte = [0];
             while !stop.load(Ordering::Relaxed)

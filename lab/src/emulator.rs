@@ -5,10 +5,10 @@ use std::{fs, path::Path, path::PathBuf, process::Command};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
+    arch::Arch,
     cache::Cache,
     deb,
     fetch::{self, Newest, Package, Suite},
-    kernels::Arch,
     pins,
 };
 

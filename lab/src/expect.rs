@@ -52,12 +52,12 @@ impl Expect {
         self.note(what, holds, || (expected.to_owned(), format!("{came:?}")));
     }
 
-    /// It cannot even be asked.
+    /// It cannot even be checked.
     pub fn impossible(&mut self, what: &str, error: &anyhow::Error) {
         self.note(what, false, || ("to be there".to_owned(), format!("{error:#}")));
     }
 
-    /// Expectations asked.
+    /// Expectations checked.
     #[must_use]
     pub const fn asked(&self) -> usize {
         self.asked

@@ -14,11 +14,11 @@ use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
 use crate::{
+    arch::Arch,
     cache::Cache,
     cpio::Archive,
     deb,
     fetch::{self, Package, hex, sha256_of},
-    kernels::Arch,
     pins,
 };
 

@@ -10,6 +10,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
+    arch::Arch,
     cache::Cache,
     deb,
     fetch::{self, Fetched, Newest, Package, Suite},
@@ -18,15 +19,6 @@ use crate::{
 
 /// Changed when what is made of the packages changes.
 const RECIPE: u32 = 4;
-
-/// Processor architecture of a guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Arch {
-    /// x86-64.
-    X86_64,
-    /// aarch64.
-    Aarch64,
-}
 
 /// One kernel of the table.
 #[derive(Debug)]

@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test program talks to its caller")]
 
+pub mod arch;
 pub mod binaries;
 pub mod blame;
 pub mod cache;

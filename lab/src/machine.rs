@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use crate::{
+    arch::Arch,
     cache::Cache,
     emulator::Emulator,
-    kernels::{self, Arch, Kernel, Ready},
+    kernels::{self, Kernel, Ready},
     tables,
 };
 

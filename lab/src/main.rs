@@ -12,11 +12,12 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use rtproof_lab::{
+    arch::Arch,
     cache::Cache,
     case::{Case, Tier},
     cases, disk,
     emulator::Emulator,
-    kernels::{self, Arch},
+    kernels,
     run::Bench,
     schedule::{self, Job},
     shell,

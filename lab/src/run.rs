@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
+    arch::Arch,
     binaries::Binaries,
     cache::{Cache, Lock},
     case::{Case, Plan},
@@ -19,7 +20,7 @@ use crate::{
     expect::{Expect, Failure},
     guest::{self, Cue, Ending, NotReady, Outcome, Spec},
     initramfs,
-    kernels::{Arch, Kernel},
+    kernels::Kernel,
     machine::{self, Machine, Share},
     module,
     plants::Plant,
@@ -54,13 +55,13 @@ struct Disks<'a> {
 /// How a case went.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Expectations that were asked.
+    /// Expectations that were checked.
     pub asked: usize,
     /// Those that did not hold.
     pub failures: Vec<Failure>,
     /// Guests that had to be started a second time because init never spoke.
     pub retries: u32,
-    /// What was asked to be planted.
+    /// Requested plants.
     pub planted: Vec<serde_json::Value>,
     /// Lines that the plants wrote down.
     pub truth: Vec<String>,

@@ -34,7 +34,7 @@ pub struct Seen {
     reports: PathBuf,
 }
 
-/// A JSON document whose paths may be asked.
+/// A JSON document with access by path.
 #[derive(Clone, Debug)]
 pub struct Json {
     name: String,

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! One ring per thread, in shared memory. Open it before the thread becomes real-time; a mark reads
-//! the clock and stores a few words: no system call, no allocation, no lock. When nobody reads, old
+//! the clock and stores a few words: no system call, no allocation, no lock. Without a reader, old
 //! cycles are overwritten. The layout is that of `rtproof_mark.h` beside this crate.
 
 #[expect(unsafe_code, reason = "the ring is memory that is shared with another process")]

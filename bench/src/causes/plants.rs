@@ -8,7 +8,7 @@ use rtproof_lab::blame::Told;
 pub(super) struct Plant {
     /// Name in the matrix.
     pub(super) name: &'static str,
-    /// What lab-plant is told, without place and time; the books of the first are the truth.
+    /// Arguments of lab-plant, without place and time; the books of the first are the truth.
     pub(super) commands: &'static [&'static str],
     /// Causes of which each is right.
     pub(super) causes: &'static [&'static str],

@@ -3,9 +3,10 @@
 use std::{sync::mpsc, time::Duration};
 
 use crate::{
+    Policy,
     slot::Slot,
     sys,
-    thread::{self, Policy, pin, raise},
+    task::{self, pin, raise},
 };
 
 /// Costs of the measuring itself on one CPU.
@@ -37,8 +38,8 @@ pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cos
     std::thread::Builder::new().name("rtproof/cost".into()).spawn(move || {
         sys::block_signals();
         // Nobody listens any more: there is nothing to tell.
-        let _ = born.send(thread::tid());
-        // Raised first, see `thread`; a refusal is told by the measuring threads.
+        let _ = born.send(task::tid());
+        // Raised first, see `thread`; the measuring threads report a refusal.
         // A deadline does not change what a call takes, but would be refused to a pinned thread.
         if policy != Policy::Deadline {
             let _ = raise(policy, priority);

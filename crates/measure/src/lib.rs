@@ -15,8 +15,10 @@ pub mod slot;
 pub mod spike;
 #[expect(unsafe_code, reason = "the one folder for calls that no safe crate wraps")]
 mod sys;
+pub mod task;
 pub mod thread;
 pub mod trials;
+mod worker;
 pub mod workloads;
 
 pub use quantity::Quantity;
@@ -25,4 +27,6 @@ pub use scheduling::LiveTasks;
 pub use session::{Plan, Session, SessionError};
 pub use slot::Slot;
 pub use spike::Spike;
-pub use thread::{EndReason, Policy, Report, Started, is_armed};
+pub use task::is_armed;
+pub use thread::{EndReason, Policy, Report, Started};
+pub use worker::worker_main;

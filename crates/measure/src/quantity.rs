@@ -69,7 +69,7 @@ impl Quantity {
     }
 
     /// Whether a sample of a period or more means that wake-ups were missed: the sample is counted
-    /// from the moment at which the cycle was due. Of the others the deadline view says nothing
+    /// from the moment at which the cycle was due. For the others the deadline view shows nothing
     /// beyond the number of missed cycles.
     #[must_use]
     pub const fn is_lateness(self) -> bool {

@@ -22,7 +22,7 @@ use crate::{
 const LEAD_NS: u64 = 20_000_000;
 /// Longest wait for the threads to get ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest wait for a thread that was told to end, beyond its period.
+/// Longest wait for a thread after its end was requested, beyond its period.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shortest period: below it the kernel's own timer path takes longer than the period everywhere.
 pub const PERIOD_MIN_NS: u64 = 5_000;
@@ -317,7 +317,7 @@ impl Plan {
             let workload = self.workload_of(number);
             let same = |other: &u32| self.workload_of(*other).name() == workload.name();
             let threads = (0..=number).filter(same).count();
-            if threads > workload.threads_max() {
+            if threads > workload.describe().threads_max {
                 return Err(SessionError::TooMany { workload: workload.name() });
             }
         }

@@ -2,7 +2,7 @@
 //! collector may move.
 //!
 //! What does not fit is counted in the slot, which holds every wake-up anyway: a spike that is
-//! dropped is still measured, only nobody will say why it was late.
+//! dropped is still measured, but its cause stays unknown.
 
 use std::sync::{
     Arc,

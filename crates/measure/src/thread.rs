@@ -1,7 +1,6 @@
 //! A measuring thread from birth to report: pinned, prioritised, locked, warmed, armed, run.
 
 use std::{
-    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
@@ -11,21 +10,19 @@ use std::{
     time::Duration,
 };
 
-use rtrb::{Consumer, Producer};
-use rustix::thread::{CpuSet, sched_setaffinity};
-
+pub use crate::task::{become_ordinary, pin_all};
 use crate::{
     cycle::{self, Cycle, Schedule},
     slot::Slot,
     spike::{self, Inlet, Outlet},
     sys,
+    task::{lock_code, pin, raise, set_armed, tid},
     workloads::{Armed, Ending, OwnCost, Place, Setting, Workload, WorkloadError},
 };
+use rtrb::{Consumer, Producer};
 
 /// Stack of a measuring thread. Small, because all of it is locked: glibc's default is 8 MiB.
 pub const STACK_BYTES: usize = 64 * 1024;
-/// Code of the hot path that is locked.
-const CODE_BYTES: usize = 16 * 1024;
 /// Wake-ups before the run that warm caches and timers and are not recorded.
 const WARM_UP: u64 = 20;
 
@@ -73,7 +70,7 @@ impl Policy {
 pub enum EndReason {
     /// Its last wake-up was measured.
     Complete,
-    /// It was told to.
+    /// A stop was requested.
     Stopped,
     /// Nobody collected for too long: real-time threads starve the machine.
     Starved,
@@ -83,7 +80,7 @@ pub enum EndReason {
     Failed,
 }
 
-/// What a thread got of what it asked for, before its first wake-up.
+/// What a thread got of what was requested, before its first wake-up.
 #[derive(Debug)]
 pub struct Started {
     /// Index among the threads of the session.
@@ -96,7 +93,7 @@ pub struct Started {
     pub policy: Policy,
     /// Priority in force.
     pub priority: u32,
-    /// Why the policy or the priority is not the one asked for.
+    /// Why the policy or the priority is not the requested one.
     pub policy_error: Option<String>,
     /// Why memory is not locked; `None` when it is.
     pub lock_error: Option<String>,
@@ -130,24 +127,8 @@ pub struct Report {
     pub cpu_time_ns: u64,
     /// Involuntary context switches while armed.
     pub preemptions: u64,
-    /// What its workload tells beside its samples.
+    /// What its workload reports in addition to its samples.
     pub ending: Ending,
-}
-
-thread_local! {
-    static ARMED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether the calling thread is measuring: it may not allocate, lock or call the system beyond
-/// clock and sleep. Tests hang their counting allocators on this.
-#[must_use]
-pub fn is_armed() -> bool {
-    ARMED.get()
-}
-
-/// Says that the calling thread measures, or no longer.
-pub(crate) fn set_armed(armed: bool) {
-    ARMED.set(armed);
 }
 
 /// What a thread is to do.
@@ -260,9 +241,9 @@ impl Life {
         let before = sys::usage();
         let outcome = armed.as_mut().map(|armed| {
             // Where it only takes down what others measure, nothing of it is on a hot path.
-            ARMED.set(self.order.workload.place() == Place::OnCpu);
+            set_armed(self.order.workload.place() == Place::OnCpu);
             let outcome = catch_unwind(AssertUnwindSafe(|| armed.run(&mut cycle, &self.stop)));
-            ARMED.set(false);
+            set_armed(false);
             outcome
         });
         let after = sys::usage();
@@ -361,49 +342,6 @@ impl Life {
     }
 }
 
-/// Id of the calling thread.
-pub(crate) fn tid() -> u32 {
-    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
-}
-
-/// Makes the calling thread an ordinary one, and what it starts from now on. Returns whether it was
-/// not: rtproof was started with a real-time policy.
-///
-/// # Errors
-/// When the kernel refuses, which it does to nobody.
-pub fn become_ordinary() -> std::io::Result<bool> {
-    let (policy, _) = sys::policy()?;
-    sys::set_policy(Policy::Other, 0)?;
-    Ok(policy != Policy::Other)
-}
-
-/// Restricts the calling thread to one CPU.
-pub(crate) fn pin(cpu: u32) -> std::io::Result<()> {
-    pin_all(&[cpu])
-}
-
-/// Restricts the calling thread to some CPUs.
-///
-/// # Errors
-/// EINVAL when none of them is online and allowed.
-pub fn pin_all(cpus: &[u32]) -> std::io::Result<()> {
-    let mut set = CpuSet::new();
-    for &cpu in cpus {
-        if cpu as usize >= CpuSet::MAX_CPU {
-            let text = format!("CPU {cpu}: numbers up to {} are handled", CpuSet::MAX_CPU - 1);
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, text));
-        }
-        set.set(cpu as usize);
-    }
-    Ok(sched_setaffinity(None, &set)?)
-}
-
-/// Locks the first pages of a function; fewer where the program ends before.
-pub(crate) fn lock_code(address: usize) -> std::io::Result<()> {
-    let whole = sys::lock(address, CODE_BYTES);
-    whole.or_else(|_| sys::lock(address, 1))
-}
-
 /// Where a thread is and with what policy.
 #[derive(Debug, Default)]
 struct Placed {
@@ -451,16 +389,4 @@ fn lock_all(armed: &dyn Armed) -> std::io::Result<()> {
     armed.memory().into_iter().try_for_each(|(address, bytes)| sys::lock(address, bytes))?;
     let cold = cycle::code().into_iter().chain(rtproof_stats::code());
     armed.code().into_iter().chain(cold).try_for_each(lock_code)
-}
-
-/// Raises the calling thread as far as it may: the priority asked for, else the highest allowed.
-/// Returns why it is not as asked.
-pub(crate) fn raise(policy: Policy, priority: u32) -> Option<String> {
-    let error = sys::set_policy(policy, priority).err()?;
-    let limit = sys::rtprio_limit().min(priority);
-    if policy.has_priority() && limit > 0 {
-        // What is in force is read back by the caller; failing again changes nothing.
-        let _ = sys::set_policy(policy, limit);
-    }
-    Some(error.to_string())
 }

@@ -25,7 +25,9 @@ const CASES: &[&[(&str, Case)]] = &[works::CASES, bounds::CASES, ends::CASES, ot
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.first().map(String::as_str) {
-        Some("load-worker") => rtproof_measure::loads::worker_main(&args[1..]),
+        Some("load-worker") => {
+            rtproof_measure::worker_main(&args[1..]).map_err(|error| error.to_string())
+        }
         Some("parent") => ends::parent(&args[1..]),
         Some("start") => others::start(&args[1..]),
         _ => return run(&args),

@@ -67,7 +67,9 @@ fn plan(period_ns: u64, duration_ns: u64) -> Plan {
     }
 }
 
-/// Runs a plan, collecting twice a second; returns per thread (totals, both histograms' totals).
+/// Runs a plan, collecting twice a second, or four times in a short run; returns per thread
+/// (totals,
+/// both histograms' totals).
 fn run(plan: &Plan) -> Vec<(Totals, u64, u64, rtproof_measure::Report)> {
     let mut session = Session::start(plan).expect("a session");
     let n = plan.cpus.len();
@@ -85,8 +87,9 @@ fn run(plan: &Plan) -> Vec<(Totals, u64, u64, rtproof_measure::Report)> {
         assert_eq!(edges[i].unwrap_or(slot.from_ns), slot.from_ns, "slots join without a gap");
         edges[i] = Some(slot.to_ns);
     };
+    let pause = Duration::from_nanos(plan.duration_ns / 4).min(Duration::from_millis(500));
     while !session.is_finished() {
-        std::thread::sleep(Duration::from_millis(500));
+        std::thread::sleep(pause);
         session.collect(&mut take);
     }
     let reports = session.finish(&mut take, |_, _| {});

@@ -205,7 +205,7 @@ fn a_deadline_is_had_from_a_thread_that_is_pinned() {
     plan.duration_ns = 100_000_000;
     let free = run(&plan).remove(0).started.policy;
     let pinned = std::thread::spawn(move || {
-        rtproof_measure::thread::pin_all(&[0]).expect("CPU 0");
+        rtproof_measure::task::pin_all(&[0]).expect("CPU 0");
         run(&plan).remove(0).started
     });
     let pinned = pinned.join().expect("no panic");

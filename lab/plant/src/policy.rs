@@ -42,7 +42,7 @@ impl Policy {
 
 /// Makes the calling thread an ordinary one again: what comes behind the plant must not disturb.
 pub(crate) fn lower() {
-    // Nobody is refused this; were it so, the truth would still be told.
+    // This is always allowed; if it fails, the truth is still reported.
     let _ = scheduler::set_self_policy(scheduler::Policy::Other, 0);
 }
 

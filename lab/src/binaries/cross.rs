@@ -17,10 +17,10 @@ use sha2::{Digest, Sha256};
 
 use super::{elf, pins};
 use crate::{
+    arch::Arch,
     cache::Cache,
     deb,
     fetch::{Newest, Package, fetch_set, hex},
-    kernels::Arch,
 };
 
 /// Cache kind of the unpacked compilers.

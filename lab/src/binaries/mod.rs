@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{cache::Cache, kernels::Arch};
+use crate::{arch::Arch, cache::Cache};
 
 mod cargo;
 mod cross;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Spike, Stretches};
+use super::{spikes::Spike, stretches::Stretches};
 
 /// So much of a spike's latency must lie within a plant's stretches for it to be the plant's, in
 /// percent. More than half, so that the plant has the largest share whatever the rest is.
@@ -19,7 +19,8 @@ pub struct Expected {
     pub culprit: Vec<String>,
     /// When it acted.
     pub acted: Stretches,
-    /// Shorter spikes are left out: what is no longer than the way there and back is told by none.
+    /// Shorter spikes are left out: what is no longer than the way there and back has no
+    /// attribution.
     pub least_ns: u64,
 }
 

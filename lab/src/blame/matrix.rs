@@ -5,7 +5,7 @@ use std::{
     fmt::Write,
 };
 
-use super::Judged;
+use super::matching::Judged;
 
 /// What stands in front of a cause that is right but for its culprit.
 const WRONG_CULPRIT: &str = "wrong culprit: ";

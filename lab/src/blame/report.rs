@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Expected, Judged, Spike};
+use super::{
+    matching::{Expected, Judged},
+    spikes::Spike,
+};
 
 /// Sums over the spikes of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

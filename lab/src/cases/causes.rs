@@ -101,7 +101,7 @@ const INTERRUPT: Planted = Planted {
     other: Plant::irqs_off,
     ..DAEMON
 };
-/// On stock kernels; on PREEMPT_RT it delays nobody.
+/// On stock kernels; on PREEMPT_RT it delays no thread.
 const SOFT_IRQ: Planted = Planted {
     name: "soft-interrupt",
     plant: Plant::soft_irq,

@@ -73,7 +73,7 @@ fn service_is_named(seen: &Seen, expect: &mut Expect) -> Result<()> {
     Ok(())
 }
 
-/// A container of systemd's is named; latencies are those outside; rights that it lacks are told.
+/// A container of systemd's is named; latencies are those outside; missing rights are reported.
 fn container() -> Case {
     let nspawn = "systemd-nspawn -q --register=no --keep-unit --volatile=yes -D / --bind=/tmp:/mnt";
     let prove = "/mnt/bin/rtproof prove --for 5s --cpus 0 --load idle --budget 1ms";

@@ -40,7 +40,7 @@ pub(super) const PACKAGES: &[&str] = &[
     "udev",
 ];
 
-/// What dpkg leaves out: nobody reads it, and modules without hardware cost time at each coldplug.
+/// What dpkg leaves out: unused files, and modules without hardware cost time at each coldplug.
 pub(super) const EXCLUDED: &[&str] = &[
     "/usr/share/bug/*",
     "/usr/share/doc/*",

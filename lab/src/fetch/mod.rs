@@ -8,88 +8,30 @@ use std::{
     fs,
     io::{self, Read},
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Command,
 };
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::{cache::Cache, fetch::newest::resolve};
+use self::newest::resolve;
+use crate::cache::Cache;
 
 mod newest;
+mod package;
 
 pub use newest::{Newest, Suite};
+pub(crate) use package::hex;
+pub use package::{Archive, Package};
+use package::{Located, complaint};
 
 /// Cache kind of the packages.
 pub const DEBS: &str = "debs";
 
-/// Which of Debian's archives has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Archive {
-    /// `debian`: releases and backports.
-    Debian,
-    /// `debian-security`.
-    Security,
-}
-
-impl Archive {
-    /// Address without a slash at its end. `RTPROOF_LAB_MIRROR` takes the place of Debian's server.
-    #[must_use]
-    pub fn url(self) -> String {
-        let server = std::env::var("RTPROOF_LAB_MIRROR").ok().filter(|server| !server.is_empty());
-        let server = server.unwrap_or_else(|| "http://deb.debian.org".to_owned());
-        let server = server.trim_end_matches('/');
-        let folder = match self {
-            Self::Debian => "debian",
-            Self::Security => "debian-security",
-        };
-        format!("{server}/{folder}")
-    }
-}
-
-/// One pinned package.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Package {
-    /// Name.
-    pub name: &'static str,
-    /// Version, for messages and for whoever renews the pin.
-    pub version: &'static str,
-    /// Path in the archive: `pool/main/...deb`.
-    pub path: &'static str,
-    /// SHA-256 in lower-case hexadecimal.
-    pub sha256: &'static str,
-    /// The archive.
-    pub archive: Archive,
-}
-
-impl Package {
-    /// Name of its file in the cache.
-    #[must_use]
-    pub fn file_name(&self) -> String {
-        file_name(self.path)
-    }
-
-    fn located(&self) -> Located {
-        Located {
-            url: format!("{}/{}", self.archive.url(), self.path),
-            file_name: self.file_name(),
-            sha256: self.sha256.to_owned(),
-        }
-    }
-}
-
-/// A package file and where it can be had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Located {
-    pub(crate) url: String,
-    pub(crate) file_name: String,
-    pub(crate) sha256: String,
-}
-
 /// Packages that belong together and are all there.
 #[derive(Clone, Debug)]
 pub struct Fetched {
-    /// Files in the order in which they were asked for.
+    /// Files in the order in which they were requested.
     pub debs: Vec<PathBuf>,
     /// Digest over their digests.
     pub digest: String,
@@ -174,13 +116,6 @@ fn download(cache: &Cache, package: &Located) -> Result<PathBuf> {
     })
 }
 
-/// The error lines of apt in one line.
-fn complaint(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("E: ")).collect();
-    if lines.is_empty() { format!("{} {}", output.status, text.trim()) } else { lines.join(", ") }
-}
-
 /// SHA-256 of a file, in hexadecimal.
 ///
 /// # Errors
@@ -198,19 +133,9 @@ pub(crate) fn sha256_of(path: &Path) -> Result<String> {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The last part of an address, with `%2b` and the like put back.
-fn file_name(path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    name.replace("%2b", "+").replace("%7e", "~").replace("%3a", ":")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{package::file_name, *};
 
     const ONE: Package = Package {
         name: "one",

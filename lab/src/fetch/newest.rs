@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::HashMap, fs, path::Path, process::Command}
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-use super::{Archive, Located, complaint, file_name, hex};
+use super::package::{Archive, Located, complaint, file_name, hex};
 use crate::cache::Cache;
 
 /// A suite of Debian.

@@ -179,7 +179,7 @@ impl Plant {
         shell::lines(self)
     }
 
-    /// What is asked of the guest, for the books of the run.
+    /// Requests to the guest, for the books of the run.
     #[must_use]
     pub fn asked(&self) -> Value {
         json!({

@@ -20,9 +20,9 @@ pub(crate) const LOADS: Kind =
 
 /// What a workload says of itself: what it measures, what its samples are, what it takes.
 pub(crate) fn workload(workload: &dyn rtproof_measure::workloads::Workload) -> String {
-    let mut text = sentence(workload.about()).to_string();
+    let mut text = sentence(workload.describe().about).to_string();
     write!(text, "\n\nSamples: {}.", workload.quantity().words()).expect("a string");
-    if let Some(parameter) = workload.parameter() {
+    if let Some(parameter) = workload.describe().parameter {
         write!(text, "\nAfter a colon: {parameter}.").expect("a string");
     }
     text

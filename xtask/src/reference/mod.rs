@@ -31,7 +31,7 @@ const PAGES: &[(&str, Page)] = &[
     ("exit-codes.md", || Ok(exit_codes::page(rtproof::exit::CODES))),
     ("loads.md", || {
         let loads = rtproof_measure::loads::LOADS;
-        Ok(items::page(&items::LOADS, loads.iter().map(|load| (load.name(), load.about()))))
+        Ok(items::page(&items::LOADS, loads.iter().map(|load| (load.name, load.about))))
     }),
     ("record.md", || Ok(record::page(rtproof_record::schema::TABLES))),
     ("workloads.md", || {

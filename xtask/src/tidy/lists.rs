@@ -27,8 +27,8 @@ const LISTS: &[List] = &[
     List { folder: "crates/judge/src/checks/application", name: "CHECKS", mark: CHECK },
     List { folder: "crates/judge/src/trials", name: "CHECKS", mark: CHECK },
     List { folder: "crates/judge/src/causes", name: "CAUSES", mark: "const CAUSE: Cause" },
-    List { folder: "crates/measure/src/loads", name: "LOADS", mark: "impl Load for" },
-    List { folder: "crates/measure/src/workloads", name: "WORKLOADS", mark: "impl Workload for" },
+    List { folder: "crates/measure/src/loads/built_in", name: "LOADS", mark: "const LOAD:" },
+    List { folder: "crates/measure/src/workloads", name: "WORKLOADS", mark: "const WORKLOAD:" },
     List { folder: "crates/measure/src/trials", name: "TRIALS", mark: "impl Trial for" },
     List { folder: "xtask/src/tidy", name: "RULES", mark: "fn check(" },
 ];

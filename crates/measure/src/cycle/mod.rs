@@ -5,7 +5,10 @@
 //! was still late are counted as missed, each with its own lateness, and the next one is the
 //! first that is still to come.
 
+mod gaps;
 mod laws;
+
+pub use gaps::Gaps;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,12 +16,12 @@ use rtproof_stats::cluster::GAP_PERIODS;
 use rtrb::{Consumer, Producer};
 
 use crate::{
+    EndReason,
     slot::Slot,
     spike::{self, Outlet, Spike},
-    thread::EndReason,
 };
 
-/// A second, the length of a slot where nobody wants shorter ones.
+/// A second, the length of a slot unless shorter ones are requested.
 pub const SLOT_NS: u64 = 1_000_000_000;
 /// Slots per thread: one being written, one being emptied, one for a collector that is late. One
 /// that is later still makes a slot longer and loses nothing.
@@ -113,7 +116,8 @@ impl Cycle {
         self.beyond_ns = budget_ns.min(period_ns - 1).min(self.spike_ns);
     }
 
-    /// Runs until the schedule ends, `stop` is set, or nobody collects. `wait` returns the time at
+    /// Runs until the schedule ends, `stop` is set, or slots are not collected. `wait` returns the
+    /// time at
     /// which the thread ran, given the time at which it was to.
     #[inline(always)]
     pub fn run(&mut self, stop: &AtomicBool, wait: impl FnMut(u64) -> u64) -> EndReason {

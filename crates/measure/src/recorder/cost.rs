@@ -2,8 +2,8 @@
 //! CPU in pairs, one with the recorder paused and one with it recording.
 //!
 //! The order changes from pair to pair, so that a machine that grows busier or calmer meanwhile
-//! does not look like a cost, and the median of the pairs' differences is told, because a single
-//! slice may meet anything.
+//! does not look like a cost, and the median of the pairs' differences is reported, because a
+//! single slice may meet anything.
 
 use rtproof_stats::{Histogram, Layout};
 

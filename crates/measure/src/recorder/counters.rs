@@ -1,4 +1,4 @@
-//! Counters beside the events: what the hypervisor, the firmware and quotas took. They are read at
+//! Counters next to the events: what the hypervisor, the firmware and quotas took. They are read at
 //! every look at the rings, so that what went by over a spike is known.
 
 use std::collections::VecDeque;

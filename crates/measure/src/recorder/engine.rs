@@ -12,8 +12,15 @@ use std::{
 use rtproof_host::tracefs::{Instance, TracefsError};
 use rtproof_trace::{Around, Decoder, Lost, Store, Subjects, WakeUp, Window, around, scan::Totals};
 
-use super::{Mode, Settings, Stats, counters::Counters, rings::Rings, watch::Watch, who::Who};
-use crate::{sys, thread::pin_all};
+use super::{
+    counters::Counters,
+    rings::Rings,
+    settings::{Mode, Settings},
+    stats::Stats,
+    watch::Watch,
+    who::Who,
+};
+use crate::{sys, task::pin_all};
 
 /// Wake-ups that wait for their answer, and windows that wait to be taken.
 pub(super) const ASKS_MAX: usize = 4_096;
@@ -28,7 +35,7 @@ const SYMBOLS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time between two looks at the kernel's counts of lost events.
 const LOST_EVERY: Duration = Duration::from_millis(500);
 
-/// What the thread is told.
+/// Commands to the thread.
 pub(super) enum Command {
     /// Recording goes on, or stops for a while.
     On(bool, Reply),
@@ -86,7 +93,7 @@ pub(super) struct State {
     started: Instant,
     is_on: bool,
     off_since_ns: u64,
-    /// Wake-ups to be answered, and when they were asked for.
+    /// Wake-ups to be answered, and when they were requested.
     pending: VecDeque<(u64, WakeUp)>,
     /// Stretches without recording.
     gaps: VecDeque<(u64, u64)>,
@@ -287,7 +294,7 @@ impl Engine {
                 return;
             }
         };
-        // Whoever asked may have gone.
+        // The requester may be gone.
         let _ = reply.try_send(result);
     }
 
@@ -310,7 +317,7 @@ impl Engine {
     }
 
     /// Events that were written, and those of them that were lost before they were read. What is
-    /// overwritten while nobody asks is not lost.
+    /// overwritten before a request is not lost.
     fn kernel_counts(&self) -> (u64, u64) {
         let is_kept = self.mode == Mode::Stream;
         let stats = self.rings.cpus().map(|cpu| self.instance.stats(cpu));
@@ -321,7 +328,7 @@ impl Engine {
         })
     }
 
-    /// What was asked for before the end is still answered.
+    /// What was requested before the end is still answered.
     fn end(mut self) {
         let _ = self.instance.set_on(false);
         self.rings.drain(&mut self.store, self.state.watch.as_mut(), sys::now_ns);

@@ -23,7 +23,7 @@ pub enum RecorderError {
     /// The thread could not be made.
     #[error("cannot start the recorder's thread: {0}; check `ulimit -u`")]
     Thread(std::io::Error),
-    /// Nothing is read unless asked for.
+    /// Nothing is read without a request.
     #[error(
         "one CPU does all: its events are read for an answer only, and nobody looks for late \
          wake-ups in them"

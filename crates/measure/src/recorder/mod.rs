@@ -13,6 +13,7 @@ mod engine;
 mod error;
 mod rings;
 mod settings;
+mod stats;
 mod watch;
 mod who;
 
@@ -33,38 +34,9 @@ use self::{
 pub use self::{
     error::RecorderError,
     settings::{Mode, Settings},
+    stats::Stats,
 };
 use crate::sys;
-
-/// What a recorder did so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Events that the kernel wrote.
-    pub events: u64,
-    /// Of those lost before they were read: the kernel's own count. In [`Mode::Freeze`] what is
-    /// overwritten while nobody asks is none of them.
-    pub lost_events: u64,
-    /// Sub-buffers that were read.
-    pub pages: u64,
-    /// Bytes of events in them.
-    pub bytes: u64,
-    /// Wake-ups that were answered.
-    pub answered: u64,
-    /// Wake-ups that wait for their answer.
-    pub waiting: u64,
-    /// Wake-ups that were not taken: too many at once.
-    pub refused: u64,
-    /// Time without recording, nanoseconds, because reading stops it in [`Mode::Freeze`].
-    pub blind_ns: u64,
-    /// CPU time of the recorder's thread, nanoseconds.
-    pub cpu_time_ns: u64,
-    /// Whether stacks are taken at the timer interrupt.
-    pub stacks: bool,
-    /// Why addresses of the kernel have no names; `None`: they have, or are being read.
-    pub no_symbols: Option<String>,
-    /// Why a sub-buffer could not be read; `None`: all could.
-    pub error: Option<String>,
-}
 
 /// Records until it is dropped; its instance of tracefs goes with it.
 #[derive(Debug)]
@@ -75,17 +47,17 @@ pub struct Recorder {
     missing: Vec<String>,
     removed: Vec<String>,
     asks: SyncSender<WakeUp>,
-    /// `None` once it was told to end.
+    /// `None` once its end was requested.
     commands: Option<Sender<Command>>,
     shared: Arc<Shared>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Recorder {
-    /// Starts to record: what happens from now on can be asked for.
+    /// Starts to record: what happens from now on can be requested.
     ///
     /// # Errors
-    /// Why the kernel's events cannot be had here; nothing is left behind then.
+    /// Why the kernel's events are not available here; nothing is left behind then.
     pub fn start(root: &Root, facts: &Facts, settings: Settings) -> Result<Self, RecorderError> {
         let cpus = settings.measured.union(&settings.others);
         if cpus.is_empty() {
@@ -166,7 +138,7 @@ impl Recorder {
         std::mem::take(&mut *self.shared.ready())
     }
 
-    /// Stops recording for a while: what happens then cannot be asked for.
+    /// Stops recording for a while: what happens then cannot be requested.
     ///
     /// # Errors
     /// The write is refused, or the recorder has stopped.
@@ -194,7 +166,7 @@ impl Recorder {
     /// asks for them by itself; `None`: no longer. What was counted before is forgotten.
     ///
     /// # Errors
-    /// In [`Mode::Freeze`] nobody looks; or the recorder has stopped.
+    /// [`Mode::Freeze`] does not look; or the recorder has stopped.
     pub fn watch(&self, whom: Option<(Subjects, u64)>) -> Result<(), RecorderError> {
         if self.mode == Mode::Freeze {
             return Err(RecorderError::Frozen);
@@ -253,7 +225,7 @@ impl Recorder {
         self.shared.stats().clone()
     }
 
-    /// Ends it: what was asked for is answered as far as its events are there, and its instance is
+    /// Ends it: what was requested is answered as far as its events are there, and its instance is
     /// removed. Windows can be taken and counts be read after it.
     pub fn stop(&mut self) {
         self.commands = None;

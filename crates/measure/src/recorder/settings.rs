@@ -1,4 +1,4 @@
-//! What the flight recorder is told: CPUs, sizes, times.
+//! Settings of the flight recorder: CPUs, sizes, times.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rtproof_host::{CpuList, tracefs::Rings};
 /// How the kernel's rings are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Again and again, beside the measurement: nothing stops.
+    /// Repeatedly, during the measurement: nothing stops.
     Stream,
     /// Only for an answer: recording stops, everything is read, recording goes on. Where one CPU
     /// does all, reading would take it from what is measured.
@@ -17,7 +17,7 @@ pub enum Mode {
 /// Settings of a [`super::Recorder`].
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// CPUs whose late wake-ups will be asked for.
+    /// CPUs whose late wake-ups will be requested.
     pub measured: CpuList,
     /// Other CPUs that are recorded: those that wake and interrupt the measured ones.
     pub others: CpuList,

@@ -1,4 +1,4 @@
-//! Late wake-ups of threads that nobody measures, found in the events themselves as they come.
+//! Late wake-ups of threads that are not measured, found in the events themselves as they come.
 //!
 //! The records of all CPUs are needed in order of time, and the rings are read one after the
 //! other: what is later than the beginning of a look may not be all there yet and waits for the

@@ -22,7 +22,7 @@ pub(super) type Reader = Arc<OnceLock<Reading<Symbols>>>;
 #[derive(Debug)]
 pub(super) struct Who {
     root: Root,
-    /// When it was asked for, and the task as it was then.
+    /// When it was requested, and the task as it was then.
     tasks: BTreeMap<i32, (u64, Task)>,
     symbols: Reader,
 }
@@ -56,7 +56,7 @@ impl Who {
         self.symbols.get()?.why_unknown()
     }
 
-    /// The task as it is now, or was when it was last asked for within a second, or before it
+    /// The task as it is now, or was when it was last requested within a second, or before it
     /// ended.
     pub(super) fn task(&mut self, tid: i32, now_ns: u64) -> Option<&Task> {
         let is_fresh = |(at_ns, _): &(u64, Task)| now_ns.saturating_sub(*at_ns) < FRESH_NS;

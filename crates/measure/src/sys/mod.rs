@@ -6,7 +6,7 @@ use std::{io, mem::MaybeUninit};
 
 use rustix::{thread::ClockId, time::Timespec};
 
-use crate::thread::Policy;
+use crate::Policy;
 
 /// SCHED_RESET_ON_FORK (include/uapi/linux/sched.h): children of a measuring thread are ordinary.
 const RESET_ON_FORK: i32 = 0x4000_0000;

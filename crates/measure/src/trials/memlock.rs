@@ -41,7 +41,7 @@ pub struct Seen {
 /// What the child saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Locked {
-    /// Locked in all (VmLck of /proc/self/status), bytes; 0 where that is not told.
+    /// Locked in all (VmLck of /proc/self/status), bytes; 0 where that is not available.
     pub locked_bytes: u64,
     /// Minor page faults while the memory was written.
     pub faults_minor: u64,
@@ -118,11 +118,11 @@ fn parse(said: &str) -> Option<Result<Locked, Refusal>> {
 ///
 /// # Errors
 /// What cannot be said to the parent.
-pub(crate) fn child(bytes: &str) -> Result<(), String> {
+pub(crate) fn child(bytes: &str) -> Result<(), crate::loads::WorkError> {
     let bytes: usize = bytes.parse().map_err(|error| format!("\"{bytes}\" bytes: {error}"))?;
-    // The parent may be gone already; then nobody reads, and this ends by itself.
+    // The parent may be gone already; then the pipe has no reader, and this ends by itself.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-    crate::loads::run::sacrifice();
+    crate::loads::sacrifice();
     let answer = match lock_and_write(bytes) {
         Ok(seen) => {
             let Locked { locked_bytes, faults_minor, faults_major } = seen;
@@ -132,7 +132,7 @@ pub(crate) fn child(bytes: &str) -> Result<(), String> {
             format!("refused {} {call}\n", error.raw_os_error().unwrap_or(libc::ENOMEM))
         }
     };
-    std::io::stdout().write_all(answer.as_bytes()).map_err(|error| error.to_string())
+    std::io::stdout().write_all(answer.as_bytes()).map_err(|error| error.to_string().into())
 }
 
 fn lock_and_write(bytes: usize) -> Result<Locked, (&'static str, std::io::Error)> {

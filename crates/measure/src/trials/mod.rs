@@ -9,7 +9,7 @@
 use rtproof_host::{CpuList, Facts, Root};
 use serde::Serialize;
 
-use crate::{loads::Settings, sys, thread::pin_all};
+use crate::{loads::Settings, sys, task::pin_all};
 
 pub mod isolation;
 pub mod memlock;
@@ -57,7 +57,7 @@ pub enum Length {
     AtOnce,
     /// A time that can be chosen.
     Time {
-        /// Unless another is asked for, nanoseconds.
+        /// Unless another is requested, nanoseconds.
         default_ns: u64,
         /// At most, nanoseconds.
         longest_ns: u64,
@@ -65,7 +65,7 @@ pub enum Length {
 }
 
 impl Length {
-    /// Nanoseconds, where `wanted_ns` is asked for or nothing is.
+    /// Nanoseconds, where `wanted_ns` or nothing is requested.
     #[must_use]
     pub fn of(self, wanted_ns: Option<u64>) -> u64 {
         match self {
@@ -153,7 +153,7 @@ pub enum Observation {
 pub fn run(trial: &dyn Trial, ctx: &Context<'_>) -> std::io::Result<Observation> {
     let own = || {
         // A refusal changes where the trial's own work runs, not what it sees.
-        let _ = crate::thread::become_ordinary();
+        let _ = crate::task::become_ordinary();
         let measured = trial.measured(ctx);
         let online = ctx.facts.cpus.online.value().cloned().unwrap_or_default();
         let rest = online.difference(&measured);
@@ -225,7 +225,7 @@ pub(crate) mod testing {
         let last = facts.cpus.online.value().unwrap().iter().last().unwrap();
         facts.cpus.online = rtproof_host::Reading::known("/x", CpuList::new([last]));
         let pinned = move || {
-            crate::thread::pin(last).unwrap();
+            crate::task::pin(last).unwrap();
             try_with(trial, facts, duration_ns, false)
         };
         std::thread::spawn(pinned).join().unwrap()

@@ -5,10 +5,7 @@ use rtproof_host::{Reading, Root};
 use serde::Serialize;
 
 use super::{Context, Observation, Refusal, Trial};
-use crate::{
-    sys,
-    thread::{Policy, become_ordinary},
-};
+use crate::{Policy, sys, task::become_ordinary};
 
 /// See the header.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +14,7 @@ pub struct Priority;
 /// What was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Seen {
-    /// Priority asked for.
+    /// Requested priority.
     pub priority: u32,
     /// Priority in force after that, or why there is none.
     #[serde(serialize_with = "super::or_refused")]

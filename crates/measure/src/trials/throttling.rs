@@ -22,8 +22,8 @@ use serde::Serialize;
 
 use super::{Context, Length, Observation, Refusal, Trial};
 use crate::{
-    sys,
-    thread::{Policy, pin, tid},
+    Policy, sys,
+    task::{pin, tid},
 };
 
 /// Shortest step of the clock that is a gap.
@@ -298,7 +298,7 @@ impl TimeLimit {
             return Err(Refusal { errno: None, text });
         }
         let limit = Rlimit { current: Some(wanted_us), maximum: before.maximum };
-        // Lowering, or raising up to the hard limit, is refused to nobody.
+        // Lowering, or raising up to the hard limit, is always allowed.
         let _ = rustix::process::setrlimit(Resource::Rttime, limit);
         Ok(Self(before))
     }

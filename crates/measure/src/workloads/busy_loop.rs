@@ -3,50 +3,51 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use super::{
-    Armed, Ending, Gaps, OwnCost, Quantity, Setting, Workload, WorkloadError,
-    timer_wakeup::sleep_until,
+    error::WorkloadError,
+    timing::sleep_until,
+    workload::{Armed, Description, Ending, OwnCost, Setting, Workload},
 };
-use crate::{calibrate, cycle::Cycle, sys, thread::EndReason};
+use crate::{
+    EndReason, calibrate,
+    cycle::{Cycle, Gaps},
+    quantity::Quantity,
+    sys,
+};
 
 /// Thresholds that make sense, nanoseconds.
 const THRESHOLD_NS: std::ops::RangeInclusive<u64> = 50..=1_000_000_000;
 
 /// Back-to-back readings of the clock.
 #[derive(Clone, Copy, Debug)]
-pub struct BusyLoop {
+pub(super) struct BusyLoop {
     threshold_ns: u64,
 }
 
-impl BusyLoop {
-    /// What every interrupt takes longer than.
-    pub const USUAL: Self = Self { threshold_ns: 1000 };
-}
+/// What every interrupt takes longer than.
+pub(super) const WORKLOAD: BusyLoop = BusyLoop { threshold_ns: 1000 };
 
-impl Workload for BusyLoop {
-    fn name(&self) -> &'static str {
-        "busy-loop"
-    }
-
-    fn about(&self) -> &'static str {
+const DESCRIPTION: Description = Description {
+    parameter: Some("the threshold in ns, us or ms, as in busy-loop:200ns; 1us without"),
+    ..Description::new(
+        "busy-loop",
         "Gaps between readings of the clock in a loop that never sleeps: time that interrupts, \
          the firmware (SMIs), the hypervisor, page faults or other tasks took from the CPU. Not \
          wake-ups, timers or the scheduler. Steps above the threshold are samples, each scheduled \
          when it is found, none missed; steps above and up to it add up to the whole run. The \
          period is not used. A real-time policy keeps everything else from that CPU, and the \
-         kernel's limit (sched_rt_runtime_us, 95 %) then makes gaps of its own."
-    }
+         kernel's limit (sched_rt_runtime_us, 95 %) then makes gaps of its own.",
+        Quantity::Gap,
+    )
+};
 
-    fn quantity(&self) -> Quantity {
-        Quantity::Gap
-    }
-
-    fn parameter(&self) -> Option<&'static str> {
-        Some("the threshold in ns, us or ms, as in busy-loop:200ns; 1us without")
+impl Workload for BusyLoop {
+    fn describe(&self) -> &Description {
+        &DESCRIPTION
     }
 
     fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
-        let Some(text) = parameter else { return Ok(Arc::new(Self::USUAL)) };
-        let threshold_ns = super::time_ns(text).filter(|ns| THRESHOLD_NS.contains(ns));
+        let Some(text) = parameter else { return Ok(Arc::new(WORKLOAD)) };
+        let threshold_ns = time_ns(text).filter(|ns| THRESHOLD_NS.contains(ns));
         let threshold_ns = threshold_ns.ok_or_else(|| {
             WorkloadError::parameter(self.name(), text, "a time from 50ns to 1s, as 500ns or 2us")
         })?;
@@ -109,13 +110,22 @@ fn run(cycle: &mut Cycle, stop: &AtomicBool, threshold_ns: u64) -> (EndReason, G
     cycle.run_gaps(stop, threshold_ns, sys::now_ns)
 }
 
+/// Nanoseconds of a number with `ns`, `us`, `ms` or `s`.
+fn time_ns(text: &str) -> Option<u64> {
+    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let (word, unit) = units.iter().find(|(word, _)| text.ends_with(word))?;
+    let number: f64 = text.strip_suffix(word)?.trim().parse().ok()?;
+    let ns = (number * unit).round();
+    (number.is_finite() && (1.0..1e18).contains(&ns)).then_some(ns as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn thresholds_are_read_and_written() {
-        let spec = |text| BusyLoop::USUAL.with(Some(text)).map(|busy| busy.spec());
+        let spec = |text| WORKLOAD.with(Some(text)).map(|busy| busy.spec());
         assert_eq!(spec("200ns").expect("a time"), "busy-loop:200ns");
         assert_eq!(spec("2us").expect("a time"), "busy-loop:2000ns");
         assert_eq!(spec("1.5us").expect("a time"), "busy-loop:1500ns");

@@ -1,42 +1,23 @@
 //! clock_gettime(2): the call that every program makes, as a rule without entering the kernel.
 
-use std::sync::Arc;
-
 use super::{
-    Armed, Quantity, Setting, Workload, WorkloadError, no_parameter,
-    work::{Operation, Work},
+    work::{self, Operation},
+    workload::{Description, Plain},
 };
+use crate::{quantity::Quantity, sys};
 
-use crate::sys;
-
-/// clock_gettime(2) of CLOCK_MONOTONIC.
-#[derive(Clone, Copy, Debug)]
-pub struct ClockGettime;
-
-impl Workload for ClockGettime {
-    fn name(&self) -> &'static str {
-        "clock-gettime"
-    }
-
-    fn about(&self) -> &'static str {
+/// See the header.
+pub(super) const WORKLOAD: Plain = Plain {
+    description: Description::new(
+        "clock-gettime",
         "Duration of a fixed number of readings of CLOCK_MONOTONIC (clock_gettime). Where the \
-         clock source allows it the kernel is not entered; elsewhere each is a system call, and \
-         many times slower. Shows disturbances of the CPU and of the kernel's timekeeping; not \
-         how late the work began."
-    }
-
-    fn quantity(&self) -> Quantity {
-        Quantity::Duration
-    }
-
-    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
-        no_parameter(&Self, parameter, Self)
-    }
-
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
-        Ok(Box::new(Work::calibrate(Readings, setting)))
-    }
-}
+     clock source allows it the kernel is not entered; elsewhere each is a system call, and \
+     many times slower. Shows disturbances of the CPU and of the kernel's timekeeping; not \
+     how late the work began.",
+        Quantity::Duration,
+    ),
+    arm: |_, setting| Ok(work::calibrate(Readings, setting)),
+};
 
 struct Readings;
 

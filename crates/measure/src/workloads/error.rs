@@ -1,12 +1,12 @@
-//! Why a workload cannot be had.
+//! Why a workload is not available.
 
-/// Why a workload cannot be had.
+/// Why a workload is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// There is none of that name.
     #[error("`{name}` is no workload; expected one of {known}")]
     Name {
-        /// What was asked for, shortened.
+        /// Requested name, shortened.
         name: String,
         /// Those that there are.
         known: String,

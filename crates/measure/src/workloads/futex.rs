@@ -1,85 +1,38 @@
 //! Hand-off by a futex: what every condition variable and semaphore of the C library ends in.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::thread::futex;
 
 use super::{
-    Armed, Quantity, Setting, Workload, WorkloadError,
-    pair::{self, Channel, Other, Pair, Times},
+    pair::{HandOff, Way},
+    workload::Description,
 };
+use crate::quantity::Quantity;
 
-/// A store and FUTEX_WAKE, FUTEX_WAIT.
-#[derive(Clone, Copy, Debug)]
-pub struct Futex {
-    other: Other,
-}
-
-impl Futex {
-    /// Both threads on the measured CPU.
-    pub const USUAL: Self = Self { other: Other::Same };
-}
-
-impl Workload for Futex {
-    fn name(&self) -> &'static str {
-        "futex"
-    }
-
-    fn about(&self) -> &'static str {
+/// See the header.
+pub(super) const WORKLOAD: HandOff = HandOff::new(
+    Description::new(
+        "futex",
         "Time from one thread storing a word and waking the other with futex(2) to the other \
-         thread's first reading of the clock, once a period. On one CPU the way of the caller to \
-         sleep is part of it; with two CPUs the interrupt that wakes the other one, and its way \
-         out of idle, are. The answer back is not part of it."
-    }
+     thread's first reading of the clock, once a period. On one CPU the way of the caller to \
+     sleep is part of it; with two CPUs the interrupt that wakes the other one, and its way \
+     out of idle, are. The answer back is not part of it.",
+        Quantity::HandOff,
+    ),
+    |own, setting| own.both_ways(|| Ok(AtomicU32::new(0)), setting),
+);
 
-    fn quantity(&self) -> Quantity {
-        Quantity::HandOff
-    }
-
-    fn parameter(&self) -> Option<&'static str> {
-        Some(pair::PARAMETER)
-    }
-
-    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
-        Ok(Arc::new(Self { other: Other::parse(self.name(), parameter)? }))
-    }
-
-    fn spec(&self) -> String {
-        self.other.spec(self.name())
-    }
-
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
-        let channel = Words { call: AtomicU32::new(0), answer: AtomicU32::new(0) };
-        Ok(Box::new(Pair::start(self.name(), channel, self.other, 0, setting)?))
-    }
-}
-
-/// A word for each direction: 1 while somebody is called.
-struct Words {
-    call: AtomicU32,
-    answer: AtomicU32,
-}
-
-impl Channel for Words {
+/// A word: 1 while the other thread is called.
+impl Way for AtomicU32 {
     #[inline(always)]
-    fn lead(&self, times: &Times) {
-        times.begin();
-        wake(&self.call);
-        wait(&self.answer);
+    fn send(&self) {
+        wake(self);
     }
 
     #[inline(always)]
-    fn follow(&self, times: &Times) {
-        wait(&self.call);
-        times.end();
-        wake(&self.answer);
-    }
-
-    fn release(&self) {
-        wake(&self.call);
+    fn take(&self) {
+        wait(self);
     }
 }
 
@@ -95,7 +48,7 @@ pub(super) fn wake(word: &AtomicU32) {
 #[inline(always)]
 pub(super) fn wait(word: &AtomicU32) {
     while word.swap(0, Ordering::Acquire) == 0 {
-        // It has been called meanwhile, or a wake-up was for nobody: looked at again.
+        // Called meanwhile, or a spurious wake-up: read again.
         let _ = futex::wait(word, futex::Flags::PRIVATE, 0, None);
     }
 }

@@ -1,52 +1,30 @@
 //! hwlat: the kernel's search for what the hardware takes.
 
-use std::sync::Arc;
-
 use rtproof_host::tracefs::Wish;
 
 use super::{
-    Armed, Place, Quantity, Setting, Workload, WorkloadError,
     kernel::{self, Source},
-    no_parameter,
+    workload::{Description, Plain},
 };
+use crate::quantity::Quantity;
 
-/// The tracer hwlat.
-#[derive(Clone, Copy, Debug)]
-pub struct Hwlat;
-
-impl Workload for Hwlat {
-    fn name(&self) -> &'static str {
-        "hwlat"
-    }
-
-    fn about(&self) -> &'static str {
+/// See the header.
+pub(super) const WORKLOAD: Plain = Plain {
+    description: Description::new(
+        "hwlat",
         "The kernel's hwlat tracer on one CPU: a kernel thread reads the clock with interrupts \
-         off for half of each second, and the largest gap above 1 us of each window is a sample. \
-         Shows what neither the kernel nor a program can see: the firmware (SMIs), the \
-         hypervisor, the hardware; nothing else, and not the other half of the time. Keeps \
-         interrupts from that CPU meanwhile: never on a machine in use. Needs root and \
-         CONFIG_HWLAT_TRACER."
-    }
-
-    fn quantity(&self) -> Quantity {
-        Quantity::Gap
-    }
-
-    fn place(&self) -> Place {
-        Place::Beside
-    }
-
-    fn threads_max(&self) -> usize {
-        1
-    }
-
-    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
-        no_parameter(&Self, parameter, Self)
-    }
-
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+     off for half of each second, and the largest gap above 1 us of each window is a sample. \
+     Shows what neither the kernel nor a program can see: the firmware (SMIs), the \
+     hypervisor, the hardware; nothing else, and not the other half of the time. Keeps \
+     interrupts from that CPU meanwhile: never on a machine in use. Needs root and \
+     CONFIG_HWLAT_TRACER.",
+        Quantity::Gap,
+    )
+    .beside()
+    .alone(),
+    arm: |about, setting| {
         let shared = vec![("tracing_thresh", "1".into())];
         let wish = Wish { tracer: "hwlat", cpu: setting.cpu, shared, events: &[] };
-        kernel::arm(self.name(), &wish, Source::Hardware, setting)
-    }
-}
+        kernel::arm(about.name, &wish, Source::Hardware, setting)
+    },
+};

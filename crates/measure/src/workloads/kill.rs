@@ -1,40 +1,23 @@
 //! kill(0, 0): a system call that does some work in the kernel and has no effect.
 
-use std::sync::Arc;
-
 use super::{
-    Armed, Quantity, Setting, Workload, WorkloadError, no_parameter,
-    work::{Operation, Work},
+    work::{self, Operation},
+    workload::{Description, Plain},
 };
+use crate::quantity::Quantity;
 
-/// kill(2) with signal 0 to the own process group.
-#[derive(Clone, Copy, Debug)]
-pub struct Kill;
-
-impl Workload for Kill {
-    fn name(&self) -> &'static str {
-        "kill"
-    }
-
-    fn about(&self) -> &'static str {
+/// See the header.
+pub(super) const WORKLOAD: Plain = Plain {
+    description: Description::new(
+        "kill",
         "Duration of a fixed number of system calls kill(0, 0), which asks for the right to \
-         signal the own process group and signals nobody. Shows disturbances of the way into the \
-         kernel and back and of its process table; grows with the number of processes in the \
-         group. Not how late the work began."
-    }
-
-    fn quantity(&self) -> Quantity {
-        Quantity::Duration
-    }
-
-    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
-        no_parameter(&Self, parameter, Self)
-    }
-
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
-        Ok(Box::new(Work::calibrate(Calls, setting)))
-    }
-}
+     signal the own process group and signals nobody. Shows disturbances of the way into the \
+     kernel and back and of its process table; grows with the number of processes in the \
+     group. Not how late the work began.",
+        Quantity::Duration,
+    ),
+    arm: |_, setting| Ok(work::calibrate(Calls, setting)),
+};
 
 struct Calls;
 

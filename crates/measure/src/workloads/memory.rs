@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use super::{
-    Armed, Quantity, Setting, Workload, WorkloadError,
-    work::{Operation, Work, step},
+    error::WorkloadError,
+    work::{self, Operation, step},
+    workload::{Armed, Description, Setting, Workload},
 };
+use crate::quantity::Quantity;
 
 /// Words of a cache line.
 const LINE: usize = 8;
@@ -24,38 +26,33 @@ const UNITS: &[(&str, u64)] = &[
 
 /// Reads and writes of a buffer of some bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub(super) struct Memory {
     bytes: u64,
 }
 
-impl Memory {
-    /// What fits into the second-level cache of most machines, not into the first.
-    pub const USUAL: Self = Self { bytes: 64 << 10 };
-}
+/// What fits into the second-level cache of most machines, not into the first.
+pub(super) const WORKLOAD: Memory = Memory { bytes: 64 << 10 };
 
-impl Workload for Memory {
-    fn name(&self) -> &'static str {
-        "memory"
-    }
-
-    fn about(&self) -> &'static str {
+const DESCRIPTION: Description = Description {
+    parameter: Some("the size of the buffer, 4KiB to 1GiB, as in memory:4MiB; 64KiB without"),
+    ..Description::new(
+        "memory",
         "Duration of a fixed number of reads and writes of single cache lines all over a buffer \
          of a given size, each at a place that depends on what the last one read. Shows what \
          takes the CPU away, and what throws lines out of the caches or keeps the memory busy: \
          other CPUs, devices, neighbours of a guest. Not bandwidth, and not how late the work \
-         began."
-    }
+         began.",
+        Quantity::Duration,
+    )
+};
 
-    fn quantity(&self) -> Quantity {
-        Quantity::Duration
-    }
-
-    fn parameter(&self) -> Option<&'static str> {
-        Some("the size of the buffer, 4KiB to 1GiB, as in memory:4MiB; 64KiB without")
+impl Workload for Memory {
+    fn describe(&self) -> &Description {
+        &DESCRIPTION
     }
 
     fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
-        let Some(text) = parameter else { return Ok(Arc::new(Self::USUAL)) };
+        let Some(text) = parameter else { return Ok(Arc::new(WORKLOAD)) };
         let bytes = bytes(text).filter(|bytes| BYTES.contains(bytes));
         let bytes = bytes.ok_or_else(|| {
             WorkloadError::parameter(self.name(), text, "a size from 4KiB to 1GiB, as 64KiB")
@@ -77,7 +74,7 @@ impl Workload for Memory {
             WorkloadError::unfit(self.name(), why)
         })?;
         words.resize(lines * LINE, 1);
-        Ok(Box::new(Work::calibrate(Buffer { words, lines: lines as u64, x: 1 }, setting)))
+        Ok(work::calibrate(Buffer { words, lines: lines as u64, x: 1 }, setting))
     }
 }
 
@@ -122,7 +119,7 @@ mod tests {
 
     #[test]
     fn sizes_are_read_and_written() {
-        let spec = |text| Memory::USUAL.with(Some(text)).map(|memory| memory.spec());
+        let spec = |text| WORKLOAD.with(Some(text)).map(|memory| memory.spec());
         assert_eq!(spec("4MiB").expect("a size"), "memory:4MiB");
         assert_eq!(spec("1536k").expect("a size"), "memory:1536KiB");
         assert_eq!(spec("5000").expect("a size"), "memory:5000");

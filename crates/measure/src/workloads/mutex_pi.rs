@@ -1,80 +1,45 @@
 //! Hand-off of a mutex with priority inheritance: how long a thread waits for a lock that is free.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU32, Ordering},
-};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rustix::thread::futex as kernel;
 
 use super::{
-    Armed, Quantity, Setting, Workload, WorkloadError, futex,
-    pair::{self, Channel, Other, Pair, Times},
+    futex,
+    pair::{Channel, HandOff, Times},
+    workload::Description,
 };
-use crate::{sys, thread::tid};
+use crate::{quantity::Quantity, sys, task::tid};
 
-/// How long a holder on another CPU goes on after somebody waits: by then it sleeps.
+/// How long a holder on another CPU goes on after the measuring thread waits: by then it sleeps.
 const SETTLE_NS: u64 = 20_000;
 
-/// FUTEX_LOCK_PI and FUTEX_UNLOCK_PI.
-#[derive(Clone, Copy, Debug)]
-pub struct MutexPi {
-    other: Other,
-}
-
-impl MutexPi {
-    /// Both threads on the measured CPU.
-    pub const USUAL: Self = Self { other: Other::Same };
-}
-
-impl Workload for MutexPi {
-    fn name(&self) -> &'static str {
-        "mutex-pi"
-    }
-
-    fn about(&self) -> &'static str {
+/// See the header.
+pub(super) const WORKLOAD: HandOff = HandOff::new(
+    Description::new(
+        "mutex-pi",
         "Time from a thread of lower priority beginning to release a mutex with priority \
-         inheritance, for which the measuring thread waits, to the measuring thread having it, \
-         once a period. Uses the futexes of which the C library makes such mutexes \
-         (PTHREAD_PRIO_INHERIT), always contended. The holder is one priority below and inherits \
-         the higher one; how long it holds the mutex is not part of it, nor is an uncontended \
-         lock."
-    }
-
-    fn quantity(&self) -> Quantity {
-        Quantity::HandOff
-    }
-
-    fn parameter(&self) -> Option<&'static str> {
-        Some(pair::PARAMETER)
-    }
-
-    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
-        Ok(Arc::new(Self { other: Other::parse(self.name(), parameter)? }))
-    }
-
-    fn spec(&self) -> String {
-        self.other.spec(self.name())
-    }
-
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+     inheritance, for which the measuring thread waits, to the measuring thread having it, \
+     once a period. Uses the futexes of which the C library makes such mutexes \
+     (PTHREAD_PRIO_INHERIT), always contended. The holder is one priority below and inherits \
+     the higher one; how long it holds the mutex is not part of it, nor is an uncontended \
+     lock.",
+        Quantity::HandOff,
+    ),
+    |own, setting| {
         let word = || AtomicU32::new(0);
-        let is_same = match self.other {
-            Other::Same => true,
-            Other::Cpu(cpu) => cpu == setting.cpu,
-        };
         let channel = Mutex {
             lock: word(),
             call: word(),
             held: word(),
-            is_same,
+            is_same: own.other.cpu(setting.cpu) == setting.cpu,
             is_over: AtomicBool::new(false),
         };
-        Ok(Box::new(Pair::start(self.name(), channel, self.other, 1, setting)?))
-    }
-}
+        own.start(channel, 1, setting)
+    },
+);
 
-/// A mutex as the C library lays it out: the owner's id, and whether somebody waits.
+/// A mutex as the C library lays it out: the owner's id, and whether a thread waits.
 struct Mutex {
     lock: AtomicU32,
     /// The partner is to take it.

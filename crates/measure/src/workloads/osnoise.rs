@@ -1,49 +1,27 @@
 //! osnoise: the kernel's own loop that never sleeps.
 
-use std::sync::Arc;
-
 use rtproof_host::tracefs::Wish;
 
 use super::{
-    Armed, Place, Quantity, Setting, Workload, WorkloadError,
     kernel::{self, Source},
-    no_parameter,
+    workload::{Description, Plain},
 };
+use crate::quantity::Quantity;
 
-/// The tracer osnoise.
-#[derive(Clone, Copy, Debug)]
-pub struct Osnoise;
-
-impl Workload for Osnoise {
-    fn name(&self) -> &'static str {
-        "osnoise"
-    }
-
-    fn about(&self) -> &'static str {
+/// See the header.
+pub(super) const WORKLOAD: Plain = Plain {
+    description: Description::new(
+        "osnoise",
         "The kernel's osnoise tracer on one CPU: a kernel thread reads the clock without pause \
-         and each gap above 1 us, less than what interrupts it in turn, is a sample. Shows what \
-         interrupts, softirqs, other tasks and the hardware take from the CPU; not wake-ups. Each \
-         gap is scheduled when it is found. The period of the measurement is not used. Needs root \
-         and CONFIG_OSNOISE_TRACER."
-    }
-
-    fn quantity(&self) -> Quantity {
-        Quantity::Gap
-    }
-
-    fn place(&self) -> Place {
-        Place::Beside
-    }
-
-    fn threads_max(&self) -> usize {
-        1
-    }
-
-    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
-        no_parameter(&Self, parameter, Self)
-    }
-
-    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+     and each gap above 1 us, less than what interrupts it in turn, is a sample. Shows what \
+     interrupts, softirqs, other tasks and the hardware take from the CPU; not wake-ups. Each \
+     gap is scheduled when it is found. The period of the measurement is not used. Needs root \
+     and CONFIG_OSNOISE_TRACER.",
+        Quantity::Gap,
+    )
+    .beside()
+    .alone(),
+    arm: |about, setting| {
         let shared = vec![
             ("osnoise/stop_tracing_us", "0".into()),
             ("osnoise/stop_tracing_total_us", "0".into()),
@@ -52,6 +30,6 @@ impl Workload for Osnoise {
         ];
         let events = &["osnoise:sample_threshold"];
         let wish = Wish { tracer: "osnoise", cpu: setting.cpu, shared, events };
-        kernel::arm(self.name(), &wish, Source::Noise, setting)
-    }
-}
+        kernel::arm(about.name, &wish, Source::Noise, setting)
+    },
+};

@@ -4,6 +4,7 @@
 //! the clock; who takes the difference from where to where depends on the workload.
 
 use std::{
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -12,17 +13,16 @@ use std::{
     thread::JoinHandle,
 };
 
-use super::{Armed, OwnCost, Setting, WorkloadError, timer_wakeup::sleep_until};
-use crate::{
-    calibrate,
-    cycle::Cycle,
-    sys,
-    thread::{self, EndReason, Policy},
+use super::{
+    error::WorkloadError,
+    timing::sleep_until,
+    workload::{Armed, Description, OwnCost, Setting, Workload},
 };
+use crate::{EndReason, Policy, calibrate, cycle::Cycle, sys, task};
 
 /// Stack of a partner; all of it is locked.
 const STACK_BYTES: usize = 64 * 1024;
-/// Hand-offs before the run, which warm both threads and tell what one takes.
+/// Hand-offs before the run, which warm both threads and show how long one takes.
 const WARM_UP: u64 = 100;
 
 /// Where the partner runs.
@@ -34,28 +34,113 @@ pub(super) enum Other {
     Cpu(u32),
 }
 
-/// For [`super::Workload::parameter`] of all of them.
-pub(super) const PARAMETER: &str =
-    "the partner's CPU, as in futex:3, or same; the measured one without";
+/// For [`Description::parameter`] of all of them.
+const PARAMETER: &str = "the partner's CPU, as in futex:3, or same; the measured one without";
 
 impl Other {
-    pub(super) fn parse(
-        workload: &'static str,
-        parameter: Option<&str>,
-    ) -> Result<Self, WorkloadError> {
-        match parameter {
-            None | Some("same") => Ok(Self::Same),
-            Some(text) => text.parse().map(Self::Cpu).map_err(|_| {
-                WorkloadError::parameter(workload, text, "`same` or the number of a CPU")
-            }),
+    /// The CPU itself.
+    pub(super) fn cpu(self, measured: u32) -> u32 {
+        if let Self::Cpu(cpu) = self { cpu } else { measured }
+    }
+}
+
+/// A workload of two threads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HandOff {
+    description: Description,
+    pub(super) other: Other,
+    start: Start,
+}
+
+type Start = fn(&HandOff, &Setting) -> Result<Box<dyn Armed>, WorkloadError>;
+
+impl HandOff {
+    /// Both threads on the measured CPU. `start` makes the channel.
+    pub(super) const fn new(description: Description, start: Start) -> Self {
+        let description = Description { parameter: Some(PARAMETER), ..description };
+        Self { description, other: Other::Same, start }
+    }
+
+    /// Starts a partner, `below` priorities under the measuring thread.
+    pub(super) fn start<C: Channel>(
+        &self,
+        channel: C,
+        below: u32,
+        setting: &Setting,
+    ) -> Result<Box<dyn Armed>, WorkloadError> {
+        Ok(Box::new(Pair::start(self.name(), channel, self.other, below, setting)?))
+    }
+
+    /// Starts a partner of the same priority, with one way to it and one back.
+    pub(super) fn both_ways<W: Way>(
+        &self,
+        way: impl Fn() -> io::Result<W>,
+        setting: &Setting,
+    ) -> Result<Box<dyn Armed>, WorkloadError> {
+        let ways = way().and_then(|call| Ok(Ways { call, answer: way()? }));
+        let ways = ways.map_err(|error| WorkloadError::unfit(self.name(), error))?;
+        self.start(ways, 0, setting)
+    }
+}
+
+impl Workload for HandOff {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
+        let other = match parameter {
+            None | Some("same") => Other::Same,
+            Some(text) => Other::Cpu(text.parse().map_err(|_| {
+                WorkloadError::parameter(self.name(), text, "`same` or the number of a CPU")
+            })?),
+        };
+        Ok(Arc::new(Self { other, ..*self }))
+    }
+
+    fn spec(&self) -> String {
+        match self.other {
+            Other::Same => self.name().into(),
+            Other::Cpu(cpu) => format!("{}:{cpu}", self.name()),
         }
     }
 
-    pub(super) fn spec(self, workload: &str) -> String {
-        match self {
-            Self::Same => workload.into(),
-            Self::Cpu(cpu) => format!("{workload}:{cpu}"),
-        }
+    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+        (self.start)(self, setting)
+    }
+}
+
+/// One direction: a thread sends, the other waits for it and takes it.
+pub(super) trait Way: Send + Sync + 'static {
+    /// Wakes the other thread; never waits.
+    fn send(&self);
+    /// Waits until the other thread has sent.
+    fn take(&self);
+}
+
+/// A way for each direction.
+struct Ways<W> {
+    call: W,
+    answer: W,
+}
+
+impl<W: Way> Channel for Ways<W> {
+    #[inline(always)]
+    fn lead(&self, times: &Times) {
+        times.begin();
+        self.call.send();
+        self.answer.take();
+    }
+
+    #[inline(always)]
+    fn follow(&self, times: &Times) {
+        self.call.take();
+        times.end();
+        self.answer.send();
+    }
+
+    fn release(&self) {
+        self.call.send();
     }
 }
 
@@ -73,10 +158,6 @@ pub(super) trait Channel: Send + Sync + 'static {
     fn follow(&self, times: &Times);
     /// Wakes the partner for the last time: its `follow` returns.
     fn release(&self);
-    /// Addresses of code that is not part of either loop.
-    fn code() -> Vec<usize> {
-        Vec::new()
-    }
 }
 
 /// One of the two threads.
@@ -86,7 +167,7 @@ pub(super) enum Side {
     Partner,
 }
 
-/// What the threads tell each other of the last hand-off.
+/// What the threads know of the last hand-off.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     /// When it began, CLOCK_MONOTONIC.
@@ -122,7 +203,7 @@ struct Shared<C> {
 }
 
 /// A measuring thread's end of a pair.
-pub(super) struct Pair<C: Channel> {
+struct Pair<C: Channel> {
     shared: Arc<Shared<C>>,
     partner: Option<JoinHandle<()>>,
     clock_ps: u64,
@@ -138,8 +219,7 @@ struct Partner {
 }
 
 impl<C: Channel> Pair<C> {
-    /// Starts a partner, `below` priorities under the measuring thread.
-    pub(super) fn start(
+    fn start(
         workload: &'static str,
         channel: C,
         other: Other,
@@ -153,7 +233,7 @@ impl<C: Channel> Pair<C> {
         let is_real_time = setting.policy.has_priority();
         let partner = Partner {
             workload,
-            cpu: if let Other::Cpu(cpu) = other { cpu } else { setting.cpu },
+            cpu: other.cpu(setting.cpu),
             policy: setting.policy,
             priority: match setting.priority.saturating_sub(below) {
                 0 if is_real_time => 1,
@@ -162,7 +242,7 @@ impl<C: Channel> Pair<C> {
         };
         let (times, is_over) = (Times::default(), AtomicBool::new(false));
         let shared = Arc::new(Shared { channel, times, is_over });
-        let (ready, told) = mpsc::channel();
+        let (ready, answer) = mpsc::channel();
         let life = Arc::clone(&shared);
         let join = std::thread::Builder::new()
             .name(format!("rtproof/{}+", setting.cpu))
@@ -174,7 +254,7 @@ impl<C: Channel> Pair<C> {
         let mut pair = Self { shared, partner: Some(join), clock_ps, fastest_ns: 0 };
         // Its end of the channel is gone where it panicked.
         let gone = || WorkloadError::unfit(workload, "the partner did not start");
-        told.recv().unwrap_or_else(|_| Err(gone()))?;
+        answer.recv().unwrap_or_else(|_| Err(gone()))?;
         pair.fastest_ns = (0..WARM_UP).map(|_| pair.once().0).min().unwrap_or(0);
         Ok(pair)
     }
@@ -204,23 +284,23 @@ fn partner_main<C: Channel>(
     ready: &mpsc::Sender<Result<(), WorkloadError>>,
 ) {
     sys::block_signals();
-    // A refused policy is told by the measuring thread, which asked for the same.
-    let _ = thread::raise(partner.policy, partner.priority);
-    let pinned = thread::pin(partner.cpu).map_err(|error| {
+    // The measuring thread reports a refused policy: it requested the same one.
+    let _ = task::raise(partner.policy, partner.priority);
+    let pinned = task::pin(partner.cpu).map_err(|error| {
         let why = format!("the partner cannot run on CPU {}: {error}", partner.cpu);
         WorkloadError::unfit(partner.workload, why)
     });
     let may_run = pinned.is_ok();
-    // As far as it may; what is missing is told by the measuring thread.
+    // As far as it may; the measuring thread reports what is missing.
     let _ = sys::stack().and_then(|(address, bytes)| sys::lock(address, bytes));
     let serve: fn(&Shared<C>) = serve::<C>;
-    let _ = thread::lock_code(serve as usize);
+    let _ = task::lock_code(serve as usize);
     shared.channel.enter(Side::Partner);
     let _ = ready.send(pinned);
     if may_run {
-        thread::set_armed(true);
+        task::set_armed(true);
         serve(shared);
-        thread::set_armed(false);
+        task::set_armed(false);
     }
 }
 
@@ -236,7 +316,7 @@ impl<C: Channel> Drop for Pair<C> {
         self.shared.is_over.store(true, Ordering::Release);
         self.shared.channel.release();
         if let Some(partner) = self.partner.take() {
-            // It panicked: it is gone, which is all that is wanted.
+            // It panicked: it is gone, which is enough.
             let _ = partner.join();
         }
     }
@@ -259,9 +339,7 @@ impl<C: Channel> Armed for Pair<C> {
 
     fn code(&self) -> Vec<usize> {
         let run: fn(&mut Cycle, &AtomicBool, &Shared<C>) -> EndReason = run::<C>;
-        let mut code = C::code();
-        code.push(run as usize);
-        code
+        vec![run as usize]
     }
 
     fn memory(&self) -> Vec<(usize, usize)> {

@@ -5,52 +5,43 @@ use std::sync::Arc;
 use rtproof_host::tracefs::Wish;
 
 use super::{
-    Armed, Place, Quantity, Setting, Workload, WorkloadError,
+    error::WorkloadError,
     kernel::{self, Source},
-    whole_microseconds,
+    timing::whole_microseconds,
+    workload::{Armed, Description, Setting, Workload},
 };
+use crate::quantity::Quantity;
 
 /// The tracer timerlat.
 #[derive(Clone, Copy, Debug)]
-pub struct Timerlat {
+pub(super) struct Timerlat {
     source: Source,
 }
 
 /// Periods that the kernel takes, microseconds.
 const PERIOD_US: std::ops::RangeInclusive<u64> = 100..=1_000_000;
 
-impl Timerlat {
-    /// In its thread.
-    pub const USUAL: Self = Self { source: Source::TimerThread };
-}
+/// In its thread.
+pub(super) const WORKLOAD: Timerlat = Timerlat { source: Source::TimerThread };
 
-impl Workload for Timerlat {
-    fn name(&self) -> &'static str {
-        "timerlat"
-    }
-
-    fn about(&self) -> &'static str {
+const DESCRIPTION: Description = Description {
+    parameter: Some("irq or thread, as in timerlat:irq; thread without"),
+    ..Description::new(
+        "timerlat",
         "The kernel's timerlat tracer on one CPU: time from the expiry of a kernel timer to its \
          interrupt (timerlat:irq) or to a kernel thread that it wakes (timerlat, timerlat:thread, \
          SCHED_FIFO 95 by the kernel's choice). Splits what timer-wakeup measures as a whole; \
          does not hold the return to user space. Periods from 100us to 1s, as the kernel has it. \
-         Needs root and CONFIG_TIMERLAT_TRACER."
-    }
+         Needs root and CONFIG_TIMERLAT_TRACER.",
+        Quantity::Latency,
+    )
+    .beside()
+    .alone()
+};
 
-    fn quantity(&self) -> Quantity {
-        Quantity::Latency
-    }
-
-    fn place(&self) -> Place {
-        Place::Beside
-    }
-
-    fn threads_max(&self) -> usize {
-        1
-    }
-
-    fn parameter(&self) -> Option<&'static str> {
-        Some("irq or thread, as in timerlat:irq; thread without")
+impl Workload for Timerlat {
+    fn describe(&self) -> &Description {
+        &DESCRIPTION
     }
 
     fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {

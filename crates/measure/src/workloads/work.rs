@@ -4,8 +4,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::{Armed, OwnCost, Setting, timer_wakeup::sleep_until};
-use crate::{calibrate, cycle::Cycle, sys, thread::EndReason};
+use super::{
+    timing::sleep_until,
+    workload::{Armed, OwnCost, Setting},
+};
+use crate::{EndReason, calibrate, cycle::Cycle, sys};
 
 /// How long a piece is to take: a quarter of the period, and not more than this. A histogram
 /// resolves 0.8 %, so that shorter pieces show smaller disturbances.
@@ -28,26 +31,24 @@ pub(super) trait Operation: 'static {
 }
 
 /// A calibrated piece of work.
-pub(super) struct Work<O> {
+struct Work<O> {
     operation: O,
     ops: u64,
     fastest_ns: u64,
     clock_ps: u64,
 }
 
-impl<O: Operation> Work<O> {
-    /// Finds how many operations take about a quarter of the period.
-    pub(super) fn calibrate(mut operation: O, setting: &Setting) -> Self {
-        let target_ns = (setting.period_ns / 4).clamp(PIECE_NS_MIN, PIECE_NS_MAX);
-        let mut ops = 1;
-        while ops < OPS_MAX && fastest_ns(&mut operation, ops) < PIECE_NS_MIN {
-            ops *= 2;
-        }
-        let took_ns = fastest_ns(&mut operation, ops).max(1);
-        let ops = (ops * target_ns / took_ns).clamp(1, OPS_MAX);
-        let fastest_ns = fastest_ns(&mut operation, ops);
-        Self { operation, ops, fastest_ns, clock_ps: calibrate::clock_read_ps() }
+/// Finds how many operations take about a quarter of the period.
+pub(super) fn calibrate<O: Operation>(mut operation: O, setting: &Setting) -> Box<dyn Armed> {
+    let target_ns = (setting.period_ns / 4).clamp(PIECE_NS_MIN, PIECE_NS_MAX);
+    let mut ops = 1;
+    while ops < OPS_MAX && fastest_ns(&mut operation, ops) < PIECE_NS_MIN {
+        ops *= 2;
     }
+    let took_ns = fastest_ns(&mut operation, ops).max(1);
+    let ops = (ops * target_ns / took_ns).clamp(1, OPS_MAX);
+    let fastest_ns = fastest_ns(&mut operation, ops);
+    Box::new(Work { operation, ops, fastest_ns, clock_ps: calibrate::clock_read_ps() })
 }
 
 /// The fastest of some pieces.

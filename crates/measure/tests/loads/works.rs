@@ -28,13 +28,13 @@ fn least(name: &str) -> u64 {
 fn every_load_does_real_work() -> Result<String, String> {
     let dir = temporary();
     let mut seen = String::new();
-    for load in LOADS.iter().filter(|load| load.name() != "idle") {
+    for load in LOADS.iter().filter(|load| load.name != "idle") {
         let time = Duration::from_secs(1);
-        let outcome = run(load.name(), &settings(dir.path()), time)?;
+        let outcome = run(load.name, &settings(dir.path()), time)?;
         let complaint = || format!("{outcome:?}");
-        check(outcome.error.is_none() && outcome.name == load.name(), complaint)?;
-        check(outcome.work >= least(load.name()), complaint)?;
-        check(!outcome.detail.is_empty() && outcome.unit == load.unit(), complaint)?;
+        check(outcome.error.is_none() && outcome.name == load.name, complaint)?;
+        check(outcome.work >= least(load.name), complaint)?;
+        check(!outcome.detail.is_empty() && outcome.unit == load.unit, complaint)?;
         seen += &format!(
             "\n         {:7} {:>13} {} in {time:?}: {}",
             outcome.name, outcome.work, outcome.unit, outcome.detail

@@ -10,7 +10,7 @@ fn timers_on_a_grid_miss_nothing_unseen() {
         // The interval timer starts within 1 us of the grid.
         assert!((399..=400).contains(&got.report.scheduled), "{text}: {got:?}");
         assert!(got.min() < 1_000_000, "{text}: {got:?}");
-        if parse(text).keeps_intervals() {
+        if parse(text).describe().keeps_intervals {
             assert_eq!(got.intervals.count() + 1, got.totals.wake.count());
             // From the first sample to the last, which a stall may put beyond the end.
             let span = u128::from(got.report.scheduled - 1) * 1_000_000;

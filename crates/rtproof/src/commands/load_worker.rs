@@ -14,7 +14,7 @@ pub fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     args.nth(1).filter(|name| name == NAME)?;
     // rtproof passes nothing that is not UTF-8.
     let args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let code = match rtproof_measure::loads::worker_main(&args) {
+    let code = match rtproof_measure::worker_main(&args) {
         Ok(()) => exit::ACCEPTED,
         Err(error) => {
             // The parent reads it; when it is gone there is nobody to tell.

@@ -6,8 +6,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::gaps::Gaps;
 use super::{Cycle, Schedule};
-use crate::{spike::Spike, thread::EndReason, workloads::Gaps};
+use crate::{EndReason, spike::Spike};
 
 impl Cycle {
     /// Moves the grid: the timer that makes the wake-ups was started so that the first is then.
@@ -101,7 +102,7 @@ impl Cycle {
     /// Reads a clock without pause from the first moment of the schedule to its end.
     ///
     /// A step above `threshold_ns` is a gap: each is scheduled when it is found, and sampled;
-    /// none is missed. That nothing was omitted is told by the time: steps above and up to the
+    /// none is missed. Completeness is checked by time: steps above and up to the
     /// threshold add up to the whole run.
     #[inline(always)]
     pub fn run_gaps(
@@ -198,7 +199,7 @@ impl Cycle {
         self.slot.totals.missed += count - known;
     }
 
-    /// Hands the slot over when its time is over. True: nobody has emptied one for too long.
+    /// Hands the slot over when its time is over. True: none was emptied for too long.
     pub(crate) fn turn(&mut self, now_ns: u64) -> bool {
         let now_ns = now_ns.min(self.schedule.end_ns);
         self.next_due_ns = self.next_due_ns.max(now_ns);

@@ -54,7 +54,7 @@ pub enum LoadError {
         /// Why not.
         source: std::io::Error,
     },
-    /// It could not work, or ended without being asked to.
+    /// It could not work, or ended without a request.
     #[error("{load}: {what}")]
     Failed {
         /// The load.

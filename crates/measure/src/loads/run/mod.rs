@@ -12,16 +12,14 @@
 //! alone.
 
 pub mod error;
+mod own;
 mod pipe;
-pub(super) mod place;
-mod process;
+pub(super) mod process;
 pub mod runner;
+pub(super) mod settings;
 pub mod spec;
 mod stress_ng;
 mod text;
-mod tree;
 mod wire;
 pub mod worker;
 mod wrap;
-
-pub(crate) use place::sacrifice;

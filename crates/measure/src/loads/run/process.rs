@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use super::super::{LoadSpec, memory};
+use super::super::built_in::memory;
 use super::error::LoadError;
+use super::own;
 use super::pipe::{Lines, Tail};
-use super::runner::Settings;
-use super::worker;
+use super::settings::Settings;
+use super::spec::LoadSpec;
 
-/// Time for a worker to end after it was asked. Its own limit is shorter.
+/// Time for a worker to end after the request. Its own limit is shorter.
 const ASKED_MAX: Duration = Duration::from_secs(2);
 /// Time from SIGTERM to SIGKILL for a worker that does not answer.
 const TERM_MAX: Duration = Duration::from_millis(200);
@@ -46,7 +47,7 @@ impl Process {
         let dir = if dir.is_empty() { "." } else { dir };
         let child = Command::new(program)
             .args(prefix)
-            .args([worker::RUN, &load, &settings.cpus.to_string(), &bytes.to_string(), dir])
+            .args([own::RUN, &load, &settings.cpus.to_string(), &bytes.to_string(), dir])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -71,12 +72,12 @@ impl Process {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// Whether it was asked to end.
+    /// Whether its end was requested.
     pub(super) fn is_asked(&self) -> bool {
         self.is_asked
     }
 
-    /// Whether asking did not help.
+    /// Whether the request did not help.
     pub(super) fn is_killed(&self) -> bool {
         self.is_killed
     }
@@ -93,7 +94,7 @@ impl Process {
         !matches!(rustix::process::waitid(WaitId::Pid(self.pid), options), Ok(None))
     }
 
-    /// Asks, then demands, then kills; false: it has not ended.
+    /// Requests, then demands, then kills; false: it has not ended.
     pub(super) fn end(&mut self) -> bool {
         self.ask_to_end();
         let mut has_ended = self.wait(ASKED_MAX);

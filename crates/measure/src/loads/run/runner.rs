@@ -1,36 +1,17 @@
 //! The parent side: starts a worker, looks after it, ends it and says what it did. Nothing here
 //! waits but [`Running::stop`]: the caller is the housekeeping thread of a measurement.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rtproof_host::CpuList;
-
-use super::super::LoadSpec;
 use super::error::LoadError;
 use super::process::Process;
-use super::spec::Kind;
+use super::settings::Settings;
+use super::spec::{Kind, LoadSpec};
 use super::wire::Message;
 use super::{stress_ng, wrap};
 
 /// Other programs report CPU time in ticks of 10 ms; one that used none for this long does nothing.
 const NOTHING_DONE_MAX: Duration = Duration::from_secs(1);
-
-/// Where loads run and what they may use.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// CPUs to disturb; all must be online.
-    pub cpus: CpuList,
-    /// Directory for the files of the disk load, UTF-8; empty is the current one.
-    pub dir: PathBuf,
-    /// Memory that is available (`MemAvailable`, or what a cgroup leaves of it), in bytes.
-    pub memory_available: u64,
-    /// Size of the last-level cache in bytes; 0 when it is not known.
-    pub llc_bytes: u64,
-    /// How a worker is started: this binary (`/proc/self/exe`) and the hidden subcommand that calls
-    /// [`worker_main`](super::worker::worker_main), e.g. `["load-worker"]`.
-    pub worker_command: (PathBuf, Vec<String>),
-}
 
 /// What a load did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +32,7 @@ pub struct Outcome {
 pub struct Runner;
 
 impl Runner {
-    /// Starts a load and returns at once: whether it works is told by [`Running::poll`], because
+    /// Starts a load and returns at once: [`Running::poll`] reports whether it works, because
     /// the first milliseconds of a process are not waited for. Call it from a thread with
     /// SCHED_OTHER or reset-on-fork, and from one that lives as long as the load: the kernel ends a
     /// built-in load with the thread that started it.
@@ -65,11 +46,11 @@ impl Runner {
             process: None,
             started: Instant::now(),
             detail: String::new(),
-            unit: spec.built_in().map_or(wrap::UNIT, |load| load.unit()).into(),
+            unit: spec.built_in().map_or(wrap::UNIT, |load| load.unit).into(),
             work: 0,
             is_done: false,
             failure: None,
-            is_told: false,
+            is_reported: false,
         };
         if spec.is_idle() {
             running.detail = "nothing runs".into();
@@ -89,7 +70,7 @@ impl Runner {
         Ok(running)
     }
 
-    /// Stops several loads in the time of one: all are asked before the first is waited for.
+    /// Stops several loads in the time of one: all get the request before the first is waited for.
     #[must_use]
     pub fn stop_all(mut running: Vec<Running>) -> Vec<Outcome> {
         running.iter_mut().for_each(Running::ask_to_end);
@@ -109,7 +90,7 @@ pub struct Running {
     /// The worker has said its last line.
     is_done: bool,
     failure: Option<String>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Running {
@@ -146,12 +127,12 @@ impl Running {
         if self.process.as_ref().is_some_and(Process::has_ended) {
             self.reap();
         }
-        let what = self.failure.clone().filter(|_| !self.is_told)?;
-        self.is_told = true;
+        let what = self.failure.clone().filter(|_| !self.is_reported)?;
+        self.is_reported = true;
         Some(LoadError::Failed { load: self.spec.to_string(), what })
     }
 
-    /// Asks the load to end, without waiting for it.
+    /// Requests its end, without waiting for it.
     pub fn ask_to_end(&mut self) {
         if let Some(process) = &mut self.process {
             process.ask_to_end();

@@ -19,7 +19,7 @@ pub(super) enum Message {
 }
 
 impl Message {
-    /// Writes the line to stdout. That nobody reads it any more is no error: then the pipe at stdin
+    /// Writes the line to stdout. A missing reader is no error: then the pipe at stdin
     /// is closed too, and ends the worker.
     pub(super) fn send(&self) {
         let _ = std::io::stdout().lock().write_all(self.to_string().as_bytes());

@@ -7,38 +7,24 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rtproof_host::CpuList;
 use rustix::process::Signal;
 
-use super::super::{Context, Counter, LoadSpec};
+use super::super::{error::WorkError, load::Context, place};
+use super::own::{LAUNCH, NO_OP, Own, RUN, Shared};
+use super::spec::LoadSpec;
 use super::wire::Message;
-use super::{place, wrap};
-use crate::trials::memlock;
+use super::wrap;
 
-/// First argument: run a load.
-pub(super) const RUN: &str = "run";
-/// First argument: become the user's command.
-pub(super) const LAUNCH: &str = "launch";
-/// First argument: end at once.
-const NO_OP: &str = "nop";
-
-/// A worker that was asked to end and did not is killed after this time. Less than the 2 s that the
+/// A worker that does not end on request is killed after this time. Less than the 2 s that the
 /// parent waits, more than the wrapper needs.
 const END_MAX: Duration = Duration::from_millis(1800);
 
-/// State that the threads of a worker share.
-#[derive(Default)]
-pub(super) struct Shared {
-    pub(super) counter: Counter,
-    pub(super) stop: AtomicBool,
-}
-
-/// Does what the hidden subcommand is asked to: `args` are the arguments behind the subcommand
+/// Runs the hidden subcommand: `args` are the arguments behind the subcommand
 /// itself, as [`Runner::start`](super::runner::Runner::start) gives them. Returns when the load has
 /// ended; results go to stdout. Call it first thing in `main`, before arguments are parsed: the
 /// `fork` load measures how fast this binary starts and ends.
@@ -46,25 +32,24 @@ pub(super) struct Shared {
 /// # Errors
 /// What kept the load from working. The caller may print it to stderr and must exit non-zero; the
 /// parent has it already.
-pub fn worker_main(args: &[String]) -> Result<(), String> {
+pub(crate) fn main(args: &[String]) -> Result<(), WorkError> {
     match args {
         [what] if what == NO_OP => {
             place::set_name("fork");
             Ok(())
         }
-        [what, bytes] if what == memlock::CHILD => memlock::child(bytes),
         [what, parent, program, rest @ ..] if what == LAUNCH => wrap::launch(parent, program, rest),
         [what, spec, cpus, memory, dir] if what == RUN => {
             let shared = Arc::new(Shared::default());
             let result = Job::parse(spec, cpus, memory, dir, args.len())
                 .and_then(|job| job.run(&shared))
-                .inspect_err(|error| Message::Error(error.clone()).send());
+                .inspect_err(|error| Message::Error(error.to_string()).send());
             Message::Done(shared.counter.get()).send();
             result
         }
-        _ => Err(format!(
+        _ => Err(WorkError(format!(
             "load worker: {args:?} is not `run LOAD CPUS BYTES DIR`; rtproof starts it"
-        )),
+        ))),
     }
 }
 
@@ -76,30 +61,6 @@ struct Job<'a> {
     own: Own,
 }
 
-/// How this binary is started as a worker again.
-#[derive(Clone)]
-pub(super) struct Own {
-    /// Arguments between the binary's name and those of [`worker_main`].
-    prefix: Vec<String>,
-}
-
-impl Own {
-    fn find(worker_args: usize) -> Self {
-        let all: Vec<_> = std::env::args_os().skip(1).collect();
-        let prefix = all.len().saturating_sub(worker_args);
-        let prefix = all[..prefix].iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-        Self { prefix }
-    }
-
-    /// Starts this binary with `args` for [`worker_main`], nothing to read and nothing to say.
-    pub(super) fn command(&self, args: &[&str]) -> Command {
-        // The link and not the path: an upgrade may replace the file during a run.
-        let mut command = Command::new("/proc/self/exe");
-        command.args(&self.prefix).args(args).stdin(Stdio::null()).stdout(Stdio::null());
-        command
-    }
-}
-
 impl<'a> Job<'a> {
     fn parse(
         spec: &str,
@@ -107,7 +68,7 @@ impl<'a> Job<'a> {
         memory: &str,
         dir: &'a str,
         worker_args: usize,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, WorkError> {
         Ok(Self {
             spec: spec.parse().map_err(|error| format!("load worker: {error}"))?,
             cpus: CpuList::parse(cpus, None).map_err(|error| format!("load worker: {error}"))?,
@@ -119,7 +80,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    fn run(&self, shared: &Arc<Shared>) -> Result<(), String> {
+    fn run(&self, shared: &Arc<Shared>) -> Result<(), WorkError> {
         place::settle(self.spec.name(), &self.cpus)?;
         end_with_parent(shared)?;
         report_each_second(shared)?;
@@ -128,7 +89,7 @@ impl<'a> Job<'a> {
         };
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|error| format!("cannot tie the worker to its parent: {error}"))?;
-        load.work(&Context {
+        (load.work)(&Context {
             cpus: &self.cpus,
             dir: self.dir,
             memory_bytes_per_cpu: self.memory_bytes_per_cpu,
@@ -140,12 +101,12 @@ impl<'a> Job<'a> {
         if shared.stop.load(Ordering::Relaxed) || self.spec.is_idle() {
             return Ok(());
         }
-        Err(format!("{} ended without being asked to: report this as a bug", self.spec))
+        Err(WorkError(format!("{} ended without being asked to: report this as a bug", self.spec)))
     }
 }
 
 /// Sets the stop flag when the other end of stdin is closed, and sees to it that the worker ends.
-fn end_with_parent(shared: &Arc<Shared>) -> Result<(), String> {
+fn end_with_parent(shared: &Arc<Shared>) -> Result<(), WorkError> {
     let shared = Arc::clone(shared);
     let main = std::thread::current();
     spawn("stdin", move || {
@@ -169,7 +130,7 @@ fn kill_self() {
     let _ = rustix::process::kill_process(own, Signal::KILL);
 }
 
-fn report_each_second(shared: &Arc<Shared>) -> Result<(), String> {
+fn report_each_second(shared: &Arc<Shared>) -> Result<(), WorkError> {
     let shared = Arc::clone(shared);
     spawn("report", move || {
         loop {
@@ -179,9 +140,11 @@ fn report_each_second(shared: &Arc<Shared>) -> Result<(), String> {
     })
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), WorkError> {
     let thread = std::thread::Builder::new().name(format!("rtproof-{name}")).spawn(work);
-    thread.map(drop).map_err(|error| format!("cannot start a thread: {error}; raise `ulimit -u`"))
+    thread
+        .map(drop)
+        .map_err(|error| format!("cannot start a thread: {error}; raise `ulimit -u`").into())
 }
 
 #[cfg(test)]
@@ -192,7 +155,7 @@ mod tests {
     fn wrong_arguments_are_named() {
         let call = |args: &[&str]| {
             let args: Vec<_> = args.iter().map(ToString::to_string).collect();
-            worker_main(&args).unwrap_err()
+            main(&args).unwrap_err().to_string()
         };
         assert!(call(&[]).contains("rtproof starts it"));
         assert!(call(&["run", "cpu"]).contains("\"cpu\""));

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::super::LoadSpec;
-use super::spec::Kind;
+use super::super::{error::WorkError, tree};
+use super::own::{LAUNCH, Own, Shared};
+use super::spec::{Kind, LoadSpec};
+use super::stress_ng;
 use super::text::words;
 use super::wire::Message;
-use super::worker::{LAUNCH, Own, Shared};
-use super::{stress_ng, tree};
 
 /// Unit of the work of other programs, unless stress-ng reports its own.
 pub(super) const UNIT: &str = "ms of CPU time";
@@ -37,7 +37,7 @@ const QUOTE_BYTES_MAX: usize = 600;
 ///
 /// # Errors
 /// It could not be started, or ended by itself: its status and the end of what it wrote to stderr.
-pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), String> {
+pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), WorkError> {
     let is_stress_ng = matches!(spec.kind(), Kind::StressNg(_));
     let program = program(spec)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
@@ -69,7 +69,10 @@ pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), Str
     if !is_asked {
         let status = family.status.map_or("an unknown status".into(), |status| status.to_string());
         let after = start.elapsed().as_secs_f64();
-        return Err(format!("ended by itself after {after:.1} s ({status}){}", quote(&text)));
+        return Err(WorkError(format!(
+            "ended by itself after {after:.1} s ({status}){}",
+            quote(&text)
+        )));
     }
     if let Some(operations) = stress_ng::bogo_ops(&text).filter(|_| is_stress_ng) {
         Message::Unit(stress_ng::UNIT.into()).send();
@@ -80,7 +83,7 @@ pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), Str
 }
 
 /// Program and arguments.
-fn program(spec: &LoadSpec) -> Result<Vec<String>, String> {
+fn program(spec: &LoadSpec) -> Result<Vec<String>, WorkError> {
     match spec.kind() {
         Kind::Command(command) => Ok(vec!["sh".into(), "-c".into(), command.clone()]),
         Kind::StressNg(args) => {
@@ -88,7 +91,7 @@ fn program(spec: &LoadSpec) -> Result<Vec<String>, String> {
                 words(args).map_err(|quote| format!("{spec}: a {quote} quote is not closed"))?;
             Ok(stress_ng::program(args))
         }
-        Kind::BuiltIn(name) => Err(format!("{name} is not another program")),
+        Kind::BuiltIn(name) => Err(WorkError(format!("{name} is not another program"))),
     }
 }
 
@@ -97,15 +100,15 @@ fn program(spec: &LoadSpec) -> Result<Vec<String>, String> {
 ///
 /// # Errors
 /// The program cannot be run.
-pub(super) fn launch(parent: &str, program: &str, args: &[String]) -> Result<(), String> {
+pub(super) fn launch(parent: &str, program: &str, args: &[String]) -> Result<(), WorkError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("cannot tie {program} to its parent: {error}"))?;
     // A parent that died before the call above sends no signal.
     let now = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
     if now.as_deref() != Some(parent) {
-        return Err(format!("the load worker {parent} is gone"));
+        return Err(WorkError(format!("the load worker {parent} is gone")));
     }
-    Err(format!("cannot run {program}: {}", Command::new(program).args(args).exec()))
+    Err(WorkError(format!("cannot run {program}: {}", Command::new(program).args(args).exec())))
 }
 
 /// The program and all that it started.
@@ -116,7 +119,7 @@ struct Family {
 }
 
 impl Family {
-    /// Reaps and counts until told to stop or until none is left.
+    /// Reaps and counts until the stop flag is set or none is left.
     fn watch(&mut self, shared: &Shared) {
         let mut counted = Instant::now();
         while self.reap() && !shared.stop.load(Ordering::Relaxed) {
@@ -142,7 +145,7 @@ impl Family {
         }
     }
 
-    /// Ends all: asks, waits, kills. `main_only`: only the program is asked, because it ends its
+    /// Ends all: TERM, wait, KILL. `main_only`: only the program gets TERM, because it ends its
     /// children itself and reports then.
     fn end(&mut self, main_only: bool) {
         let start = Instant::now();
@@ -178,7 +181,7 @@ struct Output {
 }
 
 impl Output {
-    fn collect(mut reader: PipeReader) -> Result<Self, String> {
+    fn collect(mut reader: PipeReader) -> Result<Self, WorkError> {
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let into = Arc::clone(&kept);
         let work = move || {

@@ -13,15 +13,15 @@ use rustix::{
     thread::ClockId,
 };
 
+use super::super::workload::{Program, Setting};
 use crate::{
-    sys,
-    thread::{Policy, pin, pin_all},
-    workloads::{Program, Setting},
+    Policy, sys,
+    task::{pin, pin_all},
 };
 
 /// Time from SIGTERM to SIGKILL.
 const TERM_MAX: Duration = Duration::from_millis(300);
-/// Room for what the program writes while nobody reads, bytes: tens of thousands of lines.
+/// Room for output that has not been read yet, bytes: tens of thousands of lines.
 const PIPE_BYTES: usize = 1 << 20;
 
 /// A running program.

@@ -1,7 +1,7 @@
 //! The user's own cycle: a program that writes one line per cycle into a pipe.
 //!
-//! The program is what is measured: it runs on the CPU, with the policy. Our thread stands beside
-//! it and takes down what it says.
+//! The program is what is measured: it runs on the CPU, with the policy. Our thread runs beside
+//! it and records what it writes.
 
 pub(super) mod child;
 mod protocol;
@@ -15,8 +15,11 @@ use self::{
     child::{Running, line_cost_ns, stand_beside},
     protocol::{Grid, Line, Lines},
 };
-use super::{Armed, Ending, OwnCost, Place, Program, Quantity, Setting, Workload, WorkloadError};
-use crate::{cycle::Cycle, sys, thread::EndReason};
+use super::{
+    error::WorkloadError,
+    workload::{Armed, Description, Ending, OwnCost, Program, Setting, Workload},
+};
+use crate::{EndReason, cycle::Cycle, quantity::Quantity, sys};
 
 /// A program that says nothing for this long, or for ten periods, hangs.
 const SILENT_NS: u64 = 5_000_000_000;
@@ -25,34 +28,31 @@ const COMMAND_MAX: usize = 4096;
 
 /// A command.
 #[derive(Clone, Debug)]
-pub struct Exec {
+pub(super) struct Exec {
     command: String,
 }
 
-impl Exec {
-    /// Without a command, which it needs to run.
-    pub const NONE: Self = Self { command: String::new() };
-}
+/// Without a command, which it needs to run.
+pub(super) const WORKLOAD: Exec = Exec { command: String::new() };
 
-impl Workload for Exec {
-    fn name(&self) -> &'static str {
-        "exec"
-    }
-
-    fn about(&self) -> &'static str {
+const DESCRIPTION: Description = Description {
+    parameter: Some("the command, needed, as in exec:./my-cycle --fast; the shell takes it apart"),
+    ..Description::new(
+        "exec",
         "A program of your own, started on the CPU with the policy and priority, that writes one \
          line per cycle: how late the cycle was or how long it took, in nanoseconds, by its own \
          clock. What that covers is the program's to say; what it does between its readings of the \
          clock is not measured. Lines from before the run begins are its warm-up. Protocol and \
-         examples in C, Rust and Python: docs/workloads.md."
-    }
+         examples in C, Rust and Python: docs/workloads.md.",
+        Quantity::Lateness,
+    )
+    .beside()
+    .with_intervals()
+};
 
-    fn quantity(&self) -> Quantity {
-        Quantity::Lateness
-    }
-
-    fn parameter(&self) -> Option<&'static str> {
-        Some("the command, needed, as in exec:./my-cycle --fast; the shell takes it apart")
+impl Workload for Exec {
+    fn describe(&self) -> &Description {
+        &DESCRIPTION
     }
 
     fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
@@ -66,14 +66,6 @@ impl Workload for Exec {
 
     fn spec(&self) -> String {
         format!("{}:{}", self.name(), self.command)
-    }
-
-    fn place(&self) -> Place {
-        Place::Beside
-    }
-
-    fn keeps_intervals(&self) -> bool {
-        true
     }
 
     fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
@@ -282,7 +274,7 @@ impl Armed for Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cycle, spike, thread::Policy};
+    use crate::{Policy, cycle, spike};
 
     #[test]
     fn a_program_that_falls_silent_is_given_up() {

@@ -1,5 +1,5 @@
 //! What the kernel's own measuring tracers have in common: an instance of ours, a thread that
-//! stands beside and takes down their lines.
+//! runs beside and records their lines.
 
 mod lines;
 
@@ -17,8 +17,12 @@ use rtproof_host::{
 use rustix::event::{PollFd, PollFlags, poll};
 
 use self::lines::{Context, Event, Line, Lines};
-use super::{Armed, Ending, OwnCost, Setting, WorkloadError, exec::child::stand_beside};
-use crate::{cycle::Cycle, sys, thread::EndReason};
+use super::{
+    error::WorkloadError,
+    exec::child::stand_beside,
+    workload::{Armed, Ending, OwnCost, Setting},
+};
+use crate::{EndReason, cycle::Cycle, sys};
 
 /// Longest wait for lines, so that a stop is seen.
 const LOOK_NS: u64 = 50_000_000;

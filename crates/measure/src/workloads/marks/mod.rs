@@ -14,14 +14,11 @@ use rtproof_host::Root;
 
 use self::ring::{Marked, Ring};
 use super::{
-    Armed, Ending, OwnCost, Place, Program, Quantity, Setting, Workload, WorkloadError,
+    error::WorkloadError,
     exec::child::{pause_until, stand_beside},
+    workload::{Armed, Description, Ending, OwnCost, Program, Setting, Workload},
 };
-use crate::{
-    cycle::Cycle,
-    sys,
-    thread::{EndReason, Policy},
-};
+use crate::{EndReason, Policy, cycle::Cycle, quantity::Quantity, sys};
 
 /// Time between two looks: a ring of 4096 cycles holds this much of 200 kHz.
 const LOOK_NS: u64 = 20_000_000;
@@ -32,34 +29,33 @@ const PREFIX: &str = "rtproof-mark-";
 
 /// The ring of an application: of a process, or in a file.
 #[derive(Clone, Debug)]
-pub struct Marks {
+pub(super) struct Marks {
     which: String,
 }
 
-impl Marks {
-    /// Without an application, which it needs to run.
-    pub const NONE: Self = Self { which: String::new() };
-}
+/// Without an application, which it needs to run.
+pub(super) const WORKLOAD: Marks = Marks { which: String::new() };
 
-impl Workload for Marks {
-    fn name(&self) -> &'static str {
-        "marks"
-    }
-
-    fn about(&self) -> &'static str {
+const DESCRIPTION: Description = Description {
+    parameter: Some(
+        "the application's process id or the path of its ring, needed, as in marks:4711",
+    ),
+    ..Description::new(
+        "marks",
         "Duration of the cycles of a running application, from the begin to the end that it marks \
          itself with rtproof_mark.h (C, C++) or the crate rtproof-mark, through a ring in shared \
          memory. The application runs as it does; nothing of it is moved or raised. Not how late a \
          cycle began. Cycles that were overwritten before they were read are counted as lost, and \
-         are not in the account; the period of the measurement is not used."
-    }
+         are not in the account; the period of the measurement is not used.",
+        Quantity::Duration,
+    )
+    .beside()
+    .with_intervals()
+};
 
-    fn quantity(&self) -> Quantity {
-        Quantity::Duration
-    }
-
-    fn parameter(&self) -> Option<&'static str> {
-        Some("the application's process id or the path of its ring, needed, as in marks:4711")
+impl Workload for Marks {
+    fn describe(&self) -> &Description {
+        &DESCRIPTION
     }
 
     fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
@@ -74,14 +70,6 @@ impl Workload for Marks {
 
     fn spec(&self) -> String {
         format!("{}:{}", self.name(), self.which)
-    }
-
-    fn place(&self) -> Place {
-        Place::Beside
-    }
-
-    fn keeps_intervals(&self) -> bool {
-        true
     }
 
     fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
@@ -264,10 +252,10 @@ mod tests {
     #[test]
     fn what_names_no_application_is_refused() {
         for text in ["", "app", "-5", "99999999999"] {
-            let error = Marks::NONE.with(Some(text)).expect_err(text).to_string();
+            let error = WORKLOAD.with(Some(text)).expect_err(text).to_string();
             assert!(error.contains("a process id, or a path"), "{error}");
         }
-        let spec = |text| Marks::NONE.with(Some(text)).expect(text).spec();
+        let spec = |text| WORKLOAD.with(Some(text)).expect(text).spec();
         assert_eq!(spec("12"), "marks:12");
         assert_eq!(spec("./ring"), "marks:./ring");
     }

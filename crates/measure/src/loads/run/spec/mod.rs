@@ -7,7 +7,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{LOADS, Load, find, idle};
+use super::super::built_in::{LOADS, find, idle};
+use super::super::load::Load;
 use super::text::{distance, unquoted, words};
 
 const STRESS_NG: &str = "stress-ng:";
@@ -71,7 +72,7 @@ pub enum SpecError {
         /// As written.
         text: String,
     },
-    /// `idle` beside another load.
+    /// `idle` together with another load.
     #[error("\"{text}\": idle means no load, so it stands alone; remove it or the others")]
     IdleNotAlone {
         /// As written.
@@ -109,7 +110,7 @@ impl LoadSpec {
     }
 
     /// The load of ours that it names.
-    pub(super) fn built_in(&self) -> Option<&'static dyn Load> {
+    pub(super) fn built_in(&self) -> Option<&'static Load> {
         match self.0 {
             Kind::BuiltIn(name) => find(name),
             Kind::StressNg(_) | Kind::Command(_) => None,
@@ -145,7 +146,7 @@ impl LoadSpec {
             "" => Err(SpecError::Empty { text: text.into() }),
             "none" => Ok(Self(Kind::BuiltIn(idle::NAME))),
             name => match find(name) {
-                Some(load) => Ok(Self(Kind::BuiltIn(load.name()))),
+                Some(load) => Ok(Self(Kind::BuiltIn(load.name))),
                 None => Err(SpecError::Unknown { name: name.into() }),
             },
         }
@@ -258,7 +259,7 @@ string_form!(LoadSpec);
 string_form!(LoadSet);
 
 fn known() -> String {
-    let names: Vec<_> = LOADS.iter().map(|load| load.name()).collect();
+    let names: Vec<_> = LOADS.iter().map(|load| load.name).collect();
     format!("{}, stress-ng:\"ARGS\", cmd:\"COMMAND\"", names.join(", "))
 }
 
@@ -271,7 +272,7 @@ fn hint(name: &str) -> String {
         let is_cut = lower.len() >= 2 && known.starts_with(lower);
         is_cut || lower.starts_with(known) || distance(known, lower) <= known.len().min(6) / 3
     };
-    let mut names = LOADS.iter().map(|load| load.name()).chain(prefixes);
+    let mut names = LOADS.iter().map(|load| load.name).chain(prefixes);
     names.find(close).map(|known| format!(" (did you mean {known}?)")).unwrap_or_default()
 }
 

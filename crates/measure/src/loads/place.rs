@@ -6,7 +6,7 @@
 use rtproof_host::CpuList;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::tree;
+use super::{error::WorkError, tree};
 
 /// Real-time policies by number: FIFO, RR, DEADLINE (linux/sched.h).
 const REAL_TIME: [u32; 3] = [1, 2, 6];
@@ -15,14 +15,17 @@ const REAL_TIME: [u32; 3] = [1, 2, 6];
 ///
 /// # Errors
 /// The list is empty, or the kernel does not give all of its CPUs.
-pub(super) fn pin(cpus: &CpuList) -> Result<(), String> {
+pub(super) fn pin(cpus: &CpuList) -> Result<(), WorkError> {
     if cpus.is_empty() {
         return Err("no load CPUs: a load needs at least one, e.g. 0".into());
     }
     let mut wanted = CpuSet::new();
     for cpu in cpus.iter() {
         if cpu as usize >= CpuSet::MAX_CPU {
-            return Err(format!("load CPU {cpu}: at most CPU {} can be used", CpuSet::MAX_CPU - 1));
+            return Err(WorkError(format!(
+                "load CPU {cpu}: at most CPU {} can be used",
+                CpuSet::MAX_CPU - 1
+            )));
         }
         wanted.set(cpu as usize);
     }
@@ -35,7 +38,9 @@ pub(super) fn pin(cpus: &CpuList) -> Result<(), String> {
     if given != wanted {
         let given = (0u32..).take(CpuSet::MAX_CPU).filter(|&cpu| given.is_set(cpu as usize));
         let given = CpuList::new(given);
-        return Err(format!("load CPU{plural} {cpus} wanted, the kernel gives {given}; {advice}"));
+        return Err(WorkError(format!(
+            "load CPU{plural} {cpus} wanted, the kernel gives {given}; {advice}"
+        )));
     }
     Ok(())
 }
@@ -44,7 +49,7 @@ pub(super) fn pin(cpus: &CpuList) -> Result<(), String> {
 ///
 /// # Errors
 /// The kernel does not give it.
-pub(in super::super) fn pin_thread(cpu: u32) -> Result<(), String> {
+pub(super) fn pin_thread(cpu: u32) -> Result<(), WorkError> {
     pin(&CpuList::new([cpu]))
 }
 
@@ -52,14 +57,14 @@ pub(in super::super) fn pin_thread(cpu: u32) -> Result<(), String> {
 ///
 /// # Errors
 /// It has a real-time policy, or cannot have the load CPUs.
-pub(super) fn settle(name: &str, cpus: &CpuList) -> Result<(), String> {
+pub(super) fn settle(name: &str, cpus: &CpuList) -> Result<(), WorkError> {
     // Traces and ps show who disturbed: `rtproof-memory`, not the `exe` of /proc/self/exe.
     set_name(name);
     if let Some(policy) = tree::own().map(|own| own.policy).filter(|p| REAL_TIME.contains(p)) {
-        return Err(format!(
+        return Err(WorkError(format!(
             "a load must not be real-time and inherited policy {policy} (SCHED_OTHER is 0): start \
              it from a SCHED_OTHER thread, or with reset-on-fork"
-        ));
+        )));
     }
     pin(cpus)?;
     sacrifice();
@@ -77,7 +82,7 @@ pub(super) fn set_name(name: &str) {
 
 /// Where memory runs out, the kernel shall end this process and not the user's.
 #[expect(clippy::disallowed_methods, reason = "this process's own setting, not the machine's")]
-pub(in super::super::super) fn sacrifice() {
+pub(crate) fn sacrifice() {
     // Raising one's own score needs no privilege; without /proc it stays as it is.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
@@ -88,12 +93,12 @@ mod tests {
 
     #[test]
     fn impossible_cpus_are_named() {
-        assert!(pin(&CpuList::default()).unwrap_err().contains("at least one"));
+        assert!(pin(&CpuList::default()).unwrap_err().0.contains("at least one"));
         let error = pin(&CpuList::new([8191])).unwrap_err();
-        assert!(error.contains("8191") && error.contains("1023"), "{error}");
+        assert!(error.0.contains("8191") && error.0.contains("1023"), "{error}");
         let error = pin(&CpuList::new([0, 1022])).unwrap_err();
-        assert!(error.contains("0,1022") && error.contains("gives 0;"), "{error}");
+        assert!(error.0.contains("0,1022") && error.0.contains("gives 0;"), "{error}");
         let error = pin_thread(1022).unwrap_err();
-        assert!(error.contains("online"), "{error}");
+        assert!(error.0.contains("online"), "{error}");
     }
 }

@@ -19,8 +19,11 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use super::super::{
+    error::WorkError,
+    load::{Context, Load},
+};
 use super::rng::XorShift;
-use super::{Context, Load};
 
 /// Largest file in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -41,32 +44,23 @@ const WRITES_PER_FLUSH: u64 = 16;
 const WRITE_RATE_MAX: u64 = 32 << 20;
 
 /// One file, one thread.
-pub(super) struct Disk;
+pub(super) const LOAD: Load = Load {
+    name: "disk",
+    about: "Random writes (at most 32 MiB/s), reads and flushes of one nameless file of at most 64 \
+         MiB, past the page cache where the file system allows",
+    unit: "bytes",
+    work,
+};
 
-impl Load for Disk {
-    fn name(&self) -> &'static str {
-        "disk"
-    }
-
-    fn about(&self) -> &'static str {
-        "Random writes (at most 32 MiB/s), reads and flushes of one nameless file of at most 64 \
-         MiB, past the page cache where the file system allows"
-    }
-
-    fn unit(&self) -> &'static str {
-        "bytes"
-    }
-
-    fn work(&self, ctx: &Context) -> Result<(), String> {
-        let mut space = Buffer::new();
-        let scratch = Scratch::make(ctx.dir, space.aligned(), &|bytes| ctx.counter.add(bytes))?;
-        (ctx.detail)(&scratch.describe(ctx.dir));
-        scratch.churn(space.aligned(), ctx).map_err(|(doing, error)| {
-            let size = scratch.bytes >> 20;
-            let how = format!("{size} MiB file in {}: cannot {doing}", ctx.dir.display());
-            format!("{how}: {error}; {}", next_step(&error))
-        })
-    }
+fn work(ctx: &Context) -> Result<(), WorkError> {
+    let mut space = Buffer::new();
+    let scratch = Scratch::make(ctx.dir, space.aligned(), &|bytes| ctx.counter.add(bytes))?;
+    (ctx.detail)(&scratch.describe(ctx.dir));
+    scratch.churn(space.aligned(), ctx).map_err(|(doing, error)| {
+        let size = scratch.bytes >> 20;
+        let how = format!("{size} MiB file in {}: cannot {doing}", ctx.dir.display());
+        format!("{how}: {error}; {}", next_step(&error)).into()
+    })
 }
 
 /// Memory of which an aligned part is used: direct writes want it, and a `Vec` does not align.
@@ -102,7 +96,7 @@ struct Scratch {
 impl Scratch {
     /// A full file: direct where it works, smaller where there is no room. `written` is told what
     /// filling it takes.
-    fn make(dir: &Path, buffer: &[u8], written: &dyn Fn(u64)) -> Result<Self, String> {
+    fn make(dir: &Path, buffer: &[u8], written: &dyn Fn(u64)) -> Result<Self, WorkError> {
         let unusable = |(doing, error): &Failure| {
             let dir = dir.display();
             format!("cannot {doing} a file in {dir}: {error}; {}", next_step(error))
@@ -123,7 +117,7 @@ impl Scratch {
                 Err((_, error)) if is_full(&error) && bytes > FILE_BYTES_MIN => bytes /= 2,
                 // Some file systems refuse the flag, others take it and refuse the write.
                 Err((_, error)) if is_direct && is_refused(&error) => is_direct = false,
-                Err(failure) => return Err(unusable(&failure)),
+                Err(failure) => return Err(WorkError(unusable(&failure))),
             }
         }
     }
@@ -294,7 +288,7 @@ mod tests {
     fn a_directory_that_is_not_there_is_named() {
         let error = Scratch::make(Path::new("/nowhere"), &[], &|_| {}).err().unwrap();
         for part in ["make a file in /nowhere", "os error 2", "--load-dir"] {
-            assert!(error.contains(part), "{error}");
+            assert!(error.0.contains(part), "{error}");
         }
     }
 

@@ -4,39 +4,33 @@
 
 use std::hint::black_box;
 
-use super::{Context, Load};
+use super::super::{
+    error::WorkError,
+    load::{Context, Load},
+};
 
 /// Operations between two looks at the stop flag: some tens of microseconds.
 const BATCH: u64 = 10_000;
 
 /// One spinning thread on each load CPU.
-pub(super) struct Cpu;
+pub(super) const LOAD: Load = Load {
+    name: "cpu",
+    about: "One thread on each load CPU spins on integer and floating-point arithmetic",
+    unit: "operations",
+    work,
+};
 
-impl Load for Cpu {
-    fn name(&self) -> &'static str {
-        "cpu"
-    }
-
-    fn about(&self) -> &'static str {
-        "One thread on each load CPU spins on integer and floating-point arithmetic"
-    }
-
-    fn unit(&self) -> &'static str {
-        "operations"
-    }
-
-    fn work(&self, ctx: &Context) -> Result<(), String> {
-        let plural = if ctx.cpus.len() == 1 { "" } else { "s" };
-        (ctx.detail)(&format!("{} spinning thread{plural}", ctx.cpus.len()));
-        ctx.on_each_cpu(|cpu| {
-            let (mut integer, mut real) = (u64::from(cpu), 1.0);
-            while !ctx.stopped() {
-                (integer, real) = black_box(spin(integer, real));
-                ctx.counter.add(BATCH);
-            }
-            Ok(())
-        })
-    }
+fn work(ctx: &Context) -> Result<(), WorkError> {
+    let plural = if ctx.cpus.len() == 1 { "" } else { "s" };
+    (ctx.detail)(&format!("{} spinning thread{plural}", ctx.cpus.len()));
+    ctx.on_each_cpu(|cpu| {
+        let (mut integer, mut real) = (u64::from(cpu), 1.0);
+        while !ctx.stopped() {
+            (integer, real) = black_box(spin(integer, real));
+            ctx.counter.add(BATCH);
+        }
+        Ok(())
+    })
 }
 
 /// One batch. Each operation is one multiply-rotate on integers and one square root on reals; both

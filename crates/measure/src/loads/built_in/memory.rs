@@ -6,8 +6,11 @@
 
 use std::hint::black_box;
 
+use super::super::{
+    error::WorkError,
+    load::{Context, Load},
+};
 use super::rng::XorShift;
-use super::{Context, Load};
 
 /// Smallest block that is aimed at, in bytes.
 const AIM_BYTES_MIN: u64 = 64 << 20;
@@ -25,49 +28,40 @@ const LINE_BYTES: u64 = 64;
 const COPY_BYTES_MAX: usize = 1 << 20;
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// One block and one thread on each load CPU.
-pub(super) struct Memory;
-
 /// Block for each of `cpus` CPUs, in bytes: four times the last-level cache but at least 64 MiB and
 /// at most 256 MiB, and all of them together at most a quarter of the available memory.
-pub(super) fn bytes_per_cpu(llc_bytes: u64, available_bytes: u64, cpus: usize) -> u64 {
+pub(in super::super) fn bytes_per_cpu(llc_bytes: u64, available_bytes: u64, cpus: usize) -> u64 {
     let aim = llc_bytes.saturating_mul(4).clamp(AIM_BYTES_MIN, BLOCK_BYTES_MAX);
     aim.min(available_bytes / AVAILABLE_SHARE / cpus.max(1) as u64)
 }
 
-impl Load for Memory {
-    fn name(&self) -> &'static str {
-        "memory"
-    }
+/// One block and one thread on each load CPU.
+pub(super) const LOAD: Load = Load {
+    name: "memory",
+    about: "Random reads and writes and copies in a block beyond the last-level cache on each load \
+         CPU; at most 256 MiB each and a quarter of the available memory in all",
+    unit: "bytes",
+    work,
+};
 
-    fn about(&self) -> &'static str {
-        "Random reads and writes and copies in a block beyond the last-level cache on each load \
-         CPU; at most 256 MiB each and a quarter of the available memory in all"
+fn work(ctx: &Context) -> Result<(), WorkError> {
+    let bytes = ctx.memory_bytes_per_cpu;
+    if bytes < BLOCK_BYTES_MIN {
+        return Err(WorkError(format!(
+            "a quarter of the available memory is {bytes} bytes for each of {} CPUs, and at \
+             least {BLOCK_BYTES_MIN} are needed: free memory, or use fewer load CPUs",
+            ctx.cpus.len()
+        )));
     }
-
-    fn unit(&self) -> &'static str {
-        "bytes"
-    }
-
-    fn work(&self, ctx: &Context) -> Result<(), String> {
-        let bytes = ctx.memory_bytes_per_cpu;
-        if bytes < BLOCK_BYTES_MIN {
-            return Err(format!(
-                "a quarter of the available memory is {bytes} bytes for each of {} CPUs, and at \
-                 least {BLOCK_BYTES_MIN} are needed: free memory, or use fewer load CPUs",
-                ctx.cpus.len()
-            ));
+    let words = usize::try_from(bytes).map_err(|error| error.to_string())? / WORD_BYTES;
+    (ctx.detail)(&format!("{} x {} MiB blocks", ctx.cpus.len(), bytes >> 20));
+    ctx.on_each_cpu(|cpu| {
+        if let Some(mut block) = touched(words, ctx) {
+            thrash(&mut block, &mut XorShift::new(cpu.into()), ctx);
+            black_box(block);
         }
-        let words = usize::try_from(bytes).map_err(|error| error.to_string())? / WORD_BYTES;
-        (ctx.detail)(&format!("{} x {} MiB blocks", ctx.cpus.len(), bytes >> 20));
-        ctx.on_each_cpu(|cpu| {
-            if let Some(mut block) = touched(words, ctx) {
-                thrash(&mut block, &mut XorShift::new(cpu.into()), ctx);
-                black_box(block);
-            }
-            Ok(())
-        })
-    }
+        Ok(())
+    })
 }
 
 /// A block of which every page is there; `None` when stopped meanwhile.

@@ -1,0 +1,74 @@
+//! The loads that are built in. One file each, one list.
+
+mod cpu;
+mod disk;
+mod fork;
+pub(super) mod idle;
+pub(super) mod memory;
+mod net;
+mod rng;
+#[cfg(test)]
+#[path = "_template.rs"]
+mod template;
+
+use super::load::Load;
+
+/// Every load, in the order of the reference page.
+pub const LOADS: &[&Load] = &[
+    // One line each.
+    &cpu::LOAD,
+    &memory::LOAD,
+    &net::LOAD,
+    &disk::LOAD,
+    &fork::LOAD,
+    &idle::LOAD,
+];
+
+/// The load of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Load> {
+    LOADS.iter().copied().find(|load| load.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        path::Path,
+        process::Command,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use rtproof_host::CpuList;
+
+    use super::*;
+    use crate::loads::load::{Context, Counter};
+
+    #[test]
+    fn names_are_found_and_differ() {
+        for load in LOADS {
+            assert_eq!(find(load.name).map(|load| load.name), Some(load.name));
+            assert!(load.name.chars().all(|c| c.is_ascii_lowercase()), "{}", load.name);
+            assert!(!load.about.is_empty() && !load.about.contains('\n'), "{}", load.name);
+            assert!(!load.unit.is_empty(), "{}", load.name);
+            assert_eq!(LOADS.iter().filter(|other| other.name == load.name).count(), 1);
+        }
+        assert!(find("nothing").is_none());
+    }
+
+    #[test]
+    fn the_template_works_and_stops() {
+        let (counter, stop) = (Counter::default(), AtomicBool::new(false));
+        let cpus = CpuList::new([0]);
+        let ctx = Context {
+            cpus: &cpus,
+            dir: Path::new("/tmp"),
+            memory_bytes_per_cpu: 0,
+            counter: &counter,
+            stop: &stop,
+            no_op: &|| Command::new("true"),
+            detail: &|_| stop.store(true, Ordering::Relaxed),
+        };
+        assert_eq!((template::LOAD.work)(&ctx), Ok(()));
+        assert!(counter.get() > 0);
+    }
+}

@@ -1,0 +1,211 @@
+//! A workload: the choice, what one thread makes of it, and what both report.
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use super::error::WorkloadError;
+use crate::{
+    EndReason, Policy,
+    cycle::{Cycle, Gaps},
+    quantity::Quantity,
+};
+
+/// What a workload is, as data.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// Name on the command line and in records, before the colon.
+    pub name: &'static str,
+    /// What it measures and what it does not, in a line or two.
+    pub about: &'static str,
+    /// What its samples are.
+    pub quantity: Quantity,
+    /// What may follow a colon, in words with an example; `None`: nothing.
+    pub parameter: Option<&'static str>,
+    /// Where its thread runs.
+    pub place: Place,
+    /// Whether it fills [`Slot::intervals`](crate::Slot::intervals), for tables of intervals as
+    /// other tools print them.
+    pub keeps_intervals: bool,
+    /// Most threads of a session that can have it, where the machine or the process has only so
+    /// many of what it needs.
+    pub threads_max: usize,
+}
+
+impl Description {
+    /// Of a workload that has no parameter and runs on the measured CPU.
+    pub(super) const fn new(name: &'static str, about: &'static str, quantity: Quantity) -> Self {
+        Self {
+            name,
+            about,
+            quantity,
+            parameter: None,
+            place: Place::OnCpu,
+            keeps_intervals: false,
+            threads_max: usize::MAX,
+        }
+    }
+
+    /// The same workload, with intervals.
+    pub(super) const fn with_intervals(self) -> Self {
+        Self { keeps_intervals: true, ..self }
+    }
+
+    /// The same workload with a thread beside the measured CPU.
+    pub(super) const fn beside(self) -> Self {
+        Self { place: Place::Beside, ..self }
+    }
+
+    /// The same workload for one thread of a session.
+    pub(super) const fn alone(self) -> Self {
+        Self { threads_max: 1, ..self }
+    }
+}
+
+/// What a measured thread does each cycle.
+pub trait Workload: Send + Sync + std::fmt::Debug {
+    /// What it is.
+    fn describe(&self) -> &Description;
+    /// The same with what followed the colon; `None`: no colon.
+    ///
+    /// # Errors
+    /// It is not what [`Description::parameter`] says.
+    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError>;
+    /// Gets ready in the thread that will run it: pinned, raised, not yet armed.
+    ///
+    /// # Errors
+    /// Why it cannot run here; the session does not start then.
+    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError>;
+    /// Name and parameter: what [`parse`](super::parse) reads as the same workload again.
+    fn spec(&self) -> String {
+        self.name().into()
+    }
+    /// [`Description::name`].
+    fn name(&self) -> &'static str {
+        self.describe().name
+    }
+    /// [`Description::quantity`].
+    fn quantity(&self) -> Quantity {
+        self.describe().quantity
+    }
+    /// [`Description::place`].
+    fn place(&self) -> Place {
+        self.describe().place
+    }
+}
+
+type Arm = fn(&Description, &Setting) -> Result<Box<dyn Armed>, WorkloadError>;
+
+/// A workload without a parameter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plain {
+    pub(super) description: Description,
+    pub(super) arm: Arm,
+}
+
+impl Workload for Plain {
+    fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    fn with(&self, parameter: Option<&str>) -> Result<Arc<dyn Workload>, WorkloadError> {
+        match parameter {
+            None => Ok(Arc::new(*self)),
+            Some(found) => Err(WorkloadError::parameter(self.name(), found, "no parameter")),
+        }
+    }
+
+    fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
+        (self.arm)(&self.description, setting)
+    }
+}
+
+/// Where the thread of a workload runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On the measured CPU, with the plan's policy: the thread itself is what is measured.
+    OnCpu,
+    /// Beside it, as an ordinary thread: it only records what another program, or the kernel,
+    /// measures there.
+    Beside,
+}
+
+/// What a workload is armed for.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Measured CPU.
+    pub cpu: u32,
+    /// Requested policy.
+    pub policy: Policy,
+    /// Requested priority.
+    pub priority: u32,
+    /// Period, nanoseconds.
+    pub period_ns: u64,
+    /// Length of the run, nanoseconds.
+    pub duration_ns: u64,
+}
+
+/// What measuring itself takes of each sample, as measured right before the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnCost {
+    /// Contained in each sample, nanoseconds.
+    pub ns: u64,
+    /// What was calibrated and found, one sentence.
+    pub sentence: String,
+}
+
+impl OwnCost {
+    /// Of a workload whose sample ends with a reading of the clock and holds nothing else of ours.
+    pub(super) fn of_clock(clock_ps: u64) -> Self {
+        let ns = clock_ps.div_ceil(1000);
+        Self { ns, sentence: format!("Each sample holds one reading of the clock, {ns} ns.") }
+    }
+}
+
+/// A program whose cycles are measured from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Process id.
+    pub pid: u32,
+    /// Policy in force when it was started.
+    pub policy: Policy,
+    /// Priority in force.
+    pub priority: u32,
+    /// Why the policy is not the requested one.
+    pub policy_error: Option<String>,
+    /// Whether it runs on the measured CPU alone, as far as is known.
+    pub is_pinned: bool,
+}
+
+/// What a workload reports at its end, in addition to its samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// Cycles that ran but could not be read; they are not counted.
+    pub lost: u64,
+    /// Why it could not go on; `None`: it came to its end.
+    pub failure: Option<String>,
+    /// The account of a loop that never sleeps.
+    pub gaps: Option<Gaps>,
+}
+
+/// A workload of one thread, ready to run.
+pub trait Armed {
+    /// What measuring itself takes.
+    fn cost(&self) -> OwnCost;
+    /// Runs cycles until they end. Called once, after arming; each implementation calls the
+    /// method of [`Cycle`] that has its law with its own work, so that the hot path is compiled as
+    /// one function.
+    fn run(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> EndReason;
+    /// Addresses of the compiled hot path, whose code is locked into memory.
+    fn code(&self) -> Vec<usize>;
+    /// Memory of its own to lock, as (address, bytes).
+    fn memory(&self) -> Vec<(usize, usize)> {
+        Vec::new()
+    }
+    /// The program that is measured, where it is not this thread.
+    fn program(&self) -> Option<Program> {
+        None
+    }
+    /// What it reports in addition to its samples, after [`Armed::run`].
+    fn ending(&self) -> Ending {
+        Ending::default()
+    }
+}
