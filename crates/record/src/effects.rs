@@ -175,7 +175,7 @@ pub struct Slice {
     /// End.
     pub to_ns: u64,
     /// Wake-ups that were due, all CPUs.
-    pub n: u64,
+    pub scheduled: u64,
     /// p99.9; null: too few wake-ups.
     pub p999_ns: Option<u64>,
     /// Latest wake-up; null: there was none.

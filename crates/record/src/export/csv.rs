@@ -305,7 +305,7 @@ fn slices(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
             &on.join(" "),
             &slice.from_ns,
             &slice.to_ns,
-            &slice.n,
+            &slice.scheduled,
             &Maybe(slice.p999_ns),
             &Maybe(slice.max_ns),
             &slice.missed,

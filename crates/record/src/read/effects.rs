@@ -91,7 +91,7 @@ fn slices(conn: &Connection) -> Result<Vec<Slice>> {
             on: c.json()?,
             from_ns: c.uint()?,
             to_ns: c.uint()?,
-            n: c.count()?,
+            scheduled: c.count()?,
             p999_ns: c.opt_uint()?,
             max_ns: c.opt_uint()?,
             missed: c.count()?,

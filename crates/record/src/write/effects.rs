@@ -115,7 +115,7 @@ fn slice(conn: &Connection, slice: &Slice) -> Result<()> {
             json(&slice.on)?,
             int(slice.from_ns)?,
             int(slice.to_ns)?,
-            int(slice.n)?,
+            int(slice.scheduled)?,
             opt_int(slice.p999_ns)?,
             opt_int(slice.max_ns)?,
             int(slice.missed)?,

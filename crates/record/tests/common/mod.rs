@@ -473,7 +473,7 @@ fn effects_after_one() -> Effects {
         on: on.to_vec(),
         from_ns: 500 * u64::from(number),
         to_ns: 500 * u64::from(number) + 400,
-        n: 1000,
+        scheduled: 1000,
         p999_ns: (number > 0).then_some(60_000),
         max_ns: (number > 0).then_some(70_000),
         missed: 2,

@@ -57,8 +57,8 @@ impl Gather {
 
     /// The slice.
     pub(crate) fn slice(&self, number: u32, part: Part, pair: u32, on: Vec<u32>) -> Slice {
-        let n = self.due.total();
-        let enough = n >= WAKE_UPS_MIN;
+        let scheduled = self.due.total();
+        let enough = scheduled >= WAKE_UPS_MIN;
         Slice {
             number,
             part,
@@ -66,8 +66,8 @@ impl Gather {
             on,
             from_ns: self.from_ns,
             to_ns: self.to_ns,
-            n,
-            p999_ns: enough.then(|| self.due.value_at_rank(P999.rank(n))).flatten(),
+            scheduled,
+            p999_ns: enough.then(|| self.due.value_at_rank(P999.rank(scheduled))).flatten(),
             max_ns: self.totals.wake.max(),
             missed: self.totals.missed,
         }
@@ -108,7 +108,7 @@ mod tests {
         assert!(gather.waits_for().is_empty());
         let slice = gather.slice(7, Part::Pair, 3, vec![1]);
         assert_eq!((slice.number, slice.pair, slice.on.as_slice()), (7, 3, &[1][..]));
-        assert_eq!((slice.n, slice.missed, slice.max_ns), (2000, 20, Some(20 * MS)));
+        assert_eq!((slice.scheduled, slice.missed, slice.max_ns), (2000, 20, Some(20 * MS)));
         // Two of 2000 may be later: 20 and 19 ms are, 18 ms is the quantile.
         let p999 = slice.p999_ns.expect("a quantile");
         assert!((18 * MS..18 * MS + MS / 5).contains(&p999), "{p999}");

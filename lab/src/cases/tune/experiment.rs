@@ -120,7 +120,7 @@ fn resumed(seen: &Seen, expect: &mut Expect) -> Result<()> {
         expect.equal(&format!("{what}: with"), boot["with"].as_bool(), order.get(number).copied());
         expect.within(
             &format!("{what}: wake-ups in 5 s"),
-            boot["n"].as_i64().unwrap_or(0),
+            boot["scheduled"].as_i64().unwrap_or(0),
             4_000..=5_100,
         );
     }

@@ -337,7 +337,7 @@ fn measure(
         with,
         record: output.record.display().to_string(),
         to_ns: slice.to_ns,
-        n: slice.n,
+        scheduled: slice.scheduled,
         p999_ns: slice.p999_ns,
         max_ns: slice.max_ns,
         missed: slice.missed,

@@ -34,7 +34,7 @@ fn slice(number: usize, part: Part, pair: usize, on: &[u32], p999_ns: u64, max_n
         on: on.to_vec(),
         from_ns: 0,
         to_ns: 1,
-        n: 1000,
+        scheduled: 1000,
         p999_ns: Some(p999_ns),
         max_ns: Some(max_ns),
         missed: 0,

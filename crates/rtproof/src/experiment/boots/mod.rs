@@ -189,7 +189,7 @@ impl Boot {
             on: if self.with { vec![0] } else { Vec::new() },
             from_ns: 0,
             to_ns: self.to_ns,
-            n: self.n,
+            scheduled: self.scheduled,
             p999_ns: self.p999_ns,
             max_ns: self.max_ns,
             missed: self.missed,
@@ -208,7 +208,7 @@ mod tests {
             with,
             record: String::new(),
             to_ns: 1,
-            n: 100_000,
+            scheduled: 100_000,
             // Drifts upwards from boot to boot.
             p999_ns: Some(if with { with_ns } else { 100_000 } + 500 * at as u64),
             max_ns: Some(200_000 + 997 * (at as u64 * 7 % 5)),

@@ -56,7 +56,9 @@ pub(crate) struct Boot {
     /// End of the slice.
     pub(crate) to_ns: u64,
     /// Wake-ups that were due.
-    pub(crate) n: u64,
+    // The name in files of earlier versions.
+    #[serde(alias = "n")]
+    pub(crate) scheduled: u64,
     /// p99.9 of those.
     pub(crate) p999_ns: Option<u64>,
     /// Latest wake-up.
@@ -201,5 +203,15 @@ mod tests {
         State::forget(root).expect("forgotten");
         State::forget(root).expect("nothing to forget");
         assert_eq!(State::read(root).expect("nothing"), None);
+    }
+
+    #[test]
+    fn a_boot_of_an_earlier_version_is_read() {
+        let text = r#"{"boot_id": "a", "with": true, "record": "a.rtproof", "to_ns": 9, "n": 5,
+            "p999_ns": 1, "max_ns": 2, "missed": 3}"#;
+        let boot: Boot = serde_json::from_str(text).expect("a boot");
+        assert_eq!((boot.scheduled, boot.missed), (5, 3));
+        let again = serde_json::to_value(&boot).expect("JSON");
+        assert_eq!((again["scheduled"].as_u64(), again.get("n")), (Some(5), None));
     }
 }

@@ -166,7 +166,7 @@ fn what_helps_is_kept_and_the_rest_is_not() {
     let of = |part| done.slices.iter().filter(|slice| slice.part == part).count();
     assert_eq!((of(Part::Before), of(Part::After)), (BEFORE as usize, ONCE as usize));
     assert_eq!(of(Part::Pair), 3 * 2 * done.trial.as_ref().expect("a trial").pairs as usize);
-    assert!(done.slices.iter().all(|slice| slice.n >= 1000), "equal exposure");
+    assert!(done.slices.iter().all(|slice| slice.scheduled >= 1000), "equal exposure");
     assert!(done.trial.expect("a trial").detectable_ppm.is_some());
     assert!(done.said[0].contains("To be seen is"), "{:?}", done.said);
 }

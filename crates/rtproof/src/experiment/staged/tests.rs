@@ -49,7 +49,7 @@ fn experiment(n: usize, seed: u64, factor: impl Fn(&[usize]) -> f64) -> Done {
             on: task.on.iter().map(|&at| at as u32).collect(),
             from_ns: 0,
             to_ns: 1,
-            n: 2000,
+            scheduled: 2000,
             p999_ns: Some(p999_ns),
             max_ns: Some(p999_ns + 50_000 + (random >> 50)),
             missed: 0,

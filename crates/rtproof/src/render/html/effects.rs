@@ -225,7 +225,7 @@ mod tests {
             on: Vec::new(),
             from_ns: 0,
             to_ns: 1,
-            n: 1000,
+            scheduled: 1000,
             p999_ns: Some(p999_ns),
             max_ns: Some(2 * p999_ns),
             missed: 0,
