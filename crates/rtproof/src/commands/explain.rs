@@ -4,15 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use rtproof_judge::{causes::Spikes, units};
+use rtproof_run::{
+    explain::{self, Kind, Told, Whom},
+    parse,
+};
 use rtproof_trace::scan::Subjects;
 use serde::Serialize;
 
-use crate::{
-    exit,
-    explain::{self, Kind, Told, Whom},
-    parse,
-    render::{self, text::Text},
-};
+use crate::{exit, print::Text};
 
 /// Arguments of `explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -118,16 +117,16 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     let Told { about, notes, spikes, .. } = &told;
     text.print(|to| {
-        render::text::told(to, about, notes)?;
+        rtproof_report::text::told(to, about, notes)?;
         // The worst follow in full.
         let table = Spikes { worst: Vec::new(), ..spikes.clone() };
-        render::text::spikes(to, &table, None)
+        rtproof_report::text::spikes(to, &table, None)
     })?;
     for spike in told.spikes.worst.iter().take(args.worst) {
         let window = told.window(spike.number);
         text.print(|to| {
             writeln!(to)?;
-            render::text::explanation(to, &spike.explanation, window)
+            rtproof_report::text::explanation(to, &spike.explanation, window)
         })?;
     }
     text.print_json(&Answer { schema: SCHEMA, about, notes, spikes })?;
@@ -148,7 +147,7 @@ fn told(args: &Args) -> anyhow::Result<Told> {
         None => newest(Path::new("."))?,
     };
     for target in [&args.perfetto, &args.trace_dat].into_iter().flatten() {
-        render::file::check_target(&path, target)?;
+        rtproof_run::file::check_target(&path, target)?;
     }
     match Kind::of(&path)? {
         Kind::Record => explain::of_record(&path),

@@ -7,13 +7,11 @@ use rtproof_host::{
     facts::app::{App, Target},
 };
 use rtproof_judge::{Finding, Intent, application, units};
+use rtproof_report::text::Detail;
 use serde::Serialize;
 
 use super::Args;
-use crate::{
-    exit,
-    render::{self, text::Detail},
-};
+use crate::exit;
 
 /// What is said of an application; its JSON form, too.
 #[derive(Debug, Serialize)]
@@ -88,6 +86,6 @@ impl Application {
         };
         let threads = units::count(self.threads, "thread");
         let head = format!("{} (pid {}{unit}, {threads}{others})", self.name, self.pid);
-        render::text::application(to, &head, &self.findings, detail)
+        rtproof_report::text::application(to, &head, &self.findings, detail)
     }
 }

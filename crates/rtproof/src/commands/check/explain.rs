@@ -15,16 +15,10 @@ use rtproof_judge::{
     checks::{self, Check},
     profile::Kind,
 };
+use rtproof_report::text::{BOLD, DIM, wrapped};
 use serde::Serialize;
 
-use crate::{
-    exit,
-    render::{
-        self,
-        text::{BOLD, DIM, Text, wrapped},
-    },
-    wishes,
-};
+use crate::{exit, print::Text};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/explain/1";
@@ -160,7 +154,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let mut chosen = Vec::new();
     for id in &args.ids {
-        let why = || exit::usage(format!("{id}: {}", wishes::known(id).err().unwrap_or_default()));
+        let why = || {
+            exit::usage(format!(
+                "{id}: {}",
+                rtproof_run::intent::known(id).err().unwrap_or_default()
+            ))
+        };
         let of_machine = checks::by_id(id).map(Chosen::Machine);
         let of_application = || application::by_id(id).map(Chosen::Application);
         chosen.push(of_machine.or_else(of_application).ok_or_else(why)?);
@@ -225,8 +224,8 @@ fn intent(kind: Kind, facts: &Facts) -> Intent {
     Intent {
         housekeeping: online.difference(&rt_cpus),
         rt_cpus,
-        priority: wishes::PRIORITY,
-        period_ns: wishes::PERIOD_NS,
+        priority: rtproof_run::intent::PRIORITY,
+        period_ns: rtproof_run::intent::PERIOD_NS,
         budget_ns: None,
         profile: Profile::of(kind),
         skip: std::collections::BTreeMap::new(),
@@ -295,7 +294,7 @@ fn show(to: &mut dyn Write, explained: &Explained) -> io::Result<()> {
     line("changes", explained.takes_effect.title())?;
     line("source", explained.source)?;
     if let Some(finding) = &explained.here {
-        let (word, _) = render::text::word(finding.status);
+        let (word, _) = rtproof_report::text::word(finding.status);
         line("here", &format!("{word}: {}", finding.summary))?;
         for evidence in &finding.evidence {
             line("", &format!("{}: {}", evidence.path, evidence.value))?;

@@ -10,31 +10,34 @@ use clap::Subcommand;
 use rtproof_host::{Facts, Root, tune::Machine};
 use rtproof_judge::units;
 use rtproof_measure::{LiveTasks, loads::LoadSet};
-use rtproof_record::{Effects, effects::Decision};
-use serde::Serialize;
-
-use crate::{
-    cli::{Cli, Command as Commands},
-    commands::{
-        check::open_root,
-        prove::Args as Measured,
-        tune::{RootArgs, WishArgs, plan, trial::reboot, wish},
-    },
-    exit,
+use rtproof_record::Effects;
+use rtproof_run::{
     experiment::{
         analyse::Untried,
         boots::{
             self, SPREAD,
             state::{self, Boot, State},
         },
-        conclude::{LOAD, cut_short, seed},
         conduct::Conduct,
+        results::{LOAD, cut_short, is_open, seed},
         staged::Pilot,
     },
     parse,
-    prove::{self, output::Output, resolve},
-    render::{self, text::Text},
-    tune::{ask, boot::of_plan},
+    prove::{self, Request, output::Output, resolve},
+    tune::boot::of_plan,
+};
+use serde::Serialize;
+
+use crate::{
+    ask,
+    cli::{Cli, Command as Commands},
+    commands::{
+        check::open_root,
+        tune::{RootArgs, WishArgs, plan, trial::reboot, wish},
+    },
+    exit,
+    print::Text,
+    show::progress::Progress,
 };
 
 /// Version of the JSON.
@@ -203,7 +206,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
     resolve::options(&measured(&state)?, &Facts::read(&Root::live()))?;
     let text = Text::new(false);
     let sentence = boots::sentence(&state, args.spread.unwrap_or(SPREAD));
-    text.print(|to| render::text::effects::experiment(to, &sentence))?;
+    text.print(|to| rtproof_report::text::effects::experiment(to, &sentence))?;
     if !args.yes && !ask::consent("make the entry and begin?")? {
         anyhow::bail!("nothing was changed");
     }
@@ -219,7 +222,7 @@ fn prove_words(args: &Boots) -> Vec<String> {
     let wish = &args.wish;
     let options = [
         ("--cpus", wish.cpus.clone()),
-        ("--profile", wish.wishes.profile.clone()),
+        ("--profile", wish.intent.profile.clone()),
         ("--priority", wish.priority.map(|priority| priority.to_string())),
         ("--period", wish.period_ns.map(|ns| format!("{ns}ns"))),
         ("--budget", wish.budget_ns.map(|ns| format!("{ns}ns"))),
@@ -230,15 +233,15 @@ fn prove_words(args: &Boots) -> Vec<String> {
 }
 
 /// The arguments of `prove` for the slice of a boot.
-fn measured(state: &State) -> anyhow::Result<Measured> {
+fn measured(state: &State) -> anyhow::Result<Request> {
     let ns =
         (2 * (state.slice_ns + state.settle_ns) + 30_000_000_000).next_multiple_of(1_000_000_000);
     let mut words = vec!["rtproof".to_owned(), "prove".into(), "--no-trace".into()];
     words.extend(["--for".to_owned(), format!("{ns}ns")]);
     words.extend(state.args.iter().cloned());
     let mut args = match <Cli as clap::Parser>::try_parse_from(words)?.command {
-        Commands::Prove(args) => *args,
-        _ => anyhow::bail!("prove is not to be had"),
+        Commands::Prove(args) => args.request(),
+        _ => anyhow::bail!("`prove` is not available here"),
     };
     if args.load.is_none() {
         args.load = Some(LOAD.parse()?);
@@ -266,7 +269,7 @@ fn resume(args: &Resume) -> anyhow::Result<u8> {
             text.print(|to| {
                 let words = state.words.join(" ");
                 let line = format!("this boot {has} {words} and was not measured; chosen again");
-                render::text::effects::line(to, &line)
+                rtproof_report::text::effects::line(to, &line)
             })?;
             return next(text, &root, &state, argument.as_deref(), args.reboot);
         }
@@ -319,7 +322,10 @@ fn measure(
         Untried::new(),
         options.cpus.len(),
     );
-    let finishing = prove::measure_with(&live, facts, &options, &args, &output, &mut conduct)?;
+    let load_dir = args.load_dir.as_deref();
+    let mut progress = Progress::new(options.duration_ns);
+    let finishing =
+        prove::measure(&live, facts, &options, load_dir, &output, &mut conduct, &mut progress)?;
     let slice = conduct.slices().first().cloned();
     drop(conduct);
     if let Some(why) = cut_short(&finishing.run) {
@@ -347,7 +353,7 @@ fn measure(
 /// Nothing is switched while a boot is measured.
 struct NoSwitch;
 
-impl crate::experiment::Switch for NoSwitch {
+impl rtproof_run::experiment::Switch for NoSwitch {
     fn on(&mut self, _: &[rtproof_host::tune::Item]) -> anyhow::Result<()> {
         Ok(())
     }
@@ -382,7 +388,7 @@ fn next(
              experiment resume",
             state.words.join(" ")
         );
-        render::text::effects::line(to, &line)
+        rtproof_report::text::effects::line(to, &line)
     })?;
     text.print_json(&Outcome {
         schema: SCHEMA,
@@ -398,7 +404,7 @@ fn next(
 fn tell(text: Text, state: &State) -> anyhow::Result<u8> {
     let effects = boots::effects(state);
     text.print(|to| {
-        render::text::effects::table(to, &effects)?;
+        rtproof_report::text::effects::table(to, &effects)?;
         let records = units::count(state.boots.len(), "record");
         let line = match state.boots.first() {
             Some(boot) => format!(
@@ -407,16 +413,14 @@ fn tell(text: Text, state: &State) -> anyhow::Result<u8> {
             ),
             None => "no boot was measured".into(),
         };
-        render::text::effects::line(to, &line)
+        rtproof_report::text::effects::line(to, &line)
     })?;
     text.print_json(&Outcome {
         schema: SCHEMA,
         boots: [state.boots.len(), state.order.len()],
         effects: &effects,
     })?;
-    let open = [Decision::CannotDecide, Decision::NotTried];
-    let is_open = effects.knobs.iter().any(|knob| open.contains(&knob.decision));
-    Ok(if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED })
+    Ok(if is_open(&effects) { exit::NOT_PROVEN } else { exit::ACCEPTED })
 }
 
 fn end(args: &Resume) -> anyhow::Result<u8> {
@@ -438,7 +442,7 @@ fn end(args: &Resume) -> anyhow::Result<u8> {
 }
 
 fn unit(args: &Unit) -> anyhow::Result<u8> {
-    let exe = crate::tune::place::of(&Root::live())?;
+    let exe = rtproof_run::tune::place::of(&Root::live())?;
     let reboot = if args.reboot { " --reboot" } else { "" };
     let unit = format!(
         "[Unit]\nDescription=Experiment of rtproof over boots: measure this one, choose the next\n\

@@ -10,26 +10,24 @@ use std::{
 use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
 use rtproof_judge::plan::LeftOut;
 use rtproof_measure::LiveTasks;
+use rtproof_results::tune::{
+    outcome::{APPLIED, Applied, Made},
+    plan::Previewed,
+};
+use rtproof_run::{
+    parse,
+    prove::signals::Signals,
+    tune::{
+        guardian::{self, Guardian},
+        making, place, stored,
+    },
+};
 
 use super::{
     plan, repeat,
     wish::{self, WishArgs},
 };
-use crate::{
-    commands::check::open_root,
-    exit, parse,
-    prove::signals::Signals,
-    render::{self, text::Text},
-    tune::{
-        ask,
-        guardian::{self, Guardian},
-        making::{self, Making},
-        outcome::{APPLIED, Applied, Made},
-        place,
-        preview::Previewed,
-        stored,
-    },
-};
+use crate::{ask, commands::check::open_root, exit, print::Text, show::making::Making};
 
 /// Arguments of `tune apply`.
 #[derive(Clone, Debug, clap::Args)]
@@ -121,13 +119,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if todo.steps.is_empty() {
         let applied = nothing(todo.boot_parameters);
         text.print(|to| {
-            render::text::applied(to, &applied)?;
-            render::text::boot_left(to, &applied.boot_parameters)
+            rtproof_report::text::applied(to, &applied)?;
+            rtproof_report::text::boot_left(to, &applied.boot_parameters)
         })?;
         text.print_json(&applied)?;
         return Ok(exit::ACCEPTED);
     }
-    text.print(|to| render::text::steps(to, &todo.steps, false))?;
+    text.print(|to| rtproof_report::text::steps(to, &todo.steps, false))?;
     let question = format!("apply these {}?", making::count(todo.steps.len()));
     if !args.yes && !ask::consent(&question)? {
         anyhow::bail!("nothing was changed");
@@ -222,12 +220,10 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     let items: Vec<Item> = todo.steps.iter().map(item).collect();
     let planned: Vec<Made> = todo.steps.iter().map(planned).collect();
     let options = Options { keep_going: args.keep_going };
-    let mut making = Making::new(items.len());
-    let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.apply(&step));
-    making.end();
+    let made = making::apply(machine, &mut journal, &items, options, &mut Making::new());
     let interrupted = signals.came();
     let taken_back = match interrupted.is_some() && made.is_ok() {
-        true => Some(making::take_back(machine, &mut journal)?),
+        true => Some(making::take_back(machine, &mut journal, &mut Making::new())?),
         false => None,
     };
     let mut applied = Applied {
@@ -248,11 +244,11 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
         applied.confirm_within_ns = None;
     }
     text.print(|to| {
-        render::text::applied(to, &applied)?;
+        rtproof_report::text::applied(to, &applied)?;
         if applied.rolled_back {
             return Ok(());
         }
-        render::text::boot_left(to, &applied.boot_parameters)
+        rtproof_report::text::boot_left(to, &applied.boot_parameters)
     })?;
     text.print_json(&applied)?;
     let made = made?;
@@ -263,7 +259,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
         let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
         wait(machine, &guardian, number, left, &signals)?;
     }
-    Ok(making::code(&made))
+    Ok(exit::of(making::ended(&made)))
 }
 
 fn item(it: &Previewed) -> Item {
@@ -303,7 +299,11 @@ fn wait(
     }
     writeln!(stderr)?;
     if let Some(signal) = signals.came() {
-        let undone = making::take_back(machine, &mut Journal::open_number(machine, number)?)?;
+        let undone = making::take_back(
+            machine,
+            &mut Journal::open_number(machine, number)?,
+            &mut Making::new(),
+        )?;
         anyhow::bail!("{signal} came: {}", making::undo_phrase(&undone.changes));
     }
     // Somebody may have confirmed from elsewhere.

@@ -7,18 +7,13 @@ use rtproof_host::{
 };
 use rtproof_judge::{checks, plan::units};
 use rtproof_measure::scheduling::LiveTasks;
+use rtproof_run::tune::{
+    config::{self, Config, Meant, NotRepeated},
+    making, place,
+};
 
 use super::{trial::all_or_none, wish::WishArgs};
-use crate::{
-    commands::check::open_root,
-    exit,
-    render::{self, text::Text},
-    tune::{
-        ask,
-        config::{self, Config, Meant, NotRepeated},
-        making, place,
-    },
-};
+use crate::{ask, commands::check::open_root, exit, print::Text};
 
 /// Arguments of `tune persist`.
 #[derive(Clone, Debug, clap::Args)]
@@ -71,7 +66,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     text.print(|to| {
         for change in &changes {
-            writeln!(to, "{}: {}", change.target(), render::text::after(change))?;
+            writeln!(to, "{}: {}", change.target(), rtproof_results::tune::change::after(change))?;
         }
         for NotRepeated { change, why } in &left_out {
             writeln!(to, "not repeated: {}: {why}", change.target())?;
@@ -81,7 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let question = format!("repeat {} at each boot?", making::count(config.changes.len()));
     anyhow::ensure!(args.yes || ask::consent(&question)?, "nothing was changed");
     let done = all_or_none(&machine, "tune persist".into(), changes.iter())?;
-    text.print(|to| render::text::applied(to, &done))?;
+    text.print(|to| rtproof_report::text::applied(to, &done))?;
     text.print_json(&done)?;
     Ok(if left_out.is_empty() { exit::ACCEPTED } else { exit::NOT_PROVEN })
 }

@@ -4,19 +4,16 @@
 use std::path::{Path, PathBuf};
 
 use rtproof_host::{Facts, Root, tune::Machine};
-use rtproof_judge::{checks, plan, plan::Selection};
+use rtproof_judge::{
+    checks,
+    plan::{self, Selection},
+};
 use rtproof_measure::LiveTasks;
+use rtproof_results::tune::plan::Document;
+use rtproof_run::tune::{place, preview};
 
 use super::wish::{self, WishArgs};
-use crate::{
-    commands::check::open_root,
-    exit,
-    render::{self, text::Text},
-    tune::{
-        place,
-        preview::{self, Document},
-    },
-};
+use crate::{commands::check::open_root, exit, print::Text};
 
 /// Arguments of `tune plan`.
 #[derive(Clone, Debug, clap::Args)]
@@ -59,7 +56,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let document = make(&Machine::for_reading(&root, &LiveTasks), &args.wish, &args.ids)?;
     let text = Text::new(args.json);
     text.print(|to| {
-        render::text::plan(to, &document, args.verbose)?;
+        rtproof_report::text::plan(to, &document, args.verbose)?;
         next(to, &document, args.root.as_deref())
     })?;
     text.print_json(&document)?;
@@ -113,5 +110,5 @@ fn next(
     if !document.boot.words.is_empty() && document.boot.refused.is_none() {
         commands.push("for one boot: rtproof tune trial");
     }
-    render::text::hint(to, &commands)
+    rtproof_report::text::hint(to, &commands)
 }

@@ -10,24 +10,27 @@ use anyhow::Context;
 use rtproof_host::{
     Root,
     boot::{self, BootChanges, Loader, Standing, TITLE, Word},
-    tune::{self, Change, Item, Journal, Machine, Options, Title},
+    tune::{Change, Item, Journal, Machine, Options, Title},
 };
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
-
-use super::{plan, wish, wish::WishArgs};
-use crate::{
-    commands::check::open_root,
-    exit, parse,
-    render::{self, text::Text},
+use rtproof_results::tune::{
+    outcome::{APPLIED, Applied, Made},
+    plan::BootPreview,
+};
+use rtproof_run::{
+    parse,
     tune::{
-        ask,
         boot::{of_plan, word},
-        making::{self, Making},
-        outcome::{APPLIED, Applied, Made},
-        preview::BootPreview,
+        making,
     },
 };
+
+use super::{
+    plan,
+    wish::{self, WishArgs},
+};
+use crate::{ask, commands::check::open_root, exit, print::Text, show::making::Making};
 
 /// Arguments of `tune trial`.
 #[derive(Clone, Debug, clap::Args)]
@@ -122,7 +125,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let watch = args.within_ns.map(|ns| units::trial_changes(ns / 1_000_000_000));
     let applied = make(&machine, &words, &changes, &watch.unwrap_or_default())?;
     text.print(|to| {
-        render::text::applied(to, &applied)?;
+        rtproof_report::text::applied(to, &applied)?;
         next(to, args.reboot, &changes)
     })?;
     text.print_json(&applied)?;
@@ -176,8 +179,8 @@ fn show(text: Text, loader: &Loader, changes: &BootChanges) -> std::io::Result<(
         printed: changes.printed.clone(),
     };
     text.print(|to| {
-        render::text::place(to, &preview)?;
-        render::text::tokens(to, &preview)
+        rtproof_report::text::place(to, &preview)?;
+        rtproof_report::text::tokens(to, &preview)
     })
 }
 
@@ -223,10 +226,8 @@ pub(super) fn all_or_none<'a>(
         changes.map(|change| Item { change: change.clone(), checks: Vec::new() }).collect();
     let planned = items.iter().map(|it| Made::of(it.change.clone(), Vec::new(), None)).collect();
     let mut journal = Journal::begin(machine, Title { what })?;
-    let mut making = Making::new(items.len());
     let options = Options { keep_going: false };
-    let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.apply(&step));
-    making.end();
+    let made = making::apply(machine, &mut journal, &items, options, &mut Making::new());
     let made = made.context("the boot entry cannot be made; everything was taken back")?;
     let of = (making::number(&journal), journal.path().to_owned());
     Ok(applied_of(Some(of), making::outcomes(planned, journal.entries(), Some(&made))))
@@ -234,18 +235,18 @@ pub(super) fn all_or_none<'a>(
 
 /// What happens next.
 fn next(to: &mut dyn Write, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
-    render::text::note(to, &changes.fallback)?;
+    rtproof_report::text::note(to, &changes.fallback)?;
     let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
     if changes.trial.is_empty() && changes.reboot.is_none() {
         let by_hand = format!("boot, and choose \"{TITLE}\" in the boot menu; {after}");
-        return render::text::note(to, &by_hand);
+        return rtproof_report::text::note(to, &by_hand);
     }
     let text = match (&changes.reboot, reboots) {
         (_, true) => after.to_owned(),
         (Some(argument), false) => format!("boot it with: reboot '{argument}'; {after}"),
         (None, false) => format!("boot it with: reboot; {after}"),
     };
-    render::text::note(to, &text)
+    rtproof_report::text::note(to, &text)
 }
 
 /// Reboots in order.

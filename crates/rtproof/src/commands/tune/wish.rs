@@ -3,12 +3,13 @@
 
 use rtproof_host::{CpuList, Facts};
 use rtproof_judge::{Intent, plan::Selection};
-
-use crate::{
-    commands::prove::online_cpus,
-    exit, parse,
-    wishes::{self, PERIOD_NS, PRIORITY, Wishes},
+use rtproof_run::{
+    intent::{IntentOptions, PERIOD_NS, PRIORITY},
+    parse,
 };
+
+use crate::{exit, intent::IntentArgs};
+use rtproof_run::cpus::online_cpus;
 
 /// What the machine is for.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -16,7 +17,7 @@ use crate::{
 pub struct WishArgs {
     /// Profile and checks left out.
     #[command(flatten)]
-    pub wishes: wishes::Args,
+    pub intent: IntentArgs,
 
     /// Real-time CPUs; default: those that the machine keeps free, else all
     #[arg(long, value_name = "LIST")]
@@ -54,7 +55,7 @@ impl WishArgs {
     #[must_use]
     pub fn title(&self, command: &str, ids: &[String]) -> String {
         let mut title = command.to_owned();
-        let options = [("--profile", &self.wishes.profile), ("--cpus", &self.cpus)];
+        let options = [("--profile", &self.intent.profile), ("--cpus", &self.cpus)];
         for (name, value) in options {
             if let Some(value) = value {
                 title += &format!(" {name} {value}");
@@ -71,7 +72,7 @@ impl WishArgs {
     /// # Errors
     /// Usage: a profile, checks or CPUs that are not there.
     pub fn intent(&self, facts: &Facts) -> anyhow::Result<Intent> {
-        let wishes: Wishes = self.wishes.resolve()?;
+        let wishes: IntentOptions = self.intent.requested().resolve()?;
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let rt_cpus: CpuList = match (&self.cpus, &wishes.cpus) {
             (Some(list), _) => online_cpus(list, "--cpus", facts)?,
@@ -101,7 +102,7 @@ pub(crate) fn named(ids: &[String]) -> anyhow::Result<Vec<String>> {
     match selection.unknown().next() {
         None => Ok(selection.ids.clone()),
         Some(id) => {
-            let why = wishes::known(id).err().unwrap_or_default();
+            let why = rtproof_run::intent::known(id).err().unwrap_or_default();
             Err(exit::usage(format!("{id}: {why}")))
         }
     }

@@ -1,0 +1,24 @@
+//! The measurement behind `prove`: options, threads, loads, record, one file each.
+
+mod collect;
+mod convert;
+mod engine;
+pub mod finish;
+mod idle;
+mod notes;
+pub mod observer;
+pub mod output;
+pub mod request;
+pub mod resolve;
+mod seconds;
+pub mod signals;
+mod spikes;
+pub mod switcher;
+mod watch;
+mod writer;
+
+pub use collect::load_settings;
+pub use engine::{Job, measure, run};
+pub use observer::Observer;
+pub use request::Request;
+pub use switcher::Switcher;
