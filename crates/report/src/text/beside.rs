@@ -1,14 +1,14 @@
 //! What was seen beside a measurement, as text: threads that were changed from outside, before and
 //! after; idle states and frequencies.
 
-use std::io::{self, Write};
+use std::io;
 
 use rtproof_judge::{
     beside::{Beside, Frequency, IdleUse, Segment},
     units::{self, grouped},
 };
 
-use super::{DIM, WARN, wrapped};
+use crate::text::sheet::{DIM, Sheet, WARN, wrapped};
 
 /// CPUs whose idle states are told: of more the page has a table.
 const CPUS_MAX: usize = 8;
@@ -17,7 +17,7 @@ const CPUS_MAX: usize = 8;
 ///
 /// # Errors
 /// When writing fails.
-pub(super) fn changes(to: &mut dyn Write, beside: &Beside) -> io::Result<()> {
+pub(super) fn changes(to: &mut Sheet, beside: &Beside) -> io::Result<()> {
     for segment in &beside.segments {
         wrapped(to, &format!("         {WARN}│{WARN:#} "), "           ", &of_segment(segment))?;
     }
@@ -28,7 +28,7 @@ pub(super) fn changes(to: &mut dyn Write, beside: &Beside) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub(super) fn states(to: &mut dyn Write, beside: &Beside) -> io::Result<()> {
+pub(super) fn states(to: &mut Sheet, beside: &Beside) -> io::Result<()> {
     let mut cpus: Vec<u32> = beside.idle.iter().map(|of| of.cpu).collect();
     cpus.dedup();
     let idle = cpus.into_iter().take(CPUS_MAX).map(|cpu| idle(cpu, &beside.idle));

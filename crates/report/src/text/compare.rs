@@ -7,8 +7,10 @@ use rtproof_judge::{
     units,
 };
 
-use super::{BAD, BOLD, DIM, GOOD, WARN, width, wrapped};
-use crate::compare as words;
+use crate::{
+    compare as words,
+    text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped},
+};
 
 /// Facts and causes shown, at most.
 const SHOWN: usize = 12;
@@ -19,7 +21,7 @@ const MARGIN: &str = "         ";
 ///
 /// # Errors
 /// When writing fails.
-pub fn comparison(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+pub fn comparison(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     answer(to, comparison)?;
     match comparison.against.as_slice() {
         [one] => two(to, comparison, one)?,
@@ -33,7 +35,7 @@ pub fn comparison(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()>
     more(to, comparison.doubts.len(), "doubt", "--json or --html")
 }
 
-fn answer(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+fn answer(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     for mismatch in &comparison.mismatches {
         let text = format!("forced: {}", mismatch.text());
         wrapped(to, &format!("{BAD}!{BAD:#} "), "  ", &text)?;
@@ -63,13 +65,13 @@ const fn style(answer: Answer) -> anstyle::Style {
 }
 
 /// Two runs or groups: statistics as rows.
-fn two(to: &mut dyn Write, comparison: &Comparison, one: &Against) -> io::Result<()> {
+fn two(to: &mut Sheet, comparison: &Comparison, one: &Against) -> io::Result<()> {
     let label = |at: usize| comparison.groups.get(at).map_or("", |group| group.label.as_str());
     let tested = comparison.design == Design::Paired;
     let mut heads = vec![
         String::new(),
-        fitting(label(0)),
-        fitting(label(one.group)),
+        fitting(label(0), to.page.columns),
+        fitting(label(one.group), to.page.columns),
         "change".into(),
         format!("{} interval", words::percent(comparison.wish.confidence)),
     ];
@@ -93,8 +95,8 @@ fn two(to: &mut dyn Write, comparison: &Comparison, one: &Against) -> io::Result
 }
 
 /// A name, cut so that two and their numbers fit into a narrow terminal.
-fn fitting(name: &str) -> String {
-    let room = if width() < 80 { 14 } else { 24 };
+fn fitting(name: &str, width: usize) -> String {
+    let room = if width < 80 { 14 } else { 24 };
     match name.chars().count() <= room {
         true => name.into(),
         false => name.chars().take(room - 1).chain(['…']).collect(),
@@ -102,7 +104,7 @@ fn fitting(name: &str) -> String {
 }
 
 /// Many runs: runs as rows, each with its change of p99.9 against the first.
-fn many(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+fn many(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     let shown = ["p50", "p99", "p99.9", "p99.99", "p99.999", "max", "missed"];
     let lines: Vec<&Line> = shown
         .iter()
@@ -113,7 +115,7 @@ fn many(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     heads.push("wake-ups".into());
     let mut rows = vec![heads];
     for (at, group) in comparison.groups.iter().enumerate() {
-        let mut row = vec![fitting(&group.label)];
+        let mut row = vec![fitting(&group.label, to.page.columns)];
         for line in &lines {
             row.push(line.cells.get(at).map_or_else(String::new, |cell| match line.unit {
                 Unit::Ns => words::cell(line.unit, cell).replace(" µs", ""),
@@ -129,7 +131,7 @@ fn many(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
 
 /// Rows under each other, the first one dim; where the terminal is narrow, columns are left out in
 /// the order of `expendable`.
-fn grid(to: &mut dyn Write, rows: &[Vec<String>], expendable: &[usize]) -> io::Result<()> {
+fn grid(to: &mut Sheet, rows: &[Vec<String>], expendable: &[usize]) -> io::Result<()> {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let wide = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
@@ -139,7 +141,7 @@ fn grid(to: &mut dyn Write, rows: &[Vec<String>], expendable: &[usize]) -> io::R
     let needed =
         |columns: &[usize]| columns.iter().map(|&column| widths[column] + 2).sum::<usize>();
     for column in expendable {
-        if needed(&columns) + 2 > width() {
+        if needed(&columns) + 2 > to.page.columns {
             columns.retain(|other| other != column);
         }
     }
@@ -158,7 +160,7 @@ fn grid(to: &mut dyn Write, rows: &[Vec<String>], expendable: &[usize]) -> io::R
     Ok(())
 }
 
-fn causes(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+fn causes(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     for (at, line) in comparison.causes.iter().take(SHOWN).enumerate() {
         let head = if at == 0 { format!("{BOLD}Late{BOLD:#}     ") } else { MARGIN.into() };
         let cells = comparison.groups.iter().zip(&line.cells).map(|(group, cell)| match cell {
@@ -176,7 +178,7 @@ fn causes(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     more(to, comparison.causes.len(), "cause", "--json or --html")
 }
 
-fn facts(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
+fn facts(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     for (at, line) in comparison.facts.iter().take(SHOWN).enumerate() {
         let head = if at == 0 { format!("{BOLD}Differs{BOLD:#}  ") } else { MARGIN.into() };
         let values: Vec<&str> =
@@ -186,7 +188,7 @@ fn facts(to: &mut dyn Write, comparison: &Comparison) -> io::Result<()> {
     more(to, comparison.facts.len(), "fact", "--json or --html")
 }
 
-fn more(to: &mut dyn Write, count: usize, noun: &str, where_to: &str) -> io::Result<()> {
+fn more(to: &mut Sheet, count: usize, noun: &str, where_to: &str) -> io::Result<()> {
     match count.saturating_sub(SHOWN) {
         0 => Ok(()),
         more => {

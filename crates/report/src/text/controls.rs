@@ -4,8 +4,7 @@
 use std::fmt::Write;
 
 /// The text with its control characters written out; line ends and our own colours stay.
-#[must_use]
-pub fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

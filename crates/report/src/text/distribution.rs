@@ -8,8 +8,10 @@ use rtproof_judge::{
     units::{self, grouped, us_column},
 };
 
-use super::{BOLD, DIM, wrapped};
-use crate::distribution::{CONVENTION, P2_CAUTION, held_out, name, number};
+use crate::{
+    distribution::{CONVENTION, P2_CAUTION, held_out, name, number},
+    text::sheet::{BOLD, DIM, Sheet, wrapped},
+};
 
 const HEADS: [&str; 12] =
     ["", "worth", "mean", "±", "sd", "cv", "spread", "g1", "G1", "g2", "G2", "index"];
@@ -19,7 +21,7 @@ const INDENT: &str = "         ";
 ///
 /// # Errors
 /// When writing fails.
-pub fn distribution(to: &mut dyn Write, report: &Report) -> io::Result<()> {
+pub fn distribution(to: &mut Sheet, report: &Report) -> io::Result<()> {
     writeln!(to, "{BOLD}Moments{BOLD:#}")?;
     let of_workload = report.distribution.iter().map(|of| (name(of.cpu), of));
     moments(to, "  ", &of_workload.collect::<Vec<_>>())?;
@@ -39,7 +41,7 @@ pub fn distribution(to: &mut dyn Write, report: &Report) -> io::Result<()> {
 
 /// A table of moments, a row for each.
 pub(super) fn moments(
-    to: &mut dyn Write,
+    to: &mut Sheet,
     indent: &str,
     of: &[(String, &Distribution)],
 ) -> io::Result<()> {
@@ -79,7 +81,7 @@ fn row(name: &str, of: &Distribution) -> Vec<String> {
 }
 
 /// P² beside the histogram, in a line.
-pub(super) fn estimates(to: &mut dyn Write, indent: &str, of: &Distribution) -> io::Result<()> {
+pub(super) fn estimates(to: &mut Sheet, indent: &str, of: &Distribution) -> io::Result<()> {
     if of.p2.is_empty() {
         return Ok(());
     }
@@ -95,7 +97,7 @@ pub(super) fn estimates(to: &mut dyn Write, indent: &str, of: &Distribution) -> 
     wrapped(to, indent, &format!("{indent}  "), &text)
 }
 
-fn averages(to: &mut dyn Write, report: &Report) -> io::Result<()> {
+fn averages(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let averages = &report.averages;
     let us = |ns: f64| format!("{:.3}", ns / 1000.0);
     let Some(last) = averages.rows.last() else { return Ok(()) };

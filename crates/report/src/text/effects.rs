@@ -9,13 +9,13 @@ use rtproof_record::{
 };
 use rtproof_results::effects::{p_value, ranked, signed};
 
-use super::{BAD, BOLD, DIM, GOOD, WARN, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
 
 /// What is going to happen.
 ///
 /// # Errors
 /// When writing fails.
-pub fn before(to: &mut dyn Write, sentence: &str) -> io::Result<()> {
+pub fn before(to: &mut Sheet, sentence: &str) -> io::Result<()> {
     wrapped(to, &format!("{BOLD}Prove{BOLD:#}    "), "         ", sentence)
 }
 
@@ -23,7 +23,7 @@ pub fn before(to: &mut dyn Write, sentence: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn experiment(to: &mut dyn Write, sentence: &str) -> io::Result<()> {
+pub fn experiment(to: &mut Sheet, sentence: &str) -> io::Result<()> {
     wrapped(to, &format!("{BOLD}Try{BOLD:#}      "), "         ", sentence)
 }
 
@@ -31,7 +31,7 @@ pub fn experiment(to: &mut dyn Write, sentence: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn line(to: &mut dyn Write, line: &str) -> io::Result<()> {
+pub fn line(to: &mut Sheet, line: &str) -> io::Result<()> {
     wrapped(to, "         ", "         ", line)
 }
 
@@ -41,7 +41,7 @@ const HEADS: [&str; 7] = ["", "p99.9 off", "on", "change", "95 % interval", "p (
 ///
 /// # Errors
 /// When writing fails.
-pub fn table(to: &mut dyn Write, effects: &Effects) -> io::Result<()> {
+pub fn table(to: &mut Sheet, effects: &Effects) -> io::Result<()> {
     let knobs = ranked(effects);
     let mut rows = vec![HEADS.map(String::from)];
     rows.extend(knobs.iter().map(|knob| row(knob)));

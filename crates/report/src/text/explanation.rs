@@ -9,12 +9,11 @@ use rtproof_judge::{
 };
 use rtproof_trace::Window;
 
-use super::{
-    BAD, BOLD, DIM, WARN,
-    timeline::{Glyphs, letter, style, timeline},
-    width, wrapped_in,
+use super::timeline::{blocks_of, letter, style, timeline};
+use crate::{
+    spike::{self, percent, us, us_number},
+    text::sheet::{BAD, BOLD, DIM, Page, Sheet, WARN, wrapped_in},
 };
-use crate::spike::{self, percent, us, us_number};
 
 /// Shares of less than one in so many have no remedies shown.
 const SMALL: u64 = 20;
@@ -24,20 +23,11 @@ const SMALL: u64 = 20;
 /// # Errors
 /// When writing fails.
 pub fn explanation(
-    to: &mut dyn Write,
+    to: &mut Sheet,
     explanation: &Explanation,
     window: Option<&Window>,
 ) -> io::Result<()> {
-    Page { columns: width(), glyphs: Glyphs::of_stdout() }.explanation(to, explanation, window)
-}
-
-/// Where it is shown.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Page {
-    /// Columns of the terminal.
-    pub(super) columns: usize,
-    /// What it can show.
-    pub(super) glyphs: Glyphs,
+    to.page.explanation(to, explanation, window)
 }
 
 impl Page {
@@ -76,7 +66,7 @@ impl Page {
         let wide = format!("= {}", grouped(sum_ns)).chars().count();
         let bar_columns = if self.columns >= 80 { 12 } else { 6 };
         writeln!(to, "{BOLD}Shares{BOLD:#}{DIM}{:>n$}{DIM:#}", "ns", n = wide - 2)?;
-        let blocks = self.glyphs.blocks_of(explanation);
+        let blocks = blocks_of(&self.glyphs, explanation);
         let (listed, rest) = spike::listed(explanation);
         for ((i, share), block) in listed.iter().enumerate().zip(blocks) {
             let (tone, ns) = (style(&share.cause), grouped(share.ns));

@@ -7,7 +7,7 @@ use anstyle::Style;
 use rtproof_judge::{Finding, Status, When, report::Machine, units};
 use rtproof_results::intent::IntentShown;
 
-use super::{BAD, BOLD, DIM, GOOD, WARN, title, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
 
 /// Most bad findings in the head of a run: the audit has the rest.
 const HEAD_MAX: usize = 8;
@@ -30,7 +30,7 @@ pub struct Detail {
 /// # Errors
 /// When writing fails.
 pub fn audit(
-    to: &mut dyn Write,
+    to: &mut Sheet,
     machine: &Machine,
     intent: &IntentShown,
     findings: &[Finding],
@@ -57,7 +57,7 @@ pub fn audit(
 /// # Errors
 /// When writing fails.
 pub fn application(
-    to: &mut dyn Write,
+    to: &mut Sheet,
     head: &str,
     findings: &[Finding],
     detail: Detail,
@@ -71,7 +71,7 @@ pub fn application(
 }
 
 /// One line of counts.
-pub(super) fn summary(to: &mut dyn Write, findings: &[Finding]) -> io::Result<()> {
+pub(super) fn summary(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
     let counted = || findings.iter().filter(|finding| finding.skipped.is_none());
     let count = |status| counted().filter(|finding| finding.status == status).count();
     let mut parts: Vec<String> = [
@@ -93,7 +93,7 @@ pub(super) fn summary(to: &mut dyn Write, findings: &[Finding]) -> io::Result<()
 }
 
 /// The worst findings, as many as fit before a measurement.
-pub(super) fn head(to: &mut dyn Write, findings: &[Finding]) -> io::Result<()> {
+pub(super) fn head(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
     let mut bad: Vec<&Finding> =
         findings.iter().filter(|f| f.stands() && f.status == Status::Bad).collect();
     bad.sort_by_key(|finding| (finding.impact, finding.when));
@@ -109,7 +109,7 @@ pub(super) fn head(to: &mut dyn Write, findings: &[Finding]) -> io::Result<()> {
 }
 
 /// What stands in the way, by what has to be done.
-fn groups(to: &mut dyn Write, findings: &[Finding], detail: Detail) -> io::Result<()> {
+fn groups(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()> {
     for when in [When::Now, When::Login, When::Boot, When::Kernel, When::Firmware] {
         let mut of: Vec<&Finding> =
             findings.iter().filter(|finding| finding.stands() && finding.when == when).collect();
@@ -136,14 +136,14 @@ fn column(findings: &[&Finding]) -> usize {
     findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0).min(NAME_MAX)
 }
 
-fn line(to: &mut dyn Write, finding: &Finding, width: usize) -> io::Result<()> {
+fn line(to: &mut Sheet, finding: &Finding, width: usize) -> io::Result<()> {
     let (word, style) = word(finding.status);
     let name = &finding.check;
     let first = format!("  {style}{word:<8}{style:#} {name:<width$}  ");
     wrapped(to, &first, &" ".repeat(11 + width + 2), &finding.summary)
 }
 
-fn one(to: &mut dyn Write, finding: &Finding, width: usize, detail: Detail) -> io::Result<()> {
+fn one(to: &mut Sheet, finding: &Finding, width: usize, detail: Detail) -> io::Result<()> {
     line(to, finding, width)?;
     let next = " ".repeat(11 + width + 2);
     let mut more = |name: &str, text: &str| {
@@ -177,7 +177,7 @@ fn one(to: &mut dyn Write, finding: &Finding, width: usize, detail: Detail) -> i
 }
 
 /// What could not be told: by reason, as most have the same few.
-fn unknown(to: &mut dyn Write, findings: &[Finding], detail: Detail) -> io::Result<()> {
+fn unknown(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()> {
     let is_open =
         |finding: &&Finding| finding.status == Status::Unknown && finding.skipped.is_none();
     let of: Vec<&Finding> = findings.iter().filter(is_open).collect();
@@ -248,7 +248,7 @@ impl Reason {
 }
 
 /// What the user left out, with the reason.
-fn skipped(to: &mut dyn Write, findings: &[Finding]) -> io::Result<()> {
+fn skipped(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
     let of = || findings.iter().filter_map(|f| Some((f, f.skipped.as_ref()?)));
     if of().next().is_none() {
         return Ok(());
@@ -263,7 +263,7 @@ fn skipped(to: &mut dyn Write, findings: &[Finding]) -> io::Result<()> {
 }
 
 /// What is good, and what does not apply.
-fn settled(to: &mut dyn Write, findings: &[Finding], detail: Detail) -> io::Result<()> {
+fn settled(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()> {
     for (status, name) in [(Status::Good, "Good"), (Status::NotApplicable, "Not applicable")] {
         let is_of = |finding: &&Finding| finding.status == status && finding.skipped.is_none();
         let of: Vec<&Finding> = findings.iter().filter(is_of).collect();

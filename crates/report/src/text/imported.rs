@@ -8,8 +8,10 @@ use std::{
 use rtproof_judge::units::{self, grouped, us_column};
 use rtproof_record::import::{Imported, Kind, Reading};
 
-use super::{BOLD, DIM, WARN, wrapped};
-use crate::imported::{QUANTILES, Series, series};
+use crate::{
+    imported::{QUANTILES, Series, series},
+    text::sheet::{BOLD, DIM, Sheet, WARN, wrapped},
+};
 
 /// Lines of remarks shown; all are in the record.
 const REMARKS_SHOWN: usize = 12;
@@ -18,7 +20,7 @@ const REMARKS_SHOWN: usize = 12;
 ///
 /// # Errors
 /// When writing fails.
-pub fn imported(to: &mut dyn Write, imported: &Imported, record: Option<&Path>) -> io::Result<()> {
+pub fn imported(to: &mut Sheet, imported: &Imported, record: Option<&Path>) -> io::Result<()> {
     let version = imported.tool_version.as_deref().unwrap_or("(version unknown)");
     let text = format!("{} {version}, {} ({})", imported.tool, imported.source, imported.dialect);
     wrapped(to, &format!("{BOLD}Imported{BOLD:#} "), "         ", &text)?;
@@ -51,7 +53,7 @@ pub fn imported(to: &mut dyn Write, imported: &Imported, record: Option<&Path>) 
     }
 }
 
-fn table(to: &mut dyn Write, imported: &Imported) -> io::Result<()> {
+fn table(to: &mut Sheet, imported: &Imported) -> io::Result<()> {
     let all = series(imported);
     let kinds: Vec<Kind> = all.iter().map(|series| series.kind).collect();
     let mixed = kinds.windows(2).any(|pair| pair[0] != pair[1]);

@@ -14,7 +14,7 @@ use rtproof_results::measure::{
     plan::Plan,
 };
 
-use super::{BAD, BOLD, DIM, WARN, title, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, Sheet, WARN, title, wrapped};
 
 /// Causes of spikes that are named for a CPU.
 const CAUSES: usize = 3;
@@ -23,7 +23,7 @@ const CAUSES: usize = 3;
 ///
 /// # Errors
 /// When writing fails.
-pub fn plan(to: &mut dyn Write, plan: &Plan) -> io::Result<()> {
+pub fn plan(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
     for cell in &plan.cells {
         writeln!(
             to,
@@ -36,7 +36,7 @@ pub fn plan(to: &mut dyn Write, plan: &Plan) -> io::Result<()> {
     takes(to, plan)
 }
 
-fn takes(to: &mut dyn Write, plan: &Plan) -> io::Result<()> {
+fn takes(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
     let measuring: u64 = plan.cells.iter().fold(0, |sum, c| sum.saturating_add(c.duration_ns));
     let text = format!(
         "{BOLD}Plan{BOLD:#}     {}, {} of measuring, about {} in all",
@@ -51,7 +51,7 @@ fn takes(to: &mut dyn Write, plan: &Plan) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn begin(to: &mut dyn Write, machine: &Machine, plan: &Plan) -> io::Result<()> {
+pub fn begin(to: &mut Sheet, machine: &Machine, plan: &Plan) -> io::Result<()> {
     title(to, machine)?;
     takes(to, plan)
 }
@@ -60,7 +60,7 @@ pub fn begin(to: &mut dyn Write, machine: &Machine, plan: &Plan) -> io::Result<(
 ///
 /// # Errors
 /// When writing fails.
-pub fn index(to: &mut dyn Write, index: &Index, folder: &Path, verbose: bool) -> io::Result<()> {
+pub fn index(to: &mut Sheet, index: &Index, folder: &Path, verbose: bool) -> io::Result<()> {
     let mut told: Vec<&str> = Vec::new();
     for cell in &index.cells {
         of_cell(to, cell)?;
@@ -92,7 +92,7 @@ pub fn index(to: &mut dyn Write, index: &Index, folder: &Path, verbose: bool) ->
 const HEADS: [&str; 12] =
     ["n", "missed", "mean", "sd", "rms", "min", "p50", "p99", "p99.9", "max", "cv", "spread"];
 
-fn of_cell(to: &mut dyn Write, cell: &CellResult) -> io::Result<()> {
+fn of_cell(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
     let name = format!("{BOLD}{:>5}{BOLD:#}  ", cell.cell.number);
     wrapped(to, &name, "       ", &cell.cell.title())?;
     match (cell.state, &cell.why) {
@@ -119,7 +119,7 @@ fn of_cell(to: &mut dyn Write, cell: &CellResult) -> io::Result<()> {
     super::beside::states(to, &cell.beside)
 }
 
-fn table(to: &mut dyn Write, threads: &[ThreadResult]) -> io::Result<()> {
+fn table(to: &mut Sheet, threads: &[ThreadResult]) -> io::Result<()> {
     let mut rows = vec![[String::new()].into_iter().chain(HEADS.map(String::from)).collect()];
     let mixed = threads.windows(2).any(|two| two[0].workload != two[1].workload);
     rows.extend(threads.iter().map(|thread| row(thread, mixed)));
@@ -182,7 +182,7 @@ fn row(thread: &ThreadResult, mixed: bool) -> Vec<String> {
 
 /// What must be known of a cell: own cost, lost cycles, where time went. Said once where it is the
 /// same of several cells.
-fn notes<'a>(to: &mut dyn Write, cell: &'a CellResult, told: &mut Vec<&'a str>) -> io::Result<()> {
+fn notes<'a>(to: &mut Sheet, cell: &'a CellResult, told: &mut Vec<&'a str>) -> io::Result<()> {
     for note in &cell.notes {
         if told.contains(&note.as_str()) {
             continue;
@@ -194,7 +194,7 @@ fn notes<'a>(to: &mut dyn Write, cell: &'a CellResult, told: &mut Vec<&'a str>) 
 }
 
 /// Moments of the cell's CPUs; docs/statistics.md has the conventions.
-fn moments(to: &mut dyn Write, cell: &CellResult) -> io::Result<()> {
+fn moments(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
     if cell.threads.is_empty() {
         return Ok(());
     }
@@ -206,7 +206,7 @@ fn moments(to: &mut dyn Write, cell: &CellResult) -> io::Result<()> {
         .try_for_each(|thread| super::distribution::estimates(to, "       ", &thread.distribution))
 }
 
-fn spikes(to: &mut dyn Write, thread: &ThreadResult) -> io::Result<()> {
+fn spikes(to: &mut Sheet, thread: &ThreadResult) -> io::Result<()> {
     if thread.spikes.is_empty() {
         return Ok(());
     }

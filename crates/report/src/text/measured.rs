@@ -9,13 +9,13 @@ use rtproof_judge::{
     units::{self, grouped, us_column},
 };
 
-use super::{BAD, BOLD, DIM, WARN, width, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, Sheet, WARN, wrapped};
 
 /// What was asked, what was measured, what must be known of it.
 ///
 /// # Errors
 /// When writing fails.
-pub fn measured(to: &mut dyn Write, report: &Report) -> io::Result<()> {
+pub fn measured(to: &mut Sheet, report: &Report) -> io::Result<()> {
     asked(to, report)?;
     table(to, report)?;
     cost(to, report)?;
@@ -35,7 +35,7 @@ pub fn measured(to: &mut dyn Write, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-fn asked(to: &mut dyn Write, report: &Report) -> io::Result<()> {
+fn asked(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let options = &report.options;
     let policy = match options.policy {
         Policy::Fifo => format!("FIFO {}", options.priority),
@@ -54,17 +54,21 @@ fn asked(to: &mut dyn Write, report: &Report) -> io::Result<()> {
 
 const HEADS: [&str; 9] = ["", "scheduled", "missed", "late", "min", "p50", "p99", "p99.9", "max"];
 
-fn table(to: &mut dyn Write, report: &Report) -> io::Result<()> {
+fn table(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let budget_ns = report.options.requirement.budget_ns;
+    let columns = to.page.columns;
     let mut rows = vec![HEADS.map(String::from)];
     rows.extend(
-        report.cpus.iter().map(|cpu| row(&format!("CPU {}", cpu.thread.cpu), &cpu.measured)),
+        report
+            .cpus
+            .iter()
+            .map(|cpu| row(&format!("CPU {}", cpu.thread.cpu), &cpu.measured, columns)),
     );
     if report.cpus.len() > 1 {
-        rows.push(row("all", &report.all));
+        rows.push(row("all", &report.all, columns));
     }
     if report.phases.len() > 1 {
-        rows.extend(report.phases.iter().map(|phase| row(&phase.name, &phase.measured)));
+        rows.extend(report.phases.iter().map(|phase| row(&phase.name, &phase.measured, columns)));
     }
     let skip = |column: usize| column == 3 && budget_ns.is_none();
     let width =
@@ -88,22 +92,22 @@ fn table(to: &mut dyn Write, report: &Report) -> io::Result<()> {
 const NUMBERS_WIDTH: usize = 72;
 
 /// A name, cut where the terminal has no room for it.
-fn fitting(name: &str) -> String {
-    let room = width().saturating_sub(NUMBERS_WIDTH).max(6);
+fn fitting(name: &str, width: usize) -> String {
+    let room = width.saturating_sub(NUMBERS_WIDTH).max(6);
     match name.chars().count() <= room {
         true => name.into(),
         false => name.chars().take(room - 1).chain(['…']).collect(),
     }
 }
 
-fn row(name: &str, measured: &Measured) -> [String; 9] {
+fn row(name: &str, measured: &Measured, columns: usize) -> [String; 9] {
     let time = |ns: Option<u64>| ns.map_or("-".into(), us_column);
     let quantile = |of: u64| {
         let found = measured.wake.iter().find(|quantile| quantile.q.of == of);
         time(found.and_then(|quantile| quantile.value_ns))
     };
     [
-        fitting(name),
+        fitting(name, columns),
         grouped(measured.scheduled),
         grouped(measured.missed),
         grouped(measured.late),
@@ -115,7 +119,7 @@ fn row(name: &str, measured: &Measured) -> [String; 9] {
     ]
 }
 
-fn cost(to: &mut dyn Write, report: &Report) -> io::Result<()> {
+fn cost(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let cost = &report.cost;
     let text = format!(
         "clock read {} ns, step {} ns, resolution {} ns; recording {} ns a sample; shortest \

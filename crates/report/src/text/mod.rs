@@ -2,7 +2,7 @@
 
 mod beside;
 mod compare;
-pub mod controls;
+mod controls;
 mod distribution;
 pub mod effects;
 mod explanation;
@@ -12,18 +12,18 @@ pub mod measure;
 mod measured;
 mod plan;
 mod proofs;
+mod sheet;
 mod spikes;
 mod timeline;
 mod tune;
 mod verdict;
 
+use self::sheet::title;
 use std::{
     io::{self, Write},
     path::Path,
-    sync::OnceLock,
 };
 
-use anstyle::{AnsiColor, Style};
 use rtproof_judge::{Finding, report::Machine};
 
 pub use self::findings::word;
@@ -36,53 +36,27 @@ pub use self::{
     measured::measured,
     plan::{place, plan, steps, tokens},
     proofs::proofs,
+    sheet::{BAD, BOLD, DIM, GOOD, Glyphs, Page, Sheet, WARN, WIDTH_MAX, WIDTH_MIN, wrapped},
     spikes::{spikes, spikes_of},
     tune::{applied, boot_left, exported, parameters, status, taken_back, undone, verified},
     verdict::verdict,
 };
 
-/// Style of heads.
-pub const BOLD: Style = Style::new().bold();
-/// Style of what matters less.
-pub const DIM: Style = Style::new().dimmed();
-/// Style of what is good.
-pub const GOOD: Style = AnsiColor::Green.on_default();
-/// Style of what is bad.
-pub const BAD: Style = AnsiColor::Red.on_default().bold();
-/// Style of what is doubtful.
-pub const WARN: Style = AnsiColor::Yellow.on_default();
-
 /// The machine and its checks: what is printed before anything is measured.
 ///
 /// # Errors
 /// When writing fails.
-pub fn head(to: &mut dyn Write, machine: &Machine, findings: &[Finding]) -> io::Result<()> {
+pub fn head(to: &mut Sheet, machine: &Machine, findings: &[Finding]) -> io::Result<()> {
     title(to, machine)?;
     findings::summary(to, findings)?;
     findings::head(to, findings)
-}
-
-/// One line: tool, host, kernel, CPUs, preemption model.
-pub(crate) fn title(to: &mut dyn Write, machine: &Machine) -> io::Result<()> {
-    let or_unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
-    write!(to, "{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION"))?;
-    write!(to, "{}  ", or_unknown(&machine.hostname))?;
-    write!(to, "Linux {} {}  ", or_unknown(&machine.kernel), or_unknown(&machine.arch))?;
-    if let Some(cpus) = machine.cpus_online {
-        write!(to, "{cpus} CPU{}  ", if cpus == 1 { "" } else { "s" })?;
-    }
-    write!(to, "{}", machine.preemption)?;
-    for inside in [&machine.hypervisor, &machine.container].into_iter().flatten() {
-        write!(to, "  in {inside}")?;
-    }
-    writeln!(to)
 }
 
 /// A line above everything, where something is wrong with the record itself.
 ///
 /// # Errors
 /// When writing fails.
-pub fn banner(to: &mut dyn Write, banner: Option<&str>) -> io::Result<()> {
+pub fn banner(to: &mut Sheet, banner: Option<&str>) -> io::Result<()> {
     match banner {
         Some(text) => wrapped(to, &format!("{BAD}!{BAD:#} "), "  ", text),
         None => Ok(()),
@@ -93,7 +67,7 @@ pub fn banner(to: &mut dyn Write, banner: Option<&str>) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn told(to: &mut dyn Write, about: &str, notes: &[String]) -> io::Result<()> {
+pub fn told(to: &mut Sheet, about: &str, notes: &[String]) -> io::Result<()> {
     wrapped(
         to,
         &format!("{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION")),
@@ -109,7 +83,7 @@ pub fn told(to: &mut dyn Write, about: &str, notes: &[String]) -> io::Result<()>
 ///
 /// # Errors
 /// When writing fails.
-pub fn note(to: &mut dyn Write, text: &str) -> io::Result<()> {
+pub fn note(to: &mut Sheet, text: &str) -> io::Result<()> {
     wrapped(to, "", "", text)
 }
 
@@ -117,7 +91,7 @@ pub fn note(to: &mut dyn Write, text: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn hint(to: &mut dyn Write, commands: &[&str]) -> io::Result<()> {
+pub fn hint(to: &mut Sheet, commands: &[&str]) -> io::Result<()> {
     if !commands.is_empty() {
         writeln!(to)?;
     }
@@ -129,7 +103,7 @@ pub fn hint(to: &mut dyn Write, commands: &[&str]) -> io::Result<()> {
 /// # Errors
 /// When writing fails.
 pub fn files(
-    to: &mut dyn Write,
+    to: &mut Sheet,
     record: &Path,
     html: &Path,
     is_sealed: bool,
@@ -142,83 +116,4 @@ pub fn files(
     }
     writeln!(to, "         record {record}{torn}   no report was written")?;
     writeln!(to, "         make one: rtproof report {record} --html {html}")
-}
-
-/// Most columns of text: longer lines are hard to read.
-const WIDTH_MAX: usize = 100;
-/// Fewest: prefixes alone take half of it.
-const WIDTH_MIN: usize = 60;
-
-/// Columns of text: those of the terminal, within bounds; elsewhere always the same.
-fn width() -> usize {
-    static WIDTH: OnceLock<usize> = OnceLock::new();
-    *WIDTH.get_or_init(|| {
-        let size = rustix::termios::tcgetwinsize(io::stdout());
-        size.map_or(WIDTH_MAX, |size| usize::from(size.ws_col).clamp(WIDTH_MIN, WIDTH_MAX))
-    })
-}
-
-/// Writes text broken into lines: `first` before the first, `next` before the others. Prefixes may
-/// hold colours, which take no room. Groups of digits stay together.
-///
-/// # Errors
-/// When writing fails.
-pub fn wrapped(to: &mut dyn Write, first: &str, next: &str, text: &str) -> io::Result<()> {
-    wrapped_in(width(), to, first, next, text)
-}
-
-/// Whether a word is a unit, alone or before a mark.
-fn is_unit(word: &str) -> bool {
-    ["%", "ns", "µs", "ms", "s"].contains(&word.trim_end_matches([',', '.', ';', ':', ')']))
-}
-
-/// The same, so many columns wide.
-fn wrapped_in(
-    columns: usize,
-    to: &mut dyn Write,
-    first: &str,
-    next: &str,
-    text: &str,
-) -> io::Result<()> {
-    let length = |prefix: &str| anstream::adapter::strip_str(prefix).to_string().chars().count();
-    let (mut prefix, mut room) = (first, columns.saturating_sub(length(first)));
-    let mut line = String::new();
-    let mut used = 0;
-    let mut words = text.split([' ', '\n']).filter(|word| !word.is_empty()).peekable();
-    while let Some(first) = words.next() {
-        let mut word = first.to_owned();
-        // A number keeps its unit.
-        while let Some(unit) = words.next_if(|next| is_unit(next)) {
-            word.push(' ');
-            word.push_str(unit);
-        }
-        let word_length = length(&word);
-        if used > 0 && used + 1 + word_length > room {
-            writeln!(to, "{prefix}{line}")?;
-            (prefix, room) = (next, columns.saturating_sub(length(next)));
-            line.clear();
-            used = 0;
-        }
-        if used > 0 {
-            line.push(' ');
-            used += 1;
-        }
-        line.push_str(&word);
-        used += word_length;
-    }
-    writeln!(to, "{prefix}{line}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_keeps_its_unit_at_the_end_of_a_line() {
-        let mut out = Vec::new();
-        wrapped_in(24, &mut out, "", "  ", "higher by +83 % to +96 %, (67.5 → 128 µs) in 10 s.")
-            .expect("memory");
-        let text = String::from_utf8(out).expect("text");
-        assert_eq!(text, "higher by +83 % to\n  +96 %, (67.5 → 128 µs)\n  in 10 s.\n");
-    }
 }

@@ -4,20 +4,21 @@ use std::io::{self, Write};
 
 use rtproof_judge::Finding;
 
-use super::{BOLD, DIM, Detail, findings::word, wrapped};
+use super::{Detail, findings::word};
+use crate::text::sheet::{BOLD, DIM, Sheet, wrapped};
 
 /// The group of the trials; where all or more is asked for, the evidence, too.
 ///
 /// # Errors
 /// When writing fails.
-pub fn proofs(to: &mut dyn Write, findings: &[&Finding], detail: Detail) -> io::Result<()> {
+pub fn proofs(to: &mut Sheet, findings: &[&Finding], detail: Detail) -> io::Result<()> {
     if findings.is_empty() {
         return Ok(());
     }
     writeln!(to, "{BOLD}Proof{BOLD:#}    {} tried on this machine", findings.len())?;
     let width = findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0);
     let next = " ".repeat(11 + width + 2);
-    let labelled = |to: &mut dyn Write, label: &str, text: &str| {
+    let labelled = |to: &mut Sheet, label: &str, text: &str| {
         wrapped(to, &format!("{next}{DIM}{label}{DIM:#} "), &format!("{next}     "), text)
     };
     for finding in findings {

@@ -7,12 +7,14 @@ use anstyle::{AnsiColor, Style};
 use rtproof_judge::causes::Explanation;
 use rtproof_trace::Window;
 
-use super::DIM;
-use crate::spike::{
-    self,
-    axis::{Axis, widths},
-    bars::{Bar, bars, longest, patterns},
-    lanes::{Lanes, Piece},
+use crate::{
+    spike::{
+        self,
+        axis::{Axis, widths},
+        bars::{Bar, bars, longest, patterns},
+        lanes::{Lanes, Piece},
+    },
+    text::sheet::{BOLD, DIM, Glyphs, WARN},
 };
 
 /// Columns before the rows: indent and the name of the row.
@@ -22,57 +24,11 @@ const BARS_MAX: usize = 400;
 /// Least columns of a share.
 const LEAST: f64 = 2.0;
 
-/// The characters that it is made of.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Glyphs {
-    /// Blocks of the causes: neighbours of different ones can be told apart without colours.
-    blocks: [char; 4],
-    /// Start of a task.
-    bar: char,
-    /// An interrupt or a softirq.
-    mark: char,
-    /// Lost events.
-    lost: char,
-    /// From due to ran: left end, line, right end.
-    arrow: [char; 3],
-    /// Below a step: its name follows, or ends there.
-    steps: [char; 2],
-}
-
-impl Glyphs {
-    /// Block characters.
-    pub(super) const BLOCKS: Self = Self {
-        blocks: ['█', '▒', '▓', '░'],
-        bar: '▏',
-        mark: '▀',
-        lost: '×',
-        arrow: ['├', '─', '┤'],
-        steps: ['└', '┘'],
-    };
-    /// For terminals that know nothing else.
-    pub(super) const ASCII: Self = Self {
-        blocks: ['#', '=', '%', '-'],
-        bar: '|',
-        mark: '^',
-        lost: 'x',
-        arrow: ['|', '-', '|'],
-        steps: ['`', '\''],
-    };
-
-    /// Those that stdout can show.
-    pub(super) fn of_stdout() -> Self {
-        match std::env::var_os("TERM") {
-            Some(term) if term == "dumb" => Self::ASCII,
-            _ => Self::BLOCKS,
-        }
-    }
-
-    /// The blocks of the shares.
-    pub(super) fn blocks_of(&self, explanation: &Explanation) -> Vec<char> {
-        let shares = explanation.shares.len();
-        let patterns = patterns(&bars(explanation, BARS_MAX), shares, self.blocks.len());
-        patterns.into_iter().map(|pattern| self.blocks[pattern]).collect()
-    }
+/// The blocks of the shares.
+pub(super) fn blocks_of(glyphs: &Glyphs, explanation: &Explanation) -> Vec<char> {
+    let shares = explanation.shares.len();
+    let patterns = patterns(&bars(explanation, BARS_MAX), shares, glyphs.blocks.len());
+    patterns.into_iter().map(|pattern| glyphs.blocks[pattern]).collect()
 }
 
 /// The letter of a share: the largest is A.
@@ -228,7 +184,7 @@ fn arrow(plot: &Plot<'_>) -> Row {
     row.fill((plot.columns - 1, plot.columns), right, DIM);
     let text = format!(" {} late ", spike::us(plot.explanation.wake.latency_ns()));
     let from = plot.columns.saturating_sub(text.chars().count()) / 2;
-    row.text(&text, (from, plot.columns), super::BOLD);
+    row.text(&text, (from, plot.columns), BOLD);
     row
 }
 
@@ -278,7 +234,7 @@ fn names(plot: &Plot<'_>) -> Row {
 
 fn blocks(plot: &Plot<'_>) -> Row {
     let mut row = Row::new(plot.columns);
-    let blocks = plot.glyphs.blocks_of(plot.explanation);
+    let blocks = blocks_of(&plot.glyphs, plot.explanation);
     for bar in &plot.bars {
         let columns = (plot.column(bar.from_ns), plot.column(bar.to_ns));
         let cause = &plot.explanation.shares[bar.share].cause;
@@ -325,7 +281,7 @@ fn lost(plot: &Plot<'_>, window: &Window) -> Option<Row> {
     let (first_ns, last_ns) = plot.axis.ends_ns();
     let mut is_any = false;
     for lost in window.lost.iter().filter(|l| l.from_ns < last_ns && first_ns < l.to_ns) {
-        row.fill(plot.columns_of(lost.from_ns, lost.to_ns), plot.glyphs.lost, super::WARN);
+        row.fill(plot.columns_of(lost.from_ns, lost.to_ns), plot.glyphs.lost, WARN);
         is_any = true;
     }
     is_any.then_some(row)

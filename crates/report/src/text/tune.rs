@@ -15,13 +15,13 @@ use rtproof_results::tune::{
     verified,
 };
 
-use super::{BAD, BOLD, DIM, GOOD, WARN, title, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
 
 /// Width of the column of outcomes.
 const WIDTH: usize = 18;
 
 /// One line of a table: outcome, target, what was and is.
-fn line(to: &mut dyn Write, word: &str, style: Style, text: &str) -> io::Result<()> {
+fn line(to: &mut Sheet, word: &str, style: Style, text: &str) -> io::Result<()> {
     let first = format!("  {style}{word:<WIDTH$}{style:#}");
     wrapped(to, &first, &" ".repeat(WIDTH + 4), text)
 }
@@ -34,7 +34,7 @@ fn target(change: &Change) -> String {
 ///
 /// # Errors
 /// When writing fails.
-pub fn applied(to: &mut dyn Write, applied: &Applied) -> io::Result<()> {
+pub fn applied(to: &mut Sheet, applied: &Applied) -> io::Result<()> {
     if applied.changes.is_empty() {
         return writeln!(to, "Nothing to do: the machine is as the plan wants it.");
     }
@@ -56,7 +56,7 @@ pub fn applied(to: &mut dyn Write, applied: &Applied) -> io::Result<()> {
     Ok(())
 }
 
-fn made(to: &mut dyn Write, it: &Made) -> io::Result<()> {
+fn made(to: &mut Sheet, it: &Made) -> io::Result<()> {
     let style = match it.outcome {
         MadeOutcome::Applied | MadeOutcome::AsWanted => GOOD,
         MadeOutcome::Failed => BAD,
@@ -75,7 +75,7 @@ fn made(to: &mut dyn Write, it: &Made) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn undone(to: &mut dyn Write, undone: &Undone) -> io::Result<()> {
+pub fn undone(to: &mut Sheet, undone: &Undone) -> io::Result<()> {
     if undone.journals.is_empty() {
         return writeln!(to, "Nothing to undo.");
     }
@@ -88,7 +88,7 @@ pub fn undone(to: &mut dyn Write, undone: &Undone) -> io::Result<()> {
     Ok(())
 }
 
-fn journal_undone(to: &mut dyn Write, journal: &JournalUndone) -> io::Result<()> {
+fn journal_undone(to: &mut Sheet, journal: &JournalUndone) -> io::Result<()> {
     let (number, title) = (journal.journal, &journal.title);
     wrapped(to, &format!("{BOLD}Journal {number}{BOLD:#}  "), "  ", title)?;
     writeln!(to, "  {DIM}{}{DIM:#}", journal.path)?;
@@ -102,7 +102,7 @@ fn journal_undone(to: &mut dyn Write, journal: &JournalUndone) -> io::Result<()>
 ///
 /// # Errors
 /// When writing fails.
-pub fn taken_back(to: &mut dyn Write, changes: &[TakenBack]) -> io::Result<()> {
+pub fn taken_back(to: &mut Sheet, changes: &[TakenBack]) -> io::Result<()> {
     for it in changes {
         let style = match it.outcome {
             TakenBackOutcome::Restored | TakenBackOutcome::WasBefore => GOOD,
@@ -131,7 +131,7 @@ fn back(it: &TakenBack) -> String {
 ///
 /// # Errors
 /// When writing fails.
-pub fn status(to: &mut dyn Write, status: &Status) -> io::Result<()> {
+pub fn status(to: &mut Sheet, status: &Status) -> io::Result<()> {
     if status.journals.is_empty() {
         writeln!(to, "Nothing of rtproof is applied: no journal is open.")?;
     }
@@ -148,7 +148,7 @@ pub fn status(to: &mut dyn Write, status: &Status) -> io::Result<()> {
     Ok(())
 }
 
-fn journal_head(to: &mut dyn Write, journal: &JournalStands) -> io::Result<()> {
+fn journal_head(to: &mut Sheet, journal: &JournalStands) -> io::Result<()> {
     let (number, title, begun) = (journal.journal, &journal.title, &journal.begun);
     wrapped(to, &format!("{BOLD}Journal {number}{BOLD:#}  "), "  ", &format!("{title}, {begun}"))?;
     writeln!(to, "  {DIM}{}{DIM:#}", journal.path)?;
@@ -168,7 +168,7 @@ fn journal_head(to: &mut dyn Write, journal: &JournalStands) -> io::Result<()> {
     Ok(())
 }
 
-fn stands(to: &mut dyn Write, it: &Stands) -> io::Result<()> {
+fn stands(to: &mut Sheet, it: &Stands) -> io::Result<()> {
     let style = match it.standing {
         StandsNow::AsApplied => GOOD,
         StandsNow::Changed => BAD,
@@ -201,7 +201,7 @@ fn stands(to: &mut dyn Write, it: &Stands) -> io::Result<()> {
     })
 }
 
-fn boot_stands(to: &mut dyn Write, boot: &BootStands) -> io::Result<()> {
+fn boot_stands(to: &mut Sheet, boot: &BootStands) -> io::Result<()> {
     let state = match (boot.standing, boot.is_running) {
         (EntryStands::Absent, _) => "none",
         (EntryStands::Default, true) => "the default, and running",
@@ -220,7 +220,7 @@ fn boot_stands(to: &mut dyn Write, boot: &BootStands) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn boot_left(to: &mut dyn Write, parameters: &[String]) -> io::Result<()> {
+pub fn boot_left(to: &mut Sheet, parameters: &[String]) -> io::Result<()> {
     if parameters.is_empty() {
         return Ok(());
     }
@@ -232,7 +232,7 @@ pub fn boot_left(to: &mut dyn Write, parameters: &[String]) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn verified(to: &mut dyn Write, found: &verified::Document) -> io::Result<()> {
+pub fn verified(to: &mut Sheet, found: &verified::Document) -> io::Result<()> {
     title(to, &found.machine)?;
     if found.parameters.is_empty() && found.changes.is_empty() {
         let text = "Nothing to verify: rtproof has made no boot entry, and no journal is open. \
@@ -253,7 +253,7 @@ pub fn verified(to: &mut dyn Write, found: &verified::Document) -> io::Result<()
 ///
 /// # Errors
 /// When writing fails.
-pub fn parameters(to: &mut dyn Write, all: &[Verified]) -> io::Result<()> {
+pub fn parameters(to: &mut Sheet, all: &[Verified]) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
     }
@@ -295,7 +295,7 @@ fn parameter(it: &Verified) -> String {
 ///
 /// # Errors
 /// When writing fails.
-pub fn exported(to: &mut dyn Write, written: &exported::Written) -> io::Result<()> {
+pub fn exported(to: &mut Sheet, written: &exported::Written) -> io::Result<()> {
     writeln!(
         to,
         "{BOLD}{}{BOLD:#}: {}",

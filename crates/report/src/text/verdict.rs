@@ -1,17 +1,17 @@
 //! The verdict as text.
 
-use std::io::{self, Write};
+use std::io;
 
 use anstyle::Style;
 use rtproof_judge::{Answer, Report};
 
-use super::{BAD, BOLD, DIM, GOOD, WARN, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
 
 /// The verdict, its reasons, and what changed in the machine.
 ///
 /// # Errors
 /// When writing fails.
-pub fn verdict(to: &mut dyn Write, report: &Report) -> io::Result<()> {
+pub fn verdict(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let verdict = &report.verdict;
     let style = style(verdict.answer);
     let word = verdict.answer.text();

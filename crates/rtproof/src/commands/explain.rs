@@ -1,6 +1,9 @@
 //! `rtproof explain`: why was it late: a run, another tool's trace, a running application.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use rtproof_judge::{causes::Spikes, units};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rtproof_report::text;
+use rtproof_report::text::{self, Sheet};
 use rtproof_run::{
     experiment::{events::Events, results::Results},
     prove::{Observer, output::Output},
@@ -15,7 +15,7 @@ use crate::{exit, pages, print::Text};
 #[derive(Debug)]
 pub(crate) struct Trying {
     text: Text,
-    setup: fn(&mut dyn io::Write, &str) -> io::Result<()>,
+    setup: fn(&mut Sheet, &str) -> io::Result<()>,
 }
 
 impl Trying {

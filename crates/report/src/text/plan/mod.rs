@@ -16,7 +16,7 @@ use rtproof_results::tune::{
 };
 
 use self::fold::Folded;
-use super::{BAD, BOLD, DIM, GOOD, WARN, title, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
 
 pub use self::words::{place, tokens};
 
@@ -27,7 +27,7 @@ const INDENT: &str = "      ";
 ///
 /// # Errors
 /// When writing fails.
-pub fn plan(to: &mut dyn Write, plan: &Document, verbose: bool) -> io::Result<()> {
+pub fn plan(to: &mut Sheet, plan: &Document, verbose: bool) -> io::Result<()> {
     title(to, &plan.machine)?;
     wrapped(to, &format!("{BOLD}For{BOLD:#}      "), "         ", &plan.intent.line())?;
     wrapped(to, &format!("{BOLD}Plan{BOLD:#}     "), "         ", &summary(plan))?;
@@ -60,7 +60,7 @@ fn summary(plan: &Document) -> String {
     parts.map(|(_, text)| text).collect::<Vec<_>>().join(", ")
 }
 
-fn conflicts(to: &mut dyn Write, conflicts: &[Conflict]) -> io::Result<()> {
+fn conflicts(to: &mut Sheet, conflicts: &[Conflict]) -> io::Result<()> {
     if conflicts.is_empty() {
         return Ok(());
     }
@@ -128,7 +128,7 @@ impl Kind {
 }
 
 /// The changes, by what they are about.
-pub fn steps(to: &mut dyn Write, steps: &[Previewed], verbose: bool) -> io::Result<()> {
+pub fn steps(to: &mut Sheet, steps: &[Previewed], verbose: bool) -> io::Result<()> {
     for kind in Kind::ALL {
         let of: Vec<&Previewed> =
             steps.iter().filter(|it| Kind::of(&it.step.change) == kind).collect();
@@ -145,7 +145,7 @@ pub fn steps(to: &mut dyn Write, steps: &[Previewed], verbose: bool) -> io::Resu
     Ok(())
 }
 
-fn one(to: &mut dyn Write, folded: &Folded<'_>, verbose: bool) -> io::Result<()> {
+fn one(to: &mut Sheet, folded: &Folded<'_>, verbose: bool) -> io::Result<()> {
     let first = folded.first;
     let many = match folded.count {
         1 => String::new(),
@@ -162,7 +162,7 @@ fn one(to: &mut dyn Write, folded: &Folded<'_>, verbose: bool) -> io::Result<()>
 }
 
 /// Why, what it costs, what can go wrong.
-pub(crate) fn reason(to: &mut dyn Write, reason: &Reason, verbose: bool) -> io::Result<()> {
+pub(crate) fn reason(to: &mut Sheet, reason: &Reason, verbose: bool) -> io::Result<()> {
     let next = format!("{INDENT}     ");
     let checks = reason.checks.join(", ");
     let impact = reason.impact.text();
@@ -182,7 +182,7 @@ pub(crate) fn reason(to: &mut dyn Write, reason: &Reason, verbose: bool) -> io::
     Ok(())
 }
 
-fn instructions(to: &mut dyn Write, all: &[Instruction], verbose: bool) -> io::Result<()> {
+fn instructions(to: &mut Sheet, all: &[Instruction], verbose: bool) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
     }
@@ -202,7 +202,7 @@ fn instructions(to: &mut dyn Write, all: &[Instruction], verbose: bool) -> io::R
     Ok(())
 }
 
-fn left_out(to: &mut dyn Write, all: &[LeftOut], verbose: bool) -> io::Result<()> {
+fn left_out(to: &mut Sheet, all: &[LeftOut], verbose: bool) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
     }

@@ -14,6 +14,7 @@ use rtproof_results::tune::{
 };
 
 use super::{fold, steps, words};
+use crate::text::sheet::{Glyphs, Sheet, WIDTH_MAX};
 
 fn reason() -> Reason {
     Reason {
@@ -37,10 +38,10 @@ fn value(path: &str, new: &str, old: Option<&str>) -> Previewed {
     Previewed { step: Step { change, reason: reason() }, before, unknown }
 }
 
-fn plain(show: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {
-    let mut text = Vec::new();
+fn plain(show: impl FnOnce(&mut Sheet) -> std::io::Result<()>) -> String {
+    let mut text = Sheet::new(WIDTH_MAX, Glyphs::BLOCKS);
     show(&mut text).unwrap();
-    anstream::adapter::strip_str(&String::from_utf8(text).unwrap()).to_string()
+    anstream::adapter::strip_str(&text.shown()).to_string()
 }
 
 #[test]

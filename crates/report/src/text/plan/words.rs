@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use rtproof_judge::units;
 use rtproof_results::tune::plan::BootPreview;
 
-use super::{BAD, BOLD, DIM, GOOD, WARN, reason, wrapped};
+use super::reason;
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
 
 /// The words, and the line that they would make.
-pub(super) fn boot(to: &mut dyn Write, boot: &BootPreview, verbose: bool) -> io::Result<()> {
+pub(super) fn boot(to: &mut Sheet, boot: &BootPreview, verbose: bool) -> io::Result<()> {
     if boot.words.is_empty() {
         return Ok(());
     }
@@ -42,7 +43,7 @@ pub(super) fn boot(to: &mut dyn Write, boot: &BootPreview, verbose: bool) -> io:
 ///
 /// # Errors
 /// When writing fails.
-pub fn place(to: &mut dyn Write, boot: &BootPreview) -> io::Result<()> {
+pub fn place(to: &mut Sheet, boot: &BootPreview) -> io::Result<()> {
     if let (Some(loader), Some(entry)) = (&boot.loader, &boot.entry) {
         wrapped(to, "  ", "    ", &format!("entry \"{entry}\" of {loader}, beside the default"))?;
     }
@@ -59,7 +60,7 @@ pub fn place(to: &mut dyn Write, boot: &BootPreview) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn tokens(to: &mut dyn Write, boot: &BootPreview) -> io::Result<()> {
+pub fn tokens(to: &mut Sheet, boot: &BootPreview) -> io::Result<()> {
     let (Some(now), Some(then)) = (&boot.now, &boot.then) else { return Ok(()) };
     writeln!(to, "  {DIM}command line{DIM:#}")?;
     writeln!(to, "    {BAD}- {}{BAD:#}", marked(now, then))?;

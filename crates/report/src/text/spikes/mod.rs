@@ -11,13 +11,11 @@ use rtproof_judge::{
 use rtproof_record::Run;
 use rtproof_trace::Window;
 
-use super::{
-    BOLD, DIM, WARN,
-    explanation::Page,
-    timeline::{Glyphs, fitted, letter, style, timeline},
-    width,
+use super::timeline::{fitted, letter, style, timeline};
+use crate::{
+    spike::{self, percent, us, us_number},
+    text::sheet::{BOLD, DIM, Page, Sheet, WARN},
 };
-use crate::spike::{self, percent, us, us_number};
 
 /// Most causes shown.
 const CAUSES_MAX: usize = 8;
@@ -30,15 +28,15 @@ const INDENT: &str = "         ";
 ///
 /// # Errors
 /// When writing fails.
-pub fn spikes(to: &mut dyn Write, spikes: &Spikes, window: Option<&Window>) -> io::Result<()> {
-    Page { columns: width(), glyphs: Glyphs::of_stdout() }.spikes(to, spikes, window)
+pub fn spikes(to: &mut Sheet, spikes: &Spikes, window: Option<&Window>) -> io::Result<()> {
+    to.page.spikes(to, spikes, window)
 }
 
 /// The spikes of a run, where its record has any.
 ///
 /// # Errors
 /// When writing fails.
-pub fn spikes_of(to: &mut dyn Write, run: &Run, report: &Report) -> io::Result<()> {
+pub fn spikes_of(to: &mut Sheet, run: &Run, report: &Report) -> io::Result<()> {
     let Some(told) = &report.spikes else { return Ok(()) };
     let window = |worst: &Spike| run.spikes.as_ref()?.window(worst.number);
     spikes(to, told, told.worst.first().and_then(window))

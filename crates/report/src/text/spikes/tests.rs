@@ -5,8 +5,11 @@ use std::io;
 
 use rtproof_judge::causes::{Recorder, Spike, Spikes};
 
-use super::{Glyphs, Page, grouped};
-use crate::spike::sample;
+use super::grouped;
+use crate::{
+    spike::sample,
+    text::sheet::{Glyphs, Page},
+};
 
 const WIDTHS: [usize; 4] = [60, 72, 80, 100];
 

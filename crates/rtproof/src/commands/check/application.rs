@@ -1,13 +1,13 @@
 //! The application of `--pid` and `--unit`: whether it is really real-time.
 
-use std::io::{self, Write};
+use std::io;
 
 use rtproof_host::{
     Facts, Root,
     facts::app::{App, Target},
 };
 use rtproof_judge::{Finding, Intent, application, units};
-use rtproof_report::text::Detail;
+use rtproof_report::text::{Detail, Sheet};
 use serde::Serialize;
 
 use super::Args;
@@ -78,7 +78,7 @@ impl Application {
     ///
     /// # Errors
     /// When writing fails.
-    pub(super) fn print(&self, to: &mut dyn Write, detail: Detail) -> io::Result<()> {
+    pub(super) fn print(&self, to: &mut Sheet, detail: Detail) -> io::Result<()> {
         let unit = self.unit.as_ref().map_or_else(String::new, |unit| format!(", {unit}"));
         let others = match self.processes {
             0 | 1 => String::new(),

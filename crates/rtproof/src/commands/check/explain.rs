@@ -15,7 +15,7 @@ use rtproof_judge::{
     checks::{self, Check},
     profile::Kind,
 };
-use rtproof_report::text::{BOLD, DIM, wrapped};
+use rtproof_report::text::{BOLD, DIM, Sheet, wrapped};
 use serde::Serialize;
 
 use crate::{exit, print::Text};
@@ -198,7 +198,7 @@ impl Chosen {
 }
 
 /// Every check in a line, by section.
-fn list(to: &mut dyn Write) -> io::Result<()> {
+fn list(to: &mut Sheet) -> io::Result<()> {
     let of_application = application::all().map(AppCheck::id);
     let ids = checks::all().map(Check::id).chain(of_application);
     let width = ids.map(str::len).max().unwrap_or(0);
@@ -263,7 +263,7 @@ fn wanted(judge: impl Fn(Kind) -> Finding) -> Vec<(String, String)> {
     groups.into_iter().map(|(names, wanted)| (name(names), wanted)).collect()
 }
 
-fn show(to: &mut dyn Write, explained: &Explained) -> io::Result<()> {
+fn show(to: &mut Sheet, explained: &Explained) -> io::Result<()> {
     let mut line =
         |name: &str, text: &str| wrapped(to, &format!("  {DIM}{name:<8}{DIM:#}  "), INDENT, text);
     line("check", &format!("{BOLD}{}{BOLD:#}: {}", explained.id, explained.title))?;

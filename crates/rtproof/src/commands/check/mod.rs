@@ -5,12 +5,16 @@ pub(crate) mod explain;
 mod proof;
 mod select;
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use clap::{Subcommand, ValueEnum};
 use rtproof_host::{CpuList, Facts, Root};
 use rtproof_judge::{Finding, Intent, checks, report::Machine};
 use rtproof_run::{
+    cpus::online_cpus,
     intent::{IntentOptions, PERIOD_NS, PRIORITY},
     parse,
 };
@@ -22,7 +26,6 @@ use crate::{
     intent::IntentArgs,
     print::Text,
 };
-use rtproof_run::cpus::online_cpus;
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/check/2";

@@ -1,6 +1,8 @@
 //! `rtproof tune persist`: what is applied now is repeated at each boot. Writes /etc/rtproof.toml
 //! and rtproof.service under a journal of their own; `rtproof tune undo` takes them away.
 
+use std::io::Write as _;
+
 use rtproof_host::{
     Facts,
     tune::{self, Change, Item, Journal, Machine, Stands},

@@ -9,6 +9,7 @@ use rtproof_judge::{
     plan::{self, Selection},
 };
 use rtproof_measure::LiveTasks;
+use rtproof_report::text::Sheet;
 use rtproof_results::tune::plan::Document;
 use rtproof_run::tune::{place, preview};
 
@@ -94,11 +95,7 @@ pub(crate) fn plan_of(
 }
 
 /// What to do next.
-fn next(
-    to: &mut dyn std::io::Write,
-    document: &Document,
-    root: Option<&Path>,
-) -> std::io::Result<()> {
+fn next(to: &mut Sheet, document: &Document, root: Option<&Path>) -> std::io::Result<()> {
     // A file of `capture` is a machine that is not here.
     if root.is_some_and(|root| !root.is_dir()) || !document.conflicts.is_empty() {
         return Ok(());

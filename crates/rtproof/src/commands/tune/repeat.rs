@@ -1,6 +1,6 @@
 //! `rtproof tune apply --from FILE` and `undo --from FILE`: what `rtproof.service` runs.
 
-use std::path::Path;
+use std::{io::Write as _, path::Path};
 
 use rtproof_host::tune::Machine;
 use rtproof_results::tune::outcome::{Made, TakenBackOutcome, UNDONE, Undone};

@@ -14,6 +14,7 @@ use rtproof_host::{
 };
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
+use rtproof_report::text::Sheet;
 use rtproof_results::tune::{
     outcome::{APPLIED, Applied, Made},
     plan::BootPreview,
@@ -234,7 +235,7 @@ pub(super) fn all_or_none<'a>(
 }
 
 /// What happens next.
-fn next(to: &mut dyn Write, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
+fn next(to: &mut Sheet, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
     rtproof_report::text::note(to, &changes.fallback)?;
     let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
     if changes.trial.is_empty() && changes.reboot.is_none() {
