@@ -13,7 +13,7 @@
 //! If it needs an event that is not recorded yet, the event comes first: `rtproof_trace::event`.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -26,6 +26,11 @@ impl Cause for Template {
     // Short, kebab-case, the field's own word; it is in records and scripts and never changes.
     fn id(&self) -> &'static str {
         "template"
+    }
+
+    // One of the few kinds that share a colour in the report.
+    fn kind(&self) -> Kind {
+        Kind::Scheduling
     }
 
     // The end of "late because of: ...".

@@ -1,7 +1,7 @@
 //! The thread waited inside the kernel.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -13,6 +13,10 @@ pub(super) struct Blocked;
 impl Cause for Blocked {
     fn id(&self) -> &'static str {
         "blocked"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Blocking
     }
 
     fn title(&self) -> &'static str {

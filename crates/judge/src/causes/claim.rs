@@ -3,10 +3,35 @@
 use super::scene::Moment;
 use crate::Remedy;
 
+/// The kind of a cause: the report gives all causes of one kind the same colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An interrupt, its handler or its thread.
+    Interrupt,
+    /// Deferred work of an interrupt.
+    Softirq,
+    /// Another thread ran, or the thread moved, stopped or waited for a stopper.
+    Scheduling,
+    /// The scheduler withheld the CPU because a quota was used up.
+    Throttling,
+    /// A lock, or kernel code that cannot be preempted or interrupted.
+    Blocking,
+    /// Hardware, firmware or a hypervisor stopped the CPU.
+    Hardware,
+    /// An idle state or a change of frequency.
+    Power,
+    /// The thread itself, or the normal path of every wake-up.
+    Own,
+    /// No cause is known.
+    Unknown,
+}
+
 /// A cause of latency.
 pub trait Cause: Sync + std::fmt::Debug {
     /// Identifier, kebab-case, for ever.
     fn id(&self) -> &'static str;
+    /// The kind, for the colour.
+    fn kind(&self) -> Kind;
     /// In words, as the end of "late because of: ...".
     fn title(&self) -> &'static str;
     /// How it is recognised, and what it is told apart from.

@@ -3,7 +3,7 @@
 use rtproof_trace::What;
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     order::{Order, order},
     scene::Moment,
     switch::path_ns,
@@ -16,6 +16,10 @@ pub(super) struct Frequency;
 impl Cause for Frequency {
     fn id(&self) -> &'static str {
         "frequency"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Power
     }
 
     fn title(&self) -> &'static str {

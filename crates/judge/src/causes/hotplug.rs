@@ -3,7 +3,7 @@
 use rtproof_trace::What;
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -18,6 +18,10 @@ pub(super) struct Hotplug;
 impl Cause for Hotplug {
     fn id(&self) -> &'static str {
         "hotplug"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Scheduling
     }
 
     fn title(&self) -> &'static str {

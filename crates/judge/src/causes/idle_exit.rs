@@ -1,7 +1,7 @@
 //! The CPU had to wake from an idle state.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     scene::{Moment, Phase},
 };
 use crate::Remedy;
@@ -18,6 +18,10 @@ pub(super) struct IdleExit;
 impl Cause for IdleExit {
     fn id(&self) -> &'static str {
         "idle-exit"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Power
     }
 
     fn title(&self) -> &'static str {

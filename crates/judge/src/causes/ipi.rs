@@ -1,7 +1,7 @@
 //! Another CPU asked for something.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::Moment,
 };
@@ -13,6 +13,10 @@ pub(super) struct Ipi;
 impl Cause for Ipi {
     fn id(&self) -> &'static str {
         "ipi"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Interrupt
     }
 
     fn title(&self) -> &'static str {

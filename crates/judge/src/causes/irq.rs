@@ -3,7 +3,7 @@
 use rtproof_trace::context::Hard;
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::Moment,
 };
@@ -16,6 +16,10 @@ pub(super) struct Irq;
 impl Cause for Irq {
     fn id(&self) -> &'static str {
         "irq"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Interrupt
     }
 
     fn title(&self) -> &'static str {

@@ -1,7 +1,7 @@
 //! A threaded interrupt handler ran ahead of the thread.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     order::{Order, order},
     scene::{Moment, Phase},
@@ -14,6 +14,10 @@ pub(super) struct IrqThread;
 impl Cause for IrqThread {
     fn id(&self) -> &'static str {
         "irq-thread"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Interrupt
     }
 
     fn title(&self) -> &'static str {

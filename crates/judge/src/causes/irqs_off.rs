@@ -1,7 +1,7 @@
 //! Code ran with interrupts off.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
     stack::{Interrupted, turns_interrupts_on},
@@ -22,6 +22,10 @@ fn takes_long(name: &str) -> bool {
 impl Cause for IrqsOff {
     fn id(&self) -> &'static str {
         "irqs-off"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Blocking
     }
 
     fn title(&self) -> &'static str {

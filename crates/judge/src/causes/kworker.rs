@@ -1,7 +1,7 @@
 //! Deferred work of the kernel ran ahead of the thread.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     order::{Order, order},
     scene::{Moment, Phase},
@@ -15,6 +15,10 @@ pub(super) struct Kworker;
 impl Cause for Kworker {
     fn id(&self) -> &'static str {
         "kworker"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Scheduling
     }
 
     fn title(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use rtproof_trace::{context::Hard, event::Vector};
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -15,6 +15,10 @@ pub(super) struct Masked;
 impl Cause for Masked {
     fn id(&self) -> &'static str {
         "masked"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Interrupt
     }
 
     fn title(&self) -> &'static str {

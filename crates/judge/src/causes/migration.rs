@@ -1,7 +1,7 @@
 //! The thread waited or ran on another CPU.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -13,6 +13,10 @@ pub(super) struct Migration;
 impl Cause for Migration {
     fn id(&self) -> &'static str {
         "migration"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Scheduling
     }
 
     fn title(&self) -> &'static str {

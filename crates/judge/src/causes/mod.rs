@@ -49,7 +49,7 @@ mod throttled;
 mod timer_work;
 mod unexplained;
 
-pub use claim::{Cause, Claim};
+pub use claim::{Cause, Claim, Kind};
 pub use explain::explain;
 pub use explanation::{Explanation, Share, Span};
 pub use spikes::{CauseCpu, CauseRow, Moment, Recorder, Spike, Spikes, Structure};
@@ -101,9 +101,24 @@ pub fn title(id: &str) -> &str {
     }
 }
 
+/// The kind of the cause with an id; [`Kind::Unknown`] for one that a newer rtproof wrote.
+#[must_use]
+pub fn kind(id: &str) -> Kind {
+    find(id).map_or(Kind::Unknown, |cause| cause.kind())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_listed_cause_but_the_last_has_a_known_kind() {
+        for cause in CAUSES {
+            let is_unknown = kind(cause.id()) == Kind::Unknown;
+            assert_eq!(is_unknown, cause.id() == "unexplained", "{}", cause.id());
+        }
+        assert_eq!(kind("never-seen"), Kind::Unknown);
+    }
 
     #[test]
     fn ids_are_unique_and_what_they_name_exists() {

@@ -1,7 +1,7 @@
 //! A non-maskable interrupt: nothing keeps it away.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::Moment,
 };
@@ -13,6 +13,10 @@ pub(super) struct Nmi;
 impl Cause for Nmi {
     fn id(&self) -> &'static str {
         "nmi"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Interrupt
     }
 
     fn title(&self) -> &'static str {

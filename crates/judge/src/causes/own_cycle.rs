@@ -1,7 +1,7 @@
 //! The thread had not finished what came before.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -13,6 +13,10 @@ pub(super) struct OwnCycle;
 impl Cause for OwnCycle {
     fn id(&self) -> &'static str {
         "own-cycle"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Own
     }
 
     fn title(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use rtproof_trace::What;
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -15,6 +15,10 @@ pub(super) struct PageFault;
 impl Cause for PageFault {
     fn id(&self) -> &'static str {
         "page-fault"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Own
     }
 
     fn title(&self) -> &'static str {

@@ -1,7 +1,7 @@
 //! A task of lower priority could not be preempted.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     order::{Order, order},
     scene::{Moment, Phase},
@@ -17,6 +17,10 @@ pub(super) struct PreemptOff;
 impl Cause for PreemptOff {
     fn id(&self) -> &'static str {
         "preempt-off"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Blocking
     }
 
     fn title(&self) -> &'static str {

@@ -1,7 +1,7 @@
 //! A task of higher priority ran.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     order::{Order, order},
     scene::{Moment, Phase},
@@ -14,6 +14,10 @@ pub(super) struct Preempted;
 impl Cause for Preempted {
     fn id(&self) -> &'static str {
         "preempted"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Scheduling
     }
 
     fn title(&self) -> &'static str {

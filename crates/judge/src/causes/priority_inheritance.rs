@@ -3,7 +3,7 @@
 use rtproof_trace::What;
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -15,6 +15,10 @@ pub(super) struct PriorityInheritance;
 impl Cause for PriorityInheritance {
     fn id(&self) -> &'static str {
         "priority-inheritance"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Blocking
     }
 
     fn title(&self) -> &'static str {

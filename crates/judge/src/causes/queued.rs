@@ -1,7 +1,7 @@
 //! A task of the same priority was ahead in the queue.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     order::{Order, order},
     scene::{Moment, Phase},
@@ -14,6 +14,10 @@ pub(super) struct Queued;
 impl Cause for Queued {
     fn id(&self) -> &'static str {
         "queued"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Scheduling
     }
 
     fn title(&self) -> &'static str {

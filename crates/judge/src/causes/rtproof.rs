@@ -3,7 +3,7 @@
 use rtproof_trace::How;
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -15,6 +15,10 @@ pub(super) struct Rtproof;
 impl Cause for Rtproof {
     fn id(&self) -> &'static str {
         "rtproof"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Scheduling
     }
 
     fn title(&self) -> &'static str {

@@ -1,7 +1,7 @@
 //! A softirq ran, on top of a task or in ksoftirqd.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     order::{Order, order},
     scene::{Moment, Phase},
@@ -14,6 +14,10 @@ pub(super) struct Softirq;
 impl Cause for Softirq {
     fn id(&self) -> &'static str {
         "softirq"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Softirq
     }
 
     fn title(&self) -> &'static str {

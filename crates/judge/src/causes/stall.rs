@@ -3,7 +3,7 @@
 use rtproof_trace::LateTimer;
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     scene::{Moment, Phase, Scene, Stood},
     stack::Interrupted,
     switch::path_ns,
@@ -113,6 +113,10 @@ fn claim(scene: &Scene<'_>) -> Claim {
 impl Cause for Stall {
     fn id(&self) -> &'static str {
         "stall"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Hardware
     }
 
     fn title(&self) -> &'static str {

@@ -1,7 +1,7 @@
 //! The way that every wake-up goes.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     scene::{Moment, Phase},
 };
 
@@ -18,6 +18,10 @@ pub(super) struct Switch;
 impl Cause for Switch {
     fn id(&self) -> &'static str {
         "switch"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Own
     }
 
     fn title(&self) -> &'static str {

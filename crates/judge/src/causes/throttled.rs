@@ -3,7 +3,7 @@
 use rtproof_trace::What;
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     order::{FAIR, Order, order},
     scene::{Moment, Phase},
@@ -17,6 +17,10 @@ pub(super) struct Throttled;
 impl Cause for Throttled {
     fn id(&self) -> &'static str {
         "throttled"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Throttling
     }
 
     fn title(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use rtproof_trace::What;
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     names,
     scene::{Moment, Phase},
 };
@@ -22,6 +22,10 @@ pub(super) struct TimerWork;
 impl Cause for TimerWork {
     fn id(&self) -> &'static str {
         "timer-work"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Interrupt
     }
 
     fn title(&self) -> &'static str {

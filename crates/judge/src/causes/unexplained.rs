@@ -1,7 +1,7 @@
 //! What is left.
 
 use super::{
-    claim::{Cause, Claim},
+    claim::{Cause, Claim, Kind},
     scene::Moment,
 };
 
@@ -12,6 +12,10 @@ pub(super) struct Unexplained;
 impl Cause for Unexplained {
     fn id(&self) -> &'static str {
         "unexplained"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Unknown
     }
 
     fn title(&self) -> &'static str {
