@@ -13,9 +13,6 @@ use super::parts;
 /// The section of a report; nothing where there is nothing to tell.
 pub(super) fn section(report: &Report) -> Markup {
     let beside = &report.beside;
-    if beside.is_empty() {
-        return Markup::default();
-    }
     let cpu = |number: u32| {
         let found = report.cpus.iter().find(|cpu| cpu.thread.number == number);
         found.map_or(parts::NONE.into(), |cpu| cpu.thread.cpu.to_string())

@@ -10,9 +10,6 @@ use crate::distribution::{CONVENTION, P2_CAUTION, held_out, name, number};
 
 /// The section.
 pub(super) fn section(report: &Report) -> Markup {
-    if report.all.sampled == 0 {
-        return Markup::default();
-    }
     html! {
         section #moments {
             h2 { "Moments and percentiles" }

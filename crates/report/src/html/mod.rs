@@ -23,6 +23,7 @@ mod quantiles;
 #[cfg(test)]
 pub(crate) mod sample;
 mod samples;
+mod sections;
 mod spikes;
 #[cfg(test)]
 mod tests;
@@ -31,9 +32,10 @@ mod timeline;
 mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use rtproof_judge::{Report, causes::Spikes, units};
+use rtproof_judge::{Report, units};
 use rtproof_record::Run;
 
+use self::sections::{Page, SECTIONS};
 use super::svg::{bins::TimeBins, strip::Rows};
 
 pub use self::imported::imported;
@@ -56,7 +58,8 @@ pub struct Extra {
 pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
     let time = TimeBins::of(run);
     let (rows, columns) = Rows::of(run, time);
-    let page = html! {
+    let page = Page { run, report, time, rows, columns };
+    let document = html! {
         (DOCTYPE)
         html lang="en" {
             (head(report))
@@ -68,23 +71,8 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
                 (header(report))
                 main {
                     (verdict::section(run, report))
-                    (contents(run, report))
-                    (effects::section(run))
-                    (findings::section(report))
-                    (latency::section(run, report))
-                    @if let Some(spikes) = &report.spikes {
-                        (why_late(run, report, spikes))
-                    }
-                    (timeline::section(run, report, &rows, &columns, time))
-                    (missed::section(run, report, &columns, time))
-                    (quantiles::section(report))
-                    (distribution::section(report))
-                    (threads::section(report))
-                    (beside::section(report))
-                    (samples::section(report))
-                    (host::section(run, time))
-                    (machine::section(run, report))
-                    (method::section(report))
+                    (contents(&page))
+                    @for section in SECTIONS { (section.shown(&page)) }
                 }
                 (footer(report))
                 (data(report))
@@ -92,12 +80,7 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
             }
         }
     };
-    page.into_string()
-}
-
-fn why_late(run: &Run, report: &Report, spikes: &Spikes) -> Markup {
-    let window = |number| run.spikes.as_ref()?.window(number);
-    spikes::section(spikes, &report.findings, &window)
+    document.into_string()
 }
 
 fn head(report: &Report) -> Markup {
@@ -153,36 +136,11 @@ fn asked(report: &Report) -> String {
     )
 }
 
-fn contents(run: &Run, report: &Report) -> Markup {
-    let mut sections = vec![
-        ("findings", "What stands in the way"),
-        ("latency", "Latency"),
-        ("timeline", "Over time"),
-        ("missed", "Missed"),
-        ("quantiles", "Quantiles"),
-        ("threads", "CPUs and loads"),
-        ("samples", "Largest samples"),
-    ];
-    if report.all.sampled > 0 {
-        sections.insert(5, ("moments", "Moments"));
-    }
-    if run.effects.is_some() {
-        sections.insert(0, ("effects", "Effects of the changes"));
-    }
-    if report.spikes.is_some() {
-        let latency = sections.iter().position(|of| of.0 == "latency").unwrap_or(0);
-        sections.insert(latency + 1, ("spikes", "Why it was late"));
-    }
-    if !report.beside.is_empty() {
-        sections.insert(sections.len() - 1, ("beside", "Changes and idle states"));
-    }
-    if !run.host.is_empty() {
-        sections.push(("host", "Host"));
-    }
-    sections.extend([("machine", "Machine"), ("method", "How it was measured")]);
+fn contents(page: &Page<'_>) -> Markup {
+    let sections = SECTIONS.iter().filter(|section| (section.when)(page));
     html! {
         nav.contents aria-label="Sections" {
-            ul { @for (id, name) in sections { li { a href={ "#" (id) } { (name) } } } }
+            ul { @for it in sections { li { a href={ "#" (it.id) } { (it.name) } } } }
         }
     }
 }

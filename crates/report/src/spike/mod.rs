@@ -8,7 +8,7 @@ pub(crate) mod lanes;
 pub(crate) mod sample;
 
 use rtproof_judge::{
-    causes::{Explanation, Share, title},
+    causes::{Explanation, Kind, Share, kind, title},
     units::grouped,
 };
 
@@ -38,20 +38,17 @@ pub(crate) fn otherwise(share: &Share) -> Option<String> {
 /// Colour of a cause on the page: causes of a kind have the same in every picture. Names carry the
 /// meaning; colours only help to find them again.
 pub(crate) fn class(cause: &str) -> &'static str {
-    // The order matters: `softirq` holds `irq`, and `irq_off` is no interrupt.
-    const KINDS: [(&[&str], &str); 9] = [
-        (&["unexplained", "unknown", "lost"], "grey"),
-        (&["throttl", "quota", "server", "bandwidth"], "s4"),
-        (&["_off", "-off", "section", "lock", "inherit"], "s5"),
-        (&["softirq"], "s2"),
-        (&["stall", "steal", "smi", "hypervisor", "hardware", "firmware"], "s3"),
-        (&["idle", "cstate", "frequency", "hlt"], "s6"),
-        (&["preempted", "queued", "migrat", "stop", "kworker", "hotplug", "rtproof"], "s1"),
-        (&["irq", "ipi", "nmi", "timer", "masked"], "s0"),
-        (&["switch", "return", "fault", "overrun", "own", "signal"], "s7"),
-    ];
-    let of = |words: &[&str]| words.iter().any(|word| cause.contains(word));
-    KINDS.iter().find(|(words, _)| of(words)).map_or("grey", |(_, class)| class)
+    match kind(cause) {
+        Kind::Interrupt => "s0",
+        Kind::Scheduling => "s1",
+        Kind::Softirq => "s2",
+        Kind::Hardware => "s3",
+        Kind::Throttling => "s4",
+        Kind::Blocking => "s5",
+        Kind::Power => "s6",
+        Kind::Own => "s7",
+        Kind::Unknown => "grey",
+    }
 }
 
 /// What a share belongs to, as a clause: `belongs to ext4`.

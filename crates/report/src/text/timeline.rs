@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use rtproof_judge::causes::Explanation;
+use rtproof_judge::causes::{Explanation, Kind, kind};
 use rtproof_trace::Window;
 
 use crate::{
@@ -38,16 +38,16 @@ pub(super) fn letter(share: usize) -> char {
 
 /// The colour of a cause.
 pub(super) fn style(cause: &str) -> Style {
-    let colour = match spike::class(cause) {
-        "s0" => AnsiColor::Blue,
-        "s1" => AnsiColor::Red,
-        "s2" => AnsiColor::Green,
-        "s3" => AnsiColor::Magenta,
-        "s4" => AnsiColor::Yellow,
-        "s5" => AnsiColor::BrightMagenta,
-        "s6" => AnsiColor::Cyan,
-        "s7" => AnsiColor::BrightBlue,
-        _ => return DIM,
+    let colour = match kind(cause) {
+        Kind::Interrupt => AnsiColor::Blue,
+        Kind::Scheduling => AnsiColor::Red,
+        Kind::Softirq => AnsiColor::Green,
+        Kind::Hardware => AnsiColor::Magenta,
+        Kind::Throttling => AnsiColor::Yellow,
+        Kind::Blocking => AnsiColor::BrightMagenta,
+        Kind::Power => AnsiColor::Cyan,
+        Kind::Own => AnsiColor::BrightBlue,
+        Kind::Unknown => return DIM,
     };
     colour.on_default()
 }
