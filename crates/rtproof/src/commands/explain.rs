@@ -8,7 +8,7 @@ use std::{
 use anyhow::Context;
 use rtproof_judge::{causes::Spikes, units};
 use rtproof_run::{
-    explain::{self, Kind, Told, Whom},
+    explain::{self, Explained, Kind, Whom},
     parse,
 };
 use rtproof_trace::scan::Subjects;
@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     export(args, &told)?;
     let text = Text::new(args.json);
-    let Told { about, notes, spikes, .. } = &told;
+    let Explained { about, notes, spikes, .. } = &told;
     text.print(|to| {
         rtproof_report::text::told(to, about, notes)?;
         // The worst follow in full.
@@ -136,7 +136,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     Ok(if told.spikes.seen > 0 && told.spikes.explained == 0 { exit::NOT_PROVEN } else { 0 })
 }
 
-fn told(args: &Args) -> anyhow::Result<Told> {
+fn told(args: &Args) -> anyhow::Result<Explained> {
     let whom = match (args.pid, &args.comm) {
         (Some(pid), _) => Some(Whom::Process(pid)),
         (None, Some(name)) => Some(Whom::Named(name.clone())),
@@ -185,7 +185,7 @@ fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
     })
 }
 
-fn export(args: &Args, told: &Told) -> anyhow::Result<()> {
+fn export(args: &Args, told: &Explained) -> anyhow::Result<()> {
     if args.perfetto.is_none() && args.trace_dat.is_none() {
         return Ok(());
     }

@@ -16,9 +16,9 @@ use rtproof_run::{
     measure::{
         cells,
         folder::Folder,
-        matrix::{Matrix, default_wish},
+        matrix::{Matrix, default_block},
+        request::{self, Block, Choice},
         run,
-        wish::{self, Choice, Wish},
     },
     parse,
 };
@@ -48,7 +48,7 @@ is judged: rtproof prove does that. Ctrl-C ends the cell that is measured and ke
 pub struct Args {
     /// What the threads do: NAME, NAME,NAME (one after the other), or NAME@CPUS,NAME@CPUS (at
     /// once, each on its own CPUs); may be given again. Default: timer-wakeup (docs/workloads.md)
-    #[arg(long, value_name = "NAME[@CPUS]", value_parser = wish::workloads)]
+    #[arg(long, value_name = "NAME[@CPUS]", value_parser = request::workloads)]
     pub workload: Vec<Choices>,
 
     /// CPUs to measure, e.g. 2-3,6; default: the isolated CPUs if there are any, else all
@@ -64,7 +64,7 @@ pub struct Args {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        value_parser = wish::policy,
+        value_parser = request::policy,
         default_value = "fifo"
     )]
     pub policy: Vec<Policy>,
@@ -90,7 +90,7 @@ pub struct Args {
     pub periods_ns: Vec<u64>,
 
     /// Load while measuring, as in prove; may be given again for more cells
-    #[arg(long, value_name = "LOAD", value_parser = wish::load, default_value = "idle")]
+    #[arg(long, value_name = "LOAD", value_parser = request::load, default_value = "idle")]
     pub load: Vec<String>,
 
     /// Duration of each cell, e.g. 20s, 10m
@@ -103,7 +103,7 @@ pub struct Args {
     pub duration_ns: u64,
 
     /// How often each cell is measured
-    #[arg(long, value_name = "N", value_parser = wish::repeat, default_value = "1")]
+    #[arg(long, value_name = "N", value_parser = request::repeat, default_value = "1")]
     pub repeat: u32,
 
     /// Measure all cells twice: with the machine as it is, and with the changes of rtproof tune
@@ -234,10 +234,10 @@ fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
         return cells::plan(&blocks, conditions, common, facts);
     }
     let workloads = match args.workload.is_empty() {
-        true => default_wish().workloads,
+        true => default_block().workloads,
         false => args.workload.concat(),
     };
-    let wish = Wish {
+    let wish = Block {
         workloads,
         cpus: args.cpus.clone(),
         each: args.each,

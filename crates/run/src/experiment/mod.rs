@@ -3,12 +3,11 @@
 //!
 //! A trial is a measured run during which knobs are switched on and off in slices of time. Knobs
 //! (`knobs`) and options of measuring (`setting`) are switched by a [`Switch`], under the
-//! journal of `tune`; `conduct` leads through the slices that a `course` names.
+//! journal of `tune`; `conduct` leads through the slices that a `schedule` names.
 
 pub mod analyse;
 pub mod boots;
 pub mod conduct;
-pub mod course;
 pub mod events;
 pub mod factors;
 mod gather;
@@ -16,10 +15,11 @@ pub mod knobs;
 pub mod profile;
 pub mod results;
 pub mod run;
+pub mod schedule;
+pub mod screening;
 pub mod setting;
 pub mod setup;
 pub mod staged;
-pub mod stand;
 mod switch;
 
 pub use self::{

@@ -15,9 +15,9 @@ use super::{
     events::Events,
     knobs::Knob,
     results::{self, Results, cut_short, seed},
+    screening::{self, Shown},
     setup::{PILOT, Setup},
     staged::{Pilot, Staged, median},
-    stand::{self, Shown},
 };
 use crate::prove::{self, Request, output::Output, resolve};
 
@@ -138,13 +138,13 @@ fn pilot(
     args.duration_ns =
         (2 * wanted.setup.pilot_ns() + 10_000_000_000).next_multiple_of(1_000_000_000);
     let options = resolve::options(&args, wanted.facts)?;
-    let (course, trial) = Pilot::new(wanted.setup.slice_ns, PILOT);
+    let (schedule, trial) = Pilot::new(wanted.setup.slice_ns, PILOT);
     let mut tell = |_| {};
     let mut conduct = Conduct::new(
         switch,
         &mut tell,
         Vec::new(),
-        Box::new(course),
+        Box::new(schedule),
         trial,
         Untried::new(),
         options.cpus.len(),
@@ -192,7 +192,7 @@ pub fn run(
     args.duration_ns = setup.most_ns();
     let options = resolve::options(&args, wanted.facts)?;
     let seed = seed()?;
-    let (course, trial) = Staged::new(knobs, setup.clone(), seed, seen.one);
+    let (schedule, trial) = Staged::new(knobs, setup.clone(), seed, seen.one);
     let mut observer = events.observer(options.duration_ns);
     let mut tell = |line: String| {
         // Nowhere left to report that it cannot be reported.
@@ -203,7 +203,7 @@ pub fn run(
         switch,
         &mut tell,
         knobs.to_vec(),
-        Box::new(course),
+        Box::new(schedule),
         trial,
         Untried::new(),
         threads,
@@ -213,7 +213,7 @@ pub fn run(
     let results =
         results::measure(wanted.root, facts, &options, load_dir, output, conduct, &mut *observer)?;
     let effects = results.effects()?;
-    let screening = setup.design(seed).map(|design| stand::screened(&design, &effects.slices));
+    let screening = setup.design(seed).map(|design| screening::screened(&design, &effects.slices));
     let standing_out = screening.as_ref().map_or(0, |found| found.standing_out.len());
     let terms = Terms {
         margin: MARGIN,
@@ -222,9 +222,9 @@ pub fn run(
         comparisons: setup.questions(standing_out),
     };
     let profile = match results.is_whole() {
-        true => stand::profile(&effects.knobs, &effects.slices, knobs, terms),
+        true => screening::profile(&effects.knobs, &effects.slices, knobs, terms),
         false => Vec::new(),
     };
-    let screening = screening.as_ref().map(stand::Screening::shown);
+    let screening = screening.as_ref().map(screening::Screening::shown);
     Ok(Found { results, screening, profile })
 }

@@ -4,7 +4,7 @@ use rtproof_judge::causes::{Recorder, Spike, Spikes, Table, explain};
 use rtproof_record::spikes::Summary;
 use rtproof_trace::{WakeUp, Window};
 
-use super::Told;
+use super::Explained;
 
 /// Explanations so far.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Gather {
     }
 
     /// All of it. Numbers are given anew: 1 is the worst.
-    pub fn finish(mut self, threshold_ns: u64, recorder: Recorder, about: String) -> Told {
+    pub fn finish(mut self, threshold_ns: u64, recorder: Recorder, about: String) -> Explained {
         self.kept.sort_by_key(|(spike, _)| {
             (std::cmp::Reverse(spike.explanation.wake.latency_ns()), spike.at_ns)
         });
@@ -50,6 +50,6 @@ impl Gather {
         }
         let summary = Summary { threshold_ns, seen: self.seen, ..Summary::default() };
         let spikes = Spikes::gathered(&mut self.table, summary, recorder, worst);
-        Told { about, spikes, windows, notes: Vec::new() }
+        Explained { about, spikes, windows, notes: Vec::new() }
     }
 }

@@ -15,7 +15,7 @@ use rtproof_measure::{
 use rtproof_trace::scan::{Subjects, Totals};
 use rustix::thread::ClockId;
 
-use super::{Gather, Told};
+use super::{Explained, Gather};
 use crate::{prove::signals::Signals, usage::usage};
 
 /// How often answers are taken and the end is looked for.
@@ -36,7 +36,7 @@ pub enum Whom {
 ///
 /// # Errors
 /// No such process (usage); why kernel events cannot be had.
-pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Told> {
+pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Explained> {
     let root = Root::live();
     let signals = Signals::catch(&root).context("cannot catch signals")?;
     let subjects = subjects(&root, whom)?;
@@ -119,7 +119,7 @@ impl Watch {
         begin_ns: u64,
         passed_ns: u64,
         over_ns: u64,
-    ) -> anyhow::Result<Told> {
+    ) -> anyhow::Result<Explained> {
         self.recorder.stop();
         self.take(begin_ns);
         let totals = self.recorder.watched();
@@ -140,7 +140,7 @@ impl Watch {
             ));
         }
         let about = about(whom, &totals, passed_ns);
-        Ok(Told { notes, ..self.gather.finish(over_ns, self.info, about) })
+        Ok(Explained { notes, ..self.gather.finish(over_ns, self.info, about) })
     }
 }
 

@@ -21,7 +21,7 @@ pub use trace_dat::of_trace_dat;
 
 /// Late wake-ups, explained.
 #[derive(Debug)]
-pub struct Told {
+pub struct Explained {
     /// What was looked at, in a line: file, thread, how many wake-ups.
     pub about: String,
     /// The table and the worst.
@@ -32,7 +32,7 @@ pub struct Told {
     pub notes: Vec<String>,
 }
 
-impl Told {
+impl Explained {
     /// The window of a spike.
     pub fn window(&self, number: u32) -> Option<&Window> {
         self.windows.iter().find(|(of, _)| *of == number).map(|(_, window)| window)

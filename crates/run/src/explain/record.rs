@@ -4,14 +4,14 @@ use std::path::Path;
 
 use rtproof_judge::causes::Spikes;
 
-use super::Told;
+use super::Explained;
 use crate::opened::open_whole;
 
 /// Reads them.
 ///
 /// # Errors
 /// A file that is no record or was altered; a record without spikes, with the reason.
-pub fn of_record(path: &Path) -> anyhow::Result<Told> {
+pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
     let run = open_whole(path)?.run;
     let Some(spikes) = Spikes::of(&run) else {
         anyhow::bail!(
@@ -23,5 +23,5 @@ pub fn of_record(path: &Path) -> anyhow::Result<Told> {
     let kept = run.spikes.map(|spikes| spikes.kept).unwrap_or_default();
     let windows = kept.into_iter().map(|kept| (kept.number, kept.window)).collect();
     let about = format!("{}: {}", path.display(), run.meta.command.join(" "));
-    Ok(Told { about, spikes, windows, notes: Vec::new() })
+    Ok(Explained { about, spikes, windows, notes: Vec::new() })
 }

@@ -10,13 +10,18 @@ use rtproof_trace::{
     scan::{Scanner, Subjects},
 };
 
-use super::{Gather, Told};
+use super::{Explained, Gather};
 
 /// Explains what it is about, or the late wake-ups of some threads.
 ///
 /// # Errors
 /// A text that is no trace; one without the threads asked for.
-pub fn of_text(path: &Path, text: &str, subjects: &Subjects, over_ns: u64) -> anyhow::Result<Told> {
+pub fn of_text(
+    path: &Path,
+    text: &str,
+    subjects: &Subjects,
+    over_ns: u64,
+) -> anyhow::Result<Explained> {
     let trace = ftrace_text::parse(text).with_context(|| path.display().to_string())?;
     let late = match trace.subject {
         Some(subject) => vec![subject],
@@ -46,7 +51,7 @@ pub fn of_text(path: &Path, text: &str, subjects: &Subjects, over_ns: u64) -> an
     let tracer = if trace.tracer.is_empty() { "text" } else { &trace.tracer };
     let about = format!("{}: {tracer}{latency}", path.display());
     let told = gather.finish(over_ns, causes::Recorder::default(), about);
-    Ok(Told { notes, ..told })
+    Ok(Explained { notes, ..told })
 }
 
 /// Wake-ups in the events.

@@ -12,7 +12,7 @@ use rtproof_trace::{
     scan::{Scanner, Subjects, Totals},
 };
 
-use super::{Gather, Told, file::OnDisk};
+use super::{Explained, Gather, file::OnDisk};
 
 /// Late wake-ups that are explained; more are counted. The latest ones stay.
 const EXPLAINED_MAX: usize = 5_000;
@@ -28,7 +28,7 @@ pub fn of_trace_dat(
     file: OnDisk,
     subjects: &Subjects,
     over_ns: u64,
-) -> anyhow::Result<Told> {
+) -> anyhow::Result<Explained> {
     let at = || path.display().to_string();
     let trace = TraceDat::open(file).with_context(at)?;
     let Some(buffer) = trace.main_buffer() else {
@@ -87,7 +87,7 @@ pub fn of_trace_dat(
     }
     let about = about(path, &buffer_name, &found);
     let told = gather.finish(over_ns, recorder, about);
-    Ok(Told { notes, ..told })
+    Ok(Explained { notes, ..told })
 }
 
 /// What the first pass found.

@@ -15,7 +15,7 @@ use toml::{
 
 use super::{
     cells,
-    wish::{self, Choice, Wish},
+    request::{self, Block, Choice},
 };
 use crate::{
     intent::{PERIOD_NS, PRIORITY},
@@ -35,7 +35,7 @@ const OF_ALL: &str = "budget, spike, trace, start, dma-latency, load-cpus, load-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
     /// Blocks, in order.
-    pub blocks: Vec<Wish>,
+    pub blocks: Vec<Block>,
     /// States of the machine, in order.
     pub conditions: Vec<Condition>,
     /// What all share.
@@ -75,8 +75,8 @@ impl Matrix {
 
 /// What a block is where nothing is said.
 #[must_use]
-pub fn default_wish() -> Wish {
-    Wish {
+pub fn default_block() -> Block {
+    Block {
         workloads: vec![Choice::Everywhere("timer-wakeup".into())],
         cpus: None,
         each: false,
@@ -90,7 +90,7 @@ pub fn default_wish() -> Wish {
 }
 
 fn of_table(table: &DeTable<'_>) -> Result<Matrix> {
-    let mut base = default_wish();
+    let mut base = default_block();
     let mut common = Common { trace: true, ..Common::default() };
     let (mut blocks, mut conditions) = (None, None);
     for (key, value) in table {
@@ -126,7 +126,7 @@ fn of_table(table: &DeTable<'_>) -> Result<Matrix> {
     Ok(Matrix { blocks, conditions, common })
 }
 
-fn block(base: &Wish, table: &DeTable<'_>) -> Result<Wish> {
+fn block(base: &Block, table: &DeTable<'_>) -> Result<Block> {
     let mut wish = base.clone();
     for (key, value) in table {
         if !set(&mut wish, key.get_ref(), value)? {
@@ -155,17 +155,17 @@ fn condition(table: &DeTable<'_>) -> Result<Condition> {
 }
 
 /// Sets a key of a block; `false`: it is none.
-fn set(wish: &mut Wish, key: &str, value: &Value<'_>) -> Result<bool> {
+fn set(wish: &mut Block, key: &str, value: &Value<'_>) -> Result<bool> {
     match key {
-        "workload" => wish.workloads = many(value, wish::workloads)?.concat(),
+        "workload" => wish.workloads = many(value, request::workloads)?.concat(),
         "cpus" => wish.cpus = Some(text(value)?.to_owned()),
         "each" => wish.each = boolean(value)?,
-        "policy" => wish.policies = many(value, wish::policy)?,
+        "policy" => wish.policies = many(value, request::policy)?,
         "priority" => wish.priorities = many(value, parse::priority)?,
         "period" => wish.periods_ns = many(value, parse::period)?,
-        "load" => wish.loads = many(value, wish::load)?,
+        "load" => wish.loads = many(value, request::load)?,
         "for" => wish.duration_ns = one(value, parse::run_duration)?,
-        "repeat" => wish.repeat = one(value, wish::repeat)?,
+        "repeat" => wish.repeat = one(value, request::repeat)?,
         _ => return Ok(false),
     }
     Ok(true)
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!((&first.priorities[..], &second.priorities[..]), (&[80][..], &[20, 80][..]));
         assert!(!matrix.common.trace);
         assert_eq!(matrix.conditions[0].before.as_deref(), Some("true"));
-        assert_eq!(Matrix::parse("", "m").unwrap().blocks, [default_wish()]);
+        assert_eq!(Matrix::parse("", "m").unwrap().blocks, [default_block()]);
     }
 
     #[test]

@@ -10,6 +10,6 @@ mod conditions;
 pub mod folder;
 pub mod found;
 pub mod matrix;
+pub mod request;
 pub mod run;
 pub mod statistics;
-pub mod wish;

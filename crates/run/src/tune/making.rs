@@ -13,7 +13,7 @@ use rtproof_results::{
     },
 };
 
-use super::guardian;
+use super::rollback;
 
 /// Changes while they are made or undone.
 pub trait Progress {
@@ -190,7 +190,7 @@ pub fn take_back(
     let number = number(journal);
     if journal.is_closed() && number > 0 {
         mark::clear(machine, number)?;
-        guardian::dismiss(machine.root(), number);
+        rollback::dismiss(machine.root(), number);
     }
     Ok(JournalUndone {
         journal: number,

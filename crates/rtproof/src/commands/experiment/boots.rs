@@ -33,7 +33,7 @@ use crate::{
     cli::{Cli, Command as Commands},
     commands::{
         check::open_root,
-        tune::{RootArgs, WishArgs, plan, trial::reboot, wish},
+        tune::{RequestArgs, RootArgs, plan, request, trial::reboot},
     },
     exit,
     print::Text,
@@ -78,7 +78,7 @@ pub struct Boots {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Which machine.
     #[command(flatten)]
@@ -172,7 +172,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
         return Err(exit::usage("--boots: from 6, below which nothing can be decided, to 20"));
     }
     let mut words = boots::asked(&args.words)?;
-    wish::named(&args.only)?;
+    request::named(&args.only)?;
     let folder = args.at.root.as_deref();
     let root = open_root(folder)?;
     let machine = Machine::new(&root, &LiveTasks)?;
@@ -186,7 +186,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
         );
     }
     if words.is_empty() {
-        let (_, _, plan) = plan::plan_of(&root, &args.wish, &args.only)?;
+        let (_, _, plan) = plan::plan_of(&root, &args.request, &args.only)?;
         words = plan.boot.iter().map(|word| of_plan(word).parameter).collect();
     }
     if words.is_empty() {
@@ -219,7 +219,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
 
 /// Further words of `prove`.
 fn prove_words(args: &Boots) -> Vec<String> {
-    let wish = &args.wish;
+    let wish = &args.request;
     let options = [
         ("--cpus", wish.cpus.clone()),
         ("--profile", wish.intent.profile.clone()),
@@ -310,14 +310,14 @@ fn measure(
         std::fs::remove_file(&left)?;
     }
     let output = Output::choose(&stem, &facts)?;
-    let (course, trial) = Pilot::settled(state.slice_ns, state.settle_ns);
+    let (schedule, trial) = Pilot::settled(state.slice_ns, state.settle_ns);
     let mut nothing = NoSwitch;
     let mut silent = |_| {};
     let mut conduct = Conduct::new(
         &mut nothing,
         &mut silent,
         Vec::new(),
-        Box::new(course),
+        Box::new(schedule),
         trial,
         Untried::new(),
         options.cpus.len(),

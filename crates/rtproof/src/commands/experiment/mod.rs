@@ -18,8 +18,8 @@ use rtproof_run::{
         factors::{self, Factor},
         profile,
         run::{self, Seen, Wanted},
+        screening::Shown,
         setup::Setup,
-        stand::Shown,
     },
     parse,
     prove::{Request, load_settings, output::Output, resolve},
@@ -29,7 +29,7 @@ use serde::Serialize;
 
 use crate::{
     ask,
-    commands::tune::{WishArgs, plan, prove::measured, wish},
+    commands::tune::{RequestArgs, plan, prove::measured, request},
     exit,
     print::Text,
     show::trying::{self, Trying},
@@ -87,7 +87,7 @@ pub struct Args {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Pairs of slices for each knob, 6 to 20
     #[arg(long, value_name = "K", default_value_t = 12)]
@@ -156,11 +156,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             _ => None,
         })
         .collect();
-    wish::named(&checks)?;
+    request::named(&checks)?;
     let root = Root::live();
     let machine = Machine::new(&root, &LiveTasks)?;
     refuse_left_over(&machine)?;
-    let (facts, intent, mut plan) = plan::plan_of(&root, &args.wish, &checks)?;
+    let (facts, intent, mut plan) = plan::plan_of(&root, &args.request, &checks)?;
     if checks.is_empty() && !words.is_empty() {
         plan = Plan::default();
     }
@@ -273,7 +273,7 @@ fn refuse_left_over(machine: &Machine<'_>) -> anyhow::Result<()> {
 
 /// The run that is requested.
 fn prove_args(args: &Args) -> anyhow::Result<Request> {
-    let mut given = measured(&args.wish, 60_000_000_000);
+    let mut given = measured(&args.request, 60_000_000_000);
     given.load = match &args.load {
         Some(load) => Some(load.clone()),
         // One load for the whole time: slices are to be alike.

@@ -18,14 +18,15 @@ use rtproof_run::{
     parse,
     prove::signals::Signals,
     tune::{
-        guardian::{self, Guardian},
-        making, place, stored,
+        making, place,
+        rollback::{self, RollbackTimer},
+        stored,
     },
 };
 
 use super::{
     plan, repeat,
-    wish::{self, WishArgs},
+    request::{self, RequestArgs},
 };
 use crate::{ask, commands::check::open_root, exit, print::Text, show::making::Making};
 
@@ -48,7 +49,7 @@ pub struct Args {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Which machine.
     #[command(flatten)]
@@ -103,7 +104,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     // Before anything is asked of the machine: a usage error is told to anyone.
-    let named = wish::named(&args.ids)?;
+    let named = request::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
     if let Some(path) = &args.from {
         return repeat::apply(&machine, path, args.yes, Text::new(args.json));
@@ -162,7 +163,7 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
             (stored.steps, stored.boot, stored.conflicts, Vec::new())
         }
         None => {
-            let document = plan::make(machine, &args.wish, &args.ids)?;
+            let document = plan::make(machine, &args.request, &args.ids)?;
             (document.steps, document.boot, document.conflicts, document.left_out)
         }
     };
@@ -198,7 +199,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     let signals = Signals::catch(machine.root())?;
     let what = match &args.plan {
         Some(path) => format!("tune apply --plan {}", path.display()),
-        None => args.wish.title("tune apply", &args.ids),
+        None => args.request.title("tune apply", &args.ids),
     };
     let mut journal = Journal::begin(machine, Title { what })?;
     let number = making::number(&journal);
@@ -209,7 +210,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
             mark::set(machine, number)?;
             let after = Duration::from_nanos(ns);
             let root = args.at.root.as_deref();
-            let guardian = guardian::arm(machine.root(), root, number, after);
+            let guardian = rollback::arm(machine.root(), root, number, after);
             // Nothing was changed yet: an empty journal and its mark go again.
             Some(guardian.inspect_err(|_| {
                 let _ = tune::undo(machine, &mut journal, &mut |_| {});
@@ -239,7 +240,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     if applied.rolled_back {
         if guardian.is_some() {
             mark::clear(machine, number)?;
-            guardian::dismiss(machine.root(), number);
+            rollback::dismiss(machine.root(), number);
         }
         applied.confirm_within_ns = None;
     }
@@ -274,7 +275,7 @@ fn planned(it: &Previewed) -> Made {
 /// Waits for ENTER where somebody sits at a terminal; elsewhere the guardian waits alone.
 fn wait(
     machine: &Machine<'_>,
-    guardian: &Guardian,
+    guardian: &RollbackTimer,
     number: u32,
     left: Duration,
     signals: &Signals,
@@ -293,7 +294,7 @@ fn wait(
     stderr.flush()?;
     let came = ask::enter_within(left, || signals.came().is_some());
     if came && mark::confirm(machine, number)? {
-        guardian::dismiss(machine.root(), number);
+        rollback::dismiss(machine.root(), number);
         writeln!(stderr, "kept")?;
         return Ok(());
     }

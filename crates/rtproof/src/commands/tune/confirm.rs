@@ -13,7 +13,7 @@ use rtproof_host::{
 };
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
-use rtproof_run::tune::{boot as entry, guardian};
+use rtproof_run::tune::{boot as entry, rollback};
 use serde::Serialize;
 
 use super::trial::all_or_none;
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             anyhow::bail!("journal {number}: its time was up; it is being taken back");
         }
         if mark::confirm(&machine, number)? {
-            guardian::dismiss(&root, number);
+            rollback::dismiss(&root, number);
             journals.push(number);
             text.print(|to| writeln!(to, "journal {number}: kept"))?;
         }

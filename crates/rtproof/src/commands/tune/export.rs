@@ -21,7 +21,7 @@ use rtproof_run::{
     },
 };
 
-use super::{plan, wish::WishArgs};
+use super::{plan, request::RequestArgs};
 use crate::{commands::check::open_root, exit, print::Text};
 
 /// Arguments of `tune export`.
@@ -48,7 +48,7 @@ pub struct Args {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Plan for a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
     /// /sys, /etc and /boot
@@ -79,7 +79,7 @@ fn formats() -> PossibleValuesParser {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     let machine = Machine::for_reading(&root, &LiveTasks);
-    let (facts, intent, mut plan) = plan::plan_of(&root, &args.wish, &args.ids)?;
+    let (facts, intent, mut plan) = plan::plan_of(&root, &args.request, &args.ids)?;
     // Interrupts of one name are told apart by what the machine knows of them.
     for step in &mut plan.steps {
         if let Ok(named) = machine.named(step.change.clone()) {

@@ -13,7 +13,7 @@ use rtproof_host::{
     tune::{self, Journal, JournalError, Machine, UndoError, mark},
 };
 use rtproof_measure::LiveTasks;
-use rtproof_run::tune::guardian::ARMED;
+use rtproof_run::tune::rollback::ARMED;
 
 use crate::{commands::check::open_root, exit};
 

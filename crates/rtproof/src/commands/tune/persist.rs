@@ -14,7 +14,7 @@ use rtproof_run::tune::{
     making, place,
 };
 
-use super::{trial::all_or_none, wish::WishArgs};
+use super::{request::RequestArgs, trial::all_or_none};
 use crate::{ask, commands::check::open_root, exit, print::Text};
 
 /// Arguments of `tune persist`.
@@ -31,7 +31,7 @@ cannot be repeated, and is named.")]
 pub struct Args {
     /// What the machine is for: written into the file.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Which machine.
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     let exe = place::of(&root)?;
-    let meant = Meant::from(&args.wish.intent(&Facts::read(&root))?);
+    let meant = Meant::from(&args.request.intent(&Facts::read(&root))?);
     let applied = in_force(&machine)?;
     let items = applied.iter().map(|it| (&it.change, it.checks.as_slice(), reasons(&it.checks)));
     let (config, left_out) = Config::of(&root, meant, items);

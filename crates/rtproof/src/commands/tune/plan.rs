@@ -13,7 +13,7 @@ use rtproof_report::text::Sheet;
 use rtproof_results::tune::plan::Document;
 use rtproof_run::tune::{place, preview};
 
-use super::wish::{self, WishArgs};
+use super::request::{self, RequestArgs};
 use crate::{commands::check::open_root, exit, print::Text};
 
 /// Arguments of `tune plan`.
@@ -32,7 +32,7 @@ pub struct Args {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Plan for a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
     /// /sys, /etc and /boot
@@ -54,7 +54,7 @@ pub struct Args {
 /// Usage: a root, CPUs or checks that are not there.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
-    let document = make(&Machine::for_reading(&root, &LiveTasks), &args.wish, &args.ids)?;
+    let document = make(&Machine::for_reading(&root, &LiveTasks), &args.request, &args.ids)?;
     let text = Text::new(args.json);
     text.print(|to| {
         rtproof_report::text::plan(to, &document, args.verbose)?;
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 /// Makes the plan of a machine.
 pub(super) fn make(
     machine: &Machine<'_>,
-    wish: &WishArgs,
+    wish: &RequestArgs,
     ids: &[String],
 ) -> anyhow::Result<Document> {
     let (facts, intent, plan) = plan_of(machine.root(), wish, ids)?;
@@ -77,11 +77,11 @@ pub(super) fn make(
 /// Facts, intent and plan of a machine.
 pub(crate) fn plan_of(
     root: &Root,
-    wish: &WishArgs,
+    wish: &RequestArgs,
     ids: &[String],
 ) -> anyhow::Result<(Facts, rtproof_judge::Intent, plan::Plan)> {
     let selection = Selection {
-        ids: wish::named(ids)?,
+        ids: request::named(ids)?,
         doubtful: wish.doubtful,
         risky: wish.risky,
         durable: wish.durable,

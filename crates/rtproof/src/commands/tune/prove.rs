@@ -8,7 +8,7 @@ use rtproof_run::{
 };
 use serde::Serialize;
 
-use super::{WishArgs, apply, plan};
+use super::{RequestArgs, apply, plan};
 use crate::{
     print::Text,
     show::trying::{self, Trying},
@@ -34,10 +34,10 @@ pub(crate) struct Outcome<'a> {
 /// Measures a plan and keeps what helps.
 pub(super) fn run(args: &apply::Args, machine: &Machine<'_>, ns: u64) -> anyhow::Result<u8> {
     let root = machine.root();
-    let (facts, _, plan) = plan::plan_of(root, &args.wish, &args.ids)?;
-    let title = args.wish.title("tune apply --prove", &args.ids);
+    let (facts, _, plan) = plan::plan_of(root, &args.request, &args.ids)?;
+    let title = args.request.title("tune apply --prove", &args.ids);
     let mut switch = Journaled::new(machine, &title);
-    let (request, text) = (measured(&args.wish, ns), Text::new(args.json));
+    let (request, text) = (measured(&args.request, ns), Text::new(args.json));
     let mut trying = Trying::of_plan(text);
     let (results, output) = prove::run(root, facts, &plan, &request, &mut switch, &mut trying)?;
     let html = trying::show(&results, text, &output)?;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &apply::Args, machine: &Machine<'_>, ns: u64) -> anyhow:
 }
 
 /// The run that is requested.
-pub(crate) fn measured(wish: &WishArgs, ns: u64) -> Request {
+pub(crate) fn measured(wish: &RequestArgs, ns: u64) -> Request {
     Request {
         cpus: wish.cpus.clone(),
         intent: wish.intent.requested(),

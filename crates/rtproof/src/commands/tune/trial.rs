@@ -29,7 +29,7 @@ use rtproof_run::{
 
 use super::{
     plan,
-    wish::{self, WishArgs},
+    request::{self, RequestArgs},
 };
 use crate::{ask, commands::check::open_root, exit, print::Text, show::making::Making};
 
@@ -59,7 +59,7 @@ pub struct Args {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Which machine.
     #[command(flatten)]
@@ -95,12 +95,12 @@ pub struct Args {
 /// made (the others are taken back then).
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let asked: Vec<_> = args.words.iter().map(|text| word(text)).collect::<Result<_, _>>()?;
-    wish::named(&args.only)?;
+    request::named(&args.only)?;
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     let mut words: Vec<Word> = asked.iter().map(|asked| Word::set(&asked.parameter)).collect();
     if words.is_empty() && args.without.is_empty() {
-        let (_, _, plan) = plan::plan_of(&root, &args.wish, &args.only)?;
+        let (_, _, plan) = plan::plan_of(&root, &args.request, &args.only)?;
         refuse_conflicts(&plan)?;
         words = plan.boot.iter().map(of_plan).collect();
     }

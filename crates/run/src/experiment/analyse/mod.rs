@@ -1,7 +1,7 @@
 //! From slices to what is said of each knob. Pure.
 
 use rtproof_judge::units;
-use rtproof_record::effects::{Decision, Effect, How, Knob as Told, Part, Slice, Statistic};
+use rtproof_record::effects::{Decision, Effect, How, Knob as Reported, Part, Slice, Statistic};
 use rtproof_results::effects::{percent, signed};
 use rtproof_stats::{
     holm,
@@ -38,7 +38,7 @@ pub struct Terms {
 pub type Untried = std::collections::BTreeMap<usize, String>;
 
 /// Everything that is said of the knobs.
-pub fn analyse(knobs: &[Knob], slices: &[Slice], untried: &Untried, terms: Terms) -> Vec<Told> {
+pub fn analyse(knobs: &[Knob], slices: &[Slice], untried: &Untried, terms: Terms) -> Vec<Reported> {
     with_together(knobs, slices, untried, terms).0
 }
 
@@ -49,8 +49,8 @@ pub fn with_together(
     slices: &[Slice],
     untried: &Untried,
     terms: Terms,
-) -> (Vec<Told>, Vec<(Effect, Answer)>) {
-    let mut told: Vec<Told> = Vec::new();
+) -> (Vec<Reported>, Vec<(Effect, Answer)>) {
+    let mut told: Vec<Reported> = Vec::new();
     let mut looks: Vec<Option<Looked>> = Vec::new();
     for (at, knob) in knobs.iter().enumerate() {
         told.push(begin(at, knob));
@@ -89,7 +89,7 @@ pub fn with_together(
 }
 
 /// What is said of a knob before it is tried.
-pub fn begin(at: usize, knob: &Knob) -> Told {
+pub fn begin(at: usize, knob: &Knob) -> Reported {
     let why = match knob.kind {
         Kind::Later => {
             "does nothing before the next boot or login, so there is nothing to measure now; apply \
@@ -98,7 +98,7 @@ pub fn begin(at: usize, knob: &Knob) -> Told {
         Kind::Toggled | Kind::Once => "the run ended before anything could be said",
     };
     let changes = knob.now.iter().chain(&knob.later).map(|(_, item)| line(&item.change));
-    Told {
+    Reported {
         number: u32::try_from(at).unwrap_or(u32::MAX),
         name: knob.name.clone(),
         changes: changes.chain(knob.settings.iter().map(ToString::to_string)).collect(),
@@ -219,7 +219,7 @@ pub fn spread<'a>(slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
 }
 
 /// Decides a knob that was switched on and off.
-fn decide(told: &mut Told, looks: &[(&Looked, f64)], terms: Terms) {
+fn decide(told: &mut Reported, looks: &[(&Looked, f64)], terms: Terms) {
     told.how = How::Toggled;
     let of = |statistic| looks.iter().find(|(look, _)| look.statistic == statistic);
     let Some((main, _)) = of(Statistic::P999) else {
@@ -290,7 +290,7 @@ fn undecided(look: &Looked, terms: Terms) -> String {
 }
 
 /// Tells before and after of a knob that was made once.
-fn once(told: &mut Told, at: usize, slices: &[Slice]) {
+fn once(told: &mut Reported, at: usize, slices: &[Slice]) {
     let with =
         |slice: &&Slice| slice.part == Part::Once && slice.on.iter().any(|&on| on as usize == at);
     for statistic in Statistic::ALL {

@@ -55,7 +55,7 @@ fn pairs(wobble: u64, on: impl Fn(u64, u64) -> (u64, u64)) -> Vec<Slice> {
         .collect()
 }
 
-fn told(slices: &[Slice]) -> Told {
+fn told(slices: &[Slice]) -> Reported {
     analyse(&[knob("k", Kind::Toggled)], slices, &Untried::new(), TERMS).remove(0)
 }
 

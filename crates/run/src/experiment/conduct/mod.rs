@@ -1,4 +1,4 @@
-//! A trial under way: knobs are switched as its course says, slices are measured, everything is
+//! A trial under way: knobs are switched as its schedule says, slices are measured, everything is
 //! taken back.
 //!
 //! Runs on the housekeeping thread, between the emptying of slots. At most one set of knobs is on
@@ -8,16 +8,16 @@ use rtproof_host::tune::Item;
 use rtproof_measure::{Slot, Started};
 use rtproof_record::{
     EffectTick,
-    effects::{Decision, How, Knob as Told, Part, Slice, Trial},
+    effects::{Decision, How, Knob as Reported, Part, Slice, Trial},
     run::Note,
 };
 
 use super::{
     Switch,
     analyse::{self, Untried},
-    course::{Course, Task},
     gather::Gather,
     knobs::Knob,
+    schedule::{Schedule, Task},
     setting::Setting,
 };
 use crate::prove::Switcher;
@@ -53,9 +53,9 @@ pub struct Conduct<'a> {
     switch: &'a mut dyn Switch,
     tell: &'a mut dyn FnMut(String),
     knobs: Vec<Knob>,
-    told: Vec<Told>,
+    told: Vec<Reported>,
     untried: Untried,
-    course: Box<dyn Course + 'a>,
+    schedule: Box<dyn Schedule + 'a>,
     state: State,
     /// Knobs that are on.
     on: Vec<usize>,
@@ -71,17 +71,17 @@ pub struct Conduct<'a> {
 }
 
 impl<'a> Conduct<'a> {
-    /// A trial of `knobs` on so many threads. `untried`: those for which the course has no time.
+    /// A trial of `knobs` on so many threads. `untried`: those for which the schedule has no time.
     pub fn new(
         switch: &'a mut dyn Switch,
         tell: &'a mut dyn FnMut(String),
         knobs: Vec<Knob>,
-        course: Box<dyn Course + 'a>,
+        schedule: Box<dyn Schedule + 'a>,
         trial: Trial,
         untried: Untried,
         threads: usize,
     ) -> Self {
-        let told: Vec<Told> =
+        let told: Vec<Reported> =
             knobs.iter().enumerate().map(|(at, knob)| analyse::begin(at, knob)).collect();
         let pending =
             EffectTick { trial: Some(trial.clone()), knobs: told.clone(), slices: Vec::new() };
@@ -91,7 +91,7 @@ impl<'a> Conduct<'a> {
             knobs,
             told,
             untried,
-            course,
+            schedule,
             state: State::Next,
             on: Vec::new(),
             decided: false,
@@ -120,13 +120,13 @@ impl<'a> Conduct<'a> {
             return LEAD_NS;
         }
         let before = self.trial.clone();
-        if let Some(line) = self.course.look(&self.slices, &mut self.trial) {
+        if let Some(line) = self.schedule.look(&self.slices, &mut self.trial) {
             (self.tell)(line);
         }
         if self.trial != before {
             self.pending.trial = Some(self.trial.clone());
         }
-        let Some(task) = self.course.task(&self.slices, &mut self.untried, now()) else {
+        let Some(task) = self.schedule.task(&self.slices, &mut self.untried, now()) else {
             return self.decide(now);
         };
         if let Err(error) = self.set(&task.on, now()) {
@@ -142,9 +142,9 @@ impl<'a> Conduct<'a> {
         if changed && let Err(error) = self.set(&on, now()) {
             return self.give_up(error, now());
         }
-        let settle_ns = if task.part == Part::Before { 0 } else { self.course.settle_ns() };
+        let settle_ns = if task.part == Part::Before { 0 } else { self.schedule.settle_ns() };
         let from_ns = (now() + settle_ns).next_multiple_of(SLOT_NS);
-        let to_ns = from_ns + self.course.slice_ns();
+        let to_ns = from_ns + self.schedule.slice_ns();
         let gather = Box::new(Gather::new(from_ns, to_ns, self.threads.len()));
         self.state = State::Gathering(Task { on, ..task }, gather);
         // At once: slots have filled while the machine was changed.
@@ -241,7 +241,7 @@ impl<'a> Conduct<'a> {
         }
         self.told = self.analysis();
         let kept: Vec<usize> = (0..self.told.len())
-            .filter(|&at| self.course.keeps() && self.told[at].decision == Decision::Helps)
+            .filter(|&at| self.schedule.keeps() && self.told[at].decision == Decision::Helps)
             .collect();
         if !kept.is_empty() {
             match self.switch.keep(&self.items(&kept, true)) {
@@ -252,15 +252,15 @@ impl<'a> Conduct<'a> {
                 }
             }
             if self.end.trouble.is_none() {
-                self.course.kept(&kept);
+                self.schedule.kept(&kept);
             }
         }
         self.pending.knobs.clone_from(&self.told);
         now()
     }
 
-    fn analysis(&self) -> Vec<Told> {
-        self.course.analysis(&self.knobs, &self.slices, &self.untried)
+    fn analysis(&self) -> Vec<Reported> {
+        self.schedule.analysis(&self.knobs, &self.slices, &self.untried)
     }
 
     /// Something could not be taken back: nothing more is changed.

@@ -6,8 +6,8 @@ use rtproof_record::effects::Design;
 
 use super::{super::knobs::Kind, *};
 use crate::tune::prove::{
-    course::Shared as Timed,
-    schedule::{BEFORE, ONCE, share},
+    schedule::Shared as Timed,
+    shares::{BEFORE, ONCE, share},
 };
 
 const S: u64 = 1_000_000_000;
@@ -67,7 +67,7 @@ fn knob(path: &str, kind: Kind) -> Knob {
 
 /// What a trial left behind.
 struct Done {
-    told: Vec<Told>,
+    told: Vec<Reported>,
     slices: Vec<Slice>,
     trial: Option<Trial>,
     said: Vec<String>,
@@ -84,7 +84,7 @@ fn trial(
 ) -> Done {
     let count = |kind| knobs.iter().filter(|knob| knob.kind == kind).count();
     let shares = share(60 * S, count(Kind::Toggled), count(Kind::Once), 2, MS).expect("shares");
-    let (mut said, mut told) = (Vec::new(), Vec::<Told>::new());
+    let (mut said, mut told) = (Vec::new(), Vec::<Reported>::new());
     let (mut slices, mut trial, mut now_ns, mut seed) = (Vec::new(), None, 0, 1_u64);
     let mut tell = |text: String| said.push(text);
     let fake_ptr = std::cell::RefCell::new(fake);
@@ -101,9 +101,9 @@ fn trial(
         }
     }
     let mut shared = Shared(&fake_ptr);
-    let (course, plan, untried) = Timed::new(knobs, shares, 60 * S, 42);
+    let (schedule, plan, untried) = Timed::new(knobs, shares, 60 * S, 42);
     let mut conduct =
-        Conduct::new(&mut shared, &mut tell, knobs.to_vec(), Box::new(course), plan, untried, 2);
+        Conduct::new(&mut shared, &mut tell, knobs.to_vec(), Box::new(schedule), plan, untried, 2);
     let mut take = |conduct: &mut Conduct<'_>| {
         let (tick, _) = conduct.tick();
         trial = tick.trial.or(trial.take());

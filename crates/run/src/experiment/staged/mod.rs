@@ -1,17 +1,17 @@
-//! The course of an experiment: all knobs at once, then pairs of what stood out, beside the others
+//! The schedule of an experiment: all knobs at once, then pairs of what stood out, beside the others
 //! that help. What is decided is decided by those pairs alone, which the screening has not seen.
 
 use std::collections::VecDeque;
 
-use rtproof_record::effects::{Design, Knob as Told, Part, Slice, Statistic, Trial};
+use rtproof_record::effects::{Design, Knob as Reported, Part, Slice, Statistic, Trial};
 use rtproof_stats::{paired, screening};
 
 use super::{
     analyse::{LEVEL, MARGIN, Terms, Untried, ppm},
-    course::{Course, Task},
     knobs::Knob,
+    schedule::{Schedule, Task},
+    screening::Screening,
     setup::Setup,
-    stand::{self, Screening},
 };
 
 /// Stirred into the seed: the pairs are in another order than the screening.
@@ -91,7 +91,7 @@ impl Arm {
     }
 }
 
-impl Course for Staged {
+impl Schedule for Staged {
     fn slice_ns(&self) -> u64 {
         self.setup.slice_ns
     }
@@ -110,7 +110,7 @@ impl Course for Staged {
         if !self.tasks.is_empty() {
             return None;
         }
-        let found = stand::screened(design, slices);
+        let found = super::screening::screened(design, slices);
         let mut arms: Vec<Arm> =
             found.standing_out.iter().map(|&at| Arm::beside(at, &found.lowering)).collect();
         if found.lowering.len() > 1 {
@@ -134,8 +134,9 @@ impl Course for Staged {
         Some(text)
     }
 
-    fn analysis(&self, knobs: &[Knob], slices: &[Slice], untried: &Untried) -> Vec<Told> {
-        let screening = self.design.as_ref().map(|design| stand::screened(design, slices));
+    fn analysis(&self, knobs: &[Knob], slices: &[Slice], untried: &Untried) -> Vec<Reported> {
+        let screening =
+            self.design.as_ref().map(|design| super::screening::screened(design, slices));
         let standing_out = screening.as_ref().map_or(0, |found| found.standing_out.len());
         let terms = Terms {
             margin: MARGIN,
@@ -143,7 +144,7 @@ impl Course for Staged {
             mirrored: false,
             comparisons: self.setup.questions(standing_out),
         };
-        stand::told(knobs, slices, untried, terms, screening.as_ref())
+        super::screening::told(knobs, slices, untried, terms, screening.as_ref())
     }
 
     fn keeps(&self) -> bool {
@@ -153,7 +154,7 @@ impl Course for Staged {
     fn kept(&mut self, _: &[usize]) {}
 }
 
-/// The course of a pilot: slices in which nothing is changed.
+/// The schedule of a pilot: slices in which nothing is changed.
 pub struct Pilot {
     slice_ns: u64,
     /// Time from the start that is not measured.
@@ -183,7 +184,7 @@ impl Pilot {
     }
 }
 
-impl Course for Pilot {
+impl Schedule for Pilot {
     fn slice_ns(&self) -> u64 {
         self.slice_ns
     }
@@ -203,7 +204,7 @@ impl Course for Pilot {
         None
     }
 
-    fn analysis(&self, _: &[Knob], _: &[Slice], _: &Untried) -> Vec<Told> {
+    fn analysis(&self, _: &[Knob], _: &[Slice], _: &Untried) -> Vec<Reported> {
         Vec::new()
     }
 

@@ -5,7 +5,7 @@ use rtproof_judge::Impact;
 use rtproof_record::effects::{Decision, How};
 
 use super::*;
-use crate::experiment::{knobs::Kind, stand};
+use crate::experiment::{knobs::Kind, screening};
 
 fn knob(name: &str) -> Knob {
     let change = Change::Value {
@@ -21,7 +21,7 @@ fn knob(name: &str) -> Knob {
 
 /// What an experiment left behind.
 struct Done {
-    told: Vec<Told>,
+    told: Vec<Reported>,
     slices: Vec<Slice>,
     said: Vec<String>,
     profile: Vec<usize>,
@@ -31,12 +31,12 @@ struct Done {
 fn experiment(n: usize, seed: u64, factor: impl Fn(&[usize]) -> f64) -> Done {
     let knobs: Vec<Knob> = (0..n).map(|at| knob(&format!("k{at}"))).collect();
     let setup = Setup::new(n, 12, 1_000_000_000, false, 2000.0).expect("a set-up");
-    let (mut course, mut trial) = Staged::new(&knobs, setup.clone(), seed, Some(0.1));
+    let (mut schedule, mut trial) = Staged::new(&knobs, setup.clone(), seed, Some(0.1));
     let (mut slices, mut said, mut untried) = (Vec::new(), Vec::new(), Untried::new());
     let mut random = seed.wrapping_mul(2) + 1;
     loop {
-        said.extend(course.look(&slices, &mut trial));
-        let Some(task) = course.task(&slices, &mut untried, 0) else { break };
+        said.extend(schedule.look(&slices, &mut trial));
+        let Some(task) = schedule.task(&slices, &mut untried, 0) else { break };
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
         let noise = 0.96 + (random >> 40) as f64 / (1 << 24) as f64 * 0.08;
         // Drifts by a tenth, too.
@@ -55,9 +55,9 @@ fn experiment(n: usize, seed: u64, factor: impl Fn(&[usize]) -> f64) -> Done {
             missed: 0,
         });
     }
-    let told = course.analysis(&knobs, &slices, &untried);
+    let told = schedule.analysis(&knobs, &slices, &untried);
     let terms = Terms { margin: MARGIN, total_ns: 0, mirrored: false, comparisons: 2 };
-    let profile = stand::profile(&told, &slices, &knobs, terms);
+    let profile = screening::profile(&told, &slices, &knobs, terms);
     Done { told, slices, said, profile }
 }
 
@@ -84,7 +84,7 @@ fn of_eleven_the_ones_that_matter_are_named() {
     assert!(done.told.iter().all(|told| !told.kept && told.how == How::Toggled));
     let screened = done.slices.iter().filter(|slice| slice.part == Part::Screen).count();
     assert_eq!(screened, 24, "Plackett and Burman's twelve rows, folded over");
-    assert!(done.said[0].contains("stand out: k3, k7"), "{:?}", done.said);
+    assert!(done.said[0].contains("screening out: k3, k7"), "{:?}", done.said);
     assert!(done.told[3].why.contains("together: p99.9 −"), "{}", done.told[3].why);
     // Each is compared beside the others that help.
     let pairs = done.slices.iter().filter(|slice| slice.part == Part::Pair);
@@ -110,7 +110,8 @@ fn two_that_do_the_same_are_told_as_such() {
 fn where_nothing_matters_nothing_is_named() {
     for seed in 0..10 {
         let done = experiment(6, seed, |_| 1.0);
-        let is_named = |told: &&Told| [Decision::Helps, Decision::Hurts].contains(&told.decision);
+        let is_named =
+            |told: &&Reported| [Decision::Helps, Decision::Hurts].contains(&told.decision);
         assert_eq!(done.told.iter().find(is_named), None);
         assert!(done.profile.is_empty());
         assert!(done.told.iter().all(|told| !told.effects.is_empty()), "numbers for each");

@@ -8,7 +8,7 @@ use rtproof_judge::units;
 use rtproof_record::{Class, Options, Requirement, Start, options::Phase};
 use rtproof_results::measure::plan::{Cell, Common, Condition, Plan, SCHEMA};
 
-use super::wish::{Choice, Wish};
+use super::request::{Block, Choice};
 use crate::{cpus::online_cpus, prove::resolve, usage::usage};
 
 /// Cells of a matrix, at most: more are a slip of the hand.
@@ -18,7 +18,7 @@ const CELLS_MAX: usize = 10_000;
 /// # Errors
 /// Usage: CPUs that are not there, a period longer than the run, too many cells, or none.
 pub fn plan(
-    blocks: &[Wish],
+    blocks: &[Block],
     conditions: Vec<Condition>,
     common: Common,
     facts: &Facts,
@@ -40,7 +40,7 @@ pub fn plan(
 }
 
 /// Adds a block: repetitions outermost, so that those of a cell lie apart in time.
-fn add(cells: &mut Vec<Cell>, block: &Wish, condition: &str, facts: &Facts) -> anyhow::Result<()> {
+fn add(cells: &mut Vec<Cell>, block: &Block, condition: &str, facts: &Facts) -> anyhow::Result<()> {
     let all = match &block.cpus {
         Some(list) => online_cpus(list, "--cpus", facts)?,
         None => resolve::default_cpus(facts)?,
@@ -87,7 +87,7 @@ fn add(cells: &mut Vec<Cell>, block: &Wish, condition: &str, facts: &Facts) -> a
 
 /// What runs where, cell by cell.
 fn places(
-    block: &Wish,
+    block: &Block,
     all: &CpuList,
     facts: &Facts,
 ) -> anyhow::Result<Vec<(CpuList, Vec<String>)>> {

@@ -10,8 +10,8 @@ fn facts(online: &str) -> Facts {
     facts
 }
 
-fn wish() -> Wish {
-    Wish {
+fn wish() -> Block {
+    Block {
         workloads: vec![Choice::Everywhere("timer-wakeup".into())],
         cpus: Some("1-3".into()),
         each: false,
@@ -24,13 +24,13 @@ fn wish() -> Wish {
     }
 }
 
-fn plan(blocks: &[Wish]) -> anyhow::Result<Plan> {
+fn plan(blocks: &[Block]) -> anyhow::Result<Plan> {
     super::plan(blocks, Vec::new(), Common::default(), &facts("0-3"))
 }
 
 #[test]
 fn every_combination_is_a_cell_and_repetitions_lie_apart() {
-    let two = Wish {
+    let two = Block {
         each: true,
         policies: vec![Policy::Other, Policy::Fifo, Policy::Rr],
         priorities: vec![20, 80],
@@ -57,7 +57,7 @@ fn workloads_with_cpus_are_one_cell_also_where_each_is_measured_alone() {
         ("timer-wakeup".into(), CpuList::new([3])),
         ("timer-wakeup".into(), CpuList::new([1, 2])),
     ]);
-    let both = Wish {
+    let both = Block {
         each: true,
         workloads: vec![Choice::Everywhere("timer-wakeup".into()), placed],
         ..wish()
@@ -83,10 +83,10 @@ fn conditions_are_outermost() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let error = |wish: Wish| plan(&[wish]).unwrap_err().to_string();
-    assert!(error(Wish { cpus: Some("2-7".into()), ..wish() }).contains("not online"));
-    let long = error(Wish { periods_ns: vec![2_000_000_000], ..wish() });
+    let error = |wish: Block| plan(&[wish]).unwrap_err().to_string();
+    assert!(error(Block { cpus: Some("2-7".into()), ..wish() }).contains("not online"));
+    let long = error(Block { periods_ns: vec![2_000_000_000], ..wish() });
     assert!(long.contains("2 s is longer than a cell of 1 s"), "{long}");
-    let many = error(Wish { each: true, repeat: 10_000, ..wish() });
+    let many = error(Block { each: true, repeat: 10_000, ..wish() });
     assert!(many.contains("more than 10000 cells"), "{many}");
 }

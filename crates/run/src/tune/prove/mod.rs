@@ -3,13 +3,13 @@
 //!
 //! docs/statistics.md says how, and what the answers mean.
 
-pub(crate) mod course;
 pub(crate) mod schedule;
+pub(crate) mod shares;
 
 use rtproof_host::{Facts, Root};
 use rtproof_judge::{plan::Plan, units};
 
-use self::{course::Shared, schedule::Shares};
+use self::{schedule::Shared, shares::Shares};
 use crate::{
     experiment::{
         conduct::Conduct,
@@ -49,7 +49,7 @@ pub fn run(
     let knobs = knobs::of(plan);
     let shares = shares(&knobs, &options)?;
     let output = Output::choose(&request.output, &facts)?;
-    events.setup(&schedule::sentence(&shares))?;
+    events.setup(&shares::sentence(&shares))?;
 
     let seed = seed()?;
     let mut observer = events.observer(options.duration_ns);
@@ -58,9 +58,9 @@ pub fn run(
         let _ = events.line(&line);
     };
     let (total_ns, threads) = (options.duration_ns, options.cpus.len());
-    let (course, trial, untried) = Shared::new(&knobs, shares, total_ns, seed);
-    let course = Box::new(course);
-    let conduct = Conduct::new(switch, &mut tell, knobs, course, trial, untried, threads);
+    let (schedule, trial, untried) = Shared::new(&knobs, shares, total_ns, seed);
+    let schedule = Box::new(schedule);
+    let conduct = Conduct::new(switch, &mut tell, knobs, schedule, trial, untried, threads);
     let load_dir = request.load_dir.as_deref();
     let results =
         results::measure(root, facts, &options, load_dir, &output, conduct, &mut *observer)?;
@@ -80,9 +80,9 @@ fn shares(knobs: &[knobs::Knob], options: &rtproof_record::Options) -> anyhow::R
         ));
     }
     let (cpus, period_ns) = (options.cpus.len(), options.period_ns);
-    let found = schedule::share(options.duration_ns, toggled, once, cpus, period_ns);
+    let found = shares::share(options.duration_ns, toggled, once, cpus, period_ns);
     found.ok_or_else(|| {
-        let [one, all] = schedule::shortest_ns(toggled, once, cpus, period_ns);
+        let [one, all] = shares::shortest_ns(toggled, once, cpus, period_ns);
         usage(format!(
             "--prove {}: too short; one knob takes {} at least, all of them one by one {}",
             units::duration(options.duration_ns),

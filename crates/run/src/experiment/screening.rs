@@ -1,6 +1,6 @@
 //! What stood out of a screening, and what is said of every knob in the end.
 
-use rtproof_record::effects::{Decision, Effect, How, Knob as Told, Part, Slice, Statistic};
+use rtproof_record::effects::{Decision, Effect, How, Knob as Reported, Part, Slice, Statistic};
 use rtproof_results::effects::signed;
 use rtproof_stats::{
     holm,
@@ -165,7 +165,7 @@ pub fn told(
     untried: &Untried,
     terms: Terms,
     screening: Option<&Screening>,
-) -> Vec<Told> {
+) -> Vec<Reported> {
     let (mut told, together) = analyse::with_together(knobs, slices, untried, terms);
     let Some(found) = screening else { return told };
     for (at, told) in told.iter_mut().enumerate() {
@@ -211,7 +211,7 @@ pub fn told(
 
 /// Knobs of a profile: those that help; where none does by itself beside the others and all of them
 /// together do, all of them.
-pub fn profile(told: &[Told], slices: &[Slice], knobs: &[Knob], terms: Terms) -> Vec<usize> {
+pub fn profile(told: &[Reported], slices: &[Slice], knobs: &[Knob], terms: Terms) -> Vec<usize> {
     let helps: Vec<usize> =
         (0..told.len()).filter(|&at| told[at].decision == Decision::Helps).collect();
     if !helps.is_empty() {

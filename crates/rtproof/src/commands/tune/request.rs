@@ -14,7 +14,7 @@ use rtproof_run::cpus::online_cpus;
 /// What the machine is for.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(skip)]
-pub struct WishArgs {
+pub struct RequestArgs {
     /// Profile and checks left out.
     #[command(flatten)]
     pub intent: IntentArgs,
@@ -50,7 +50,7 @@ pub struct WishArgs {
     pub durable: bool,
 }
 
-impl WishArgs {
+impl RequestArgs {
     /// What was asked for, as it is written on the command line: the title of a journal.
     #[must_use]
     pub fn title(&self, command: &str, ids: &[String]) -> String {

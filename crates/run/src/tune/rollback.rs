@@ -22,14 +22,14 @@ pub const ARMED: &str = "armed";
 
 /// Whoever takes the changes back.
 #[derive(Debug)]
-pub enum Guardian {
+pub enum RollbackTimer {
     /// A transient timer of systemd, by its name without ending.
     Timer(String),
     /// A process.
     Process(Child),
 }
 
-impl Guardian {
+impl RollbackTimer {
     /// Who it is.
     #[must_use]
     pub fn text(&self) -> String {
@@ -49,7 +49,7 @@ pub fn arm(
     folder: Option<&Path>,
     journal: u32,
     after: Duration,
-) -> anyhow::Result<Guardian> {
+) -> anyhow::Result<RollbackTimer> {
     // A timer of systemd is set whether its program is there or not.
     let program = place::running()?;
     let mut args = vec!["tune".to_owned(), "guard".into(), "--journal".into()];
@@ -57,7 +57,7 @@ pub fn arm(
     if root.is_live() && root.list_dir("/run/systemd/system").value().is_some() {
         let unit = timer(journal);
         if start_timer(&unit, &program, &args, after) {
-            return Ok(Guardian::Timer(unit));
+            return Ok(RollbackTimer::Timer(unit));
         }
     }
     let mut command = Command::new(program);
@@ -73,7 +73,7 @@ pub fn arm(
         BufReader::new(stdout).read_line(&mut said).context("the guardian of --confirm")?;
     }
     anyhow::ensure!(said.trim() == ARMED, "the guardian of --confirm did not start");
-    Ok(Guardian::Process(child))
+    Ok(RollbackTimer::Process(child))
 }
 
 /// Name of the timer for a journal.

@@ -5,7 +5,7 @@ use rtproof_measure::{loads::LoadSet, workloads};
 
 /// One block of a matrix: every combination of its lists is a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct Block {
     /// Workloads.
     pub workloads: Vec<Choice>,
     /// CPUs, as a list; `None`: the isolated ones if there are any, else all.

@@ -1,7 +1,7 @@
 //! What differs between the ways of trying changes: which slice comes next, and what is said in the
 //! end. The conduct of a trial (switching, measuring, taking back) is the same for all.
 
-use rtproof_record::effects::{Knob as Told, Part, Slice, Trial};
+use rtproof_record::effects::{Knob as Reported, Part, Slice, Trial};
 
 use super::{analyse::Untried, knobs::Knob};
 
@@ -16,8 +16,8 @@ pub struct Task {
     pub on: Vec<usize>,
 }
 
-/// The course of a trial.
-pub trait Course {
+/// The schedule of a trial.
+pub trait Schedule {
     /// Length of a slice, whole slots.
     fn slice_ns(&self) -> u64;
 
@@ -31,7 +31,7 @@ pub trait Course {
     fn look(&mut self, slices: &[Slice], trial: &mut Trial) -> Option<String>;
 
     /// Everything that is said of the knobs.
-    fn analysis(&self, knobs: &[Knob], slices: &[Slice], untried: &Untried) -> Vec<Told>;
+    fn analysis(&self, knobs: &[Knob], slices: &[Slice], untried: &Untried) -> Vec<Reported>;
 
     /// Whether what helps stays in force.
     fn keeps(&self) -> bool;
