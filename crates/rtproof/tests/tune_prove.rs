@@ -31,9 +31,8 @@ use rtproof_record::{
 use rtproof_report::html;
 use rtproof_results::Ended;
 use rtproof_run::{
-    experiment::events::Events,
+    experiment::{Journaled, events::Events, plan as prove},
     prove::{Observer, Request, observer},
-    tune::prove::{self, Journaled},
 };
 use support::{alone, folder, plant::Plant};
 

@@ -12,6 +12,7 @@ pub mod events;
 pub mod factors;
 mod gather;
 pub mod knobs;
+pub mod plan;
 pub mod profile;
 pub mod results;
 pub mod run;

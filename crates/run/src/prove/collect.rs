@@ -14,8 +14,8 @@ use rtproof_record::{
 
 use super::{
     convert,
-    engine::Job,
     idle::Idle,
+    job::Job,
     notes,
     observer::{Observer, Progress},
     output::Output,

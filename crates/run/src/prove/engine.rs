@@ -5,7 +5,7 @@
 //! thread that writes the record. Where kernel events are recorded it wakes more often, to have
 //! spikes explained before their events are forgotten.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use anyhow::Context;
 use rtproof_host::{Facts, HostSampler, Root, pm_qos};
@@ -13,10 +13,10 @@ use rtproof_judge::units;
 use rtproof_measure::{
     Plan, Session, calibrate,
     thread::{become_ordinary, pin_all},
-    workloads::{self, Workload},
+    workloads,
 };
 use rtproof_record::{
-    Head, Options, Origin, Snapshot, Start, Writer,
+    Head, Options, Origin, Start, Writer,
     run::{Meta, RunEnd},
 };
 use rustix::thread::ClockId;
@@ -25,10 +25,12 @@ use super::{
     collect::Collector,
     convert,
     finish::{self, Finishing},
+    job::Job,
     notes,
     observer::Observer,
     output::Output,
     signals::Signals,
+    snapshot::{clock_ns, snapshot},
     spikes::Explainer,
     switcher::Switcher,
     writer::WriterThread,
@@ -39,21 +41,6 @@ const AFTER_NS: u64 = 50_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long after the last wake-up was due the threads may still be running.
 const OVERDUE_NS: u64 = 5 * SECOND_NS;
-
-/// A run to be measured.
-#[derive(Debug)]
-pub struct Job<'a> {
-    /// What is asked.
-    pub options: &'a Options,
-    /// Where the record goes.
-    pub output: &'a Output,
-    /// Folder for the files of the disk load; `None`: that of the record.
-    pub load_dir: Option<&'a Path>,
-    /// What the threads do: one for all, or one for each CPU.
-    pub workloads: Vec<Arc<dyn Workload>>,
-    /// What ends it.
-    pub signals: &'a Signals,
-}
 
 /// Measures while `switcher` may change the machine. What it returns is complete on disk but not
 /// judged.
@@ -264,30 +251,6 @@ fn sleep_until(at_ns: u64) {
         tv_nsec: (at_ns % SECOND_NS).cast_signed(),
     };
     let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &at);
-}
-
-pub(super) fn clock_ns(clock: ClockId) -> u64 {
-    let now = rustix::time::clock_gettime(clock);
-    now.tv_sec.unsigned_abs() * SECOND_NS + now.tv_nsec.unsigned_abs()
-}
-
-/// The machine now, as document and as rows.
-pub(super) fn snapshot(facts: &Facts) -> Snapshot {
-    let rows = facts.rows();
-    let condition_id = Some(rtproof_host::flatten::condition_id(&rows));
-    let rows = rows.into_iter().map(|row| rtproof_record::FactRow {
-        key: row.key,
-        state: word(&row.state),
-        value: Some(row.value),
-        path: row.path,
-        class: word(&row.class),
-    });
-    Snapshot { facts: facts.clone(), rows: rows.collect(), condition_id }
-}
-
-/// A name as records spell it.
-fn word(name: &impl serde::Serialize) -> String {
-    serde_json::to_value(name).ok().and_then(|v| v.as_str().map(Into::into)).unwrap_or_default()
 }
 
 /// 128 random bits as hex.

@@ -5,7 +5,7 @@ use rtproof_host::{Facts, Root};
 use rtproof_judge::{Report, Standing};
 use rtproof_record::{Finished, Judgement, Run, Tail, WriteError, run::RunEnd};
 
-use super::{collect::Collected, engine::snapshot, output::Output, writer::WriterThread};
+use super::{collect::Collected, output::Output, snapshot::snapshot, writer::WriterThread};
 
 /// A measured run whose record is not sealed yet.
 #[derive(Debug)]

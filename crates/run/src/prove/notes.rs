@@ -12,10 +12,19 @@ use rtproof_record::{
     spikes::Summary,
 };
 
-use super::spikes::Unexamined;
-
 fn note(at_ns: u64, id: &str, weakens: bool, text: String) -> Note {
     Note { at_ns, id: id.into(), text, weakens }
+}
+
+/// Spikes that are not explained, by where they were lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unexamined {
+    /// No room on their way out of the measuring thread.
+    pub(crate) dropped: u64,
+    /// Too many at once: more than are asked for in a second, or than the recorder takes.
+    pub(crate) too_many: u64,
+    /// Asked for, and not answered before the run was over.
+    pub(crate) unanswered: u64,
 }
 
 /// Before the start: what the costs say of the options.

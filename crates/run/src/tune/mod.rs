@@ -14,7 +14,6 @@ pub mod making;
 pub mod notify;
 pub mod place;
 pub mod preview;
-pub mod prove;
 pub mod repeat;
 pub mod rollback;
 pub mod stored;

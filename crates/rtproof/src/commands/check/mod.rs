@@ -191,12 +191,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let selection = select::Selection::of(&args.only)?;
     let wishes = args.intent.requested().resolve()?;
     let root = open_root(args.root.as_deref())?;
-    let app = application::read(&root, args)?;
+    let app = application::read(&root, args.pid, args.unit.as_deref())?;
     let mut facts = Facts::read(&root);
     let mut intent = intent(args, &wishes, &facts)?;
     let mut application = None;
     if let Some(app) = &app {
-        application::refine(&mut intent, args, &facts, app);
+        let open = (args.priority.is_none(), args.cpus.is_none());
+        application::refine(&mut intent, open, &facts, app);
         application = Some(Application::judge(&facts, app, &intent));
         facts = rtproof_judge::application::without_own(&facts, app);
     }

@@ -30,9 +30,9 @@ use serde::Serialize;
 
 use crate::{
     ask,
-    cli::{Cli, Command as Commands},
     commands::{
         check::open_root,
+        prove as prove_command,
         tune::{RequestArgs, RootArgs, plan, request, trial::reboot},
     },
     exit,
@@ -232,17 +232,21 @@ fn prove_words(args: &Boots) -> Vec<String> {
     given.flatten().collect()
 }
 
-/// The arguments of `prove` for the slice of a boot.
+/// Words of `prove`, as the state of an experiment keeps them.
+#[derive(Debug, clap::Parser)]
+struct Prove {
+    #[command(flatten)]
+    args: prove_command::Args,
+}
+
+/// The run that measures the slice of a boot.
 fn measured(state: &State) -> anyhow::Result<Request> {
     let ns =
         (2 * (state.slice_ns + state.settle_ns) + 30_000_000_000).next_multiple_of(1_000_000_000);
-    let mut words = vec!["rtproof".to_owned(), "prove".into(), "--no-trace".into()];
-    words.extend(["--for".to_owned(), format!("{ns}ns")]);
+    let mut words =
+        vec!["prove".to_owned(), "--no-trace".into(), "--for".into(), format!("{ns}ns")];
     words.extend(state.args.iter().cloned());
-    let mut args = match <Cli as clap::Parser>::try_parse_from(words)?.command {
-        Commands::Prove(args) => args.request(),
-        _ => anyhow::bail!("`prove` is not available here"),
-    };
+    let mut args = <Prove as clap::Parser>::try_parse_from(words)?.args.request();
     if args.load.is_none() {
         args.load = Some(LOAD.parse()?);
     }

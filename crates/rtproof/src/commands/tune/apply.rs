@@ -132,7 +132,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         anyhow::bail!("nothing was changed");
     }
     match args.prove_ns {
-        Some(ns) => super::prove::run(args, &machine, ns),
+        Some(ns) => super::prove::run(&args.request, &args.ids, args.json, &machine, ns),
         None => make(args, &machine, todo, text),
     }
 }

@@ -3,12 +3,12 @@
 use rtproof_host::tune::Machine;
 use rtproof_record::Effects;
 use rtproof_run::{
+    experiment::{Journaled, plan as prove},
     prove::Request,
-    tune::prove::{self, Journaled},
 };
 use serde::Serialize;
 
-use super::{RequestArgs, apply, plan};
+use super::{RequestArgs, plan};
 use crate::{
     print::Text,
     show::trying::{self, Trying},
@@ -32,14 +32,20 @@ pub(crate) struct Outcome<'a> {
 }
 
 /// Measures a plan and keeps what helps.
-pub(super) fn run(args: &apply::Args, machine: &Machine<'_>, ns: u64) -> anyhow::Result<u8> {
+pub(super) fn run(
+    request: &RequestArgs,
+    ids: &[String],
+    json: bool,
+    machine: &Machine<'_>,
+    ns: u64,
+) -> anyhow::Result<u8> {
     let root = machine.root();
-    let (facts, _, plan) = plan::plan_of(root, &args.request, &args.ids)?;
-    let title = args.request.title("tune apply --prove", &args.ids);
+    let (facts, _, plan) = plan::plan_of(root, request, ids)?;
+    let title = request.title("tune apply --prove", ids);
     let mut switch = Journaled::new(machine, &title);
-    let (request, text) = (measured(&args.request, ns), Text::new(args.json));
+    let (run, text) = (measured(request, ns), Text::new(json));
     let mut trying = Trying::of_plan(text);
-    let (results, output) = prove::run(root, facts, &plan, &request, &mut switch, &mut trying)?;
+    let (results, output) = prove::run(root, facts, &plan, &run, &mut switch, &mut trying)?;
     let html = trying::show(&results, text, &output)?;
     text.print_json(&Outcome {
         schema: SCHEMA,

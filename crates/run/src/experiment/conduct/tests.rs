@@ -5,7 +5,7 @@ use rtproof_judge::Impact;
 use rtproof_record::effects::Design;
 
 use super::{super::knobs::Kind, *};
-use crate::tune::prove::{
+use crate::experiment::plan::{
     schedule::Shared as Timed,
     shares::{BEFORE, ONCE, share},
 };

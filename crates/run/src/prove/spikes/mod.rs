@@ -23,8 +23,6 @@ use rtproof_trace::{WakeUp, Window};
 use self::{recording::Recording, sums::Sums, threshold::Threshold};
 use super::notes;
 
-pub(super) use self::sums::Unexamined;
-
 /// How often spikes are asked for while kernel events are recorded.
 const POLL_NS: u64 = 50_000_000;
 /// After so long explaining waits for the next poll: whose slots nobody empties ends its run.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::prove::notes::Unexamined;
 use rtproof_judge::causes::{self, Explanation, Table};
 use rtproof_measure::{Slot, Spike, Started};
 use rtproof_record::{
@@ -17,17 +18,6 @@ const ASKED_MAX: u32 = 2000;
 /// not all can be explained, the worst are.
 const CROWD: usize = 256;
 const SECOND_NS: u64 = 1_000_000_000;
-
-/// Spikes that are not explained, by where they were lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Unexamined {
-    /// No room on their way out of the measuring thread.
-    pub(crate) dropped: u64,
-    /// Too many at once: more than are asked for in a second, or than the recorder takes.
-    pub(crate) too_many: u64,
-    /// Asked for, and not answered before the run was over.
-    pub(crate) unanswered: u64,
-}
 
 /// Spikes of a run.
 #[derive(Debug, Default)]

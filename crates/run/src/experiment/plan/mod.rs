@@ -12,6 +12,7 @@ use rtproof_judge::{plan::Plan, units};
 use self::{schedule::Shared, shares::Shares};
 use crate::{
     experiment::{
+        Switch,
         conduct::Conduct,
         events::Events,
         knobs::{self, Kind},
@@ -20,9 +21,6 @@ use crate::{
     prove::{Request, output::Output, resolve},
     usage::usage,
 };
-
-pub use crate::experiment::{Journaled, Switch};
-pub use rtproof_host::tune::Item;
 
 /// Proves a plan: measures, switches its changes on and off in pairs of slices, keeps what helps.
 ///
