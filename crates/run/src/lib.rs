@@ -1,5 +1,7 @@
-//! Conducting: prove, measure, experiment, tune and explain as library calls. Options go in, results
-//! come out, progress is reported to the caller. Nothing is printed here.
+//! Conducting: prove, measure, experiment, tune and explain as library calls. Options go in,
+//! results come out, progress is reported to the caller. Nothing is printed here.
+//!
+//! `examples/prove.rs` proves a machine in thirty lines.
 
 pub mod compare;
 pub mod cpus;

@@ -47,9 +47,8 @@ pub(super) fn read(
     App::read(root, &target).map(Some).map_err(|error| exit::usage(error.to_string()))
 }
 
-/// Takes from the application what is open: its highest priority, and its CPUs if they are real-time
-/// CPUs. An application beside the isolated CPUs is what
-/// `app-affinity` is to find.
+/// Takes from the application what is open: its highest priority, and its CPUs if they are
+/// real-time CPUs. An application beside the isolated CPUs is for `app-affinity` to find.
 pub(super) fn refine(
     intent: &mut Intent,
     (is_priority_open, are_cpus_open): (bool, bool),

@@ -1,5 +1,5 @@
-//! The schedule of `tune apply --prove`: slices before, pairs with knobs on and off, slices with what
-//! is made once, the decision, slices with what is kept, all within the time that was given.
+//! The schedule of `tune apply --prove`: slices before, pairs with knobs on and off, slices with
+//! what is made once, the decision, slices with what is kept, all within the requested time.
 
 use std::collections::VecDeque;
 

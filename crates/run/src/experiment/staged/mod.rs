@@ -1,5 +1,5 @@
-//! The schedule of an experiment: all knobs at once, then pairs of what stood out, beside the others
-//! that help. What is decided is decided by those pairs alone, which the screening has not seen.
+//! The schedule of an experiment: all knobs at once, then pairs of what stood out, beside the
+//! others that help. Those pairs alone decide; the screening has not seen them.
 
 use std::collections::VecDeque;
 
