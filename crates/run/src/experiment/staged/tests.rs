@@ -84,7 +84,7 @@ fn of_eleven_the_ones_that_matter_are_named() {
     assert!(done.told.iter().all(|told| !told.kept && told.how == How::Toggled));
     let screened = done.slices.iter().filter(|slice| slice.part == Part::Screen).count();
     assert_eq!(screened, 24, "Plackett and Burman's twelve rows, folded over");
-    assert!(done.said[0].contains("screening out: k3, k7"), "{:?}", done.said);
+    assert!(done.said[0].contains("stand out: k3, k7"), "{:?}", done.said);
     assert!(done.told[3].why.contains("together: p99.9 −"), "{}", done.told[3].why);
     // Each is compared beside the others that help.
     let pairs = done.slices.iter().filter(|slice| slice.part == Part::Pair);
