@@ -1,101 +1,70 @@
 //! The spikes of a run, from its record alone: sums as they were written, the worst ones explained
 //! anew from their windows.
 
-use rtproof_record::{Run, run::Thread, spikes};
+use rtproof_model::{CauseRow, Recorder, Spike, Spikes};
+use rtproof_record::{
+    Run,
+    run::Thread,
+    spikes::{self, CauseEntry},
+};
 use rtproof_trace::{How, WakeUp};
 
-use super::{CauseCpu, CauseRow, Recorder, Spike, Spikes, Table, explain, table::Words, title};
+use super::{Table, explain, title};
 
-impl Spikes {
-    /// The spikes of a run; `None`: its record has nothing of them.
-    #[must_use]
-    pub fn of(run: &Run) -> Option<Self> {
-        let spikes = run.spikes.as_ref()?;
-        let spikes::Summary { threshold_ns, adaptive, seen, explained, .. } = spikes.summary;
-        let spikes::Summary { incomplete, unexamined, sum_ns, certain_ns, .. } = spikes.summary;
-        Some(Self {
-            threshold_ns,
-            adaptive,
-            seen,
-            explained,
-            incomplete,
-            unexamined,
-            sum_ns,
-            certain_ns,
-            recorder: recorder(&spikes.summary),
-            causes: causes(&spikes.causes),
-            worst: worst(run, &spikes.kept),
-            structure: crate::structure::of_run(run),
-        })
+/// The spikes of a run; `None`: its record has nothing of them.
+#[must_use]
+pub fn of_run(run: &Run) -> Option<Spikes> {
+    let spikes = run.spikes.as_ref()?;
+    let mut found = of_summary(&spikes.summary, spikes.summary.recorder.clone());
+    found.causes = causes(&spikes.causes);
+    found.worst = worst(run, &spikes.kept);
+    found.structure = crate::structure::of_run(run);
+    Some(found)
+}
+
+/// Late wake-ups that no run measured: of another tool's trace, or of a running application.
+/// `worst` is sorted here.
+#[must_use]
+pub fn gathered(
+    table: &mut Table,
+    mut summary: spikes::Summary,
+    recorder: Recorder,
+    mut worst: Vec<Spike>,
+) -> Spikes {
+    table.fill(&mut summary);
+    sort(&mut worst);
+    Spikes { causes: causes(&table.take_changed()), worst, ..of_summary(&summary, recorder) }
+}
+
+/// The numbers of a summary, without causes.
+fn of_summary(summary: &spikes::Summary, recorder: Recorder) -> Spikes {
+    Spikes {
+        threshold_ns: summary.threshold_ns,
+        adaptive: summary.adaptive,
+        seen: summary.seen,
+        explained: summary.explained,
+        incomplete: summary.incomplete,
+        unexamined: summary.unexamined,
+        sum_ns: summary.sum_ns,
+        certain_ns: summary.certain_ns,
+        recorder,
+        causes: Vec::new(),
+        worst: Vec::new(),
+        structure: Vec::new(),
     }
 }
 
-impl Spikes {
-    /// Late wake-ups that no run measured: of a foreign trace, or of a running application.
-    /// `worst` is sorted here.
-    #[must_use]
-    pub fn gathered(
-        table: &mut Table,
-        mut summary: spikes::Summary,
-        recorder: Recorder,
-        mut worst: Vec<Spike>,
-    ) -> Self {
-        table.fill(&mut summary);
-        sort(&mut worst);
-        Self {
-            threshold_ns: summary.threshold_ns,
-            adaptive: summary.adaptive,
-            seen: summary.seen,
-            explained: summary.explained,
-            incomplete: summary.incomplete,
-            unexamined: summary.unexamined,
-            sum_ns: summary.sum_ns,
-            certain_ns: summary.certain_ns,
-            recorder,
-            causes: causes(&table.take_changed()),
-            worst,
-            structure: Vec::new(),
-        }
-    }
-}
-
-/// What the record says of the recorder; what a newer rtproof wrote is read as far as it goes.
-fn recorder(summary: &spikes::Summary) -> Recorder {
-    serde_json::from_str(&summary.recorder_json).unwrap_or_else(|error| Recorder {
-        off: Some(format!("the record does not say it in words that are known here ({error})")),
-        ..Recorder::default()
-    })
-}
-
-fn causes(rows: &[spikes::Cause]) -> Vec<CauseRow> {
-    let mut causes: Vec<CauseRow> = rows.iter().map(cause).collect();
-    // Rows come in order of appearance, which stays where sums are alike.
+/// The causes, the largest sum first. Entries come in order of appearance, which stays where sums
+/// are alike.
+fn causes(entries: &[CauseEntry]) -> Vec<CauseRow> {
+    // A title is this program's, whatever an older one wrote.
+    let row = |entry: &CauseEntry| CauseRow {
+        title: title(&entry.row.cause).into(),
+        ..entry.row.clone()
+    };
+    let mut causes: Vec<CauseRow> = entries.iter().map(row).collect();
     causes.sort_by_key(|row| std::cmp::Reverse(row.sum_ns));
     causes
-}
-
-fn cause(row: &spikes::Cause) -> CauseRow {
-    let words: Words = serde_json::from_str(&row.words_json).unwrap_or_default();
-    let cpu = |of: &spikes::CauseCpu| CauseCpu {
-        cpu: of.cpu,
-        count: of.count,
-        worst_ns: of.worst_ns,
-        sum_ns: of.sum_ns,
-    };
-    CauseRow {
-        cause: row.cause.clone(),
-        title: title(&row.cause).into(),
-        culprit: row.culprit.clone(),
-        owner: words.owner,
-        top: row.top,
-        count: row.count,
-        worst_ns: row.worst_ns,
-        sum_ns: row.sum_ns,
-        ambiguous_ns: row.ambiguous_ns,
-        cpus: row.cpus.iter().map(cpu).collect(),
-        checks: words.checks,
-        remedies: words.remedies,
-    }
 }
 
 fn worst(run: &Run, kept: &[spikes::Kept]) -> Vec<Spike> {

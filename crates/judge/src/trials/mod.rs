@@ -1,5 +1,5 @@
 //! What a trial on the live machine shows, as a [`Finding`]: one pure function for each trial of
-//! `rtproof_measure::trials`, from what was seen, the facts and the intent.
+//! the trials, from what was seen, the facts and the intent.
 //!
 //! A trial tries what a check infers, so it may be sure where the check can only doubt: its finding
 //! is good or bad where the thing was seen, and unknown where it could not be tried.
@@ -11,7 +11,7 @@ mod smi;
 mod throttling;
 
 use rtproof_host::{CpuList, Facts, Reading};
-use rtproof_measure::trials::Observation;
+use rtproof_model::Observation;
 
 use crate::{Evidence, Finding, Impact, Intent, Remedy, Status, When};
 
@@ -165,17 +165,17 @@ fn first_few(items: &[String], most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_measure::trials::TRIALS;
+    use rtproof_model::trial::NAMES;
 
     use super::*;
 
     #[test]
     fn every_trial_has_its_question() {
-        assert_eq!(TRIALS.len(), QUESTIONS.len());
-        for (trial, question) in TRIALS.iter().zip(QUESTIONS) {
-            assert_eq!(question.id, format!("proof-{}", trial.name()));
+        assert_eq!(NAMES.len(), QUESTIONS.len());
+        for (trial, question) in NAMES.iter().zip(QUESTIONS) {
+            assert_eq!(question.id, format!("proof-{trial}"));
             assert!(!question.why.ends_with('.') && !question.source.is_empty());
-            let finding = not_run(trial.name(), "no thread");
+            let finding = not_run(trial, "no thread");
             assert_eq!((finding.check.as_str(), finding.status), (question.id, Status::Unknown));
             assert_eq!(finding.summary, "not tried: no thread");
         }
