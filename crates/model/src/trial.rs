@@ -1,4 +1,5 @@
-//! What the trials on a live machine observe, as plain values: a trial makes one, the judge reads it.
+//! What the trials on a live machine observe, as plain values: a trial makes one, the judge reads
+//! it.
 
 use rtproof_host::{
     CpuList, Reading,

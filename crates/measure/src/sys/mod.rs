@@ -57,7 +57,7 @@ fn set_policy_with(policy: Policy, priority: u32, flag: i32) -> io::Result<()> {
         Policy::Fifo => libc::SCHED_FIFO | flag,
         Policy::Rr => libc::SCHED_RR | flag,
         Policy::Other => libc::SCHED_OTHER,
-        // SCHED_DEADLINE has times, not a priority; the others are no policies of a measuring thread.
+        // SCHED_DEADLINE has times, not a priority; no measuring thread has the others.
         Policy::Deadline | Policy::Batch | Policy::Idle | Policy::Ext => {
             return Err(io::ErrorKind::InvalidInput.into());
         }
