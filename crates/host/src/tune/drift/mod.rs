@@ -12,8 +12,8 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 use self::words::{Subject, Words};
-use super::change::{Change, UnitWish};
 use crate::Root;
+use crate::change::{Change, UnitWish};
 
 /// Someone who sets the same thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
+    change::{Compare, IrqName, Scheduling, TaskName},
     testing::Tree,
-    tune::change::{Compare, IrqName, Scheduling, TaskName},
 };
 
 fn value(path: &str) -> Change {

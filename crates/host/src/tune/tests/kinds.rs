@@ -94,7 +94,7 @@ fn an_interrupt_that_the_kernel_keeps_is_left_out_and_told() {
     let file = "/proc/irq/7/smp_affinity_list";
     let small = Small::new(&[("proc/sys/x", "1\n"), (file, "0-3\n")]);
     let machine = small.machine();
-    machine.gate.fuse.refuses(file);
+    machine.gate.faults.refuses(file);
     let irq =
         IrqName { number: 7, actions: String::new(), hwirq: String::new(), chip: String::new() };
     let change = Change::Irq { irq, cpus: CpuList::new([0]) };
@@ -109,7 +109,7 @@ fn an_interrupt_that_the_kernel_keeps_is_left_out_and_told() {
     // Another value that is refused takes all back.
     drop(journal);
     undo_on(&machine);
-    machine.gate.fuse.refuses("/proc/sys/x");
+    machine.gate.faults.refuses("/proc/sys/x");
     let refused = self::why(apply_to(&machine, &[change, value("/proc/sys/x", "2")]));
     assert!(refused.contains("everything was taken back"), "{refused}");
     assert_eq!(text(&small.tree, &file[1..]), "0-3\n");
@@ -503,7 +503,7 @@ fn a_partition_is_made_with_its_group_and_taken_back_also_when_it_is_invalid() {
     let small = Small::new(&[(&top[1..], "cpu\n")]);
     let before = snapshot(small.tree.path());
     let machine = small.machine();
-    machine.gate.fuse.plays_groups();
+    machine.gate.faults.plays_groups();
     let of = |path: &str, value: &str, compare| Change::Value {
         path: path.into(),
         value: value.into(),

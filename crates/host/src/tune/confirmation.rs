@@ -7,7 +7,10 @@ use std::{
     io::{self, Write},
 };
 
-use super::{gate::is_absent, machine::FOLDER, machine::Machine};
+use super::{
+    machine::{FOLDER, Machine},
+    writes::is_absent,
+};
 use crate::Root;
 
 fn path(number: u32) -> String {

@@ -1,10 +1,7 @@
 //! The links that enable, mask and alias a unit: what `systemctl enable` and `mask` leave behind,
 //! read and planned as data, so that they are put back one by one.
 
-use crate::{
-    Root,
-    tune::{change::UnitWish, trouble::Trouble},
-};
+use crate::{Root, change::UnitWish, tune::error::ChangeError};
 
 /// Links as (path, text), by path.
 pub(super) type Links = [(String, String)];
@@ -108,8 +105,8 @@ pub(super) fn planned(
     unit: &str,
     want: UnitWish,
     now: &Links,
-) -> Result<Vec<(String, String)>, Trouble> {
-    let unexpected = |found: &str, expected: &str| Trouble::Unexpected {
+) -> Result<Vec<(String, String)>, ChangeError> {
+    let unexpected = |found: &str, expected: &str| ChangeError::Unexpected {
         path: unit.into(),
         found: found.into(),
         expected: expected.into(),
