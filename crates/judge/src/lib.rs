@@ -19,8 +19,8 @@ mod share;
 pub mod spread;
 pub mod structure;
 pub mod tail;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod trials;
 pub mod verdict;
 pub mod verify;

@@ -13,7 +13,7 @@ const MS: u64 = 1_000_000;
 
 /// A run at 1 ms under load `cpu`, all of it at 5 µs but for `late`: (CPU, millisecond, latency).
 /// The budget is 100 µs.
-pub(crate) fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> Run {
+pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> Run {
     let facts = crate::checks::testing::good();
     let options = options(class, cpus, seconds);
     let threads = (0..cpus).map(|cpu| {

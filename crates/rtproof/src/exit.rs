@@ -2,6 +2,10 @@
 
 use rtproof_judge::{Answer, Finding, Report, Standing, Status};
 use rtproof_record::run::RunEnd;
+use rtproof_report::junit::fails;
+use rtproof_results::Ended;
+
+pub use rtproof_run::usage::{Usage, usage};
 
 /// Accepted, or done where nothing was to be judged.
 pub const ACCEPTED: u8 = 0;
@@ -82,40 +86,35 @@ pub enum FailOn {
 }
 
 impl FailOn {
-    /// Whether a finding fails the audit.
+    /// The status; `None`: never.
     #[must_use]
-    pub fn fails(self, finding: &Finding) -> bool {
-        let worst = match self {
-            Self::Bad => Status::Bad,
-            Self::Doubtful => Status::Doubtful,
-            Self::Unknown => Status::Unknown,
-            Self::Never => return false,
-        };
-        // Worse is less.
-        finding.skipped.is_none() && finding.status <= worst
+    pub const fn status(self) -> Option<Status> {
+        match self {
+            Self::Bad => Some(Status::Bad),
+            Self::Doubtful => Some(Status::Doubtful),
+            Self::Unknown => Some(Status::Unknown),
+            Self::Never => None,
+        }
     }
 
     /// Exit code of an audit.
     #[must_use]
     pub fn exit(self, findings: &[Finding]) -> u8 {
-        if findings.iter().any(|finding| self.fails(finding)) { REFUSED } else { ACCEPTED }
+        if findings.iter().any(|finding| fails(finding, self.status())) {
+            REFUSED
+        } else {
+            ACCEPTED
+        }
     }
 }
 
-/// The command line is wrong; printed plainly, with exit code [`USAGE`].
-#[derive(Debug)]
-pub struct Usage(pub String);
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
-
-/// A usage error as the error of a command.
+/// Exit code of work that ended.
 #[must_use]
-pub fn usage(text: impl Into<String>) -> anyhow::Error {
-    Usage(text.into()).into()
+pub const fn of(ended: Ended) -> u8 {
+    match ended {
+        Ended::Done => ACCEPTED,
+        Ended::ToolFailed => FAILED,
+        Ended::MachineFailed => REFUSED,
+        Ended::CannotTell => NOT_PROVEN,
+    }
 }

@@ -1,9 +1,10 @@
 //! Every JSON form that is printed or kept, by the version that it names: the pages of
 //! docs/reference are made from this list, and a test finds what is not on it.
 
+use rtproof_results::{measure, tune};
 use schemars::{JsonSchema, Schema, schema_for};
 
-use crate::{commands, experiment, measure, render, tune};
+use crate::commands;
 
 /// One form.
 #[derive(Clone, Copy, Debug)]
@@ -30,26 +31,30 @@ pub const FORMS: &[Form] = &[
     form("rtproof/check/2", "check", of::<commands::check::Audit>),
     form("rtproof/explain/1", "check-explain", of::<commands::check::explain::Document>),
     form("rtproof/compare/1", "compare", of::<rtproof_judge::compare::Comparison>),
-    form("rtproof/experiment/1", "experiment", of::<experiment::run::Outcome<'static>>),
+    form("rtproof/experiment/1", "experiment", of::<commands::experiment::Outcome<'static>>),
     form(
         "rtproof/experiment-boots/1",
         "experiment-boots",
         of::<commands::experiment::boots::Outcome<'static>>,
     ),
-    form("rtproof/experiment-state/1", "experiment-state", of::<experiment::boots::state::State>),
-    form("rtproof/import/1", "import", of::<render::imported::Document>),
+    form(
+        "rtproof/experiment-state/1",
+        "experiment-state",
+        of::<rtproof_run::experiment::boots::state::State>,
+    ),
+    form("rtproof/import/1", "import", of::<rtproof_report::imported::Document>),
     form("rtproof/measure/1", "measure", of::<measure::index::Index>),
-    form("rtproof/measure-plan/1", "measure-plan", of::<measure::cells::Plan>),
+    form("rtproof/measure-plan/1", "measure-plan", of::<measure::plan::Plan>),
     form("rtproof/record/1", "record", of::<rtproof_record::export::Document<'static>>),
     form("rtproof/report/1", "report", of::<rtproof_judge::report::Report>),
     form("rtproof/tune-applied/1", "tune-applied", of::<tune::outcome::Applied>),
     form("rtproof/tune-confirmed/1", "tune-confirmed", of::<commands::tune::confirm::Confirmed>),
-    form("rtproof/tune-drift/1", "tune-drift", of::<tune::watch::Drift>),
-    form("rtproof/effects/1", "tune-effects", of::<tune::prove::Outcome<'static>>),
-    form("rtproof/tune-exported/1", "tune-exported", of::<commands::tune::export::Written>),
-    form("rtproof/plan/1", "tune-plan", of::<tune::preview::Document>),
+    form("rtproof/tune-drift/1", "tune-drift", of::<rtproof_run::tune::watch::Drift>),
+    form("rtproof/effects/1", "tune-effects", of::<commands::tune::prove::Outcome<'static>>),
+    form("rtproof/tune-exported/1", "tune-exported", of::<tune::exported::Written>),
+    form("rtproof/plan/1", "tune-plan", of::<tune::plan::Document>),
     form("rtproof/tune-repeated/1", "tune-repeated", of::<commands::tune::repeat::Document>),
-    form("rtproof/tune-status/1", "tune-status", of::<tune::standing::Status>),
+    form("rtproof/tune-status/1", "tune-status", of::<tune::active::Status>),
     form("rtproof/tune-undone/1", "tune-undone", of::<tune::outcome::Undone>),
-    form("rtproof/verify/1", "tune-verify", of::<commands::tune::verify::Document>),
+    form("rtproof/verify/1", "tune-verify", of::<tune::verified::Document>),
 ];

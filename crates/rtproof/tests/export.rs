@@ -24,4 +24,4 @@ mod tools;
 #[path = "export/tuned.rs"]
 mod tuned;
 
-use rtproof::tune::export::Source;
+use rtproof_run::tune::export::Source;

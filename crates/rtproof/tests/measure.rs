@@ -14,7 +14,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use rtproof::measure::matrix::Matrix;
+use rtproof_run::measure::matrix::Matrix;
 use serde_json::Value;
 use support::{
     ACCEPTED, FAILED, NOT_PROVEN, USAGE, alone, assert_accounted, command, expect_code, files,

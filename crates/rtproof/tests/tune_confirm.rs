@@ -24,7 +24,7 @@ fn marks(tree: &Small) -> usize {
     of(".unconfirmed") + of(".expired")
 }
 
-/// Guardians of a machine that run.
+/// RollbackTimers of a machine that run.
 fn guardians(root: &Path) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").expect("/proc");
     let lines = entries.filter_map(|entry| {

@@ -15,12 +15,6 @@ mod support;
 
 use std::{fs, path::Path};
 
-use clap::Parser as _;
-use rtproof::{
-    cli::{Cli, Command},
-    commands::prove::Args,
-    tune::prove::{self, Journaled},
-};
 use rtproof_host::{
     Facts, Root,
     tune::{Change, Compare, Journal, Machine, undo},
@@ -33,6 +27,12 @@ use rtproof_measure::LiveTasks;
 use rtproof_record::{
     Effects, SealState,
     effects::{Decision, Knob, Part, Statistic},
+};
+use rtproof_report::html;
+use rtproof_results::Ended;
+use rtproof_run::{
+    experiment::{Journaled, events::Events, plan as prove},
+    prove::{Observer, Request, observer},
 };
 use support::{alone, folder, plant::Plant};
 
@@ -53,13 +53,29 @@ fn step(path: &str, check: &str) -> Step {
     Step { change, reason }
 }
 
-fn args(output: &Path, time: &str) -> Args {
-    let output = output.to_str().expect("UTF-8");
-    let line = ["rtproof", "prove", "--for", time, "--load", "idle", "--no-trace", "-o", output];
-    let Ok(Cli { command: Command::Prove(args), .. }) = Cli::try_parse_from(line) else {
-        panic!("no arguments of prove")
-    };
-    *args
+fn request(output: &Path, ns: u64) -> Request {
+    Request {
+        load: Some("idle".parse().expect("a load")),
+        trace: false,
+        ..Request::new(ns, output)
+    }
+}
+
+/// Shows nothing.
+struct Silent;
+
+impl Events for Silent {
+    fn setup(&mut self, _: &str) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn line(&mut self, _: &str) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn observer(&self, _: u64) -> Box<dyn Observer> {
+        Box::new(observer::Silent)
+    }
 }
 
 /// Runs a trial and returns what its record holds.
@@ -71,9 +87,12 @@ fn trial(tree: &Path, plan: &Plan) -> Effects {
     let live = Root::live();
     let facts = Facts::read(&live);
     let stem = out.path().join("run");
-    let code = prove::run(&live, facts, plan, &args(&stem, "40s"), &mut switch).expect("a trial");
-    assert!([0, 3].contains(&code), "{code}");
-    let html = fs::read_to_string(out.path().join("run.html")).expect("a report");
+    let request = request(&stem, 40_000_000_000);
+    let (results, _) =
+        prove::run(&live, facts, plan, &request, &mut switch, &mut Silent).expect("a trial");
+    assert!([Ended::Done, Ended::CannotTell].contains(&results.ended().expect("effects")));
+    let html = html::render(&results.sealed.run, &results.report, &html::Extra::default());
+    fs::write(out.path().join("run.html"), &html).expect("a report");
     assert!(html.contains("Effects of the changes"));
     let opened = rtproof_record::read(&out.path().join("run.rtproof")).expect("a record");
     assert!(matches!(opened.state, SealState::Sealed { .. }));
@@ -158,8 +177,9 @@ fn too_little_time_and_nothing_to_try_are_usage_errors() {
     let (live, out) = (Root::live(), folder());
     let facts = Facts::read(&live);
     let mut refused = |plan: &Plan| {
-        let args = args(out.path(), "5s");
-        prove::run(&live, facts.clone(), plan, &args, &mut switch).expect_err("refused").to_string()
+        let request = request(out.path(), 5_000_000_000);
+        let refused = prove::run(&live, facts.clone(), plan, &request, &mut switch, &mut Silent);
+        refused.expect_err("refused").to_string()
     };
     let steps = vec![step("/sys/plant", "plant")];
     let short = refused(&Plan { steps, ..Plan::default() });

@@ -3,8 +3,9 @@
 
 use std::sync::OnceLock;
 
-use rtproof::measure::{cells::Plan, matrix::Matrix};
 use rtproof_host::{Capture, Facts, Root};
+use rtproof_results::measure::plan::Plan;
+use rtproof_run::measure::{cells, matrix::Matrix};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     static FACTS: OnceLock<Facts> = OnceLock::new();
@@ -21,7 +22,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let online = [("/sys/devices/system/cpu/online", b"0-7".as_slice())];
         Facts::read(&Root::captured(Capture::of_files(online.into_iter())))
     });
-    if let Ok(plan) = Plan::of(&matrix.blocks, matrix.conditions, matrix.common, facts) {
+    if let Ok(plan) = cells::plan(&matrix.blocks, matrix.conditions, matrix.common, facts) {
         assert!(!plan.cells.is_empty() && plan.cells.len() <= 10_000);
         let kept = serde_json::to_string(&plan).expect("a plan is text");
         assert_eq!(serde_json::from_str::<Plan>(&kept).expect("and comes back"), plan);

@@ -30,6 +30,8 @@ const PURE: &[&str] = &[
 const LISTS: &[(&str, bool)] = &[
     ("clippy.toml", false),
     ("crates/judge/clippy.toml", true),
+    ("crates/report/clippy.toml", true),
+    ("crates/results/clippy.toml", true),
     ("crates/stats/clippy.toml", true),
     ("crates/trace/clippy.toml", true),
 ];
@@ -109,6 +111,8 @@ mod tests {
         let files = [
             ("clippy.toml", &*all),
             ("crates/judge/clippy.toml", &*pure),
+            ("crates/report/clippy.toml", &*pure),
+            ("crates/results/clippy.toml", &*pure),
             ("crates/stats/clippy.toml", &*pure),
             ("crates/trace/clippy.toml", &*pure),
             ("Cargo.toml", cargo),

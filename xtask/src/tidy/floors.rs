@@ -12,14 +12,17 @@ const FLOORS: &[(&str, u32)] = &[
     ("rtproof-measure", 2),
     ("rtproof-record", 2),
     ("rtproof-judge", 3),
-    ("rtproof", 4),
+    ("rtproof-results", 4),
+    ("rtproof-report", 5),
+    ("rtproof-run", 5),
+    ("rtproof", 6),
     // Tools stand on the roof and nobody imports them; but the benchmark of causes judges its
     // spikes as the lab does.
-    ("rtproof-fuzz", 5),
-    ("rtproof-lab", 5),
-    ("rtproof-lab-plant", 5),
-    ("xtask", 5),
-    ("rtproof-bench", 6),
+    ("rtproof-fuzz", 7),
+    ("rtproof-lab", 7),
+    ("rtproof-lab-plant", 7),
+    ("xtask", 7),
+    ("rtproof-bench", 8),
 ];
 /// Sections of a manifest that import.
 const SECTIONS: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];

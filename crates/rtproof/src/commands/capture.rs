@@ -11,14 +11,12 @@ use rtproof_host::{
     capture::{CAPTURE_BYTES_MAX, Origin},
     facts::app::Target,
 };
+use rtproof_run::file;
 use rustix::fs::Mode;
 use serde::Serialize;
 
 use super::check::open_root;
-use crate::{
-    exit,
-    render::{file, text::Text},
-};
+use crate::{exit, print::Text};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/capture/1";

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use rtproof_judge::compare::{self, Answer, Comparison, Group, Request, Side};
-
-use crate::{
-    compare::{Loader, Named, common, short},
-    exit, parse,
-    render::{
-        file,
-        html::compare::{Figure, Page},
-        text::{self, Text},
-    },
+use rtproof_report::{
+    html::compare::{Figure, Page},
+    text,
 };
+use rtproof_run::{
+    compare::{Loader, Named, common, short},
+    file, parse,
+};
+
+use crate::{exit, print::Text};
 
 /// Arguments of `compare`.
 #[derive(Clone, Debug, clap::Args)]

@@ -1,18 +1,20 @@
 //! `rtproof explain`: why was it late: a run, another tool's trace, a running application.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use rtproof_judge::{causes::Spikes, units};
+use rtproof_run::{
+    explain::{self, Explained, Kind, Whom},
+    parse,
+};
 use rtproof_trace::scan::Subjects;
 use serde::Serialize;
 
-use crate::{
-    exit,
-    explain::{self, Kind, Told, Whom},
-    parse,
-    render::{self, text::Text},
-};
+use crate::{exit, print::Text};
 
 /// Arguments of `explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -116,25 +118,25 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     export(args, &told)?;
     let text = Text::new(args.json);
-    let Told { about, notes, spikes, .. } = &told;
+    let Explained { about, notes, spikes, .. } = &told;
     text.print(|to| {
-        render::text::told(to, about, notes)?;
+        rtproof_report::text::told(to, about, notes)?;
         // The worst follow in full.
         let table = Spikes { worst: Vec::new(), ..spikes.clone() };
-        render::text::spikes(to, &table, None)
+        rtproof_report::text::spikes(to, &table, None)
     })?;
     for spike in told.spikes.worst.iter().take(args.worst) {
         let window = told.window(spike.number);
         text.print(|to| {
             writeln!(to)?;
-            render::text::explanation(to, &spike.explanation, window)
+            rtproof_report::text::explanation(to, &spike.explanation, window)
         })?;
     }
     text.print_json(&Answer { schema: SCHEMA, about, notes, spikes })?;
     Ok(if told.spikes.seen > 0 && told.spikes.explained == 0 { exit::NOT_PROVEN } else { 0 })
 }
 
-fn told(args: &Args) -> anyhow::Result<Told> {
+fn told(args: &Args) -> anyhow::Result<Explained> {
     let whom = match (args.pid, &args.comm) {
         (Some(pid), _) => Some(Whom::Process(pid)),
         (None, Some(name)) => Some(Whom::Named(name.clone())),
@@ -148,7 +150,7 @@ fn told(args: &Args) -> anyhow::Result<Told> {
         None => newest(Path::new("."))?,
     };
     for target in [&args.perfetto, &args.trace_dat].into_iter().flatten() {
-        render::file::check_target(&path, target)?;
+        rtproof_run::file::check_target(&path, target)?;
     }
     match Kind::of(&path)? {
         Kind::Record => explain::of_record(&path),
@@ -183,7 +185,7 @@ fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
     })
 }
 
-fn export(args: &Args, told: &Told) -> anyhow::Result<()> {
+fn export(args: &Args, told: &Explained) -> anyhow::Result<()> {
     if args.perfetto.is_none() && args.trace_dat.is_none() {
         return Ok(());
     }

@@ -7,9 +7,10 @@ use std::{
 
 use anyhow::Context;
 use rtproof_record::export::{self, ExportError};
+use rtproof_run::file;
 
-use super::report::open_whole;
-use crate::{exit, render::file};
+use crate::exit;
+use rtproof_run::opened::open_whole;
 
 /// Arguments of `export`.
 #[derive(Clone, Debug, clap::Args)]

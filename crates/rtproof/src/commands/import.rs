@@ -7,14 +7,10 @@ use std::{
 
 use anyhow::Context;
 use rtproof_record::import::{self, Hints, Imported};
+use rtproof_report::{imported::Document, text};
+use rtproof_run::parse;
 
-use crate::{
-    exit, parse,
-    render::{
-        imported::Document,
-        text::{self, Text},
-    },
-};
+use crate::{exit, print::Text};
 
 /// Arguments of `import`.
 #[derive(Clone, Debug, clap::Args)]

@@ -4,10 +4,9 @@
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
 
-use crate::exit;
+use rtproof_run::load_worker::NAME;
 
-/// First argument of a worker.
-pub const NAME: &str = "load-worker";
+use crate::exit;
 
 /// Runs a load if the arguments ask for one.
 pub fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {

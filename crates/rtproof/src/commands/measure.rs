@@ -8,21 +8,23 @@ use std::{
 
 use clap::builder::NonEmptyStringValueParser;
 use rtproof_host::{Facts, Root, facts::tasks::Policy};
-
-use super::prove::StartArg;
-use crate::{
-    exit,
+use rtproof_results::measure::{
+    index::State,
+    plan::{Common, Condition, Plan},
+};
+use rtproof_run::{
     measure::{
-        cells::{self, Common, Plan},
+        cells,
         folder::Folder,
-        index::State,
-        matrix::{Matrix, default_wish},
-        run::{self, Look},
-        wish::{self, Choice, Condition, Wish},
+        matrix::{Matrix, default_block},
+        request::{self, Block, Choice},
+        run,
     },
     parse,
-    render::{self, text::Text},
 };
+
+use super::prove::StartArg;
+use crate::{exit, print::Text, show::cell::Cells};
 
 /// Largest file of a matrix that is read.
 const BYTES_MAX: u64 = (1 << 20) + 1;
@@ -46,7 +48,7 @@ is judged: rtproof prove does that. Ctrl-C ends the cell that is measured and ke
 pub struct Args {
     /// What the threads do: NAME, NAME,NAME (one after the other), or NAME@CPUS,NAME@CPUS (at
     /// once, each on its own CPUs); may be given again. Default: timer-wakeup (docs/workloads.md)
-    #[arg(long, value_name = "NAME[@CPUS]", value_parser = wish::workloads)]
+    #[arg(long, value_name = "NAME[@CPUS]", value_parser = request::workloads)]
     pub workload: Vec<Choices>,
 
     /// CPUs to measure, e.g. 2-3,6; default: the isolated CPUs if there are any, else all
@@ -62,7 +64,7 @@ pub struct Args {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        value_parser = wish::policy,
+        value_parser = request::policy,
         default_value = "fifo"
     )]
     pub policy: Vec<Policy>,
@@ -88,7 +90,7 @@ pub struct Args {
     pub periods_ns: Vec<u64>,
 
     /// Load while measuring, as in prove; may be given again for more cells
-    #[arg(long, value_name = "LOAD", value_parser = wish::load, default_value = "idle")]
+    #[arg(long, value_name = "LOAD", value_parser = request::load, default_value = "idle")]
     pub load: Vec<String>,
 
     /// Duration of each cell, e.g. 20s, 10m
@@ -101,7 +103,7 @@ pub struct Args {
     pub duration_ns: u64,
 
     /// How often each cell is measured
-    #[arg(long, value_name = "N", value_parser = wish::repeat, default_value = "1")]
+    #[arg(long, value_name = "N", value_parser = request::repeat, default_value = "1")]
     pub repeat: u32,
 
     /// Measure all cells twice: with the machine as it is, and with the changes of rtproof tune
@@ -199,7 +201,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         None => (None, plan(args, &facts)?),
     };
     if args.plan {
-        text.print(|to| render::text::measure::plan(to, &plan))?;
+        text.print(|to| rtproof_report::text::measure::plan(to, &plan))?;
         text.print_json(&plan)?;
         return Ok(exit::ACCEPTED);
     }
@@ -212,10 +214,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         }
     };
     text.print(|to| {
-        render::text::measure::begin(to, &rtproof_judge::report::Machine::of(&facts), &plan)
+        rtproof_report::text::measure::begin(to, &rtproof_judge::report::Machine::of(&facts), &plan)
     })?;
-    let index = run::run(&root, &facts, &plan, &folder, Look { rows: args.rows, text })?;
-    text.print(|to| render::text::measure::index(to, &index, folder.path(), args.verbose))?;
+    let index = run::run(&root, &facts, &plan, &folder, &mut Cells::new(args.rows, text))?;
+    text.print(|to| rtproof_report::text::measure::index(to, &index, folder.path(), args.verbose))?;
     text.print_json(&index)?;
     Ok(match () {
         () if index.count(State::Failed) > 0 => exit::FAILED,
@@ -229,13 +231,13 @@ fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
     if let Some(path) = &args.matrix {
         let matrix = Matrix::parse(&read(path)?, &path.display().to_string());
         let Matrix { blocks, conditions, common } = matrix.map_err(exit::usage)?;
-        return Plan::of(&blocks, conditions, common, facts);
+        return cells::plan(&blocks, conditions, common, facts);
     }
     let workloads = match args.workload.is_empty() {
-        true => default_wish().workloads,
+        true => default_block().workloads,
         false => args.workload.concat(),
     };
-    let wish = Wish {
+    let wish = Block {
         workloads,
         cpus: args.cpus.clone(),
         each: args.each,
@@ -255,13 +257,13 @@ fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
         load_cpus: args.load_cpus.clone(),
         load_dir: args.load_dir.clone(),
     };
-    let plan = Plan::of(std::slice::from_ref(&wish), Vec::new(), common.clone(), facts)?;
+    let plan = cells::plan(std::slice::from_ref(&wish), Vec::new(), common.clone(), facts)?;
     if !args.tuned {
         return Ok(plan);
     }
     let conditions = tuned(&run::cpus(&plan).to_string());
     cells::check_conditions(&conditions).map_err(exit::usage)?;
-    Plan::of(&[wish], conditions, common, facts)
+    cells::plan(&[wish], conditions, common, facts)
 }
 
 /// The machine as it is, and tuned for the measured CPUs.

@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use rtproof_host::{CpuList, Facts, Root};
+use rtproof_host::{Facts, Root};
 use rtproof_judge::{Intent, Report, checks};
 use rtproof_measure::loads::LoadSet;
-use rtproof_record::Class;
-
-use crate::{
-    exit, parse,
-    prove::{self, output::Output, resolve},
-    render::{self, text::Text},
-    wishes,
+use rtproof_record::{Class, Start};
+use rtproof_run::{
+    parse,
+    prove::{self, Request, output::Output, resolve, switcher::NoSwitcher},
 };
+
+use crate::{exit, intent::IntentArgs, pages, print::Text, show::progress::Progress};
 
 /// Arguments of `prove`.
 #[derive(Clone, Debug, clap::Args)]
@@ -67,7 +66,7 @@ pub struct Args {
 
     /// Profile and checks left out.
     #[command(flatten)]
-    pub wishes: wishes::Args,
+    pub intent: IntentArgs,
 
     /// Real-time priority of the measured threads (SCHED_FIFO), 1 to 99; default: 80
     #[arg(long, value_name = "N", value_parser = parse::priority)]
@@ -164,6 +163,42 @@ pub enum StartArg {
     Aligned,
 }
 
+impl Args {
+    /// As requested.
+    #[must_use]
+    pub fn request(&self) -> Request {
+        Request {
+            duration_ns: self.duration_ns,
+            budget_ns: self.budget_ns,
+            class: self.class.into(),
+            confidence_ppm: self.confidence_ppm,
+            rate_per_1000h: self.rate_per_1000h,
+            cpus: self.cpus.clone(),
+            intent: self.intent.requested(),
+            priority: self.priority,
+            is_real_time: self.policy == PolicyArg::Fifo,
+            period_ns: self.period_ns,
+            start: self.start.into(),
+            load: self.load.clone(),
+            load_cpus: self.load_cpus.clone(),
+            load_dir: self.load_dir.clone(),
+            dma_latency_us: self.dma_latency_us,
+            spike_ns: self.spike_ns,
+            trace: !self.no_trace,
+            output: self.output.clone(),
+        }
+    }
+}
+
+impl From<StartArg> for Start {
+    fn from(start: StartArg) -> Self {
+        match start {
+            StartArg::Staggered => Self::Staggered,
+            StartArg::Aligned => Self::Aligned,
+        }
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -171,23 +206,33 @@ pub enum StartArg {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = Root::live();
     let facts = Facts::read(&root);
-    let options = resolve::options(args, &facts)?;
+    let request = args.request();
+    let options = resolve::options(&request, &facts)?;
     let output = Output::choose(&args.output, &facts)?;
     let text = Text::new(args.json);
     let findings = checks::judge_all(&facts, &Intent::of(&options, &facts));
     text.print(|to| {
-        render::text::head(to, &rtproof_judge::report::Machine::of(&facts), &findings)
+        rtproof_report::text::head(to, &rtproof_judge::report::Machine::of(&facts), &findings)
     })?;
 
-    let finished = prove::measure(&root, facts, &options, args, &output)?;
+    let load_dir = request.load_dir.as_deref();
+    let (mut switcher, mut progress) = (NoSwitcher, Progress::new(options.duration_ns));
+    let finished =
+        prove::measure(&root, facts, &options, load_dir, &output, &mut switcher, &mut progress)?;
     let report = Report::new(&finished.run, &finished.standing());
     let sealed = finished.seal(&report)?;
-    let html = render::file::write_html(&output.html, &sealed.run, &report, None);
+    let html = pages::write_html(&output.html, &sealed.run, &report, None);
     text.print(|to| {
-        render::text::measured(to, &report)?;
-        render::text::spikes_of(to, &sealed.run, &report)?;
-        render::text::verdict(to, &report)?;
-        render::text::files(to, &output, sealed.failure.is_none(), html.is_ok())
+        rtproof_report::text::measured(to, &report)?;
+        rtproof_report::text::spikes_of(to, &sealed.run, &report)?;
+        rtproof_report::text::verdict(to, &report)?;
+        rtproof_report::text::files(
+            to,
+            &output.record,
+            &output.html,
+            sealed.failure.is_none(),
+            html.is_ok(),
+        )
     })?;
     text.print_json(&report)?;
     // What was measured is told; now what went wrong with the evidence.
@@ -197,21 +242,4 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         (None, html) => html?,
     }
     Ok(exit::of_report(&report))
-}
-
-/// CPUs of a list, all of them online.
-pub(crate) fn online_cpus(text: &str, option: &str, facts: &Facts) -> anyhow::Result<CpuList> {
-    let online = facts.cpus.online.value();
-    let last = online.and_then(|online| online.as_slice().last().copied());
-    let list = CpuList::parse(text, last)
-        .map_err(|error| exit::usage(format!("{option} {text}: {error}")))?;
-    if list.is_empty() {
-        return Err(exit::usage(format!("{option}: the list is empty; write e.g. {option} 2-3")));
-    }
-    let Some(online) = online else { return Ok(list) };
-    let missing = list.difference(online);
-    if missing.is_empty() {
-        return Ok(list);
-    }
-    Err(exit::usage(format!("{option} {text}: not online: CPU {missing}; online are {online}")))
 }

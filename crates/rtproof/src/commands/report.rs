@@ -1,15 +1,13 @@
 //! `rtproof report`: a record shown again, judged anew from the file alone.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context;
 use rtproof_judge::{Report, Standing};
 use rtproof_record::{Opened, Run, SealState, import::Imported};
+use rtproof_report::imported::Document;
 
-use crate::{
-    exit,
-    render::{self, imported::Document, text::Text},
-};
+use crate::{exit, print::Text};
+use rtproof_run::opened::{banner, standing};
 
 /// Arguments of `report`.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,7 +43,7 @@ pub struct Args {
 /// A file that is not a record, or was changed after it was sealed; the record as `--html` (usage).
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(path) = &args.html {
-        render::file::check_target(&args.record, path)?;
+        rtproof_run::file::check_target(&args.record, path)?;
     }
     // Judged as a sealed one while it is not yet known whether it is: of a large file that is read,
     // it nearly always is.
@@ -62,18 +60,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     };
     let text = Text::new(args.json);
     text.print(|to| {
-        render::text::banner(to, banner.as_deref())?;
-        render::text::head(to, &report.machine, &report.findings)?;
-        render::text::measured(to, &report)?;
+        rtproof_report::text::banner(to, banner.as_deref())?;
+        rtproof_report::text::head(to, &report.machine, &report.findings)?;
+        rtproof_report::text::measured(to, &report)?;
         if args.verbose {
-            render::text::distribution(to, &report)?;
+            rtproof_report::text::distribution(to, &report)?;
         }
-        render::text::spikes_of(to, &opened.run, &report)?;
-        render::text::verdict(to, &report)
+        rtproof_report::text::spikes_of(to, &opened.run, &report)?;
+        rtproof_report::text::verdict(to, &report)
     })?;
     text.print_json(&report)?;
     if let Some(path) = &args.html {
-        render::file::write_html(path, &opened.run, &report, banner)?;
+        crate::pages::write_html(path, &opened.run, &report, banner)?;
     }
     Ok(exit::of_report(&report))
 }
@@ -82,42 +80,14 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 fn imported(args: &Args, imported: &Imported, banner: Option<&str>) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     text.print(|to| {
-        render::text::banner(to, banner)?;
-        render::text::imported(to, imported, None)
+        rtproof_report::text::banner(to, banner)?;
+        rtproof_report::text::imported(to, imported, None)
     })?;
     text.print_json(&Document::of(imported, None))?;
     if let Some(path) = &args.html {
-        render::file::write_imported(path, imported, banner)?;
+        crate::pages::write_imported(path, imported, banner)?;
     }
     Ok(exit::ACCEPTED)
-}
-
-/// What must stand above a report of this record; an altered one is refused unless accepted.
-fn banner(path: &Path, opened: &Opened, accept_altered: bool) -> anyhow::Result<Option<String>> {
-    match &opened.state {
-        SealState::Torn => Ok(Some(
-            "This record is torn: its end was not written, and it was never sealed. What follows \
-             is what was written by then."
-                .into(),
-        )),
-        SealState::Altered { why } if accept_altered => {
-            Ok(Some(format!("This record was altered after it was sealed: {why}.")))
-        }
-        SealState::Altered { why } => anyhow::bail!(
-            "{}: altered after it was sealed: {why}. It proves nothing; to look at it all the same \
-             add --accept-altered",
-            path.display()
-        ),
-        SealState::Sealed { .. } => Ok(None),
-    }
-}
-
-fn standing(state: &SealState) -> Standing {
-    match state {
-        SealState::Sealed { .. } => Standing::Sealed,
-        SealState::Torn => Standing::Torn,
-        SealState::Altered { why } => Standing::Altered { why: why.clone() },
-    }
 }
 
 /// Says so when this version judges otherwise than the run did.
@@ -132,18 +102,4 @@ fn rejudged(opened: &Opened, report: &Report) -> anyhow::Result<Option<String>> 
         stored.summary
     );
     Ok((!same).then_some(banner))
-}
-
-/// Opens a record that must be whole.
-pub(crate) fn open_whole(path: &Path) -> anyhow::Result<Opened> {
-    let opened = rtproof_record::read(path)?;
-    banner(path, &opened, false).context("not exported")?;
-    Ok(opened)
-}
-
-/// Opens a record to be looked at, and says what must stand above it.
-pub(crate) fn open(path: &Path, accept_altered: bool) -> anyhow::Result<(Opened, Option<String>)> {
-    let opened = rtproof_record::read(path)?;
-    let banner = banner(path, &opened, accept_altered)?;
-    Ok((opened, banner))
 }

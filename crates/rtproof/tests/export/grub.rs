@@ -29,7 +29,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-fn drop_in(exported: &rtproof::tune::export::Exported) -> String {
+fn drop_in(exported: &rtproof_run::tune::export::Exported) -> String {
     let path = "root/etc/default/grub.d/90-rtproof.cfg";
     exported.files.iter().find(|file| file.path == path).expect(path).content.clone()
 }

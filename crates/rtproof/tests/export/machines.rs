@@ -3,12 +3,12 @@
 
 use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path, process::Command};
 
-use rtproof::tune::export::{self, FORMATS, Source};
 use rtproof_host::{Capture, CpuList, Facts, Root};
 use rtproof_judge::{
     Intent, Profile, checks,
     plan::{self, Selection},
 };
+use rtproof_run::tune::export::{self, FORMATS, Source};
 
 use crate::tools::{self, ok, written};
 

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use rtproof::tune::export::{self, Exported, Source};
+use rtproof_run::tune::export::{self, Exported, Source};
 use tempfile::TempDir;
 
 use crate::sample::Sample;

@@ -1,19 +1,16 @@
 //! The application of `--pid` and `--unit`: whether it is really real-time.
 
-use std::io::{self, Write};
+use std::io;
 
 use rtproof_host::{
     Facts, Root,
     facts::app::{App, Target},
 };
 use rtproof_judge::{Finding, Intent, application, units};
+use rtproof_report::text::{Detail, Sheet};
 use serde::Serialize;
 
-use super::Args;
-use crate::{
-    exit,
-    render::{self, text::Detail},
-};
+use crate::exit;
 
 /// What is said of an application; its JSON form, too.
 #[derive(Debug, Serialize)]
@@ -37,25 +34,33 @@ pub(super) struct Application {
 ///
 /// # Errors
 /// Usage: no such process or unit, one that does not run or may not be looked at.
-pub(super) fn read(root: &Root, args: &Args) -> anyhow::Result<Option<App>> {
-    let target = match (args.pid, &args.unit) {
+pub(super) fn read(
+    root: &Root,
+    pid: Option<u32>,
+    unit: Option<&str>,
+) -> anyhow::Result<Option<App>> {
+    let target = match (pid, unit) {
         (Some(pid), _) => Target::Pid(pid),
-        (None, Some(unit)) => Target::Unit(unit.clone()),
+        (None, Some(unit)) => Target::Unit(unit.into()),
         (None, None) => return Ok(None),
     };
     App::read(root, &target).map(Some).map_err(|error| exit::usage(error.to_string()))
 }
 
-/// Takes from the application what the command line leaves open: its highest priority, and its
-/// CPUs where they are real-time CPUs. An application beside the isolated CPUs is what
-/// `app-affinity` is to find.
-pub(super) fn refine(intent: &mut Intent, args: &Args, facts: &Facts, app: &App) {
-    if args.priority.is_none() {
+/// Takes from the application what is open: its highest priority, and its CPUs if they are
+/// real-time CPUs. An application beside the isolated CPUs is for `app-affinity` to find.
+pub(super) fn refine(
+    intent: &mut Intent,
+    (is_priority_open, are_cpus_open): (bool, bool),
+    facts: &Facts,
+    app: &App,
+) {
+    if is_priority_open {
         intent.priority = application::priority(app).unwrap_or(intent.priority);
     }
     let own = application::cpus(app);
     let within = own.filter(|own| own.difference(&intent.rt_cpus).is_empty());
-    if let Some(own) = within.filter(|_| args.cpus.is_none()) {
+    if let Some(own) = within.filter(|_| are_cpus_open) {
         let online = facts.cpus.online.value().cloned().unwrap_or_default();
         let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
         intent.housekeeping = online.difference(&own).difference(&isolated);
@@ -80,7 +85,7 @@ impl Application {
     ///
     /// # Errors
     /// When writing fails.
-    pub(super) fn print(&self, to: &mut dyn Write, detail: Detail) -> io::Result<()> {
+    pub(super) fn print(&self, to: &mut Sheet, detail: Detail) -> io::Result<()> {
         let unit = self.unit.as_ref().map_or_else(String::new, |unit| format!(", {unit}"));
         let others = match self.processes {
             0 | 1 => String::new(),
@@ -88,6 +93,6 @@ impl Application {
         };
         let threads = units::count(self.threads, "thread");
         let head = format!("{} (pid {}{unit}, {threads}{others})", self.name, self.pid);
-        render::text::application(to, &head, &self.findings, detail)
+        rtproof_report::text::application(to, &head, &self.findings, detail)
     }
 }

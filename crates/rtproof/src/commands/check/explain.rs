@@ -14,16 +14,10 @@ use rtproof_judge::{
     checks::{self, Check, Judge},
     profile::Kind,
 };
+use rtproof_report::text::{BOLD, DIM, Sheet, wrapped};
 use serde::Serialize;
 
-use crate::{
-    exit,
-    render::{
-        self,
-        text::{BOLD, DIM, Text, wrapped},
-    },
-    wishes,
-};
+use crate::{exit, print::Text};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/explain/1";
@@ -158,7 +152,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let mut chosen = Vec::new();
     for id in &args.ids {
-        let why = || exit::usage(format!("{id}: {}", wishes::known(id).err().unwrap_or_default()));
+        let why = || {
+            let known = rtproof_run::intent::known(id);
+            exit::usage(format!("{id}: {}", known.err().unwrap_or_default()))
+        };
         chosen.push(checks::by_id(id).or_else(|| application::by_id(id)).ok_or_else(why)?);
     }
     let facts = Facts::read(&super::open_root(args.root.as_deref())?);
@@ -169,7 +166,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// Every check in a line, by section.
-fn list(to: &mut dyn Write) -> io::Result<()> {
+fn list(to: &mut Sheet) -> io::Result<()> {
     let all = checks::all().chain(application::all());
     let width = all.map(|check| check.id.len()).max().unwrap_or(0);
     for section in checks::sections() {
@@ -194,8 +191,8 @@ fn intent(kind: Kind, facts: &Facts) -> Intent {
     Intent {
         housekeeping: online.difference(&rt_cpus),
         rt_cpus,
-        priority: wishes::PRIORITY,
-        period_ns: wishes::PERIOD_NS,
+        priority: rtproof_run::intent::PRIORITY,
+        period_ns: rtproof_run::intent::PERIOD_NS,
         budget_ns: None,
         profile: Profile::of(kind),
         skip: std::collections::BTreeMap::new(),
@@ -234,7 +231,7 @@ fn wanted(judge: impl Fn(Kind) -> Finding) -> Vec<(String, String)> {
     groups.into_iter().map(|(names, wanted)| (name(names), wanted)).collect()
 }
 
-fn show(to: &mut dyn Write, explained: &Explained) -> io::Result<()> {
+fn show(to: &mut Sheet, explained: &Explained) -> io::Result<()> {
     let mut line =
         |name: &str, text: &str| wrapped(to, &format!("  {DIM}{name:<8}{DIM:#}  "), INDENT, text);
     line("check", &format!("{BOLD}{}{BOLD:#}: {}", explained.id, explained.title))?;
@@ -265,7 +262,7 @@ fn show(to: &mut dyn Write, explained: &Explained) -> io::Result<()> {
     line("changes", explained.takes_effect.title())?;
     line("source", explained.source)?;
     if let Some(finding) = &explained.here {
-        let (word, _) = render::text::word(finding.status);
+        let (word, _) = rtproof_report::text::word(finding.status);
         line("here", &format!("{word}: {}", finding.summary))?;
         for evidence in &finding.evidence {
             line("", &format!("{}: {}", evidence.path, evidence.value))?;

@@ -5,20 +5,26 @@ pub(crate) mod explain;
 mod proof;
 mod select;
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use clap::{Subcommand, ValueEnum};
 use rtproof_host::{CpuList, Facts, Root};
 use rtproof_judge::{Finding, Intent, checks, report::Machine};
+use rtproof_run::{
+    cpus::online_cpus,
+    intent::{IntentOptions, PERIOD_NS, PRIORITY},
+    parse,
+};
 use serde::Serialize;
 
 use self::application::Application;
-use super::prove::online_cpus;
 use crate::{
     exit::{self, FailOn},
-    parse,
-    render::{self, text::Text},
-    wishes::{self, PERIOD_NS, PRIORITY, Wishes},
+    intent::IntentArgs,
+    print::Text,
 };
 
 /// Version of the JSON form.
@@ -48,7 +54,7 @@ pub struct Args {
 
     /// Profile and checks left out.
     #[command(flatten)]
-    pub wishes: wishes::Args,
+    pub intent: IntentArgs,
 
     /// Check the application with this process id, too
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -163,7 +169,7 @@ pub(crate) struct Audit {
     /// The machine in short.
     machine: Machine,
     /// What it was looked at for.
-    intent: render::IntentShown,
+    intent: rtproof_results::intent::IntentShown,
     /// Answers of the checks.
     findings: Vec<Finding>,
     /// Of the application, where one was named.
@@ -183,30 +189,31 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         return explain::run(explain);
     }
     let selection = select::Selection::of(&args.only)?;
-    let wishes = args.wishes.resolve()?;
+    let wishes = args.intent.requested().resolve()?;
     let root = open_root(args.root.as_deref())?;
-    let app = application::read(&root, args)?;
+    let app = application::read(&root, args.pid, args.unit.as_deref())?;
     let mut facts = Facts::read(&root);
     let mut intent = intent(args, &wishes, &facts)?;
     let mut application = None;
     if let Some(app) = &app {
-        application::refine(&mut intent, args, &facts, app);
+        let open = (args.priority.is_none(), args.cpus.is_none());
+        application::refine(&mut intent, open, &facts, app);
         application = Some(Application::judge(&facts, app, &intent));
         facts = rtproof_judge::application::without_own(&facts, app);
     }
     let mut audit = Audit {
         schema: SCHEMA,
         machine: Machine::of(&facts),
-        intent: render::IntentShown::of(&intent),
+        intent: rtproof_results::intent::IntentShown::of(&intent),
         findings: selection.of_findings(checks::judge_all(&facts, &intent)),
         application,
         proofs: Vec::new(),
     };
     let is_text = !args.json && args.format == Format::Text;
-    let detail = render::text::Detail { all: args.all, verbose: args.verbose };
+    let detail = rtproof_report::text::Detail { all: args.all, verbose: args.verbose };
     // What is known is shown before the trials, which take seconds.
     Text::new(!is_text).print(|to| {
-        render::text::audit(to, &audit.machine, &audit.intent, &audit.findings, detail)?;
+        rtproof_report::text::audit(to, &audit.machine, &audit.intent, &audit.findings, detail)?;
         audit.application.as_ref().map_or(Ok(()), |application| application.print(to, detail))
     })?;
     if !args.prove.is_empty() {
@@ -214,16 +221,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             proof::Bounds { duration_ns: args.prove_for_ns, memory_bytes: args.prove_memory_bytes };
         audit.proofs = proof::prove(&args.prove, bounds, &root, &facts, &intent)?;
         let proven: Vec<&Finding> = audit.proofs.iter().map(|proof| &proof.finding).collect();
-        Text::new(!is_text).print(|to| render::text::proofs(to, &proven, detail))?;
+        Text::new(!is_text).print(|to| rtproof_report::text::proofs(to, &proven, detail))?;
     }
     let all = audit.all();
     match if args.json { Format::Json } else { args.format } {
         Format::Text => {}
         Format::Json => Text::new(true).print_json(&audit)?,
-        Format::Sarif => Text::new(true).print_json(&render::sarif::log(&audit.machine, &all))?,
+        Format::Sarif => {
+            Text::new(true).print_json(&rtproof_report::sarif::log(&audit.machine, &all))?
+        }
         Format::Junit => {
             let fail_on = args.fail_on.unwrap_or(FailOn::Bad);
-            let xml = render::junit::suites(&audit.machine, &all, fail_on);
+            let xml = rtproof_report::junit::suites(&audit.machine, &all, fail_on.status());
             Text::new(false).print(|to| to.write_all(xml.as_bytes()))?;
         }
     }
@@ -254,7 +263,7 @@ pub(super) fn open_root(path: Option<&Path>) -> anyhow::Result<Root> {
 }
 
 /// What the machine is meant for: the command line, else the profile's file, else the machine.
-fn intent(args: &Args, wishes: &Wishes, facts: &Facts) -> anyhow::Result<Intent> {
+fn intent(args: &Args, wishes: &IntentOptions, facts: &Facts) -> anyhow::Result<Intent> {
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
     let rt_cpus: CpuList = match (&args.cpus, &wishes.cpus) {
         (Some(list), _) => online_cpus(list, "--cpus", facts)?,

@@ -13,9 +13,8 @@ use rtproof_measure::{
     loads::Settings,
     trials::{self, Context, Observation, Trial},
 };
+use rtproof_run::prove::signals::Signals;
 use serde::Serialize;
-
-use crate::{commands::load_worker, prove::signals::Signals};
 
 /// Memory that the memlock trial takes.
 pub(super) const MEMORY_DEFAULT: &str = "64MiB";
@@ -129,7 +128,10 @@ fn settings(facts: &Facts) -> Settings {
         dir: PathBuf::new(),
         memory_available: facts.memory.available_bytes.value().copied().unwrap_or(256 << 20),
         llc_bytes: facts.cpus.cpus.iter().filter_map(cache).max().unwrap_or(0),
-        worker_command: (PathBuf::from("/proc/self/exe"), vec![load_worker::NAME.into()]),
+        worker_command: (
+            PathBuf::from("/proc/self/exe"),
+            vec![rtproof_run::load_worker::NAME.into()],
+        ),
     }
 }
 

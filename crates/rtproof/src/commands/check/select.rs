@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rtproof_judge::{Finding, checks};
 
-use crate::{exit, wishes};
+use crate::exit;
 
 /// The checks asked for; `None`: all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Selection {
                     ids.insert(check.id);
                 }
                 (None, None) => {
-                    let why = wishes::known(word).err().unwrap_or_default();
+                    let why = rtproof_run::intent::known(word).err().unwrap_or_default();
                     return Err(exit::usage(format!("--only {word}: {why}")));
                 }
             }

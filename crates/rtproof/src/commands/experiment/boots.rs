@@ -10,31 +10,34 @@ use clap::Subcommand;
 use rtproof_host::{Facts, Root, tune::Machine};
 use rtproof_judge::units;
 use rtproof_measure::{LiveTasks, loads::LoadSet};
-use rtproof_record::{Effects, effects::Decision};
-use serde::Serialize;
-
-use crate::{
-    cli::{Cli, Command as Commands},
-    commands::{
-        check::open_root,
-        prove::Args as Measured,
-        tune::{RootArgs, WishArgs, plan, trial::reboot, wish},
-    },
-    exit,
+use rtproof_record::Effects;
+use rtproof_run::{
     experiment::{
         analyse::Untried,
         boots::{
             self, SPREAD,
             state::{self, Boot, State},
         },
-        conclude::{LOAD, cut_short, seed},
         conduct::Conduct,
+        results::{LOAD, cut_short, is_open, seed},
         staged::Pilot,
     },
     parse,
-    prove::{self, output::Output, resolve},
-    render::{self, text::Text},
-    tune::{ask, boot::of_plan},
+    prove::{self, Request, output::Output, resolve},
+    tune::boot::of_plan,
+};
+use serde::Serialize;
+
+use crate::{
+    ask,
+    commands::{
+        check::open_root,
+        prove as prove_command,
+        tune::{RequestArgs, RootArgs, plan, request, trial::reboot},
+    },
+    exit,
+    print::Text,
+    show::progress::Progress,
 };
 
 /// Version of the JSON.
@@ -75,7 +78,7 @@ pub struct Boots {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Which machine.
     #[command(flatten)]
@@ -169,7 +172,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
         return Err(exit::usage("--boots: from 6, below which nothing can be decided, to 20"));
     }
     let mut words = boots::asked(&args.words)?;
-    wish::named(&args.only)?;
+    request::named(&args.only)?;
     let folder = args.at.root.as_deref();
     let root = open_root(folder)?;
     let machine = Machine::new(&root, &LiveTasks)?;
@@ -183,7 +186,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
         );
     }
     if words.is_empty() {
-        let (_, _, plan) = plan::plan_of(&root, &args.wish, &args.only)?;
+        let (_, _, plan) = plan::plan_of(&root, &args.request, &args.only)?;
         words = plan.boot.iter().map(|word| of_plan(word).parameter).collect();
     }
     if words.is_empty() {
@@ -203,7 +206,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
     resolve::options(&measured(&state)?, &Facts::read(&Root::live()))?;
     let text = Text::new(false);
     let sentence = boots::sentence(&state, args.spread.unwrap_or(SPREAD));
-    text.print(|to| render::text::effects::experiment(to, &sentence))?;
+    text.print(|to| rtproof_report::text::effects::experiment(to, &sentence))?;
     if !args.yes && !ask::consent("make the entry and begin?")? {
         anyhow::bail!("nothing was changed");
     }
@@ -216,10 +219,10 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
 
 /// Further words of `prove`.
 fn prove_words(args: &Boots) -> Vec<String> {
-    let wish = &args.wish;
+    let wish = &args.request;
     let options = [
         ("--cpus", wish.cpus.clone()),
-        ("--profile", wish.wishes.profile.clone()),
+        ("--profile", wish.intent.profile.clone()),
         ("--priority", wish.priority.map(|priority| priority.to_string())),
         ("--period", wish.period_ns.map(|ns| format!("{ns}ns"))),
         ("--budget", wish.budget_ns.map(|ns| format!("{ns}ns"))),
@@ -229,17 +232,21 @@ fn prove_words(args: &Boots) -> Vec<String> {
     given.flatten().collect()
 }
 
-/// The arguments of `prove` for the slice of a boot.
-fn measured(state: &State) -> anyhow::Result<Measured> {
+/// Words of `prove`, as the state of an experiment keeps them.
+#[derive(Debug, clap::Parser)]
+struct Prove {
+    #[command(flatten)]
+    args: prove_command::Args,
+}
+
+/// The run that measures the slice of a boot.
+fn measured(state: &State) -> anyhow::Result<Request> {
     let ns =
         (2 * (state.slice_ns + state.settle_ns) + 30_000_000_000).next_multiple_of(1_000_000_000);
-    let mut words = vec!["rtproof".to_owned(), "prove".into(), "--no-trace".into()];
-    words.extend(["--for".to_owned(), format!("{ns}ns")]);
+    let mut words =
+        vec!["prove".to_owned(), "--no-trace".into(), "--for".into(), format!("{ns}ns")];
     words.extend(state.args.iter().cloned());
-    let mut args = match <Cli as clap::Parser>::try_parse_from(words)?.command {
-        Commands::Prove(args) => *args,
-        _ => anyhow::bail!("prove is not to be had"),
-    };
+    let mut args = <Prove as clap::Parser>::try_parse_from(words)?.args.request();
     if args.load.is_none() {
         args.load = Some(LOAD.parse()?);
     }
@@ -266,7 +273,7 @@ fn resume(args: &Resume) -> anyhow::Result<u8> {
             text.print(|to| {
                 let words = state.words.join(" ");
                 let line = format!("this boot {has} {words} and was not measured; chosen again");
-                render::text::effects::line(to, &line)
+                rtproof_report::text::effects::line(to, &line)
             })?;
             return next(text, &root, &state, argument.as_deref(), args.reboot);
         }
@@ -307,19 +314,22 @@ fn measure(
         std::fs::remove_file(&left)?;
     }
     let output = Output::choose(&stem, &facts)?;
-    let (course, trial) = Pilot::settled(state.slice_ns, state.settle_ns);
+    let (schedule, trial) = Pilot::settled(state.slice_ns, state.settle_ns);
     let mut nothing = NoSwitch;
     let mut silent = |_| {};
     let mut conduct = Conduct::new(
         &mut nothing,
         &mut silent,
         Vec::new(),
-        Box::new(course),
+        Box::new(schedule),
         trial,
         Untried::new(),
         options.cpus.len(),
     );
-    let finishing = prove::measure_with(&live, facts, &options, &args, &output, &mut conduct)?;
+    let load_dir = args.load_dir.as_deref();
+    let mut progress = Progress::new(options.duration_ns);
+    let finishing =
+        prove::measure(&live, facts, &options, load_dir, &output, &mut conduct, &mut progress)?;
     let slice = conduct.slices().first().cloned();
     drop(conduct);
     if let Some(why) = cut_short(&finishing.run) {
@@ -347,7 +357,7 @@ fn measure(
 /// Nothing is switched while a boot is measured.
 struct NoSwitch;
 
-impl crate::experiment::Switch for NoSwitch {
+impl rtproof_run::experiment::Switch for NoSwitch {
     fn on(&mut self, _: &[rtproof_host::tune::Item]) -> anyhow::Result<()> {
         Ok(())
     }
@@ -382,7 +392,7 @@ fn next(
              experiment resume",
             state.words.join(" ")
         );
-        render::text::effects::line(to, &line)
+        rtproof_report::text::effects::line(to, &line)
     })?;
     text.print_json(&Outcome {
         schema: SCHEMA,
@@ -398,7 +408,7 @@ fn next(
 fn tell(text: Text, state: &State) -> anyhow::Result<u8> {
     let effects = boots::effects(state);
     text.print(|to| {
-        render::text::effects::table(to, &effects)?;
+        rtproof_report::text::effects::table(to, &effects)?;
         let records = units::count(state.boots.len(), "record");
         let line = match state.boots.first() {
             Some(boot) => format!(
@@ -407,16 +417,14 @@ fn tell(text: Text, state: &State) -> anyhow::Result<u8> {
             ),
             None => "no boot was measured".into(),
         };
-        render::text::effects::line(to, &line)
+        rtproof_report::text::effects::line(to, &line)
     })?;
     text.print_json(&Outcome {
         schema: SCHEMA,
         boots: [state.boots.len(), state.order.len()],
         effects: &effects,
     })?;
-    let open = [Decision::CannotDecide, Decision::NotTried];
-    let is_open = effects.knobs.iter().any(|knob| open.contains(&knob.decision));
-    Ok(if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED })
+    Ok(if is_open(&effects) { exit::NOT_PROVEN } else { exit::ACCEPTED })
 }
 
 fn end(args: &Resume) -> anyhow::Result<u8> {
@@ -438,7 +446,7 @@ fn end(args: &Resume) -> anyhow::Result<u8> {
 }
 
 fn unit(args: &Unit) -> anyhow::Result<u8> {
-    let exe = crate::tune::place::of(&Root::live())?;
+    let exe = rtproof_run::tune::place::of(&Root::live())?;
     let reboot = if args.reboot { " --reboot" } else { "" };
     let unit = format!(
         "[Unit]\nDescription=Experiment of rtproof over boots: measure this one, choose the next\n\

@@ -11,28 +11,54 @@ use rtproof_host::{
 };
 use rtproof_judge::plan::Plan;
 use rtproof_measure::{LiveTasks, loads::LoadSet};
-
-use crate::{
-    commands::{
-        prove::Args as Measured,
-        tune::{WishArgs, plan, prove::measured, wish},
-    },
-    exit,
+use rtproof_record::Effects;
+use rtproof_run::{
     experiment::{
         Journaled,
         factors::{self, Factor},
         profile,
-        run::{self, Wanted},
+        run::{self, Seen, Wanted},
+        screening::Shown,
         setup::Setup,
     },
     parse,
-    prove::{load_settings, output::Output, resolve},
-    render::{self, text::Text},
-    tune::{ask, place},
+    prove::{Request, load_settings, output::Output, resolve},
+    tune::place,
+};
+use serde::Serialize;
+
+use crate::{
+    ask,
+    commands::tune::{RequestArgs, plan, prove::measured, request},
+    exit,
+    print::Text,
+    show::trying::{self, Trying},
 };
 
+/// Version of the JSON.
+const SCHEMA: &str = "rtproof/experiment/1";
 /// Title of the journals of experiments.
 const TITLE: &str = "experiment";
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Outcome<'a> {
+    /// `rtproof/experiment/1`.
+    schema: &'static str,
+    /// The record.
+    record: String,
+    /// The report.
+    report: String,
+    /// What was to be seen, and what that rests on.
+    seen: &'a Seen,
+    /// The screening; null: there was none.
+    screening: Option<&'a Shown>,
+    /// Numbers of the knobs that are worth having.
+    profile: &'a [usize],
+    /// What was found.
+    effects: &'a Effects,
+}
 
 /// Arguments of `experiment`.
 #[derive(Clone, Debug, clap::Args)]
@@ -61,7 +87,7 @@ pub struct Args {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Pairs of slices for each knob, 6 to 20
     #[arg(long, value_name = "K", default_value_t = 12)]
@@ -130,11 +156,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             _ => None,
         })
         .collect();
-    wish::named(&checks)?;
+    request::named(&checks)?;
     let root = Root::live();
     let machine = Machine::new(&root, &LiveTasks)?;
     refuse_left_over(&machine)?;
-    let (facts, intent, mut plan) = plan::plan_of(&root, &args.wish, &checks)?;
+    let (facts, intent, mut plan) = plan::plan_of(&root, &args.request, &checks)?;
     if checks.is_empty() && !words.is_empty() {
         plan = Plan::default();
     }
@@ -151,7 +177,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     text.print(|to| {
         others.iter().try_for_each(|(name, why)| {
-            render::text::effects::line(to, &format!("not tried: {name}: {why}"))
+            rtproof_report::text::effects::line(to, &format!("not tried: {name}: {why}"))
         })
     })?;
     if knobs.is_empty() {
@@ -185,19 +211,28 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         output: &output,
         spread: args.spread,
     };
-    let seen = run::before(&wanted, &mut switch, text)?;
+    let seen = run::before(&wanted, &mut switch, &mut Trying::new(text))?;
     if !args.yes && !ask::consent("try them?")? {
         anyhow::bail!("nothing was changed");
     }
-    let found = run::run(&wanted, &seen, &mut switch, text)?;
+    let found = run::run(&wanted, &seen, &mut switch, &mut Trying::new(text))?;
+    let html = trying::show(&found.results, text, &output)?;
+    text.print_json(&Outcome {
+        schema: SCHEMA,
+        record: output.record.display().to_string(),
+        report: output.html.display().to_string(),
+        seen: &seen,
+        screening: found.screening.as_ref(),
+        profile: &found.profile,
+        effects: found.results.effects()?,
+    })?;
+    let (profile, code) = (found.profile, trying::code(found.results, html)?);
     if let Some(path) = &args.profile_out {
-        let kept = profile::plan_of(&plan, &knobs, &found.profile);
+        let kept = profile::plan_of(&plan, &knobs, &profile);
         let n = kept.steps.len();
         profile::write(path, &machine, &facts, &intent, kept)?;
-        let settings: Vec<String> = profile::settings(&knobs, &found.profile)
-            .into_iter()
-            .map(ToString::to_string)
-            .collect();
+        let settings: Vec<String> =
+            profile::settings(&knobs, &profile).into_iter().map(ToString::to_string).collect();
         text.print(|to| {
             let file = path.display();
             let line = match n {
@@ -207,17 +242,17 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
                     rtproof_judge::units::count(n, "change")
                 ),
             };
-            render::text::effects::line(to, &line)?;
+            rtproof_report::text::effects::line(to, &line)?;
             match settings.is_empty() {
                 true => Ok(()),
-                false => render::text::effects::line(
+                false => rtproof_report::text::effects::line(
                     to,
                     &format!("helps, and is the application's to do: {}", settings.join(" ")),
                 ),
             }
         })?;
     }
-    Ok(found.code)
+    Ok(code)
 }
 
 /// What an experiment that was killed left on has to go first.
@@ -236,15 +271,15 @@ fn refuse_left_over(machine: &Machine<'_>) -> anyhow::Result<()> {
     }
 }
 
-/// The arguments of `prove` that say the same.
-fn prove_args(args: &Args) -> anyhow::Result<Measured> {
-    let mut given = measured(&args.wish, 60_000_000_000, args.json)?;
+/// The run that is requested.
+fn prove_args(args: &Args) -> anyhow::Result<Request> {
+    let mut given = measured(&args.request, 60_000_000_000);
     given.load = match &args.load {
         Some(load) => Some(load.clone()),
         // One load for the whole time: slices are to be alike.
-        None => Some(crate::experiment::conclude::LOAD.parse()?),
+        None => Some(rtproof_run::experiment::results::LOAD.parse()?),
     };
-    given.no_trace = !args.trace;
+    given.trace = args.trace;
     given.output.clone_from(&args.output);
     Ok(given)
 }

@@ -10,26 +10,25 @@ use std::{
 use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
 use rtproof_judge::plan::LeftOut;
 use rtproof_measure::LiveTasks;
-
-use super::{
-    plan, repeat,
-    wish::{self, WishArgs},
+use rtproof_results::tune::{
+    outcome::{APPLIED, Applied, Made},
+    plan::Previewed,
 };
-use crate::{
-    commands::check::open_root,
-    exit, parse,
+use rtproof_run::{
+    parse,
     prove::signals::Signals,
-    render::{self, text::Text},
     tune::{
-        ask,
-        guardian::{self, Guardian},
-        making::{self, Making},
-        outcome::{APPLIED, Applied, Made},
-        place,
-        preview::Previewed,
+        making, place,
+        rollback::{self, RollbackTimer},
         stored,
     },
 };
+
+use super::{
+    plan, repeat,
+    request::{self, RequestArgs},
+};
+use crate::{ask, commands::check::open_root, exit, print::Text, show::making::Making};
 
 /// Arguments of `tune apply`.
 #[derive(Clone, Debug, clap::Args)]
@@ -50,7 +49,7 @@ pub struct Args {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Which machine.
     #[command(flatten)]
@@ -105,7 +104,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     // Before anything is asked of the machine: a usage error is told to anyone.
-    let named = wish::named(&args.ids)?;
+    let named = request::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
     if let Some(path) = &args.from {
         return repeat::apply(&machine, path, args.yes, Text::new(args.json));
@@ -121,19 +120,19 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if todo.steps.is_empty() {
         let applied = nothing(todo.boot_parameters);
         text.print(|to| {
-            render::text::applied(to, &applied)?;
-            render::text::boot_left(to, &applied.boot_parameters)
+            rtproof_report::text::applied(to, &applied)?;
+            rtproof_report::text::boot_left(to, &applied.boot_parameters)
         })?;
         text.print_json(&applied)?;
         return Ok(exit::ACCEPTED);
     }
-    text.print(|to| render::text::steps(to, &todo.steps, false))?;
+    text.print(|to| rtproof_report::text::steps(to, &todo.steps, false))?;
     let question = format!("apply these {}?", making::count(todo.steps.len()));
     if !args.yes && !ask::consent(&question)? {
         anyhow::bail!("nothing was changed");
     }
     match args.prove_ns {
-        Some(ns) => super::prove::run(args, &machine, ns),
+        Some(ns) => super::prove::run(&args.request, &args.ids, args.json, &machine, ns),
         None => make(args, &machine, todo, text),
     }
 }
@@ -164,7 +163,7 @@ fn todo(args: &Args, machine: &Machine<'_>) -> anyhow::Result<Todo> {
             (stored.steps, stored.boot, stored.conflicts, Vec::new())
         }
         None => {
-            let document = plan::make(machine, &args.wish, &args.ids)?;
+            let document = plan::make(machine, &args.request, &args.ids)?;
             (document.steps, document.boot, document.conflicts, document.left_out)
         }
     };
@@ -205,7 +204,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     let signals = Signals::catch(machine.root())?;
     let what = match &args.plan {
         Some(path) => format!("tune apply --plan {}", path.display()),
-        None => args.wish.title("tune apply", &args.ids),
+        None => args.request.title("tune apply", &args.ids),
     };
     let mut journal = Journal::begin(machine, Title { what })?;
     let number = making::number(&journal);
@@ -216,7 +215,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
             mark::set(machine, number)?;
             let after = Duration::from_nanos(ns);
             let root = args.at.root.as_deref();
-            let guardian = guardian::arm(machine.root(), root, number, after);
+            let guardian = rollback::arm(machine.root(), root, number, after);
             // Nothing was changed yet: an empty journal and its mark go again.
             Some(guardian.inspect_err(|_| {
                 let _ = tune::undo(machine, &mut journal, &mut |_| {});
@@ -227,12 +226,10 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     let items: Vec<Item> = todo.steps.iter().map(item).collect();
     let planned: Vec<Made> = todo.steps.iter().map(planned).collect();
     let options = Options { keep_going: args.keep_going };
-    let mut making = Making::new(items.len());
-    let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.apply(&step));
-    making.end();
+    let made = making::apply(machine, &mut journal, &items, options, &mut Making::new());
     let interrupted = signals.came();
     let taken_back = match interrupted.is_some() && made.is_ok() {
-        true => Some(making::take_back(machine, &mut journal)?),
+        true => Some(making::take_back(machine, &mut journal, &mut Making::new())?),
         false => None,
     };
     let mut applied = Applied {
@@ -248,16 +245,16 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     if applied.rolled_back {
         if guardian.is_some() {
             mark::clear(machine, number)?;
-            guardian::dismiss(machine.root(), number);
+            rollback::dismiss(machine.root(), number);
         }
         applied.confirm_within_ns = None;
     }
     text.print(|to| {
-        render::text::applied(to, &applied)?;
+        rtproof_report::text::applied(to, &applied)?;
         if applied.rolled_back {
             return Ok(());
         }
-        render::text::boot_left(to, &applied.boot_parameters)
+        rtproof_report::text::boot_left(to, &applied.boot_parameters)
     })?;
     text.print_json(&applied)?;
     let made = made?;
@@ -268,7 +265,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
         let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
         wait(machine, &guardian, number, left, &signals)?;
     }
-    Ok(making::code(&made))
+    Ok(exit::of(making::ended(&made)))
 }
 
 fn item(it: &Previewed) -> Item {
@@ -283,7 +280,7 @@ fn planned(it: &Previewed) -> Made {
 /// Waits for ENTER where somebody sits at a terminal; elsewhere the guardian waits alone.
 fn wait(
     machine: &Machine<'_>,
-    guardian: &Guardian,
+    guardian: &RollbackTimer,
     number: u32,
     left: Duration,
     signals: &Signals,
@@ -302,13 +299,17 @@ fn wait(
     stderr.flush()?;
     let came = ask::enter_within(left, || signals.came().is_some());
     if came && mark::confirm(machine, number)? {
-        guardian::dismiss(machine.root(), number);
+        rollback::dismiss(machine.root(), number);
         writeln!(stderr, "kept")?;
         return Ok(());
     }
     writeln!(stderr)?;
     if let Some(signal) = signals.came() {
-        let undone = making::take_back(machine, &mut Journal::open_number(machine, number)?)?;
+        let undone = making::take_back(
+            machine,
+            &mut Journal::open_number(machine, number)?,
+            &mut Making::new(),
+        )?;
         anyhow::bail!("{signal} came: {}", making::undo_phrase(&undone.changes));
     }
     // Somebody may have confirmed from elsewhere.

@@ -6,19 +6,18 @@ use std::io::Write as _;
 use rtproof_host::{
     Facts,
     boot::{self, Standing},
-    tune::{Machine, mark, mark::Waits},
+    tune::{
+        Machine,
+        mark::{self, Waits},
+    },
 };
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
+use rtproof_run::tune::{boot as entry, rollback};
 use serde::Serialize;
 
 use super::trial::all_or_none;
-use crate::{
-    commands::check::open_root,
-    exit,
-    render::{self, text::Text},
-    tune::{boot as entry, guardian},
-};
+use crate::{commands::check::open_root, exit, print::Text};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/tune-confirmed/1";
@@ -71,7 +70,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             anyhow::bail!("journal {number}: its time was up; it is being taken back");
         }
         if mark::confirm(&machine, number)? {
-            guardian::dismiss(&root, number);
+            rollback::dismiss(&root, number);
             journals.push(number);
             text.print(|to| writeln!(to, "journal {number}: kept"))?;
         }
@@ -100,7 +99,7 @@ fn entry_is_confirmed(args: &Args, machine: &Machine<'_>, text: Text) -> anyhow:
         return Ok(false);
     }
     let verified = entry::verified(root, &Facts::read(root), &entry::asked(root)?);
-    text.print(|to| render::text::parameters(to, &verified))?;
+    text.print(|to| rtproof_report::text::parameters(to, &verified))?;
     let missing = entry::missing(&verified);
     anyhow::ensure!(
         missing.is_empty() || args.force,
@@ -116,7 +115,7 @@ fn entry_is_confirmed(args: &Args, machine: &Machine<'_>, text: Text) -> anyhow:
     changes.extend(loader.confirm(root)?);
     let applied = all_or_none(machine, "tune confirm".into(), changes.iter())?;
     text.print(|to| {
-        render::text::applied(to, &applied)?;
+        rtproof_report::text::applied(to, &applied)?;
         writeln!(to, "the entry is the default of {} from now on", loader.name)
     })?;
     Ok(true)

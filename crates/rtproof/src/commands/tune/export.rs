@@ -12,21 +12,17 @@ use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use rtproof_host::tune::Machine;
 use rtproof_measure::LiveTasks;
-use serde::Serialize;
-
-use super::{plan, wish::WishArgs};
-use crate::{
-    commands::check::open_root,
-    exit,
-    render::{self, file::write_whole, text::Text},
+use rtproof_results::tune::exported::{SCHEMA, Written};
+use rtproof_run::{
+    file::write_whole,
     tune::{
         export::{self, Exported, FORMATS, Source},
         preview,
     },
 };
 
-/// Version of the JSON form.
-const SCHEMA: &str = "rtproof/tune-exported/1";
+use super::{plan, request::RequestArgs};
+use crate::{commands::check::open_root, exit, print::Text};
 
 /// Arguments of `tune export`.
 #[derive(Clone, Debug, clap::Args)]
@@ -52,7 +48,7 @@ pub struct Args {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Plan for a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
     /// /sys, /etc and /boot
@@ -75,20 +71,6 @@ fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(FORMATS.iter().map(value))
 }
 
-/// What was written.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Written {
-    /// Version of this form: `rtproof/tune-exported/1`.
-    pub schema: &'static str,
-    /// The folder.
-    pub folder: String,
-    /// Files in it.
-    pub files: Vec<String>,
-    /// What of the plan is not in them, and why.
-    pub missed: Vec<(String, String)>,
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -97,7 +79,7 @@ pub struct Written {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     let machine = Machine::for_reading(&root, &LiveTasks);
-    let (facts, intent, mut plan) = plan::plan_of(&root, &args.wish, &args.ids)?;
+    let (facts, intent, mut plan) = plan::plan_of(&root, &args.request, &args.ids)?;
     // Interrupts of one name are told apart by what the machine knows of them.
     for step in &mut plan.steps {
         if let Ok(named) = machine.named(step.change.clone()) {
@@ -130,7 +112,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         missed: exported.missed.into_iter().map(|it| (it.what, it.why)).collect(),
     };
     let text = Text::new(args.json);
-    text.print(|to| render::text::exported(to, &written))?;
+    text.print(|to| rtproof_report::text::exported(to, &written))?;
     text.print_json(&written)?;
     Ok(if written.missed.is_empty() { exit::ACCEPTED } else { exit::REFUSED })
 }

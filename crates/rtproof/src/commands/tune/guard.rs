@@ -13,8 +13,9 @@ use rtproof_host::{
     tune::{self, Journal, JournalError, Machine, UndoError, mark},
 };
 use rtproof_measure::LiveTasks;
+use rtproof_run::tune::rollback::ARMED;
 
-use crate::{commands::check::open_root, exit, tune::guardian::ARMED};
+use crate::{commands::check::open_root, exit};
 
 /// Arguments of `tune guard`.
 #[derive(Clone, Debug, clap::Args)]

@@ -10,18 +10,18 @@ pub mod persist;
 pub mod plan;
 pub(crate) mod prove;
 pub mod repeat;
+pub(crate) mod request;
 pub mod status;
 pub mod trial;
 pub mod undo;
 pub mod verify;
-pub(crate) mod wish;
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
 use rtproof_host::tune::{Journal, Machine};
 
-pub use wish::WishArgs;
+pub use request::RequestArgs;
 
 /// Arguments of `tune`.
 #[derive(Clone, Debug, clap::Args)]

@@ -1,24 +1,21 @@
 //! `rtproof tune persist`: what is applied now is repeated at each boot. Writes /etc/rtproof.toml
 //! and rtproof.service under a journal of their own; `rtproof tune undo` takes them away.
 
+use std::io::Write as _;
+
 use rtproof_host::{
     Facts,
     tune::{self, Change, Item, Journal, Machine, Stands},
 };
 use rtproof_judge::{checks, plan::units};
 use rtproof_measure::scheduling::LiveTasks;
-
-use super::{trial::all_or_none, wish::WishArgs};
-use crate::{
-    commands::check::open_root,
-    exit,
-    render::{self, text::Text},
-    tune::{
-        ask,
-        config::{self, Config, Meant, NotRepeated},
-        making, place,
-    },
+use rtproof_run::tune::{
+    config::{self, Config, Meant, NotRepeated},
+    making, place,
 };
+
+use super::{request::RequestArgs, trial::all_or_none};
+use crate::{ask, commands::check::open_root, exit, print::Text};
 
 /// Arguments of `tune persist`.
 #[derive(Clone, Debug, clap::Args)]
@@ -34,7 +31,7 @@ cannot be repeated, and is named.")]
 pub struct Args {
     /// What the machine is for: written into the file.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Which machine.
     #[command(flatten)]
@@ -58,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     let exe = place::of(&root)?;
-    let meant = Meant::from(&args.wish.intent(&Facts::read(&root))?);
+    let meant = Meant::from(&args.request.intent(&Facts::read(&root))?);
     let applied = in_force(&machine)?;
     let items = applied.iter().map(|it| (&it.change, it.checks.as_slice(), reasons(&it.checks)));
     let (config, left_out) = Config::of(&root, meant, items);
@@ -71,7 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     text.print(|to| {
         for change in &changes {
-            writeln!(to, "{}: {}", change.target(), render::text::after(change))?;
+            writeln!(to, "{}: {}", change.target(), rtproof_results::tune::change::after(change))?;
         }
         for NotRepeated { change, why } in &left_out {
             writeln!(to, "not repeated: {}: {why}", change.target())?;
@@ -81,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let question = format!("repeat {} at each boot?", making::count(config.changes.len()));
     anyhow::ensure!(args.yes || ask::consent(&question)?, "nothing was changed");
     let done = all_or_none(&machine, "tune persist".into(), changes.iter())?;
-    text.print(|to| render::text::applied(to, &done))?;
+    text.print(|to| rtproof_report::text::applied(to, &done))?;
     text.print_json(&done)?;
     Ok(if left_out.is_empty() { exit::ACCEPTED } else { exit::NOT_PROVEN })
 }

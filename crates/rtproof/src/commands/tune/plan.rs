@@ -4,19 +4,17 @@
 use std::path::{Path, PathBuf};
 
 use rtproof_host::{Facts, Root, tune::Machine};
-use rtproof_judge::{checks, plan, plan::Selection};
-use rtproof_measure::LiveTasks;
-
-use super::wish::{self, WishArgs};
-use crate::{
-    commands::check::open_root,
-    exit,
-    render::{self, text::Text},
-    tune::{
-        place,
-        preview::{self, Document},
-    },
+use rtproof_judge::{
+    checks,
+    plan::{self, Selection},
 };
+use rtproof_measure::LiveTasks;
+use rtproof_report::text::Sheet;
+use rtproof_results::tune::plan::Document;
+use rtproof_run::tune::{place, preview};
+
+use super::request::{self, RequestArgs};
+use crate::{commands::check::open_root, exit, print::Text};
 
 /// Arguments of `tune plan`.
 #[derive(Clone, Debug, clap::Args)]
@@ -34,7 +32,7 @@ pub struct Args {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Plan for a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
     /// /sys, /etc and /boot
@@ -56,10 +54,10 @@ pub struct Args {
 /// Usage: a root, CPUs or checks that are not there.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
-    let document = make(&Machine::for_reading(&root, &LiveTasks), &args.wish, &args.ids)?;
+    let document = make(&Machine::for_reading(&root, &LiveTasks), &args.request, &args.ids)?;
     let text = Text::new(args.json);
     text.print(|to| {
-        render::text::plan(to, &document, args.verbose)?;
+        rtproof_report::text::plan(to, &document, args.verbose)?;
         next(to, &document, args.root.as_deref())
     })?;
     text.print_json(&document)?;
@@ -69,7 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 /// Makes the plan of a machine.
 pub(super) fn make(
     machine: &Machine<'_>,
-    wish: &WishArgs,
+    wish: &RequestArgs,
     ids: &[String],
 ) -> anyhow::Result<Document> {
     let (facts, intent, plan) = plan_of(machine.root(), wish, ids)?;
@@ -79,11 +77,11 @@ pub(super) fn make(
 /// Facts, intent and plan of a machine.
 pub(crate) fn plan_of(
     root: &Root,
-    wish: &WishArgs,
+    wish: &RequestArgs,
     ids: &[String],
 ) -> anyhow::Result<(Facts, rtproof_judge::Intent, plan::Plan)> {
     let selection = Selection {
-        ids: wish::named(ids)?,
+        ids: request::named(ids)?,
         doubtful: wish.doubtful,
         risky: wish.risky,
         durable: wish.durable,
@@ -97,11 +95,7 @@ pub(crate) fn plan_of(
 }
 
 /// What to do next.
-fn next(
-    to: &mut dyn std::io::Write,
-    document: &Document,
-    root: Option<&Path>,
-) -> std::io::Result<()> {
+fn next(to: &mut Sheet, document: &Document, root: Option<&Path>) -> std::io::Result<()> {
     // A file of `capture` is a machine that is not here.
     if root.is_some_and(|root| !root.is_dir()) || !document.conflicts.is_empty() {
         return Ok(());
@@ -113,5 +107,5 @@ fn next(
     if !document.boot.words.is_empty() && document.boot.refused.is_none() {
         commands.push("for one boot: rtproof tune trial");
     }
-    render::text::hint(to, &commands)
+    rtproof_report::text::hint(to, &commands)
 }

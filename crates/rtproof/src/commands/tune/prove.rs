@@ -1,47 +1,69 @@
-//! `tune apply --prove`: the arguments of apply as those of `prove`, and the engine as its switch.
+//! `tune apply --prove`: measures a plan and keeps what helps.
 
 use rtproof_host::tune::Machine;
+use rtproof_record::Effects;
+use rtproof_run::{
+    experiment::{Journaled, plan as prove},
+    prove::Request,
+};
+use serde::Serialize;
 
-use super::{WishArgs, apply, plan};
+use super::{RequestArgs, plan};
 use crate::{
-    cli::{Cli, Command},
-    tune::prove::{self, Journaled},
+    print::Text,
+    show::trying::{self, Trying},
 };
 
-/// Measures a plan and keeps what helps.
-pub(super) fn run(args: &apply::Args, machine: &Machine<'_>, ns: u64) -> anyhow::Result<u8> {
-    let root = machine.root();
-    let (facts, _, plan) = plan::plan_of(root, &args.wish, &args.ids)?;
-    let title = args.wish.title("tune apply --prove", &args.ids);
-    let mut switch = Journaled::new(machine, &title);
-    prove::run(root, facts, &plan, &measured(&args.wish, ns, args.json)?, &mut switch)
+/// Version of the JSON.
+const SCHEMA: &str = "rtproof/effects/1";
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Outcome<'a> {
+    /// `rtproof/effects/1`.
+    schema: &'static str,
+    /// The record.
+    record: String,
+    /// The report.
+    report: String,
+    /// What was found.
+    effects: &'a Effects,
 }
 
-/// The arguments of `prove` that say the same.
-pub(crate) fn measured(
-    wish: &WishArgs,
-    ns: u64,
+/// Measures a plan and keeps what helps.
+pub(super) fn run(
+    request: &RequestArgs,
+    ids: &[String],
     json: bool,
-) -> anyhow::Result<crate::commands::prove::Args> {
-    let mut words = vec!["rtproof".to_owned(), "prove".into(), "--for".into(), format!("{ns}ns")];
-    let mut give = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            words.extend([name.to_owned(), value]);
-        }
-    };
-    give("--cpus", wish.cpus.clone());
-    give("--profile", wish.wishes.profile.clone());
-    give("--priority", wish.priority.map(|priority| priority.to_string()));
-    give("--period", wish.period_ns.map(|ns| format!("{ns}ns")));
-    give("--budget", wish.budget_ns.map(|ns| format!("{ns}ns")));
-    for skip in &wish.wishes.skip {
-        give("--skip", Some(skip.clone()));
-    }
-    if json {
-        words.push("--json".into());
-    }
-    match <Cli as clap::Parser>::try_parse_from(words)?.command {
-        Command::Prove(args) => Ok(*args),
-        _ => anyhow::bail!("prove is not to be had"),
+    machine: &Machine<'_>,
+    ns: u64,
+) -> anyhow::Result<u8> {
+    let root = machine.root();
+    let (facts, _, plan) = plan::plan_of(root, request, ids)?;
+    let title = request.title("tune apply --prove", ids);
+    let mut switch = Journaled::new(machine, &title);
+    let (run, text) = (measured(request, ns), Text::new(json));
+    let mut trying = Trying::of_plan(text);
+    let (results, output) = prove::run(root, facts, &plan, &run, &mut switch, &mut trying)?;
+    let html = trying::show(&results, text, &output)?;
+    text.print_json(&Outcome {
+        schema: SCHEMA,
+        record: output.record.display().to_string(),
+        report: output.html.display().to_string(),
+        effects: results.effects()?,
+    })?;
+    trying::code(results, html)
+}
+
+/// The run that is requested.
+pub(crate) fn measured(wish: &RequestArgs, ns: u64) -> Request {
+    Request {
+        cpus: wish.cpus.clone(),
+        intent: wish.intent.requested(),
+        priority: wish.priority,
+        period_ns: wish.period_ns,
+        budget_ns: wish.budget_ns,
+        ..Request::new(ns, ".")
     }
 }

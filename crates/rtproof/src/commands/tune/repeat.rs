@@ -1,20 +1,16 @@
 //! `rtproof tune apply --from FILE` and `undo --from FILE`: what `rtproof.service` runs.
 
-use std::path::Path;
+use std::{io::Write as _, path::Path};
 
 use rtproof_host::tune::Machine;
+use rtproof_results::tune::outcome::{Made, TakenBackOutcome, UNDONE, Undone};
+use rtproof_run::tune::{
+    config::{Absent, Config},
+    making, repeat,
+};
 use serde::Serialize;
 
-use crate::{
-    render::text::Text,
-    tune::{
-        ask,
-        config::{Absent, Config},
-        making,
-        outcome::{Made, TakenBackOutcome, UNDONE, Undone},
-        repeat,
-    },
-};
+use crate::{ask, exit, print::Text, show::making::Making};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/tune-repeated/1";
@@ -55,7 +51,7 @@ pub(super) fn apply(
         anyhow::ensure!(ask::consent(&question)?, "nothing was changed");
     }
     let repeated = repeat::apply(machine, path, &config)?;
-    let code = repeated.code();
+    let ended = repeated.ended();
     text.print(|to| repeated.write(to, path))?;
     text.print_json(&Document {
         schema: SCHEMA,
@@ -65,7 +61,7 @@ pub(super) fn apply(
         absent: repeated.absent,
         notes: repeated.notes,
     })?;
-    Ok(code)
+    Ok(exit::of(ended))
 }
 
 /// Takes back what was set from the file.
@@ -73,8 +69,8 @@ pub(super) fn apply(
 /// # Errors
 /// A journal that cannot be read or written.
 pub(super) fn undo(machine: &Machine<'_>, path: &Path, text: Text) -> anyhow::Result<u8> {
-    let journals = repeat::undo(machine, path)?;
-    let code = making::undo_code(&journals);
+    let journals = repeat::undo(machine, path, &mut Making::new())?;
+    let ended = making::undo_ended(&journals);
     text.print(|to| {
         let all = || journals.iter().flat_map(|journal| &journal.changes);
         for it in all() {
@@ -96,5 +92,5 @@ pub(super) fn undo(machine: &Machine<'_>, path: &Path, text: Text) -> anyhow::Re
     })?;
     let still_open = super::open_journals(machine)?;
     text.print_json(&Undone { schema: UNDONE, journals, still_open })?;
-    Ok(code)
+    Ok(exit::of(ended))
 }

@@ -1,19 +1,16 @@
 //! `rtproof tune status`: what is applied now, and whether it is still as it was applied.
 
-use std::path::PathBuf;
+use std::{io::Write, path::PathBuf};
 
-use rtproof_host::tune::Machine;
+use rtproof_host::{Root, tune::Machine};
 use rtproof_measure::LiveTasks;
-
-use crate::{
-    commands::check::open_root,
-    exit,
-    render::{self, text::Text},
-    tune::{
-        standing::{self, Stands},
-        watch,
-    },
+use rtproof_results::tune::active::Stands;
+use rtproof_run::tune::{
+    active,
+    watch::{self, Event},
 };
+
+use crate::{commands::check::open_root, exit, print::Text};
 
 /// Arguments of `tune status`.
 #[derive(Clone, Debug, clap::Args)]
@@ -51,12 +48,12 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     if args.watch {
-        return watch::run(&root, args.every_ns.unwrap_or(watch::EVERY_NS), args.json);
+        return watch(&root, args.every_ns.unwrap_or(watch::EVERY_NS), args.json);
     }
     let machine = Machine::for_reading(&root, &LiveTasks);
-    let status = standing::status(&machine)?;
+    let status = active::status(&machine)?;
     let text = Text::new(args.json);
-    text.print(|to| render::text::status(to, &status))?;
+    text.print(|to| rtproof_report::text::status(to, &status))?;
     text.print_json(&status)?;
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
     // What went with the reboot is no surprise: the journal of an earlier boot says so.
@@ -65,4 +62,20 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         () if changes().any(Stands::is_unknown) => exit::NOT_PROVEN,
         () => exit::ACCEPTED,
     })
+}
+
+/// A line each, at once.
+fn watch(root: &Root, every_ns: u64, json: bool) -> anyhow::Result<u8> {
+    let mut report = |event: &Event<'_>| match event {
+        Event::Drifts(drifts) => watch::write(&mut anstream::stdout().lock(), drifts, json),
+        Event::Begun(watched, off) => {
+            let seconds = every_ns / 1_000_000_000;
+            writeln!(
+                anstream::stderr().lock(),
+                "{watched} changes watched, {off} not as applied; looking every {seconds} s and \
+                 when devices come or go; Ctrl-C ends"
+            )
+        }
+    };
+    Ok(exit::of(watch::run(root, every_ns, &mut report)?))
 }

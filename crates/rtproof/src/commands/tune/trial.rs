@@ -10,24 +10,28 @@ use anyhow::Context;
 use rtproof_host::{
     Root,
     boot::{self, BootChanges, Loader, Standing, TITLE, Word},
-    tune::{self, Change, Item, Journal, Machine, Options, Title},
+    tune::{Change, Item, Journal, Machine, Options, Title},
 };
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
-
-use super::{plan, wish, wish::WishArgs};
-use crate::{
-    commands::check::open_root,
-    exit, parse,
-    render::{self, text::Text},
+use rtproof_report::text::Sheet;
+use rtproof_results::tune::{
+    outcome::{APPLIED, Applied, Made},
+    plan::BootPreview,
+};
+use rtproof_run::{
+    parse,
     tune::{
-        ask,
         boot::{of_plan, word},
-        making::{self, Making},
-        outcome::{APPLIED, Applied, Made},
-        preview::BootPreview,
+        making,
     },
 };
+
+use super::{
+    plan,
+    request::{self, RequestArgs},
+};
+use crate::{ask, commands::check::open_root, exit, print::Text, show::making::Making};
 
 /// Arguments of `tune trial`.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,7 +59,7 @@ pub struct Args {
 
     /// What the machine is for.
     #[command(flatten)]
-    pub wish: WishArgs,
+    pub request: RequestArgs,
 
     /// Which machine.
     #[command(flatten)]
@@ -91,12 +95,12 @@ pub struct Args {
 /// made (the others are taken back then).
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let asked: Vec<_> = args.words.iter().map(|text| word(text)).collect::<Result<_, _>>()?;
-    wish::named(&args.only)?;
+    request::named(&args.only)?;
     let root = open_root(args.at.root.as_deref())?;
     let machine = Machine::new(&root, &LiveTasks)?;
     let mut words: Vec<Word> = asked.iter().map(|asked| Word::set(&asked.parameter)).collect();
     if words.is_empty() && args.without.is_empty() {
-        let (_, _, plan) = plan::plan_of(&root, &args.wish, &args.only)?;
+        let (_, _, plan) = plan::plan_of(&root, &args.request, &args.only)?;
         refuse_conflicts(&plan)?;
         words = plan.boot.iter().map(of_plan).collect();
     }
@@ -122,7 +126,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let watch = args.within_ns.map(|ns| units::trial_changes(ns / 1_000_000_000));
     let applied = make(&machine, &words, &changes, &watch.unwrap_or_default())?;
     text.print(|to| {
-        render::text::applied(to, &applied)?;
+        rtproof_report::text::applied(to, &applied)?;
         next(to, args.reboot, &changes)
     })?;
     text.print_json(&applied)?;
@@ -176,8 +180,8 @@ fn show(text: Text, loader: &Loader, changes: &BootChanges) -> std::io::Result<(
         printed: changes.printed.clone(),
     };
     text.print(|to| {
-        render::text::place(to, &preview)?;
-        render::text::tokens(to, &preview)
+        rtproof_report::text::place(to, &preview)?;
+        rtproof_report::text::tokens(to, &preview)
     })
 }
 
@@ -223,29 +227,27 @@ pub(super) fn all_or_none<'a>(
         changes.map(|change| Item { change: change.clone(), checks: Vec::new() }).collect();
     let planned = items.iter().map(|it| Made::of(it.change.clone(), Vec::new(), None)).collect();
     let mut journal = Journal::begin(machine, Title { what })?;
-    let mut making = Making::new(items.len());
     let options = Options { keep_going: false };
-    let made = tune::apply(machine, &mut journal, &items, options, &mut |step| making.apply(&step));
-    making.end();
+    let made = making::apply(machine, &mut journal, &items, options, &mut Making::new());
     let made = made.context("the boot entry cannot be made; everything was taken back")?;
     let of = (making::number(&journal), journal.path().to_owned());
     Ok(applied_of(Some(of), making::outcomes(planned, journal.entries(), Some(&made))))
 }
 
 /// What happens next.
-fn next(to: &mut dyn Write, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
-    render::text::note(to, &changes.fallback)?;
+fn next(to: &mut Sheet, reboots: bool, changes: &BootChanges) -> std::io::Result<()> {
+    rtproof_report::text::note(to, &changes.fallback)?;
     let after = "after it came up: rtproof tune verify, then rtproof tune confirm";
     if changes.trial.is_empty() && changes.reboot.is_none() {
         let by_hand = format!("boot, and choose \"{TITLE}\" in the boot menu; {after}");
-        return render::text::note(to, &by_hand);
+        return rtproof_report::text::note(to, &by_hand);
     }
     let text = match (&changes.reboot, reboots) {
         (_, true) => after.to_owned(),
         (Some(argument), false) => format!("boot it with: reboot '{argument}'; {after}"),
         (None, false) => format!("boot it with: reboot; {after}"),
     };
-    render::text::note(to, &text)
+    rtproof_report::text::note(to, &text)
 }
 
 /// Reboots in order.

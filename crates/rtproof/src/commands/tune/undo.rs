@@ -5,15 +5,10 @@ use std::path::{Path, PathBuf};
 
 use rtproof_host::tune::{Journal, Machine};
 use rtproof_measure::LiveTasks;
+use rtproof_results::tune::outcome::{JournalUndone, UNDONE, Undone};
+use rtproof_run::tune::making;
 
-use crate::{
-    commands::check::open_root,
-    render::{self, text::Text},
-    tune::{
-        making,
-        outcome::{JournalUndone, UNDONE, Undone},
-    },
-};
+use crate::{commands::check::open_root, exit, print::Text, show::making::Making};
 
 /// Arguments of `tune undo`.
 #[derive(Clone, Debug, clap::Args)]
@@ -64,11 +59,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     // What was taken back before an error is told all the same.
     if ended.is_ok() || !undone.journals.is_empty() {
         undone.still_open = super::not_closed(&machine)?;
-        text.print(|to| render::text::undone(to, &undone))?;
+        text.print(|to| rtproof_report::text::undone(to, &undone))?;
         text.print_json(&undone)?;
     }
     ended?;
-    Ok(making::undo_code(&undone.journals))
+    Ok(exit::of(making::undo_ended(&undone.journals)))
 }
 
 /// Takes back what was asked for, the newest first.
@@ -81,14 +76,14 @@ fn take_back(
     if let Some(name) = &args.journal {
         let mut journal = named(machine, name)?;
         making::refuse_older(machine, &journal)?;
-        undone.push(making::take_back(machine, &mut journal)?);
+        undone.push(making::take_back(machine, &mut journal, &mut Making::new())?);
         return Ok(());
     }
     let open = super::open_journals(machine)?;
     for number in open.into_iter().rev().take(if args.all { usize::MAX } else { 1 }) {
         let mut journal = Journal::open_number(machine, number)?;
         making::refuse_older(machine, &journal)?;
-        undone.push(making::take_back(machine, &mut journal)?);
+        undone.push(making::take_back(machine, &mut journal, &mut Making::new())?);
     }
     Ok(())
 }

@@ -4,25 +4,13 @@
 use std::path::PathBuf;
 
 use rtproof_host::{Facts, tune::Machine};
-use rtproof_judge::{
-    report,
-    verify::{Effect, Verified},
-};
+use rtproof_judge::{report, verify::Effect};
 use rtproof_measure::LiveTasks;
-use serde::Serialize;
+use rtproof_results::tune::active::Stands;
+use rtproof_results::tune::verified::{Document, SCHEMA};
+use rtproof_run::tune::{active, boot};
 
-use crate::{
-    commands::check::open_root,
-    exit,
-    render::{self, text::Text},
-    tune::{
-        boot,
-        standing::{self, Stands},
-    },
-};
-
-/// Version of the JSON form.
-const SCHEMA: &str = "rtproof/verify/1";
+use crate::{commands::check::open_root, exit, print::Text};
 
 /// Arguments of `tune verify`.
 #[derive(Clone, Debug, clap::Args)]
@@ -50,20 +38,6 @@ pub struct Args {
     pub json: bool,
 }
 
-/// The JSON form.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Document {
-    /// Version of this form: `rtproof/verify/1`.
-    pub schema: &'static str,
-    /// The machine.
-    pub machine: report::Machine,
-    /// What became of each parameter.
-    pub parameters: Vec<Verified>,
-    /// What became of each change of the open journals.
-    pub changes: Vec<Stands>,
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -80,10 +54,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         schema: SCHEMA,
         machine: report::Machine::of(&facts),
         parameters: boot::verified(&root, &facts, &asked),
-        changes: standing::of_open(&machine)?,
+        changes: active::of_open(&machine)?,
     };
     let text = Text::new(args.json);
-    text.print(|to| render::text::verified(to, &document))?;
+    text.print(|to| rtproof_report::text::verified(to, &document))?;
     text.print_json(&document)?;
     Ok(code(&document))
 }

@@ -1,0 +1,111 @@
+//! Every run and thread by itself, and how the comparison was made.
+
+use maud::{Markup, html};
+use rtproof_judge::{
+    compare::{Comparison, Design, RunSummary, ThreadSummary},
+    units,
+};
+
+use super::super::parts::{self, NONE};
+use crate::compare as words;
+
+/// Runs whose threads are shown without being asked for.
+const OPEN_MAX: usize = 12;
+
+/// The section.
+pub(super) fn section(comparison: &Comparison) -> Markup {
+    let runs: Vec<(&str, &RunSummary)> = comparison
+        .groups
+        .iter()
+        .flat_map(|group| group.runs.iter().map(|run| (group.label.as_str(), run)))
+        .collect();
+    html! {
+        section #runs {
+            h2 { "Runs and threads" }
+            (parts::scroll("Runs", &list(comparison, &runs)))
+            @if runs.len() <= OPEN_MAX {
+                h3 { "Threads" }
+                (parts::scroll("Threads", &threads(&runs)))
+            } @else {
+                details {
+                    summary { "Threads of all runs" }
+                    (parts::scroll("Threads", &threads(&runs)))
+                }
+            }
+        }
+    }
+}
+
+fn list(comparison: &Comparison, runs: &[(&str, &RunSummary)]) -> Markup {
+    let grouped = comparison.design == Design::Paired;
+    html! {
+        table {
+            thead { tr {
+                @if grouped { th { "group" } }
+                th { "run" } th { "measured by" } th { "start" } th.num { "wake-ups" }
+                th.num { "missed" } th.num { "p99.9" } th.num { "max" } th { "file" }
+            } }
+            tbody {
+                @for (group, run) in runs {
+                    tr {
+                        @if grouped { td { (group) } }
+                        th scope="row" { (run.label) }
+                        td { (run.tool) }
+                        td { (run.started_ns.map_or_else(|| NONE.into(), parts::wall_clock)) }
+                        td.num { (units::grouped(run.sampled)) }
+                        td.num { (run.missed.map_or_else(|| NONE.into(), units::grouped)) }
+                        td.num { (parts::us(run.p999_ns)) }
+                        td.num { (words::at_least(run.max_is_at_least)) (parts::us(run.max_ns)) }
+                        td.wrap { code { (run.source) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn threads(runs: &[(&str, &RunSummary)]) -> Markup {
+    html! {
+        table {
+            (parts::head(["run", "thread", "#wake-ups", "#missed", "#min", "#mean", "#p50",
+                "#p99.9", "#p99.99", "#max"]))
+            tbody {
+                @for (_, run) in runs {
+                    @for (at, thread) in run.threads.iter().enumerate() {
+                        (thread_row(run, at, thread))
+                    }
+                }
+            }
+        }
+        p.quiet { "Microseconds." }
+    }
+}
+
+fn thread_row(run: &RunSummary, at: usize, thread: &ThreadSummary) -> Markup {
+    html! {
+        tr {
+            th scope="row" { @if at == 0 { (run.label) } }
+            td { (thread.label) }
+            td.num { (units::grouped(thread.sampled)) }
+            td.num { (thread.missed.map_or_else(|| NONE.into(), units::grouped)) }
+            td.num { (parts::us(thread.min_ns)) }
+            td.num { (parts::us_mean(thread.mean_ns)) }
+            td.num { (parts::us(thread.p50_ns)) }
+            td.num { (parts::us(thread.p999_ns)) }
+            td.num { (parts::us(thread.p9999_ns)) }
+            td.num { (words::at_least(thread.max_is_at_least)) (parts::us(thread.max_ns)) }
+        }
+    }
+}
+
+/// How the comparison was made.
+pub(super) fn method(comparison: &Comparison) -> Markup {
+    html! {
+        section #method {
+            h2 { "How it was compared" }
+            dl.words {
+                @for (word, text) in words::method(comparison) { dt { (word) } dd { (text) } }
+            }
+        }
+    }
+}

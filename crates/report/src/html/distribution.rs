@@ -1,0 +1,158 @@
+//! Moments and percentiles: what tables of latency show beside quantiles, each under the name of
+//! its convention; what the samples are worth; and the tail's own prediction put to the test.
+
+use maud::{Markup, html};
+use rtproof_judge::{Report, distribution::Distribution, units};
+use rtproof_stats::extreme::holdout::Holdout;
+
+use super::parts;
+use crate::distribution::{CONVENTION, P2_CAUTION, held_out, name, number};
+
+/// The section.
+pub(super) fn section(report: &Report) -> Markup {
+    html! {
+        section #moments {
+            h2 { "Moments and percentiles" }
+            p { (CONVENTION) }
+            (parts::scroll("Moments", &moments(rows(&report.distribution))))
+            (p2(&report.distribution))
+            (bunched(&report.distribution))
+            @if let Some(held) = &report.holdout { (holdout(held)) }
+        }
+    }
+}
+
+fn rows(all: &[Distribution]) -> impl Iterator<Item = (String, &Distribution)> {
+    all.iter().map(|of| (name(of.cpu), of))
+}
+
+/// A row for each; names come with them.
+pub(super) fn moments<'a>(rows: impl Iterator<Item = (String, &'a Distribution)>) -> Markup {
+    let columns = [
+        "",
+        "#samples",
+        "#worth",
+        "#mean, µs",
+        "#± error",
+        "#sd, µs",
+        "#cv",
+        "#spread",
+        "#skewness g1",
+        "#G1",
+        "#g2",
+        "#G2",
+        "#kurtosis g2 + 3",
+        "#at most",
+    ];
+    html! {
+        table.quantiles {
+            (parts::head(columns))
+            tbody {
+                @for (name, of) in rows {
+                    @let shape = of.shape.as_ref();
+                    tr {
+                        th scope="row" { (name) }
+                        td.num { (units::grouped(of.n)) }
+                        td.num { (of.mean_n_eff.map_or(parts::NONE.into(), units::grouped)) }
+                        td.num { (us3(of.mean_ns)) }
+                        td.num { (us3(of.mean_error_ns)) }
+                        td.num { (us3(of.sd_ns)) }
+                        td.num { (cell(of.cv)) }
+                        td.num { (cell(of.spread)) }
+                        td.num {
+                            (cell(shape.map(|s| s.g1)))
+                            @if shape.is_some_and(|s| s.is_estimate) { " *" }
+                        }
+                        td.num { (cell(shape.and_then(|s| s.g1_sample))) }
+                        td.num { (cell(shape.map(|s| s.g2))) }
+                        td.num { (cell(shape.and_then(|s| s.g2_sample))) }
+                        td.num { (cell(shape.map(|s| s.kurtosis))) }
+                        td.num { (cell(of.kurtosis_max)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cell(value: Option<f64>) -> String {
+    value.map_or(parts::NONE.into(), number)
+}
+
+/// Microseconds with three decimals: means are told more finely than samples.
+fn us3(ns: Option<f64>) -> String {
+    ns.map_or(parts::NONE.into(), |ns| format!("{:.3}", ns / 1000.0))
+}
+
+fn p2(all: &[Distribution]) -> Markup {
+    let Some(first) = all.iter().find(|of| !of.p2.is_empty()) else {
+        return Markup::default();
+    };
+    let names = first.p2.iter().map(|of| of.q.name());
+    let columns: Vec<String> = std::iter::once(String::new())
+        .chain(names.flat_map(|name| [format!("#{name}, µs"), "#P² estimate, µs".into()]))
+        .collect();
+    html! {
+        h3 { "P² beside the histogram" }
+        p.quiet { (P2_CAUTION) }
+        (parts::scroll("P² beside the histogram", &html! {
+            table.quantiles {
+                (parts::head(columns))
+                tbody {
+                    @for of in all.iter().filter(|of| !of.p2.is_empty()) {
+                        tr {
+                            th scope="row" { (name(of.cpu)) }
+                            @for estimated in &of.p2 {
+                                td.num { (parts::us(estimated.histogram_ns)) }
+                                td.num.quiet { (parts::us_mean(Some(estimated.p2_ns))) }
+                            }
+                        }
+                    }
+                }
+            }
+        }))
+    }
+}
+
+fn bunched(all: &[Distribution]) -> Markup {
+    // That of all is that of its worst CPU, which has a row of its own.
+    let each = all.iter().filter(|of| of.cpu.is_some() || all.len() == 1);
+    let rows: Vec<_> = each.filter_map(|of| of.extremal).collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let columns =
+        ["#CPU", "#level, µs", "#samples from there", "#groups", "#index, runs", "#intervals"];
+    html! {
+        h3 { "How the largest samples are bunched" }
+        p.quiet {
+            "The extremal index: how many of the largest samples are news, the rest being company. \
+             By runs (ten on-time periods end a group) and by the intervals between them (Ferro and \
+             Segers)."
+        }
+        (parts::scroll("Extremal index", &html! {
+            table {
+                (parts::head(columns))
+                tbody {
+                    @for of in &rows {
+                        tr {
+                            th.num scope="row" { (of.cpu) }
+                            td.num { (parts::us(Some(of.level_ns))) }
+                            td.num { (units::grouped(of.of)) }
+                            td.num { (units::grouped(of.clusters)) }
+                            td.num { (cell(Some(of.runs))) }
+                            td.num { (cell(of.intervals)) }
+                        }
+                    }
+                }
+            }
+        }))
+    }
+}
+
+fn holdout(held: &Holdout) -> Markup {
+    html! {
+        h3 { "The tail put to the test" }
+        p { (held_out(held)) }
+    }
+}

@@ -1,0 +1,91 @@
+//! The host while it was measured: small charts of its counters.
+
+use maud::{Markup, html};
+use rtproof_judge::units;
+use rtproof_record::Run;
+
+use super::{
+    counters,
+    parts::{self, Figure},
+};
+use crate::svg::{
+    bins::TimeBins,
+    host::{self, Counter},
+};
+
+/// Rows of the table, at most.
+const ROWS: u64 = 100;
+
+/// The section; nothing where no counter was read.
+pub(super) fn section(run: &Run, time: TimeBins) -> Markup {
+    let counters = counters::of(run);
+    if counters.is_empty() {
+        return Markup::default();
+    }
+    html! {
+        section #host {
+            h2 { "The host meanwhile" }
+            p.quiet { "Read once a second on a housekeeping CPU. Loaded phases are shaded." }
+            div.smalls { @for counter in &counters { (figure(run, counter, time)) } }
+            details.numbers {
+                summary { "The numbers as a table" }
+                (parts::scroll("The host meanwhile", &table(&counters, time)))
+            }
+        }
+    }
+}
+
+fn figure(run: &Run, counter: &Counter, time: TimeBins) -> Markup {
+    let title = format!("{}, {}", counter.title, counter.unit);
+    let text = text(counter);
+    parts::figure(&Figure {
+        title: &title,
+        text: &text,
+        picture: host::draw(run, counter, time, &text),
+        legend: Markup::default(),
+        table: None,
+    })
+}
+
+fn text(counter: &Counter) -> String {
+    let Some([low, mean, high]) = counter.summary() else {
+        return String::new();
+    };
+    let value = |value| number(value);
+    format!("{} to {}, on average {} {}.", value(low), value(high), value(mean), counter.unit)
+}
+
+/// A number of a counter: two decimals below ten, one below a hundred.
+fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v < 10.0 => 2,
+        v if v < 100.0 => 1,
+        _ => return units::grouped(value.round().max(0.0) as u64),
+    };
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').into()
+}
+
+/// All counters in one table, means of at most [`ROWS`] intervals.
+fn table(counters: &[Counter], time: TimeBins) -> Markup {
+    let time = time.coarser(ROWS);
+    let columns: Vec<_> = counters.iter().map(|counter| counter.columns(time)).collect();
+    html! {
+        table {
+            thead { tr {
+                th { "from" }
+                @for counter in counters { th.num { (counter.title) br; (counter.unit) } }
+            } }
+            tbody {
+                @for row in 0..time.len {
+                    tr {
+                        th scope="row" { (units::duration(time.start_ns(row))) }
+                        @for column in &columns {
+                            td.num { (column[row].map_or(parts::NONE.into(), |v| number(v[1]))) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! The index of a matrix as one HTML page: all cells in a picture and a table, with links to their
+//! reports.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use rtproof_judge::units;
+use rtproof_results::measure::index::{CellResult, Index, State, ThreadResult};
+
+use super::{POLICY, SCRIPT, STYLE, beside, parts};
+use crate::svg::ranges::{self, Range};
+
+/// Rows of the picture, at most: the table has all.
+const DRAWN_MAX: usize = 150;
+
+/// The page.
+#[must_use]
+pub fn page(index: &Index) -> String {
+    let host = index.machine.as_ref().and_then(|machine| machine.hostname.as_deref());
+    let host = host.unwrap_or("unknown machine");
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "rtproof " (index.tool_version) };
+                title { "Measured – " (host) " – rtproof" }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (header(index, host))
+                main {
+                    (picture(index))
+                    (numbers(index))
+                    (moments(index))
+                    (changes(index))
+                    (spikes(index))
+                    (idle(index))
+                    (cells(index))
+                }
+                footer {
+                    p { "Made by rtproof " (index.tool_version) ". The numbers are in index.json." }
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn header(index: &Index, host: &str) -> Markup {
+    let line: Vec<String> = index
+        .machine
+        .iter()
+        .flat_map(|machine| {
+            let kernel = machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));
+            let cpus = machine.cpus_online.map(|n| units::count(n as usize, "CPU"));
+            let preemption = Some(machine.preemption.clone());
+            [machine.model.clone(), machine.cpu_model.clone(), cpus, kernel, preemption]
+        })
+        .flatten()
+        .collect();
+    html! {
+        header {
+            p.tool { "rtproof · measured, not judged" }
+            h1 { (host) }
+            p { (line.join(" · ")) }
+            p.quiet {
+                (units::count(index.cells.len(), "cell")) ": " (index.count(State::Done)) " done"
+                @for (state, word) in [
+                    (State::CutShort, "cut short"),
+                    (State::Failed, "failed"),
+                    (State::Missing, "not measured"),
+                ] {
+                    @let n = index.count(state);
+                    @if n > 0 { ", " (n) " " (word) }
+                }
+            }
+        }
+    }
+}
+
+/// A row's name.
+fn name(cell: &CellResult, thread: &ThreadResult) -> String {
+    let of = &cell.cell;
+    let mut parts = vec![
+        format!("{} {}", of.number, thread.workload),
+        format!("CPU {}", thread.cpu),
+        of.scheduling(),
+        units::ns(of.period_ns),
+        of.load.clone(),
+    ];
+    parts.extend((!of.condition.is_empty()).then(|| of.condition.clone()));
+    parts.join(" · ")
+}
+
+fn picture(index: &Index) -> Markup {
+    let title = "From the smallest sample to the largest";
+    let mut rows = Vec::new();
+    let mut last = None;
+    for (cell, thread) in index.rows() {
+        let (Some(min), Some(max)) = (thread.samples.min_ns, thread.samples.max_ns) else {
+            continue;
+        };
+        let quantiles = &thread.quantiles;
+        rows.push(Range {
+            name: name(cell, thread),
+            ends_ns: [min, max],
+            quantiles_ns: [quantiles.p50_ns, quantiles.p99_ns, quantiles.p999_ns],
+            begins: last != Some(&thread.workload),
+        });
+        last = Some(&thread.workload);
+    }
+    if rows.is_empty() {
+        let none = parts::no_chart("chart-ranges", title, "Nothing was measured.");
+        return html! { section #ranges { (none) } };
+    }
+    let all = rows.len();
+    rows.truncate(DRAWN_MAX);
+    let text = format!(
+        "{} of {}: the line goes from the smallest to the largest sample, the large dot is the \
+         median, small ones are p99 and p99.9, the ring is the maximum.",
+        units::count(rows.len(), "row"),
+        all
+    );
+    html! {
+        section #ranges {
+            h2 { "All cells" }
+            (parts::figure(&parts::Figure {
+                title,
+                text: &text,
+                picture: ranges::draw(&rows, (title, &text)),
+                legend: Markup::default(),
+                table: None,
+            }))
+        }
+    }
+}
+
+const COLUMNS: [&str; 21] = [
+    "#cell",
+    "workload",
+    "of",
+    "#CPU",
+    "policy",
+    "#period",
+    "load",
+    "condition",
+    "#n",
+    "#missed",
+    "#mean",
+    "#sd",
+    "#rms",
+    "#min",
+    "#p50",
+    "#p99",
+    "#p99.9",
+    "#max",
+    "#cv",
+    "#spread",
+    "#spikes",
+];
+
+fn numbers(index: &Index) -> Markup {
+    let rows: Vec<_> = index.rows().collect();
+    let table = html! {
+        table {
+            (parts::head(COLUMNS))
+            tbody { @for (cell, thread) in rows { (row(cell, thread)) } }
+        }
+    };
+    html! {
+        section #numbers {
+            h2 { "The numbers" }
+            p.quiet {
+                "Microseconds. sd is about the mean, rms about the nominal value (0 for lateness; \
+                 none for a duration); cv = sd / mean, spread = (max - min) / median. A quantile \
+                 that the samples do not carry is left open."
+            }
+            (parts::scroll("The numbers", &table))
+            (intervals(index))
+        }
+    }
+}
+
+/// Moments of all cells, folded: nothing is decided by them.
+fn moments(index: &Index) -> Markup {
+    let rows: Vec<_> = index.rows().collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let rows = rows.into_iter().map(|(cell, thread)| (name(cell, thread), &thread.distribution));
+    html! {
+        section #moments {
+            h2 { "Moments" }
+            p.quiet { (crate::distribution::CONVENTION) }
+            (parts::scroll("Moments", &super::distribution::moments(rows)))
+        }
+    }
+}
+
+fn row(cell: &CellResult, thread: &ThreadResult) -> Markup {
+    let of = &cell.cell;
+    let part = |value: Option<f64>| value.map_or(parts::NONE.into(), |v| format!("{v:.3}"));
+    let (samples, quantiles) = (&thread.samples, &thread.quantiles);
+    html! {
+        tr {
+            th.num scope="row" { a href={ (of.name) ".html" } { (of.number) } }
+            td { (thread.workload) }
+            td { (thread.quantity.replace('_', "-")) }
+            td.num { (thread.cpu) }
+            td { (of.scheduling()) }
+            td.num { (units::ns(of.period_ns)) }
+            td { (of.load) }
+            td { (of.condition) @if of.repetition > 1 { " r" (of.repetition) } }
+            td.num { (units::grouped(samples.n)) }
+            td.num { (units::grouped(thread.missed)) }
+            td.num { (parts::us_mean(samples.mean_ns)) }
+            td.num { (parts::us_mean(samples.sd_ns)) }
+            td.num { (parts::us_mean(samples.rms_ns)) }
+            td.num { (parts::us(samples.min_ns)) }
+            td.num { (parts::us(quantiles.p50_ns)) }
+            td.num { (parts::us(quantiles.p99_ns)) }
+            td.num { (parts::us(quantiles.p999_ns)) }
+            td.num { (parts::us(samples.max_ns)) }
+            td.num { (part(thread.cv)) }
+            td.num { (part(thread.spread)) }
+            td.num { (units::grouped(thread.spikes.iter().map(|spike| spike.count).sum())) }
+        }
+    }
+}
+
+fn intervals(index: &Index) -> Markup {
+    let rows: Vec<_> =
+        index.rows().filter_map(|(c, t)| Some((c, t, t.intervals.as_ref()?))).collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let us = |ns: Option<f64>| ns.map_or(parts::NONE.into(), |ns| format!("{:.3}", ns / 1000.0));
+    let columns = ["#cell", "workload", "#CPU", "#n", "#mean", "#sd", "#rms", "#min", "#max"];
+    let table = html! {
+        table {
+            (parts::head(columns))
+            tbody {
+                @for (cell, thread, of) in rows {
+                    tr {
+                        th.num scope="row" { (cell.cell.number) }
+                        td { (thread.workload) }
+                        td.num { (thread.cpu) }
+                        td.num { (units::grouped(of.n)) }
+                        td.num { (us(of.mean_ns)) }
+                        td.num { (us(of.sd_ns)) }
+                        td.num { (us(of.rms_ns)) }
+                        td.num { (parts::us(of.min_ns)) }
+                        td.num { (parts::us(of.max_ns)) }
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        h3 { "Intervals from one wake-up to the next, µs" }
+        (parts::scroll("Intervals", &table))
+    }
+}
+
+fn changes(index: &Index) -> Markup {
+    if index.segments().next().is_none() {
+        return Markup::default();
+    }
+    html! {
+        section #changes {
+            h2 { "Threads that were changed from outside" }
+            p.quiet { "Whole seconds; those in which a thread was changed are left out." }
+            (parts::scroll("Between the changes", &beside::segments(index.segments().map(|s| s.1))))
+        }
+    }
+}
+
+fn spikes(index: &Index) -> Markup {
+    let rows: Vec<_> =
+        index.rows().flat_map(|(c, t)| t.spikes.iter().map(move |s| (c, t, s))).collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let table = html! {
+        table {
+            (parts::head(["#cell", "workload", "#CPU", "cause", "who", "#spikes", "#worst, µs"]))
+            tbody {
+                @for (cell, thread, spike) in rows {
+                    tr {
+                        th.num scope="row" { (cell.cell.number) }
+                        td { (thread.workload) }
+                        td.num { (thread.cpu) }
+                        td.wrap { (spike.title) }
+                        td.wrap { (spike.culprit) }
+                        td.num { (units::grouped(spike.count)) }
+                        td.num { (parts::us(Some(spike.worst_ns))) }
+                    }
+                }
+            }
+        }
+    };
+    let title = "Spikes by cause";
+    html! { section #spikes { h2 { (title) } (parts::scroll(title, &table)) } }
+}
+
+fn idle(index: &Index) -> Markup {
+    let cells: Vec<_> = index.cells.iter().filter(|cell| !cell.beside.idle.is_empty()).collect();
+    if cells.is_empty() {
+        return Markup::default();
+    }
+    html! {
+        section #idle {
+            h2 { "Idle states" }
+            @for cell in cells {
+                details.numbers {
+                    summary { "Cell " (cell.cell.number) ": " (cell.cell.title()) }
+                    (parts::scroll("Idle states", &beside::idle(&cell.beside)))
+                }
+            }
+        }
+    }
+}
+
+fn cells(index: &Index) -> Markup {
+    html! {
+        section #cells {
+            h2 { "Cells" }
+            @for condition in &index.conditions {
+                @if let Some(before) = &condition.before {
+                    p { (condition.name) ": made by " code { (before) }
+                        @if let Some(after) = &condition.after {
+                            ", taken back by " code { (after) }
+                        }
+                    }
+                }
+            }
+            (parts::scroll("Cells", &html! {
+                table {
+                    (parts::head(["#cell", "what", "for", "begun", "state", "files", "to know"]))
+                    tbody { @for cell in &index.cells { (cell_row(cell)) } }
+                }
+            }))
+        }
+    }
+}
+
+fn cell_row(cell: &CellResult) -> Markup {
+    let (class, icon, word) = match cell.state {
+        State::Done => ("good", "check", "done"),
+        State::CutShort => ("doubtful", "warn", "cut short"),
+        State::Failed => ("bad", "cross", "failed"),
+        State::Missing => ("idle", "dash", "not measured"),
+    };
+    let of = &cell.cell;
+    html! {
+        tr {
+            th.num scope="row" { (of.number) }
+            td.wrap { (of.title()) }
+            td { (units::duration(of.duration_ns)) }
+            td { (cell.started_realtime_ns.map_or(parts::NONE.into(), parts::wall_clock)) }
+            td { span class={ "status " (class) } { (parts::icon(icon)) (word) } }
+            td {
+                @if cell.started_realtime_ns.is_some() {
+                    a href={ (of.name) ".html" } { "report" } " "
+                    a href={ (of.name) ".rtproof" } { "record" }
+                }
+            }
+            td.wrap {
+                @if let Some(why) = &cell.why { (why) " " }
+                @if !cell.notes.is_empty() {
+                    details { summary { (units::count(cell.notes.len(), "note")) }
+                        ul { @for note in &cell.notes { li { (note) } } }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The report of a run as one HTML file: it opens offline, prints, is read without JavaScript and
+//! by a screen reader, and carries its own numbers as JSON.
+//!
+//! The order is the order of questions: is it accepted, what stands in the way, what was measured,
+//! when, on what machine, how. One file per section; pictures come from [`super::svg`].
+
+mod beside;
+pub mod compare;
+mod counters;
+mod distribution;
+mod effects;
+mod facts;
+mod findings;
+mod host;
+mod imported;
+mod latency;
+mod machine;
+pub mod measure;
+mod method;
+mod missed;
+mod parts;
+mod quantiles;
+#[cfg(test)]
+pub(crate) mod sample;
+mod samples;
+mod sections;
+mod spikes;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod timeline;
+mod verdict;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use rtproof_judge::{Report, units};
+use rtproof_record::Run;
+
+use self::sections::{Page, SECTIONS};
+use super::svg::{bins::TimeBins, strip::Rows};
+
+pub use self::imported::imported;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+/// Nothing is fetched, whatever a host name or a command line may hold.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      img-src data:; base-uri 'none'; form-action 'none'";
+
+/// What the record itself cannot say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// Shown above all in the alarm colour: the record was altered after it was sealed, or is torn.
+    pub banner: Option<String>,
+}
+
+/// The report of a run as an HTML document.
+#[must_use]
+pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
+    let time = TimeBins::of(run);
+    let (rows, columns) = Rows::of(run, time);
+    let page = Page { run, report, time, rows, columns };
+    let document = html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(report))
+            body {
+                a.skip href="#verdict" { "Skip to the verdict" }
+                @if let Some(banner) = &extra.banner {
+                    p.banner role="alert" { (parts::icon("cross")) " " (banner) }
+                }
+                (header(report))
+                main {
+                    (verdict::section(run, report))
+                    (contents(&page))
+                    @for section in SECTIONS { (section.shown(&page)) }
+                }
+                (footer(report))
+                (data(report))
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    document.into_string()
+}
+
+fn head(report: &Report) -> Markup {
+    let title = format!("{} – {} – rtproof", report.verdict.answer.text(), parts::hostname(report));
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta http-equiv="Content-Security-Policy" content=(POLICY);
+            meta name="color-scheme" content="light dark";
+            meta name="generator" content={ "rtproof " (report.run.tool_version) };
+            title { (title) }
+            link rel="icon" href="data:,";
+            style { (PreEscaped(STYLE)) }
+        }
+    }
+}
+
+fn header(report: &Report) -> Markup {
+    let machine = &report.machine;
+    let kernel = machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));
+    let cpus = machine.cpus_online.map(|n| units::count(n as usize, "CPU"));
+    let line: Vec<String> = [machine.model.clone(), machine.cpu_model.clone(), cpus, kernel]
+        .into_iter()
+        .flatten()
+        .chain([machine.preemption.clone()])
+        .collect();
+    html! {
+        header {
+            p.tool { "rtproof · real-time proof test" }
+            h1 { (parts::hostname(report)) }
+            p { (line.join(" · ")) }
+            p.quiet { (parts::wall_clock(report.run.started_realtime_ns)) " · " (asked(report)) }
+        }
+    }
+}
+
+/// What was asked, in a line.
+fn asked(report: &Report) -> String {
+    let options = &report.options;
+    let budget = options.requirement.budget_ns.map_or("no budget".into(), |budget_ns| {
+        format!(
+            "budget {} (class {})",
+            units::ns(budget_ns),
+            parts::class(options.requirement.class)
+        )
+    });
+    format!(
+        "{}, every {}, for {}, {budget}",
+        units::cpus(&options.cpus),
+        units::ns(options.period_ns),
+        report.duration_text(),
+    )
+}
+
+fn contents(page: &Page<'_>) -> Markup {
+    let sections = SECTIONS.iter().filter(|section| (section.when)(page));
+    html! {
+        nav.contents aria-label="Sections" {
+            ul { @for it in sections { li { a href={ "#" (it.id) } { (it.name) } } } }
+        }
+    }
+}
+
+fn footer(report: &Report) -> Markup {
+    html! {
+        footer {
+            p {
+                "Made by rtproof " (report.run.tool_version) " from run "
+                code { (report.run.run_id) }
+                ". This file holds the whole report as JSON in the element "
+                code { "rtproof-report" } "."
+            }
+        }
+    }
+}
+
+/// The report as JSON within the page, with the spikes that it shows; the record has all of them.
+/// `<` is escaped, so that nothing in it can end the element.
+fn data(report: &Report) -> Markup {
+    let mut report = report.clone();
+    if let Some(spikes) = &mut report.spikes {
+        spikes.worst.truncate(spikes::SHOWN_MAX);
+    }
+    let json = serde_json::to_string(&report).unwrap_or_else(|_| "null".into());
+    let json =
+        json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    html! { script #rtproof-report type="application/json" { (PreEscaped(json)) } }
+}

@@ -1,0 +1,214 @@
+//! Pieces that all sections use: icons, figures, tables that scroll in themselves, numbers.
+
+use maud::{Markup, html};
+use rtproof_host::facts::tasks::Policy;
+use rtproof_judge::{Report, Status, units};
+use rtproof_record::Class;
+use rtproof_stats::quantile::Quantile;
+
+/// What stands for a value that is not there.
+pub(super) const NONE: &str = "–";
+
+/// An icon beside a word: shapes differ, not only colours.
+pub(super) fn icon(name: &str) -> Markup {
+    let d = match name {
+        "check" => "M3 8.5 6.5 12 13 4.5",
+        "cross" => "M4 4 12 12M12 4 4 12",
+        "question" => "M5.2 6a2.8 2.8 0 1 1 4.3 2.3c-1 .7-1.5 1.1-1.5 2.2M8 12.9v.4",
+        "warn" => "M8 2.5 14.5 13.5H1.5ZM8 6.6v3M8 11.5v.3",
+        _ => "M3.5 8H12.5",
+    };
+    html! { svg.icon viewBox="0 0 16 16" aria-hidden="true" { path d=(d) {} } }
+}
+
+/// Class, icon and word of a status.
+pub(super) const fn status(status: Status) -> (&'static str, &'static str, &'static str) {
+    match status {
+        Status::Bad => ("bad", "cross", "bad"),
+        Status::Doubtful => ("doubtful", "warn", "doubtful"),
+        Status::Unknown => ("unknown", "question", "unknown"),
+        Status::Good => ("good", "check", "good"),
+        Status::NotApplicable => ("idle", "dash", "not applicable"),
+    }
+}
+
+/// Word and icon of a status, in its colour.
+pub(super) fn status_mark(of: Status) -> Markup {
+    let (class, name, word) = status(of);
+    html! { span class={ "status " (class) } { (icon(name)) (word) } }
+}
+
+/// A container that scrolls when its content is wider than the page, by touch and by keyboard.
+pub(super) fn scroll(label: &str, body: &Markup) -> Markup {
+    html! { div.scroll tabindex="0" role="region" aria-label=(label) { (body) } }
+}
+
+/// A picture with its legend, its sentence and its numbers.
+pub(super) struct Figure<'a> {
+    /// Title.
+    pub(super) title: &'a str,
+    /// The numbers in a sentence; also the description of the picture.
+    pub(super) text: &'a str,
+    /// The picture.
+    pub(super) picture: Markup,
+    /// Legend; may be empty.
+    pub(super) legend: Markup,
+    /// The numbers as a table; `None` where the section has one for all its pictures.
+    pub(super) table: Option<Markup>,
+}
+
+/// Shows a figure.
+pub(super) fn figure(figure: &Figure<'_>) -> Markup {
+    html! {
+        figure {
+            h3 { (figure.title) }
+            figcaption { (figure.text) }
+            (figure.legend)
+            (scroll(figure.title, &figure.picture))
+            @if let Some(table) = &figure.table {
+                details.numbers {
+                    summary { "The numbers as a table" }
+                    (scroll(figure.title, table))
+                }
+            }
+        }
+    }
+}
+
+/// Stands for a chart of nothing.
+pub(super) fn no_chart(id: &str, title: &str, why: &str) -> Markup {
+    html! {
+        figure {
+            h3 { (title) }
+            p.chart.empty id=(id) data-series="0" { (why) }
+        }
+    }
+}
+
+/// The head of a table; a column whose name begins with `#` holds numbers.
+pub(super) fn head<S: AsRef<str>>(columns: impl IntoIterator<Item = S>) -> Markup {
+    html! {
+        thead { tr {
+            @for column in columns {
+                @match column.as_ref().strip_prefix('#') {
+                    Some(name) => th.num { (name) },
+                    None => th { (column.as_ref()) },
+                }
+            }
+        } }
+    }
+}
+
+/// Entries of a legend: class of the swatch and text. Entries may carry the CPU they stand for.
+pub(super) fn legend(entries: &[(String, Option<u32>, String)]) -> Markup {
+    html! {
+        ul.legend {
+            @for (class, cpu, text) in entries {
+                li data-cpu=[cpu] { span class={ "swatch " (class) } {} (text) }
+            }
+        }
+    }
+}
+
+/// The legend of a ramp of colours, from `low` to `high`.
+pub(super) fn ramp(low: &str, high: &str, what: &str, over: Option<&str>) -> Markup {
+    html! {
+        p.ramp {
+            (low) " "
+            span.cells aria-hidden="true" {
+                @for level in 0..crate::svg::heat::LEVELS { i class={ "h" (level) } {} }
+            }
+            " " (high) " " (what)
+            @if let Some(over) = over { span.overkey { i.over aria-hidden="true" {} " " (over) } }
+        }
+    }
+}
+
+/// Microseconds of a table.
+pub(super) fn us(value_ns: Option<u64>) -> String {
+    value_ns.map_or(NONE.into(), units::us_column)
+}
+
+/// Microseconds of a mean.
+pub(super) fn us_mean(value_ns: Option<f64>) -> String {
+    us(value_ns.filter(|v| v.is_finite()).map(|v| v.round() as u64))
+}
+
+/// A quantile with its interval, for a cell.
+pub(super) fn quantile_cell(quantile: Option<&Quantile>) -> Markup {
+    // Quantiles are listed up to the first that the samples do not carry.
+    let carried = quantile.and_then(|quantile| Some((quantile, quantile.value_ns?)));
+    let Some((quantile, value_ns)) = carried else {
+        return html! { td.num.few { small { "not enough samples" } } };
+    };
+    html! {
+        td.num {
+            (units::us_column(value_ns))
+            small.interval { (interval(quantile)) }
+        }
+    }
+}
+
+/// The interval of a quantile, in microseconds.
+pub(super) fn interval(quantile: &Quantile) -> String {
+    match (quantile.low_ns, quantile.high_ns) {
+        (Some(low), Some(high)) => format!("{}…{}", units::us_column(low), units::us_column(high)),
+        (Some(low), None) => format!("{}…?", units::us_column(low)),
+        (None, Some(high)) => format!("?…{}", units::us_column(high)),
+        (None, None) => "no interval".into(),
+    }
+}
+
+/// The host's name.
+pub(super) fn hostname(report: &Report) -> &str {
+    report.machine.hostname.as_deref().unwrap_or("unknown machine")
+}
+
+/// A wall-clock time, UTC, to the second.
+pub(super) fn wall_clock(realtime_ns: u64) -> String {
+    match jiff::Timestamp::from_nanosecond(i128::from(realtime_ns)) {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => format!("{realtime_ns} ns after 1970"),
+    }
+}
+
+/// A time within the run, in seconds to the millisecond.
+pub(super) fn at(due_ns: u64) -> String {
+    let ms = due_ns / 1_000_000;
+    format!("{}.{:03} s", units::grouped(ms / 1000), ms % 1000)
+}
+
+/// A budget class as the command line names it.
+pub(super) const fn class(class: Class) -> &'static str {
+    match class {
+        Class::Soft => "soft",
+        Class::NinetyFive => "95 %",
+        Class::Hundred => "100 %",
+        Class::Safe => "safe",
+    }
+}
+
+/// A policy as the kernel names it.
+pub(super) const fn policy(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Other => "SCHED_OTHER",
+        Policy::Fifo => "SCHED_FIFO",
+        Policy::Rr => "SCHED_RR",
+        Policy::Batch => "SCHED_BATCH",
+        Policy::Idle => "SCHED_IDLE",
+        Policy::Deadline => "SCHED_DEADLINE",
+        Policy::Ext => "SCHED_EXT",
+    }
+}
+
+/// Bytes with a binary unit: `16 GiB`.
+pub(super) fn bytes(n: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    for (shift, name) in UNITS {
+        if n >> shift > 0 {
+            let text = format!("{:.1}", n as f64 / (1_u64 << shift) as f64);
+            return format!("{} {name}", text.trim_end_matches('0').trim_end_matches('.'));
+        }
+    }
+    format!("{n} bytes")
+}

@@ -1,0 +1,211 @@
+//! Latency over time: the heat map of all CPUs and the worst case of each.
+
+use maud::{Markup, html};
+use rtproof_judge::{Report, averages::AverageRow, units};
+use rtproof_record::Run;
+
+use super::parts::{self, Figure};
+use crate::svg::{
+    averages,
+    bins::{Column, HeatBins, TimeBins},
+    events::Events,
+    heat,
+    strip::{self, Rows},
+};
+
+const NOTHING: &str = "No wake-up was measured.";
+
+/// The section.
+pub(super) fn section(
+    run: &Run,
+    report: &Report,
+    rows: &Rows,
+    columns: &[Column],
+    time: TimeBins,
+) -> Markup {
+    html! {
+        section #timeline {
+            h2 { "Latency over time" }
+            @let events = Events::of(report);
+            (heat_figure(run, report, columns, &events))
+            (strip_figure(run, rows, time, &events))
+            (averages_figure(report, time, &events))
+        }
+    }
+}
+
+fn width_text(time: TimeBins) -> String {
+    units::duration(time.width_ns)
+}
+
+fn heat_figure(run: &Run, report: &Report, columns: &[Column], events: &Events) -> Markup {
+    let title = "All CPUs over time";
+    let Some(bins) = HeatBins::of(run) else {
+        return parts::no_chart("chart-heat", title, NOTHING);
+    };
+    let text = heat_text(report, columns, bins.time) + &events.text();
+    let picture = heat::draw(run, report, &bins, columns, events, (title, &text));
+    let mut marks = vec![
+        ("worst".into(), None, format!("worst of each {}", width_text(bins.time))),
+        ("ring".into(), None, "largest samples".into()),
+    ];
+    if !events.is_empty() {
+        marks.push(("event".into(), None, "changes and coincidences".into()));
+    }
+    let legend = html! {
+        div.legends {
+            (parts::ramp("1", &units::grouped(bins.most()), "wake-ups per cell", None))
+            (parts::legend(&marks))
+        }
+    };
+    parts::figure(&Figure {
+        title,
+        text: &text,
+        picture,
+        legend,
+        table: Some(heat_table(run, columns, bins.time)),
+    })
+}
+
+fn heat_text(report: &Report, columns: &[Column], time: TimeBins) -> String {
+    let mut worst: Vec<u64> = columns.iter().filter_map(|c| Some(c.worst?.0)).collect();
+    worst.sort_unstable();
+    let usual = worst.get(worst.len() / 2).copied().unwrap_or(0);
+    let place = report.verdict.basis.worst.as_ref().map_or(String::new(), |worst| {
+        let at = parts::at(worst.due_ns);
+        format!(" The largest, {}, came at {at} on CPU {}.", units::ns(worst.latency_ns), worst.cpu)
+    });
+    format!(
+        "Each column is {} of all CPUs; half of the columns have a worst case above {}.{place}",
+        width_text(time),
+        units::ns(usual)
+    )
+}
+
+fn heat_table(run: &Run, columns: &[Column], time: TimeBins) -> Markup {
+    let phase_at = |at_ns: u64| {
+        let phase = run.options.phases.iter().find(|p| (p.from_ns..p.to_ns).contains(&at_ns));
+        phase.map_or(parts::NONE, |phase| phase.name.as_str())
+    };
+    html! {
+        table {
+            (parts::head(["from", "phase", "#sampled", "#missed", "#late", "#worst, µs", "#CPU"]))
+            tbody {
+                @for (i, column) in columns.iter().enumerate() {
+                    tr {
+                        th scope="row" { (units::duration(time.start_ns(i))) }
+                        td { (phase_at(time.start_ns(i))) }
+                        td.num { (units::grouped(column.sampled)) }
+                        td.num { (units::grouped(column.missed)) }
+                        td.num { (units::grouped(column.late)) }
+                        td.num { (parts::us(column.worst.map(|w| w.0))) }
+                        td.num { (column.worst.map_or(parts::NONE.into(), |w| w.1.to_string())) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn strip_figure(run: &Run, rows: &Rows, time: TimeBins, events: &Events) -> Markup {
+    let title = "Worst case per CPU over time";
+    let Some((low, high)) = rows.range() else {
+        return parts::no_chart("chart-strip", title, NOTHING);
+    };
+    let budget_ns = run.options.requirement.budget_ns;
+    let text = format!(
+        "The worst case of each CPU in each {}, {} to {}. An upright line is a stall of the whole \
+         machine, a level one the trouble of a CPU.",
+        width_text(time),
+        units::ns(low),
+        units::ns(high)
+    );
+    let top = high.min(budget_ns.unwrap_or(u64::MAX));
+    let over = budget_ns.map(|ns| format!("over the budget of {}", units::ns(ns)));
+    parts::figure(&Figure {
+        title,
+        text: &text,
+        picture: strip::draw(run, rows, time, events, (title, &text)),
+        legend: parts::ramp(
+            &units::ns(low.min(top)),
+            &units::ns(top),
+            "worst case",
+            over.as_deref(),
+        ),
+        table: Some(strip_table(run)),
+    })
+}
+
+fn strip_table(run: &Run) -> Markup {
+    html! {
+        table {
+            (parts::head(["#CPU", "#worst, µs", "#at", "#late", "#missed"]))
+            tbody {
+                @for thread in &run.threads {
+                    tr {
+                        th.num scope="row" { (thread.info.cpu) }
+                        td.num { (parts::us(thread.totals.wake.max())) }
+                        @let top = thread.top.first().map(|top| parts::at(top.due_ns));
+                        td.num { (top.as_deref().unwrap_or(parts::NONE)) }
+                        td.num { (units::grouped(thread.totals.late())) }
+                        td.num { (units::grouped(thread.totals.missed)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn averages_figure(report: &Report, time: TimeBins, events: &Events) -> Markup {
+    let title = "Mean latency over time";
+    let Some(last) = report.averages.rows.last() else {
+        return parts::no_chart("chart-averages", title, NOTHING);
+    };
+    let window = units::duration(report.averages.window_ns);
+    let text = averages_text(report, last, &window);
+    let legend = [
+        ("s0 faint", format!("mean of each {}", units::duration(report.averages.width_ns))),
+        ("s0", format!("moving average over {window}")),
+        ("s1", "cumulative average".to_owned()),
+    ];
+    let legend = legend.map(|(class, text)| (class.to_owned(), None, text));
+    parts::figure(&Figure {
+        title,
+        text: &text,
+        picture: averages::draw(report, time, events, (title, &text)),
+        legend: parts::legend(&legend),
+        table: Some(averages_table(report)),
+    })
+}
+
+fn averages_text(report: &Report, last: &AverageRow, window: &str) -> String {
+    let ns = |value: f64| units::ns(value.round() as u64);
+    let moving = report.averages.rows.iter().filter_map(|row| row.moving_ns);
+    let ends = moving.fold(None, |ends: Option<(f64, f64)>, of| {
+        Some(ends.map_or((of, of), |(low, high)| (low.min(of), high.max(of))))
+    });
+    let ends = ends.map_or_else(String::new, |(low, high)| {
+        format!("; over {window} it was between {} and {}", ns(low), ns(high))
+    });
+    format!("All CPUs together: the mean of the whole run is {}{ends}.", ns(last.cumulative_ns))
+}
+
+fn averages_table(report: &Report) -> Markup {
+    let columns = ["from", "#samples", "#mean, µs", "#cumulative, µs", "#moving, µs"];
+    html! {
+        table {
+            (parts::head(columns))
+            tbody {
+                @for row in &report.averages.rows {
+                    tr {
+                        th scope="row" { (units::duration(row.from_ns)) }
+                        td.num { (units::grouped(row.n)) }
+                        td.num { (parts::us_mean(Some(row.mean_ns))) }
+                        td.num { (parts::us_mean(Some(row.cumulative_ns))) }
+                        td.num { (parts::us_mean(row.moving_ns)) }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Findings as JUnit XML, for CI: a suite per section, a case per check. What fails is the user's
+//! choice (`--fail-on`); what does not apply, cannot be told or is left out is skipped.
+
+use maud::{Markup, PreEscaped, html};
+use rtproof_judge::{Finding, Status, checks, report::Machine};
+
+/// The document.
+#[must_use]
+pub fn suites(machine: &Machine, findings: &[Finding], fail_on: Option<Status>) -> String {
+    let host = machine.hostname.as_deref().unwrap_or("unknown");
+    let kernel = machine.kernel.as_deref().unwrap_or("unknown");
+    let counts = Counts::of(findings.iter(), fail_on);
+    let markup = html! {
+        (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
+        testsuites name="rtproof check" tests=(counts.tests) failures=(counts.failures) errors="0" {
+            (PreEscaped("\n"))
+            @for (name, of) in by_section(findings) {
+                (suite(name, &of, host, kernel, fail_on))
+            }
+        }
+    };
+    let mut text = markup.into_string();
+    text.retain(is_xml);
+    text.push('\n');
+    text
+}
+
+/// Whether a finding fails an audit that fails from a status on; `None`: none does.
+#[must_use]
+pub fn fails(finding: &Finding, from: Option<Status>) -> bool {
+    // Worse is less.
+    finding.skipped.is_none() && from.is_some_and(|from| finding.status <= from)
+}
+
+/// Whether XML 1.0 allows a character (section 2.2).
+const fn is_xml(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
+}
+
+/// Findings by the section of their check; those of the application and the trials come last.
+fn by_section(findings: &[Finding]) -> Vec<(&'static str, Vec<&Finding>)> {
+    let mut groups: Vec<(&'static str, Vec<&Finding>)> = Vec::new();
+    for section in checks::sections() {
+        let is_in =
+            |finding: &&Finding| section.checks.iter().any(|check| check.id == finding.check);
+        groups.push((section.name, findings.iter().filter(is_in).collect()));
+    }
+    for (name, start) in [("application", "app-"), ("proof", "proof-")] {
+        let is_in = |finding: &&Finding| finding.check.starts_with(start);
+        groups.push((name, findings.iter().filter(is_in).collect()));
+    }
+    groups.retain(|(_, of)| !of.is_empty());
+    groups
+}
+
+struct Counts {
+    tests: usize,
+    failures: usize,
+    skipped: usize,
+}
+
+impl Counts {
+    fn of<'a>(findings: impl Iterator<Item = &'a Finding>, fail_on: Option<Status>) -> Self {
+        let mut counts = Self { tests: 0, failures: 0, skipped: 0 };
+        for finding in findings {
+            counts.tests += 1;
+            counts.failures += usize::from(fails(finding, fail_on));
+            counts.skipped += usize::from(skip(finding, fail_on).is_some());
+        }
+        counts
+    }
+}
+
+/// Why a case is skipped; `None`: it is not.
+fn skip(finding: &Finding, fail_on: Option<Status>) -> Option<String> {
+    if fails(finding, fail_on) {
+        return None;
+    }
+    if let Some(reason) = &finding.skipped {
+        return Some(format!("left out: {reason}"));
+    }
+    match finding.status {
+        Status::Unknown => Some(format!("unknown: {}", finding.summary)),
+        Status::NotApplicable => Some(format!("not applicable: {}", finding.summary)),
+        _ => None,
+    }
+}
+
+fn suite(name: &str, of: &[&Finding], host: &str, kernel: &str, fail_on: Option<Status>) -> Markup {
+    let Counts { tests, failures, skipped } = Counts::of(of.iter().copied(), fail_on);
+    html! {
+        testsuite name=(name) hostname=(host) tests=(tests) failures=(failures) errors="0"
+            skipped=(skipped) time="0" {
+            (PreEscaped("\n"))
+            properties { property name="kernel" value=(kernel) {} }
+            (PreEscaped("\n"))
+            @for finding in of {
+                testcase classname={ "rtproof." (name) } name=(finding.check) time="0" {
+                    (outcome(finding, fail_on))
+                }
+                (PreEscaped("\n"))
+            }
+        }
+        (PreEscaped("\n"))
+    }
+}
+
+fn outcome(finding: &Finding, fail_on: Option<Status>) -> Markup {
+    let (word, _) = super::text::word(finding.status);
+    html! {
+        @if fails(finding, fail_on) {
+            failure type=(word) message=(finding.summary) { (details(finding)) }
+        } @else if let Some(why) = skip(finding, fail_on) {
+            skipped message=(why) {}
+        } @else if finding.status == Status::Doubtful {
+            system-out { (finding.summary) "\n" (details(finding)) }
+        }
+    }
+}
+
+fn details(finding: &Finding) -> String {
+    let mut lines = vec![format!("wanted: {}", finding.wanted)];
+    lines.extend(finding.evidence.iter().map(|e| format!("saw: {}: {}", e.path, e.value)));
+    lines.push(format!("why: {}", finding.why));
+    lines.extend(finding.remedies.iter().map(|remedy| format!("fix: {remedy}")));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_judge::checks::testing;
+
+    use super::*;
+
+    #[test]
+    fn statuses_become_outcomes() {
+        let mut facts = testing::good();
+        let odd = "always\u{1b}[2J <&\">".to_owned();
+        facts.memory.thp_enabled = rtproof_host::Reading::known("/sys/x", odd);
+        let mut intent = testing::intent();
+        intent.skip.insert("swap".into(), "hibernation".into());
+        let findings = checks::judge_all(&facts, &intent);
+        let machine = Machine::of(&facts);
+        let text = suites(&machine, &findings, Some(Status::Unknown));
+        assert!(text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "));
+        assert!(text.contains("skipped message=\"left out: hibernation\""), "{text}");
+        assert!(!text.contains('\u{1b}') && text.contains("&lt;&amp;"), "{text}");
+        assert!(text.contains(&format!("tests=\"{}\"", findings.len())));
+        let failing =
+            findings.iter().filter(|finding| fails(finding, Some(Status::Unknown))).count();
+        assert!(failing > 0 && text.matches("<failure ").count() == failing, "{text}");
+        assert!(text.contains(&format!("failures=\"{failing}\"")));
+        let never = suites(&machine, &findings, None);
+        assert!(!never.contains("<failure"));
+    }
+}

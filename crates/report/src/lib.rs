@@ -1,0 +1,11 @@
+//! Values to strings and pictures: text, HTML, SVG, SARIF, JUnit.
+
+mod compare;
+mod distribution;
+pub mod html;
+pub mod imported;
+pub mod junit;
+pub mod sarif;
+mod spike;
+pub mod svg;
+pub mod text;

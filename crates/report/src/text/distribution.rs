@@ -1,0 +1,121 @@
+//! Moments, P² estimates and averages as text: what is asked for with -v.
+
+use std::io::{self, Write};
+
+use rtproof_judge::{
+    Report,
+    distribution::Distribution,
+    units::{self, grouped, us_column},
+};
+
+use crate::{
+    distribution::{CONVENTION, P2_CAUTION, held_out, name, number},
+    text::sheet::{BOLD, DIM, Sheet, wrapped},
+};
+
+const HEADS: [&str; 12] =
+    ["", "worth", "mean", "±", "sd", "cv", "spread", "g1", "G1", "g2", "G2", "index"];
+const INDENT: &str = "         ";
+
+/// All of it, of a report.
+///
+/// # Errors
+/// When writing fails.
+pub fn distribution(to: &mut Sheet, report: &Report) -> io::Result<()> {
+    writeln!(to, "{BOLD}Moments{BOLD:#}")?;
+    let of_workload = report.distribution.iter().map(|of| (name(of.cpu), of));
+    moments(to, "  ", &of_workload.collect::<Vec<_>>())?;
+    for of in &report.distribution {
+        estimates(to, INDENT, of)?;
+    }
+    averages(to, report)?;
+    if let Some(held) = &report.holdout {
+        wrapped(to, INDENT, INDENT, &held_out(held))?;
+    }
+    let text = format!(
+        "{CONVENTION} Index: the extremal index by runs, 1 where the largest samples come one by \
+         one. P²: {P2_CAUTION}"
+    );
+    wrapped(to, &format!("{INDENT}{DIM}"), INDENT, &format!("{text}{DIM:#}"))
+}
+
+/// A table of moments, a row for each.
+pub(super) fn moments(
+    to: &mut Sheet,
+    indent: &str,
+    of: &[(String, &Distribution)],
+) -> io::Result<()> {
+    let mut rows: Vec<Vec<String>> = vec![HEADS.map(String::from).into()];
+    rows.extend(of.iter().map(|(name, of)| row(name, of)));
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
+    for (i, row) in rows.iter().enumerate() {
+        let style = if i == 0 { DIM } else { anstyle::Style::new() };
+        write!(to, "{indent}{style}{:<w$}", row[0], w = widths[0])?;
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            write!(to, "  {cell:>width$}")?;
+        }
+        writeln!(to, "{style:#}{}", if i == 0 { "   µs" } else { "" })?;
+    }
+    Ok(())
+}
+
+fn row(name: &str, of: &Distribution) -> Vec<String> {
+    let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.3}", ns / 1000.0));
+    let part = |value: Option<f64>| value.map_or("-".into(), number);
+    let shape = of.shape.as_ref();
+    vec![
+        name.into(),
+        of.mean_n_eff.map_or("-".into(), grouped),
+        us(of.mean_ns),
+        us(of.mean_error_ns),
+        us(of.sd_ns),
+        part(of.cv),
+        part(of.spread),
+        part(shape.map(|shape| shape.g1)),
+        part(shape.and_then(|shape| shape.g1_sample)),
+        part(shape.map(|shape| shape.g2)),
+        part(shape.and_then(|shape| shape.g2_sample)),
+        part(of.extremal.map(|of| of.runs)),
+    ]
+}
+
+/// P² beside the histogram, in a line.
+pub(super) fn estimates(to: &mut Sheet, indent: &str, of: &Distribution) -> io::Result<()> {
+    if of.p2.is_empty() {
+        return Ok(());
+    }
+    let texts: Vec<String> = of
+        .p2
+        .iter()
+        .map(|of| {
+            let own = of.histogram_ns.map_or("too few samples".into(), us_column);
+            format!("{} {} ({own})", of.q.name(), us_column(of.p2_ns.max(0.0).round() as u64))
+        })
+        .collect();
+    let text = format!("{}: P² estimates (histogram) {} µs", name(of.cpu), texts.join(", "));
+    wrapped(to, indent, &format!("{indent}  "), &text)
+}
+
+fn averages(to: &mut Sheet, report: &Report) -> io::Result<()> {
+    let averages = &report.averages;
+    let us = |ns: f64| format!("{:.3}", ns / 1000.0);
+    let Some(last) = averages.rows.last() else { return Ok(()) };
+    let mut text = format!("Averages: cumulative {} µs", us(last.cumulative_ns));
+    let moving = || averages.rows.iter().filter_map(|row| Some((row.moving_ns?, row.from_ns)));
+    let ends = moving()
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .zip(moving().max_by(|a, b| a.0.total_cmp(&b.0)));
+    if let Some((low, high)) = ends {
+        let end = |from_ns: u64| units::duration(from_ns.saturating_add(averages.width_ns));
+        text += &format!(
+            "; moving over {}: {} µs at {} to {} µs at {}",
+            units::duration(averages.window_ns),
+            us(low.0),
+            end(low.1),
+            us(high.0),
+            end(high.1)
+        );
+    }
+    wrapped(to, INDENT, INDENT, &text)
+}

@@ -1,0 +1,291 @@
+//! Findings as text, by what the reader has to do: now, at the next boot, in the firmware; the
+//! most effective first. What could not be told is told by reason, in few lines.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use rtproof_judge::{Finding, Status, When, report::Machine, units};
+use rtproof_results::intent::IntentShown;
+
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
+
+/// Most bad findings in the head of a run: the audit has the rest.
+const HEAD_MAX: usize = 8;
+/// Most lines of evidence for one finding.
+const EVIDENCE_MAX: usize = 12;
+/// Longest name that makes the others' column wider.
+const NAME_MAX: usize = 24;
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// What is good and what does not apply as well.
+    pub all: bool,
+    /// For each finding what was read, why it matters and what the change costs.
+    pub verbose: bool,
+}
+
+/// An audit on its own.
+///
+/// # Errors
+/// When writing fails.
+pub fn audit(
+    to: &mut Sheet,
+    machine: &Machine,
+    intent: &IntentShown,
+    findings: &[Finding],
+    detail: Detail,
+) -> io::Result<()> {
+    title(to, machine)?;
+    wrapped(to, &format!("{BOLD}For{BOLD:#}      "), "         ", &intent.line())?;
+    summary(to, findings)?;
+    groups(to, findings, detail)?;
+    unknown(to, findings, detail)?;
+    skipped(to, findings)?;
+    if detail.all {
+        settled(to, findings, detail)?;
+    }
+    if !detail.verbose && findings.iter().any(Finding::stands) {
+        let text = "Details: rtproof check -v, or rtproof check explain ID";
+        writeln!(to, "{DIM}{text}{DIM:#}")?;
+    }
+    Ok(())
+}
+
+/// Findings about one application.
+///
+/// # Errors
+/// When writing fails.
+pub fn application(
+    to: &mut Sheet,
+    head: &str,
+    findings: &[Finding],
+    detail: Detail,
+) -> io::Result<()> {
+    writeln!(to, "\n{BOLD}Application{BOLD:#} {head}")?;
+    summary(to, findings)?;
+    groups(to, findings, detail)?;
+    unknown(to, findings, detail)?;
+    skipped(to, findings)?;
+    if detail.all { settled(to, findings, detail) } else { Ok(()) }
+}
+
+/// One line of counts.
+pub(super) fn summary(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
+    let counted = || findings.iter().filter(|finding| finding.skipped.is_none());
+    let count = |status| counted().filter(|finding| finding.status == status).count();
+    let mut parts: Vec<String> = [
+        (Status::Good, "good"),
+        (Status::Bad, "bad"),
+        (Status::Doubtful, "doubtful"),
+        (Status::Unknown, "unknown"),
+        (Status::NotApplicable, "not applicable"),
+    ]
+    .into_iter()
+    .filter_map(|(status, name)| match count(status) {
+        0 => None,
+        n => Some(format!("{n} {name}")),
+    })
+    .collect();
+    let skipped = findings.len() - counted().count();
+    parts.extend((skipped > 0).then(|| format!("{skipped} skipped")));
+    writeln!(to, "{BOLD}Checks{BOLD:#}   {}: {}", findings.len(), parts.join(", "))
+}
+
+/// The worst findings, as many as fit before a measurement.
+pub(super) fn head(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
+    let mut bad: Vec<&Finding> =
+        findings.iter().filter(|f| f.stands() && f.status == Status::Bad).collect();
+    bad.sort_by_key(|finding| (finding.impact, finding.when));
+    let width = column(&bad[..bad.len().min(HEAD_MAX)]);
+    for finding in bad.iter().take(HEAD_MAX) {
+        line(to, finding, width)?;
+    }
+    if bad.len() > HEAD_MAX {
+        let more = bad.len() - HEAD_MAX;
+        writeln!(to, "  {DIM}and {more} more bad findings: rtproof check{DIM:#}")?;
+    }
+    Ok(())
+}
+
+/// What stands in the way, by what has to be done.
+fn groups(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()> {
+    for when in [When::Now, When::Login, When::Boot, When::Kernel, When::Firmware] {
+        let mut of: Vec<&Finding> =
+            findings.iter().filter(|finding| finding.stands() && finding.when == when).collect();
+        of.sort_by_key(|finding| (finding.status, finding.impact));
+        let Some(worst) = of.first() else { continue };
+        let bad = of.iter().filter(|finding| finding.status == Status::Bad).count();
+        let counts = [(bad, "bad"), (of.len() - bad, "doubtful")];
+        let counts: Vec<String> =
+            counts.iter().filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
+        writeln!(to)?;
+        let (title, impact) = (when.title(), worst.impact.text());
+        let counts = counts.join(", ");
+        writeln!(to, "{BOLD}{title}{BOLD:#}: {counts} {DIM}(worst costs {impact}){DIM:#}")?;
+        let width = column(&of);
+        for finding in of {
+            one(to, finding, width, detail)?;
+        }
+    }
+    Ok(())
+}
+
+/// Width of the column of names.
+fn column(findings: &[&Finding]) -> usize {
+    findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0).min(NAME_MAX)
+}
+
+fn line(to: &mut Sheet, finding: &Finding, width: usize) -> io::Result<()> {
+    let (word, style) = word(finding.status);
+    let name = &finding.check;
+    let first = format!("  {style}{word:<8}{style:#} {name:<width$}  ");
+    wrapped(to, &first, &" ".repeat(11 + width + 2), &finding.summary)
+}
+
+fn one(to: &mut Sheet, finding: &Finding, width: usize, detail: Detail) -> io::Result<()> {
+    line(to, finding, width)?;
+    let next = " ".repeat(11 + width + 2);
+    let mut more = |name: &str, text: &str| {
+        wrapped(to, &format!("{next}{DIM}{name}:{DIM:#} "), &format!("{next}     "), text)
+    };
+    if detail.verbose {
+        if let Some(cpus) = &finding.cpus {
+            more("on ", &units::cpus(cpus))?;
+        }
+        for seen in finding.evidence.iter().take(EVIDENCE_MAX) {
+            more("saw", &format!("{}: {}", seen.path, seen.value))?;
+        }
+        if finding.evidence.len() > EVIDENCE_MAX {
+            let rest = finding.evidence.len() - EVIDENCE_MAX;
+            more("saw", &format!("{rest} more lines: --json has all"))?;
+        }
+        more("why", &finding.why)?;
+        if let Some(trade_off) = &finding.trade_off {
+            more("but", trade_off)?;
+        }
+        more("src", &finding.source)?;
+    }
+    // The first is the one to take; the others are other ways.
+    let shown = if detail.verbose { finding.remedies.len() } else { 1 };
+    let hidden = finding.remedies.len().saturating_sub(shown);
+    for remedy in finding.remedies.iter().take(shown) {
+        let also = if hidden > 0 { format!(" (and {hidden} more: -v)") } else { String::new() };
+        more("fix", &format!("{remedy}{also}"))?;
+    }
+    Ok(())
+}
+
+/// What could not be told: by reason, as most have the same few.
+fn unknown(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()> {
+    let is_open =
+        |finding: &&Finding| finding.status == Status::Unknown && finding.skipped.is_none();
+    let of: Vec<&Finding> = findings.iter().filter(is_open).collect();
+    if of.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "\n{BOLD}Cannot be told{BOLD:#}: {}", of.len())?;
+    if detail.verbose {
+        let width = column(&of);
+        return of.into_iter().try_for_each(|finding| one(to, finding, width, detail));
+    }
+    let mut reasons: Vec<(Reason, Vec<&str>)> = Vec::new();
+    let (own, shared): (Vec<&Finding>, Vec<&Finding>) =
+        of.into_iter().partition(|finding| Reason::of(finding) == Reason::Own);
+    let width = column(&own);
+    own.into_iter().try_for_each(|finding| line(to, finding, width))?;
+    for finding in shared {
+        let reason = Reason::of(finding);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, ids)) => ids.push(&finding.check),
+            None => reasons.push((reason, vec![&finding.check])),
+        }
+    }
+    reasons.sort_by_key(|(reason, _)| *reason);
+    for (reason, ids) in reasons {
+        let first = format!("  {WARN}{:<8}{WARN:#} {}: ", "UNKNOWN", reason.text());
+        wrapped(to, &first, &" ".repeat(11), &ids.join(", "))?;
+    }
+    Ok(())
+}
+
+/// Why a finding is unknown, as far as many share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reason {
+    Rights,
+    Lockdown,
+    NotCaptured,
+    NotThere,
+    Own,
+}
+
+impl Reason {
+    fn of(finding: &Finding) -> Self {
+        // The path that leads a summary is no reason: /sys/kernel/security/lockdown hides nothing.
+        let summary = match finding.summary.split_once(": ") {
+            Some((path, reason)) if path.starts_with('/') => reason,
+            _ => finding.summary.as_str(),
+        };
+        let has = |word: &str| summary.contains(word);
+        match () {
+            () if has("lockdown") => Self::Lockdown,
+            () if has("root") || has("EACCES") || has("EPERM") => Self::Rights,
+            () if has("capture") => Self::NotCaptured,
+            () if has("not there") => Self::NotThere,
+            () => Self::Own,
+        }
+    }
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Rights => "needs root",
+            Self::Lockdown => "hidden by lockdown",
+            Self::NotCaptured => "not in the capture",
+            Self::NotThere => "not there, and nothing says why",
+            Self::Own => "see -v",
+        }
+    }
+}
+
+/// What the user left out, with the reason.
+fn skipped(to: &mut Sheet, findings: &[Finding]) -> io::Result<()> {
+    let of = || findings.iter().filter_map(|f| Some((f, f.skipped.as_ref()?)));
+    if of().next().is_none() {
+        return Ok(());
+    }
+    writeln!(to, "\n{BOLD}Skipped{BOLD:#}")?;
+    for (finding, reason) in of() {
+        let (word, _) = word(finding.status);
+        let first = format!("  {DIM}{word:<8}{DIM:#} {}  ", finding.check);
+        wrapped(to, &first, &" ".repeat(11), &format!("{reason} ({})", finding.summary))?;
+    }
+    Ok(())
+}
+
+/// What is good, and what does not apply.
+fn settled(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()> {
+    for (status, name) in [(Status::Good, "Good"), (Status::NotApplicable, "Not applicable")] {
+        let is_of = |finding: &&Finding| finding.status == status && finding.skipped.is_none();
+        let of: Vec<&Finding> = findings.iter().filter(is_of).collect();
+        if of.is_empty() {
+            continue;
+        }
+        writeln!(to, "\n{BOLD}{name}{BOLD:#}: {}", of.len())?;
+        let width = column(&of);
+        for finding in of {
+            one(to, finding, width, detail)?;
+        }
+    }
+    Ok(())
+}
+
+/// A status as a word, padded names aside.
+pub const fn word(status: Status) -> (&'static str, Style) {
+    match status {
+        Status::Bad => ("BAD", BAD),
+        Status::Doubtful => ("DOUBTFUL", WARN),
+        Status::Unknown => ("UNKNOWN", WARN),
+        Status::Good => ("GOOD", GOOD),
+        Status::NotApplicable => ("N/A", DIM),
+    }
+}

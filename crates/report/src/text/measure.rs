@@ -1,0 +1,223 @@
+//! The cells of a matrix as text: what will be measured, and what was.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+};
+
+use rtproof_judge::{
+    report::Machine,
+    units::{self, grouped, us_column},
+};
+use rtproof_results::measure::{
+    index::{CellResult, Index, State, ThreadResult},
+    plan::Plan,
+};
+
+use crate::text::sheet::{BAD, BOLD, DIM, Sheet, WARN, title, wrapped};
+
+/// Causes of spikes that are named for a CPU.
+const CAUSES: usize = 3;
+
+/// The cells to be measured and the time they take.
+///
+/// # Errors
+/// When writing fails.
+pub fn plan(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
+    for cell in &plan.cells {
+        writeln!(
+            to,
+            "{:>5}  {}, {}",
+            cell.number,
+            cell.title(),
+            units::duration(cell.duration_ns)
+        )?;
+    }
+    takes(to, plan)
+}
+
+fn takes(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
+    let measuring: u64 = plan.cells.iter().fold(0, |sum, c| sum.saturating_add(c.duration_ns));
+    let text = format!(
+        "{BOLD}Plan{BOLD:#}     {}, {} of measuring, about {} in all",
+        units::count(plan.cells.len(), "cell"),
+        units::duration(measuring),
+        units::duration(plan.estimate_ns() / 1_000_000_000 * 1_000_000_000),
+    );
+    writeln!(to, "{text}")
+}
+
+/// What is printed before anything is measured.
+///
+/// # Errors
+/// When writing fails.
+pub fn begin(to: &mut Sheet, machine: &Machine, plan: &Plan) -> io::Result<()> {
+    title(to, machine)?;
+    takes(to, plan)
+}
+
+/// What was found.
+///
+/// # Errors
+/// When writing fails.
+pub fn index(to: &mut Sheet, index: &Index, folder: &Path, verbose: bool) -> io::Result<()> {
+    let mut told: Vec<&str> = Vec::new();
+    for cell in &index.cells {
+        of_cell(to, cell)?;
+        notes(to, cell, &mut told)?;
+        if verbose {
+            moments(to, cell)?;
+        }
+    }
+    let mut counts = vec![format!("{} done", index.count(State::Done))];
+    for (state, word) in [
+        (State::CutShort, "cut short"),
+        (State::Failed, "failed"),
+        (State::Missing, "not measured"),
+    ] {
+        match index.count(state) {
+            0 => {}
+            n => counts.push(format!("{n} {word}")),
+        }
+    }
+    writeln!(to, "{BOLD}Cells{BOLD:#}    {}", counts.join(", "))?;
+    writeln!(to, "         index {}", folder.join("index.html").display())?;
+    if index.count(State::Done) < index.cells.len() {
+        let go_on = format!("rtproof measure --resume {}", folder.display());
+        writeln!(to, "         go on: {go_on}")?;
+    }
+    Ok(())
+}
+
+const HEADS: [&str; 12] =
+    ["n", "missed", "mean", "sd", "rms", "min", "p50", "p99", "p99.9", "max", "cv", "spread"];
+
+fn of_cell(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
+    let name = format!("{BOLD}{:>5}{BOLD:#}  ", cell.cell.number);
+    wrapped(to, &name, "       ", &cell.cell.title())?;
+    match (cell.state, &cell.why) {
+        (State::Missing, _) => return writeln!(to, "       {DIM}not measured{DIM:#}"),
+        (State::Failed, why) => {
+            let why = why.as_deref().unwrap_or("failed");
+            return wrapped(to, &format!("       {BAD}!{BAD:#} "), "         ", why);
+        }
+        (State::CutShort, Some(why)) => {
+            wrapped(
+                to,
+                &format!("       {WARN}!{WARN:#} "),
+                "         ",
+                &format!("cut short: {why}"),
+            )?;
+        }
+        _ => {}
+    }
+    table(to, &cell.threads)?;
+    for thread in &cell.threads {
+        spikes(to, thread)?;
+    }
+    super::beside::changes(to, &cell.beside)?;
+    super::beside::states(to, &cell.beside)
+}
+
+fn table(to: &mut Sheet, threads: &[ThreadResult]) -> io::Result<()> {
+    let mut rows = vec![[String::new()].into_iter().chain(HEADS.map(String::from)).collect()];
+    let mixed = threads.windows(2).any(|two| two[0].workload != two[1].workload);
+    rows.extend(threads.iter().map(|thread| row(thread, mixed)));
+    let width = |at: usize| rows.iter().map(|row: &Vec<String>| row[at].chars().count()).max();
+    let widths: Vec<usize> = (0..=HEADS.len()).map(|at| width(at).unwrap_or(0)).collect();
+    for (i, row) in rows.iter().enumerate() {
+        let style = if i == 0 { DIM } else { anstyle::Style::new() };
+        write!(to, "       {style}{:<w$}", row[0], w = widths[0])?;
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            write!(to, "  {cell:>width$}")?;
+        }
+        writeln!(to, "{style:#}{}", if i == 0 { "   µs" } else { "" })?;
+    }
+    for thread in threads {
+        if let Some(intervals) = &thread.intervals {
+            let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.3}", ns / 1000.0));
+            let whole = |ns: Option<u64>| us(ns.map(|ns| ns as f64));
+            let text = format!(
+                "CPU {} intervals: n {}, mean {}, sd {}, rms about the period {}, min {}, max {} \
+                 µs",
+                thread.cpu,
+                grouped(intervals.n),
+                us(intervals.mean_ns),
+                us(intervals.sd_ns),
+                us(intervals.rms_ns),
+                whole(intervals.min_ns),
+                whole(intervals.max_ns),
+            );
+            wrapped(to, "       ", "         ", &text)?;
+        }
+    }
+    Ok(())
+}
+
+fn row(thread: &ThreadResult, mixed: bool) -> Vec<String> {
+    let time = |ns: Option<u64>| ns.map_or("-".into(), us_column);
+    let mean = |ns: Option<f64>| time(ns.map(|ns| ns.round() as u64));
+    let part = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2}"));
+    let (samples, quantiles) = (&thread.samples, &thread.quantiles);
+    let name = match mixed {
+        true => format!("CPU {} {}", thread.cpu, thread.workload),
+        false => format!("CPU {} {}", thread.cpu, thread.quantity.replace('_', "-")),
+    };
+    vec![
+        name,
+        grouped(samples.n),
+        grouped(thread.missed),
+        mean(samples.mean_ns),
+        mean(samples.sd_ns),
+        mean(samples.rms_ns),
+        time(samples.min_ns),
+        time(quantiles.p50_ns),
+        time(quantiles.p99_ns),
+        time(quantiles.p999_ns),
+        time(samples.max_ns),
+        part(thread.cv),
+        part(thread.spread),
+    ]
+}
+
+/// What must be known of a cell: own cost, lost cycles, where time went. Said once where it is the
+/// same of several cells.
+fn notes<'a>(to: &mut Sheet, cell: &'a CellResult, told: &mut Vec<&'a str>) -> io::Result<()> {
+    for note in &cell.notes {
+        if told.contains(&note.as_str()) {
+            continue;
+        }
+        told.push(note);
+        wrapped(to, &format!("       {WARN}!{WARN:#} "), "         ", note)?;
+    }
+    Ok(())
+}
+
+/// Moments of the cell's CPUs; docs/statistics.md has the conventions.
+fn moments(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
+    if cell.threads.is_empty() {
+        return Ok(());
+    }
+    let named = |thread: &'_ ThreadResult| format!("CPU {} moments", thread.cpu);
+    let rows: Vec<_> = cell.threads.iter().map(|of| (named(of), &of.distribution)).collect();
+    super::distribution::moments(to, "       ", &rows)?;
+    cell.threads
+        .iter()
+        .try_for_each(|thread| super::distribution::estimates(to, "       ", &thread.distribution))
+}
+
+fn spikes(to: &mut Sheet, thread: &ThreadResult) -> io::Result<()> {
+    if thread.spikes.is_empty() {
+        return Ok(());
+    }
+    let shown = thread.spikes.iter().take(CAUSES).map(|spike| {
+        let by =
+            if spike.culprit.is_empty() { String::new() } else { format!(" ({})", spike.culprit) };
+        format!("{} {}{by} up to {}", grouped(spike.count), spike.title, units::ns(spike.worst_ns))
+    });
+    let mut text = format!("CPU {} spikes: {}", thread.cpu, shown.collect::<Vec<_>>().join("; "));
+    if thread.spikes.len() > CAUSES {
+        text += &format!("; {} more causes", thread.spikes.len() - CAUSES);
+    }
+    wrapped(to, &format!("       {DIM}"), "         ", &format!("{text}{DIM:#}"))
+}

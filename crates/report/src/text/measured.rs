@@ -1,0 +1,145 @@
+//! The measurement as a table: CPUs as rows, the account and the quantiles as columns.
+
+use std::io::{self, Write};
+
+use rtproof_host::facts::tasks::Policy;
+use rtproof_judge::{
+    Report,
+    report::Measured,
+    units::{self, grouped, us_column},
+};
+
+use crate::text::sheet::{BAD, BOLD, DIM, Sheet, WARN, wrapped};
+
+/// What was asked, what was measured, what must be known of it.
+///
+/// # Errors
+/// When writing fails.
+pub fn measured(to: &mut Sheet, report: &Report) -> io::Result<()> {
+    asked(to, report)?;
+    table(to, report)?;
+    cost(to, report)?;
+    for note in &report.notes {
+        let style = if note.weakens { BAD } else { WARN };
+        wrapped(to, &format!("         {style}!{style:#} "), "           ", &note.text)?;
+    }
+    super::beside::changes(to, &report.beside)?;
+    for load in report.loads.iter().filter(|load| load.error.is_none()) {
+        let seconds = (load.to_ns.saturating_sub(load.from_ns)) as f64 / 1e9;
+        let rate = if seconds > 0.0 { load.work as f64 / seconds } else { 0.0 };
+        let rate = rate_text(rate, &load.unit);
+        let comma = if load.detail.is_empty() { "" } else { ", " };
+        let text = format!("load {}: {rate}{comma}{}", load.name, load.detail);
+        wrapped(to, &format!("         {DIM}"), "           ", &format!("{text}{DIM:#}"))?;
+    }
+    Ok(())
+}
+
+fn asked(to: &mut Sheet, report: &Report) -> io::Result<()> {
+    let options = &report.options;
+    let policy = match options.policy {
+        Policy::Fifo => format!("FIFO {}", options.priority),
+        _ => "OTHER".into(),
+    };
+    let load: Vec<&str> = options.phases.iter().map(|phase| phase.name.as_str()).collect();
+    let text = format!(
+        "{}  {policy}  period {}  load {}  {}",
+        units::cpus(&options.cpus),
+        units::ns(options.period_ns),
+        load.join(", then "),
+        report.duration_text(),
+    );
+    writeln!(to, "{BOLD}Measure{BOLD:#}  {text}")
+}
+
+const HEADS: [&str; 9] = ["", "scheduled", "missed", "late", "min", "p50", "p99", "p99.9", "max"];
+
+fn table(to: &mut Sheet, report: &Report) -> io::Result<()> {
+    let budget_ns = report.options.requirement.budget_ns;
+    let columns = to.page.columns;
+    let mut rows = vec![HEADS.map(String::from)];
+    rows.extend(
+        report
+            .cpus
+            .iter()
+            .map(|cpu| row(&format!("CPU {}", cpu.thread.cpu), &cpu.measured, columns)),
+    );
+    if report.cpus.len() > 1 {
+        rows.push(row("all", &report.all, columns));
+    }
+    if report.phases.len() > 1 {
+        rows.extend(report.phases.iter().map(|phase| row(&phase.name, &phase.measured, columns)));
+    }
+    let skip = |column: usize| column == 3 && budget_ns.is_none();
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
+    for (i, row) in rows.iter().enumerate() {
+        let style = if i == 0 { DIM } else { anstyle::Style::new() };
+        write!(to, "  {style}{:<w$}", row[0], w = widths[0])?;
+        for column in (1..HEADS.len()).filter(|&column| !skip(column)) {
+            let pad = widths[column] - row[column].chars().count();
+            let is_late = i > 0 && column == 3 && row[3] != "0";
+            let style = if is_late { BAD } else { style };
+            write!(to, "  {}{style}{}{style:#}", " ".repeat(pad), row[column])?;
+        }
+        writeln!(to, "{style:#}{}", if i == 0 { "   µs" } else { "" })?;
+    }
+    Ok(())
+}
+
+/// Columns that the numbers of a row take.
+const NUMBERS_WIDTH: usize = 72;
+
+/// A name, cut where the terminal has no room for it.
+fn fitting(name: &str, width: usize) -> String {
+    let room = width.saturating_sub(NUMBERS_WIDTH).max(6);
+    match name.chars().count() <= room {
+        true => name.into(),
+        false => name.chars().take(room - 1).chain(['…']).collect(),
+    }
+}
+
+fn row(name: &str, measured: &Measured, columns: usize) -> [String; 9] {
+    let time = |ns: Option<u64>| ns.map_or("-".into(), us_column);
+    let quantile = |of: u64| {
+        let found = measured.wake.iter().find(|quantile| quantile.q.of == of);
+        time(found.and_then(|quantile| quantile.value_ns))
+    };
+    [
+        fitting(name, columns),
+        grouped(measured.scheduled),
+        grouped(measured.missed),
+        grouped(measured.late),
+        time(measured.min_ns),
+        quantile(2),
+        quantile(100),
+        quantile(1000),
+        time(measured.max_ns),
+    ]
+}
+
+fn cost(to: &mut Sheet, report: &Report) -> io::Result<()> {
+    let cost = &report.cost;
+    let text = format!(
+        "clock read {} ns, step {} ns, resolution {} ns; recording {} ns a sample; shortest \
+         period {}",
+        cost.clock_read_ps.div_ceil(1000),
+        cost.clock_step_ns,
+        cost.clock_getres_ns,
+        cost.record_ps.div_ceil(1000),
+        units::ns(cost.floor_ns)
+    );
+    wrapped(to, &format!("         {DIM}"), "           ", &format!("{text}{DIM:#}"))
+}
+
+/// A rate with a prefix: `1.2 G bytes/s`.
+fn rate_text(rate: f64, unit: &str) -> String {
+    let (value, prefix) = match rate {
+        r if r >= 1e9 => (r / 1e9, "G "),
+        r if r >= 1e6 => (r / 1e6, "M "),
+        r if r >= 1e3 => (r / 1e3, "k "),
+        r => (r, ""),
+    };
+    format!("{value:.1} {prefix}{unit}/s")
+}

@@ -1,0 +1,115 @@
+//! Equal changes of many CPUs or interrupts are one line: `cpu{0-3}`.
+
+use rtproof_host::CpuList;
+use rtproof_results::tune::{
+    change::{lines, target},
+    plan::Previewed,
+};
+
+/// Most names that are written out.
+const NAMES_MAX: usize = 8;
+
+/// Changes that differ in one name only.
+pub(super) struct Folded<'a> {
+    /// One of them.
+    pub(super) first: &'a Previewed,
+    /// What they are about.
+    pub(super) target: String,
+    /// How many.
+    pub(super) count: usize,
+}
+
+/// Folds those with the same old and new value and the same reason, in order of the first.
+pub(super) fn fold<'a>(steps: &[&'a Previewed]) -> Vec<Folded<'a>> {
+    let mut groups: Vec<Vec<&'a Previewed>> = Vec::new();
+    for &step in steps {
+        match groups.iter_mut().find(|group| is_like(group[0], step)) {
+            Some(group) => group.push(step),
+            None => groups.push(vec![step]),
+        }
+    }
+    groups.into_iter().flat_map(of_group).collect()
+}
+
+fn of_group<'a>(group: Vec<&'a Previewed>) -> Vec<Folded<'a>> {
+    if group.len() > 1 {
+        let targets: Vec<String> = group.iter().map(|it| target(&it.step.change)).collect();
+        if let Some(target) = spread(&targets) {
+            return vec![Folded { first: group[0], target, count: group.len() }];
+        }
+    }
+    let one = |it: &'a Previewed| Folded { first: it, target: target(&it.step.change), count: 1 };
+    group.into_iter().map(one).collect()
+}
+
+fn is_like(one: &Previewed, other: &Previewed) -> bool {
+    let shape = |it: &Previewed| std::mem::discriminant(&it.step.change);
+    let shown = |it: &Previewed| lines(&it.step.change, it.before.as_ref());
+    shape(one) == shape(other)
+        && one.step.reason == other.step.reason
+        && one.unknown.is_some() == other.unknown.is_some()
+        && shown(one) == shown(other)
+}
+
+/// Targets as one, where they differ in one name; names that differ in a number as a list.
+fn spread(targets: &[String]) -> Option<String> {
+    let separators = ['/', ' '];
+    let parts: Vec<Vec<&str>> = targets.iter().map(|it| it.split(separators).collect()).collect();
+    let first = parts.first()?;
+    if parts.iter().any(|part| part.len() != first.len()) {
+        return None;
+    }
+    let differs = |&at: &usize| parts.iter().any(|part| part[at] != first[at]);
+    let places: Vec<usize> = (0..first.len()).filter(differs).collect();
+    let (&place, others) = places.split_first()?;
+    // IRQ 24 (nvme0q1): number and name go together.
+    if !others.is_empty() {
+        return targets[0].starts_with("IRQ ").then(|| irqs(targets));
+    }
+    let names: Vec<&str> = parts.iter().map(|part| part[place]).collect();
+    let start = first[..place].iter().map(|part| part.len() + 1).sum::<usize>();
+    let (before, rest) = targets[0].split_at(start);
+    Some(format!("{before}{}{}", joined(&names), &rest[first[place].len()..]))
+}
+
+/// Names as one: `cpu{0-3}`, or `{a,b,…}`.
+fn joined(names: &[&str]) -> String {
+    let digits = |name: &str| name.find(|c: char| c.is_ascii_digit());
+    let number = |name: &str| -> Option<(String, u32, String)> {
+        let start = digits(name)?;
+        let end = name[start..].find(|c: char| !c.is_ascii_digit());
+        let end = end.map_or(name.len(), |end| start + end);
+        Some((name[..start].into(), name[start..end].parse().ok()?, name[end..].into()))
+    };
+    let numbers: Option<Vec<_>> = names.iter().map(|name| number(name)).collect();
+    if let Some(numbers) = numbers {
+        let (before, _, after) = &numbers[0];
+        if numbers.iter().all(|(b, _, a)| b == before && a == after) {
+            let list = CpuList::new(numbers.iter().map(|(_, number, _)| *number));
+            return format!("{before}{{{list}}}{after}");
+        }
+    }
+    few(names)
+}
+
+fn few(names: &[&str]) -> String {
+    let shown = names.iter().take(NAMES_MAX).copied().collect::<Vec<_>>().join(",");
+    match names.len().checked_sub(NAMES_MAX) {
+        Some(more) if more > 0 => format!("{{{shown},… {more} more}}"),
+        _ => format!("{{{shown}}}"),
+    }
+}
+
+/// `IRQ {24-27} (nvme0q1, nvme0q2, …)`.
+fn irqs(targets: &[String]) -> String {
+    let mut numbers = Vec::new();
+    let mut names = Vec::new();
+    for target in targets {
+        let rest = target.strip_prefix("IRQ ").unwrap_or(target);
+        let (number, name) = rest.split_once(' ').unwrap_or((rest, ""));
+        numbers.extend(number.parse::<u32>());
+        names.push(name.trim_matches(['(', ')']));
+    }
+    let list = CpuList::new(numbers);
+    format!("IRQ {{{list}}} ({})", few(&names).trim_matches(['{', '}']))
+}

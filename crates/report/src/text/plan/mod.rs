@@ -1,0 +1,221 @@
+//! A plan as text: what is there, what would be there, why, what it costs, how it is undone.
+
+mod fold;
+mod words;
+
+use std::io::{self, Write};
+
+use rtproof_host::tune::Change;
+use rtproof_judge::{
+    plan::{Conflict, Instruction, LeftOut, Reason},
+    units,
+};
+use rtproof_results::tune::{
+    change::lines,
+    plan::{Document, Previewed},
+};
+
+use self::fold::Folded;
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
+
+pub use self::words::{place, tokens};
+
+/// Prefix of what belongs to a change.
+const INDENT: &str = "      ";
+
+/// A plan.
+///
+/// # Errors
+/// When writing fails.
+pub fn plan(to: &mut Sheet, plan: &Document, verbose: bool) -> io::Result<()> {
+    title(to, &plan.machine)?;
+    wrapped(to, &format!("{BOLD}For{BOLD:#}      "), "         ", &plan.intent.line())?;
+    wrapped(to, &format!("{BOLD}Plan{BOLD:#}     "), "         ", &summary(plan))?;
+    conflicts(to, &plan.conflicts)?;
+    steps(to, &plan.steps, verbose)?;
+    words::boot(to, &plan.boot, verbose)?;
+    instructions(to, &plan.instructions, verbose)?;
+    left_out(to, &plan.left_out, verbose)
+}
+
+/// What it comes to, in one line.
+fn summary(plan: &Document) -> String {
+    let steps = plan.steps.len();
+    let words = plan.boot.words.len();
+    let by_hand = plan.instructions.len();
+    let risky = plan.steps.iter().filter(|it| it.step.reason.risk.is_some()).count()
+        + plan.boot.words.iter().filter(|word| word.reason.risk.is_some()).count();
+    let nothing = usize::from(steps + words + by_hand == 0);
+    let parts = [
+        (plan.conflicts.len(), units::count(plan.conflicts.len(), "conflict")),
+        (steps, format!("{} now", units::count(steps, "change"))),
+        (words, format!("{} for the next boot", units::count(words, "parameter"))),
+        (by_hand, format!("{by_hand} by hand")),
+        (risky, format!("{risky} of them risky")),
+        (nothing, "nothing to do".into()),
+        (plan.done, format!("{} done already", plan.done)),
+        (plan.left_out.len(), format!("{} left out", plan.left_out.len())),
+    ];
+    let parts = parts.into_iter().filter(|(n, _)| *n > 0);
+    parts.map(|(_, text)| text).collect::<Vec<_>>().join(", ")
+}
+
+fn conflicts(to: &mut Sheet, conflicts: &[Conflict]) -> io::Result<()> {
+    if conflicts.is_empty() {
+        return Ok(());
+    }
+    let head = "Conflicts: nothing is applied while there are any";
+    writeln!(to, "\n{BAD}{head}{BAD:#}")?;
+    for conflict in conflicts {
+        writeln!(to, "  {}", conflict.target)?;
+        for (check, wish) in &conflict.requests {
+            wrapped(to, &format!("{INDENT}{check} wants "), INDENT, wish)?;
+        }
+    }
+    let how = "leave one of them out: --skip ID=REASON, or name the checks that you want";
+    wrapped(to, "  ", "  ", how)
+}
+
+/// What a change is about, as the reader sorts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Kernel,
+    Irqs,
+    Tasks,
+    Units,
+    Files,
+    Loader,
+}
+
+impl Kind {
+    const ALL: [Self; 6] =
+        [Self::Kernel, Self::Irqs, Self::Tasks, Self::Units, Self::Files, Self::Loader];
+
+    fn of(change: &Change) -> Self {
+        match change {
+            Change::Value { .. } | Change::Hotplug { .. } => Self::Kernel,
+            Change::Irq { .. } => Self::Irqs,
+            Change::Task { .. } => Self::Tasks,
+            Change::Unit { .. } | Change::Property { .. } => Self::Units,
+            Change::Folder { .. } | Change::File { .. } if change.is_durable() => Self::Files,
+            Change::Folder { .. } | Change::File { .. } => Self::Kernel,
+            Change::GrubEnv { .. } | Change::EfiVariable { .. } => Self::Loader,
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Kernel => "Running kernel",
+            Self::Irqs => "Interrupts",
+            Self::Tasks => "Tasks",
+            Self::Units => "Services",
+            Self::Files => "Files",
+            Self::Loader => "Boot loader",
+        }
+    }
+
+    /// How long it lasts, and how it is undone.
+    const fn lasts(self) -> &'static str {
+        match self {
+            Self::Kernel => "until the next boot; undo writes the old values back",
+            Self::Irqs => "until the next boot; undo gives each its CPUs back",
+            Self::Tasks => "until they end; undo gives the same tasks back what they had",
+            Self::Units => "undo gives each the state it had: enabled, running, masked",
+            Self::Files => "they stay; undo writes the old bytes back or removes what is new",
+            Self::Loader => "until it is undone",
+        }
+    }
+}
+
+/// The changes, by what they are about.
+pub fn steps(to: &mut Sheet, steps: &[Previewed], verbose: bool) -> io::Result<()> {
+    for kind in Kind::ALL {
+        let of: Vec<&Previewed> =
+            steps.iter().filter(|it| Kind::of(&it.step.change) == kind).collect();
+        if of.is_empty() {
+            continue;
+        }
+        let (title, lasts) = (kind.title(), kind.lasts());
+        let count = units::count(of.len(), "change");
+        writeln!(to, "\n{BOLD}{title}{BOLD:#}: {count} {DIM}({lasts}){DIM:#}")?;
+        for folded in fold::fold(&of) {
+            one(to, &folded, verbose)?;
+        }
+    }
+    Ok(())
+}
+
+fn one(to: &mut Sheet, folded: &Folded<'_>, verbose: bool) -> io::Result<()> {
+    let first = folded.first;
+    let many = match folded.count {
+        1 => String::new(),
+        n => format!("  {DIM}({n} times){DIM:#}"),
+    };
+    writeln!(to, "  {}{many}", folded.target)?;
+    let (old, new) = lines(&first.step.change, first.before.as_ref());
+    match &first.unknown {
+        Some(why) => writeln!(to, "    {DIM}? not known: {why}{DIM:#}")?,
+        None => old.iter().try_for_each(|line| writeln!(to, "    {BAD}- {line}{BAD:#}"))?,
+    }
+    new.iter().try_for_each(|line| writeln!(to, "    {GOOD}+ {line}{GOOD:#}"))?;
+    reason(to, &first.step.reason, verbose)
+}
+
+/// Why, what it costs, what can go wrong.
+pub(crate) fn reason(to: &mut Sheet, reason: &Reason, verbose: bool) -> io::Result<()> {
+    let next = format!("{INDENT}     ");
+    let checks = reason.checks.join(", ");
+    let impact = reason.impact.text();
+    let why = format!("{} ({checks}; costs {impact})", reason.why);
+    wrapped(to, &format!("{INDENT}{DIM}why{DIM:#}  "), &next, &why)?;
+    if let Some(but) = &reason.trade_off {
+        wrapped(to, &format!("{INDENT}{DIM}but{DIM:#}  "), &next, but)?;
+    }
+    if let Some(risk) = &reason.risk {
+        wrapped(to, &format!("{INDENT}{WARN}RISK{WARN:#} "), &next, risk)?;
+    }
+    if verbose {
+        let explain = reason.checks.iter().map(|id| format!("rtproof check explain {id}"));
+        let explain: Vec<String> = explain.collect();
+        wrapped(to, &format!("{INDENT}{DIM}more{DIM:#} "), &next, &explain.join(", "))?;
+    }
+    Ok(())
+}
+
+fn instructions(to: &mut Sheet, all: &[Instruction], verbose: bool) -> io::Result<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "\n{BOLD}By hand{BOLD:#}: {} {DIM}(no program can do it){DIM:#}", all.len())?;
+    for it in all {
+        wrapped(to, "  ", "    ", &it.text)?;
+        if verbose && !it.build_options.is_empty() {
+            let options: Vec<String> =
+                it.build_options.iter().map(|option| format!("CONFIG_{option}")).collect();
+            wrapped(to, INDENT, INDENT, &options.join(" "))?;
+        }
+        let checks = it.reason.checks.join(", ");
+        let next = format!("{INDENT}     ");
+        let why = format!("{} ({checks})", it.reason.why);
+        wrapped(to, &format!("{INDENT}{DIM}why{DIM:#}  "), &next, &why)?;
+    }
+    Ok(())
+}
+
+fn left_out(to: &mut Sheet, all: &[LeftOut], verbose: bool) -> io::Result<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    if !verbose {
+        let text = format!("Left out: {}; why: -v", all.len());
+        return writeln!(to, "\n{DIM}{text}{DIM:#}");
+    }
+    writeln!(to, "\n{BOLD}Left out{BOLD:#}: {}", all.len())?;
+    for it in all {
+        wrapped(to, &format!("  {}  ", it.check), INDENT, &it.why)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

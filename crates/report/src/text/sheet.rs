@@ -1,0 +1,184 @@
+//! What text is written on: its width, its characters, its styles, its lines.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use rtproof_judge::report::Machine;
+
+use super::controls;
+
+/// Style of heads.
+pub const BOLD: Style = Style::new().bold();
+/// Style of what matters less.
+pub const DIM: Style = Style::new().dimmed();
+/// Style of what is good.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// Style of what is bad.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+/// Style of what is doubtful.
+pub const WARN: Style = AnsiColor::Yellow.on_default();
+
+/// The characters that it is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Glyphs {
+    /// Blocks of the causes: neighbours of different ones can be told apart without colours.
+    pub(super) blocks: [char; 4],
+    /// Start of a task.
+    pub(super) bar: char,
+    /// An interrupt or a softirq.
+    pub(super) mark: char,
+    /// Lost events.
+    pub(super) lost: char,
+    /// From due to ran: left end, line, right end.
+    pub(super) arrow: [char; 3],
+    /// Below a step: its name follows, or ends there.
+    pub(super) steps: [char; 2],
+}
+
+impl Glyphs {
+    /// Block characters.
+    pub const BLOCKS: Self = Self {
+        blocks: ['█', '▒', '▓', '░'],
+        bar: '▏',
+        mark: '▀',
+        lost: '×',
+        arrow: ['├', '─', '┤'],
+        steps: ['└', '┘'],
+    };
+    /// For terminals that know nothing else.
+    pub const ASCII: Self = Self {
+        blocks: ['#', '=', '%', '-'],
+        bar: '|',
+        mark: '^',
+        lost: 'x',
+        arrow: ['|', '-', '|'],
+        steps: ['`', '\''],
+    };
+}
+
+/// Where it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// Columns of the terminal.
+    pub columns: usize,
+    /// What it can show.
+    pub glyphs: Glyphs,
+}
+
+/// One line: tool, host, kernel, CPUs, preemption model.
+pub(super) fn title(to: &mut Sheet, machine: &Machine) -> io::Result<()> {
+    let or_unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
+    write!(to, "{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION"))?;
+    write!(to, "{}  ", or_unknown(&machine.hostname))?;
+    write!(to, "Linux {} {}  ", or_unknown(&machine.kernel), or_unknown(&machine.arch))?;
+    if let Some(cpus) = machine.cpus_online {
+        write!(to, "{cpus} CPU{}  ", if cpus == 1 { "" } else { "s" })?;
+    }
+    write!(to, "{}", machine.preemption)?;
+    for inside in [&machine.hypervisor, &machine.container].into_iter().flatten() {
+        write!(to, "  in {inside}")?;
+    }
+    writeln!(to)
+}
+
+/// Most columns of text: longer lines are hard to read.
+pub const WIDTH_MAX: usize = 100;
+/// Fewest: prefixes alone take half of it.
+pub const WIDTH_MIN: usize = 60;
+
+/// Text that is written for a terminal or a file.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    /// Where it is shown.
+    pub page: Page,
+    bytes: Vec<u8>,
+}
+
+impl Sheet {
+    /// An empty one.
+    #[must_use]
+    pub const fn new(columns: usize, glyphs: Glyphs) -> Self {
+        Self { page: Page { columns, glyphs }, bytes: Vec::new() }
+    }
+
+    /// What is written, with colours; control characters of others are written out.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        controls::shown(&String::from_utf8_lossy(&self.bytes))
+    }
+}
+
+impl Write for Sheet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes text broken into lines: `first` before the first, `next` before the others. Prefixes may
+/// hold colours, which take no room. Groups of digits stay together.
+///
+/// # Errors
+/// When writing fails.
+pub fn wrapped(to: &mut Sheet, first: &str, next: &str, text: &str) -> io::Result<()> {
+    wrapped_in(to.page.columns, to, first, next, text)
+}
+
+/// Whether a word is a unit, alone or before a mark.
+fn is_unit(word: &str) -> bool {
+    ["%", "ns", "µs", "ms", "s"].contains(&word.trim_end_matches([',', '.', ';', ':', ')']))
+}
+
+/// The same, so many columns wide.
+pub(super) fn wrapped_in(
+    columns: usize,
+    to: &mut dyn Write,
+    first: &str,
+    next: &str,
+    text: &str,
+) -> io::Result<()> {
+    let length = |prefix: &str| anstream::adapter::strip_str(prefix).to_string().chars().count();
+    let (mut prefix, mut room) = (first, columns.saturating_sub(length(first)));
+    let mut line = String::new();
+    let mut used = 0;
+    let mut words = text.split([' ', '\n']).filter(|word| !word.is_empty()).peekable();
+    while let Some(first) = words.next() {
+        let mut word = first.to_owned();
+        // A number keeps its unit.
+        while let Some(unit) = words.next_if(|next| is_unit(next)) {
+            word.push(' ');
+            word.push_str(unit);
+        }
+        let word_length = length(&word);
+        if used > 0 && used + 1 + word_length > room {
+            writeln!(to, "{prefix}{line}")?;
+            (prefix, room) = (next, columns.saturating_sub(length(next)));
+            line.clear();
+            used = 0;
+        }
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        line.push_str(&word);
+        used += word_length;
+    }
+    writeln!(to, "{prefix}{line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_keeps_its_unit_at_the_end_of_a_line() {
+        let mut out = Vec::new();
+        wrapped_in(24, &mut out, "", "  ", "higher by +83 % to +96 %, (67.5 → 128 µs) in 10 s.")
+            .expect("memory");
+        let text = String::from_utf8(out).expect("text");
+        assert_eq!(text, "higher by +83 % to\n  +96 %, (67.5 → 128 µs)\n  in 10 s.\n");
+    }
+}

@@ -1,0 +1,39 @@
+//! The verdict as text.
+
+use std::io;
+
+use anstyle::Style;
+use rtproof_judge::{Answer, Report};
+
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
+
+/// The verdict, its reasons, and what changed in the machine.
+///
+/// # Errors
+/// When writing fails.
+pub fn verdict(to: &mut Sheet, report: &Report) -> io::Result<()> {
+    let verdict = &report.verdict;
+    let style = style(verdict.answer);
+    let word = verdict.answer.text();
+    let first = format!("{BOLD}Verdict{BOLD:#}  {style}{word}{style:#} ");
+    wrapped(to, &first, "         ", &verdict.sentence)?;
+    for reason in &verdict.reasons {
+        wrapped(to, &format!("         {DIM}-{DIM:#} "), "           ", reason)?;
+    }
+    if let Some(levels) = verdict.tail.as_ref().and_then(|tail| tail.levels_text()) {
+        wrapped(to, &format!("         {DIM}-{DIM:#} "), "           ", &levels)?;
+    }
+    for change in &report.changes {
+        let text = format!("{} changed from {} to {}", change.key, change.from, change.to);
+        wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", &text)?;
+    }
+    Ok(())
+}
+
+const fn style(answer: Answer) -> Style {
+    match answer {
+        Answer::Accepted => GOOD.bold(),
+        Answer::Refused => BAD,
+        Answer::NotProven | Answer::NotJudged => WARN.bold(),
+    }
+}

@@ -1,0 +1,206 @@
+//! What the cells of a matrix found, as data: what text, JSON and HTML show.
+
+use rtproof_judge::{
+    Spread,
+    beside::{Beside, Segment},
+    distribution::Distribution,
+    report::Machine,
+};
+use serde::Serialize;
+
+use super::plan::{Cell, Condition, Plan};
+
+/// Version of the JSON form. Fields may be added under one version; none changes or goes.
+pub const SCHEMA: &str = "rtproof/measure/1";
+
+/// All cells.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Index {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// Version of the tool.
+    pub tool_version: &'static str,
+    /// The machine; null: nothing was measured.
+    pub machine: Option<Machine>,
+    /// States of the machine in which cells were measured.
+    pub conditions: Vec<ConditionJson>,
+    /// Cells, in order.
+    pub cells: Vec<CellResult>,
+}
+
+/// A state of the machine.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConditionJson {
+    /// Name.
+    pub name: String,
+    /// Command that made it; null: the machine as it was.
+    pub before: Option<String>,
+    /// Command that took it back.
+    pub after: Option<String>,
+}
+
+/// One cell.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CellResult {
+    /// What was asked.
+    pub cell: Cell,
+    /// What became of it.
+    pub state: State,
+    /// Why it is not done; null: it is.
+    pub why: Option<String>,
+    /// Start, nanoseconds since 1970; null: not measured.
+    pub started_realtime_ns: Option<u64>,
+    /// Hash of the facts that may change latency is the same as in the cell before it; null: there
+    /// is none before it.
+    pub same_machine: Option<bool>,
+    /// CPUs.
+    pub threads: Vec<ThreadResult>,
+    /// Changes from outside, idle states, frequencies.
+    pub beside: Beside,
+    /// What must be known of it.
+    pub notes: Vec<String>,
+}
+
+/// What became of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum State {
+    /// Measured to its end, record sealed.
+    Done,
+    /// Cut short: its record holds what was measured by then.
+    CutShort,
+    /// Could not be measured.
+    Failed,
+    /// Not measured yet.
+    Missing,
+}
+
+/// One CPU of a cell.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThreadResult {
+    /// CPU.
+    pub cpu: u32,
+    /// What it did.
+    pub workload: String,
+    /// What its samples are: latency, interval, duration, gap, `hand_off`, `round_trip`, lateness.
+    pub quantity: &'static str,
+    /// Policy in force when it started, e.g. `SCHED_FIFO`.
+    pub policy: &'static str,
+    /// Priority in force when it started.
+    pub priority: u32,
+    /// Samples.
+    pub samples: Spread,
+    /// Quantiles of the samples; null: too few for it.
+    pub quantiles: Quantiles,
+    /// Intervals from one wake-up to the next, of workloads that keep them.
+    pub intervals: Option<Spread>,
+    /// Cycles that were due while the thread was still late.
+    pub missed: u64,
+    /// Samples and missed cycles later than the budget; null: there is none.
+    pub late: Option<u64>,
+    /// sd / mean of the samples; null: too few.
+    pub cv: Option<f64>,
+    /// (max - min) / median of the samples; null: too few.
+    pub spread: Option<f64>,
+    /// Causes of its spikes, most spikes first.
+    pub spikes: Vec<SpikeCount>,
+    /// Moments up to kurtosis, P² estimates, what the samples are worth.
+    pub distribution: Distribution,
+}
+
+/// Quantiles, upper edges of buckets at most 0.8 % wide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Quantiles {
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 99 %.
+    pub p99_ns: Option<u64>,
+    /// 99.9 %.
+    pub p999_ns: Option<u64>,
+}
+
+/// Spikes of a cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SpikeCount {
+    /// Cause, in words.
+    pub title: String,
+    /// Who; may be empty.
+    pub culprit: String,
+    /// Spikes in which it has a share.
+    pub count: u64,
+    /// Its largest share.
+    pub worst_ns: u64,
+}
+
+impl Index {
+    /// An index of nothing.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let condition = |c: &Condition| ConditionJson {
+            name: c.name.clone(),
+            before: c.before.clone(),
+            after: c.after.clone(),
+        };
+        Self {
+            schema: SCHEMA,
+            tool_version: env!("CARGO_PKG_VERSION"),
+            machine: None,
+            conditions: plan.conditions.iter().map(condition).collect(),
+            cells: plan.cells.iter().map(CellResult::missing).collect(),
+        }
+    }
+
+    /// Puts a cell in its place.
+    pub fn put(&mut self, result: CellResult) {
+        if let Some(at) = self.cells.iter().position(|c| c.cell.number == result.cell.number) {
+            self.cells[at] = result;
+        }
+    }
+
+    /// Cells in a state.
+    #[must_use]
+    pub fn count(&self, state: State) -> usize {
+        self.cells.iter().filter(|cell| cell.state == state).count()
+    }
+
+    /// CPUs of all cells, with their cells.
+    pub fn rows(&self) -> impl Iterator<Item = (&CellResult, &ThreadResult)> {
+        self.cells.iter().flat_map(|cell| cell.threads.iter().map(move |thread| (cell, thread)))
+    }
+
+    /// Segments of threads that were changed from outside.
+    pub fn segments(&self) -> impl Iterator<Item = (&CellResult, &Segment)> {
+        let of = |cell| move |segment| (cell, segment);
+        self.cells.iter().flat_map(move |cell| cell.beside.segments.iter().map(of(cell)))
+    }
+}
+
+impl CellResult {
+    /// One that is not measured yet.
+    #[must_use]
+    pub fn missing(cell: &Cell) -> Self {
+        Self {
+            cell: cell.clone(),
+            state: State::Missing,
+            why: None,
+            started_realtime_ns: None,
+            same_machine: None,
+            threads: Vec::new(),
+            beside: Beside::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// One that could not be measured.
+    #[must_use]
+    pub fn failed(cell: &Cell, why: String) -> Self {
+        Self { state: State::Failed, why: Some(why), ..Self::missing(cell) }
+    }
+}

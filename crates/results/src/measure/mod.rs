@@ -1,0 +1,4 @@
+//! What `measure` plans and finds, as data.
+
+pub mod index;
+pub mod plan;

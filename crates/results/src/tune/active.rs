@@ -1,0 +1,161 @@
+//! What is applied now: of each open journal each change, as applied, changed since, or gone.
+
+use rtproof_host::tune::{Change, drift::Suspect};
+use serde::Serialize;
+
+/// Version of the JSON form.
+pub const SCHEMA: &str = "rtproof/tune-status/1";
+
+/// What is applied now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Status {
+    /// Version of this form: `rtproof/tune-status/1`.
+    pub schema: &'static str,
+    /// Open journals, the oldest first.
+    pub journals: Vec<JournalStands>,
+    /// The boot entry.
+    pub boot: Option<BootStands>,
+}
+
+/// One open journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JournalStands {
+    /// Its number.
+    pub journal: u32,
+    /// Its file.
+    pub path: String,
+    /// What it was for.
+    pub title: String,
+    /// When it was begun, in UTC.
+    pub begun: String,
+    /// Whether it was made by the boot that runs.
+    pub is_of_this_boot: bool,
+    /// Whether somebody has to confirm it, or it is taken back.
+    pub unconfirmed: bool,
+    /// Its changes, in the order in which they were made.
+    pub changes: Vec<Stands>,
+}
+
+/// One change of a journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Stands {
+    /// Number of its journal.
+    pub journal: u32,
+    /// The change.
+    pub change: Change,
+    /// What was applied, in one line.
+    pub ours: String,
+    /// What is there now, in one line.
+    pub now: String,
+    /// How it stands.
+    pub standing: StandsNow,
+    /// Why it cannot be read, or was not made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Who may have changed it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by: Vec<Suspect>,
+}
+
+/// How a change stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum StandsNow {
+    /// As it was applied.
+    AsApplied,
+    /// Somebody has changed it since.
+    Changed,
+    /// A later journal of rtproof has changed it again.
+    Superseded,
+    /// The boot loader took the choice of one boot and forgot it, as it should.
+    UsedUp,
+    /// Gone: with the reboot, or because its task ended.
+    Gone,
+    /// It could not be made, and nothing of it is left.
+    NotMade,
+    /// It cannot be read, or what was made of it before it failed could not be taken back.
+    Unreadable,
+}
+
+/// The boot entry of rtproof.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BootStands {
+    /// The boot loader.
+    pub loader: String,
+    /// What it has beside the default entry.
+    pub words: Vec<String>,
+    /// How far it is.
+    pub standing: EntryStands,
+    /// Whether the running boot has every word.
+    pub is_running: bool,
+}
+
+/// How far the boot entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum EntryStands {
+    /// There is none.
+    Absent,
+    /// It boots when it is chosen in the menu.
+    Written,
+    /// It boots with the next boot, once.
+    Armed,
+    /// It is the default.
+    Default,
+}
+
+impl From<rtproof_host::boot::Standing> for EntryStands {
+    fn from(standing: rtproof_host::boot::Standing) -> Self {
+        use rtproof_host::boot::Standing;
+        match standing {
+            Standing::Absent => Self::Absent,
+            Standing::Written => Self::Written,
+            Standing::Armed => Self::Armed,
+            Standing::Default => Self::Default,
+        }
+    }
+}
+
+impl StandsNow {
+    /// In words.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::AsApplied => "as applied",
+            Self::Changed => "CHANGED",
+            Self::Superseded => "changed by us",
+            Self::UsedUp => "used up",
+            Self::Gone => "gone",
+            Self::NotMade => "not made",
+            Self::Unreadable => "UNREADABLE",
+        }
+    }
+}
+
+impl Stands {
+    /// Whether it is not as it was applied.
+    #[must_use]
+    pub fn is_bad(&self) -> bool {
+        matches!(self.standing, StandsNow::Changed | StandsNow::Gone)
+    }
+
+    /// Whether it cannot be told.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.standing == StandsNow::Unreadable
+    }
+}
+
+impl Stands {
+    /// Whether somebody has changed it.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.standing == StandsNow::Changed
+    }
+}

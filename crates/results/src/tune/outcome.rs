@@ -1,0 +1,170 @@
+//! What became of the changes of an `apply` or an `undo`: what is shown, and its JSON form.
+
+use rtproof_host::tune::{Change, State};
+use serde::Serialize;
+
+use super::change::{after, before};
+
+/// Version of the JSON form of `tune apply` and `tune trial`.
+pub const APPLIED: &str = "rtproof/tune-applied/1";
+/// Version of the JSON form of `tune undo`.
+pub const UNDONE: &str = "rtproof/tune-undone/1";
+
+/// What `tune apply` or `tune trial` did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Applied {
+    /// Version of this form: `rtproof/tune-applied/1`.
+    pub schema: &'static str,
+    /// Number of the journal; `null`: nothing was to be done.
+    pub journal: Option<u32>,
+    /// Its file.
+    pub path: Option<String>,
+    /// What became of each change, in the order of the plan.
+    pub changes: Vec<Made>,
+    /// Whether everything was taken back because one change could not be made.
+    pub rolled_back: bool,
+    /// Boot parameters of the plan, which `tune trial` would try.
+    pub boot_parameters: Vec<String>,
+    /// Time within which `tune confirm` has to come, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirm_within_ns: Option<u64>,
+}
+
+/// What became of one change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Made {
+    /// The change.
+    pub change: Change,
+    /// Checks that asked for it.
+    pub checks: Vec<String>,
+    /// What was there, in one line.
+    pub old: String,
+    /// What is to be there, in one line.
+    pub new: String,
+    /// What became of it.
+    pub outcome: MadeOutcome,
+    /// Why, or what is not in force yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What became of a change that was to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum MadeOutcome {
+    /// Made, and read back.
+    Applied,
+    /// It was as wanted already.
+    AsWanted,
+    /// It could not be made.
+    Failed,
+    /// It could not be made and is no failure: its task has ended, or the kernel alone places its
+    /// interrupt.
+    LeftOut,
+    /// Made, and taken back because another one failed.
+    RolledBack,
+    /// Not reached: one before it failed.
+    NotReached,
+}
+
+impl MadeOutcome {
+    /// In words.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::AsWanted => "as wanted already",
+            Self::Failed => "FAILED",
+            Self::LeftOut => "left out",
+            Self::RolledBack => "taken back",
+            Self::NotReached => "not reached",
+        }
+    }
+}
+
+impl Made {
+    /// A change that was not reached yet.
+    #[must_use]
+    pub fn of(change: Change, checks: Vec<String>, found: Option<&State>) -> Self {
+        let old = found.map_or_else(|| "?".into(), |state| before(&change, state));
+        let new = after(&change);
+        Self { change, checks, old, new, outcome: MadeOutcome::NotReached, why: None }
+    }
+}
+
+/// What `tune undo` did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Undone {
+    /// Version of this form: `rtproof/tune-undone/1`.
+    pub schema: &'static str,
+    /// The journals, the newest first.
+    pub journals: Vec<JournalUndone>,
+    /// Open journals that were not asked for.
+    pub still_open: Vec<u32>,
+}
+
+/// What became of one journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JournalUndone {
+    /// Its number.
+    pub journal: u32,
+    /// Its file.
+    pub path: String,
+    /// What it was for.
+    pub title: String,
+    /// What became of each change, in the order in which they were taken back.
+    pub changes: Vec<TakenBack>,
+}
+
+/// What became of one change that was to be taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TakenBack {
+    /// The change.
+    pub change: Change,
+    /// What we had made of it, in one line.
+    pub ours: String,
+    /// What is there now, in one line.
+    pub now: String,
+    /// What became of it.
+    pub outcome: TakenBackOutcome,
+    /// Why it could not be taken back, or what is to be known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What became of a change that was to be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum TakenBackOutcome {
+    /// The old state is back.
+    Restored,
+    /// It was as before already.
+    WasBefore,
+    /// Gone with the reboot, or with the task.
+    Gone,
+    /// Somebody else has changed it since.
+    LeftAlone,
+    /// It could not be put back.
+    Failed,
+}
+
+impl TakenBackOutcome {
+    /// In words.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Restored => "restored",
+            Self::WasBefore => "was as before",
+            Self::Gone => "gone by itself",
+            Self::LeftAlone => "LEFT ALONE",
+            Self::Failed => "FAILED",
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What a boot made of its parameters, and how applied changes stand.
+
+use rtproof_judge::{report, verify::Verified};
+use serde::Serialize;
+
+use super::active::Stands;
+
+/// Version of the JSON form.
+pub const SCHEMA: &str = "rtproof/verify/1";
+
+/// The JSON form.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document {
+    /// Version of this form: `rtproof/verify/1`.
+    pub schema: &'static str,
+    /// The machine.
+    pub machine: report::Machine,
+    /// What became of each parameter.
+    pub parameters: Vec<Verified>,
+    /// What became of each change of the open journals.
+    pub changes: Vec<Stands>,
+}

@@ -1,7 +1,0 @@
-//! What `compare` does before it compares: files opened, runs named and grouped.
-
-mod load;
-mod names;
-
-pub use load::{Loader, Named};
-pub(crate) use names::{common, short};

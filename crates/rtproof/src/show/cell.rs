@@ -1,0 +1,87 @@
+//! Cells while they are measured: a progress line each, or rows.
+
+use std::io::Write;
+
+use rtproof_judge::{Report, units};
+use rtproof_record::Run;
+use rtproof_results::measure::{
+    index::Index,
+    plan::{Cell, Plan},
+};
+use rtproof_run::{
+    measure::run::Events,
+    prove::{Observer, observer::Silent, output::Output},
+};
+
+use super::{progress::Progress, rows::Rows};
+use crate::{pages, print::Text};
+
+/// Shows cells.
+#[derive(Debug)]
+pub(crate) struct Cells {
+    is_rows: bool,
+    text: Text,
+    now: Now,
+}
+
+/// What shows the cell that is measured.
+#[derive(Debug)]
+enum Now {
+    Nothing(Silent),
+    Bar(Progress),
+    Rows(Rows),
+}
+
+impl Cells {
+    /// Rows instead of a progress line, or not.
+    pub(crate) const fn new(is_rows: bool, text: Text) -> Self {
+        Self { is_rows, text, now: Now::Nothing(Silent) }
+    }
+}
+
+impl Events for Cells {
+    /// On stdout where its rows follow, else on stderr.
+    fn begin(&mut self, plan: &Plan, cell: &Cell, left_ns: u64) -> anyhow::Result<()> {
+        let text = format!(
+            "cell {} of {}: {}; about {} left",
+            cell.number,
+            plan.cells.len(),
+            cell.title(),
+            units::duration(left_ns.div_ceil(1_000_000_000) * 1_000_000_000)
+        );
+        if self.is_rows {
+            self.text.print(|to| writeln!(to, "{text}"))?;
+        } else {
+            // Progress is a courtesy.
+            let _ = writeln!(anstream::stderr().lock(), "{text}");
+        }
+        Ok(())
+    }
+
+    fn observer(&mut self, plan: &Plan, cell: &Cell, after_ns: u64) -> &mut dyn Observer {
+        let label = format!("{} of {}  ", cell.number, plan.cells.len());
+        self.now = match self.is_rows {
+            true => Now::Rows(Rows::new()),
+            false => Now::Bar(Progress::of_one(cell.duration_ns, label, after_ns)),
+        };
+        match &mut self.now {
+            Now::Nothing(silent) => silent,
+            Now::Bar(bar) => bar,
+            Now::Rows(rows) => rows,
+        }
+    }
+
+    fn end(&mut self) {
+        if let Now::Rows(rows) = std::mem::replace(&mut self.now, Now::Nothing(Silent)) {
+            rows.end();
+        }
+    }
+
+    fn sealed(&mut self, output: &Output, run: &Run, report: &Report) -> anyhow::Result<()> {
+        pages::write_html(&output.html, run, report, None)
+    }
+
+    fn page(&self, index: &Index) -> String {
+        rtproof_report::html::measure::page(index)
+    }
+}

@@ -1,0 +1,7 @@
+//! What `compare` does before it compares: files opened, runs named and grouped.
+
+mod load;
+mod names;
+
+pub use load::{Loader, Named};
+pub use names::{common, short};

@@ -1,0 +1,130 @@
+//! Slices with known effects, and what must be said of them.
+
+use rtproof_host::tune::{Change, Compare, Item};
+use rtproof_judge::Impact;
+
+use super::*;
+
+const TERMS: Terms =
+    Terms { margin: 0.05, total_ns: 60_000_000_000, mirrored: false, comparisons: 2 };
+
+fn knob(name: &str, kind: Kind) -> Knob {
+    let change = Change::Value {
+        path: format!("/sys/{name}"),
+        value: "1".into(),
+        compare: Compare::Text,
+        couples: Vec::new(),
+    };
+    let item = (0, Item { change, checks: vec![name.into()] });
+    Knob {
+        name: name.into(),
+        impact: Impact::Tens,
+        kind,
+        now: vec![item],
+        later: Vec::new(),
+        settings: Vec::new(),
+    }
+}
+
+fn slice(number: usize, part: Part, pair: usize, on: &[u32], p999_ns: u64, max_ns: u64) -> Slice {
+    Slice {
+        number: number as u32,
+        part,
+        pair: pair as u32,
+        on: on.to_vec(),
+        from_ns: 0,
+        to_ns: 1,
+        scheduled: 1000,
+        p999_ns: Some(p999_ns),
+        max_ns: Some(max_ns),
+        missed: 0,
+    }
+}
+
+/// Twelve pairs of knob 0 with wobble; `on` maps (p99.9, max) without to those with.
+fn pairs(wobble: u64, on: impl Fn(u64, u64) -> (u64, u64)) -> Vec<Slice> {
+    (0..24)
+        .map(|i| {
+            let (pair, first) = (i / 2, i % 2 == 0);
+            let (p999, max) =
+                (100_000 + wobble * (i as u64 * 7 % 11), 200_000 + wobble * (i as u64 * 5 % 13));
+            let is_on = first == (pair % 3 == 0);
+            let (p999, max) = if is_on { on(p999, max) } else { (p999, max) };
+            slice(i, Part::Pair, pair, if is_on { &[0] } else { &[] }, p999, max)
+        })
+        .collect()
+}
+
+fn told(slices: &[Slice]) -> Reported {
+    analyse(&[knob("k", Kind::Toggled)], slices, &Untried::new(), TERMS).remove(0)
+}
+
+#[test]
+fn what_helps_helps() {
+    let told = told(&pairs(100, |p999, max| (p999 * 7 / 10, max)));
+    assert_eq!((told.decision, told.how, told.kept), (Decision::Helps, How::Toggled, false));
+    let [p999, max] = &told.effects[..] else { panic!("{told:?}") };
+    assert!((690_000..710_000).contains(&p999.ratio_ppm), "{p999:?}");
+    assert!(p999.low_ppm < Some(p999.ratio_ppm) && p999.high_ppm > Some(p999.ratio_ppm));
+    assert_eq!((p999.p_ppb, p999.adjusted_ppb), (Some(488_281), Some(976_563)));
+    assert!((990_000..1_010_000).contains(&max.ratio_ppm));
+    assert!(told.why.starts_with("p99.9 from 10") && told.why.contains("−30 %"), "{}", told.why);
+}
+
+#[test]
+fn what_hurts_the_worst_hurts() {
+    let told = told(&pairs(100, |p999, max| (p999, 3 * max)));
+    assert_eq!(told.decision, Decision::Hurts);
+    assert!(told.why.starts_with("max from ") && told.why.contains("+200 %"), "{}", told.why);
+}
+
+#[test]
+fn a_choice_is_left_to_the_user() {
+    let told = told(&pairs(100, |p999, max| (p999 / 2, 3 * max)));
+    assert_eq!(told.decision, Decision::CannotDecide);
+    assert!(told.why.contains("a choice for you"), "{}", told.why);
+}
+
+#[test]
+fn nothing_is_told_from_too_little() {
+    let same = told(&pairs(10, |p999, max| (p999, max)));
+    assert_eq!(same.decision, Decision::NoDifference);
+    assert!(same.why.contains("larger than 5 %"), "{}", same.why);
+    let noisy = told(&pairs(20_000, |p999, max| (p999, max)));
+    assert_eq!(noisy.decision, Decision::CannotDecide);
+    assert!(
+        noisy.why.contains("nothing is seen; about ") && noisy.why.contains("more would tell"),
+        "{}",
+        noisy.why
+    );
+    let few = told(&pairs(10, |p999, max| (p999 / 9, max))[..10]);
+    assert_eq!(few.decision, Decision::CannotDecide);
+    assert!(
+        few.why.starts_with("5 pairs were measured, too few to answer 2 questions"),
+        "{}",
+        few.why
+    );
+    let none = told(&[]);
+    assert_eq!((none.decision, none.effects.len()), (Decision::CannotDecide, 0));
+    // Half a pair is none.
+    assert_eq!(told(&pairs(10, |p999, max| (p999, max))[..1]).effects.len(), 0);
+}
+
+#[test]
+fn before_and_after_decide_nothing() {
+    let mut slices: Vec<_> =
+        (0..4).map(|i| slice(i, Part::Before, 0, &[], 90_000, 90_000)).collect();
+    slices.extend((4..8).map(|i| slice(i, Part::Once, 0, &[0], 9_000, 9_000)));
+    let knobs = [knob("smt", Kind::Once), knob("limits", Kind::Later), knob("bad", Kind::Toggled)];
+    let untried = Untried::from([(2, "it cannot be written".into())]);
+    let all = analyse(&knobs, &slices, &untried, TERMS);
+    assert_eq!((all[0].decision, all[0].how), (Decision::CannotDecide, How::Once));
+    assert_eq!((all[0].effects[0].ratio_ppm, all[0].effects[0].p_ppb), (100_000, None));
+    assert!(all[0].why.contains("drift is not excluded"));
+    assert_eq!((all[1].decision, all[1].how), (Decision::NotTried, How::NotTried));
+    assert!(all[1].why.contains("next boot"));
+    assert_eq!(
+        (all[2].decision, all[2].why.as_str()),
+        (Decision::NotTried, "it cannot be written")
+    );
+}

@@ -1,0 +1,228 @@
+//! What stood out of a screening, and what is said of every knob in the end.
+
+use rtproof_record::effects::{Decision, Effect, How, Knob as Reported, Part, Slice, Statistic};
+use rtproof_results::effects::signed;
+use rtproof_stats::{
+    holm,
+    paired::Answer,
+    screening::{self, Design, Lenth},
+};
+use serde::Serialize;
+
+use super::{
+    analyse::{self, CONFIDENCE, Terms, Untried, ppm, value},
+    knobs::Knob,
+};
+
+/// What a screening found.
+#[derive(Clone, Debug)]
+pub struct Screening {
+    /// Knobs worth pairs of their own, what lowers p99.9 most first.
+    pub standing_out: Vec<usize>,
+    /// Those of them that seem to lower it.
+    pub lowering: Vec<usize>,
+    /// Each knob's effects in the order of [`Statistic::ALL`]; none where pairs were lost.
+    effects: [Vec<screening::Effect>; 2],
+    /// Lenth's margins of noise.
+    margins: [Option<Lenth>; 2],
+    interactions: Vec<screening::Interaction>,
+}
+
+/// A screening as it is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Shown {
+    /// Every knob and statistic.
+    effects: Vec<ShownEffect>,
+    /// What two knobs do to p99.9 together beyond what each does: only where every combination was
+    /// measured. Pair is compared with pair: drift is not excluded.
+    interactions: Vec<ShownInteraction>,
+}
+
+/// The main effect of a knob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ShownEffect {
+    /// Number of the knob.
+    knob: usize,
+    /// What of the wake-ups it is of.
+    statistic: Statistic,
+    /// With to without it, parts per million: the contrast of the design.
+    ratio_ppm: u64,
+    /// P value of the exact sign-flip test, parts per billion, not adjusted.
+    p_ppb: u64,
+    /// Lenth's margin of error as a ratio; null: too few contrasts.
+    margin_ppm: Option<u64>,
+    /// Whether it got pairs of its own.
+    stands_out: bool,
+}
+
+/// What two knobs do together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ShownInteraction {
+    /// Numbers of the knobs.
+    knobs: [usize; 2],
+    /// Ratio, parts per million: 1000000 is nothing.
+    ratio_ppm: u64,
+}
+
+/// What the slices of a screening say.
+pub fn screened(design: &Design, slices: &[Slice]) -> Screening {
+    let [p999, max] = Statistic::ALL.map(|statistic| responses(design, statistic, slices));
+    let interactions = screening::interactions(design, &p999);
+    let [(p999, noise), (max, noise_max)] =
+        [p999, max].map(|pairs| screening::effects(design, &pairs, CONFIDENCE));
+    let stands_out = |at: &usize| {
+        [&p999, &max].into_iter().any(|of| of.get(*at).is_some_and(screening::Effect::stands_out))
+    };
+    let mut standing_out: Vec<usize> = (0..design.factors).filter(stands_out).collect();
+    let contrast = |at: usize| p999.get(at).map_or(0.0, |effect| effect.contrast);
+    standing_out.sort_by(|&a, &b| contrast(a).total_cmp(&contrast(b)));
+    let lowering = standing_out.iter().copied().filter(|&at| contrast(at) < 0.0).collect();
+    Screening {
+        standing_out,
+        lowering,
+        effects: [p999, max],
+        margins: [noise, noise_max],
+        interactions,
+    }
+}
+
+/// Logarithms of a statistic in both slices of each pair; `None`: the pair was lost.
+fn responses(design: &Design, statistic: Statistic, slices: &[Slice]) -> Vec<Option<[f64; 2]>> {
+    let log = |slice: &Slice| value(statistic, slice).map(|ns| (ns.max(1) as f64).ln());
+    let pair = |pair: usize| {
+        let mut of = slices.iter().filter(|it| it.part == Part::Screen && it.pair as usize == pair);
+        let (first, second) = (of.next()?, of.next()?);
+        // Knobs that could not be made are missing on one side: what the pair says of the others
+        // still holds.
+        Some([log(first)?, log(second)?])
+    };
+    (0..design.rows.len()).map(pair).collect()
+}
+
+impl Screening {
+    /// As it is told.
+    pub fn shown(&self) -> Shown {
+        let of = |at: usize| {
+            let margin = self.margins[at].map(|noise| ppm(noise.margin.exp()));
+            self.effects[at].iter().enumerate().map(move |(knob, effect)| ShownEffect {
+                knob,
+                statistic: Statistic::ALL[at],
+                ratio_ppm: ppm(effect.contrast.exp()),
+                p_ppb: (effect.paired.p * 1e9).round() as u64,
+                margin_ppm: margin,
+                stands_out: effect.stands_out(),
+            })
+        };
+        let interactions = self
+            .interactions
+            .iter()
+            .map(|two| ShownInteraction { knobs: two.factors, ratio_ppm: ppm(two.contrast.exp()) });
+        Shown { effects: of(0).chain(of(1)).collect(), interactions: interactions.collect() }
+    }
+
+    /// The effects of a knob as the screening has them, p values adjusted over all of it.
+    fn of(&self, knob: usize, slices: &[Slice]) -> Vec<Effect> {
+        let p: Vec<f64> = self.effects.iter().flatten().map(|effect| effect.paired.p).collect();
+        let adjusted = holm::adjust(&p);
+        let mut told = Vec::new();
+        let mut before = 0;
+        for (statistic, effects) in Statistic::ALL.into_iter().zip(&self.effects) {
+            let is_on = |slice: &&Slice| slice.on.iter().any(|&on| on as usize == knob);
+            let screen = || slices.iter().filter(|slice| slice.part == Part::Screen);
+            let median = |with: bool| {
+                analyse::median_of(statistic, screen().filter(|slice| is_on(slice) == with))
+            };
+            if let (Some(effect), Some(on_ns), Some(off_ns)) =
+                (effects.get(knob), median(true), median(false))
+            {
+                let ends = effect.paired.interval;
+                told.push(Effect {
+                    statistic,
+                    pairs: u32::try_from(effect.paired.n).unwrap_or(u32::MAX),
+                    off_ns,
+                    on_ns,
+                    ratio_ppm: ppm(effect.paired.estimate.exp()),
+                    low_ppm: ends.map(|(low, _)| ppm(low.exp())),
+                    high_ppm: ends.map(|(_, high)| ppm(high.exp())),
+                    p_ppb: Some((effect.paired.p * 1e9).round() as u64),
+                    adjusted_ppb: adjusted.get(before + knob).map(|p| (p * 1e9).round() as u64),
+                });
+            }
+            before += effects.len();
+        }
+        told
+    }
+}
+
+/// What is said of every knob. With a screening, what did not stand out is told with the numbers of
+/// the screening.
+pub fn told(
+    knobs: &[Knob],
+    slices: &[Slice],
+    untried: &Untried,
+    terms: Terms,
+    screening: Option<&Screening>,
+) -> Vec<Reported> {
+    let (mut told, together) = analyse::with_together(knobs, slices, untried, terms);
+    let Some(found) = screening else { return told };
+    for (at, told) in told.iter_mut().enumerate() {
+        let is_confirmed = told.effects.iter().any(|effect| effect.pairs > 0);
+        if is_confirmed || untried.contains_key(&at) {
+            continue;
+        }
+        told.effects = found.of(at, slices);
+        if told.effects.is_empty() || found.standing_out.contains(&at) {
+            continue;
+        }
+        told.how = How::Toggled;
+        let margin = ppm(terms.margin);
+        let is_small = |effect: &Effect| {
+            let (low, high) = (1_000_000_000_000 / (1_000_000 + margin), 1_000_000 + margin);
+            effect.low_ppm.is_some_and(|it| it >= low)
+                && effect.high_ppm.is_some_and(|it| it <= high)
+        };
+        (told.decision, told.why) = match told.effects.first().is_some_and(is_small) {
+            true => (
+                Decision::NoDifference,
+                "no difference of p99.9 larger than the margin, all tried at once".into(),
+            ),
+            false => (
+                Decision::CannotDecide,
+                "did not stand out among all tried at once; name it alone to see smaller effects"
+                    .into(),
+            ),
+        };
+    }
+    if let Some((effect, Answer::Lower)) = together.first() {
+        let text =
+            format!("; all that stood out as helping together: p99.9 {}", signed(effect.ratio_ppm));
+        for &at in &found.lowering {
+            if told[at].decision != Decision::Helps && told[at].how == How::Toggled {
+                told[at].why += "; beside the others it adds nothing that can be seen";
+            }
+            told[at].why += &text;
+        }
+    }
+    told
+}
+
+/// Knobs of a profile: those that help; where none does by itself beside the others and all of them
+/// together do, all of them.
+pub fn profile(told: &[Reported], slices: &[Slice], knobs: &[Knob], terms: Terms) -> Vec<usize> {
+    let helps: Vec<usize> =
+        (0..told.len()).filter(|&at| told[at].decision == Decision::Helps).collect();
+    if !helps.is_empty() {
+        return helps;
+    }
+    let (_, together) = analyse::with_together(knobs, slices, &Untried::new(), terms);
+    let lower = together.iter().any(|(_, answer)| *answer == Answer::Lower);
+    let higher = together.iter().any(|(_, answer)| *answer == Answer::Higher);
+    let on = slices.iter().find(|slice| slice.part == Part::Together && !slice.on.is_empty());
+    match on {
+        Some(slice) if lower && !higher => slice.on.iter().map(|&at| at as usize).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,55 @@
+//! Explains late wake-ups as they come, and keeps the worst of each cause with their windows.
+
+use rtproof_judge::causes::{Recorder, Spike, Spikes, Table, explain};
+use rtproof_record::spikes::Summary;
+use rtproof_trace::{WakeUp, Window};
+
+use super::Explained;
+
+/// Explanations so far.
+#[derive(Default)]
+pub struct Gather {
+    table: Table,
+    kept: Vec<(Spike, Window)>,
+    seen: u64,
+}
+
+impl Gather {
+    /// A late wake-up that is explained. Times in the answer count from `origin_ns`. Returns
+    /// whether a stack at the timer interrupt would tell more.
+    pub fn add(&mut self, wake: &WakeUp, window: Window, origin_ns: u64) -> bool {
+        self.seen += 1;
+        let explanation = explain(wake, &window);
+        let wants_stacks = explanation.wants_stacks();
+        let added = self.table.add(&explanation);
+        if let Some(number) = added.drop {
+            self.kept.retain(|(spike, _)| spike.number != number);
+        }
+        if let Some(number) = added.keep {
+            let at_ns = wake.due_ns.saturating_sub(origin_ns);
+            self.kept.push((Spike { number, at_ns, phase: String::new(), explanation }, window));
+        }
+        wants_stacks
+    }
+
+    /// Late wake-ups of which there is no window.
+    pub fn unexamined(&mut self, count: u64) {
+        self.seen += count;
+    }
+
+    /// All of it. Numbers are given anew: 1 is the worst.
+    pub fn finish(mut self, threshold_ns: u64, recorder: Recorder, about: String) -> Explained {
+        self.kept.sort_by_key(|(spike, _)| {
+            (std::cmp::Reverse(spike.explanation.wake.latency_ns()), spike.at_ns)
+        });
+        let (mut worst, mut windows) = (Vec::new(), Vec::new());
+        for (number, (mut spike, window)) in (1..).zip(self.kept) {
+            spike.number = number;
+            worst.push(spike);
+            windows.push((number, window));
+        }
+        let summary = Summary { threshold_ns, seen: self.seen, ..Summary::default() };
+        let spikes = Spikes::gathered(&mut self.table, summary, recorder, worst);
+        Explained { about, spikes, windows, notes: Vec::new() }
+    }
+}

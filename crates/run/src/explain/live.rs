@@ -1,0 +1,175 @@
+//! A running application, as it is: every wake-up of its threads that was late, whatever woke it.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use rtproof_host::{
+    CpuList, Facts, Root,
+    facts::app::{App, Target},
+};
+use rtproof_judge::{causes, units};
+use rtproof_measure::{
+    recorder::{Recorder, Settings},
+    thread::pin_all,
+};
+use rtproof_trace::scan::{Subjects, Totals};
+use rustix::thread::ClockId;
+
+use super::{Explained, Gather};
+use crate::{prove::signals::Signals, usage::usage};
+
+/// How often answers are taken and the end is looked for.
+const POLL: Duration = Duration::from_millis(50);
+/// Threads that are named in the first line.
+const NAMED_MAX: usize = 4;
+
+/// Who is looked at.
+#[derive(Clone, Debug)]
+pub enum Whom {
+    /// All threads of a process.
+    Process(u32),
+    /// All threads of this name.
+    Named(String),
+}
+
+/// Watches for a while.
+///
+/// # Errors
+/// No such process (usage); why kernel events cannot be had.
+pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Explained> {
+    let root = Root::live();
+    let signals = Signals::catch(&root).context("cannot catch signals")?;
+    let subjects = subjects(&root, whom)?;
+    let facts = Facts::read(&root);
+    let online = facts.cpus.online.value().cloned().unwrap_or_default();
+    let recorder = Recorder::start(&root, &facts, settings(&facts, &online))?;
+    let _ = pin_all(housekeeping(&facts, &online).as_slice());
+    recorder.watch(Some((subjects, over_ns)))?;
+    let mut watch = Watch::new(recorder);
+    let begin_ns = now_ns();
+    loop {
+        std::thread::sleep(POLL);
+        watch.take(begin_ns);
+        let passed_ns = now_ns().saturating_sub(begin_ns);
+        if passed_ns >= duration_ns || signals.came().is_some() {
+            return watch.finish(whom, begin_ns, passed_ns, over_ns);
+        }
+    }
+}
+
+/// All CPUs are recorded: a thread may be woken anywhere.
+fn settings(facts: &Facts, online: &CpuList) -> Settings {
+    Settings::new(online.clone(), CpuList::default(), housekeeping(facts, online))
+}
+
+/// CPUs for the tool's own work: those that are not isolated.
+fn housekeeping(facts: &Facts, online: &CpuList) -> CpuList {
+    let isolated = facts.cpus.isolated.value().cloned().unwrap_or_default();
+    let others = online.difference(&isolated);
+    if others.is_empty() { online.clone() } else { others }
+}
+
+fn subjects(root: &Root, whom: &Whom) -> anyhow::Result<Subjects> {
+    match whom {
+        Whom::Named(name) => Ok(Subjects { comms: vec![name.clone()], ..Subjects::default() }),
+        Whom::Process(pid) => {
+            let app = App::read(root, &Target::Pid(*pid))
+                .map_err(|error| usage(format!("--pid {pid}: {error}")))?;
+            let tids: Vec<i32> = app.threads().map(|thread| thread.tid.cast_signed()).collect();
+            Ok(Subjects { tids, ..Subjects::default() })
+        }
+    }
+}
+
+/// A recorder that watches, and what it found.
+struct Watch {
+    recorder: Recorder,
+    gather: Gather,
+    info: causes::Recorder,
+    arming_failed: Option<String>,
+}
+
+impl Watch {
+    fn new(recorder: Recorder) -> Self {
+        let info = causes::Recorder {
+            missing: recorder.missing().to_vec(),
+            ..causes::Recorder::default()
+        };
+        Self { recorder, gather: Gather::default(), info, arming_failed: None }
+    }
+
+    fn take(&mut self, begin_ns: u64) {
+        for (wake, window) in self.recorder.take() {
+            let wants_stacks = self.gather.add(&wake, window, begin_ns);
+            let is_new = self.info.stacks_from_ns.is_none() && self.arming_failed.is_none();
+            if wants_stacks && is_new {
+                match self.recorder.arm_stack(true) {
+                    Ok(()) => {
+                        self.info.stacks_from_ns = Some(now_ns().saturating_sub(begin_ns));
+                    }
+                    Err(error) => self.arming_failed = Some(error.to_string()),
+                }
+            }
+        }
+    }
+
+    fn finish(
+        mut self,
+        whom: &Whom,
+        begin_ns: u64,
+        passed_ns: u64,
+        over_ns: u64,
+    ) -> anyhow::Result<Explained> {
+        self.recorder.stop();
+        self.take(begin_ns);
+        let totals = self.recorder.watched();
+        let stats = self.recorder.stats();
+        self.info.lost_events = stats.lost_events;
+        self.info.blind_ns = stats.blind_ns;
+        self.gather.unexamined(stats.refused);
+        let mut notes = Vec::new();
+        if let Some(error) = self.arming_failed {
+            notes.push(format!("Stacks at the timer interrupt cannot be had: {error}."));
+        }
+        let wake_ups: u64 = totals.iter().map(|of| of.wake_ups).sum();
+        if wake_ups == 0 {
+            notes.push(format!(
+                "No thread of {} woke in this time: is it asleep, or is the name another one (the \
+                 kernel cuts names to 15 bytes)?",
+                name(whom)
+            ));
+        }
+        let about = about(whom, &totals, passed_ns);
+        Ok(Explained { notes, ..self.gather.finish(over_ns, self.info, about) })
+    }
+}
+
+fn name(whom: &Whom) -> String {
+    match whom {
+        Whom::Process(pid) => format!("process {pid}"),
+        Whom::Named(name) => format!("name {name}"),
+    }
+}
+
+/// Who was looked at, how many wake-ups there were, and the worst.
+fn about(whom: &Whom, totals: &[Totals], passed_ns: u64) -> String {
+    let wake_ups: u64 = totals.iter().map(|of| of.wake_ups).sum();
+    let mut names: Vec<String> =
+        totals.iter().map(|of| format!("{}:{}", of.comm, of.tid)).collect();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    names.truncate(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let worst = totals.iter().filter_map(|of| of.worst).map(|worst| worst.latency_ns()).max();
+    let worst = worst.map_or_else(String::new, |ns| format!(", worst {}", units::ns(ns)));
+    format!(
+        "{} ({}{more}): {wake_ups} wake-ups in {}{worst}",
+        name(whom),
+        names.join(", "),
+        units::duration(passed_ns)
+    )
+}
+
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}

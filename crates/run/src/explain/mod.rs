@@ -1,0 +1,45 @@
+//! What stands behind `explain`: late wake-ups with their windows, wherever they come from.
+
+mod export;
+mod file;
+mod gather;
+mod live;
+mod record;
+mod text;
+mod trace_dat;
+
+use rtproof_judge::causes::{Spike, Spikes};
+use rtproof_trace::Window;
+
+pub use export::export;
+pub use file::Kind;
+pub use gather::Gather;
+pub use live::{Whom, live};
+pub use record::of_record;
+pub use text::of_text;
+pub use trace_dat::of_trace_dat;
+
+/// Late wake-ups, explained.
+#[derive(Debug)]
+pub struct Explained {
+    /// What was looked at, in a line: file, thread, how many wake-ups.
+    pub about: String,
+    /// The table and the worst.
+    pub spikes: Spikes,
+    /// Windows of the worst, by number.
+    pub windows: Vec<(u32, Window)>,
+    /// What the user must know of how it was found.
+    pub notes: Vec<String>,
+}
+
+impl Explained {
+    /// The window of a spike.
+    pub fn window(&self, number: u32) -> Option<&Window> {
+        self.windows.iter().find(|(of, _)| *of == number).map(|(_, window)| window)
+    }
+
+    /// The spike with a number.
+    pub fn spike(&self, number: u32) -> Option<&Spike> {
+        self.spikes.worst.iter().find(|spike| spike.number == number)
+    }
+}

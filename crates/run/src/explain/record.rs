@@ -1,0 +1,27 @@
+//! The spikes of a record.
+
+use std::path::Path;
+
+use rtproof_judge::causes::Spikes;
+
+use super::Explained;
+use crate::opened::open_whole;
+
+/// Reads them.
+///
+/// # Errors
+/// A file that is no record or was altered; a record without spikes, with the reason.
+pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
+    let run = open_whole(path)?.run;
+    let Some(spikes) = Spikes::of(&run) else {
+        anyhow::bail!(
+            "{}: this record has no spikes: it was made before they were recorded, or with \
+             --no-trace; measure again with rtproof prove",
+            path.display()
+        );
+    };
+    let kept = run.spikes.map(|spikes| spikes.kept).unwrap_or_default();
+    let windows = kept.into_iter().map(|kept| (kept.number, kept.window)).collect();
+    let about = format!("{}: {}", path.display(), run.meta.command.join(" "));
+    Ok(Explained { about, spikes, windows, notes: Vec::new() })
+}

@@ -1,0 +1,244 @@
+//! What the machine is meant for: the profile, by name or from a file, and checks that are left
+//! out, each with its reason.
+
+use std::{collections::BTreeMap, path::Path};
+
+use rtproof_judge::{
+    Profile, application, checks,
+    profile::{Choices, Kind},
+};
+use serde::Deserialize;
+
+use crate::{parse, usage::usage};
+
+/// Priority of the application where nobody says.
+pub const PRIORITY: u32 = 80;
+/// Period of its loop where nobody says.
+pub const PERIOD_NS: u64 = 1_000_000;
+/// Largest file of a profile.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// Profile and checks left out. What a file leaves open is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IntentOptions {
+    /// Profile.
+    pub profile: Profile,
+    /// Real-time CPUs, as a list.
+    pub cpus: Option<String>,
+    /// Priority of the application.
+    pub priority: Option<u32>,
+    /// Period of its loop.
+    pub period_ns: Option<u64>,
+    /// Latency that it can bear.
+    pub budget_ns: Option<u64>,
+    /// Checks left out.
+    pub skip: BTreeMap<String, String>,
+}
+
+/// A profile and checks left out, as requested.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// Profile: its name, or a file.
+    pub profile: Option<String>,
+    /// Checks left out: `ID=REASON`.
+    pub skip: Vec<String>,
+}
+
+/// A profile as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct File {
+    name: Option<String>,
+    #[serde(default)]
+    kind: Kind,
+    cpus: Option<String>,
+    priority: Option<u32>,
+    period: Option<String>,
+    budget: Option<String>,
+    #[serde(default)]
+    choices: toml::Table,
+    #[serde(default)]
+    skip: BTreeMap<String, String>,
+}
+
+impl Requested {
+    /// Reads the profile and the checks left out.
+    ///
+    /// # Errors
+    /// Usage: no such profile, a file that is not one, a check that does not exist.
+    pub fn resolve(&self) -> anyhow::Result<IntentOptions> {
+        let mut wishes = match &self.profile {
+            None => IntentOptions::default(),
+            Some(name) => profile(name).map_err(usage)?,
+        };
+        for skip in &self.skip {
+            let (id, reason) = skip.split_once('=').unwrap_or((skip, ""));
+            if reason.trim().is_empty() {
+                let text = format!("--skip {id}: say why: --skip {id}=\"the reason\"");
+                return Err(usage(text));
+            }
+            wishes.skip.insert(id.trim().into(), reason.trim().into());
+        }
+        for id in wishes.skip.keys() {
+            known(id).map_err(|why| usage(format!("--skip {id}: {why}")))?;
+        }
+        Ok(wishes)
+    }
+}
+
+/// Whether a check exists; else what it may have been.
+///
+/// # Errors
+/// There is none; names like it.
+pub fn known(id: &str) -> Result<(), String> {
+    if checks::by_id(id).is_some() || application::by_id(id).is_some() {
+        return Ok(());
+    }
+    let of_application = application::all().map(|check| check.id);
+    let ids = checks::all().map(|check| check.id).chain(of_application);
+    let like: Vec<&str> = ids.filter(|known| is_like(known, id)).collect();
+    Err(match like.as_slice() {
+        [] => "no such check; `rtproof check explain` lists them".into(),
+        like => format!("no such check; there is {}", like[..like.len().min(5)].join(", ")),
+    })
+}
+
+/// Whether names share a word of some length, or are a slip of the keys apart.
+fn is_like(known: &str, asked: &str) -> bool {
+    let long = |word: &&str| word.len() > 2;
+    let asked = asked.to_lowercase();
+    asked.split(['-', '_', '.']).filter(long).any(|word| known.contains(word))
+        || slips(known, &asked) <= 1 + asked.len() / 6
+}
+
+/// Letters to be changed, added or left out to get from one name to the other.
+fn slips(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.bytes().enumerate() {
+        let mut above = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.bytes().enumerate() {
+            let changed = above + usize::from(a != b);
+            above = row[j + 1];
+            row[j + 1] = changed.min(above + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+/// A profile by name or from a file.
+fn profile(name: &str) -> Result<IntentOptions, String> {
+    if let Some(profile) = Profile::named(name) {
+        return Ok(IntentOptions { profile, ..IntentOptions::default() });
+    }
+    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let names = names.join(", ");
+    let path = Path::new(name);
+    let is_path = name.contains(['/', '.']);
+    let text = read(path).map_err(|error| match is_path {
+        true => format!("--profile {name}: {error}"),
+        false => format!("--profile {name}: no such profile or file; there are {names}"),
+    })?;
+    from_text(&text, path).map_err(|why| format!("--profile {name}: {why}"))
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    #[expect(clippy::disallowed_methods, reason = "the user's own file")]
+    let file = std::fs::File::open(path)?;
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut std::io::Read::take(file, BYTES_MAX), &mut text)?;
+    Ok(text)
+}
+
+fn from_text(text: &str, path: &Path) -> Result<IntentOptions, String> {
+    let file: File = toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
+    let base = Profile::of(file.kind);
+    let name = file.name.or_else(|| Some(path.file_stem()?.to_string_lossy().into_owned()));
+    let choices = choices(&base.choices, file.choices)?;
+    if let Some(priority) = file.priority {
+        parse::priority(&priority.to_string()).map_err(|why| format!("priority: {why}"))?;
+    }
+    let time = |name: &str, text: Option<String>, parse: fn(&str) -> Result<u64, String>| {
+        text.map(|text| parse(&text).map_err(|why| format!("{name} = \"{text}\": {why}")))
+            .transpose()
+    };
+    Ok(IntentOptions {
+        profile: Profile { name: name.unwrap_or(base.name), kind: file.kind, choices },
+        cpus: file.cpus,
+        priority: file.priority,
+        period_ns: time("period", file.period, parse::period)?,
+        budget_ns: time("budget", file.budget, parse::budget)?,
+        skip: file.skip,
+    })
+}
+
+/// The choices of the kind of work, with those that the file makes.
+fn choices(base: &Choices, given: toml::Table) -> Result<Choices, String> {
+    let mut all = toml::Table::try_from(base).map_err(|error| error.to_string())?;
+    for (key, value) in given {
+        if !all.contains_key(&key) {
+            let keys: Vec<&str> = all.keys().map(String::as_str).collect();
+            return Err(format!("choices: no {key}; there are {}", keys.join(", ")));
+        }
+        all.insert(key, value);
+    }
+    all.try_into().map_err(|error: toml::de::Error| format!("choices: {}", error.message()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_judge::profile::Choice;
+
+    use crate::intent::*;
+
+    fn wishes(text: &str) -> Result<IntentOptions, String> {
+        from_text(text, Path::new("/etc/press.toml"))
+    }
+
+    #[test]
+    fn a_file_says_what_it_changes() {
+        let found = wishes(
+            "kind = \"busy-poll\"\ncpus = \"2-3\"\npriority = 90\nperiod = \"250us\"\n\
+             budget = \"50us\"\n[choices]\nturbo = \"on\"\n[skip]\nsmt = \"no firmware menu\"\n",
+        )
+        .unwrap();
+        assert_eq!(found.profile.name, "press");
+        assert_eq!(found.profile.kind, Kind::BusyPoll);
+        assert_eq!(found.profile.choices.turbo, Choice::On);
+        assert_eq!(found.profile.choices.nohz_full, Choice::On);
+        assert_eq!(found.cpus.as_deref(), Some("2-3"));
+        assert_eq!(
+            (found.priority, found.period_ns, found.budget_ns),
+            (Some(90), Some(250_000), Some(50_000))
+        );
+        assert_eq!(found.skip["smt"], "no firmware menu");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, word) in [
+            ("kind = \"fast\"", "fast"),
+            ("speed = 1", "speed"),
+            ("priority = 100", "priority"),
+            ("period = \"1\"", "period"),
+            ("[choices]\nturbo = \"maybe\"", "maybe"),
+            ("[choices]\nturbos = \"on\"", "turbos"),
+            ("= =", "TOML"),
+        ] {
+            let error = wishes(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn skipping_takes_a_reason_and_a_check_that_exists() {
+        let of = |skip: &str| Requested { profile: None, skip: vec![skip.into()] }.resolve();
+        assert_eq!(of("smt=needed").unwrap().skip["smt"], "needed");
+        assert!(of("smt").unwrap_err().to_string().contains("say why"));
+        let error = of("cpufreq=x").unwrap_err().to_string();
+        assert!(error.contains("cpufreq-governor"), "{error}");
+        for (slip, meant) in [("thpp", "thp"), ("rt-throtling", "rt-throttling"), ("TPH", "thp")] {
+            let error = known(slip).unwrap_err();
+            assert_eq!(error.contains(meant), slip != "TPH", "{slip}: {error}");
+        }
+    }
+}

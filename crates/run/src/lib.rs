@@ -1,0 +1,18 @@
+//! Conducting: prove, measure, experiment, tune and explain as library calls. Options go in,
+//! results come out, progress is reported to the caller. Nothing is printed here.
+//!
+//! `examples/prove.rs` proves a machine in thirty lines.
+
+pub mod compare;
+pub mod cpus;
+pub mod experiment;
+pub mod explain;
+pub mod file;
+pub mod intent;
+pub mod load_worker;
+pub mod measure;
+pub mod opened;
+pub mod parse;
+pub mod prove;
+pub mod tune;
+pub mod usage;

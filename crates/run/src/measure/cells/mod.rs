@@ -1,0 +1,223 @@
+//! The cells of a matrix: every combination, in the order in which they are measured.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context;
+use rtproof_host::{CpuList, Facts, facts::tasks::Policy};
+use rtproof_judge::units;
+use rtproof_record::{Class, Options, Requirement, Start, options::Phase};
+use rtproof_results::measure::plan::{Cell, Common, Condition, Plan, SCHEMA};
+
+use super::request::{Block, Choice};
+use crate::{cpus::online_cpus, prove::resolve, usage::usage};
+
+/// Cells of a matrix, at most: more are a slip of the hand.
+const CELLS_MAX: usize = 10_000;
+/// The cells of some blocks on this machine.
+///
+/// # Errors
+/// Usage: CPUs that are not there, a period longer than the run, too many cells, or none.
+pub fn plan(
+    blocks: &[Block],
+    conditions: Vec<Condition>,
+    common: Common,
+    facts: &Facts,
+) -> anyhow::Result<Plan> {
+    let mut cells = Vec::new();
+    let names: Vec<String> = match conditions.is_empty() {
+        true => vec![String::new()],
+        false => conditions.iter().map(|condition| condition.name.clone()).collect(),
+    };
+    for condition in &names {
+        for block in blocks {
+            add(&mut cells, block, condition, facts)?;
+        }
+    }
+    if let Some(list) = &common.load_cpus {
+        online_cpus(list, "--load-cpus", facts)?;
+    }
+    Ok(Plan { schema: SCHEMA.into(), conditions, common, cells })
+}
+
+/// Adds a block: repetitions outermost, so that those of a cell lie apart in time.
+fn add(cells: &mut Vec<Cell>, block: &Block, condition: &str, facts: &Facts) -> anyhow::Result<()> {
+    let all = match &block.cpus {
+        Some(list) => online_cpus(list, "--cpus", facts)?,
+        None => resolve::default_cpus(facts)?,
+    };
+    let mut schedulings = Vec::new();
+    for &policy in &block.policies {
+        let priorities = match policy {
+            Policy::Fifo | Policy::Rr => block.priorities.as_slice(),
+            _ => &[0],
+        };
+        schedulings.extend(priorities.iter().map(|&priority| (policy, priority)));
+    }
+    for repetition in 1..=block.repeat {
+        for load in &block.loads {
+            for &period_ns in &block.periods_ns {
+                for &(policy, priority) in &schedulings {
+                    for (cpus, workloads) in places(block, &all, facts)? {
+                        let mut cell = Cell {
+                            number: u32::try_from(cells.len() + 1).unwrap_or(u32::MAX),
+                            name: String::new(),
+                            condition: condition.into(),
+                            cpus: cpus.as_slice().to_vec(),
+                            workloads,
+                            policy,
+                            priority,
+                            period_ns,
+                            load: load.clone(),
+                            duration_ns: block.duration_ns,
+                            repetition,
+                        };
+                        check(&cell)?;
+                        cell.name = file_name(&cell, block.repeat);
+                        cells.push(cell);
+                        if cells.len() > CELLS_MAX {
+                            return Err(usage(format!("more than {CELLS_MAX} cells")));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What runs where, cell by cell.
+fn places(
+    block: &Block,
+    all: &CpuList,
+    facts: &Facts,
+) -> anyhow::Result<Vec<(CpuList, Vec<String>)>> {
+    let mut places = Vec::new();
+    for choice in &block.workloads {
+        match choice {
+            Choice::Everywhere(name) if block.each => {
+                places.extend(all.iter().map(|cpu| (CpuList::new([cpu]), vec![name.clone()])));
+            }
+            Choice::Everywhere(name) => places.push((all.clone(), vec![name.clone()])),
+            Choice::Placed(placed) => {
+                let cpus = placed.iter().fold(CpuList::default(), |cpus, (_, on)| cpus.union(on));
+                online_cpus(&cpus.to_string(), "--workload", facts)?;
+                let of = |cpu: u32| {
+                    let found = placed.iter().find(|(_, on)| on.contains(cpu));
+                    found.map_or(String::new(), |(name, _)| name.clone())
+                };
+                let names = cpus.iter().map(of).collect();
+                places.push((cpus, names));
+            }
+        }
+    }
+    Ok(places)
+}
+
+fn check(cell: &Cell) -> anyhow::Result<()> {
+    if cell.period_ns > cell.duration_ns {
+        return Err(usage(format!(
+            "a period of {} is longer than a cell of {}: nothing would be measured",
+            units::ns(cell.period_ns),
+            units::duration(cell.duration_ns)
+        )));
+    }
+    Ok(())
+}
+
+/// `003-memory-cpu1-fifo20-1ms-idle`.
+fn file_name(cell: &Cell, repeat: u32) -> String {
+    let workload = match cell.workloads.as_slice() {
+        [one] => one.as_str(),
+        _ => "mixed",
+    };
+    let cpus = CpuList::new(cell.cpus.iter().copied()).to_string();
+    let parts = [
+        cell.condition.clone(),
+        workload.chars().take(40).collect(),
+        format!("cpu{}", cpus.chars().take(20).collect::<String>()),
+        cell.scheduling().replace(' ', ""),
+        units::ns(cell.period_ns).replace('µ', "u").replace(' ', ""),
+        cell.load.chars().take(30).collect(),
+        if repeat > 1 { format!("r{}", cell.repetition) } else { String::new() },
+    ];
+    let parts: Vec<String> =
+        parts.iter().map(|part| safe(part)).filter(|part| !part.is_empty()).collect();
+    format!("{:03}-{}", cell.number, parts.join("-"))
+}
+
+/// The options of its run.
+///
+/// # Errors
+/// A list of CPUs that is no longer right.
+pub fn options(cell: &Cell, common: &Common, facts: &Facts) -> anyhow::Result<Options> {
+    let cpus = CpuList::new(cell.cpus.iter().copied());
+    online_cpus(&cpus.to_string(), "CPUs", facts)?;
+    let load = cell.load.parse::<rtproof_measure::loads::LoadSet>();
+    let load = load.with_context(|| format!("load {}", cell.load))?;
+    let rooms = resolve::Rooms::of(facts, &cpus);
+    let load_cpus = match &common.load_cpus {
+        Some(list) => online_cpus(list, "--load-cpus", facts)?,
+        None => rooms.load,
+    };
+    let phase = Phase {
+        name: if load.is_idle() { "idle".into() } else { load.to_string() },
+        loads: match load.is_idle() {
+            true => Vec::new(),
+            false => load.as_slice().iter().map(ToString::to_string).collect(),
+        },
+        from_ns: 0,
+        to_ns: cell.duration_ns,
+    };
+    Ok(Options {
+        cpus,
+        housekeeping: rooms.housekeeping,
+        load_cpus,
+        policy: cell.policy,
+        priority: cell.priority,
+        period_ns: cell.period_ns,
+        duration_ns: cell.duration_ns,
+        start: if common.is_aligned { Start::Aligned } else { Start::Staggered },
+        dma_latency_us: common.dma_latency_us,
+        phases: vec![phase],
+        // Measured, not judged: late samples are counted.
+        requirement: Requirement {
+            budget_ns: common.budget_ns,
+            class: Class::Soft,
+            confidence_ppm: 950_000,
+            rate_per_1000h: 125,
+        },
+        profile: String::new(),
+        skipped: std::collections::BTreeMap::default(),
+        spike_ns: common.spike_ns.or(common.budget_ns),
+        trace: common.trace,
+    })
+}
+
+/// What may stand in a file name anywhere.
+fn safe(text: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "+.,_-".contains(c) { c } else { '_' };
+    text.chars().map(safe).collect::<String>().trim_matches(['.', '_', '-']).into()
+}
+
+/// Names of conditions must tell them apart.
+///
+/// # Errors
+/// A name twice, or none.
+pub fn check_conditions(conditions: &[Condition]) -> Result<(), String> {
+    let mut names = BTreeSet::new();
+    for condition in conditions {
+        if safe(&condition.name).is_empty() {
+            return Err("a condition has no name".into());
+        }
+        if !names.insert(&condition.name) {
+            return Err(format!("condition {}: there twice", condition.name));
+        }
+        if condition.before.is_none() && condition.after.is_some() {
+            return Err(format!("condition {}: `after` without `before`", condition.name));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

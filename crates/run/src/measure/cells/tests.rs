@@ -1,0 +1,92 @@
+//! Tests of the product.
+
+use super::*;
+
+fn facts(online: &str) -> Facts {
+    let folder = tempfile::tempdir().unwrap();
+    let mut facts = Facts::read(&rtproof_host::Root::dir(folder.path()).unwrap());
+    let list = CpuList::parse(online, None).unwrap();
+    facts.cpus.online = rtproof_host::Reading::known("/sys/devices/system/cpu/online", list);
+    facts
+}
+
+fn wish() -> Block {
+    Block {
+        workloads: vec![Choice::Everywhere("timer-wakeup".into())],
+        cpus: Some("1-3".into()),
+        each: false,
+        policies: vec![Policy::Fifo],
+        priorities: vec![80],
+        periods_ns: vec![1_000_000],
+        loads: vec!["idle".into()],
+        duration_ns: 1_000_000_000,
+        repeat: 1,
+    }
+}
+
+fn plan(blocks: &[Block]) -> anyhow::Result<Plan> {
+    super::plan(blocks, Vec::new(), Common::default(), &facts("0-3"))
+}
+
+#[test]
+fn every_combination_is_a_cell_and_repetitions_lie_apart() {
+    let two = Block {
+        each: true,
+        policies: vec![Policy::Other, Policy::Fifo, Policy::Rr],
+        priorities: vec![20, 80],
+        periods_ns: vec![1_000_000, 500_000],
+        loads: vec!["idle".into(), "memory".into()],
+        repeat: 2,
+        ..wish()
+    };
+    let cells = plan(&[two]).unwrap().cells;
+    // 3 CPUs, other + 2 fifo + 2 rr, 2 periods, 2 loads, 2 repetitions.
+    assert_eq!(cells.len(), 3 * 5 * 2 * 2 * 2);
+    let names: BTreeSet<_> = cells.iter().map(|cell| &cell.name).collect();
+    assert_eq!(names.len(), cells.len());
+    assert_eq!(cells[0].name, "001-timer-wakeup-cpu1-other-1ms-idle-r1");
+    assert_eq!(cells[3].name, "004-timer-wakeup-cpu1-fifo20-1ms-idle-r1");
+    assert!(cells[..60].iter().all(|cell| cell.repetition == 1));
+    assert_eq!((cells[0].priority, cells[3].priority), (0, 20));
+    assert!(cells.iter().zip(1..).all(|(cell, number)| cell.number == number));
+}
+
+#[test]
+fn workloads_with_cpus_are_one_cell_also_where_each_is_measured_alone() {
+    let placed = Choice::Placed(vec![
+        ("timer-wakeup".into(), CpuList::new([3])),
+        ("timer-wakeup".into(), CpuList::new([1, 2])),
+    ]);
+    let both = Block {
+        each: true,
+        workloads: vec![Choice::Everywhere("timer-wakeup".into()), placed],
+        ..wish()
+    };
+    let cells = plan(&[both]).unwrap().cells;
+    let cpus: Vec<&[u32]> = cells.iter().map(|cell| cell.cpus.as_slice()).collect();
+    assert_eq!(cpus, [&[1][..], &[2], &[3], &[1, 2, 3]]);
+    assert_eq!(cells[3].workloads.len(), 3);
+    assert!(cells[3].name.contains("mixed-cpu1-3"), "{}", cells[3].name);
+}
+
+#[test]
+fn conditions_are_outermost() {
+    let condition = |name: &str| Condition { name: name.into(), before: None, after: None };
+    let conditions = vec![condition("baseline"), condition("tuned")];
+    let plan = super::plan(&[wish()], conditions, Common::default(), &facts("0-3")).unwrap();
+    let names: Vec<&str> = plan.cells.iter().map(|cell| cell.condition.as_str()).collect();
+    assert_eq!(names, ["baseline", "tuned"]);
+    assert_eq!(Plan::takes_ns(plan.cells.iter(), 5), 2_000_000_010);
+    assert!(check_conditions(&[condition("a"), condition("a")]).is_err());
+    assert!(check_conditions(&[condition("//")]).is_err());
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let error = |wish: Block| plan(&[wish]).unwrap_err().to_string();
+    assert!(error(Block { cpus: Some("2-7".into()), ..wish() }).contains("not online"));
+    let long = error(Block { periods_ns: vec![2_000_000_000], ..wish() });
+    assert!(long.contains("2 s is longer than a cell of 1 s"), "{long}");
+    let many = error(Block { each: true, repeat: 10_000, ..wish() });
+    assert!(many.contains("more than 10000 cells"), "{many}");
+}

@@ -1,0 +1,121 @@
+//! States of the machine in which cells are measured: a command makes one, another takes it back,
+//! also when the run ends early.
+
+use std::{
+    ffi::OsString,
+    process::{Command, Stdio},
+};
+
+use rtproof_results::measure::plan::Condition;
+
+/// Conditions as they are entered and left.
+#[derive(Debug)]
+pub(super) struct Conditions<'a> {
+    all: &'a [Condition],
+    now: Option<&'a Condition>,
+}
+
+impl<'a> Conditions<'a> {
+    pub(super) const fn of(all: &'a [Condition]) -> Self {
+        Self { all, now: None }
+    }
+
+    /// Goes to a condition by name; the one before is left first.
+    ///
+    /// # Errors
+    /// A command failed; what was begun is taken back.
+    pub(super) fn enter(&mut self, name: &str) -> Result<(), String> {
+        if self.now.is_some_and(|now| now.name == name) {
+            return Ok(());
+        }
+        self.leave()?;
+        let Some(next) = self.all.iter().find(|condition| condition.name == name) else {
+            return Ok(());
+        };
+        self.now = Some(next);
+        match next.before.as_deref().map_or(Ok(()), run) {
+            Ok(()) => Ok(()),
+            Err(why) => {
+                let why = format!("condition {name}: {why}");
+                match self.leave() {
+                    Ok(()) => Err(why),
+                    Err(left) => Err(format!("{why}; {left}")),
+                }
+            }
+        }
+    }
+
+    /// Takes the condition back that is in force.
+    ///
+    /// # Errors
+    /// Its command failed: the machine is not as it was.
+    pub(super) fn leave(&mut self) -> Result<(), String> {
+        let Some(now) = self.now.take() else { return Ok(()) };
+        let Some(after) = &now.after else { return Ok(()) };
+        run(after).map_err(|why| format!("condition {} was not taken back: {why}", now.name))
+    }
+}
+
+impl Drop for Conditions<'_> {
+    fn drop(&mut self) {
+        // Only where an error got in the way of leaving: that one is told.
+        let _ = self.leave();
+    }
+}
+
+/// Runs a command line. `rtproof` in it is this program. What it prints goes to stderr: stdout is
+/// for results.
+fn run(command: &str) -> Result<(), String> {
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command).env("PATH", path()).stdin(Stdio::null());
+    shell.stdout(std::io::stderr());
+    match shell.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{command}` ended with {status}, expected exit code 0")),
+        Err(error) => Err(format!("`{command}` cannot be run: {error}")),
+    }
+}
+
+/// PATH with our own folder before the others.
+fn path() -> OsString {
+    let others = std::env::var_os("PATH").unwrap_or_else(|| "/usr/sbin:/usr/bin:/sbin:/bin".into());
+    let own = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
+    let all = own.into_iter().chain(std::env::split_paths(&others));
+    std::env::join_paths(all).unwrap_or(others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn condition(name: &str, before: Option<&str>, after: Option<&str>) -> Condition {
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        Condition { name: name.into(), before: own(before), after: own(after) }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test's own file")]
+    fn what_is_entered_is_left_also_when_it_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let say = |word: &str| format!("echo {word} >>{}", log.display());
+        let (enter, leave) = (say("enter"), say("leave"));
+        let fails = format!("{}; false", say("tried"));
+        let all = [
+            condition("plain", None, None),
+            condition("tuned", Some(&enter), Some(&leave)),
+            condition("broken", Some(&fails), Some(&leave)),
+        ];
+        let mut conditions = Conditions::of(&all);
+        conditions.enter("plain").unwrap();
+        conditions.enter("tuned").unwrap();
+        conditions.enter("tuned").unwrap();
+        let error = conditions.enter("broken").unwrap_err();
+        assert!(error.contains("condition broken") && error.contains("exit code 0"), "{error}");
+        conditions.enter("tuned").unwrap();
+        drop(conditions);
+        let lines = std::fs::read_to_string(&log).unwrap();
+        let words: Vec<&str> = lines.lines().collect();
+        assert_eq!(words, ["enter", "leave", "tried", "leave", "enter", "leave"]);
+    }
+}

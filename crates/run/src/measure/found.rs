@@ -1,0 +1,104 @@
+//! What the run of a cell found, as a row of the index.
+
+use rtproof_judge::{Report, distribution::Distribution, report::CpuReport};
+use rtproof_record::{Run, run::RunEnd};
+use rtproof_results::measure::{
+    index::{CellResult, Quantiles, SpikeCount, State, ThreadResult},
+    plan::Cell,
+};
+use rtproof_stats::Moments;
+
+use super::statistics::{Scale, quantity};
+
+/// What the run of a cell found.
+#[must_use]
+pub fn cell_result(cell: &Cell, run: &Run, report: &Report) -> CellResult {
+    let (state, why) = match &run.meta.ended {
+        Some(RunEnd::Complete) => (State::Done, None),
+        Some(RunEnd::Interrupted { signal }) => (State::CutShort, Some(format!("by {signal}"))),
+        Some(RunEnd::Aborted { why }) => (State::CutShort, Some(why.clone())),
+        None => (State::CutShort, Some("its record is torn".into())),
+    };
+    let intervals = |number: u32| {
+        let of = run.threads.iter().filter(|thread| thread.info.number == number);
+        let seconds = of.flat_map(|thread| &thread.seconds);
+        seconds.fold(Moments::default(), |mut sum, second| {
+            sum.merge(&second.intervals);
+            sum
+        })
+    };
+    let moments = |number: u32| {
+        let found = run.threads.iter().find(|thread| thread.info.number == number);
+        found.map_or_else(Moments::default, |thread| thread.totals.wake.clone())
+    };
+    let thread = |cpu: &CpuReport| {
+        let number = cpu.thread.number;
+        thread_result(cpu, report, &moments(number), &intervals(number))
+    };
+    CellResult {
+        state,
+        why,
+        started_realtime_ns: Some(run.meta.started_realtime_ns),
+        threads: report.cpus.iter().map(thread).collect(),
+        beside: report.beside.clone(),
+        notes: report.notes.iter().map(|note| note.text.clone()).collect(),
+        ..CellResult::missing(cell)
+    }
+}
+fn thread_result(
+    cpu: &CpuReport,
+    report: &Report,
+    samples: &Moments,
+    intervals: &Moments,
+) -> ThreadResult {
+    let info = &cpu.thread;
+    let quantity = quantity(&info.workload);
+    let samples = Scale::of(quantity, info.period_ns).spread(samples);
+    let quantile = |of: u64| {
+        let found = cpu.measured.wake.iter().find(|quantile| quantile.q.of == of);
+        found.and_then(|quantile| quantile.value_ns)
+    };
+    let quantiles =
+        Quantiles { p50_ns: quantile(2), p99_ns: quantile(100), p999_ns: quantile(1000) };
+    ThreadResult {
+        cpu: info.cpu,
+        workload: info.workload.clone(),
+        quantity: quantity.name(),
+        policy: rtproof_results::policy_name(info.policy),
+        priority: info.priority,
+        quantiles,
+        intervals: (intervals.count() > 0)
+            .then(|| Scale::of_intervals(info.period_ns).spread(intervals)),
+        missed: cpu.measured.missed,
+        late: report.options.requirement.budget_ns.map(|_| cpu.measured.late),
+        cv: samples.cv(),
+        spread: samples.range_over(quantiles.p50_ns),
+        spikes: spikes(report, info.cpu),
+        samples,
+        distribution: distribution(report, info.cpu),
+    }
+}
+
+/// The distribution of a CPU; of the only one there is one for all.
+fn distribution(report: &Report, cpu: u32) -> Distribution {
+    let own = report.distribution.iter().find(|of| of.cpu == Some(cpu));
+    let of = own.or(report.distribution.first()).cloned().unwrap_or_default();
+    Distribution { cpu: Some(cpu), ..of }
+}
+
+/// Causes of the spikes of a CPU.
+fn spikes(report: &Report, cpu: u32) -> Vec<SpikeCount> {
+    let causes = report.spikes.iter().flat_map(|spikes| &spikes.causes);
+    let of_cpu = |row: &rtproof_judge::causes::CauseRow| {
+        let found = row.cpus.iter().find(|of| of.cpu == cpu && of.count > 0)?;
+        Some(SpikeCount {
+            title: row.title.clone(),
+            culprit: row.culprit.clone(),
+            count: found.count,
+            worst_ns: found.worst_ns,
+        })
+    };
+    let mut counts: Vec<SpikeCount> = causes.filter_map(of_cpu).collect();
+    counts.sort_by_key(|of| std::cmp::Reverse(of.count));
+    counts
+}

@@ -1,0 +1,369 @@
+//! What the housekeeping thread does once a second: slots, host counters, loads, placement.
+
+use std::path::{Path, PathBuf};
+
+use rtproof_host::{HostSample, HostSampler, Root};
+use rtproof_measure::{
+    Plan, Session, Started,
+    loads::{LoadSpec, Outcome, Runner, Running, Settings},
+};
+use rtproof_record::{
+    Options, Origin, Start, Tick, WriteError,
+    run::{HostCpuSecond, HostSecond, Load, Note, ThreadEnd, ThreadInfo},
+};
+
+use super::{
+    convert,
+    idle::Idle,
+    job::Job,
+    notes,
+    observer::{Observer, Progress},
+    output::Output,
+    seconds::Seconds,
+    spikes::Explainer,
+    switcher::Switcher,
+    watch::Watch,
+};
+use crate::load_worker;
+
+/// Shortest interval that makes a row of host counters.
+const ROW_MIN_NS: u64 = 500_000_000;
+
+/// A load that runs.
+struct Live {
+    running: Running,
+    from_ns: u64,
+    failure_noted: bool,
+}
+
+/// The collector of a run.
+pub(crate) struct Collector {
+    options: Options,
+    sampler: HostSampler,
+    settings: Settings,
+    explainer: Explainer,
+    idle: Idle,
+    watch: Watch,
+    loads: Vec<Live>,
+    phase: Option<usize>,
+    pending: Tick,
+    seconds: Seconds,
+    worst: Option<(u64, u32)>,
+    missed: u64,
+    late: u64,
+    sampled_ns: u64,
+    failure: Option<WriteError>,
+}
+
+/// Where loads run.
+#[must_use]
+pub fn load_settings(
+    options: &Options,
+    load_dir: Option<&Path>,
+    output: &Output,
+    facts: &rtproof_host::Facts,
+) -> Settings {
+    let cache = |cpu: &rtproof_host::facts::cpu::Cpu| cpu.last_level_cache_bytes.value().copied();
+    Settings {
+        cpus: options.load_cpus.clone(),
+        dir: load_dir.unwrap_or_else(|| output.folder()).to_owned(),
+        memory_available: facts.memory.available_bytes.value().copied().unwrap_or(256 << 20),
+        llc_bytes: facts.cpus.cpus.iter().filter_map(cache).max().unwrap_or(0),
+        worker_command: (PathBuf::from("/proc/self/exe"), vec![load_worker::NAME.into()]),
+    }
+}
+
+/// What is left when the threads have ended.
+pub(crate) struct Collected {
+    pub(crate) tick: Tick,
+    pub(crate) ends: Vec<(u32, ThreadEnd)>,
+    pub(crate) failure: Option<WriteError>,
+}
+
+impl Collector {
+    pub(crate) fn new(
+        job: &Job<'_>,
+        sampler: HostSampler,
+        root: &Root,
+        facts: &rtproof_host::Facts,
+        explainer: Explainer,
+        early: Vec<Note>,
+    ) -> Self {
+        let options = job.options;
+        let settings = load_settings(options, job.load_dir, job.output, facts);
+        Self {
+            options: options.clone(),
+            sampler,
+            settings,
+            explainer,
+            watch: Watch::default(),
+            idle: Idle::new(root, options),
+            loads: Vec::new(),
+            phase: None,
+            pending: Tick { notes: early, ..Tick::default() },
+            seconds: Seconds::default(),
+            worst: None,
+            missed: 0,
+            late: 0,
+            sampled_ns: 0,
+            failure: None,
+        }
+    }
+
+    /// How long slots are.
+    pub(crate) fn slots_are(&mut self, slot_ns: u64) {
+        self.seconds = Seconds::of(slot_ns);
+    }
+
+    /// Puts the threads into the record.
+    pub(crate) fn announce(&mut self, started: &[Started], plan: &Plan, origin: Origin) {
+        self.explainer.begin(started, origin.monotonic_ns);
+        self.pending.origin = Some(origin);
+        let (n, period_ns) = (started.len() as u64, self.options.period_ns);
+        for started in started {
+            let first_due_ns = match self.options.start {
+                Start::Staggered => u64::from(started.number) * period_ns / n,
+                Start::Aligned => 0,
+            };
+            let workload = plan.workload_of(started.number).spec();
+            let info = convert::info(started, period_ns, first_due_ns, &workload);
+            self.pending.started.push(info.clone());
+            self.watch.add(info, started.is_pinned);
+        }
+        self.pending.beside.states = self.idle.states();
+    }
+
+    /// The threads that measure.
+    pub(crate) fn threads(&self) -> Vec<ThreadInfo> {
+        self.watch.threads().cloned().collect()
+    }
+
+    /// Shows what a second brought.
+    pub(crate) fn show(&self, tick: &Tick, observer: &mut dyn Observer) {
+        self.watch.show(tick, observer);
+    }
+
+    /// Remembers that nothing can be written any more.
+    pub(crate) fn record_failed(&mut self, error: WriteError) {
+        self.failure = Some(error);
+    }
+
+    /// What the last second brought.
+    pub(crate) fn tick(
+        &mut self,
+        session: &mut Session,
+        now_ns: u64,
+        switcher: &mut dyn Switcher,
+    ) -> Tick {
+        self.take_slots(session, switcher);
+        self.take_effects(switcher);
+        self.take_spikes(session, now_ns);
+        self.pending.spikes = self.explainer.tick(session);
+        self.pending.notes.extend(self.explainer.take_notes());
+        self.sample_host(now_ns);
+        self.watch_threads(session, now_ns);
+        self.watch_loads(now_ns);
+        std::mem::take(&mut self.pending)
+    }
+
+    fn sample_host(&mut self, now_ns: u64) {
+        self.sampled_ns = now_ns;
+        self.pending.host = Some(host_second(self.sampler.sample(now_ns)));
+        self.pending.beside.idle = self.idle.sample(now_ns);
+    }
+
+    /// Empties the slots; the switcher's are shorter than a second and are put together.
+    pub(crate) fn take_slots(&mut self, session: &mut Session, switcher: &mut dyn Switcher) {
+        let origin_ns = session.origin_ns();
+        let mut taken = Vec::new();
+        session.collect(|number, slot| {
+            self.explainer.learn(slot);
+            switcher.take(number, slot, origin_ns);
+            taken.extend(self.seconds.tick(number, slot, origin_ns));
+        });
+        taken.into_iter().for_each(|tick| self.take(tick));
+    }
+
+    fn take_effects(&mut self, switcher: &mut dyn Switcher) {
+        let (effects, notes) = switcher.tick();
+        self.pending.effects = effects;
+        self.pending.notes.extend(notes);
+    }
+
+    /// Spikes to the recorder, and its answers back. Returns when to do it again; `None`: with the
+    /// next tick.
+    pub(crate) fn take_spikes(&mut self, session: &mut Session, now_ns: u64) -> Option<u64> {
+        self.explainer.poll(session, now_ns);
+        self.explainer.next_poll_ns(now_ns)
+    }
+
+    fn take(&mut self, tick: rtproof_record::ThreadTick) {
+        let totals = &tick.second.totals;
+        self.missed += totals.missed;
+        self.late += totals.late();
+        let cpu = self.watch.thread(tick.number).map_or(0, |info| info.cpu);
+        if let Some(max_ns) =
+            totals.wake.max().filter(|&max| self.worst.is_none_or(|(w, _)| max > w))
+        {
+            self.worst = Some((max_ns, cpu));
+        }
+        self.pending.threads.push(tick);
+    }
+
+    /// Ends threads that are no longer where they were put, and notes changes made from outside.
+    fn watch_threads(&mut self, session: &Session, now_ns: u64) {
+        // Threads that have measured all they were to may be anywhere.
+        if now_ns >= self.options.duration_ns {
+            return;
+        }
+        let seen = self.watch.look(&mut self.sampler, now_ns);
+        seen.lost.into_iter().for_each(|number| session.stop_one(number));
+        self.pending.notes.extend(seen.notes);
+        self.pending.beside.marks.extend(seen.marks);
+    }
+
+    /// Starts and stops loads when a phase begins.
+    pub(crate) fn enter_phase(&mut self, now_ns: u64) {
+        let at = self.options.phases.iter().position(|p| (p.from_ns..p.to_ns).contains(&now_ns));
+        if at.is_none() || at == self.phase {
+            return;
+        }
+        self.stop_loads(now_ns);
+        self.phase = at;
+        let specs = at.map(|i| self.options.phases[i].loads.clone()).unwrap_or_default();
+        for text in specs {
+            let started =
+                text.parse::<LoadSpec>().map_err(|error| error.to_string()).and_then(|spec| {
+                    Runner::start(&spec, &self.settings).map_err(|error| error.to_string())
+                });
+            match started {
+                Ok(running) => {
+                    self.loads.push(Live { running, from_ns: now_ns, failure_noted: false });
+                }
+                Err(error) => {
+                    self.pending.notes.push(notes::load(now_ns, &text, &error));
+                }
+            }
+        }
+    }
+
+    /// The next time at which a phase begins.
+    pub(crate) fn next_edge_ns(&self, now_ns: u64) -> Option<u64> {
+        self.options.phases.iter().map(|phase| phase.from_ns).filter(|&from| from > now_ns).min()
+    }
+
+    fn watch_loads(&mut self, now_ns: u64) {
+        for live in &mut self.loads {
+            if let Some(error) = live.running.poll() {
+                let name = live.running.spec().to_string();
+                live.failure_noted = true;
+                self.pending.notes.push(notes::load(now_ns, &name, &error.to_string()));
+            }
+            self.pending.loads.push(load_so_far(live, now_ns));
+        }
+    }
+
+    fn stop_loads(&mut self, now_ns: u64) {
+        let (running, rest): (Vec<_>, Vec<_>) = self
+            .loads
+            .drain(..)
+            .map(|live| (live.running, (live.from_ns, live.failure_noted)))
+            .unzip();
+        for (outcome, (from_ns, noted)) in Runner::stop_all(running).into_iter().zip(rest) {
+            if let Some(error) = outcome.error.as_ref().filter(|_| !noted) {
+                self.pending.notes.push(notes::load(now_ns, &outcome.name, error));
+            }
+            self.pending.loads.push(load_at_end(outcome, from_ns, now_ns));
+        }
+    }
+
+    /// The state that the progress line shows.
+    pub(crate) fn progress(&self, now_ns: u64) -> Progress<'_> {
+        Progress {
+            at_ns: now_ns,
+            phase: self.phase.map_or("", |i| &self.options.phases[i].name),
+            worst: self.worst,
+            missed: self.missed,
+            late: self.options.requirement.budget_ns.map(|_| self.late),
+        }
+    }
+
+    /// Ends the threads if they still run, then the loads, and hands out what is left.
+    pub(crate) fn finish(
+        mut self,
+        mut session: Session,
+        switcher: &mut dyn Switcher,
+        observer: &mut dyn Observer,
+        now_ns: impl Fn() -> u64,
+    ) -> Collected {
+        session.stop();
+        let origin_ns = session.origin_ns();
+        self.take_slots(&mut session, switcher);
+        self.take_effects(switcher);
+        let (mut last, mut spikes) = (Vec::new(), Vec::new());
+        let (explainer, seconds) = (&mut self.explainer, &mut self.seconds);
+        let reports = session.finish(
+            |number, slot| {
+                explainer.learn(slot);
+                last.extend(seconds.tick(number, slot, origin_ns));
+            },
+            |number, spike| spikes.push((number, spike)),
+        );
+        last.extend(seconds.rest(origin_ns));
+        spikes.into_iter().for_each(|(number, spike)| self.explainer.last(number, spike));
+        last.into_iter()
+            .filter(|tick| tick.second.totals.accounted() > 0)
+            .for_each(|tick| self.take(tick));
+        let at_ns = now_ns();
+        self.stop_loads(at_ns);
+        // A row stands for a second: what is left of one after the last tick would look like a dip.
+        if at_ns.saturating_sub(self.sampled_ns) >= ROW_MIN_NS {
+            self.sample_host(at_ns);
+        }
+        let (spikes, notes) = self.explainer.finish(at_ns);
+        self.pending.spikes = spikes;
+        self.pending.notes.extend(notes);
+        for report in &reports {
+            let cpu = self.watch.thread(report.number).map_or(0, |info| info.cpu);
+            self.pending.notes.extend(notes::of_ending(at_ns, cpu, &report.ending));
+        }
+        self.watch.show(&self.pending, observer);
+        let lost = |number: u32| self.watch.is_lost(number);
+        let ends = reports.iter().map(|r| (r.number, convert::end(r, lost(r.number)))).collect();
+        Collected { tick: self.pending, ends, failure: self.failure }
+    }
+}
+
+fn load_so_far(live: &Live, now_ns: u64) -> Load {
+    let (work, unit) = live.running.work();
+    Load {
+        name: live.running.spec().to_string(),
+        detail: live.running.detail().into(),
+        unit: unit.into(),
+        work,
+        from_ns: live.from_ns,
+        to_ns: now_ns,
+        error: None,
+    }
+}
+
+fn load_at_end(outcome: Outcome, from_ns: u64, to_ns: u64) -> Load {
+    let Outcome { name, detail, unit, work, error } = outcome;
+    Load { name, detail, unit, work, from_ns, to_ns, error }
+}
+
+fn host_second(sample: HostSample) -> HostSecond {
+    let cpu = |cpu: rtproof_host::sample::HostCpuSample| HostCpuSecond {
+        cpu: cpu.cpu,
+        busy_ms: cpu.busy_ms,
+        steal_ms: cpu.steal_ms,
+        freq_hz: cpu.freq_hz,
+    };
+    HostSecond {
+        at_ns: sample.at_ns,
+        interrupts: sample.interrupts,
+        context_switches: sample.context_switches,
+        temp_max_mc: sample.temp_max_mc,
+        cpus: sample.cpus.into_iter().map(cpu).collect(),
+    }
+}

@@ -1,0 +1,274 @@
+//! The run itself, from the first calibration to the last wake-up, on the housekeeping side.
+//!
+//! One thread, awake once a second and at the edges of load phases: it empties the slots of the
+//! measuring threads, reads the host's counters, looks after the loads, and hands a tick to the
+//! thread that writes the record. Where kernel events are recorded it wakes more often, to have
+//! spikes explained before their events are forgotten.
+
+use std::path::Path;
+
+use anyhow::Context;
+use rtproof_host::{Facts, HostSampler, Root, pm_qos};
+use rtproof_judge::units;
+use rtproof_measure::{
+    Plan, Session, calibrate,
+    thread::{become_ordinary, pin_all},
+    workloads,
+};
+use rtproof_record::{
+    Head, Options, Origin, Start, Writer,
+    run::{Meta, RunEnd},
+};
+use rustix::thread::ClockId;
+
+use super::{
+    collect::Collector,
+    convert,
+    finish::{self, Finishing},
+    job::Job,
+    notes,
+    observer::Observer,
+    output::Output,
+    signals::Signals,
+    snapshot::{clock_ns, snapshot},
+    spikes::Explainer,
+    switcher::Switcher,
+    writer::WriterThread,
+};
+
+/// How long after each whole second the collector wakes: the slots of that second are full then.
+const AFTER_NS: u64 = 50_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+/// How long after the last wake-up was due the threads may still be running.
+const OVERDUE_NS: u64 = 5 * SECOND_NS;
+
+/// Measures while `switcher` may change the machine. What it returns is complete on disk but not
+/// judged.
+///
+/// # Errors
+/// When the record cannot be written or the threads cannot run. Nothing is left behind but, once it
+/// was begun, the record.
+pub fn measure(
+    root: &Root,
+    facts: Facts,
+    options: &Options,
+    load_dir: Option<&Path>,
+    output: &Output,
+    switcher: &mut dyn Switcher,
+    observer: &mut dyn Observer,
+) -> anyhow::Result<Finishing> {
+    let signals = Signals::catch(root).context("cannot catch signals")?;
+    let job = Job {
+        options,
+        output,
+        load_dir,
+        workloads: vec![workloads::timer_wakeup()],
+        signals: &signals,
+    };
+    run(root, facts, &job, switcher, observer)
+}
+
+/// Measures a job.
+///
+/// # Errors
+/// Those of [`measure`].
+pub fn run(
+    root: &Root,
+    facts: Facts,
+    job: &Job<'_>,
+    switcher: &mut dyn Switcher,
+    observer: &mut dyn Observer,
+) -> anyhow::Result<Finishing> {
+    let Job { options, output, signals, .. } = *job;
+    // Housekeeping, record and loads are ordinary, however rtproof was started.
+    let was_real_time = become_ordinary().context("cannot become an ordinary thread")?;
+    let mut plan = Plan {
+        cpus: options.cpus.as_slice().to_vec(),
+        policy: convert::policy(options.policy),
+        priority: options.priority,
+        period_ns: options.period_ns,
+        duration_ns: options.duration_ns,
+        staggered: options.start == Start::Staggered,
+        budget_ns: options.requirement.budget_ns,
+        spike_ns: None,
+        slot_ns: switcher.slot_ns(),
+        workloads: job.workloads.clone(),
+    };
+    let first_cpu = plan.cpus[0];
+    let cost = calibrate::calibrate(first_cpu, plan.policy, plan.priority)
+        .with_context(|| cannot_run(first_cpu, &facts))?;
+    let cost = convert::cost(&cost);
+    let mut early_notes = notes::of_cost(options, &cost);
+    if was_real_time {
+        early_notes.push(notes::was_real_time());
+    }
+    if !options.housekeeping.intersection(&options.cpus).is_empty() {
+        early_notes.push(notes::no_housekeeping());
+    }
+    let sampler = HostSampler::new(root, &facts, &options.cpus);
+    early_notes.extend(sampler.skipped().iter().map(|what| notes::not_sampled(what)));
+    // Kept until the end of the run: the kernel forgets the limit when the file is closed.
+    let dma_latency = options.dma_latency_us.map(|us| pm_qos::hold(root, us));
+    if let Some(Err(error)) = &dma_latency {
+        early_notes.push(notes::no_dma_latency(&error.to_string()));
+    }
+    let meta = Meta {
+        run_id: run_id()?,
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+        started_realtime_ns: clock_ns(ClockId::Realtime),
+        started_monotonic_ns: 0,
+        ended: None,
+    };
+    let floor_ns = cost.floor_ns;
+    let head = Head { meta, options: options.clone(), facts: snapshot(&facts), cost };
+    // From here on this thread and what it starts stay off the measured CPUs. A refusal changes
+    // where the tool's own work runs, not what is measured.
+    let _ = pin_all(options.housekeeping.as_slice());
+    // Before the record, which is to hold a run from its first second on; and before the threads,
+    // which must not be disturbed by measuring what it costs.
+    let explainer = Explainer::start(root, &facts, options, floor_ns, &mut plan);
+    let writer = Writer::create(&output.record, &head)?;
+    let writer = match WriterThread::start(writer) {
+        Ok(writer) => writer,
+        Err(error) => {
+            let error = anyhow::Error::new(error).context("cannot start the writing thread");
+            return Err(discard(output, error));
+        }
+    };
+    let session = match Session::start(&plan) {
+        Ok(session) => session,
+        Err(error) => return Err(discard(output, error.into())),
+    };
+    let origin_ns = session.origin_ns();
+    let realtime_ns = clock_ns(ClockId::Realtime) + origin_ns - clock_ns(ClockId::Monotonic);
+    early_notes.extend(notes::of_start(options, session.started()));
+    early_notes.extend(notes::of_workloads(&plan, session.started()));
+    let mut collector = Collector::new(job, sampler, root, &facts, explainer, early_notes);
+    collector.slots_are(plan.slot_ns);
+    collector.announce(session.started(), &plan, Origin { realtime_ns, monotonic_ns: origin_ns });
+    observer.started(&collector.threads());
+    switcher.started(session.started());
+    let mut rig = Rig { session, collector, writer, switcher, observer };
+    let ended = rig.run(signals, options);
+    // The facts of the end are those of the machine, not of the run: our limit is no change of it.
+    drop(dma_latency);
+    rig.finish(root, ended, output)
+}
+
+/// What runs during a measurement.
+struct Rig<'a> {
+    session: Session,
+    collector: Collector,
+    writer: WriterThread,
+    switcher: &'a mut dyn Switcher,
+    observer: &'a mut dyn Observer,
+}
+
+impl Rig<'_> {
+    /// Ticks until the threads have ended or must end.
+    fn run(&mut self, signals: &Signals, options: &Options) -> RunEnd {
+        let origin_ns = self.session.origin_ns();
+        let mut next_tick_ns = SECOND_NS + AFTER_NS;
+        let ended = loop {
+            let now_ns = clock_ns(ClockId::Monotonic).saturating_sub(origin_ns);
+            if now_ns >= next_tick_ns {
+                let tick = self.collector.tick(&mut self.session, now_ns, self.switcher);
+                self.collector.show(&tick, self.observer);
+                self.writer.tick(tick);
+                self.observer.progress(&self.collector.progress(now_ns));
+                next_tick_ns = (now_ns - AFTER_NS) / SECOND_NS * SECOND_NS + SECOND_NS + AFTER_NS;
+            }
+            let poll_ns = self.collector.take_spikes(&mut self.session, now_ns);
+            self.collector.enter_phase(now_ns);
+            let conduct_ns = self.conduct(origin_ns);
+            if self.session.is_finished() {
+                break RunEnd::Complete;
+            }
+            if let Some(signal) = signals.came() {
+                break RunEnd::Interrupted { signal: signal.into() };
+            }
+            if self.switcher.is_over() && self.switcher.trouble().is_none() {
+                break RunEnd::Complete;
+            }
+            if let Some(why) = self.switcher.trouble() {
+                break RunEnd::Aborted { why };
+            }
+            if now_ns > options.duration_ns + options.period_ns + OVERDUE_NS {
+                let why = "a measuring thread did not come to its end: something outranks it on \
+                           its CPU; see `rtproof check`";
+                break RunEnd::Aborted { why: why.into() };
+            }
+            if let Some(error) = self.writer.failure() {
+                let why = format!("the record could not be written: {error}");
+                self.collector.record_failed(error);
+                break RunEnd::Aborted { why };
+            }
+            let edge_ns = self.collector.next_edge_ns(now_ns).unwrap_or(u64::MAX);
+            let end_ns = now_ns.max(options.duration_ns) + AFTER_NS;
+            let poll_ns = poll_ns.unwrap_or(u64::MAX);
+            sleep_until(
+                origin_ns + next_tick_ns.min(edge_ns).min(end_ns).min(poll_ns).min(conduct_ns),
+            );
+        };
+        self.observer.done();
+        ended
+    }
+
+    /// Lets the switcher do what is due; returns when it wants to come again.
+    fn conduct(&mut self, origin_ns: u64) -> u64 {
+        self.collector.take_slots(&mut self.session, self.switcher);
+        self.switcher.due(&|| clock_ns(ClockId::Monotonic).saturating_sub(origin_ns))
+    }
+
+    /// Ends everything and closes the record.
+    fn finish(self, root: &Root, ended: RunEnd, output: &Output) -> anyhow::Result<Finishing> {
+        let origin_ns = self.session.origin_ns();
+        let now_ns = || clock_ns(ClockId::Monotonic).saturating_sub(origin_ns);
+        // First of all: what follows takes time.
+        self.switcher.finish(now_ns());
+        let collected = self.collector.finish(self.session, self.switcher, self.observer, now_ns);
+        finish::close(root, collected, self.writer, ended, output)
+    }
+}
+
+/// What to do where a CPU cannot be had.
+fn cannot_run(cpu: u32, facts: &Facts) -> String {
+    match facts.cpus.allowed.value() {
+        Some(allowed) if !allowed.contains(cpu) => format!(
+            "cannot run on CPU {cpu}; this process may use {} (cpuset, affinity): name other CPUs \
+             with --cpus",
+            units::cpus(allowed)
+        ),
+        _ => format!("cannot run on CPU {cpu}; name other CPUs with --cpus"),
+    }
+}
+
+/// Sleeps; returns early when a signal comes.
+fn sleep_until(at_ns: u64) {
+    let at = rustix::time::Timespec {
+        tv_sec: (at_ns / SECOND_NS).cast_signed(),
+        tv_nsec: (at_ns % SECOND_NS).cast_signed(),
+    };
+    let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &at);
+}
+
+/// 128 random bits as hex.
+fn run_id() -> anyhow::Result<String> {
+    let mut bytes = [0_u8; 16];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .context("no random bits for the identity of the run")?;
+    anyhow::ensure!(got == bytes.len(), "too few random bits for the identity of the run");
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Removes a record that holds no run.
+fn discard(output: &Output, error: anyhow::Error) -> anyhow::Error {
+    match std::fs::remove_file(&output.record) {
+        Ok(()) => error,
+        Err(left) => error.context(format!(
+            "{}: this empty record could not be removed ({left})",
+            output.record.display()
+        )),
+    }
+}

@@ -1,0 +1,27 @@
+//! The measurement behind `prove`: options, threads, loads, record, one file each.
+
+mod collect;
+mod convert;
+mod engine;
+pub mod finish;
+mod idle;
+mod job;
+mod notes;
+pub mod observer;
+pub mod output;
+pub mod request;
+pub mod resolve;
+mod seconds;
+pub mod signals;
+mod snapshot;
+mod spikes;
+pub mod switcher;
+mod watch;
+mod writer;
+
+pub use collect::load_settings;
+pub use engine::{measure, run};
+pub use job::Job;
+pub use observer::Observer;
+pub use request::Request;
+pub use switcher::Switcher;

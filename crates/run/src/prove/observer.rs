@@ -1,0 +1,45 @@
+//! Observes a run while it is measured: a progress line, rows. The housekeeping thread calls it.
+
+use rtproof_record::{
+    beside::Mark,
+    run::{Second, ThreadInfo},
+};
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress<'a> {
+    /// Time since the first wake-up was due.
+    pub at_ns: u64,
+    /// Phase of the load.
+    pub phase: &'a str,
+    /// Worst latency, and its CPU.
+    pub worst: Option<(u64, u32)>,
+    /// Missed wake-ups.
+    pub missed: u64,
+    /// Wake-ups above the budget; `None`: there is no budget.
+    pub late: Option<u64>,
+}
+
+/// Observes a run. It must not wait: the thread that calls it empties the slots.
+pub trait Observer {
+    /// The threads that measure, before the first second.
+    fn started(&mut self, _: &[ThreadInfo]) {}
+
+    /// A second of a thread; those of one thread in order.
+    fn second(&mut self, _: &ThreadInfo, _: &Second) {}
+
+    /// A thread was changed from outside; after the second in which it was.
+    fn mark(&mut self, _: &ThreadInfo, _: &Mark) {}
+
+    /// How far it is, once a second.
+    fn progress(&mut self, _: &Progress<'_>) {}
+
+    /// Nothing is measured any more; what is left of the last second may come after this.
+    fn done(&mut self) {}
+}
+
+/// Observes nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Observer for Silent {}

@@ -1,0 +1,55 @@
+//! Ctrl-C, TERM and HUP end a run in order: the record is closed and everything put back.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use rtproof_host::Root;
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ},
+    flag,
+};
+
+/// Signals that end a run.
+const SIGNALS: [(i32, &str); 3] = [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP")];
+
+/// Signals that this process was told to ignore, as a mask (SigIgn of /proc/self/status).
+fn ignored(root: &Root) -> u64 {
+    let status = root.read_text("/proc/self/status");
+    let line = status.value().and_then(|text| text.lines().find_map(|l| l.strip_prefix("SigIgn:")));
+    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// The signals that came.
+#[derive(Debug)]
+pub struct Signals(Arc<AtomicUsize>);
+
+impl Signals {
+    /// Catches them from now on. The first one ends the run in order, a second one of the same kind
+    /// ends the program where it is. What the parent had ignored (nohup) stays ignored.
+    pub fn catch(root: &Root) -> io::Result<Self> {
+        let came = Arc::new(AtomicUsize::new(0));
+        let ignored = ignored(root);
+        for (i, (signal, _)) in SIGNALS.iter().enumerate() {
+            if ignored & (1 << (signal - 1)) != 0 {
+                continue;
+            }
+            let second = Arc::new(AtomicBool::new(false));
+            flag::register_conditional_shutdown(*signal, 128 + signal, Arc::clone(&second))?;
+            flag::register(*signal, second)?;
+            flag::register_usize(*signal, Arc::clone(&came), i + 1)?;
+        }
+        // A file that may not grow is a full disk, not a death.
+        flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+        Ok(Self(came))
+    }
+
+    /// Name of the signal that came last.
+    pub fn came(&self) -> Option<&'static str> {
+        self.0.load(Ordering::Relaxed).checked_sub(1).map(|i| SIGNALS[i].1)
+    }
+}

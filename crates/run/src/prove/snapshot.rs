@@ -1,0 +1,31 @@
+//! The machine and the clocks now.
+
+use rtproof_host::Facts;
+use rtproof_record::Snapshot;
+use rustix::thread::ClockId;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+pub(super) fn clock_ns(clock: ClockId) -> u64 {
+    let now = rustix::time::clock_gettime(clock);
+    now.tv_sec.unsigned_abs() * SECOND_NS + now.tv_nsec.unsigned_abs()
+}
+
+/// The machine now, as document and as rows.
+pub(super) fn snapshot(facts: &Facts) -> Snapshot {
+    let rows = facts.rows();
+    let condition_id = Some(rtproof_host::flatten::condition_id(&rows));
+    let rows = rows.into_iter().map(|row| rtproof_record::FactRow {
+        key: row.key,
+        state: word(&row.state),
+        value: Some(row.value),
+        path: row.path,
+        class: word(&row.class),
+    });
+    Snapshot { facts: facts.clone(), rows: rows.collect(), condition_id }
+}
+
+/// A name as records spell it.
+fn word(name: &impl serde::Serialize) -> String {
+    serde_json::to_value(name).ok().and_then(|v| v.as_str().map(Into::into)).unwrap_or_default()
+}

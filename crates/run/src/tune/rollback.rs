@@ -1,0 +1,110 @@
+//! The dead man's switch of `tune apply --confirm`: someone else takes the changes back when nobody
+//! confirms them in time, also when this process, its terminal or its session is gone by then.
+//!
+//! With systemd that is a transient timer, which outlives the session. Elsewhere it is this program
+//! once more, in a session of its own. Either one is armed before the first write, and asks the
+//! mark beside the journal, under the lock, whether it is still wanted.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::Context;
+use rtproof_host::Root;
+
+use super::place;
+
+/// What the guardian says when it is on guard.
+pub const ARMED: &str = "armed";
+
+/// Whoever takes the changes back.
+#[derive(Debug)]
+pub enum RollbackTimer {
+    /// A transient timer of systemd, by its name without ending.
+    Timer(String),
+    /// A process.
+    Process(Child),
+}
+
+impl RollbackTimer {
+    /// Who it is.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Timer(unit) => format!("{unit}.timer"),
+            Self::Process(child) => format!("process {}", child.id()),
+        }
+    }
+}
+
+/// Arms a guardian for a journal.
+///
+/// # Errors
+/// When none can be started: then nothing may be changed.
+pub fn arm(
+    root: &Root,
+    folder: Option<&Path>,
+    journal: u32,
+    after: Duration,
+) -> anyhow::Result<RollbackTimer> {
+    // A timer of systemd is set whether its program is there or not.
+    let program = place::running()?;
+    let mut args = vec!["tune".to_owned(), "guard".into(), "--journal".into()];
+    args.push(journal.to_string());
+    if root.is_live() && root.list_dir("/run/systemd/system").value().is_some() {
+        let unit = timer(journal);
+        if start_timer(&unit, &program, &args, after) {
+            return Ok(RollbackTimer::Timer(unit));
+        }
+    }
+    let mut command = Command::new(program);
+    command.args(args).arg("--after-ms").arg(after.as_millis().to_string());
+    if let Some(folder) = folder {
+        command.arg("--root").arg(folder);
+    }
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = child.context("the guardian of --confirm cannot be started")?;
+    let mut said = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        // Ends when it is armed or when it has ended: it opens nothing before that takes time.
+        BufReader::new(stdout).read_line(&mut said).context("the guardian of --confirm")?;
+    }
+    anyhow::ensure!(said.trim() == ARMED, "the guardian of --confirm did not start");
+    Ok(RollbackTimer::Process(child))
+}
+
+/// Name of the timer for a journal.
+fn timer(journal: u32) -> String {
+    format!("rtproof-guard-{journal:04}")
+}
+
+fn start_timer(unit: &str, program: &Path, args: &[String], after: Duration) -> bool {
+    let run = Command::new("systemd-run")
+        .args(["--quiet", "--collect", "--timer-property=AccuracySec=100ms"])
+        .arg(format!("--unit={unit}"))
+        .arg(format!("--on-active={}ms", after.as_millis()))
+        .arg("--description=Takes back what rtproof tune apply --confirm changed")
+        .arg(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    run.is_ok_and(|status| status.success())
+}
+
+/// Stops the timer of a journal, where there is one. That it runs on does no harm: it finds no
+/// mark.
+pub fn dismiss(root: &Root, journal: u32) {
+    if root.is_live() && root.list_dir("/run/systemd/system").value().is_some() {
+        let unit = format!("{}.timer", timer(journal));
+        let quiet = || Stdio::null();
+        let mut stop = Command::new("systemctl");
+        stop.args(["stop", &unit]).stdin(quiet()).stdout(quiet()).stderr(quiet());
+        // A timer that ran out is gone by itself.
+        let _ = stop.status();
+    }
+}
