@@ -91,7 +91,7 @@ pub enum Change {
         /// Unit, e.g. `irqbalance.service`.
         unit: String,
         /// What is wanted of it.
-        want: UnitWish,
+        want: UnitState,
     },
     /// A property of a systemd unit, set at run time (`systemctl set-property --runtime`).
     Property {
@@ -108,7 +108,7 @@ pub enum Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum UnitWish {
+pub enum UnitState {
     /// Not running until the next boot.
     Stopped,
     /// Not running, and not started at boot.
@@ -121,7 +121,7 @@ pub enum UnitWish {
     Enabled,
 }
 
-impl UnitWish {
+impl UnitState {
     /// In a word.
     #[must_use]
     pub const fn word(self) -> &'static str {

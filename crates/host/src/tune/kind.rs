@@ -1,7 +1,41 @@
 //! What every kind of change can do. One file for each kind, below [`super::kinds`].
 
-use super::{error::ChangeError, machine::Machine, state::State, three::Side, three::Three};
+use super::{
+    error::ChangeError,
+    machine::Machine,
+    state::State,
+    text,
+    three::{Side, Three},
+};
 use crate::{Root, change::Change};
+
+/// The part of a machine that a change is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The running kernel.
+    Kernel,
+    /// Interrupts.
+    Irqs,
+    /// Tasks.
+    Tasks,
+    /// Units of systemd.
+    Units,
+    /// Files that survive a reboot.
+    Files,
+    /// The boot loader and its memory.
+    Loader,
+}
+
+/// How an experiment can switch a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pace {
+    /// To and fro, at any time.
+    Toggled,
+    /// To and fro, but once: it moves too much along.
+    Once,
+    /// It acts after the next login, service or boot.
+    Later,
+}
 
 /// One kind of change, with the fields of one change of it.
 pub(super) trait Kind {
@@ -9,8 +43,47 @@ pub(super) trait Kind {
     /// target contradict each other or are one.
     fn target(&self) -> String;
 
+    /// What it is about, as a plan shows it.
+    fn title(&self) -> String {
+        self.target()
+    }
+
     /// What it sets, as one line: the target and the wanted value.
-    fn line(&self) -> String;
+    fn line(&self) -> String {
+        format!("{} = {}", self.target(), self.wanted())
+    }
+
+    /// The wanted value in a few words, without the target.
+    fn wanted(&self) -> String;
+
+    /// The wanted state as a plan shows it, in one line.
+    fn after(&self) -> String {
+        text::shown(&self.wanted())
+    }
+
+    /// A state that was there before as a plan shows it, in one line.
+    fn before(&self, state: &State) -> String {
+        text::state(state)
+    }
+
+    /// The lines that go and that come.
+    fn lines(&self, before: Option<&State>) -> (Vec<String>, Vec<String>) {
+        let old = before.map_or_else(|| "?".into(), |state| self.before(state));
+        (vec![old], vec![self.after()])
+    }
+
+    /// The names and values in it, which a file of another tool has to be able to hold.
+    fn texts(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// The part of the machine that it is about.
+    fn part(&self) -> Part;
+
+    /// How an experiment can switch it.
+    fn pace(&self) -> Pace {
+        Pace::Later
+    }
 
     /// Whether it is still there after a reboot.
     fn is_durable(&self) -> bool {

@@ -23,6 +23,7 @@ mod systemctl;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod text;
 mod three;
 mod undo;
 mod units;
@@ -30,13 +31,13 @@ pub mod wake;
 pub(crate) mod writes;
 
 pub use apply::{Applied, ApplyError, Options, Progress, apply};
-pub use confirmation as mark;
 pub use drift::{Clue, Suspect, suspects};
 pub use error::ChangeError;
 pub use journal::{
     Journal, JournalError, Summary, Title,
     script::{Entry, Item, Stage},
 };
+pub use kind::{Pace, Part};
 pub use machine::{FOLDER, Machine, NotTunable};
 pub use outcome::{Gone, Outcome};
 pub use state::State;
@@ -45,4 +46,4 @@ pub use systemctl::{Answer, Units};
 pub use tasks::Tasks;
 pub use undo::{UndoError, Undone, undo};
 
-pub use crate::change::{Bytes, Change, Compare, IrqName, Scheduling, TaskName, UnitWish};
+pub use crate::change::{Bytes, Change, Compare, IrqName, Scheduling, TaskName, UnitState};

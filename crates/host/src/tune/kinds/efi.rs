@@ -4,9 +4,10 @@ use crate::{
     change::Bytes,
     tune::{
         error::ChangeError,
-        kind::Kind,
+        kind::{Kind, Part},
         machine::Machine,
         state::State,
+        text,
         three::{Side, Three},
     },
 };
@@ -48,8 +49,19 @@ impl Kind for EfiVariable<'_> {
         format!("EFI variable {}", self.name)
     }
 
-    fn line(&self) -> String {
-        format!("{} = {}", self.target(), self.value)
+    fn wanted(&self) -> String {
+        self.value.to_owned()
+    }
+
+    fn before(&self, state: &State) -> String {
+        match state {
+            State::Value { bytes, .. } => text::shown(&utf16(&bytes.0)),
+            _ => text::state(state),
+        }
+    }
+
+    fn part(&self) -> Part {
+        Part::Loader
     }
 
     fn is_durable(&self) -> bool {
@@ -89,4 +101,11 @@ impl Kind for EfiVariable<'_> {
             other => Err(ChangeError::not_expected(other, "the state of this change")),
         }
     }
+}
+
+/// Text of a firmware variable: four bytes of attributes, then UTF-16 with its NUL.
+fn utf16(bytes: &[u8]) -> String {
+    let units = bytes.get(4..).unwrap_or_default().chunks_exact(2);
+    let units: Vec<u16> = units.map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned()
 }

@@ -4,9 +4,10 @@ use crate::{
     change::Bytes,
     tune::{
         error::ChangeError,
-        kind::Kind,
+        kind::{Kind, Pace, Part},
         machine::Machine,
         state::State,
+        text,
         three::{Side, Three},
         writes::Wanted,
     },
@@ -30,6 +31,33 @@ impl Kind for File<'_> {
     fn line(&self) -> String {
         let away = if self.content.is_none() { " away" } else { "" };
         format!("{}{away}", self.path)
+    }
+
+    fn wanted(&self) -> String {
+        match self.content {
+            Some(content) => format!("a file of {} bytes", content.0.len()),
+            None => "no file".into(),
+        }
+    }
+
+    fn after(&self) -> String {
+        self.content.map_or_else(|| self.wanted(), text::first_line)
+    }
+
+    fn lines(&self, before: Option<&State>) -> (Vec<String>, Vec<String>) {
+        text::file(self.content, before)
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.path]
+    }
+
+    fn part(&self) -> Part {
+        if self.is_durable() { Part::Files } else { Part::Kernel }
+    }
+
+    fn pace(&self) -> Pace {
+        if self.path.starts_with("/run/") { Pace::Once } else { Pace::Later }
     }
 
     fn is_durable(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::tune::{
     error::ChangeError,
-    kind::Kind,
+    kind::{Kind, Pace, Part},
     kinds::file::is_durable,
     machine::Machine,
     state::State,
@@ -24,6 +24,24 @@ impl Kind for Folder<'_> {
 
     fn line(&self) -> String {
         self.target()
+    }
+
+    fn wanted(&self) -> String {
+        "a folder".into()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.path]
+    }
+
+    fn part(&self) -> Part {
+        if self.is_durable() { Part::Files } else { Part::Kernel }
+    }
+
+    fn pace(&self) -> Pace {
+        // A control group.
+        let is_kernels = ["/proc/", "/sys/"].iter().any(|top| self.path.starts_with(top));
+        if is_kernels { Pace::Toggled } else { Pace::Later }
     }
 
     fn is_durable(&self) -> bool {

@@ -3,9 +3,10 @@
 use crate::tune::{
     error::ChangeError,
     grubenv,
-    kind::Kind,
+    kind::{Kind, Part},
     machine::Machine,
     state::State,
+    text,
     three::{Side, Three},
 };
 
@@ -21,8 +22,28 @@ impl Kind for GrubEnv<'_> {
         format!("{} {}", self.path, self.key)
     }
 
-    fn line(&self) -> String {
-        format!("{} = {}", self.target(), self.value)
+    fn title(&self) -> String {
+        self.path.to_owned()
+    }
+
+    fn wanted(&self) -> String {
+        self.value.to_owned()
+    }
+
+    fn after(&self) -> String {
+        format!("{}={}", self.key, self.value)
+    }
+
+    fn before(&self, state: &State) -> String {
+        let State::File { bytes, .. } = state else { return text::state(state) };
+        let is_it = |line: &&str| line.split_once('=').is_some_and(|(name, _)| name == self.key);
+        let text = bytes.text();
+        let line = text.lines().find(is_it);
+        line.map_or_else(|| format!("{} not set", self.key), text::cut)
+    }
+
+    fn part(&self) -> Part {
+        Part::Loader
     }
 
     fn is_durable(&self) -> bool {

@@ -6,7 +6,7 @@ use crate::{
     change::{Bytes, Compare, IrqName, Scheduling, TaskName},
     tune::{
         error::ChangeError,
-        kind::Kind,
+        kind::{Kind, Pace, Part},
         kinds::{irq, task, value::Value},
         machine::Machine,
         state::State,
@@ -31,8 +31,20 @@ impl Kind for Hotplug<'_> {
         self.path.to_owned()
     }
 
-    fn line(&self) -> String {
-        format!("{} = {}", self.path, self.value)
+    fn wanted(&self) -> String {
+        self.value.to_owned()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.path, self.value]
+    }
+
+    fn part(&self) -> Part {
+        Part::Kernel
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Once
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {

@@ -6,10 +6,11 @@ use crate::{
     change::{Change, Compare, IrqName},
     tune::{
         error::ChangeError,
-        kind::Kind,
+        kind::{Kind, Pace, Part},
         kinds::value::Value,
         machine::Machine,
         state::State,
+        text,
         three::{Side, Three},
     },
 };
@@ -27,6 +28,39 @@ impl Kind for Irq<'_> {
 
     fn line(&self) -> String {
         format!("interrupt {} ({}) on CPUs {}", self.irq.number, self.irq.actions, self.cpus)
+    }
+
+    fn title(&self) -> String {
+        match self.irq.actions.as_str() {
+            "" => format!("IRQ {}", self.irq.number),
+            actions => format!("IRQ {} ({actions})", self.irq.number),
+        }
+    }
+
+    fn wanted(&self) -> String {
+        self.cpus.to_string()
+    }
+
+    fn after(&self) -> String {
+        self.cpus.phrase()
+    }
+
+    fn before(&self, state: &State) -> String {
+        let State::Value { bytes, .. } = state else { return text::state(state) };
+        let cpus = CpuList::parse(&bytes.text(), None);
+        cpus.map_or_else(|_| text::state(state), |cpus| cpus.phrase())
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![&self.irq.actions, &self.irq.hwirq]
+    }
+
+    fn part(&self) -> Part {
+        Part::Irqs
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Toggled
     }
 
     /// One that the kernel keeps where it is (managed interrupts, kernels before 6.10).

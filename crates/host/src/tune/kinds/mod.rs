@@ -14,7 +14,7 @@ mod value;
 
 use super::{
     error::ChangeError,
-    kind::Kind,
+    kind::{Kind, Pace, Part},
     machine::Machine,
     state::State,
     three::{Side, Three},
@@ -55,6 +55,54 @@ impl Change {
     #[must_use]
     pub fn line(&self) -> String {
         self.kind().line()
+    }
+
+    /// What it is about, as a plan shows it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        self.kind().title()
+    }
+
+    /// The wanted value in a few words, without the target.
+    #[must_use]
+    pub fn wanted(&self) -> String {
+        self.kind().wanted()
+    }
+
+    /// The wanted state as a plan shows it, in one line.
+    #[must_use]
+    pub fn after(&self) -> String {
+        self.kind().after()
+    }
+
+    /// A state that was there before as a plan shows it, in one line.
+    #[must_use]
+    pub fn before(&self, state: &State) -> String {
+        self.kind().before(state)
+    }
+
+    /// The lines that go and that come.
+    #[must_use]
+    pub fn lines(&self, before: Option<&State>) -> (Vec<String>, Vec<String>) {
+        self.kind().lines(before)
+    }
+
+    /// The names and values in it, which a file of another tool has to be able to hold.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        self.kind().texts().into_iter().map(str::to_owned).collect()
+    }
+
+    /// The part of the machine that it is about.
+    #[must_use]
+    pub fn part(&self) -> Part {
+        self.kind().part()
+    }
+
+    /// How an experiment can switch it.
+    #[must_use]
+    pub fn pace(&self) -> Pace {
+        self.kind().pace()
     }
 
     /// Whether it is still there after a reboot.

@@ -4,7 +4,7 @@ use crate::{
     CpuList,
     tune::{
         error::ChangeError,
-        kind::Kind,
+        kind::{Kind, Pace, Part},
         machine::Machine,
         state::State,
         three::{Side, Three},
@@ -30,8 +30,20 @@ impl Kind for Property<'_> {
         format!("{} {}", self.unit, self.property)
     }
 
-    fn line(&self) -> String {
-        format!("{} = {}", self.target(), self.value)
+    fn wanted(&self) -> String {
+        self.value.to_owned()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.unit, self.property, self.value]
+    }
+
+    fn part(&self) -> Part {
+        Part::Units
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Toggled
     }
 
     fn concerns_units(&self) -> bool {

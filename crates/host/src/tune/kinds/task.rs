@@ -10,10 +10,11 @@ use crate::{
     facts::tasks::Stat,
     tune::{
         error::ChangeError,
-        kind::Kind,
+        kind::{Kind, Pace, Part},
         machine::Machine,
         state::State,
         tasks::Tasks,
+        text,
         three::{Side, Three},
     },
 };
@@ -38,6 +39,38 @@ impl Kind for Task<'_> {
         format!("{}: {}", self.target(), parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
     }
 
+    fn wanted(&self) -> String {
+        let set = self.set;
+        let policy = set.policy.as_ref().map(|policy| format!("SCHED_{}", policy.to_uppercase()));
+        let parts = [
+            policy,
+            set.priority.map(|priority| format!("priority {priority}")),
+            set.nice.map(|nice| format!("nice {nice}")),
+            set.cpus.as_ref().map(|cpus| format!("CPUs {cpus}")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    fn after(&self) -> String {
+        text::scheduling(self.set, self.set)
+    }
+
+    fn before(&self, state: &State) -> String {
+        of(state).map_or_else(|| text::state(state), |now| text::scheduling(now, self.set))
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![&self.task.comm]
+    }
+
+    fn part(&self) -> Part {
+        Part::Tasks
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Toggled
+    }
+
     fn named(&self, root: &Root) -> Result<Option<Change>, ChangeError> {
         Ok(Some(Change::Task { task: find(root, self.task)?, set: self.set.clone() }))
     }
@@ -59,13 +92,13 @@ impl Kind for Task<'_> {
     }
 
     fn side(&self, _: &Machine<'_>, three: Three<'_>) -> Side {
-        let sides = PARTS.map(|part| part_side(part, self.set, three));
+        let sides = FIELDS.map(|field| field_side(field, self.set, three));
         let first = [Side::Theirs, Side::Ours].into_iter().find(|side| sides.contains(side));
         first.unwrap_or(Side::Before)
     }
 
     fn is_partly_ours(&self, three: Three<'_>) -> bool {
-        PARTS.into_iter().any(|part| part_side(part, self.set, three) == Side::Ours)
+        FIELDS.into_iter().any(|field| field_side(field, self.set, three) == Side::Ours)
     }
 
     /// Restores what we set and no other program has changed since.
@@ -73,10 +106,10 @@ impl Kind for Task<'_> {
         let old = of(three.before)
             .ok_or_else(|| ChangeError::not_expected(three.before, "scheduling of a task"))?;
         let mut back = Scheduling::default();
-        if part_side(Part::Policy, self.set, three) == Side::Ours {
+        if field_side(Field::Policy, self.set, three) == Side::Ours {
             back = Scheduling { cpus: None, ..old.clone() };
         }
-        if part_side(Part::Cpus, self.set, three) == Side::Ours {
+        if field_side(Field::Cpus, self.set, three) == Side::Ours {
             back.cpus.clone_from(&old.cpus);
         }
         machine.set_task(self.task, &back)
@@ -85,12 +118,12 @@ impl Kind for Task<'_> {
 
 /// What of a task is set by one call.
 #[derive(Clone, Copy)]
-enum Part {
+enum Field {
     Policy,
     Cpus,
 }
 
-const PARTS: [Part; 2] = [Part::Policy, Part::Cpus];
+const FIELDS: [Field; 2] = [Field::Policy, Field::Cpus];
 
 fn label(name: &TaskName) -> String {
     format!("task {} ({})", name.tid, name.comm)
@@ -209,10 +242,10 @@ const fn of(state: &State) -> Option<&Scheduling> {
     }
 }
 
-fn part_side(part: Part, set: &Scheduling, three: Three<'_>) -> Side {
-    let cut = |whole: &Scheduling| match part {
-        Part::Policy => Scheduling { cpus: None, ..whole.clone() },
-        Part::Cpus => Scheduling { cpus: whole.cpus.clone(), ..Scheduling::default() },
+fn field_side(field: Field, set: &Scheduling, three: Three<'_>) -> Side {
+    let cut = |whole: &Scheduling| match field {
+        Field::Policy => Scheduling { cpus: None, ..whole.clone() },
+        Field::Cpus => Scheduling { cpus: whole.cpus.clone(), ..Scheduling::default() },
     };
     let (Some(before), Some(current)) = (of(three.before), of(three.current)) else {
         return Side::Theirs;

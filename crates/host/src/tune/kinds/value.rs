@@ -5,9 +5,10 @@ use crate::{
     tune::{
         compare::{self, meaning},
         error::ChangeError,
-        kind::Kind,
+        kind::{Kind, Pace, Part},
         machine::Machine,
         state::State,
+        text,
         three::{Side, Three},
     },
 };
@@ -37,8 +38,43 @@ impl Kind for Value<'_> {
         }
     }
 
-    fn line(&self) -> String {
-        format!("{} = {}", self.target(), self.value)
+    fn title(&self) -> String {
+        self.path.to_owned()
+    }
+
+    fn wanted(&self) -> String {
+        self.value.to_owned()
+    }
+
+    fn before(&self, state: &State) -> String {
+        let State::Value { bytes, .. } = state else { return text::state(state) };
+        let text = bytes.text();
+        let mut words = text.split_whitespace();
+        match self.compare {
+            Compare::Word => {
+                let plain = self.value.trim_start_matches("NO_");
+                let found = words.find(|word| word.trim_start_matches("NO_") == plain);
+                found.unwrap_or("not there").into()
+            }
+            Compare::Controller => {
+                let plain = self.value.trim_start_matches(['+', '-']);
+                let has = words.any(|word| word == plain);
+                format!("{}{plain}", if has { '+' } else { '-' })
+            }
+            _ => text::state(state),
+        }
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.path, self.value]
+    }
+
+    fn part(&self) -> Part {
+        Part::Kernel
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Toggled
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {

@@ -135,9 +135,9 @@ fn changes() -> Vec<Change> {
         file("/etc/default/irqbalance", None),
         Change::Folder { path: "/etc/systemd/system/ssh.service.d".into() },
         file("/etc/systemd/system/ssh.service.d/cpus.conf", Some(b"[Service]\nCPUAffinity=0\n")),
-        unit("irqbalance.service", UnitWish::Disabled),
-        unit("ondemand.service", UnitWish::Masked),
-        unit("rtproof.service", UnitWish::Enabled),
+        unit("irqbalance.service", UnitState::Disabled),
+        unit("ondemand.service", UnitState::Masked),
+        unit("rtproof.service", UnitState::Enabled),
         Change::Property {
             unit: "system.slice".into(),
             property: "AllowedCPUs".into(),

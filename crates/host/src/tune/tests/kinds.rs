@@ -372,32 +372,32 @@ fn units_are_put_back_link_by_link() {
     let unit = |unit: &str, want| Change::Unit { unit: unit.into(), want };
     let is = |link: &str| path(link).is_symlink();
     for (change, made) in [
-        (unit("a.service", UnitWish::Disabled), None),
-        (unit("a.service", UnitWish::Masked), Some("etc/systemd/system/a.service")),
-        (unit("a.service", UnitWish::Stopped), None),
-        (unit("script.service", UnitWish::Disabled), Some("etc/rc2.d/K01script")),
+        (unit("a.service", UnitState::Disabled), None),
+        (unit("a.service", UnitState::Masked), Some("etc/systemd/system/a.service")),
+        (unit("a.service", UnitState::Stopped), None),
+        (unit("script.service", UnitState::Disabled), Some("etc/rc2.d/K01script")),
         (
-            unit("t@x.service", UnitWish::Enabled),
+            unit("t@x.service", UnitState::Enabled),
             Some("etc/systemd/system/m.target.requires/t@x.service"),
         ),
-        (unit("static.service", UnitWish::Started), None),
+        (unit("static.service", UnitState::Started), None),
     ] {
         small.apply(&change).unwrap();
         let Change::Unit { unit, want } = &change else { panic!() };
-        assert_eq!(small.units.runs(unit), matches!(want, UnitWish::Enabled | UnitWish::Started));
+        assert_eq!(small.units.runs(unit), matches!(want, UnitState::Enabled | UnitState::Started));
         assert!(made.is_none_or(is), "{made:?}");
-        let is_disabled = *want == UnitWish::Disabled && unit == "a.service";
+        let is_disabled = *want == UnitState::Disabled && unit == "a.service";
         assert!(!is_disabled || !is("etc/systemd/system/alias.service"));
         assert_eq!(small.undo(), Outcome::Restored, "{change:?}");
         assert_eq!(difference(&before, &snapshot(small.tree.path())), Vec::<String>::new());
         assert!(small.units.runs("a.service") && !small.units.runs("static.service"));
     }
-    let refused = why(small.apply(&unit("static.service", UnitWish::Disabled)));
+    let refused = why(small.apply(&unit("static.service", UnitState::Disabled)));
     assert!(refused.contains("mask it"), "{refused}");
-    assert!(why(small.apply(&unit("own.service", UnitWish::Masked))).contains("disable it"));
-    assert!(why(small.apply(&unit("none.service", UnitWish::Enabled))).contains("installed"));
+    assert!(why(small.apply(&unit("own.service", UnitState::Masked))).contains("disable it"));
+    assert!(why(small.apply(&unit("none.service", UnitState::Enabled))).contains("installed"));
     // Enabled by somebody since in another way: theirs stays.
-    small.apply(&unit("a.service", UnitWish::Disabled)).unwrap();
+    small.apply(&unit("a.service", UnitState::Disabled)).unwrap();
     symlink("/lib/systemd/system/a.service", path("etc/systemd/system/m.target.wants/a.service"))
         .unwrap();
     assert!(matches!(small.undo(), Outcome::LeftAlone { .. }));
@@ -419,7 +419,7 @@ fn a_folder_of_files_has_no_tasks_and_no_running_units() {
         value: "0".into(),
     };
     assert!(why(apply_to(&machine, &[property])).contains("folder of files"));
-    let unit = Change::Unit { unit: "a.service".into(), want: UnitWish::Enabled };
+    let unit = Change::Unit { unit: "a.service".into(), want: UnitState::Enabled };
     apply_to(&machine, &[unit]).unwrap();
     assert!(tree.path().join("etc/systemd/system/m.target.wants/a.service").is_symlink());
     assert_eq!(undo_on(&machine), [Outcome::Restored]);

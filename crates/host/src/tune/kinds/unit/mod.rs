@@ -4,10 +4,10 @@ mod links;
 
 use self::links::Links;
 use crate::{
-    change::UnitWish,
+    change::UnitState,
     tune::{
         error::ChangeError,
-        kind::Kind,
+        kind::{Kind, Pace, Part},
         machine::Machine,
         state::State,
         three::{Side, Three},
@@ -17,12 +17,12 @@ use crate::{
 /// The state that one unit is to have.
 pub(super) struct Unit<'a> {
     pub(super) unit: &'a str,
-    pub(super) want: UnitWish,
+    pub(super) want: UnitState,
 }
 
 impl Unit<'_> {
     const fn runs(&self) -> bool {
-        matches!(self.want, UnitWish::Started | UnitWish::Enabled)
+        matches!(self.want, UnitState::Started | UnitState::Enabled)
     }
 }
 
@@ -35,8 +35,36 @@ impl Kind for Unit<'_> {
         format!("{} {}", self.unit, self.want.word())
     }
 
+    fn wanted(&self) -> String {
+        self.want.word().into()
+    }
+
+    fn after(&self) -> String {
+        let runs = match self.want {
+            UnitState::Stopped => "not running",
+            UnitState::Disabled => "not running, not enabled",
+            UnitState::Masked => "not running, masked",
+            UnitState::Started => "running",
+            UnitState::Enabled => "running, enabled",
+        };
+        runs.into()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.unit]
+    }
+
+    fn part(&self) -> Part {
+        Part::Units
+    }
+
+    fn pace(&self) -> Pace {
+        // Also of a masked unit it is the stop that latency shows.
+        Pace::Once
+    }
+
     fn is_durable(&self) -> bool {
-        !matches!(self.want, UnitWish::Stopped | UnitWish::Started)
+        !matches!(self.want, UnitState::Stopped | UnitState::Started)
     }
 
     fn needs_writable(&self) -> Option<&str> {
