@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy};
 use rtproof_measure::Slot;
+use rtproof_model::{CauseCpu, CauseRow};
 use rtproof_record::{
     Class, Head, Options, Origin, Requirement, Snapshot, SpikeTick, Start, Tail, ThreadTick, Tick,
     Writer,
@@ -13,7 +14,7 @@ use rtproof_record::{
         Cost, EndReason, HostCpuSecond, HostSecond, Meta, RunEnd, Sample, Second, ThreadEnd,
         ThreadInfo,
     },
-    spikes::{Cause, CauseCpu, Spike, Summary, Why},
+    spikes::{CauseEntry, Spike, Summary, Why},
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -184,8 +185,7 @@ fn listed(spikes: &[(u32, u64, u64)], cpus: u32) -> SpikeTick {
             let (count, worst_ns, sum_ns) = of(number, Some(cpu));
             CauseCpu { cpu, count, worst_ns, sum_ns }
         });
-        Cause {
-            number: number as u32,
+        let row = CauseRow {
             cause: "preempted".into(),
             culprit: culprit(number).into(),
             top: count,
@@ -194,8 +194,9 @@ fn listed(spikes: &[(u32, u64, u64)], cpus: u32) -> SpikeTick {
             sum_ns,
             ambiguous_ns: 0,
             cpus: cpus.filter(|cpu| cpu.count > 0).collect(),
-            words_json: "{}".into(),
-        }
+            ..CauseRow::default()
+        };
+        CauseEntry { number: number as u32, row }
     };
     SpikeTick {
         summary: Some(Summary {

@@ -232,7 +232,7 @@ impl Report {
             top: top(run),
             changes,
             notes: run.notes.clone(),
-            spikes: Spikes::of(run),
+            spikes: crate::causes::of_run(run),
             beside: Beside::of(run),
             distribution: distribution::of_run(run),
             averages: Averages::of(run),

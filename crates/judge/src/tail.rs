@@ -5,18 +5,16 @@
 //! exact; CPUs are taken together in the time of the wall clock, for what strikes one may strike
 //! all. Only the time counts that the verdict counts.
 
+use rtproof_model::verdict::{Ahead, Extrapolation};
 use rtproof_record::{Run, run::Thread};
 use rtproof_stats::{
     Histogram, Layout, cluster,
     extreme::{
         holdout::{self, Holdout},
-        tail::{self, Level, Measured, Model, Peak, Tail},
+        tail::{self, Measured, Model, Peak},
     },
     quantile::Q,
 };
-use serde::{Deserialize, Serialize};
-
-use crate::quantity;
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 /// Seed of the samples that stand for chance: any will do, as long as it stays.
@@ -26,154 +24,39 @@ const SECONDS: u64 = 20;
 /// Wake-ups that may exceed a threshold.
 const HIGHEST: Q = Q { above: 1, of: 100 };
 
-/// The tail of a run, followed as far as it may be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Extrapolation {
-    /// Time measured, as the verdict counts it.
-    pub exposure_ns: u64,
-    /// Groups of wake-ups that were looked at.
-    pub clusters: u64,
-    /// Above it no group is missing.
-    pub complete_ns: u64,
-    /// The time in which one late group is allowed, by the rate asked for: the verdict's level.
-    pub asked: Ahead,
-    /// An hour of operation.
-    pub hour: Ahead,
-    /// A day.
-    pub day: Ahead,
-    /// A year of 365.25 days.
-    pub year: Ahead,
-}
-
-/// A time of operation, and the level exceeded once in it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Ahead {
-    /// The time of operation.
-    pub target_ns: u64,
-    /// Level, or the rules that forbid one.
-    pub tail: Tail,
-}
-
-impl Extrapolation {
-    /// Of a run with so much time under its load; `None` where there is none.
-    #[must_use]
-    pub fn of(run: &Run, exposure_ns: u64) -> Option<Self> {
-        let rate = run.options.requirement.rate_per_1000h;
-        if exposure_ns == 0 || rate == 0 {
-            return None;
-        }
-        let sampling_ns = run.options.period_ns;
-        let complete_ns = complete_ns(run);
-        // A short run is refused whatever its groups say: they are not fitted.
-        let short = Measured {
-            peaks: &[],
-            complete_ns,
-            exposure_ns,
-            sampling_ns,
-            longest_period_ns: None,
-            seed: SEED,
-        };
-        let peaks = peaks(run, complete_ns);
-        let model = Model::too_short(&short)
-            .unwrap_or_else(|| Model::of(&Measured { peaks: &peaks, ..short }));
-        let ahead = |target_ns| Ahead { target_ns, tail: model.level(target_ns) };
-        let asked_ns = u128::from(HOUR_NS) * 1000 / u128::from(rate);
-        let days = |days: u64| HOUR_NS * 24 * days;
-        Some(Self {
-            exposure_ns,
-            clusters: peaks.len() as u64,
-            complete_ns,
-            asked: ahead(u64::try_from(asked_ns).unwrap_or(u64::MAX)),
-            hour: ahead(HOUR_NS),
-            day: ahead(days(1)),
-            year: ahead(days(365) + HOUR_NS * 6),
-        })
+/// Of a run with so much time under its load; `None` where there is none.
+#[must_use]
+pub fn extrapolate(run: &Run, exposure_ns: u64) -> Option<Extrapolation> {
+    let rate = run.options.requirement.rate_per_1000h;
+    if exposure_ns == 0 || rate == 0 {
+        return None;
     }
-
-    /// Sentence for a verdict, and whether the level asked for may be over the budget. `counted`
-    /// says what holds without a level.
-    #[must_use]
-    pub fn sentence(&self, budget_ns: u64, counted: &str) -> (String, bool) {
-        match &self.asked.tail {
-            Tail::Refused { rules } => {
-                let why: Vec<String> = rules
-                    .iter()
-                    .map(|rule| format!("{} (rule {})", rule.text(), rule.number()))
-                    .collect();
-                (format!("The tail is not extrapolated, {counted}: {}.", why.join("; ")), false)
-            }
-            Tail::Level(level) => self.level_sentence(level, budget_ns),
-        }
-    }
-
-    fn level_sentence(&self, level: &Level, budget_ns: u64) -> (String, bool) {
-        let is_over = level.high_ns >= budget_ns as f64;
-        let over = match (is_over, level.is_exploratory) {
-            (_, true) => "of too few groups to count".into(),
-            (true, _) => format!("not surely below {}", quantity::ns(budget_ns)),
-            (false, _) => format!("below {}", quantity::ns(budget_ns)),
-        };
-        let text = format!(
-            "The tail, followed to {}, comes to {}, at most {} at 99 % confidence: {over} ({} \
-             groups over {}).",
-            quantity::duration(self.asked.target_ns),
-            quantity::ns(level.level_ns as u64),
-            quantity::ns(level.high_ns.ceil() as u64),
-            quantity::grouped(level.clusters),
-            quantity::ns(level.threshold_ns),
-        );
-        (text, is_over && !level.is_exploratory)
-    }
-
-    /// The levels in a line, where there is any: `Once in an hour of operation 42 µs, ...`.
-    #[must_use]
-    pub fn levels_text(&self) -> Option<String> {
-        let rows = self.rows();
-        rows.iter().find(|(_, ahead)| ahead.level().is_some())?;
-        let texts: Vec<String> =
-            rows.iter().map(|(time, ahead)| format!("{time} {}", ahead.text())).collect();
-        Some(format!("Exceeded once in a time of operation: {}.", texts.join("; ")))
-    }
-
-    /// What is shown: time of operation in words, and level or rules.
-    #[must_use]
-    pub fn rows(&self) -> [(&'static str, &Ahead); 3] {
-        [("hour", &self.hour), ("day", &self.day), ("year", &self.year)]
-    }
-}
-
-impl Ahead {
-    /// The level, where there is one.
-    #[must_use]
-    pub const fn level(&self) -> Option<&Level> {
-        match &self.tail {
-            Tail::Level(level) => Some(level),
-            Tail::Refused { .. } => None,
-        }
-    }
-
-    /// The level with its upper end, or the rules by number: `48.4 µs, at most 61.2 µs`.
-    #[must_use]
-    pub fn text(&self) -> String {
-        match &self.tail {
-            Tail::Level(level) => {
-                let few = if level.is_exploratory { ", exploratory" } else { "" };
-                format!(
-                    "{}, at most {}{few}",
-                    quantity::ns(level.level_ns as u64),
-                    quantity::ns(level.high_ns.ceil() as u64)
-                )
-            }
-            Tail::Refused { rules } => {
-                let numbers: Vec<String> =
-                    rules.iter().map(|rule| rule.number().to_string()).collect();
-                let noun = if numbers.len() == 1 { "rule" } else { "rules" };
-                format!("refused by {noun} {}", numbers.join(", "))
-            }
-        }
-    }
+    let sampling_ns = run.options.period_ns;
+    let complete_ns = complete_ns(run);
+    // A short run is refused whatever its groups say: they are not fitted.
+    let short = Measured {
+        peaks: &[],
+        complete_ns,
+        exposure_ns,
+        sampling_ns,
+        longest_period_ns: None,
+        seed: SEED,
+    };
+    let peaks = peaks(run, complete_ns);
+    let model =
+        Model::too_short(&short).unwrap_or_else(|| Model::of(&Measured { peaks: &peaks, ..short }));
+    let ahead = |target_ns| Ahead { target_ns, tail: model.level(target_ns) };
+    let asked_ns = u128::from(HOUR_NS) * 1000 / u128::from(rate);
+    let days = |days: u64| HOUR_NS * 24 * days;
+    Some(Extrapolation {
+        exposure_ns,
+        clusters: peaks.len() as u64,
+        complete_ns,
+        asked: ahead(u64::try_from(asked_ns).unwrap_or(u64::MAX)),
+        hour: ahead(HOUR_NS),
+        day: ahead(days(1)),
+        year: ahead(days(365) + HOUR_NS * 6),
+    })
 }
 
 /// Of the groups over the threshold, how many are to exceed the level that is put to the test.
@@ -237,6 +120,8 @@ fn peaks(run: &Run, over_ns: u64) -> Vec<Peak> {
 mod tests {
     use rtproof_record::Class;
     use rtproof_stats::extreme::tail::Rule;
+
+    use rtproof_stats::extreme::tail::Tail;
 
     use super::*;
     use crate::{Answer, Standing, testing::run, verdict};

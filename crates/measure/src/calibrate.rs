@@ -2,28 +2,14 @@
 
 use std::{sync::mpsc, time::Duration};
 
+pub use rtproof_model::run::Cost;
+
 use crate::{
     Policy,
     slot::Slot,
     sys,
     task::{self, pin, raise},
 };
-
-/// Costs of the measuring itself on one CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    /// Median cost of reading the clock, picoseconds.
-    pub clock_read_ps: u64,
-    /// Smallest step between two clock readings, nanoseconds.
-    pub clock_step_ns: u64,
-    /// clock_getres(CLOCK_MONOTONIC), nanoseconds.
-    pub clock_getres_ns: u64,
-    /// Cost of recording one sample, picoseconds.
-    pub record_ps: u64,
-    /// Shortest period that the machine turns round: what a sleep of 50 us takes beyond them,
-    /// median, nanoseconds.
-    pub floor_ns: u64,
-}
 
 /// Longest wait for the calibration, which takes some milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -23,10 +23,12 @@ pub mod workloads;
 
 pub use quantity::Quantity;
 pub use recorder::Recorder;
+pub use rtproof_host::facts::tasks::Policy;
+pub use rtproof_model::EndReason;
 pub use scheduling::LiveTasks;
 pub use session::{Plan, Session, SessionError};
 pub use slot::Slot;
 pub use spike::Spike;
 pub use task::is_armed;
-pub use thread::{EndReason, Policy, Report, Started};
+pub use thread::{Report, Started};
 pub use worker::worker_main;

@@ -10,11 +10,12 @@ use std::{
 };
 
 use crate::{
+    Policy,
     cycle::SLOT_NS,
     slot::Slot,
     spike::Spike,
     sys,
-    thread::{self, Handle, Order, Policy, Report, Started},
+    thread::{self, Handle, Order, Report, Started},
     workloads::{Workload, WorkloadError},
 };
 

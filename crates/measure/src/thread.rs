@@ -12,6 +12,7 @@ use std::{
 
 pub use crate::task::{become_ordinary, pin_all};
 use crate::{
+    EndReason, Policy,
     cycle::{self, Cycle, Schedule},
     slot::Slot,
     spike::{self, Inlet, Outlet},
@@ -25,60 +26,6 @@ use rtrb::{Consumer, Producer};
 pub const STACK_BYTES: usize = 64 * 1024;
 /// Wake-ups before the run that warm caches and timers and are not recorded.
 const WARM_UP: u64 = 20;
-
-/// Policies of measuring threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Policy {
-    /// SCHED_FIFO.
-    Fifo,
-    /// SCHED_RR.
-    Rr,
-    /// SCHED_DEADLINE, with the cycle's period as period and deadline and half of it as runtime.
-    Deadline,
-    /// SCHED_OTHER.
-    Other,
-}
-
-impl Policy {
-    /// Name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fifo => "fifo",
-            Self::Rr => "rr",
-            Self::Deadline => "deadline",
-            Self::Other => "other",
-        }
-    }
-
-    /// The policy of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        let all = [Self::Fifo, Self::Rr, Self::Deadline, Self::Other];
-        all.into_iter().find(|policy| policy.name() == name)
-    }
-
-    /// Whether it has priorities, 1 to 99.
-    #[must_use]
-    pub const fn has_priority(self) -> bool {
-        matches!(self, Self::Fifo | Self::Rr)
-    }
-}
-
-/// Why a thread stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndReason {
-    /// Its last wake-up was measured.
-    Complete,
-    /// A stop was requested.
-    Stopped,
-    /// Nobody collected for too long: real-time threads starve the machine.
-    Starved,
-    /// It panicked.
-    Panicked,
-    /// Its workload could not go on: [`Ending::failure`] says why.
-    Failed,
-}
 
 /// What a thread got of what was requested, before its first wake-up.
 #[derive(Debug)]

@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rtproof_model::{Finding, Verdict};
 use rusqlite::{Connection, params};
 
 use crate::{
@@ -25,13 +26,13 @@ pub struct Finished {
     path: PathBuf,
 }
 
-/// What was judged of a run, as the judge wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What was judged of a run, the judge's answer.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// Findings, JSON.
-    pub findings_json: String,
-    /// Verdict, JSON.
-    pub verdict_json: String,
+    /// Findings.
+    pub findings: Vec<Finding>,
+    /// Verdict.
+    pub verdict: Verdict,
     /// The verdict in one line, for `sqlite3` and lists of runs.
     pub summary: String,
 }
@@ -69,28 +70,17 @@ impl Finished {
     /// Stores what was judged; an earlier judgement is replaced.
     ///
     /// # Errors
-    /// If one of the documents is not JSON, or the file cannot be written.
+    /// If the file cannot be written.
     pub fn store_judgement(&self, judgement: &Judgement) -> Result<(), WriteError> {
-        for (name, text) in
-            [("findings", &judgement.findings_json), ("verdict", &judgement.verdict_json)]
-        {
-            serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|error| {
-                WriteError::Inconsistent {
-                    path: self.path.clone(),
-                    subject: name.into(),
-                    what: format!("not JSON: {error}"),
-                }
-            })?;
-        }
         self.change("storing the verdict", |conn| {
             write::transact(conn, |tx| {
                 tx.execute(
                     "INSERT OR REPLACE INTO finding VALUES (1, ?1)",
-                    [&judgement.findings_json],
+                    [write::json(&judgement.findings)?],
                 )?;
                 tx.execute(
                     "INSERT OR REPLACE INTO verdict VALUES (1, ?1, ?2)",
-                    params![judgement.verdict_json, judgement.summary],
+                    params![write::json(&judgement.verdict)?, judgement.summary],
                 )
                 .map(drop)
             })

@@ -39,5 +39,5 @@ pub use read::{Opened, read, read_shown, read_shown_with};
 pub use run::Run;
 pub use seal::SealState;
 pub use spikes::{SpikeTick, Spikes};
-pub use tick::{FactRow, Head, Origin, Snapshot, TOP_MAX, Tail, ThreadTick, Tick};
+pub use tick::{Head, Origin, Snapshot, TOP_MAX, Tail, ThreadTick, Tick};
 pub use write::Writer;

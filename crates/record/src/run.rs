@@ -1,6 +1,7 @@
 //! A run in memory: what a record file holds, and all that judging and rendering may use.
 
 use rtproof_host::{Facts, facts::tasks::Policy};
+pub use rtproof_model::run::{Cost, EndReason};
 use rtproof_stats::{Histogram, Moments};
 pub use rtproof_stats::{Sample, Totals};
 use serde::{Deserialize, Serialize};
@@ -74,23 +75,6 @@ pub enum RunEnd {
         /// Why.
         why: String,
     },
-}
-
-/// What measuring costs on this machine, measured before the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cost {
-    /// Median cost of reading the clock, picoseconds.
-    pub clock_read_ps: u64,
-    /// Smallest step between two clock readings, nanoseconds.
-    pub clock_step_ns: u64,
-    /// clock_getres(CLOCK_MONOTONIC), nanoseconds; 1 with high-resolution timers.
-    pub clock_getres_ns: u64,
-    /// Cost of recording one sample, picoseconds.
-    pub record_ps: u64,
-    /// Shortest period the machine can turn round: median excess of sleeps of 50 µs,
-    /// nanoseconds.
-    pub floor_ns: u64,
 }
 
 /// One measured thread.
@@ -170,25 +154,6 @@ pub struct ThreadEnd {
     pub cpu_time_ns: u64,
     /// Involuntary context switches while armed.
     pub preemptions: u64,
-}
-
-/// Why a thread stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum EndReason {
-    /// Its last wake-up was measured.
-    Complete,
-    /// The run was stopped.
-    Stopped,
-    /// Nothing emptied its results for too long: real-time threads starve the machine.
-    Starved,
-    /// Its CPU went offline or it was moved away from it.
-    CpuLost,
-    /// It panicked.
-    Panicked,
-    /// Its workload could not go on; a note says why.
-    Failed,
 }
 
 /// One second of one thread. Longer when nobody could collect: nothing is dropped.

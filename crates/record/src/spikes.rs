@@ -1,9 +1,8 @@
 //! Spikes of a run as a record holds them: numbers, causes, the list, the kept windows.
-//!
-//! What judging owns is text here (JSON): a record is below the judge.
 
+use rtproof_model::{CauseRow, Recorder, Remedy};
 use rtproof_trace::Window;
-use serde::Serialize;
+use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 
 /// Spikes listed, at most; all of them are counted.
 pub const SPIKES_MAX: usize = 100_000;
@@ -22,7 +21,7 @@ pub struct Spikes {
     /// In numbers.
     pub summary: Summary,
     /// What caused them, in order of appearance.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<CauseEntry>,
     /// The first [`SPIKES_MAX`], by thread and time.
     pub list: Vec<Spike>,
     /// The worst ones with their windows, by number.
@@ -35,7 +34,7 @@ pub struct SpikeTick {
     /// The numbers now.
     pub summary: Option<Summary>,
     /// Causes that are new or have changed: as they are now.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<CauseEntry>,
     /// New spikes.
     pub list: Vec<Spike>,
     /// Windows to keep from now on.
@@ -45,7 +44,7 @@ pub struct SpikeTick {
 }
 
 /// Spikes in numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Wake-ups later than this are spikes; of an adaptive threshold the last one.
@@ -66,25 +65,18 @@ pub struct Summary {
     pub sum_ns: u64,
     /// Of that with one possible cause.
     pub certain_ns: u64,
-    /// How kernel events were had: the judge's JSON.
-    pub recorder_json: String,
+    /// How kernel events were recorded.
+    #[serde(rename = "recorder_json", serialize_with = "as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub recorder: Recorder,
 }
 
-impl Default for Summary {
-    fn default() -> Self {
-        Self {
-            threshold_ns: 0,
-            adaptive: false,
-            seen: 0,
-            explained: 0,
-            incomplete: 0,
-            unexamined: 0,
-            dropped: 0,
-            sum_ns: 0,
-            certain_ns: 0,
-            recorder_json: "{}".into(),
-        }
-    }
+/// A document as its JSON text: what the export of a record shows.
+pub(crate) fn as_text<T: Serialize, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&serde_json::to_string(value).map_err(S::Error::custom)?)
 }
 
 /// One spike.
@@ -113,44 +105,35 @@ pub struct Why {
     pub complete: bool,
 }
 
-/// One cause and culprit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cause {
+/// One cause and culprit of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CauseEntry {
     /// Order of appearance: 0, 1, ...
     pub number: u32,
-    /// Cause.
-    pub cause: String,
-    /// Who; empty where there is nobody to name.
-    pub culprit: String,
-    /// Spikes in which it has the largest share.
-    pub top: u64,
-    /// Spikes in which it has a share.
-    pub count: u64,
-    /// Its largest share.
-    pub worst_ns: u64,
-    /// Sum of its shares.
-    pub sum_ns: u64,
-    /// Of that: may have been something else.
-    pub ambiguous_ns: u64,
-    /// The same for each CPU, ascending.
-    pub cpus: Vec<CauseCpu>,
-    /// Title, owner, checks and remedies: the judge's JSON.
-    pub words_json: String,
+    /// Sums, and what is known of it.
+    pub row: CauseRow,
 }
 
-/// One cause on one CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CauseCpu {
-    /// CPU.
-    pub cpu: u32,
-    /// Spikes in which it has a share.
-    pub count: u64,
-    /// Its largest share.
-    pub worst_ns: u64,
-    /// Sum of its shares.
-    pub sum_ns: u64,
+/// What a record holds of a cause beside its numbers.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct CauseDocument {
+    pub(crate) title: String,
+    pub(crate) owner: Option<String>,
+    pub(crate) checks: Vec<String>,
+    pub(crate) remedies: Vec<Remedy>,
+}
+
+impl CauseDocument {
+    /// Of a row.
+    pub(crate) fn of(row: &CauseRow) -> Self {
+        Self {
+            title: row.title.clone(),
+            owner: row.owner.clone(),
+            checks: row.checks.clone(),
+            remedies: row.remedies.clone(),
+        }
+    }
 }
 
 /// A spike of which the window is kept.
@@ -232,40 +215,34 @@ impl Summary {
                  {certain_ns} of {sum_ns} ns certain) and {unexamined} not ({dropped} dropped)"
             ));
         }
-        check_json("recorder", &self.recorder_json)
+        Ok(())
     }
 }
 
-impl Cause {
+impl CauseEntry {
     /// Whether the numbers fit each other and those of the CPUs.
     pub(crate) fn check(&self, explained: u64) -> Result<(), String> {
+        let row = &self.row;
         let bad = |what: &str| {
-            Err(format!("cause {} ({} {}): {what}", self.number, self.cause, self.culprit))
+            Err(format!("cause {} ({} {}): {what}", self.number, row.cause, row.culprit))
         };
         if self.number as usize >= CAUSES_MAX {
             return bad("its number is beyond the last one");
         }
-        let sums = self.cpus.iter().try_fold((0_u64, 0_u64), |(count, sum), cpu| {
+        let sums = row.cpus.iter().try_fold((0_u64, 0_u64), |(count, sum), cpu| {
             Some((count.checked_add(cpu.count)?, sum.checked_add(cpu.sum_ns)?))
         });
-        let worst = self.cpus.iter().map(|cpu| cpu.worst_ns).max().unwrap_or(0);
-        if sums != Some((self.count, self.sum_ns)) || worst != self.worst_ns {
+        let worst = row.cpus.iter().map(|cpu| cpu.worst_ns).max().unwrap_or(0);
+        if sums != Some((row.count, row.sum_ns)) || worst != row.worst_ns {
             return bad("its CPUs do not sum to it");
         }
-        let fits = self.top <= self.count
-            && self.count <= explained
-            && self.worst_ns <= self.sum_ns
-            && self.ambiguous_ns <= self.sum_ns;
+        let fits = row.top <= row.count
+            && row.count <= explained
+            && row.worst_ns <= row.sum_ns
+            && row.ambiguous_ns <= row.sum_ns;
         if !fits {
             return bad("its counts and sums do not fit each other");
         }
-        check_json("words", &self.words_json)
+        Ok(())
     }
-}
-
-/// Whether a document is one.
-pub(crate) fn check_json(name: &str, text: &str) -> Result<(), String> {
-    serde_json::from_str::<serde::de::IgnoredAny>(text)
-        .map(drop)
-        .map_err(|error| format!("{name} is not JSON: {error}"))
 }

@@ -1,7 +1,7 @@
 //! What a session hands to the writer: the head before the first wake-up, a tick a second, the
 //! tail.
 
-use rtproof_host::Facts;
+use rtproof_host::{Facts, flatten::FactRow};
 use rtproof_stats::{Histogram, Layout, Sample};
 
 use crate::{
@@ -34,21 +34,6 @@ pub struct Snapshot {
     pub rows: Vec<FactRow>,
     /// Hash of the facts that may change latency.
     pub condition_id: Option<String>,
-}
-
-/// One fact as a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FactRow {
-    /// E.g. `cpus.3.freq.governor`.
-    pub key: String,
-    /// `known`, `absent`, `denied` or `malformed`.
-    pub state: String,
-    /// The value, or why it is unknown; `None` when absent.
-    pub value: Option<String>,
-    /// Path or call that was asked.
-    pub path: String,
-    /// Who sets it, e.g. `boot`: [`rtproof_host::flatten::Class`].
-    pub class: String,
 }
 
 /// What one second brought. Everything may be empty.

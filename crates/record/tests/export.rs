@@ -42,7 +42,7 @@ fn json_holds_the_whole_record() {
     assert_eq!(json["spikes"]["kept"][1]["window"]["events"].as_array().unwrap().len(), 2);
     assert_eq!(json["effects"]["knobs"][1]["effects"][0]["p_ppb"], 488_281);
     assert_eq!(json["effects"]["slices"][2]["on"][0], 1);
-    assert_eq!(json["verdict"]["verdict"], "accepted");
+    assert_eq!(json["verdict"]["answer"], "accepted");
     assert_eq!(json["facts_start"]["identity"]["hostname"]["value"], "robot-7");
     let threads = json["threads"].as_array().unwrap();
     assert_eq!(threads.len(), opened.run.threads.len());

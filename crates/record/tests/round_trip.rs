@@ -82,15 +82,42 @@ fn a_finished_run_is_torn_until_it_is_sealed() {
     let opened = read(finished.path()).unwrap();
     assert_eq!(opened.state, SealState::Torn);
     assert_eq!(opened.run.meta.ended, Some(tail.ended.clone()));
-    let mut bad = judgement();
-    bad.verdict_json = "{".into();
-    let error = finished.store_judgement(&bad).unwrap_err();
-    assert!(error.to_string().contains("verdict: not JSON"), "{error}");
+    finished.store_judgement(&judgement()).unwrap();
     finished.seal().unwrap();
     let opened = read(&path).unwrap();
     assert!(matches!(opened.state, SealState::Sealed { .. }));
+    assert_eq!(opened.judgement, Some(judgement()));
     assert_eq!(opened.run.meta.ended, Some(tail.ended));
     assert!(opened.run.facts_end.is_none());
+}
+
+/// A torn record, changed by a statement of SQL before it is read.
+fn changed(sql: &str) -> Result<Run, ReadError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.rtproof");
+    let (writer, mut run) = begin(&path, 2);
+    let finished = writer.finish(&tail(&mut run.threads)).unwrap();
+    finished.store_judgement(&judgement()).unwrap();
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    assert!(conn.execute(sql, []).unwrap() > 0, "{sql}");
+    drop(conn);
+    read(&path).map(|opened| opened.run)
+}
+
+#[test]
+fn a_document_that_is_damaged_is_never_an_empty_one() {
+    for sql in [
+        "UPDATE cause SET words = '7'",
+        "UPDATE finding SET document = '[{}]'",
+        "UPDATE verdict SET document = '{\"answer\":\"maybe\"}'",
+    ] {
+        let error = changed(sql).unwrap_err().to_string();
+        assert!(error.contains("x.rtproof"), "{sql}: {error}");
+    }
+    // What recorded the events is not needed to judge a run: the reader learns why it is missing.
+    let run = changed("UPDATE recorder SET document = '[]'").unwrap();
+    let off = run.spikes.unwrap().summary.recorder.off.unwrap();
+    assert!(off.starts_with("the record does not say it"), "{off}");
 }
 
 #[test]

@@ -9,20 +9,21 @@ const FLOORS: &[(&str, u32)] = &[
     // For applications; imports none of ours.
     ("rtproof-mark", 0),
     ("rtproof-host", 1),
-    ("rtproof-measure", 2),
-    ("rtproof-record", 2),
-    ("rtproof-judge", 3),
-    ("rtproof-results", 4),
-    ("rtproof-report", 5),
-    ("rtproof-run", 5),
-    ("rtproof", 6),
+    ("rtproof-model", 2),
+    ("rtproof-measure", 3),
+    ("rtproof-record", 3),
+    ("rtproof-judge", 4),
+    ("rtproof-results", 5),
+    ("rtproof-report", 6),
+    ("rtproof-run", 6),
+    ("rtproof", 7),
     // Tools stand on the roof and nobody imports them; but the benchmark of causes judges its
     // spikes as the lab does.
-    ("rtproof-fuzz", 7),
-    ("rtproof-lab", 7),
-    ("rtproof-lab-plant", 7),
-    ("xtask", 7),
-    ("rtproof-bench", 8),
+    ("rtproof-fuzz", 8),
+    ("rtproof-lab", 8),
+    ("rtproof-lab-plant", 8),
+    ("xtask", 8),
+    ("rtproof-bench", 9),
 ];
 /// Sections of a manifest that import.
 const SECTIONS: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::tree::{Complaint, Tree, root};
 
@@ -14,6 +14,7 @@ mod changelog;
 mod circles;
 mod floors;
 mod glossary;
+mod known;
 mod links;
 mod lists;
 mod modules;
@@ -40,11 +41,19 @@ const RULES: &[Rule] = &[
     words::check,
 ];
 
-/// Runs every rule over the source tree.
-pub(crate) fn run() -> Result<ExitCode> {
+/// Runs every rule over the source tree. `keep_known`: writes the list of
+/// [`known`] instead.
+pub(crate) fn run(keep_known: bool) -> Result<ExitCode> {
     let root = root();
     let tree = Tree::read(&root)?;
-    let mut complaints: Vec<_> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    let complaints: Vec<_> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    if keep_known {
+        std::fs::write(root.join(known::LIST), known::list(&complaints)).context(known::LIST)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let all = complaints.len();
+    let mut complaints = known::without(&tree, complaints);
+    let known = all.saturating_sub(complaints.len());
     #[cfg(feature = "reference")]
     complaints.extend(crate::reference::stale(&root)?);
     complaints.sort();
@@ -56,6 +65,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         }
     }
     let files = tree.paths().count();
-    writeln!(out, "tidy: {files} files, {} rules, {} complaints", RULES.len(), complaints.len())?;
+    let (rules, open) = (RULES.len(), complaints.len());
+    writeln!(out, "tidy: {files} files, {rules} rules, {open} complaints, {known} known")?;
     Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

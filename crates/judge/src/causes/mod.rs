@@ -13,7 +13,6 @@ mod _template;
 mod blocked;
 mod cause;
 mod explain;
-mod explanation;
 mod frequency;
 mod hotplug;
 mod idle_exit;
@@ -37,7 +36,6 @@ mod queued;
 mod rtproof;
 pub mod scene;
 mod softirq;
-mod spikes;
 pub mod stack;
 mod stall;
 mod stopped;
@@ -51,8 +49,10 @@ mod unexplained;
 
 pub use cause::{Attribution, Cause, Kind};
 pub use explain::explain;
-pub use explanation::{Explanation, Share, Span};
-pub use spikes::{CauseCpu, CauseRow, Moment, Recorder, Spike, Spikes, Structure};
+pub use of_run::{gathered, of_run};
+pub use rtproof_model::{
+    CauseCpu, CauseRow, Explanation, Moment, Recorder, Share, Span, Spike, Spikes, Structure,
+};
 pub use table::Table;
 
 /// All causes; the first one that attributes a moment decides.

@@ -1,101 +1,70 @@
 //! The spikes of a run, from its record alone: sums as they were written, the worst ones explained
 //! anew from their windows.
 
-use rtproof_record::{Run, run::Thread, spikes};
+use rtproof_model::{CauseRow, Recorder, Spike, Spikes};
+use rtproof_record::{
+    Run,
+    run::Thread,
+    spikes::{self, CauseEntry},
+};
 use rtproof_trace::{How, WakeUp};
 
-use super::{CauseCpu, CauseRow, Recorder, Spike, Spikes, Table, explain, table::Words, title};
+use super::{Table, explain, title};
 
-impl Spikes {
-    /// The spikes of a run; `None`: its record has nothing of them.
-    #[must_use]
-    pub fn of(run: &Run) -> Option<Self> {
-        let spikes = run.spikes.as_ref()?;
-        let spikes::Summary { threshold_ns, adaptive, seen, explained, .. } = spikes.summary;
-        let spikes::Summary { incomplete, unexamined, sum_ns, certain_ns, .. } = spikes.summary;
-        Some(Self {
-            threshold_ns,
-            adaptive,
-            seen,
-            explained,
-            incomplete,
-            unexamined,
-            sum_ns,
-            certain_ns,
-            recorder: recorder(&spikes.summary),
-            causes: causes(&spikes.causes),
-            worst: worst(run, &spikes.kept),
-            structure: crate::structure::of_run(run),
-        })
+/// The spikes of a run; `None`: its record has nothing of them.
+#[must_use]
+pub fn of_run(run: &Run) -> Option<Spikes> {
+    let spikes = run.spikes.as_ref()?;
+    let mut found = of_summary(&spikes.summary, spikes.summary.recorder.clone());
+    found.causes = causes(&spikes.causes);
+    found.worst = worst(run, &spikes.kept);
+    found.structure = crate::structure::of_run(run);
+    Some(found)
+}
+
+/// Late wake-ups that no run measured: of another tool's trace, or of a running application.
+/// `worst` is sorted here.
+#[must_use]
+pub fn gathered(
+    table: &mut Table,
+    mut summary: spikes::Summary,
+    recorder: Recorder,
+    mut worst: Vec<Spike>,
+) -> Spikes {
+    table.fill(&mut summary);
+    sort(&mut worst);
+    Spikes { causes: causes(&table.take_changed()), worst, ..of_summary(&summary, recorder) }
+}
+
+/// The numbers of a summary, without causes.
+fn of_summary(summary: &spikes::Summary, recorder: Recorder) -> Spikes {
+    Spikes {
+        threshold_ns: summary.threshold_ns,
+        adaptive: summary.adaptive,
+        seen: summary.seen,
+        explained: summary.explained,
+        incomplete: summary.incomplete,
+        unexamined: summary.unexamined,
+        sum_ns: summary.sum_ns,
+        certain_ns: summary.certain_ns,
+        recorder,
+        causes: Vec::new(),
+        worst: Vec::new(),
+        structure: Vec::new(),
     }
 }
 
-impl Spikes {
-    /// Late wake-ups that no run measured: of a foreign trace, or of a running application.
-    /// `worst` is sorted here.
-    #[must_use]
-    pub fn gathered(
-        table: &mut Table,
-        mut summary: spikes::Summary,
-        recorder: Recorder,
-        mut worst: Vec<Spike>,
-    ) -> Self {
-        table.fill(&mut summary);
-        sort(&mut worst);
-        Self {
-            threshold_ns: summary.threshold_ns,
-            adaptive: summary.adaptive,
-            seen: summary.seen,
-            explained: summary.explained,
-            incomplete: summary.incomplete,
-            unexamined: summary.unexamined,
-            sum_ns: summary.sum_ns,
-            certain_ns: summary.certain_ns,
-            recorder,
-            causes: causes(&table.take_changed()),
-            worst,
-            structure: Vec::new(),
-        }
-    }
-}
-
-/// What the record says of the recorder; what a newer rtproof wrote is read as far as it goes.
-fn recorder(summary: &spikes::Summary) -> Recorder {
-    serde_json::from_str(&summary.recorder_json).unwrap_or_else(|error| Recorder {
-        off: Some(format!("the record does not say it in words that are known here ({error})")),
-        ..Recorder::default()
-    })
-}
-
-fn causes(rows: &[spikes::Cause]) -> Vec<CauseRow> {
-    let mut causes: Vec<CauseRow> = rows.iter().map(cause).collect();
-    // Rows come in order of appearance, which stays where sums are alike.
+/// The causes, the largest sum first. Entries come in order of appearance, which stays where sums
+/// are alike.
+fn causes(entries: &[CauseEntry]) -> Vec<CauseRow> {
+    // A title is this program's, whatever an older one wrote.
+    let row = |entry: &CauseEntry| CauseRow {
+        title: title(&entry.row.cause).into(),
+        ..entry.row.clone()
+    };
+    let mut causes: Vec<CauseRow> = entries.iter().map(row).collect();
     causes.sort_by_key(|row| std::cmp::Reverse(row.sum_ns));
     causes
-}
-
-fn cause(row: &spikes::Cause) -> CauseRow {
-    let words: Words = serde_json::from_str(&row.words_json).unwrap_or_default();
-    let cpu = |of: &spikes::CauseCpu| CauseCpu {
-        cpu: of.cpu,
-        count: of.count,
-        worst_ns: of.worst_ns,
-        sum_ns: of.sum_ns,
-    };
-    CauseRow {
-        cause: row.cause.clone(),
-        title: title(&row.cause).into(),
-        culprit: row.culprit.clone(),
-        owner: words.owner,
-        top: row.top,
-        count: row.count,
-        worst_ns: row.worst_ns,
-        sum_ns: row.sum_ns,
-        ambiguous_ns: row.ambiguous_ns,
-        cpus: row.cpus.iter().map(cpu).collect(),
-        checks: words.checks,
-        remedies: words.remedies,
-    }
 }
 
 fn worst(run: &Run, kept: &[spikes::Kept]) -> Vec<Spike> {
@@ -158,9 +127,7 @@ mod tests {
         recorded.causes = table.take_changed();
         recorded.summary.seen = 3;
         recorded.summary.threshold_ns = 80_000;
-        recorded.summary.recorder_json = r#"{"cost_p50_ns":1200,"cost_pairs":4,"missing":["x"],
-            "lost_events":0,"blind_ns":0,"moon":"full"}"#
-            .into();
+        recorded.summary.recorder = Recorder { cost_p50_ns: Some(1200), ..Recorder::default() };
         table.fill(&mut recorded.summary);
         run.spikes = Some(recorded);
         run
@@ -169,7 +136,7 @@ mod tests {
     #[test]
     fn all_of_it_comes_from_the_record() {
         let run = run();
-        let spikes = Spikes::of(&run).expect("spikes");
+        let spikes = of_run(&run).expect("spikes");
         assert_eq!((spikes.seen, spikes.explained, spikes.unexamined), (3, 2, 1));
         assert_eq!((spikes.sum_ns, spikes.threshold_ns), (390_000, 80_000));
         assert_eq!(spikes.recorder.cost_p50_ns, Some(1200));
@@ -185,13 +152,13 @@ mod tests {
         assert_eq!(spikes.worst[0].explanation.wake.tid, 1001);
         assert_eq!(spikes.causes.iter().map(|row| row.sum_ns).sum::<u64>(), 390_000);
         assert_eq!(Report::new(&run, &Standing::Torn).spikes, Some(spikes.clone()));
-        assert_eq!(Spikes::of(&run), Some(spikes), "the same again");
+        assert_eq!(of_run(&run), Some(spikes), "the same again");
     }
 
     #[test]
     fn a_record_without_spikes_has_none() {
         let run = crate::testing::run(Class::Hundred, 1, 1, &[]);
-        assert_eq!(Spikes::of(&run), None);
+        assert_eq!(of_run(&run), None);
         let report = Report::new(&run, &Standing::Torn);
         let mut json = serde_json::to_value(&report).expect("JSON");
         json.as_object_mut().expect("an object").remove("spikes");
@@ -202,14 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_not_known_are_no_panic() {
+    fn a_window_of_no_thread_is_left_out() {
         let mut run = run();
         let spikes = run.spikes.as_mut().expect("spikes");
-        spikes.summary.recorder_json = "[]".into();
-        spikes.causes[0].words_json = "7".into();
         spikes.kept[0].thread = 99;
-        let spikes = Spikes::of(&run).expect("spikes");
-        assert!(spikes.recorder.off.is_some());
+        let spikes = of_run(&run).expect("spikes");
         assert_eq!(spikes.worst.len(), 1);
     }
 }

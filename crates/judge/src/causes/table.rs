@@ -3,11 +3,10 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use rtproof_record::spikes::{self, CAUSES_MAX, WINDOWS_MAX};
-use serde::{Deserialize, Serialize};
+use rtproof_model::{CauseCpu, CauseRow, Explanation, Share};
+use rtproof_record::spikes::{self, CAUSES_MAX, CauseEntry, WINDOWS_MAX};
 
-use super::{Explanation, Share, title};
-use crate::Remedy;
+use super::title;
 
 /// From so many rows on, new culprits of a cause share a row. Leaves one for each cause there is.
 const NAMED_MAX: usize = CAUSES_MAX - 56;
@@ -15,19 +14,6 @@ const NAMED_MAX: usize = CAUSES_MAX - 56;
 pub const OTHERS: &str = "others";
 /// Spikes of one cause and culprit that are kept.
 pub const KEPT_EACH: usize = 8;
-
-/// What a record holds of a cause beside numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Words {
-    /// In words.
-    pub title: String,
-    /// Unit, driver or module.
-    pub owner: Option<String>,
-    /// Checks whose knobs remove it.
-    pub checks: Vec<String>,
-    /// What would remove it.
-    pub remedies: Vec<Remedy>,
-}
 
 /// Causes of the spikes so far.
 #[derive(Debug, Default)]
@@ -44,8 +30,8 @@ pub struct Table {
 
 #[derive(Debug)]
 struct Row {
-    row: spikes::Cause,
-    words: Words,
+    number: u32,
+    row: CauseRow,
     changed: bool,
 }
 
@@ -157,16 +143,12 @@ impl Table {
     }
 
     /// The rows that are new or have changed since the last call, as a record holds them.
-    pub fn take_changed(&mut self) -> Vec<spikes::Cause> {
-        let changed = self.rows.iter_mut().filter_map(|row| {
-            if !std::mem::take(&mut row.changed) {
-                return None;
-            }
-            // Plain data: there is nothing in it that is no JSON.
-            let words_json = serde_json::to_string(&row.words).unwrap_or_else(|_| "{}".into());
-            Some(spikes::Cause { words_json, ..row.row.clone() })
-        });
-        changed.collect()
+    pub fn take_changed(&mut self) -> Vec<CauseEntry> {
+        let entry = |row: &mut Row| {
+            let changed = std::mem::take(&mut row.changed);
+            changed.then(|| CauseEntry { number: row.number, row: row.row.clone() })
+        };
+        self.rows.iter_mut().filter_map(entry).collect()
     }
 
     /// Puts the sums into the numbers of a run.
@@ -181,33 +163,24 @@ impl Table {
 
 impl Row {
     fn new(number: u32, cause: &str, culprit: &str) -> Self {
-        Self {
-            row: spikes::Cause {
-                number,
-                cause: cause.into(),
-                culprit: culprit.into(),
-                top: 0,
-                count: 0,
-                worst_ns: 0,
-                sum_ns: 0,
-                ambiguous_ns: 0,
-                cpus: Vec::new(),
-                words_json: String::new(),
-            },
-            words: Words { title: title(cause).into(), ..Words::default() },
-            changed: true,
-        }
+        let row = CauseRow {
+            cause: cause.into(),
+            title: title(cause).into(),
+            culprit: culprit.into(),
+            ..CauseRow::default()
+        };
+        Self { number, row, changed: true }
     }
 
     /// Takes over the words of a share: of all of them where they are the row's own.
     fn learn(&mut self, share: &Share) {
-        let words = &mut self.words;
-        if self.row.culprit == share.culprit {
-            words.owner = words.owner.take().or_else(|| share.owner.clone());
-            add_new(&mut words.remedies, &share.remedies);
+        let row = &mut self.row;
+        if row.culprit == share.culprit {
+            row.owner = row.owner.take().or_else(|| share.owner.clone());
+            add_new(&mut row.remedies, &share.remedies);
         }
-        if self.row.cause == share.cause {
-            add_new(&mut words.checks, &share.checks);
+        if row.cause == share.cause {
+            add_new(&mut row.checks, &share.checks);
         }
     }
 
@@ -220,7 +193,7 @@ impl Row {
         row.ambiguous_ns = row.ambiguous_ns.saturating_add(ambiguous_ns);
         let at = row.cpus.partition_point(|of| of.cpu < cpu);
         if row.cpus.get(at).is_none_or(|of| of.cpu != cpu) {
-            row.cpus.insert(at, spikes::CauseCpu { cpu, count: 0, worst_ns: 0, sum_ns: 0 });
+            row.cpus.insert(at, CauseCpu { cpu, count: 0, worst_ns: 0, sum_ns: 0 });
         }
         let of = &mut row.cpus[at];
         of.count += 1;
@@ -245,6 +218,7 @@ mod tests {
     use rtproof_trace::{How, WakeUp};
 
     use super::*;
+    use crate::Remedy;
 
     /// A spike with shares of (cause, culprit, nanoseconds, unambiguous), largest first.
     fn spike(cpu: u32, due_ns: u64, shares: &[(&str, &str, u64, bool)]) -> Explanation {
@@ -288,15 +262,16 @@ mod tests {
         late.incomplete.push("events were lost".into());
         table.add(&late);
         let rows = table.take_changed();
-        let numbers =
-            |row: &spikes::Cause| (row.top, row.count, row.worst_ns, row.sum_ns, row.ambiguous_ns);
+        let numbers = |CauseEntry { row, .. }: &CauseEntry| {
+            (row.top, row.count, row.worst_ns, row.sum_ns, row.ambiguous_ns)
+        };
         assert_eq!(rows.len(), 2);
         assert_eq!(numbers(&rows[0]), (1, 2, 70, 75, 0));
         assert_eq!(numbers(&rows[1]), (2, 3, 60, 140, 50));
         let cpus: Vec<_> =
-            rows[1].cpus.iter().map(|c| (c.cpu, c.count, c.worst_ns, c.sum_ns)).collect();
+            rows[1].row.cpus.iter().map(|c| (c.cpu, c.count, c.worst_ns, c.sum_ns)).collect();
         assert_eq!(cpus, [(1, 1, 50, 50), (2, 2, 60, 90)]);
-        let words: Words = serde_json::from_str(&rows[0].words_json).expect("words");
+        let words = &rows[0].row;
         assert_eq!(words.owner.as_deref(), Some("x.service"));
         assert_eq!((words.checks.len(), words.remedies.len()), (1, 1));
         assert!(table.take_changed().is_empty(), "nothing has changed since");
@@ -319,15 +294,16 @@ mod tests {
         }
         let rows = table.take_changed();
         assert_eq!(rows.len(), CAUSES_MAX);
-        assert_eq!(rows.iter().map(|row| row.sum_ns).sum::<u64>(), 12_000);
-        assert_eq!(rows.iter().map(|row| row.top).sum::<u64>(), 1200);
-        let others = rows.iter().find(|row| row.cause == "preempted" && row.culprit == OTHERS);
-        assert_eq!(others.map(|row| row.count), Some(1000 - NAMED_MAX as u64));
-        let last = rows.last().expect("rows");
+        assert_eq!(rows.iter().map(|row| row.row.sum_ns).sum::<u64>(), 12_000);
+        assert_eq!(rows.iter().map(|row| row.row.top).sum::<u64>(), 1200);
+        let others =
+            rows.iter().find(|row| row.row.cause == "preempted" && row.row.culprit == OTHERS);
+        assert_eq!(others.map(|row| row.row.count), Some(1000 - NAMED_MAX as u64));
+        let last = &rows.last().expect("rows").row;
         assert_eq!((last.cause.as_str(), last.culprit.as_str()), (OTHERS, OTHERS));
         // A known cause still finds its own row.
         table.add(&simple(9000, "task-3", 10));
-        assert_eq!(table.take_changed()[0].culprit, "task-3");
+        assert_eq!(table.take_changed()[0].row.culprit, "task-3");
     }
 
     /// Applies what adding says; returns (latency, number) of the kept ones, worst first.

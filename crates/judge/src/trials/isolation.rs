@@ -7,7 +7,7 @@
 
 use rtproof_host::knobs::isolation::IRQ_CPUS;
 use rtproof_host::{CpuList, Facts, activity::Events};
-use rtproof_measure::trials::isolation::{Ran, Seen};
+use rtproof_model::trial::{IsolationObservation, Ran};
 
 use crate::checks::check::{Check, Wanted};
 use crate::checks::draft::Draft;
@@ -76,7 +76,7 @@ fn why(task: &Ran, rt_cpus: &CpuList) -> Why {
     }
 }
 
-pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
+pub(super) fn judge(seen: &IsolationObservation, facts: &Facts, intent: &Intent) -> Finding {
     let draft = CHECK.draft().cpus(&seen.cpus);
     if seen.load_cpus.is_empty() || seen.cpus.is_empty() {
         let text = "name the real-time CPUs with --cpus, and leave some for the load";
@@ -161,7 +161,7 @@ pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
 }
 
 /// Whether the tick runs on one of the CPUs.
-fn is_tick(line: &Events, seen: &Seen) -> bool {
+fn is_tick(line: &Events, seen: &IsolationObservation) -> bool {
     let per_tick = |count: u64| u128::from(count) * 1_000_000_000;
     let enough = u128::from(seen.duration_ns) * u128::from(TICK_PER_S);
     line.counts.iter().any(|(_, count)| per_tick(*count) >= enough)
@@ -190,7 +190,7 @@ fn interrupt_text(line: &Events, duration_ns: u64) -> String {
     format!("{name} {count}× ({}.{}/s)", tenths / 10, tenths % 10)
 }
 
-fn evidence(draft: Draft, seen: &Seen) -> Draft {
+fn evidence(draft: Draft, seen: &IsolationObservation) -> Draft {
     let loads: Vec<String> = seen
         .loads
         .iter()
@@ -250,7 +250,12 @@ fn rows(lines: &[Events], duration_ns: u64) -> String {
     }
 }
 
-fn remedies(seen: &Seen, facts: &Facts, intent: &Intent, has_stray: bool) -> Vec<Remedy> {
+fn remedies(
+    seen: &IsolationObservation,
+    facts: &Facts,
+    intent: &Intent,
+    has_stray: bool,
+) -> Vec<Remedy> {
     let mut remedies = Vec::new();
     let isolated = facts.cpus.isolated.value();
     let is_apart = isolated.is_some_and(|list| seen.cpus.difference(list).is_empty());
@@ -281,14 +286,14 @@ fn remedies(seen: &Seen, facts: &Facts, intent: &Intent, has_stray: bool) -> Vec
 #[cfg(test)]
 mod tests {
     use rtproof_host::{Reading, activity::CpuTimes, facts::tasks::Policy};
-    use rtproof_measure::trials::isolation::Work;
+    use rtproof_model::trial::Work;
 
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, Unknown};
     use crate::checks::testing::{cpus, good, intent};
 
-    fn quiet() -> Seen {
-        Seen {
+    fn quiet() -> IsolationObservation {
+        IsolationObservation {
             cpus: cpus(&[2, 3]),
             load_cpus: cpus(&[0, 1]),
             loads: vec![Work { load: "cpu".into(), work: "5 operations".into(), error: None }],
@@ -318,7 +323,7 @@ mod tests {
         }
     }
 
-    fn judged(seen: &Seen) -> Finding {
+    fn judged(seen: &IsolationObservation) -> Finding {
         let finding = judge(seen, &good(), &intent());
         assert!(!finding.evidence.is_empty());
         finding

@@ -1,7 +1,7 @@
 //! Did `mlockall` work for a whole process, and were there no page faults after it?
 
 use rtproof_host::Facts;
-use rtproof_measure::trials::memlock::Seen;
+use rtproof_model::trial::MemlockObservation;
 
 use crate::checks::check::{Check, Wanted};
 use crate::{Finding, Impact, Status, When, units};
@@ -17,7 +17,7 @@ pub(super) static CHECK: Check = Check {
     ..Check::NEW
 };
 
-pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
+pub(super) fn judge(seen: &MemlockObservation, facts: &Facts) -> Finding {
     let call = format!("mlockall(MCL_CURRENT | MCL_FUTURE) and {}", mib(seen.bytes));
     let limit = seen.limit.map_or("unlimited".into(), mib);
     let draft = CHECK.draft();
@@ -75,13 +75,13 @@ fn mib(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use rtproof_host::Reading;
-    use rtproof_measure::trials::{Refusal, memlock::Locked};
+    use rtproof_model::trial::{Locked, Refusal};
 
     use super::*;
     use crate::checks::testing::good;
 
-    fn seen(run: Result<Locked, Refusal>, limit: Option<u64>) -> Seen {
-        Seen { bytes: 64 << 20, run, limit }
+    fn seen(run: Result<Locked, Refusal>, limit: Option<u64>) -> MemlockObservation {
+        MemlockObservation { bytes: 64 << 20, run, limit }
     }
 
     fn refusal(errno: Option<i32>) -> Refusal {

@@ -1,5 +1,5 @@
 //! What a trial on the live machine shows, as a [`Finding`]: one pure function for each trial of
-//! `rtproof_measure::trials`, from what was seen, the facts and the intent.
+//! the trials, from what was seen, the facts and the intent.
 //!
 //! A trial tries what a check infers, so it may be sure where the check can only doubt: its finding
 //! is good or bad where the thing was seen, and unknown where it could not be tried.
@@ -11,7 +11,7 @@ mod smi;
 mod throttling;
 
 use rtproof_host::Facts;
-use rtproof_measure::trials::Observation;
+use rtproof_model::Observation;
 
 use crate::checks::Check;
 use crate::{Finding, Intent};
@@ -51,18 +51,18 @@ fn is_locked_down(facts: &Facts) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rtproof_measure::trials::TRIALS;
+    use rtproof_model::trial::NAMES;
 
     use super::*;
     use crate::Status;
 
     #[test]
     fn every_trial_has_its_check() {
-        assert_eq!(TRIALS.len(), CHECKS.len());
-        for (trial, check) in TRIALS.iter().zip(CHECKS) {
-            assert_eq!(check.id, format!("proof-{}", trial.name()));
+        assert_eq!(NAMES.len(), CHECKS.len());
+        for (trial, check) in NAMES.iter().zip(CHECKS) {
+            assert_eq!(check.id, format!("proof-{}", trial));
             assert!(!check.why.ends_with('.') && !check.source.is_empty());
-            let finding = not_run(trial.name(), "no thread");
+            let finding = not_run(trial, "no thread");
             assert_eq!((finding.check.as_str(), finding.status), (check.id, Status::Unknown));
             assert_eq!(finding.summary, "not tried: no thread");
         }

@@ -6,7 +6,7 @@
 //! do not count, or a seccomp filter.
 
 use rtproof_host::Facts;
-use rtproof_measure::trials::priority::Seen;
+use rtproof_model::trial::PriorityObservation;
 
 use crate::checks::check::{Check, Wanted};
 use crate::checks::machine::{built_with, option};
@@ -22,7 +22,7 @@ pub(super) static CHECK: Check = Check {
     ..Check::NEW
 };
 
-pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
+pub(super) fn judge(seen: &PriorityObservation, facts: &Facts) -> Finding {
     let wanted = seen.priority;
     let call = format!("sched_setscheduler(SCHED_FIFO, {wanted})");
     let draft = CHECK.draft();
@@ -53,7 +53,7 @@ pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
 }
 
 /// Why, and what to do.
-fn reason(seen: &Seen, facts: &Facts, is_permission: bool) -> (String, Vec<Remedy>) {
+fn reason(seen: &PriorityObservation, facts: &Facts, is_permission: bool) -> (String, Vec<Remedy>) {
     let manual = |text: &str| vec![Remedy::Manual { text: text.into() }];
     if !is_permission {
         let text = "no right is missing; report this with `rtproof capture`";
@@ -105,16 +105,16 @@ fn reason(seen: &Seen, facts: &Facts, is_permission: bool) -> (String, Vec<Remed
 #[cfg(test)]
 mod tests {
     use rtproof_host::Reading;
-    use rtproof_measure::trials::Refusal;
+    use rtproof_model::trial::Refusal;
 
     use super::*;
     use crate::checks::testing::{good, set_config};
 
-    fn refused(limit: u32, cap: bool) -> (Seen, Facts) {
+    fn refused(limit: u32, cap: bool) -> (PriorityObservation, Facts) {
         let mut facts = good();
         facts.limits.cap_sys_nice = Reading::known("/proc/self/status", cap);
         let text = "SCHED_FIFO 80: Operation not permitted (os error 1)".into();
-        let seen = Seen {
+        let seen = PriorityObservation {
             priority: 80,
             got: Err(Refusal { errno: Some(1), text }),
             limit,
@@ -125,7 +125,7 @@ mod tests {
         (seen, facts)
     }
 
-    fn judged((seen, facts): &(Seen, Facts)) -> Finding {
+    fn judged((seen, facts): &(PriorityObservation, Facts)) -> Finding {
         let finding = judge(seen, facts);
         assert_eq!(finding.status, Status::Bad, "{finding:#?}");
         assert!(!finding.remedies.is_empty() && finding.evidence.len() >= 7);
@@ -135,9 +135,9 @@ mod tests {
     #[test]
     fn granted() {
         let (seen, facts) = refused(0, true);
-        let finding = judge(&Seen { got: Ok(80), ..seen.clone() }, &facts);
+        let finding = judge(&PriorityObservation { got: Ok(80), ..seen.clone() }, &facts);
         assert_eq!(finding.status, Status::Good);
-        assert_eq!(judge(&Seen { got: Ok(1), ..seen }, &facts).status, Status::Bad);
+        assert_eq!(judge(&PriorityObservation { got: Ok(1), ..seen }, &facts).status, Status::Bad);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! count of its own.
 
 use rtproof_host::{Facts, Reading};
-use rtproof_measure::trials::smi::Seen;
+use rtproof_model::trial::SmiObservation;
 
 use crate::checks::check::{Check, Wanted};
 use crate::checks::draft::Draft;
@@ -20,7 +20,7 @@ pub(super) static CHECK: Check = Check {
     ..Check::NEW
 };
 
-pub(super) fn judge(seen: &Seen, facts: &Facts) -> Finding {
+pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
     let draft = CHECK.draft();
     if let Some(arch) = facts.kernel.arch.value().filter(|arch| !arch.contains("86")) {
         let draft = draft.read(&facts.kernel.arch, String::clone);
@@ -104,8 +104,8 @@ mod tests {
     use super::*;
     use crate::checks::testing::{good, set_guest};
 
-    fn seen(vendor: &str, counts: &[Reading<u64>]) -> Seen {
-        Seen {
+    fn seen(vendor: &str, counts: &[Reading<u64>]) -> SmiObservation {
+        SmiObservation {
             vendor: Reading::known("/proc/cpuinfo", vendor.into()),
             duration_ns: 10_000_000_000,
             counts: (0..).zip(counts.iter().cloned()).collect(),

@@ -9,7 +9,7 @@
 use rtproof_host::knobs::sched::FAIR_SERVER;
 use rtproof_host::knobs::sched::RT_RUNTIME;
 use rtproof_host::{CpuList, Facts};
-use rtproof_measure::trials::throttling::{Gaps, Run, Seen};
+use rtproof_model::trial::{Gaps, Spin, ThrottlingObservation};
 
 use super::is_locked_down;
 use crate::checks::check::{Check, Wanted};
@@ -37,7 +37,7 @@ const PERIOD_NS: u64 = 1_000_000_000;
 /// Time for the ordinary spinner that is no pause: it may run before the other has its policy.
 const NO_TIME_NS: u64 = 1_000_000;
 
-pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
+pub(super) fn judge(seen: &ThrottlingObservation, facts: &Facts, intent: &Intent) -> Finding {
     let cpu = seen.cpu;
     let draft = CHECK.draft().cpus(&CpuList::new([cpu]));
     let run = match &seen.run {
@@ -100,7 +100,7 @@ pub(super) fn judge(seen: &Seen, facts: &Facts, intent: &Intent) -> Finding {
     )
 }
 
-fn times(gaps: &Gaps, run: &Run) -> String {
+fn times(gaps: &Gaps, run: &Spin) -> String {
     let plural = if gaps.count == 1 { "" } else { "s" };
     format!(
         "{} time{plural} in {}, {} in all, {} at most",
@@ -111,7 +111,7 @@ fn times(gaps: &Gaps, run: &Run) -> String {
     )
 }
 
-fn evidence(draft: Draft, seen: &Seen, run: &Run, facts: &Facts) -> Draft {
+fn evidence(draft: Draft, seen: &ThrottlingObservation, run: &Spin, facts: &Facts) -> Draft {
     let cpu = seen.cpu;
     let gaps = |gaps: &Gaps| match gaps.count {
         0 => "none".to_owned(),
@@ -199,7 +199,7 @@ fn rule(facts: &Facts, cpu: u32) -> Rule {
     }
 }
 
-fn paused(draft: Draft, run: &Run, facts: &Facts, intent: &Intent, cpu: u32) -> Finding {
+fn paused(draft: Draft, run: &Spin, facts: &Facts, intent: &Intent, cpu: u32) -> Finding {
     let rule = rule(facts, cpu);
     let by = match rule {
         Rule::Throttling => "RT throttling (sched_rt_runtime_us)".to_owned(),
@@ -305,7 +305,7 @@ fn remedies(rule: Rule, facts: &Facts, intent: &Intent, cpu: u32) -> Vec<Remedy>
 #[cfg(test)]
 mod tests {
     use rtproof_host::{Reading, facts::sched::FairServer};
-    use rtproof_measure::trials::Refusal;
+    use rtproof_model::trial::Refusal;
 
     use super::*;
     use crate::Status::{Bad, Doubtful, Good, Unknown};
@@ -315,18 +315,18 @@ mod tests {
         Gaps { count, sum_ns: sum_ms * 1_000_000, max_ns: max_ms * 1_000_000 }
     }
 
-    fn seen(run: Run) -> Seen {
-        let run = Run {
+    fn seen(run: Spin) -> ThrottlingObservation {
+        let run = Spin {
             duration_ns: 3_000_000_000,
             fifo_cpu_ns: 2_850_000_000,
             ordinary_cpu_ns: run.ordinary.sum_ns,
             ..run
         };
-        Seen { cpu: 3, run: Ok(run), steal_ms: Reading::known("/proc/stat", 0) }
+        ThrottlingObservation { cpu: 3, run: Ok(run), steal_ms: Reading::known("/proc/stat", 0) }
     }
 
-    fn paused() -> Seen {
-        seen(Run { ordinary: gaps(3, 160, 54), preemptions: 4, ..Run::default() })
+    fn paused() -> ThrottlingObservation {
+        seen(Spin { ordinary: gaps(3, 160, 54), preemptions: 4, ..Spin::default() })
     }
 
     fn with(mut facts: Facts, version: (u32, u32), runtime_us: i64) -> Facts {
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn no_pause_is_good() {
-        let finding = judge(&seen(Run::default()), &good(), &intent());
+        let finding = judge(&seen(Spin::default()), &good(), &intent());
         assert_eq!(finding.status, Good, "{finding:#?}");
         assert_eq!(finding.summary, "not paused in 3 s beside an ordinary spinner on CPU 3");
         assert!(finding.remedies.is_empty() && finding.evidence.len() >= 8);
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_short_run_without_a_pause_tells_nothing() {
-        let mut short = seen(Run::default());
+        let mut short = seen(Spin::default());
         short.run.as_mut().unwrap().duration_ns = 1_500_000_000;
         let finding = judge(&short, &good(), &intent());
         assert_eq!(finding.status, Unknown);
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn a_hypervisor_and_other_tasks_are_not_a_rule() {
-        let mut stolen = seen(Run { beneath: gaps(2, 30, 20), ..Run::default() });
+        let mut stolen = seen(Spin { beneath: gaps(2, 30, 20), ..Spin::default() });
         stolen.steal_ms = Reading::known("/proc/stat", 30);
         let finding = judge(&stolen, &good(), &intent());
         assert_eq!(finding.status, Doubtful);
@@ -439,11 +439,11 @@ mod tests {
         stolen.steal_ms = Reading::known("/proc/stat", 0);
         let finding = judge(&stolen, &good(), &intent());
         assert!(finding.summary.contains("SMI"), "{}", finding.summary);
-        let others = seen(Run { others: gaps(1, 3, 3), ..Run::default() });
+        let others = seen(Spin { others: gaps(1, 3, 3), ..Spin::default() });
         let finding = judge(&others, &good(), &intent());
         assert_eq!(finding.status, Doubtful);
         assert!(finding.summary.contains("CPU 3, 1 time in 3 s"), "{}", finding.summary);
-        let mut crumbs = seen(Run::default());
+        let mut crumbs = seen(Spin::default());
         crumbs.run.as_mut().unwrap().ordinary_cpu_ns = 40_000_000;
         assert_eq!(judge(&crumbs, &good(), &intent()).status, Doubtful);
     }
@@ -452,7 +452,7 @@ mod tests {
     fn without_the_right_it_is_unknown() {
         let refusal = Refusal { errno: Some(1), text: "SCHED_FIFO 1: not permitted".into() };
         let steal_ms = Reading::known("/proc/stat", 0);
-        let seen = Seen { cpu: 3, run: Err(refusal), steal_ms };
+        let seen = ThrottlingObservation { cpu: 3, run: Err(refusal), steal_ms };
         let finding = judge(&seen, &good(), &intent());
         assert_eq!(finding.status, Unknown);
         assert!(finding.summary.contains("needs CAP_SYS_NICE"), "{}", finding.summary);

@@ -11,122 +11,17 @@
 
 use rtproof_record::{Class, Run, options::Phase, run::Thread};
 use rtproof_stats::{Sample, Totals, binomial};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     share::{Shares, n_eff, share_bounds},
-    tail::Extrapolation,
-    units,
+    tail, units,
     weakness::{loads_ran, scope, weaknesses},
 };
 
+pub use rtproof_model::verdict::{Ahead, Answer, Basis, Extrapolation, Standing, Verdict, Worst};
+
 /// Share of late wake-ups that class 95 allows.
 const NINETY_FIVE_ALLOWS: f64 = 0.05;
-
-/// The answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Answer {
-    /// The requirement is met, at its confidence, under the load that was run.
-    Accepted,
-    /// The requirement is not met.
-    Refused,
-    /// The measurement does not carry either.
-    NotProven,
-    /// Nothing was asked that could be judged.
-    NotJudged,
-}
-
-impl Answer {
-    /// As printed.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Accepted => "ACCEPTED",
-            Self::Refused => "REFUSED",
-            Self::NotProven => "NOT PROVEN",
-            Self::NotJudged => "NOT JUDGED",
-        }
-    }
-}
-
-/// A verdict and what it rests on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Verdict {
-    /// The answer.
-    pub answer: Answer,
-    /// The verdict in a sentence, to follow the answer.
-    pub sentence: String,
-    /// What else must be said, a sentence each, the next step first.
-    pub reasons: Vec<String>,
-    /// What the numbers rest on.
-    pub basis: Basis,
-    /// How far the tail may be followed; `None`: it was not asked (another class, no budget), or
-    /// the report is older.
-    #[serde(default)]
-    pub tail: Option<Extrapolation>,
-}
-
-/// The numbers under a verdict.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Basis {
-    /// Wake-ups that were due, all CPUs.
-    pub scheduled: u64,
-    /// Of those measured.
-    pub sampled: u64,
-    /// Of those missed.
-    pub missed: u64,
-    /// Later than the budget, measured or missed.
-    pub late: u64,
-    /// Groups of late wake-ups.
-    pub late_clusters: u64,
-    /// What the measured wake-ups are worth in independent ones.
-    pub n_eff: u64,
-    /// Largest latency.
-    pub worst: Option<Worst>,
-    /// Upper bound on the share of late wake-ups at the confidence, worst CPU.
-    pub late_share_upper: Option<f64>,
-    /// Upper bound on the rate of late groups per hour at the confidence.
-    pub late_rate_upper_per_hour: Option<f64>,
-    /// Time measured under the load, nanoseconds.
-    pub exposure_ns: u64,
-    /// How much longer the measurement must be, at least; `None` where more time does not help.
-    pub further_ns: Option<u64>,
-}
-
-/// The largest latency of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Worst {
-    /// How late.
-    pub latency_ns: u64,
-    /// On which CPU.
-    pub cpu: u32,
-    /// When it was due, nanoseconds after the first wake-up.
-    pub due_ns: u64,
-    /// In which load phase.
-    pub phase: String,
-}
-
-/// Whether a record is what its run left.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "state")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Standing {
-    /// Sealed, or about to be by the run itself.
-    #[default]
-    Sealed,
-    /// Never sealed: the run was cut off.
-    Torn,
-    /// Changed after it was sealed.
-    Altered {
-        /// What does not match.
-        why: String,
-    },
-}
 
 /// Judges a run. The same run gives the same verdict, whenever it is judged. `changed`: keys of the
 /// facts that changed between its start and its end.
@@ -136,7 +31,7 @@ pub fn judge(run: &Run, changed: &[String], standing: &Standing) -> Verdict {
     let requirement = &run.options.requirement;
     let weak = weaknesses(run, changed, standing);
     let asks = requirement.class == Class::Hundred && requirement.budget_ns.is_some();
-    let tail = if asks { Extrapolation::of(run, basis.exposure_ns) } else { None };
+    let tail = if asks { tail::extrapolate(run, basis.exposure_ns) } else { None };
     let (answer, sentence, mut reasons) = match (requirement.budget_ns, requirement.class) {
         (None, _) => not_judged("no budget was given", "Give one with --budget, e.g. 100us."),
         (Some(_), Class::Soft) => not_judged(

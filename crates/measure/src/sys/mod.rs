@@ -57,8 +57,10 @@ fn set_policy_with(policy: Policy, priority: u32, flag: i32) -> io::Result<()> {
         Policy::Fifo => libc::SCHED_FIFO | flag,
         Policy::Rr => libc::SCHED_RR | flag,
         Policy::Other => libc::SCHED_OTHER,
-        // It has times, not a priority.
-        Policy::Deadline => return Err(io::ErrorKind::InvalidInput.into()),
+        // SCHED_DEADLINE has times, not a priority; no measuring thread has the others.
+        Policy::Deadline | Policy::Batch | Policy::Idle | Policy::Ext => {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
     };
     let priority = i32::try_from(priority).map_err(|_| io::ErrorKind::InvalidInput)?;
     let param = libc::sched_param { sched_priority: priority };

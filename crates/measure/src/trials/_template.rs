@@ -3,7 +3,9 @@
 //! To add a trial: copy this file, fill it in, add `pub mod`, one line to `TRIALS` and one variant
 //! to `Observation` in `mod.rs`; then `crates/judge/src/trials` makes a finding of what it saw.
 
-use super::{Context, Length, Observation, Trial, priority};
+use rtproof_model::trial::PriorityObservation;
+
+use super::{Context, Length, Observation, Trial};
 
 /// See the header.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,6 @@ impl Trial for Template {
 
     fn observe(&self, ctx: &Context<'_>) -> Observation {
         // A type of its own, with what was seen and why something was not: no status, no advice.
-        Observation::Priority(priority::Seen::unasked(ctx.priority))
+        Observation::Priority(PriorityObservation::unasked(ctx.priority))
     }
 }

@@ -11,9 +11,8 @@ use std::collections::HashMap;
 use rtproof_host::{
     CpuList, Reading, activity,
     activity::{CpuTimes, Events},
-    facts::tasks::Policy,
 };
-use serde::Serialize;
+use rtproof_model::trial::{IsolationObservation, Ran, Work};
 
 use super::{Context, Length, Observation, Trial};
 use crate::{
@@ -31,61 +30,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Isolation;
-
-/// What was seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Seen {
-    /// The real-time CPUs.
-    pub cpus: CpuList,
-    /// CPUs that were loaded; empty: there are none, and nothing was tried.
-    pub load_cpus: CpuList,
-    /// What the loads did.
-    pub loads: Vec<Work>,
-    /// How long was looked, nanoseconds.
-    pub duration_ns: u64,
-    /// Time of each CPU.
-    pub times: Reading<Vec<CpuTimes>>,
-    /// Interrupts that came.
-    pub interrupts: Reading<Vec<Events>>,
-    /// Softirqs that were run.
-    pub softirqs: Reading<Vec<Events>>,
-    /// Time slices of tasks on the CPUs together.
-    pub time_slices: Reading<u64>,
-    /// Tasks that ran.
-    pub tasks: Reading<Vec<Ran>>,
-}
-
-/// What a load did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Work {
-    /// The load, e.g. `cpu`.
-    pub load: String,
-    /// What it did, e.g. `400000 operations`.
-    pub work: String,
-    /// What went wrong with it.
-    pub error: Option<String>,
-}
-
-/// A task that ran on a real-time CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Ran {
-    /// Thread id.
-    pub tid: u32,
-    /// Name.
-    pub comm: String,
-    /// Whether it is a kernel thread.
-    pub kernel_thread: bool,
-    /// Policy, if it is known here.
-    pub policy: Option<Policy>,
-    /// CPUs that it may run on.
-    pub allowed: CpuList,
-    /// Real-time CPUs that it was seen on.
-    pub on: CpuList,
-    /// Context switches in the seconds that ended there.
-    pub switches: u64,
-    /// CPU time in the seconds that ended there, milliseconds in steps of 10.
-    pub time_ms: u64,
-}
 
 impl Trial for Isolation {
     fn name(&self) -> &'static str {
@@ -134,7 +78,7 @@ impl Trial for Isolation {
             let work = format!("{} {}", outcome.work, outcome.unit);
             loads.push(Work { load: outcome.name, work, error: outcome.error });
         }
-        Observation::Isolation(Seen {
+        Observation::Isolation(IsolationObservation {
             cpus: ctx.rt_cpus.clone(),
             load_cpus: ctx.housekeeping.clone(),
             loads,

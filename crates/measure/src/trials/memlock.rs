@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
+use rtproof_model::trial::{Locked, MemlockObservation};
 use rustix::{mm::MlockAllFlags, process::Signal};
-use serde::Serialize;
 
 use super::{Context, Observation, Refusal, Trial};
 use crate::sys;
@@ -26,29 +26,6 @@ const PAGE: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub struct Memlock;
 
-/// What was seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Seen {
-    /// Memory beyond that of the program itself, bytes.
-    pub bytes: u64,
-    /// What the child saw, or what was refused to it.
-    #[serde(serialize_with = "super::or_refused")]
-    pub run: Result<Locked, Refusal>,
-    /// RLIMIT_MEMLOCK, soft, bytes; `None` is unlimited.
-    pub limit: Option<u64>,
-}
-
-/// What the child saw.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Locked {
-    /// Locked in all (VmLck of /proc/self/status), bytes; 0 where that is not available.
-    pub locked_bytes: u64,
-    /// Minor page faults while the memory was written.
-    pub faults_minor: u64,
-    /// Major ones: from disk.
-    pub faults_major: u64,
-}
-
 impl Trial for Memlock {
     fn name(&self) -> &'static str {
         "memlock"
@@ -61,7 +38,7 @@ impl Trial for Memlock {
     fn observe(&self, ctx: &Context<'_>) -> Observation {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
         let bytes = ctx.memory_bytes;
-        Observation::Memlock(Seen { bytes, run: ask_child(ctx), limit })
+        Observation::Memlock(MemlockObservation { bytes, run: ask_child(ctx), limit })
     }
 }
 

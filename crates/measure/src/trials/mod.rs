@@ -7,7 +7,7 @@
 //! it in, add one line to [`TRIALS`] and one variant to [`Observation`].
 
 use rtproof_host::{CpuList, Facts, Root};
-use serde::Serialize;
+pub use rtproof_model::trial::{Observation, Refusal};
 
 use crate::{loads::Settings, sys, task::pin_all};
 
@@ -130,22 +130,6 @@ impl Context<'_> {
     }
 }
 
-/// What a trial saw.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Observation {
-    /// Of [`throttling::Throttling`].
-    Throttling(throttling::Seen),
-    /// Of [`isolation::Isolation`].
-    Isolation(isolation::Seen),
-    /// Of [`priority::Priority`].
-    Priority(priority::Seen),
-    /// Of [`memlock::Memlock`].
-    Memlock(memlock::Seen),
-    /// Of [`smi::Smi`].
-    Smi(smi::Seen),
-}
-
 /// Runs a trial in a thread of its own, so that policy and affinity of the caller stay.
 ///
 /// # Errors
@@ -167,45 +151,6 @@ pub fn run(trial: &dyn Trial, ctx: &Context<'_>) -> std::io::Result<Observation>
         let joined = thread.spawn_scoped(scope, own)?.join();
         joined.map_err(|_| std::io::Error::other("the trial panicked: report this as a bug"))
     })
-}
-
-/// Error number and text of a refused call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Refusal {
-    /// errno, e.g. 1 for EPERM.
-    pub errno: Option<i32>,
-    /// What was refused, and in the words of the C library why.
-    pub text: String,
-}
-
-impl Refusal {
-    fn new(call: &str, error: &std::io::Error) -> Self {
-        Self { errno: error.raw_os_error(), text: format!("{call}: {error}") }
-    }
-
-    /// Whether it is EPERM: a right is missing.
-    #[must_use]
-    pub fn is_permission(&self) -> bool {
-        self.errno == Some(libc::EPERM)
-    }
-}
-
-/// A result as it is written: what was seen, or `refused` with the refusal.
-fn or_refused<T: Serialize, S: serde::Serializer>(
-    result: &Result<T, Refusal>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "snake_case")]
-    enum Written<'a, T> {
-        Seen(&'a T),
-        Refused(&'a Refusal),
-    }
-    match result {
-        Ok(seen) => Written::Seen(seen),
-        Err(refusal) => Written::Refused(refusal),
-    }
-    .serialize(serializer)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! thread that ends at once; what else may stand behind a refusal is read beside it.
 
 use rtproof_host::{Reading, Root};
-use serde::Serialize;
+use rtproof_model::trial::PriorityObservation;
 
 use super::{Context, Observation, Refusal, Trial};
 use crate::{Policy, sys, task::become_ordinary};
@@ -10,40 +10,6 @@ use crate::{Policy, sys, task::become_ordinary};
 /// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Priority;
-
-/// What was seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Seen {
-    /// Requested priority.
-    pub priority: u32,
-    /// Priority in force after that, or why there is none.
-    #[serde(serialize_with = "super::or_refused")]
-    pub got: Result<u32, Refusal>,
-    /// RLIMIT_RTPRIO, soft.
-    pub limit: u32,
-    /// Seccomp mode of this process (/proc/self/status): 0 none, 1 strict, 2 filter.
-    pub seccomp: Reading<u32>,
-    /// Whether this process is in a user namespace of its own, where capabilities do not count for
-    /// scheduling (/proc/self/uid_map).
-    pub user_namespace: Reading<bool>,
-    /// Real-time runtime of this process's group, microseconds, where version 1 of the cpu
-    /// controller shows one (CONFIG_RT_GROUP_SCHED).
-    pub group_runtime_us: Reading<i64>,
-}
-
-impl Seen {
-    /// Nothing was asked yet.
-    pub(super) fn unasked(priority: u32) -> Self {
-        Self {
-            priority,
-            got: Err(Refusal { errno: None, text: "not asked".into() }),
-            limit: 0,
-            seccomp: Reading::absent("/proc/self/status"),
-            user_namespace: Reading::absent("/proc/self/uid_map"),
-            group_runtime_us: Reading::absent("/proc/self/cgroup"),
-        }
-    }
-}
 
 impl Trial for Priority {
     fn name(&self) -> &'static str {
@@ -59,7 +25,7 @@ impl Trial for Priority {
         // The thread of the trial ends with this; what it reads meanwhile it reads as an ordinary.
         let _ = become_ordinary();
         let name = format!("SCHED_FIFO {}", ctx.priority);
-        Observation::Priority(Seen {
+        Observation::Priority(PriorityObservation {
             got: got.map(|(_, priority)| priority).map_err(|error| Refusal::new(&name, &error)),
             limit: sys::rtprio_limit(),
             seccomp: seccomp(ctx.root),
@@ -69,7 +35,7 @@ impl Trial for Priority {
                 words != ["0", "0", "4294967295"]
             }),
             group_runtime_us: group_runtime_us(ctx.root),
-            ..Seen::unasked(ctx.priority)
+            ..PriorityObservation::unasked(ctx.priority)
         })
     }
 }

@@ -3,7 +3,7 @@
 //! and after, on one CPU of each package; nothing is loaded for it.
 
 use rtproof_host::{Reading, msr};
-use serde::Serialize;
+use rtproof_model::trial::SmiObservation;
 
 use super::{Context, Length, Observation, Trial};
 use crate::sys;
@@ -11,17 +11,6 @@ use crate::sys;
 /// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Smi;
-
-/// What was seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Seen {
-    /// Maker of the CPU, e.g. `GenuineIntel`.
-    pub vendor: Reading<String>,
-    /// How long was waited, nanoseconds; 0: the register could not be read.
-    pub duration_ns: u64,
-    /// SMIs meanwhile by the CPU asked, one of each package; empty where there are none to ask.
-    pub counts: Vec<(u32, Reading<u64>)>,
-}
 
 impl Trial for Smi {
     fn name(&self) -> &'static str {
@@ -38,7 +27,7 @@ impl Trial for Smi {
 
     fn observe(&self, ctx: &Context<'_>) -> Observation {
         let vendor = vendor(ctx);
-        let mut seen = Seen { vendor, duration_ns: 0, counts: Vec::new() };
+        let mut seen = SmiObservation { vendor, duration_ns: 0, counts: Vec::new() };
         if seen.vendor.value().is_none_or(|vendor| vendor != "GenuineIntel") {
             return Observation::Smi(seen);
         }

@@ -16,9 +16,9 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
-use rtproof_host::{CpuList, Reading, activity};
+use rtproof_host::{CpuList, activity};
+use rtproof_model::trial::{Spin, ThrottlingObservation};
 use rustix::process::{Resource, Rlimit};
-use serde::Serialize;
 
 use super::{Context, Length, Observation, Refusal, Trial};
 use crate::{
@@ -42,59 +42,6 @@ const PRIORITY: u32 = 1;
 /// See the header.
 #[derive(Clone, Copy, Debug)]
 pub struct Throttling;
-
-/// What was seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Seen {
-    /// The CPU.
-    pub cpu: u32,
-    /// What the FIFO spinner saw, or why it did not spin.
-    #[serde(serialize_with = "super::or_refused")]
-    pub run: Result<Run, Refusal>,
-    /// Time that the hypervisor took of the CPU meanwhile, milliseconds in steps of 10.
-    pub steal_ms: Reading<u64>,
-}
-
-/// What the FIFO spinner saw.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Run {
-    /// How long it spun, nanoseconds.
-    pub duration_ns: u64,
-    /// Gaps in which the ordinary spinner ran.
-    pub ordinary: Gaps,
-    /// Gaps in which it was switched out and the ordinary spinner did not run: other tasks did, or
-    /// nobody.
-    pub others: Gaps,
-    /// Gaps in which it was not switched out: the CPU itself was away.
-    pub beneath: Gaps,
-    /// When the first gaps began and how long they were, nanoseconds since the start.
-    pub first: Vec<(u64, u64)>,
-    /// CPU time that the FIFO spinner got, nanoseconds.
-    pub fifo_cpu_ns: u64,
-    /// CPU time that the ordinary spinner got, nanoseconds.
-    pub ordinary_cpu_ns: u64,
-    /// Times that the FIFO spinner was switched out.
-    pub preemptions: u64,
-}
-
-/// Gaps of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Gaps {
-    /// How many.
-    pub count: u64,
-    /// Together, nanoseconds.
-    pub sum_ns: u64,
-    /// The longest, nanoseconds.
-    pub max_ns: u64,
-}
-
-impl Gaps {
-    fn add(&mut self, gap_ns: u64) {
-        self.count += 1;
-        self.sum_ns += gap_ns;
-        self.max_ns = self.max_ns.max(gap_ns);
-    }
-}
 
 impl Trial for Throttling {
     fn name(&self) -> &'static str {
@@ -121,7 +68,7 @@ impl Trial for Throttling {
         let run = spin(ctx, cpu);
         let steal_ms =
             before.and_then(|_, before| steal().map(|after| after[0].since(&before[0]).steal_ms));
-        Observation::Throttling(Seen { cpu, run, steal_ms })
+        Observation::Throttling(ThrottlingObservation { cpu, run, steal_ms })
     }
 }
 
@@ -154,7 +101,7 @@ struct Shared {
     spins: AtomicBool,
 }
 
-fn spin(ctx: &Context<'_>, cpu: u32) -> Result<Run, Refusal> {
+fn spin(ctx: &Context<'_>, cpu: u32) -> Result<Spin, Refusal> {
     let duration_ns = ctx.duration_ns.min(LONGEST_NS);
     let guard = TimeLimit::set(duration_ns + 2 * OVERDUE_NS)?;
     let shared = &Shared::default();
@@ -235,13 +182,13 @@ fn spin_ordinary(shared: &Shared, cpu: u32, until_ns: u64) -> Result<(), Refusal
 }
 
 /// Spins as a FIFO task and looks for gaps.
-fn spin_fifo(shared: &Shared, cpu: u32, duration_ns: u64) -> Result<Run, Refusal> {
+fn spin_fifo(shared: &Shared, cpu: u32, duration_ns: u64) -> Result<Spin, Refusal> {
     sys::block_signals();
     shared.fifo_tid.store(tid(), Ordering::Release);
     sys::set_policy(Policy::Fifo, PRIORITY)
         .map_err(|error| Refusal::new(&format!("SCHED_FIFO {PRIORITY}"), &error))?;
     pin(cpu).map_err(|error| Refusal::new(&format!("running on CPU {cpu}"), &error))?;
-    let mut run = Run { first: Vec::with_capacity(GAPS_MAX), ..Run::default() };
+    let mut run = Spin { first: Vec::with_capacity(GAPS_MAX), ..Spin::default() };
     let ordinary_before_ns = shared.ordinary_cpu_ns.load(Ordering::Relaxed);
     let before = sys::usage();
     let mut switched = before.preemptions;
@@ -345,7 +292,7 @@ mod tests {
         adds_up(seen, started_ns);
     }
 
-    fn adds_up(seen: Seen, started_ns: u64) {
+    fn adds_up(seen: ThrottlingObservation, started_ns: u64) {
         assert!(sys::now_ns() - started_ns < 5_000_000_000);
         match seen.run {
             Ok(run) => {

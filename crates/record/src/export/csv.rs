@@ -247,7 +247,8 @@ fn spikes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 /// One row per cause, culprit and CPU.
 fn causes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.head("cause,culprit,top,ambiguous_ns,cpu,count,worst_ns,sum_ns")?;
-    for cause in run.spikes.iter().flat_map(|spikes| &spikes.causes) {
+    let entries = run.spikes.iter().flat_map(|spikes| &spikes.causes);
+    for cause in entries.map(|entry| &entry.row) {
         for cpu in &cause.cpus {
             lines.row(&[
                 &Text(&cause.cause),

@@ -6,16 +6,17 @@
 use std::io::Write;
 
 use rtproof_host::Facts;
+use rtproof_model::CauseCpu;
 use rtproof_stats::{Layout, Moments, Sample};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{ExportError, Exporter};
 use crate::{
-    Beside, Effects, Judgement, Opened, Options, SealState, Spikes,
+    Beside, Effects, Opened, Options, SealState, Spikes,
     import::Imported,
     run::{Cost, HostSecond, Load, Meta, Note, Run, Second, Thread, ThreadEnd, ThreadInfo, Totals},
-    spikes,
+    spikes::{self, CauseDocument, CauseEntry},
 };
 
 /// Version of the document.
@@ -123,7 +124,7 @@ struct SpikesJson<'a> {
     /// In numbers.
     summary: &'a spikes::Summary,
     /// What caused them.
-    causes: &'a [spikes::Cause],
+    causes: Vec<CauseJson<'a>>,
     /// The first 100 000.
     list: &'a [spikes::Spike],
     /// The worst ones with the kernel events round them.
@@ -133,7 +134,54 @@ struct SpikesJson<'a> {
 impl<'a> SpikesJson<'a> {
     fn new(spikes: &'a Spikes) -> Self {
         let Spikes { summary, causes, list, kept } = spikes;
-        Self { summary, causes, list, kept }
+        Self { summary, causes: causes.iter().map(CauseJson::new).collect(), list, kept }
+    }
+}
+
+/// One cause and culprit.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Cause"))]
+struct CauseJson<'a> {
+    /// Order of appearance: 0, 1, ...
+    number: u32,
+    /// Cause.
+    cause: &'a str,
+    /// Who; empty where there is nobody to name.
+    culprit: &'a str,
+    /// Spikes in which it has the largest share.
+    top: u64,
+    /// Spikes in which it has a share.
+    count: u64,
+    /// Its largest share.
+    worst_ns: u64,
+    /// Sum of its shares.
+    sum_ns: u64,
+    /// Of that: may have been something else.
+    ambiguous_ns: u64,
+    /// The same for each CPU, ascending.
+    cpus: &'a [CauseCpu],
+    /// Title, owner, checks and remedies: the judge's JSON.
+    #[serde(serialize_with = "spikes::as_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    words_json: CauseDocument,
+}
+
+impl<'a> CauseJson<'a> {
+    fn new(entry: &'a CauseEntry) -> Self {
+        let row = &entry.row;
+        Self {
+            number: entry.number,
+            cause: &row.cause,
+            culprit: &row.culprit,
+            top: row.top,
+            count: row.count,
+            worst_ns: row.worst_ns,
+            sum_ns: row.sum_ns,
+            ambiguous_ns: row.ambiguous_ns,
+            cpus: &row.cpus,
+            words_json: CauseDocument::of(row),
+        }
     }
 }
 
@@ -216,6 +264,14 @@ struct TotalsJson {
     early: u64,
 }
 
+/// Findings or a verdict as a document.
+fn document(value: &impl Serialize) -> Result<Value, ExportError> {
+    serde_json::to_value(value).map_err(|error| ExportError::Content {
+        format: "json",
+        what: format!("a judgement that is not JSON ({error})"),
+    })
+}
+
 impl<'a> Document<'a> {
     /// The document of a record.
     ///
@@ -238,13 +294,6 @@ impl<'a> Document<'a> {
             imported,
             beside,
         } = run;
-        let judged = |of: fn(&Judgement) -> &String| {
-            let value = judgement.as_ref().map(|judgement| serde_json::from_str(of(judgement)));
-            value.transpose().map_err(|error| ExportError::Content {
-                format: "json",
-                what: format!("a judgement that is not JSON ({error})"),
-            })
-        };
         Ok(Self {
             schema: SCHEMA,
             seal: Seal::new(state),
@@ -261,8 +310,14 @@ impl<'a> Document<'a> {
             effects: effects.as_ref(),
             beside,
             imported: imported.as_ref(),
-            findings: judged(|judgement| &judgement.findings_json)?,
-            verdict: judged(|judgement| &judgement.verdict_json)?,
+            findings: judgement
+                .as_ref()
+                .map(|judgement| document(&judgement.findings))
+                .transpose()?,
+            verdict: judgement
+                .as_ref()
+                .map(|judgement| document(&judgement.verdict))
+                .transpose()?,
             summary: judgement.as_ref().map(|judgement| judgement.summary.as_str()),
         })
     }

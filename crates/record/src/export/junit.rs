@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use serde_json::Value;
+use rtproof_model::Answer;
 
 use super::{
     ExportError, Exporter,
@@ -67,16 +67,15 @@ impl Case {
 fn verdict(opened: &Opened) -> Case {
     let stored = opened.judgement.as_ref();
     let about = stored.map_or(String::new(), |judgement| judgement.summary.clone());
-    let json: Option<Value> = stored.and_then(|j| serde_json::from_str(&j.verdict_json).ok());
-    let word = |key: &str| json.as_ref()?.get(key)?.as_str().map(str::to_owned);
-    let sentence = word("sentence").unwrap_or_else(|| about.clone());
-    let outcome = match (&opened.state, word("answer").as_deref()) {
+    let verdict = stored.map(|judgement| &judgement.verdict);
+    let sentence = verdict.map_or_else(|| about.clone(), |verdict| verdict.sentence.clone());
+    let outcome = match (&opened.state, verdict.map(|verdict| verdict.answer)) {
         (SealState::Torn, _) => Outcome::Skipped("the record is torn".into()),
         (SealState::Altered { why }, _) => {
             Outcome::Failed(format!("the record was altered: {why}"))
         }
-        (_, Some("accepted")) => Outcome::Passed,
-        (_, Some("refused")) => Outcome::Failed(sentence),
+        (_, Some(Answer::Accepted)) => Outcome::Passed,
+        (_, Some(Answer::Refused)) => Outcome::Failed(sentence),
         (_, Some(_)) => Outcome::Skipped(sentence),
         (_, None) => Outcome::Skipped("nothing was judged".into()),
     };

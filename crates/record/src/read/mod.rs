@@ -103,7 +103,8 @@ fn read_in<T>(
         let state = seal::state(path, contents.row.as_deref(), &contents.run_id, &scan);
         let state = state.map_err(open)?;
         if matches!(state, SealState::Sealed { .. }) {
-            return Ok((contents.opened(state), Some(made)));
+            let opened = contents.opened(state).map_err(|fault| fault.at(path, true))?;
+            return Ok((opened, Some(made)));
         }
     }
     let sealed = scan.marks.iter().any(seal::Mark::is_closed);
@@ -120,7 +121,8 @@ fn read_in<T>(
     if !matches!(state, SealState::Sealed { .. }) {
         quick_check(conn).map_err(fault)?;
     }
-    Ok((contents(conn, version, detail).map_err(fault)?.opened(state), None))
+    let contents = contents(conn, version, detail).map_err(fault)?;
+    Ok((contents.opened(state).map_err(fault)?, None))
 }
 
 /// What was read before it is known what that is worth, and what was made of it; `None`: nothing.
@@ -183,12 +185,18 @@ struct Contents {
     run_id: String,
     row: Option<String>,
     run: Run,
-    judgement: Option<Judgement>,
+    /// An error where the documents cannot be read.
+    judgement: Result<Option<Judgement>, Fault>,
 }
 
 impl Contents {
-    fn opened(self, state: SealState) -> Opened {
-        Opened { run: self.run, state, judgement: self.judgement }
+    /// What an altered record says of its verdict counts for nothing, so it need not be readable.
+    fn opened(self, state: SealState) -> Result<Opened, Fault> {
+        let judgement = match (self.judgement, &state) {
+            (Err(_), SealState::Altered { .. }) => None,
+            (judgement, _) => judgement?,
+        };
+        Ok(Opened { run: self.run, state, judgement })
     }
 }
 
@@ -209,7 +217,7 @@ fn contents(conn: &Connection, version: i32, detail: Detail) -> Result<Contents,
         run.imported = import::imported(conn)?;
     }
     check::run(&run).map_err(Fault::Content)?;
-    let judgement = rows::judgement(conn)?;
+    let judgement = rows::judgement(conn);
     Ok(Contents { run_id, row, run, judgement })
 }
 

@@ -144,11 +144,13 @@ pub(super) fn claim(conn: &Connection) -> Result<(String, Option<String>)> {
 
 pub(super) fn judgement(conn: &Connection) -> Result<Option<Judgement>> {
     let sql = "SELECT finding.document, verdict.document, summary FROM finding, verdict";
-    let read = |row: &Row<'_>| {
-        let (findings_json, verdict_json, summary) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(Judgement { findings_json, verdict_json, summary })
-    };
-    Ok(conn.query_row(sql, [], read).optional()?)
+    let mut judgement = None;
+    each(conn, sql, |row| {
+        let mut c = Columns::new(row);
+        judgement = Some(Judgement { findings: c.json()?, verdict: c.json()?, summary: c.get()? });
+        Ok(())
+    })?;
+    Ok(judgement)
 }
 
 /// A run, and whether its seconds are put together.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use rtproof_model::{CauseCpu, CauseRow, Recorder};
 use rusqlite::Connection;
 
 use super::rows::{Columns, Result, each, fault};
 use crate::spikes::{
-    CAUSES_MAX, CPUS_MAX, Cause, CauseCpu, Kept, SPIKES_MAX, Spike, Spikes, Summary, WINDOWS_MAX,
-    Why,
+    CAUSES_MAX, CPUS_MAX, CauseDocument, CauseEntry, Kept, SPIKES_MAX, Spike, Spikes, Summary,
+    WINDOWS_MAX, Why,
 };
 
 /// The spikes of a record that has the tables; `None`: nothing was written of them.
@@ -29,7 +30,7 @@ pub(super) fn spikes(conn: &Connection) -> Result<Option<Spikes>> {
                 dropped: c.count()?,
                 sum_ns: c.uint()?,
                 certain_ns: c.uint()?,
-                recorder_json: c.get()?,
+                recorder: recorder(c.json()?),
             });
             Ok(())
         },
@@ -46,6 +47,14 @@ pub(super) fn room(table: &str, len: usize, most: usize) -> Result<()> {
         return fault(format!("table {table} has more than {most} rows"));
     }
     Ok(())
+}
+
+/// How kernel events were recorded; what another version wrote is read as far as it goes.
+fn recorder(document: serde_json::Value) -> Recorder {
+    serde_json::from_value(document).unwrap_or_else(|error| Recorder {
+        off: Some(format!("the record does not say it in words that are known here ({error})")),
+        ..Recorder::default()
+    })
 }
 
 fn list(conn: &Connection) -> Result<Vec<Spike>> {
@@ -68,15 +77,15 @@ fn list(conn: &Connection) -> Result<Vec<Spike>> {
     Ok(list)
 }
 
-fn causes(conn: &Connection) -> Result<Vec<Cause>> {
-    let mut causes: BTreeMap<u32, Cause> = BTreeMap::new();
+fn causes(conn: &Connection) -> Result<Vec<CauseEntry>> {
+    let mut causes: BTreeMap<u32, CauseEntry> = BTreeMap::new();
     let sql = "SELECT number, cause, culprit, top, count, worst_ns, sum_ns, ambiguous_ns, words \
                FROM cause";
     each(conn, sql, |row| {
         room("cause", causes.len(), CAUSES_MAX)?;
         let mut c = Columns::new(row);
-        let cause = Cause {
-            number: c.get()?,
+        let number = c.get()?;
+        let mut row = CauseRow {
             cause: c.get()?,
             culprit: c.get()?,
             top: c.count()?,
@@ -84,10 +93,11 @@ fn causes(conn: &Connection) -> Result<Vec<Cause>> {
             worst_ns: c.uint()?,
             sum_ns: c.uint()?,
             ambiguous_ns: c.uint()?,
-            words_json: c.get()?,
-            cpus: Vec::new(),
+            ..CauseRow::default()
         };
-        causes.insert(cause.number, cause);
+        let CauseDocument { title, owner, checks, remedies } = c.json()?;
+        (row.title, row.owner, row.checks, row.remedies) = (title, owner, checks, remedies);
+        causes.insert(number, CauseEntry { number, row });
         Ok(())
     })?;
     let sql = "SELECT cause, cpu, count, worst_ns, sum_ns FROM cause_cpu ORDER BY cause, cpu";
@@ -97,8 +107,8 @@ fn causes(conn: &Connection) -> Result<Vec<Cause>> {
         let Some(cause) = causes.get_mut(&number) else {
             return fault(format!("CPUs of cause {number}, which table cause does not have"));
         };
-        room("cause_cpu", cause.cpus.len(), CPUS_MAX)?;
-        cause.cpus.push(CauseCpu {
+        room("cause_cpu", cause.row.cpus.len(), CPUS_MAX)?;
+        cause.row.cpus.push(CauseCpu {
             cpu: c.get()?,
             count: c.count()?,
             worst_ns: c.uint()?,

@@ -28,6 +28,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 pub(crate) use plan::is_run_id;
+pub(crate) use rows::json;
 
 use crate::{
     error::{BUSY_SECONDS, WriteError},

@@ -22,7 +22,7 @@ pub(super) fn opt_int(value: Option<u64>) -> Result<Option<i64>> {
     value.map(int).transpose()
 }
 
-pub(super) fn json(value: &impl Serialize) -> Result<String> {
+pub(crate) fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
@@ -78,7 +78,7 @@ fn snapshot(conn: &Connection, taken: &str, snapshot: &Snapshot) -> Result<()> {
         run(
             conn,
             "INSERT INTO fact VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![taken, row.key, row.state, row.value, row.path, row.class],
+            params![taken, row.key, word(&row.state)?, row.value, row.path, word(&row.class)?],
         )?;
     }
     Ok(())

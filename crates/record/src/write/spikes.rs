@@ -6,7 +6,8 @@ use rusqlite::{Connection, Result, params};
 
 use super::rows::{int, json, run};
 use crate::spikes::{
-    CAUSES_MAX, Cause, EVENTS_MAX, Kept, SPIKES_MAX, Spike, SpikeTick, WINDOWS_MAX,
+    CAUSES_MAX, CauseDocument, CauseEntry, EVENTS_MAX, Kept, SPIKES_MAX, Spike, SpikeTick,
+    WINDOWS_MAX,
 };
 
 /// What the writer remembers of the rows there are.
@@ -73,7 +74,7 @@ pub(super) fn write(conn: &Connection, tick: &SpikeTick) -> Result<()> {
                 int(summary.dropped)?,
                 int(summary.sum_ns)?,
                 int(summary.certain_ns)?,
-                summary.recorder_json,
+                json(&summary.recorder)?,
             ],
         )?;
     }
@@ -101,14 +102,14 @@ fn spike(conn: &Connection, spike: &Spike) -> Result<()> {
     )
 }
 
-fn cause(conn: &Connection, cause: &Cause) -> Result<()> {
+fn cause(conn: &Connection, CauseEntry { number, row: cause }: &CauseEntry) -> Result<()> {
     run(
         conn,
         "INSERT INTO cause VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (number) \
          DO UPDATE SET top = excluded.top, count = excluded.count, worst_ns = excluded.worst_ns, \
          sum_ns = excluded.sum_ns, ambiguous_ns = excluded.ambiguous_ns, words = excluded.words",
         params![
-            cause.number,
+            number,
             cause.cause,
             cause.culprit,
             int(cause.top)?,
@@ -116,14 +117,14 @@ fn cause(conn: &Connection, cause: &Cause) -> Result<()> {
             int(cause.worst_ns)?,
             int(cause.sum_ns)?,
             int(cause.ambiguous_ns)?,
-            cause.words_json,
+            json(&CauseDocument::of(cause))?,
         ],
     )?;
     for cpu in &cause.cpus {
         run(
             conn,
             "INSERT OR REPLACE INTO cause_cpu VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![cause.number, cpu.cpu, int(cpu.count)?, int(cpu.worst_ns)?, int(cpu.sum_ns)?],
+            params![number, cpu.cpu, int(cpu.count)?, int(cpu.worst_ns)?, int(cpu.sum_ns)?],
         )?;
     }
     Ok(())

@@ -11,9 +11,12 @@
 use std::path::Path;
 
 use rtproof_host::{CpuList, Facts, Root, facts::tasks::Policy};
+use rtproof_model::{
+    Answer, Basis, CauseCpu, CauseRow, Finding, Impact, Recorder, Remedy, Status, Verdict, When,
+};
 use rtproof_record::{
-    Class, EffectTick, Effects, FactRow, Head, Judgement, Options, Requirement, Run, Snapshot,
-    SpikeTick, Spikes, Start, TOP_MAX, Tail, ThreadTick, Tick, Writer,
+    Class, EffectTick, Effects, Head, Judgement, Options, Requirement, Run, Snapshot, SpikeTick,
+    Spikes, Start, TOP_MAX, Tail, ThreadTick, Tick, Writer,
     beside::{Beside, BesideTick, IdleReading, IdleState, IdleTime, Mark, MarkKind},
     effects::{Decision, Design, Effect, How, Knob, Part, Slice, Statistic, Trial},
     options::Phase,
@@ -21,7 +24,7 @@ use rtproof_record::{
         Cost, EndReason, HostCpuSecond, HostSecond, Load, Meta, Note, RunEnd, Second, Thread,
         ThreadEnd, ThreadInfo, Totals,
     },
-    spikes::{Cause, CauseCpu, Kept, Spike, Summary, Why},
+    spikes::{CauseEntry, Kept, Spike, Summary, Why},
 };
 use rtproof_stats::{Histogram, Layout, Moments, Sample};
 use rtproof_trace::{Event, What, Window};
@@ -75,12 +78,12 @@ pub fn facts(hostname: &str) -> Facts {
 }
 
 pub fn snapshot(hostname: &str) -> Snapshot {
-    let row = FactRow {
+    let row = rtproof_host::flatten::FactRow {
         key: "identity.hostname".into(),
-        state: "known".into(),
-        value: Some(hostname.into()),
+        state: rtproof_host::flatten::RowState::Known,
+        value: hostname.into(),
         path: "/proc/sys/kernel/hostname".into(),
-        class: "identity".into(),
+        class: rtproof_host::flatten::Class::Identity,
     };
     let rows = vec![row];
     Snapshot { facts: facts(hostname), rows, condition_id: Some("feed".into()) }
@@ -299,10 +302,34 @@ pub fn tail(threads: &mut [Thread]) -> Tail {
     }
 }
 
+fn finding() -> Finding {
+    Finding {
+        check: "rt-throttling".into(),
+        status: Status::Bad,
+        summary: "95 % of the time".into(),
+        wanted: "off".into(),
+        cpus: None,
+        evidence: Vec::new(),
+        why: "it stops real-time tasks".into(),
+        source: "kernel/sched/rt.c".into(),
+        remedies: vec![Remedy::Manual { text: "turn it off".into() }],
+        when: When::Now,
+        impact: Impact::Milliseconds,
+        trade_off: None,
+        skipped: None,
+    }
+}
+
 pub fn judgement() -> Judgement {
     Judgement {
-        findings_json: "[ {\"check\": \"rt-throttling\"} ]".into(),
-        verdict_json: "{\"verdict\":\"accepted\"}".into(),
+        findings: vec![finding()],
+        verdict: Verdict {
+            answer: Answer::Accepted,
+            sentence: "no wake-up was late".into(),
+            reasons: vec!["A year is not an hour.".into()],
+            basis: Basis { scheduled: 7, late_share_upper: Some(0.1 + 0.2), ..Basis::default() },
+            tail: None,
+        },
         summary: "accepted: 100 us".into(),
     }
 }
@@ -365,11 +392,11 @@ fn kept(number: u32, latency_ns: u64) -> Kept {
     Kept { number, thread: 1, due_ns: 1_000 * u64::from(number), latency_ns, window }
 }
 
-fn cause(number: u32, culprit: &str, count: u64) -> Cause {
+fn cause(number: u32, culprit: &str, count: u64) -> CauseEntry {
     let cpu = |cpu| CauseCpu { cpu, count, worst_ns: 500 * count, sum_ns: 700 * count };
-    Cause {
-        number,
+    let row = CauseRow {
         cause: "preempted".into(),
+        title: "ran instead".into(),
         culprit: culprit.into(),
         top: count,
         count: 2 * count,
@@ -377,8 +404,9 @@ fn cause(number: u32, culprit: &str, count: u64) -> Cause {
         sum_ns: 1400 * count,
         ambiguous_ns: 3,
         cpus: vec![cpu(1), cpu(2)],
-        words_json: "{\"title\": \"ran instead\"}".into(),
-    }
+        ..CauseRow::default()
+    };
+    CauseEntry { number, row }
 }
 
 fn summary(seen: u64, explained: u64) -> Summary {
@@ -392,7 +420,7 @@ fn summary(seen: u64, explained: u64) -> Summary {
         dropped: 1,
         sum_ns: 1_000_000,
         certain_ns: 999_000,
-        recorder_json: "{\"off\": null}".into(),
+        recorder: Recorder { cost_pairs: 4, ..Recorder::default() },
     }
 }
 

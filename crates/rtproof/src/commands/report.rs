@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let report = judged.unwrap_or_else(|| Report::new(&opened.run, &standing(&opened.state)));
     let banner = match banner {
-        None => rejudged(&opened, &report)?,
+        None => rejudged(&opened, &report),
         some => some,
     };
     let text = Text::new(args.json);
@@ -91,15 +91,15 @@ fn imported(args: &Args, imported: &Imported, banner: Option<&str>) -> anyhow::R
 }
 
 /// Says so when this version judges otherwise than the run did.
-fn rejudged(opened: &Opened, report: &Report) -> anyhow::Result<Option<String>> {
-    let SealState::Sealed { .. } = opened.state else { return Ok(None) };
-    let Some(stored) = &opened.judgement else { return Ok(None) };
-    let same = serde_json::to_string(&report.verdict)? == stored.verdict_json;
+fn rejudged(opened: &Opened, report: &Report) -> Option<String> {
+    let SealState::Sealed { .. } = opened.state else { return None };
+    let stored = opened.judgement.as_ref()?;
+    let same = report.verdict == stored.verdict;
     let version = &opened.run.meta.tool_version;
     let banner = format!(
         "rtproof {} judges this record otherwise than rtproof {version} did at its end: {}",
         env!("CARGO_PKG_VERSION"),
         stored.summary
     );
-    Ok((!same).then_some(banner))
+    (!same).then_some(banner)
 }

@@ -1,6 +1,6 @@
 //! Explains late wake-ups as they come, and keeps the worst of each cause with their windows.
 
-use rtproof_judge::causes::{Recorder, Spike, Spikes, Table, explain};
+use rtproof_judge::causes::{self, Recorder, Spike, Table, explain};
 use rtproof_record::spikes::Summary;
 use rtproof_trace::{WakeUp, Window};
 
@@ -49,7 +49,7 @@ impl Gather {
             windows.push((number, window));
         }
         let summary = Summary { threshold_ns, seen: self.seen, ..Summary::default() };
-        let spikes = Spikes::gathered(&mut self.table, summary, recorder, worst);
+        let spikes = causes::gathered(&mut self.table, summary, recorder, worst);
         Explained { about, spikes, windows, notes: Vec::new() }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rtproof_host::{HostSample, HostSampler, Root};
 use rtproof_measure::{
-    Plan, Session, Started,
+    EndReason, Plan, Report, Session, Started,
     loads::{LoadSpec, Outcome, Runner, Running, Settings},
 };
 use rtproof_record::{
@@ -13,7 +13,6 @@ use rtproof_record::{
 };
 
 use super::{
-    convert,
     idle::Idle,
     job::Job,
     notes,
@@ -126,7 +125,7 @@ impl Collector {
                 Start::Aligned => 0,
             };
             let workload = plan.workload_of(started.number).spec();
-            let info = convert::info(started, period_ns, first_due_ns, &workload);
+            let info = info_of(started, period_ns, first_due_ns, &workload);
             self.pending.started.push(info.clone());
             self.watch.add(info, started.is_pinned);
         }
@@ -329,7 +328,7 @@ impl Collector {
         }
         self.watch.show(&self.pending, observer);
         let lost = |number: u32| self.watch.is_lost(number);
-        let ends = reports.iter().map(|r| (r.number, convert::end(r, lost(r.number)))).collect();
+        let ends = reports.iter().map(|r| (r.number, end_of(r, lost(r.number)))).collect();
         Collected { tick: self.pending, ends, failure: self.failure }
     }
 }
@@ -365,5 +364,36 @@ fn host_second(sample: HostSample) -> HostSecond {
         context_switches: sample.context_switches,
         temp_max_mc: sample.temp_max_mc,
         cpus: sample.cpus.into_iter().map(cpu).collect(),
+    }
+}
+
+/// What a thread got, as the record holds it.
+fn info_of(started: &Started, period_ns: u64, first_due_ns: u64, workload: &str) -> ThreadInfo {
+    ThreadInfo {
+        number: started.number,
+        cpu: started.cpu,
+        tid: started.tid,
+        workload: workload.into(),
+        policy: started.policy,
+        priority: started.priority,
+        locked: started.lock_error.is_none(),
+        period_ns,
+        first_due_ns,
+    }
+}
+
+/// How a thread ended. `lost`: it was stopped because it was no longer on its CPU.
+fn end_of(report: &Report, lost: bool) -> ThreadEnd {
+    let reason = match report.reason {
+        EndReason::Stopped if lost => EndReason::CpuLost,
+        reason => reason,
+    };
+    ThreadEnd {
+        reason,
+        scheduled: report.scheduled,
+        faults_minor: report.faults_minor,
+        faults_major: report.faults_major,
+        cpu_time_ns: report.cpu_time_ns,
+        preemptions: report.preemptions,
     }
 }

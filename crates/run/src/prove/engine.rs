@@ -23,7 +23,6 @@ use rustix::thread::ClockId;
 
 use super::{
     collect::Collector,
-    convert,
     finish::{self, Finishing},
     job::Job,
     notes,
@@ -84,7 +83,7 @@ pub fn run(
     let was_real_time = become_ordinary().context("cannot become an ordinary thread")?;
     let mut plan = Plan {
         cpus: options.cpus.as_slice().to_vec(),
-        policy: convert::policy(options.policy),
+        policy: options.policy,
         priority: options.priority,
         period_ns: options.period_ns,
         duration_ns: options.duration_ns,
@@ -97,7 +96,6 @@ pub fn run(
     let first_cpu = plan.cpus[0];
     let cost = calibrate::calibrate(first_cpu, plan.policy, plan.priority)
         .with_context(|| cannot_run(first_cpu, &facts))?;
-    let cost = convert::cost(&cost);
     let mut early_notes = notes::of_cost(options, &cost);
     if was_real_time {
         early_notes.push(notes::was_real_time());

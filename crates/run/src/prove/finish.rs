@@ -63,7 +63,7 @@ impl Finishing {
     /// When the judgement cannot be expressed; a record that cannot be written is told by
     /// [`Sealed::failure`].
     pub fn seal(self, report: &Report) -> anyhow::Result<Sealed> {
-        let judgement = judgement(report)?;
+        let judgement = judgement(report);
         let failure = match (self.finished, self.failure) {
             (Some(finished), None) => finished
                 .store_judgement(&judgement)
@@ -78,13 +78,11 @@ impl Finishing {
 }
 
 /// What is stored of a judgement.
-///
-/// # Errors
-/// When it is not expressible as JSON.
-pub fn judgement(report: &Report) -> anyhow::Result<Judgement> {
-    Ok(Judgement {
-        findings_json: serde_json::to_string(&report.findings)?,
-        verdict_json: serde_json::to_string(&report.verdict)?,
+#[must_use]
+pub fn judgement(report: &Report) -> Judgement {
+    Judgement {
+        findings: report.findings.clone(),
+        verdict: report.verdict.clone(),
         summary: format!("{} {}", report.verdict.answer.text(), report.verdict.sentence),
-    })
+    }
 }

@@ -1,7 +1,6 @@
 //! The measurement behind `prove`: options, threads, loads, record, one file each.
 
 mod collect;
-mod convert;
 mod engine;
 pub mod finish;
 mod idle;

@@ -69,7 +69,7 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
             Policy::Fifo => format!("SCHED_FIFO {}", first.priority),
             Policy::Rr => format!("SCHED_RR {}", first.priority),
             Policy::Deadline => "SCHED_DEADLINE".into(),
-            Policy::Other => "SCHED_OTHER, without any real-time priority".into(),
+            _ => "SCHED_OTHER, without any real-time priority".into(),
         };
         let text = format!(
             "The right to {asked} is missing ({}): {} measured with {got}. Run as root, or raise \
@@ -93,7 +93,7 @@ pub(crate) fn of_start(options: &Options, started: &[Started]) -> Vec<Note> {
         );
         notes.push(note(0, "memory-not-locked", false, text));
     }
-    if options.policy == rtproof_host::facts::tasks::Policy::Other {
+    if options.policy == Policy::Other {
         let text =
             "Measured with SCHED_OTHER, as asked: timer slack (50 µs by default) is part of \
                     every latency."

@@ -1,9 +1,10 @@
 //! Slots that are shorter than a second, put together: a record is made of seconds.
 
 use rtproof_measure::Slot;
-use rtproof_record::ThreadTick;
-
-use super::convert;
+use rtproof_record::{
+    ThreadTick,
+    run::{Sample, Second},
+};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -23,10 +24,10 @@ impl Seconds {
     /// Takes a slot in; returns a second if one is complete.
     pub(super) fn tick(&mut self, thread: u32, slot: &Slot, origin_ns: u64) -> Option<ThreadTick> {
         if !self.short {
-            return Some(convert::second(thread, slot, origin_ns));
+            return Some(second(thread, slot, origin_ns));
         }
         let whole = self.take(thread, slot, origin_ns)?;
-        Some(convert::second(thread, &whole, origin_ns))
+        Some(second(thread, &whole, origin_ns))
     }
 
     /// Returns the second before a slot, if it begins another one.
@@ -48,7 +49,7 @@ impl Seconds {
     /// What is left.
     pub(super) fn rest(&mut self, origin_ns: u64) -> impl Iterator<Item = ThreadTick> {
         let left = (0..).zip(std::mem::take(&mut self.threads));
-        left.filter_map(move |(thread, slot)| Some(convert::second(thread, &*slot?, origin_ns)))
+        left.filter_map(move |(thread, slot)| Some(second(thread, &*slot?, origin_ns)))
     }
 }
 
@@ -65,6 +66,27 @@ fn merge(whole: &mut Slot, slot: &Slot) {
     slot.top.as_slice().iter().for_each(|&sample| whole.top.push(sample));
     whole.spikes += slot.spikes;
     whole.spikes_dropped += slot.spikes_dropped;
+}
+
+/// A slot as a second of the record.
+fn second(number: u32, slot: &Slot, origin_ns: u64) -> ThreadTick {
+    let relative = |ns: u64| ns.saturating_sub(origin_ns);
+    let second = Second {
+        from_ns: relative(slot.from_ns),
+        to_ns: relative(slot.to_ns),
+        totals: slot.totals.clone(),
+        max_at_ns: relative(slot.max_at_ns),
+        wake: Vec::new(),
+        missed: Vec::new(),
+        intervals: slot.intervals.clone(),
+    };
+    let top = slot
+        .top
+        .as_slice()
+        .iter()
+        .map(|sample| Sample { due_ns: relative(sample.due_ns), latency_ns: sample.latency_ns });
+    let (wake, missed) = (slot.wake.histogram(), slot.missed.histogram());
+    ThreadTick::new(number, second, &wake, &missed, top.collect())
 }
 
 #[cfg(test)]

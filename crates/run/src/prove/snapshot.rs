@@ -15,17 +15,5 @@ pub(super) fn clock_ns(clock: ClockId) -> u64 {
 pub(super) fn snapshot(facts: &Facts) -> Snapshot {
     let rows = facts.rows();
     let condition_id = Some(rtproof_host::flatten::condition_id(&rows));
-    let rows = rows.into_iter().map(|row| rtproof_record::FactRow {
-        key: row.key,
-        state: word(&row.state),
-        value: Some(row.value),
-        path: row.path,
-        class: word(&row.class),
-    });
-    Snapshot { facts: facts.clone(), rows: rows.collect(), condition_id }
-}
-
-/// A name as records spell it.
-fn word(name: &impl serde::Serialize) -> String {
-    serde_json::to_value(name).ok().and_then(|v| v.as_str().map(Into::into)).unwrap_or_default()
+    Snapshot { facts: facts.clone(), rows, condition_id }
 }

@@ -99,6 +99,19 @@ impl Policy {
         }
     }
 
+    /// The policy of that name, of those that a measuring thread can have.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::Fifo, Self::Rr, Self::Deadline, Self::Other];
+        all.into_iter().find(|policy| policy.name() == name)
+    }
+
+    /// Whether it has priorities, 1 to 99.
+    #[must_use]
+    pub const fn has_priority(self) -> bool {
+        matches!(self, Self::Fifo | Self::Rr)
+    }
+
     /// Whether tasks of this policy run ahead of all ordinary ones.
     #[must_use]
     pub const fn is_real_time(self) -> bool {

@@ -8,8 +8,8 @@ use rtproof_host::tune::{Change, Scheduling};
 use rtproof_host::{CpuList, Facts, Knob, facts::tasks::TaskGroup};
 
 use crate::checks::{draft::Draft, machine::container, text};
-use crate::finding::Part;
 use crate::{Evidence, Finding, Intent, Remedy};
+use rtproof_model::finding::Part;
 
 /// Most groups shown as evidence.
 const SHOWN_MAX: usize = 40;

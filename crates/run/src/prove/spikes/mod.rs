@@ -116,13 +116,10 @@ impl Explainer {
     }
 
     fn take(&mut self) -> SpikeTick {
-        let info = self.recording.info();
-        // Plain data: there is nothing in it that is no JSON.
-        let recorder_json = serde_json::to_string(info).unwrap_or_else(|_| "{}".into());
         self.sums.take(Summary {
             threshold_ns: self.threshold.ns(),
             adaptive: self.threshold.is_adaptive(),
-            recorder_json,
+            recorder: self.recording.info().clone(),
             ..Summary::default()
         })
     }

@@ -25,7 +25,7 @@ pub struct Spikes {
     pub sum_ns: u64,
     /// Of that with one possible cause.
     pub certain_ns: u64,
-    /// How the kernel events were had.
+    /// How kernel events were recorded.
     pub recorder: Recorder,
     /// What caused them: the largest sum first.
     pub causes: Vec<CauseRow>,
@@ -35,8 +35,8 @@ pub struct Spikes {
     pub structure: Vec<Structure>,
 }
 
-/// How the kernel events were had.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// How kernel events were recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recorder {
     /// Why nothing was recorded; `None`: it was.
@@ -56,7 +56,7 @@ pub struct Recorder {
 }
 
 /// One cause and culprit over the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseRow {
     /// Cause.

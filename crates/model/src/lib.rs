@@ -1,0 +1,19 @@
+//! The nouns of rtproof as plain data: what a check finds, why a wake-up was late, what a trial
+//! observed, what a verdict says. A record holds them, the judge makes them, the report shows them;
+//! each stands here once.
+//!
+//! Data only: no I/O, no clock, no judgement.
+
+pub mod explanation;
+pub mod finding;
+pub mod run;
+pub mod spikes;
+pub mod trial;
+pub mod verdict;
+
+pub use explanation::{Explanation, Share, Span};
+pub use finding::{Evidence, Finding, Impact, Remedy, Status, When};
+pub use run::{Cost, EndReason};
+pub use spikes::{CauseCpu, CauseRow, Moment, Recorder, Spike, Spikes, Structure};
+pub use trial::Observation;
+pub use verdict::{Ahead, Answer, Basis, Extrapolation, Standing, Verdict, Worst};

@@ -1,0 +1,227 @@
+//! What a verdict says and what it rests on.
+
+use rtproof_stats::{
+    extreme::tail::{Level, Tail},
+    quantity,
+};
+use serde::{Deserialize, Serialize};
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Answer {
+    /// The requirement is met, at its confidence, under the load that was run.
+    Accepted,
+    /// The requirement is not met.
+    Refused,
+    /// The measurement does not carry either.
+    NotProven,
+    /// Nothing was asked that could be judged.
+    NotJudged,
+}
+
+impl Answer {
+    /// As printed.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Accepted => "ACCEPTED",
+            Self::Refused => "REFUSED",
+            Self::NotProven => "NOT PROVEN",
+            Self::NotJudged => "NOT JUDGED",
+        }
+    }
+}
+
+/// A verdict and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verdict {
+    /// The answer.
+    pub answer: Answer,
+    /// The verdict in a sentence, to follow the answer.
+    pub sentence: String,
+    /// What else must be said, a sentence each, the next step first.
+    pub reasons: Vec<String>,
+    /// What the numbers rest on.
+    pub basis: Basis,
+    /// How far the tail may be followed; `None`: it was not asked (another class, no budget), or
+    /// the report is older.
+    #[serde(default)]
+    pub tail: Option<Extrapolation>,
+}
+
+/// The numbers under a verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Basis {
+    /// Wake-ups that were due, all CPUs.
+    pub scheduled: u64,
+    /// Of those measured.
+    pub sampled: u64,
+    /// Of those missed.
+    pub missed: u64,
+    /// Later than the budget, measured or missed.
+    pub late: u64,
+    /// Groups of late wake-ups.
+    pub late_clusters: u64,
+    /// What the measured wake-ups are worth in independent ones.
+    pub n_eff: u64,
+    /// Largest latency.
+    pub worst: Option<Worst>,
+    /// Upper bound on the share of late wake-ups at the confidence, worst CPU.
+    pub late_share_upper: Option<f64>,
+    /// Upper bound on the rate of late groups per hour at the confidence.
+    pub late_rate_upper_per_hour: Option<f64>,
+    /// Time measured under the load, nanoseconds.
+    pub exposure_ns: u64,
+    /// How much longer the measurement must be, at least; `None` where more time does not help.
+    pub further_ns: Option<u64>,
+}
+
+/// The largest latency of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Worst {
+    /// How late.
+    pub latency_ns: u64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// When it was due, nanoseconds after the first wake-up.
+    pub due_ns: u64,
+    /// In which load phase.
+    pub phase: String,
+}
+
+/// Whether a record is what its run left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Standing {
+    /// Sealed, or about to be by the run itself.
+    #[default]
+    Sealed,
+    /// Never sealed: the run was cut off.
+    Torn,
+    /// Changed after it was sealed.
+    Altered {
+        /// What does not match.
+        why: String,
+    },
+}
+
+/// The tail of a run, followed as far as it may be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Extrapolation {
+    /// Time measured, as the verdict counts it.
+    pub exposure_ns: u64,
+    /// Groups of wake-ups that were looked at.
+    pub clusters: u64,
+    /// Above it no group is missing.
+    pub complete_ns: u64,
+    /// The time in which one late group is allowed, by the rate asked for: the verdict's level.
+    pub asked: Ahead,
+    /// An hour of operation.
+    pub hour: Ahead,
+    /// A day.
+    pub day: Ahead,
+    /// A year of 365.25 days.
+    pub year: Ahead,
+}
+
+/// A time of operation, and the level exceeded once in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Ahead {
+    /// The time of operation.
+    pub target_ns: u64,
+    /// Level, or the rules that forbid one.
+    pub tail: Tail,
+}
+
+impl Extrapolation {
+    /// Sentence for a verdict, and whether the level asked for may be over the budget. `counted`
+    /// says what holds without a level.
+    #[must_use]
+    pub fn sentence(&self, budget_ns: u64, counted: &str) -> (String, bool) {
+        match &self.asked.tail {
+            Tail::Refused { rules } => {
+                let why: Vec<String> = rules
+                    .iter()
+                    .map(|rule| format!("{} (rule {})", rule.text(), rule.number()))
+                    .collect();
+                (format!("The tail is not extrapolated, {counted}: {}.", why.join("; ")), false)
+            }
+            Tail::Level(level) => self.level_sentence(level, budget_ns),
+        }
+    }
+
+    fn level_sentence(&self, level: &Level, budget_ns: u64) -> (String, bool) {
+        let is_over = level.high_ns >= budget_ns as f64;
+        let over = match (is_over, level.is_exploratory) {
+            (_, true) => "of too few groups to count".into(),
+            (true, _) => format!("not surely below {}", quantity::ns(budget_ns)),
+            (false, _) => format!("below {}", quantity::ns(budget_ns)),
+        };
+        let text = format!(
+            "The tail, followed to {}, comes to {}, at most {} at 99 % confidence: {over} ({} \
+             groups over {}).",
+            quantity::duration(self.asked.target_ns),
+            quantity::ns(level.level_ns as u64),
+            quantity::ns(level.high_ns.ceil() as u64),
+            quantity::grouped(level.clusters),
+            quantity::ns(level.threshold_ns),
+        );
+        (text, is_over && !level.is_exploratory)
+    }
+
+    /// The levels in a line, where there is any: `Once in an hour of operation 42 µs, ...`.
+    #[must_use]
+    pub fn levels_text(&self) -> Option<String> {
+        let rows = self.rows();
+        rows.iter().find(|(_, ahead)| ahead.level().is_some())?;
+        let texts: Vec<String> =
+            rows.iter().map(|(time, ahead)| format!("{time} {}", ahead.text())).collect();
+        Some(format!("Exceeded once in a time of operation: {}.", texts.join("; ")))
+    }
+
+    /// What is shown: time of operation in words, and level or rules.
+    #[must_use]
+    pub fn rows(&self) -> [(&'static str, &Ahead); 3] {
+        [("hour", &self.hour), ("day", &self.day), ("year", &self.year)]
+    }
+}
+
+impl Ahead {
+    /// The level, where there is one.
+    #[must_use]
+    pub const fn level(&self) -> Option<&Level> {
+        match &self.tail {
+            Tail::Level(level) => Some(level),
+            Tail::Refused { .. } => None,
+        }
+    }
+
+    /// The level with its upper end, or the rules by number: `48.4 µs, at most 61.2 µs`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match &self.tail {
+            Tail::Level(level) => {
+                let few = if level.is_exploratory { ", exploratory" } else { "" };
+                format!(
+                    "{}, at most {}{few}",
+                    quantity::ns(level.level_ns as u64),
+                    quantity::ns(level.high_ns.ceil() as u64)
+                )
+            }
+            Tail::Refused { rules } => {
+                let numbers: Vec<String> =
+                    rules.iter().map(|rule| rule.number().to_string()).collect();
+                let noun = if numbers.len() == 1 { "rule" } else { "rules" };
+                format!("refused by {noun} {}", numbers.join(", "))
+            }
+        }
+    }
+}
