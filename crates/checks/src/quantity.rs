@@ -6,9 +6,5 @@ pub use rtproof_stats::quantity::*;
 /// `CPU 2` or `CPUs 2-3`.
 #[must_use]
 pub fn cpus(cpus: &CpuList) -> String {
-    match cpus.len() {
-        0 => "no CPUs".into(),
-        1 => format!("CPU {cpus}"),
-        _ => format!("CPUs {cpus}"),
-    }
+    cpus.phrase()
 }

@@ -30,6 +30,16 @@ pub enum CpuListError {
 }
 
 impl CpuList {
+    /// `CPU 2` or `CPUs 2-3`.
+    #[must_use]
+    pub fn phrase(&self) -> String {
+        match self.len() {
+            0 => "no CPUs".into(),
+            1 => format!("CPU {self}"),
+            _ => format!("CPUs {self}"),
+        }
+    }
+
     /// A list from CPU numbers in any order.
     pub fn new(cpus: impl IntoIterator<Item = u32>) -> Self {
         let mut cpus: Vec<u32> = cpus.into_iter().collect();

@@ -12,6 +12,7 @@
 pub mod activity;
 pub mod boot;
 pub mod capture;
+pub mod change;
 pub mod compare;
 pub mod cpu_list;
 pub mod facts;

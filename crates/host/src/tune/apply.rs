@@ -3,17 +3,18 @@
 use std::io;
 
 use super::{
-    change::Change,
-    gate::why_not_writable,
+    error::ChangeError,
     journal::{
         Journal,
         script::{Item, Line},
     },
     machine::Machine,
+    outcome::Outcome,
     state::State,
-    trouble::Trouble,
     undo::{Undone, undo_all, undo_one},
+    writes::why_not_writable,
 };
+use crate::change::Change;
 
 /// How changes are applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +88,7 @@ pub struct Applied {
 pub enum ApplyError {
     /// A place cannot be written. Nothing was changed.
     #[error("{0}; nothing was changed")]
-    NotWritable(Trouble),
+    NotWritable(ChangeError),
     /// A change failed, and those before it were taken back.
     #[error("{why}; {}", taken_back(undone))]
     Failed {
@@ -112,7 +113,6 @@ pub enum ApplyError {
 
 /// How a roll-back ended, as a phrase.
 fn taken_back(undone: &[Undone]) -> String {
-    use super::undo::Outcome;
     let is_left = |undone: &&Undone| {
         matches!(undone.outcome, Outcome::Failed { .. } | Outcome::LeftAlone { .. })
     };
@@ -181,13 +181,13 @@ pub fn apply(
                     let undone = undo_one(machine, journal, n, &mut None);
                     progress(Progress::Undone(&undone));
                 }
-                let told = if is_tolerated { &mut applied.left_out } else { &mut applied.failed };
-                told.push((change, why));
+                let list = if is_tolerated { &mut applied.left_out } else { &mut applied.failed };
+                list.push((change, why));
             }
         }
     }
-    if let Err(trouble) = machine.reload_units() {
-        let why = trouble.to_string();
+    if let Err(error) = machine.reload_units() {
+        let why = error.to_string();
         if !options.keep_going {
             let undone = roll_back(machine, journal, progress);
             let change = items.last().map(|item| item.change.clone());
@@ -211,9 +211,9 @@ fn make(
     let looked = named.and_then(|change| Ok((machine.state(&change)?, change)));
     let (before, change) = match looked {
         Ok(looked) => looked,
-        Err(trouble) => {
-            let is_tolerated = matches!(trouble, Trouble::Gone { .. });
-            let why = trouble.to_string();
+        Err(error) => {
+            let is_tolerated = matches!(error, ChangeError::Gone { .. });
+            let why = error.to_string();
             let line = Line::Refused { n, item: item.clone(), why: why.clone() };
             journal.write(machine, &line)?;
             return Ok(Step::Failed { why, is_tolerated });
@@ -229,12 +229,12 @@ fn make(
     progress(Progress::Begin { n, change: &change, before: &before });
     journal.write(machine, &Line::Begin { n, item, before: before.clone() })?;
     let written = machine.write(&change, &before);
-    let after = machine.state_after(&change, &before);
-    let is_kept = matches!(change, Change::Irq { .. }) && written.is_err();
-    let is_ended = matches!(written, Err(Trouble::Gone { .. }));
+    let after = change.kind().state_after(machine, &before);
+    let is_kept = change.kind().may_be_refused() && written.is_err();
+    let is_ended = matches!(written, Err(ChangeError::Gone { .. }));
     let why = match (written, &after) {
-        (Err(trouble), _) => Some(trouble.to_string()),
-        (Ok(()), Err(trouble)) => Some(format!("written, and cannot be read back: {trouble}")),
+        (Err(error), _) => Some(error.to_string()),
+        (Ok(()), Err(error)) => Some(format!("written, and cannot be read back: {error}")),
         (Ok(()), Ok(after)) if !machine.is_done(&change, after) => {
             Some(format!("{}: written and not in force: reads {}", change.target(), after.brief()))
         }
@@ -246,7 +246,7 @@ fn make(
         return Ok(Step::Failed { why, is_tolerated: is_kept || is_ended });
     }
     let Ok(after) = after else { return Ok(Step::failed("cannot be read back".into())) };
-    let note = machine.note(&change);
+    let note = change.kind().pending(machine);
     journal.write(machine, &Line::Done { n, after: after.clone(), note: note.clone() })?;
     progress(Progress::Done { n, change: &change, after: &after, note: note.as_deref() });
     Ok(Step::Done(note))
@@ -262,25 +262,20 @@ fn roll_back(
 
 /// Looks whether the folders of the files can be written, so that an immutable /etc is found before
 /// anything is changed.
-fn writable(machine: &Machine<'_>, items: &[Item]) -> Result<(), Trouble> {
+fn writable(machine: &Machine<'_>, items: &[Item]) -> Result<(), ChangeError> {
     for item in items {
-        let path = match &item.change {
-            Change::File { path, .. } | Change::GrubEnv { path, .. } => path.as_str(),
-            Change::Folder { path } => path.as_str(),
-            Change::Unit { want: super::UnitWish::Stopped | super::UnitWish::Started, .. } => {
-                continue;
-            }
-            Change::Unit { .. } => "/etc/systemd/system/x",
-            _ => continue,
-        };
+        let kind = item.change.kind();
+        let Some(path) = kind.needs_writable() else { continue };
         let Some((folder, _)) = path.rsplit_once('/') else { continue };
         if machine.state(&item.change).is_ok_and(|now| machine.is_done(&item.change, &now)) {
             continue;
         }
         match why_not_writable(machine.root(), if folder.is_empty() { "/" } else { folder }) {
             Ok(None) => {}
-            Ok(Some((path, error))) => return Err(Trouble::refused(machine.root(), &path, error)),
-            Err(error) => return Err(Trouble::refused(machine.root(), folder, error)),
+            Ok(Some((path, error))) => {
+                return Err(ChangeError::refused(machine.root(), &path, error));
+            }
+            Err(error) => return Err(ChangeError::refused(machine.root(), folder, error)),
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Values as the kernel shows them, compared by what they mean.
 
-use super::change::Compare;
 use crate::CpuList;
+use crate::change::Compare;
 
 /// What of a text a change is about, in one form for all ways to write it.
 #[derive(Clone, Debug, PartialEq, Eq)]

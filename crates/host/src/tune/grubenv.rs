@@ -1,7 +1,7 @@
 //! GRUB's environment block: 1024 bytes that GRUB itself can rewrite in place, so the size never
 //! changes (GRUB manual, "The GRUB environment block").
 
-use super::state::Bytes;
+use crate::change::Bytes;
 
 /// First line.
 const HEAD: &[u8] = b"# GRUB Environment Block\n";

@@ -3,10 +3,10 @@
 use std::{cell::Cell, io};
 
 use super::{
-    gate::{Gate, is_mounted_read_only, why_not_writable},
+    error::ChangeError,
+    systemctl::{Systemctl, Units},
     tasks::Tasks,
-    trouble::Trouble,
-    units::{Systemctl, Units},
+    writes::{Gate, is_mounted_read_only, why_not_writable},
 };
 use crate::{Root, facts::identity};
 
@@ -124,8 +124,13 @@ impl<'a> Machine<'a> {
         self.root
     }
 
-    pub(super) fn may_write(&self, path: &str) -> Result<(), Trouble> {
-        if self.may_write { Ok(()) } else { Err(Trouble::ReadOnly { path: path.into() }) }
+    /// An error of the system, as that of a change.
+    pub(super) fn refusal(&self, path: &str, error: io::Error) -> ChangeError {
+        ChangeError::refused(self.root, path, error)
+    }
+
+    pub(super) fn may_write(&self, path: &str) -> Result<(), ChangeError> {
+        if self.may_write { Ok(()) } else { Err(ChangeError::ReadOnly { path: path.into() }) }
     }
 
     /// This boot; empty where a folder has none.

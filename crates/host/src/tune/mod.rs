@@ -1,48 +1,49 @@
 //! Changing a machine: one [`Change`] at a time, written down before it is made, read back after,
-//! and taken back exactly.
+//! and undone exactly.
 //!
-//! What is to change and why is the judge's (`rtproof_judge::plan`); here is how. Everything that
-//! rtproof ever writes to a machine goes through this module.
+//! What is to change and why is decided by `rtproof_judge::plan`; this module does it. Everything
+//! that rtproof ever writes to a machine goes through it.
 
 pub mod apply;
-pub mod change;
 mod compare;
+pub mod confirmation;
 pub mod drift;
-mod engine;
-mod file;
+mod error;
 #[cfg(test)]
-pub(crate) mod fuse;
-pub(crate) mod gate;
+pub(crate) mod faults;
 mod grubenv;
-mod hotplug;
-mod irq;
 pub mod journal;
-mod lock;
-pub mod machine;
-pub mod mark;
-mod side;
-pub mod state;
-pub mod status;
-pub mod tasks;
+mod kind;
+mod kinds;
+mod machine;
+mod outcome;
+mod state;
+mod status;
+mod systemctl;
+mod tasks;
 #[cfg(test)]
 mod tests;
-pub mod trouble;
-pub mod undo;
-pub mod units;
-mod value;
+mod text;
+mod three;
+mod undo;
+mod units;
 pub mod wake;
+pub(crate) mod writes;
 
 pub use apply::{Applied, ApplyError, Options, Progress, apply};
-pub use change::{Change, Compare, IrqName, Scheduling, TaskName, UnitWish};
 pub use drift::{Clue, Suspect, suspects};
+pub use error::ChangeError;
 pub use journal::{
     Journal, JournalError, Summary, Title,
     script::{Entry, Item, Stage},
 };
-pub use machine::{Machine, NotTunable};
-pub use state::{Bytes, State};
+pub use kind::{Pace, Part};
+pub use machine::{FOLDER, Machine, NotTunable};
+pub use outcome::{Gone, Outcome};
+pub use state::State;
 pub use status::{Standing, Stands, status};
+pub use systemctl::{Answer, Units};
 pub use tasks::Tasks;
-pub use trouble::Trouble;
-pub use undo::{Gone, Outcome, UndoError, Undone, undo};
-pub use units::{Answer, Units};
+pub use undo::{UndoError, Undone, undo};
+
+pub use crate::change::{Bytes, Change, Compare, IrqName, Scheduling, TaskName, UnitState};

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::change::{IrqName, Scheduling, TaskName};
-use crate::CpuList;
+use crate::{
+    CpuList,
+    change::{Bytes, IrqName, Scheduling, TaskName},
+};
 
 /// The state of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,107 +118,5 @@ impl State {
             }
             Self::Property { value, .. } => format!("\"{value}\""),
         }
-    }
-}
-
-impl Scheduling {
-    /// In a few words: `fifo 50 on CPU 2-3`.
-    #[must_use]
-    pub fn brief(&self) -> String {
-        let mut words: Vec<String> = self.policy.clone().into_iter().collect();
-        words.extend(self.priority.filter(|&priority| priority > 0).map(|p| p.to_string()));
-        words.extend(self.nice.filter(|&nice| nice != 0).map(|nice| format!("nice {nice}")));
-        words.extend(self.deadline_ns.map(|[runtime, deadline, period]| {
-            format!("{runtime} of {period} ns within {deadline} ns")
-        }));
-        words.extend(self.cpus.as_ref().map(|cpus| format!("on CPU {cpus}")));
-        words.join(" ")
-    }
-}
-
-/// Bytes that are text as a rule: JSON shows text as a string, other bytes as `{"hex": "..."}`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "Written"))]
-pub struct Bytes(pub Vec<u8>);
-
-/// How bytes are written.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-enum Written {
-    Text(String),
-    Hex {
-        #[serde(with = "hex")]
-        #[cfg_attr(feature = "schema", schemars(with = "String"))]
-        hex: Vec<u8>,
-    },
-}
-
-impl From<Written> for Bytes {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::Text(text) => Self(text.into_bytes()),
-            Written::Hex { hex } => Self(hex),
-        }
-    }
-}
-
-impl From<Bytes> for Written {
-    fn from(bytes: Bytes) -> Self {
-        match String::from_utf8(bytes.0) {
-            Ok(text) => Self::Text(text),
-            Err(error) => Self::Hex { hex: error.into_bytes() },
-        }
-    }
-}
-
-impl From<&str> for Bytes {
-    fn from(text: &str) -> Self {
-        Self(text.as_bytes().to_vec())
-    }
-}
-
-impl Bytes {
-    /// As text, bytes that are not UTF-8 replaced.
-    #[must_use]
-    pub fn text(&self) -> std::borrow::Cow<'_, str> {
-        String::from_utf8_lossy(&self.0)
-    }
-}
-
-/// Bytes as hexadecimal digits.
-mod hex {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        to.serialize_str(&digits)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        let digits = String::deserialize(from)?;
-        let pair = |at: usize| {
-            let pair = digits.get(at..at + 2).ok_or_else(|| D::Error::custom("odd hex digits"))?;
-            u8::from_str_radix(pair, 16).map_err(D::Error::custom)
-        };
-        (0..digits.len()).step_by(2).map(pair).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Bytes;
-
-    #[test]
-    fn bytes_are_kept_whatever_they_are() {
-        for bytes in [&b"performance\n"[..], b"", b"\xff\x00\x80", b"{\"hex\":\"00\"}"] {
-            let bytes = Bytes(bytes.to_vec());
-            let json = serde_json::to_string(&bytes).unwrap();
-            assert_eq!(serde_json::from_str::<Bytes>(&json).unwrap(), bytes, "{json}");
-        }
-        assert!(serde_json::from_str::<Bytes>("{\"hex\":\"0g\"}").is_err());
-        assert!(serde_json::from_str::<Bytes>("{\"hex\":\"000\"}").is_err());
-        assert!(serde_json::from_str::<Bytes>("{\"hex\":\"é0\"}").is_err());
     }
 }

@@ -1,17 +1,17 @@
 //! What became of changes that are in force: nothing is written.
 
 use super::{
-    change::Change,
     compare::is_partition,
+    error::ChangeError,
     journal::{
         Journal,
         script::{Entry, Stage},
     },
     machine::Machine,
-    side::{Side, Three},
     state::State,
-    trouble::Trouble,
+    three::{Side, Three},
 };
+use crate::change::Change;
 
 /// How one change stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +76,8 @@ fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands
     }
     let found = match machine.state(change) {
         Ok(found) => found,
-        Err(Trouble::Gone { .. } | Trouble::Missing { .. }) => return Stands::Gone,
-        Err(trouble) => return Stands::Unreadable { why: trouble.to_string() },
+        Err(ChangeError::Gone { .. } | ChangeError::Missing { .. }) => return Stands::Gone,
+        Err(error) => return Stands::Unreadable { why: error.to_string() },
     };
     let is_ours = entry.before.as_ref().is_some_and(|before| {
         let after = entry.after.as_ref();

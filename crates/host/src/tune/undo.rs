@@ -2,19 +2,17 @@
 
 use std::io;
 
-use serde::{Deserialize, Serialize};
-
 use super::{
-    change::Change,
+    error::ChangeError,
     journal::{
         Journal, JournalError,
         script::{Entry, Line},
     },
     machine::Machine,
-    side::{Side, Three},
-    state::State,
-    trouble::Trouble,
+    outcome::{Gone, Outcome},
+    three::{Side, Three},
 };
+use crate::change::Change;
 
 /// What became of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,45 +23,6 @@ pub struct Undone {
     pub outcome: Outcome,
 }
 
-/// What became of a change that was to be undone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "became")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Outcome {
-    /// It is as before, and that was read back.
-    Restored,
-    /// It was as before already.
-    WasBefore,
-    /// There is nothing left that could be undone.
-    Gone {
-        /// Why.
-        why: Gone,
-    },
-    /// Somebody has changed it since: theirs stays.
-    LeftAlone {
-        /// What is there.
-        found: State,
-    },
-    /// It could not be undone; another undo tries again.
-    Failed {
-        /// Why.
-        why: String,
-    },
-}
-
-/// Why there is nothing left to be undone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Gone {
-    /// A value of the running kernel, and the machine has been started anew.
-    Reboot,
-    /// The task has ended, or the interrupt was given back.
-    Ended,
-    /// The kernel has no such file any more: a device or module that was taken away.
-    Removed,
-}
-
 /// Why an undo did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
@@ -72,7 +31,7 @@ pub enum UndoError {
     Journal(#[from] JournalError),
     /// Nothing was written to the machine.
     #[error(transparent)]
-    NotWritable(#[from] Trouble),
+    NotWritable(#[from] ChangeError),
     /// The machine is as it was, and the journal does not say so.
     #[error(
         "{path}: {source}; {} changes were undone all the same: make room and run the undo again \
@@ -122,7 +81,11 @@ pub(super) fn undo_all(
     unrecorded: &mut Option<io::Error>,
 ) -> Vec<Undone> {
     let mut all = Vec::new();
-    if journal.entries().iter().any(|entry| entry.undoing && touches_units(&entry.item.change)) {
+    if journal
+        .entries()
+        .iter()
+        .any(|entry| entry.undoing && entry.item.change.kind().concerns_units())
+    {
         // An undo that was killed may have ended before systemd was told.
         machine.units_stale.set(true);
     }
@@ -138,20 +101,21 @@ pub(super) fn undo_all(
             }
             None => undo_one(machine, journal, n, unrecorded),
         };
-        if let (Outcome::Failed { .. }, Some(path)) = (&undone.outcome, file_of(&undone.change)) {
+        if let (Outcome::Failed { .. }, Some(path)) = (&undone.outcome, undone.change.kind().file())
+        {
             stuck.push(path.to_owned());
         }
         progress(&undone);
         all.push(undone);
     }
     let reloaded = machine.reload_units();
-    if let Err(trouble) = reloaded {
+    if let Err(error) = reloaded {
         let change = Change::Property {
             unit: "systemd".into(),
             property: "daemon-reload".into(),
             value: String::new(),
         };
-        let undone = Undone { change, outcome: Outcome::Failed { why: trouble.to_string() } };
+        let undone = Undone { change, outcome: Outcome::Failed { why: error.to_string() } };
         progress(&undone);
         all.push(undone);
     }
@@ -164,33 +128,16 @@ pub(super) fn undo_all(
     all
 }
 
-fn touches_units(change: &Change) -> bool {
-    match change {
-        Change::Unit { .. } | Change::Property { .. } => true,
-        Change::File { path, .. } => path.contains("/systemd/"),
-        _ => false,
-    }
-}
-
 /// Why a change has to wait for a newer one that could not be undone: it is of the same file, or
 /// made the folder that the file is in. Out of order, neither would be put back to the byte.
 fn waits_for(change: &Change, stuck: &[String]) -> Option<String> {
-    let own = file_of(change)?;
+    let kind = change.kind();
+    let own = kind.file()?;
     let is_below = |path: &&String| {
         path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let path = stuck.iter().find(is_below)?;
     Some(format!("{own}: waits for {path}, which could not be put back"))
-}
-
-/// The file or folder that a change is about.
-fn file_of(change: &Change) -> Option<&str> {
-    match change {
-        Change::File { path, .. } | Change::Folder { path } | Change::GrubEnv { path, .. } => {
-            Some(path)
-        }
-        _ => None,
-    }
 }
 
 /// Takes back one change.
@@ -228,16 +175,16 @@ fn outcome(
     if is_earlier_boot && !change.is_durable() {
         return Outcome::Gone { why: Gone::Reboot };
     }
-    let current = match machine.clean(change).and_then(|()| machine.state(change)) {
+    let current = match change.kind().clean(machine).and_then(|()| machine.state(change)) {
         Ok(current) => current,
-        Err(trouble) => return without_state(&trouble),
+        Err(error) => return without_state(&error),
     };
     let three =
         Three { before, after: entry.after.as_ref(), current: &current, undoing: entry.undoing };
     let side = machine.side(change, three);
     match side {
         Side::Before => return Outcome::WasBefore,
-        Side::Theirs if !machine.is_partly_ours(change, three) => {
+        Side::Theirs if !change.kind().is_partly_ours(three) => {
             return Outcome::LeftAlone { found: current };
         }
         Side::Ours | Side::Theirs => {}
@@ -246,8 +193,8 @@ fn outcome(
     match machine.restore(change, three) {
         Ok(()) if side == Side::Theirs => return Outcome::LeftAlone { found: current },
         Ok(()) => {}
-        Err(Trouble::NotEmpty { .. }) => return Outcome::LeftAlone { found: current },
-        Err(trouble) => return without_state(&trouble),
+        Err(ChangeError::NotEmpty { .. }) => return Outcome::LeftAlone { found: current },
+        Err(error) => return without_state(&error),
     }
     match machine.state(change) {
         Ok(now) => {
@@ -257,15 +204,15 @@ fn outcome(
                 _ => Outcome::Failed { why: format!("{}: reads {}", change.target(), now.brief()) },
             }
         }
-        Err(trouble) => without_state(&trouble),
+        Err(error) => without_state(&error),
     }
 }
 
 /// What it means that a state cannot be read.
-fn without_state(trouble: &Trouble) -> Outcome {
-    match trouble {
-        Trouble::Gone { .. } => Outcome::Gone { why: Gone::Ended },
-        Trouble::Missing { .. } => Outcome::Gone { why: Gone::Removed },
+fn without_state(error: &ChangeError) -> Outcome {
+    match error {
+        ChangeError::Gone { .. } => Outcome::Gone { why: Gone::Ended },
+        ChangeError::Missing { .. } => Outcome::Gone { why: Gone::Removed },
         other => Outcome::Failed { why: other.to_string() },
     }
 }

@@ -1,6 +1,6 @@
 //! Changes of several findings: what is about one target is one step, or a conflict.
 
-use rtproof_host::tune::{Change, Scheduling, UnitWish};
+use rtproof_host::tune::{Change, Scheduling, UnitState};
 use rtproof_host::{Facts, Knob};
 
 use super::{Conflict, Reason, Step, order};
@@ -94,38 +94,8 @@ impl Changes {
 }
 
 fn requests(group: &[Wanted]) -> Vec<(String, String)> {
-    let request = |one: &Wanted| (one.reason.checks.join(", "), wanted(&one.change));
+    let request = |one: &Wanted| (one.reason.checks.join(", "), one.change.wanted());
     group.iter().map(request).collect()
-}
-
-/// What a change wants of its target, in words.
-fn wanted(change: &Change) -> String {
-    match change {
-        Change::Value { value, .. }
-        | Change::Hotplug { value, .. }
-        | Change::GrubEnv { value, .. }
-        | Change::EfiVariable { value, .. }
-        | Change::Property { value, .. } => value.clone(),
-        Change::Irq { cpus, .. } => cpus.to_string(),
-        Change::Task { set, .. } => scheduling(set),
-        Change::Folder { .. } => "a folder".into(),
-        Change::File { content, .. } => match content {
-            Some(content) => format!("a file of {} bytes", content.0.len()),
-            None => "no file".into(),
-        },
-        Change::Unit { want, .. } => format!("{want:?}").to_lowercase(),
-    }
-}
-
-fn scheduling(set: &Scheduling) -> String {
-    let mut parts = Vec::new();
-    if let Some(policy) = &set.policy {
-        parts.push(format!("SCHED_{}", policy.to_uppercase()));
-    }
-    parts.extend(set.priority.map(|priority| format!("priority {priority}")));
-    parts.extend(set.nice.map(|nice| format!("nice {nice}")));
-    parts.extend(set.cpus.as_ref().map(|cpus| format!("CPUs {cpus}")));
-    parts.join(", ")
 }
 
 /// The one change that does what all want.
@@ -160,13 +130,13 @@ fn both(one: Change, other: &Change) -> Option<Change> {
 }
 
 /// Of two requests for a unit the one that includes the other.
-fn stronger(one: UnitWish, other: UnitWish) -> Option<UnitWish> {
-    let strength = |want: UnitWish| match want {
-        UnitWish::Stopped => (0, 0),
-        UnitWish::Disabled => (0, 1),
-        UnitWish::Masked => (0, 2),
-        UnitWish::Started => (1, 0),
-        UnitWish::Enabled => (1, 1),
+fn stronger(one: UnitState, other: UnitState) -> Option<UnitState> {
+    let strength = |want: UnitState| match want {
+        UnitState::Stopped => (0, 0),
+        UnitState::Disabled => (0, 1),
+        UnitState::Masked => (0, 2),
+        UnitState::Started => (1, 0),
+        UnitState::Enabled => (1, 1),
     };
     let ((side, first), (other_side, second)) = (strength(one), strength(other));
     (side == other_side).then_some(if first < second { other } else { one })

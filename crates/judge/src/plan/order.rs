@@ -4,12 +4,12 @@
 //! daemon. A knob says at which rank it is set; [`Rank`] gives the reasons. Undo goes
 //! through it backwards, so the reasons must also hold backwards.
 
-use rtproof_host::tune::{Change, UnitWish};
+use rtproof_host::tune::{Change, UnitState};
 use rtproof_host::{Facts, Knob, knob::Rank, knobs::power};
 
 /// Whether a unit is not to run.
-pub(super) const fn stops(want: UnitWish) -> bool {
-    matches!(want, UnitWish::Stopped | UnitWish::Disabled | UnitWish::Masked)
+pub(super) const fn stops(want: UnitState) -> bool {
+    matches!(want, UnitState::Stopped | UnitState::Disabled | UnitState::Masked)
 }
 
 /// The rank of a change: that of its knob, else that of its kind.

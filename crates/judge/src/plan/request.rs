@@ -6,7 +6,7 @@
 //! beside a change of the running machine: boot parameters that must act before any service
 //! ([`Rule::Early`]), and, on request, whatever makes the change last.
 
-use rtproof_host::tune::{Change, UnitWish};
+use rtproof_host::tune::{Change, UnitState};
 use rtproof_host::{
     Facts, Knob,
     knob::{Rule, Undo},
@@ -199,13 +199,13 @@ fn requests_of(facts: &Facts, remedy: &Remedy, exe: &str) -> Vec<Request> {
 }
 
 /// What `systemctl ACTION` wants of a unit.
-fn wanted_state(action: &str) -> Option<UnitWish> {
+fn wanted_state(action: &str) -> Option<UnitState> {
     Some(match action {
-        "stop" => UnitWish::Stopped,
-        "disable" | "disable --now" => UnitWish::Disabled,
-        "mask" | "mask --now" => UnitWish::Masked,
-        "start" => UnitWish::Started,
-        "enable" | "enable --now" => UnitWish::Enabled,
+        "stop" => UnitState::Stopped,
+        "disable" | "disable --now" => UnitState::Disabled,
+        "mask" | "mask --now" => UnitState::Masked,
+        "start" => UnitState::Started,
+        "enable" | "enable --now" => UnitState::Enabled,
         _ => return None,
     })
 }

@@ -5,7 +5,7 @@
 //! No unit is a daemon of ours but the first, which sleeps. All are sandboxed as far as their work
 //! allows (docs/persist.md has the reason of every line that is missing).
 
-use rtproof_host::tune::{Bytes, Change, UnitWish};
+use rtproof_host::tune::{Bytes, Change, UnitState};
 
 /// Where units of the administrator are.
 pub const FOLDER: &str = "/etc/systemd/system";
@@ -99,7 +99,7 @@ WantedBy=multi-user.target
 pub fn latency_changes(exe: &str, limit_us: u32) -> Vec<Change> {
     vec![
         file(&format!("{FOLDER}/{LATENCY}"), latency_unit_of(exe, limit_us)),
-        Change::Unit { unit: LATENCY.into(), want: UnitWish::Enabled },
+        Change::Unit { unit: LATENCY.into(), want: UnitState::Enabled },
     ]
 }
 
@@ -250,7 +250,7 @@ pub fn trial_changes(within_s: u64) -> Vec<Change> {
 pub fn trial_ended() -> Vec<Change> {
     let gone = |path: String| Change::File { path, content: None, mode: None };
     vec![
-        Change::Unit { unit: TRIAL_TIMER.into(), want: UnitWish::Stopped },
+        Change::Unit { unit: TRIAL_TIMER.into(), want: UnitState::Stopped },
         gone(format!("{FOLDER}/sysinit.target.d/50-rtproof-trial.conf")),
         gone(format!("{FOLDER}/{TRIAL_TIMER}")),
         gone(format!("{FOLDER}/{TRIAL}")),

@@ -27,7 +27,7 @@ fn line(to: &mut Sheet, word: &str, style: Style, text: &str) -> io::Result<()> 
 }
 
 fn target(change: &Change) -> String {
-    rtproof_results::tune::change::target(change)
+    change.title()
 }
 
 /// What `apply` or `trial` did.

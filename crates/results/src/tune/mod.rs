@@ -1,7 +1,6 @@
 //! What `tune` plans, does and finds, as data.
 
 pub mod active;
-pub mod change;
 pub mod exported;
 pub mod outcome;
 pub mod plan;

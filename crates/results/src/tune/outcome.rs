@@ -3,8 +3,6 @@
 use rtproof_host::tune::{Change, State};
 use serde::Serialize;
 
-use super::change::{after, before};
-
 /// Version of the JSON form of `tune apply` and `tune trial`.
 pub const APPLIED: &str = "rtproof/tune-applied/1";
 /// Version of the JSON form of `tune undo`.
@@ -89,8 +87,8 @@ impl Made {
     /// A change that was not reached yet.
     #[must_use]
     pub fn of(change: Change, checks: Vec<String>, found: Option<&State>) -> Self {
-        let old = found.map_or_else(|| "?".into(), |state| before(&change, state));
-        let new = after(&change);
+        let old = found.map_or_else(|| "?".into(), |state| change.before(state));
+        let new = change.after();
         Self { change, checks, old, new, outcome: MadeOutcome::NotReached, why: None }
     }
 }

@@ -3,7 +3,6 @@
 use std::io::{IsTerminal, Write};
 
 use rtproof_host::tune::Change;
-use rtproof_results::tune::change::target;
 use rtproof_run::tune::making::Progress;
 
 /// Progress on stderr.
@@ -29,7 +28,7 @@ impl Progress for Making {
         self.made += 1;
         if self.is_shown {
             let (made, of) = (self.made, self.of);
-            let target: String = target(change).chars().take(60).collect();
+            let target: String = change.title().chars().take(60).collect();
             // Progress that nobody sees is no loss.
             let _ = write!(std::io::stderr(), "\r\x1b[K{made}/{of} {target}");
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rtproof_host::{
     CpuList,
-    tune::{Bytes, Change, Compare, IrqName, Scheduling, State, TaskName, UnitWish},
+    tune::{Bytes, Change, Compare, IrqName, Scheduling, State, TaskName, UnitState},
 };
 use rtproof_judge::{
     Impact,
@@ -179,7 +179,7 @@ fn others() -> Vec<(&'static str, Change)> {
         ("limits-rtprio", file("/etc/security/limits.d/99-realtime.conf", Some(limits))),
         ("sysctl-drift", file("/etc/sysctl.d/50-old.conf", None)),
         ("cpu-dma-latency", file("/etc/systemd/system/rtproof-latency.service", Some(holds))),
-        ("cpu-dma-latency", unit("rtproof-latency.service", UnitWish::Enabled)),
+        ("cpu-dma-latency", unit("rtproof-latency.service", UnitState::Enabled)),
         (
             "boot",
             Change::GrubEnv {
@@ -195,9 +195,9 @@ fn others() -> Vec<(&'static str, Change)> {
                 value: "rtproof.conf".into(),
             },
         ),
-        ("irqbalance", unit("irqbalance.service", UnitWish::Disabled)),
-        ("background-timers", unit("fwupd-refresh.timer", UnitWish::Masked)),
-        ("stalld", unit("stalld.service", UnitWish::Stopped)),
+        ("irqbalance", unit("irqbalance.service", UnitState::Disabled)),
+        ("background-timers", unit("fwupd-refresh.timer", UnitState::Masked)),
+        ("stalld", unit("stalld.service", UnitState::Stopped)),
         (
             "cpuset-shield",
             Change::Property {

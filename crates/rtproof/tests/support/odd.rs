@@ -8,7 +8,7 @@ use std::{
 
 use rtproof_host::{
     CpuList, Root,
-    tune::{self, Bytes, Change, Compare, IrqName, UnitWish},
+    tune::{self, Bytes, Change, Compare, IrqName, UnitState},
 };
 use rtproof_measure::scheduling::LiveTasks;
 use serde_json::{Value, json};
@@ -169,7 +169,7 @@ fn changes() -> Vec<Change> {
         all.push(Change::GrubEnv { path: block.into(), key: key.into(), value: new.into() });
     }
     for (unit, want) in
-        [("irqbalance.service", UnitWish::Disabled), ("odd.service", UnitWish::Masked)]
+        [("irqbalance.service", UnitState::Disabled), ("odd.service", UnitState::Masked)]
     {
         all.push(Change::Unit { unit: unit.into(), want });
     }

@@ -1,6 +1,7 @@
 //! From words of the command line to knobs: checks of `tune`, values of the kernel, options of
 //! measuring, and what does nothing.
 
+use rtproof_host::tune::Pace;
 use rtproof_host::{
     Root,
     tune::{Change, Compare},
@@ -11,7 +12,7 @@ use rtproof_judge::{
 };
 
 use super::{
-    knobs::{self, Kind, Knob},
+    knobs::{self, Knob},
     setting::Setting,
 };
 use crate::{parse, usage::usage};
@@ -131,7 +132,7 @@ pub fn steps(root: &Root, name: &str, values: &[(String, String)]) -> anyhow::Re
 /// off, with the reason.
 pub fn knobs_of(plan: &Plan, factors: &[Factor]) -> (Vec<Knob>, Vec<(String, &'static str)>) {
     let (mut knobs, others): (Vec<Knob>, Vec<Knob>) =
-        knobs::of(plan).into_iter().partition(|knob| knob.kind == Kind::Toggled);
+        knobs::of(plan).into_iter().partition(|knob| knob.kind == Pace::Toggled);
     for factor in factors {
         let settings = match factor {
             Factor::Check(_) | Factor::Values(..) => continue,
@@ -144,13 +145,13 @@ pub fn knobs_of(plan: &Plan, factors: &[Factor]) -> (Vec<Knob>, Vec<(String, &'s
         };
         let (now, later) = (Vec::new(), Vec::new());
         let impact = Impact::default();
-        knobs.push(Knob { name, impact, kind: Kind::Toggled, now, later, settings });
+        knobs.push(Knob { name, impact, kind: Pace::Toggled, now, later, settings });
     }
     let why = |knob: &Knob| match knob.kind {
-        Kind::Once => {
+        Pace::Once => {
             "slow to take back, and leaves traces: rtproof tune apply --prove tries it once"
         }
-        Kind::Later | Kind::Toggled => {
+        Pace::Later | Pace::Toggled => {
             "does nothing before the next boot: rtproof experiment boots tries boot parameters"
         }
     };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rtproof_host::tune::Pace;
 use rtproof_host::tune::{Change, Item};
 use rtproof_judge::{
     Impact,
@@ -18,24 +19,13 @@ pub struct Knob {
     /// The most that its changes promise.
     pub impact: Impact,
     /// How it may be tried.
-    pub kind: Kind,
+    pub kind: Pace,
     /// What is switched, with its place in the plan.
     pub now: Vec<(usize, Item)>,
     /// What only a later boot or login notices: made when the knob is kept, never before.
     pub later: Vec<(usize, Item)>,
     /// Options of measuring that are switched with it.
     pub settings: Vec<Setting>,
-}
-
-/// How a knob may be tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// On and off as often as is wanted.
-    Toggled,
-    /// Once: taking it back is slow, or leaves traces.
-    Once,
-    /// It does nothing before the next boot or login.
-    Later,
 }
 
 /// The knobs of a plan, those that promise most first, in the plan's order otherwise.
@@ -88,35 +78,16 @@ fn knob(plan: &Plan, steps: &[usize]) -> Knob {
         (at, Item { change: step.change.clone(), checks: step.reason.checks.clone() })
     };
     let (later, now): (Vec<usize>, Vec<usize>) =
-        steps.iter().partition(|&&at| kind(&plan.steps[at].change) == Kind::Later);
-    let kinds = now.iter().map(|&at| kind(&plan.steps[at].change));
+        steps.iter().partition(|&&at| plan.steps[at].change.pace() == Pace::Later);
+    let kinds = now.iter().map(|&at| plan.steps[at].change.pace());
     let impacts = steps.iter().map(|&at| plan.steps[at].reason.impact);
     Knob {
         name: checks.join(" "),
         impact: impacts.min().unwrap_or_default(),
-        kind: kinds.max().unwrap_or(Kind::Later),
+        kind: kinds.max().unwrap_or(Pace::Later),
         now: now.into_iter().map(item).collect(),
         later: later.into_iter().map(item).collect(),
         settings: Vec::new(),
-    }
-}
-
-fn kind(change: &Change) -> Kind {
-    let volatile = |path: &str| ["/proc/", "/sys/"].iter().any(|top| path.starts_with(top));
-    match change {
-        Change::Value { .. }
-        | Change::Irq { .. }
-        | Change::Task { .. }
-        | Change::Property { .. } => Kind::Toggled,
-        // A control group.
-        Change::Folder { path } if volatile(path) => Kind::Toggled,
-        // Of a unit that is masked, too, it is the stopping that latency notices.
-        Change::Hotplug { .. } | Change::Unit { .. } => Kind::Once,
-        Change::File { path, .. } if path.starts_with("/run/") => Kind::Once,
-        Change::Folder { .. }
-        | Change::File { .. }
-        | Change::GrubEnv { .. }
-        | Change::EfiVariable { .. } => Kind::Later,
     }
 }
 
@@ -187,10 +158,10 @@ mod tests {
             .map(|knob| (knob.name.as_str(), knob.kind, knob.now.len(), knob.later.len()))
             .collect();
         let expected = [
-            ("two", Kind::Toggled, 1, 1),
-            ("one three", Kind::Toggled, 2, 0),
-            ("smt", Kind::Once, 1, 0),
-            ("limits", Kind::Later, 0, 1),
+            ("two", Pace::Toggled, 1, 1),
+            ("one three", Pace::Toggled, 2, 0),
+            ("smt", Pace::Once, 1, 0),
+            ("limits", Pace::Later, 0, 1),
         ];
         assert_eq!(found, expected);
         assert!(of(&Plan::default()).is_empty());

@@ -1,10 +1,7 @@
 //! What is applied now: of each open journal each change, as applied, changed since, or gone.
 
-use rtproof_host::tune::{self, Change, Journal, Machine, mark};
-use rtproof_results::tune::{
-    active::{JournalStands, SCHEMA, Stands, StandsNow, Status},
-    change::{after, before},
-};
+use rtproof_host::tune::{self, Change, Journal, Machine, confirmation};
+use rtproof_results::tune::active::{JournalStands, SCHEMA, Stands, StandsNow, Status};
 
 use super::boot;
 
@@ -27,7 +24,7 @@ pub fn status(machine: &Machine<'_>) -> anyhow::Result<Status> {
             title: summary.what,
             begun: begun(summary.started_ns),
             is_of_this_boot: !summary.earlier_boot,
-            unconfirmed: mark::of(machine.root(), number).is_some(),
+            unconfirmed: confirmation::of(machine.root(), number).is_some(),
             changes: changes(machine, number, &journal, summary.earlier_boot),
         });
     }
@@ -80,7 +77,7 @@ fn changes(
 ) -> Vec<Stands> {
     let stands = |standing: tune::Standing| {
         let change = standing.change;
-        let ours = after(&change);
+        let ours = change.after();
         let (standing, now, why) = match standing.stands {
             tune::Stands::AsApplied | tune::Stands::Changed { .. }
                 if earlier_boot && is_for_one_boot(&change) =>
@@ -88,7 +85,7 @@ fn changes(
                 (StandsNow::UsedUp, String::new(), None)
             }
             tune::Stands::AsApplied => (StandsNow::AsApplied, ours.clone(), None),
-            tune::Stands::Changed { found } => (StandsNow::Changed, before(&change, &found), None),
+            tune::Stands::Changed { found } => (StandsNow::Changed, change.before(&found), None),
             tune::Stands::Gone => (StandsNow::Gone, String::new(), None),
             tune::Stands::NotMade { why } => (StandsNow::NotMade, String::new(), Some(why)),
             tune::Stands::Unreadable { why } => (StandsNow::Unreadable, String::new(), Some(why)),

@@ -2,15 +2,12 @@
 
 use rtproof_host::tune::{
     self, Applied, ApplyError, Change, Entry, Gone, Item, Journal, Machine, Options, Outcome,
-    Stage, Undone as UndoneChange, machine, mark,
+    Stage, Undone as UndoneChange, confirmation,
 };
 use rtproof_judge::units;
 use rtproof_results::{
     Ended,
-    tune::{
-        change::{after, before},
-        outcome::{JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome},
-    },
+    tune::outcome::{JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome},
 };
 
 use super::rollback;
@@ -72,7 +69,7 @@ pub fn count(changes: usize) -> String {
 /// it is called: what waits for the confirmation of another journal is not its to end.
 #[must_use]
 pub fn number(journal: &Journal) -> u32 {
-    let name = journal.path().strip_prefix(machine::FOLDER).and_then(|rest| rest.strip_prefix('/'));
+    let name = journal.path().strip_prefix(tune::FOLDER).and_then(|rest| rest.strip_prefix('/'));
     name.and_then(|name| name.split('.').next()?.parse().ok()).unwrap_or(0)
 }
 
@@ -84,7 +81,7 @@ pub fn outcomes(planned: Vec<Made>, entries: &[Entry], applied: Option<&Applied>
     let mut all = planned;
     for (made, entry) in all.iter_mut().zip(entries) {
         if let Some(found) = &entry.before {
-            made.old = before(&entry.item.change, found);
+            made.old = entry.item.change.before(found);
         }
         made.why.clone_from(&entry.note);
         made.outcome = match (&entry.stage, &entry.undone) {
@@ -115,9 +112,7 @@ pub fn ended(applied: &Applied) -> Ended {
 fn why(outcome: &Outcome, change: &Change) -> Option<String> {
     match outcome {
         Outcome::Failed { why } => Some(why.clone()),
-        Outcome::LeftAlone { found } => {
-            Some(format!("left alone: found {}", before(change, found)))
-        }
+        Outcome::LeftAlone { found } => Some(format!("left alone: found {}", change.before(found))),
         Outcome::Restored | Outcome::WasBefore | Outcome::Gone { .. } => None,
     }
 }
@@ -127,16 +122,16 @@ fn why(outcome: &Outcome, change: &Change) -> Option<String> {
 pub fn taken_back(entries: &[Entry], undone: &UndoneChange) -> TakenBack {
     let change = undone.change.clone();
     let entry = entries.iter().find(|entry| entry.item.change == change);
-    let ours = after(&change);
+    let ours = change.after();
     let old = entry.and_then(|entry| entry.before.as_ref());
-    let old = old.map_or_else(|| "?".into(), |state| before(&change, state));
+    let old = old.map_or_else(|| "?".into(), |state| change.before(state));
     let (outcome, now, why) = match &undone.outcome {
         Outcome::Restored => (TakenBackOutcome::Restored, old, None),
         Outcome::WasBefore => (TakenBackOutcome::WasBefore, old, None),
         Outcome::Gone { why } => {
             (TakenBackOutcome::Gone, String::new(), Some(gone(*why).to_owned()))
         }
-        Outcome::LeftAlone { found } => (TakenBackOutcome::LeftAlone, before(&change, found), None),
+        Outcome::LeftAlone { found } => (TakenBackOutcome::LeftAlone, change.before(found), None),
         Outcome::Failed { why } => (TakenBackOutcome::Failed, String::new(), Some(why.clone())),
     };
     TakenBack { change, ours, now, outcome, why }
@@ -189,7 +184,7 @@ pub fn take_back(
     let entries = journal.entries();
     let number = number(journal);
     if journal.is_closed() && number > 0 {
-        mark::clear(machine, number)?;
+        confirmation::clear(machine, number)?;
         rollback::dismiss(machine.root(), number);
     }
     Ok(JournalUndone {

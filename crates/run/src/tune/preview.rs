@@ -3,7 +3,7 @@
 
 use rtproof_host::{
     CpuList, Facts,
-    tune::{Bytes, Change, Compare, Machine, State, Trouble},
+    tune::{Bytes, Change, ChangeError, Compare, Machine, State},
 };
 use rtproof_judge::{
     Intent,
@@ -47,14 +47,14 @@ fn preview(machine: &Machine<'_>, step: Step) -> Option<Previewed> {
     let named = machine.named(step.change.clone());
     let found = named
         .and_then(|change| Ok((machine.state(&change)?, change)))
-        .or_else(|trouble| of_capture(machine, &step.change).ok_or(trouble));
+        .or_else(|error| of_capture(machine, &step.change).ok_or(error));
     match found {
         Ok((state, change)) if machine.is_done(&change, &state) => None,
         Ok((state, change)) => {
             let step = Step { change, ..step };
             Some(Previewed { step, before: Some(state), unknown: None })
         }
-        Err(trouble) => Some(Previewed { step, before: None, unknown: Some(trouble.to_string()) }),
+        Err(error) => Some(Previewed { step, before: None, unknown: Some(error.to_string()) }),
     }
 }
 
@@ -63,7 +63,7 @@ fn preview(machine: &Machine<'_>, step: Step) -> Option<Previewed> {
 pub fn comes_with(machine: &Machine<'_>, earlier: &[Previewed], change: &Change) -> bool {
     let Change::Value { path, .. } = change else { return false };
     let brings = |it: &Previewed| it.step.change.brings(path);
-    matches!(machine.state(change), Err(Trouble::Missing { .. })) && earlier.iter().any(brings)
+    matches!(machine.state(change), Err(ChangeError::Missing { .. })) && earlier.iter().any(brings)
 }
 
 /// A capture keeps the CPUs of an interrupt, and not what names it from boot to boot.

@@ -7,10 +7,7 @@ use anyhow::Context as _;
 use rtproof_host::tune::{self, Applied, Item, Journal, Machine, Options, Title};
 use rtproof_results::{
     Ended,
-    tune::{
-        change::after,
-        outcome::{JournalUndone, Made},
-    },
+    tune::outcome::{JournalUndone, Made},
 };
 
 use super::{
@@ -138,7 +135,7 @@ impl Prepared {
             writeln!(to, "{}: {note}", path.display())?;
         }
         for Item { change, .. } in &self.items {
-            writeln!(to, "{}: {}", change.target(), after(change))?;
+            writeln!(to, "{}: {}", change.target(), change.after())?;
         }
         Ok(())
     }

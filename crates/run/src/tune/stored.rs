@@ -10,10 +10,7 @@ use std::{
 use anyhow::Context;
 use rtproof_host::tune::{Machine, State};
 use rtproof_judge::plan::Conflict;
-use rtproof_results::tune::{
-    change::before,
-    plan::{BootPreview, Previewed, SCHEMA},
-};
+use rtproof_results::tune::plan::{BootPreview, Previewed, SCHEMA};
 use serde::Deserialize;
 
 use super::preview;
@@ -94,7 +91,7 @@ pub fn still_to_do(machine: &Machine<'_>, steps: Vec<Previewed>) -> anyhow::Resu
             );
         };
         if !preview::is_same(change, planned, &found) {
-            let was = |state: &State| before(change, state);
+            let was = |state: &State| change.before(state);
             anyhow::bail!(
                 "{target}: holds {}, and held {} when the plan was made; make the plan anew",
                 was(&found),

@@ -12,8 +12,8 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 use self::words::{Subject, Words};
-use super::change::{Change, UnitWish};
 use crate::Root;
+use crate::change::{Change, UnitState};
 
 /// Someone who sets the same thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -207,7 +207,7 @@ fn control_group(root: &Root, change: &Change) -> Option<Suspect> {
 /// A unit that somebody else starts.
 fn on_demand(root: &Root, change: &Change) -> Option<Suspect> {
     let Change::Unit { unit, want } = change else { return None };
-    let stops = matches!(want, UnitWish::Stopped | UnitWish::Disabled | UnitWish::Masked);
+    let stops = matches!(want, UnitState::Stopped | UnitState::Disabled | UnitState::Masked);
     let name = unit.rsplit_once('.').map_or(unit.as_str(), |(name, _)| name);
     let starters = ["timer", "socket", "path"].map(|kind| format!("{name}.{kind}"));
     let folders = ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
+    change::{Compare, IrqName, Scheduling, TaskName},
     testing::Tree,
-    tune::change::{Compare, IrqName, Scheduling, TaskName},
 };
 
 fn value(path: &str) -> Change {
@@ -162,8 +162,8 @@ fn tasks_units_and_files_have_theirs() {
     assert_eq!(found, [group]);
     assert_eq!(of(&tree, &Change::Task { task, set: Scheduling::default() }), [""; 0]);
     let unit = |want| Change::Unit { unit: "fstrim.service".into(), want };
-    assert_eq!(of(&tree, &unit(UnitWish::Stopped)).len(), 1);
-    assert_eq!(of(&tree, &unit(UnitWish::Started)), [""; 0]);
+    assert_eq!(of(&tree, &unit(UnitState::Stopped)).len(), 1);
+    assert_eq!(of(&tree, &unit(UnitState::Started)), [""; 0]);
     let file = Change::File { path: "/etc/default/grub".into(), content: None, mode: None };
     assert_eq!(of(&tree, &file), ["package updates <- /var/log/dpkg.log: what was installed when"]);
 }

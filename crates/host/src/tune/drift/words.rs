@@ -1,6 +1,6 @@
 //! The names under which others set what a change sets.
 
-use crate::{Root, tune::change::Change};
+use crate::{Root, change::Change};
 
 /// What a change is about, for those who set whole subjects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 //! One file for each apply, `/var/lib/rtproof/tune/NNNN.journal`. Each line begins with a checksum
 //! over itself and all lines before it; see [`script`] for what the lines say.
 
+mod error;
+mod lock;
 pub mod script;
 
 use std::{
@@ -12,74 +14,22 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use self::script::{Entry, Header, Line, Script, ScriptError};
-use super::{
-    gate::{is_absent, open_real},
+pub use self::error::JournalError;
+use self::{
     lock::Lock,
+    script::{Entry, Header, Line, Script, ScriptError, VERSION},
+};
+use super::{
     machine::{FOLDER, Machine},
+    writes::{is_absent, open_real},
 };
 use crate::root::READ_BYTES_MAX;
-
-/// Version of the lines.
-pub const VERSION: u32 = 1;
 
 /// What a journal is called in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Title {
     /// What was asked for, e.g. `tune apply --profile periodic`.
     pub what: String,
-}
-
-/// Why a journal cannot be used. Nothing was written to the machine.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// No journal there.
-    #[error("{0}: no journal; `rtproof tune status` lists those that there are")]
-    Missing(String),
-    /// Nothing that could be undone.
-    #[error("{FOLDER}: no journal of changes that are in force; there is nothing to undo")]
-    NoneOpen,
-    /// It cannot be read or written.
-    #[error("{path}: {source}{next}")]
-    Io {
-        /// The file.
-        path: String,
-        /// What was met.
-        source: io::Error,
-        /// The next step, after a semicolon.
-        next: &'static str,
-    },
-    /// It was damaged, or made by hand.
-    #[error("{path}:{source}; nothing was written; use an undamaged copy of it")]
-    Corrupt {
-        /// The file.
-        path: String,
-        /// What is wrong, in which line.
-        source: ScriptError,
-    },
-    /// Written on another machine.
-    #[error(
-        "{path}: written on another machine ({found}; this one is {here}); nothing was written: \
-         use it there"
-    )]
-    Foreign {
-        /// The file.
-        path: String,
-        /// Hash of that machine's id.
-        found: String,
-        /// Hash of this machine's id.
-        here: String,
-    },
-    /// Somebody else is at it.
-    #[error(
-        "{path}: another rtproof (process {pid}) is changing this machine; wait until it has ended"
-    )]
-    Locked {
-        /// The lock.
-        path: String,
-        /// Who holds it.
-        pid: String,
-    },
 }
 
 /// One journal.
@@ -315,7 +265,7 @@ impl Journal {
         };
         let text = self.script.text_of(line)?;
         #[cfg(test)]
-        if machine.gate.fuse.is_last() && machine.gate.fuse.tears() {
+        if machine.gate.faults.is_last() && machine.gate.faults.tears() {
             file.seek(SeekFrom::Start(self.script.length))?;
             file.write_all(&text.as_bytes()[..text.len() / 2])?;
         }
@@ -338,7 +288,7 @@ fn append(machine: &Machine<'_>, file: &mut File, at: u64, text: &str) -> io::Re
         file.set_len(at)?;
     }
     #[cfg(test)]
-    machine.gate.fuse.line()?;
+    machine.gate.faults.line()?;
     file.seek(SeekFrom::Start(at))?;
     file.write_all(text.as_bytes())?;
     file.sync_data()

@@ -9,8 +9,13 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::tune::{change::Change, state::State, undo::Outcome};
+use crate::{
+    change::Change,
+    tune::{outcome::Outcome, state::State},
+};
 
+/// Version of the lines.
+pub const VERSION: u32 = 1;
 /// What the first line says that it is.
 pub const FORMAT: &str = "rtproof tune journal";
 /// Hexadecimal digits of a checksum.
@@ -329,7 +334,7 @@ impl Script {
 }
 
 fn is_known(header: &Header) -> bool {
-    header.format == FORMAT && header.version == super::VERSION
+    header.format == FORMAT && header.version == VERSION
 }
 
 /// The checksum and the JSON of a line, where the one is that of the other.

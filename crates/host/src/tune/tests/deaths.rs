@@ -1,7 +1,7 @@
 //! Killed at every single write: what comes after puts everything back.
 
 use super::{
-    fuse::may_die,
+    faults::may_die,
     played::{ordinary, stat},
     *,
 };
@@ -135,9 +135,9 @@ fn changes() -> Vec<Change> {
         file("/etc/default/irqbalance", None),
         Change::Folder { path: "/etc/systemd/system/ssh.service.d".into() },
         file("/etc/systemd/system/ssh.service.d/cpus.conf", Some(b"[Service]\nCPUAffinity=0\n")),
-        unit("irqbalance.service", UnitWish::Disabled),
-        unit("ondemand.service", UnitWish::Masked),
-        unit("rtproof.service", UnitWish::Enabled),
+        unit("irqbalance.service", UnitState::Disabled),
+        unit("ondemand.service", UnitState::Masked),
+        unit("rtproof.service", UnitState::Enabled),
         Change::Property {
             unit: "system.slice".into(),
             property: "AllowedCPUs".into(),
@@ -207,7 +207,7 @@ impl Whole {
 /// Applies with a machine that dies after `n` single writes: whether it lived.
 fn apply_and_die(whole: &Whole, n: u32) -> bool {
     let machine = whole.machine();
-    machine.gate.fuse.dies_after(n);
+    machine.gate.faults.dies_after(n);
     may_die(|| {
         let title = Title { what: "all".into() };
         let mut journal = Journal::begin(&machine, title).unwrap();
@@ -239,11 +239,11 @@ fn assert_undone(undone: &[Undone], when: &str) {
 fn steps() -> u32 {
     let whole = Whole::new();
     let machine = whole.machine();
-    machine.gate.fuse.dies_after(u32::MAX);
+    machine.gate.faults.dies_after(u32::MAX);
     let applied = apply_to(&machine, &changes()).unwrap();
     assert_eq!((applied.done, applied.was_so), (changes().len(), 0));
     assert!(applied.pending[0].1.contains("pending"), "{:?}", applied.pending);
-    machine.gate.fuse.steps()
+    machine.gate.faults.steps()
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn killed_while_undoing_at_every_single_write() {
         let before = whole.seen();
         assert!(apply_and_die(&whole, u32::MAX));
         let machine = whole.machine();
-        machine.gate.fuse.dies_after(n);
+        machine.gate.faults.dies_after(n);
         let lived = may_die(|| {
             let mut journal = Journal::open(&machine, None).unwrap();
             undo(&machine, &mut journal, &mut |_| {}).unwrap();
@@ -320,7 +320,7 @@ fn killed_while_applying_and_again_while_undoing() {
             let before = whole.seen();
             apply_and_die(&whole, first);
             let machine = whole.machine();
-            machine.gate.fuse.dies_after(second);
+            machine.gate.faults.dies_after(second);
             let lived = may_die(|| {
                 if let Ok(mut journal) = Journal::open(&machine, None) {
                     undo(&machine, &mut journal, &mut |_| {}).unwrap();
@@ -343,7 +343,7 @@ fn a_full_disk_takes_everything_back() {
         let before = whole.seen();
         let machine = whole.machine();
         let mut journal = Journal::begin(&machine, Title::default()).unwrap();
-        machine.gate.fuse.full_after(lines);
+        machine.gate.faults.full_after(lines);
         let all = items(&changes());
         let error = apply(&machine, &mut journal, &all, Options::default(), &mut |_| {});
         let error = error.unwrap_err();

@@ -94,7 +94,7 @@ fn an_interrupt_that_the_kernel_keeps_is_left_out_and_told() {
     let file = "/proc/irq/7/smp_affinity_list";
     let small = Small::new(&[("proc/sys/x", "1\n"), (file, "0-3\n")]);
     let machine = small.machine();
-    machine.gate.fuse.refuses(file);
+    machine.gate.faults.refuses(file);
     let irq =
         IrqName { number: 7, actions: String::new(), hwirq: String::new(), chip: String::new() };
     let change = Change::Irq { irq, cpus: CpuList::new([0]) };
@@ -109,7 +109,7 @@ fn an_interrupt_that_the_kernel_keeps_is_left_out_and_told() {
     // Another value that is refused takes all back.
     drop(journal);
     undo_on(&machine);
-    machine.gate.fuse.refuses("/proc/sys/x");
+    machine.gate.faults.refuses("/proc/sys/x");
     let refused = self::why(apply_to(&machine, &[change, value("/proc/sys/x", "2")]));
     assert!(refused.contains("everything was taken back"), "{refused}");
     assert_eq!(text(&small.tree, &file[1..]), "0-3\n");
@@ -372,32 +372,32 @@ fn units_are_put_back_link_by_link() {
     let unit = |unit: &str, want| Change::Unit { unit: unit.into(), want };
     let is = |link: &str| path(link).is_symlink();
     for (change, made) in [
-        (unit("a.service", UnitWish::Disabled), None),
-        (unit("a.service", UnitWish::Masked), Some("etc/systemd/system/a.service")),
-        (unit("a.service", UnitWish::Stopped), None),
-        (unit("script.service", UnitWish::Disabled), Some("etc/rc2.d/K01script")),
+        (unit("a.service", UnitState::Disabled), None),
+        (unit("a.service", UnitState::Masked), Some("etc/systemd/system/a.service")),
+        (unit("a.service", UnitState::Stopped), None),
+        (unit("script.service", UnitState::Disabled), Some("etc/rc2.d/K01script")),
         (
-            unit("t@x.service", UnitWish::Enabled),
+            unit("t@x.service", UnitState::Enabled),
             Some("etc/systemd/system/m.target.requires/t@x.service"),
         ),
-        (unit("static.service", UnitWish::Started), None),
+        (unit("static.service", UnitState::Started), None),
     ] {
         small.apply(&change).unwrap();
         let Change::Unit { unit, want } = &change else { panic!() };
-        assert_eq!(small.units.runs(unit), matches!(want, UnitWish::Enabled | UnitWish::Started));
+        assert_eq!(small.units.runs(unit), matches!(want, UnitState::Enabled | UnitState::Started));
         assert!(made.is_none_or(is), "{made:?}");
-        let is_disabled = *want == UnitWish::Disabled && unit == "a.service";
+        let is_disabled = *want == UnitState::Disabled && unit == "a.service";
         assert!(!is_disabled || !is("etc/systemd/system/alias.service"));
         assert_eq!(small.undo(), Outcome::Restored, "{change:?}");
         assert_eq!(difference(&before, &snapshot(small.tree.path())), Vec::<String>::new());
         assert!(small.units.runs("a.service") && !small.units.runs("static.service"));
     }
-    let refused = why(small.apply(&unit("static.service", UnitWish::Disabled)));
+    let refused = why(small.apply(&unit("static.service", UnitState::Disabled)));
     assert!(refused.contains("mask it"), "{refused}");
-    assert!(why(small.apply(&unit("own.service", UnitWish::Masked))).contains("disable it"));
-    assert!(why(small.apply(&unit("none.service", UnitWish::Enabled))).contains("installed"));
+    assert!(why(small.apply(&unit("own.service", UnitState::Masked))).contains("disable it"));
+    assert!(why(small.apply(&unit("none.service", UnitState::Enabled))).contains("installed"));
     // Enabled by somebody since in another way: theirs stays.
-    small.apply(&unit("a.service", UnitWish::Disabled)).unwrap();
+    small.apply(&unit("a.service", UnitState::Disabled)).unwrap();
     symlink("/lib/systemd/system/a.service", path("etc/systemd/system/m.target.wants/a.service"))
         .unwrap();
     assert!(matches!(small.undo(), Outcome::LeftAlone { .. }));
@@ -419,7 +419,7 @@ fn a_folder_of_files_has_no_tasks_and_no_running_units() {
         value: "0".into(),
     };
     assert!(why(apply_to(&machine, &[property])).contains("folder of files"));
-    let unit = Change::Unit { unit: "a.service".into(), want: UnitWish::Enabled };
+    let unit = Change::Unit { unit: "a.service".into(), want: UnitState::Enabled };
     apply_to(&machine, &[unit]).unwrap();
     assert!(tree.path().join("etc/systemd/system/m.target.wants/a.service").is_symlink());
     assert_eq!(undo_on(&machine), [Outcome::Restored]);
@@ -503,7 +503,7 @@ fn a_partition_is_made_with_its_group_and_taken_back_also_when_it_is_invalid() {
     let small = Small::new(&[(&top[1..], "cpu\n")]);
     let before = snapshot(small.tree.path());
     let machine = small.machine();
-    machine.gate.fuse.plays_groups();
+    machine.gate.faults.plays_groups();
     let of = |path: &str, value: &str, compare| Change::Value {
         path: path.into(),
         value: value.into(),

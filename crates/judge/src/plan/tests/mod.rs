@@ -1,7 +1,7 @@
 //! Plans: what each finding becomes, and what several of them become together.
 
 use rtproof_host::Facts;
-use rtproof_host::tune::{Change, UnitWish};
+use rtproof_host::tune::{Change, UnitState};
 
 use super::{Plan, Selection, make};
 use crate::checks::testing::{good, good_stock, intent};
@@ -57,11 +57,11 @@ fn change(change: &Change) -> String {
         Change::Unit { unit, want } => format!(
             "unit {unit} {}",
             match want {
-                UnitWish::Stopped => "stopped",
-                UnitWish::Disabled => "disabled",
-                UnitWish::Masked => "masked",
-                UnitWish::Started => "started",
-                UnitWish::Enabled => "enabled",
+                UnitState::Stopped => "stopped",
+                UnitState::Disabled => "disabled",
+                UnitState::Masked => "masked",
+                UnitState::Started => "started",
+                UnitState::Enabled => "enabled",
             }
         ),
         Change::Property { unit, property, value } => format!("{unit} {property}={value}"),

@@ -1,6 +1,6 @@
 //! Several findings: order, one target of two, risks, CPUs that go.
 
-use rtproof_host::tune::{Change, Compare, Scheduling, TaskName, UnitWish};
+use rtproof_host::tune::{Change, Compare, Scheduling, TaskName, UnitState};
 use rtproof_host::{CpuList, Facts, Knob, Reading, knobs};
 
 use super::{plan_for, shown};
@@ -506,7 +506,7 @@ fn of_the_ways_to_keep_cpus_awake_one_is_taken() {
         assert!(plan.left_out.iter().any(|one| one.check == check && one.why == why), "{check}");
     }
     let both = plan_for(&facts, &intent(), &["cpuidle-states", "cpu-dma-latency"]);
-    let wish = Change::Unit { unit: "rtproof-latency.service".into(), want: UnitWish::Enabled };
+    let wish = Change::Unit { unit: "rtproof-latency.service".into(), want: UnitState::Enabled };
     assert_eq!(both.steps.last().map(|step| &step.change), Some(&wish));
 }
 

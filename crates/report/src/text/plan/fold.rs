@@ -1,10 +1,7 @@
 //! Equal changes of many CPUs or interrupts are one line: `cpu{0-3}`.
 
 use rtproof_host::CpuList;
-use rtproof_results::tune::{
-    change::{lines, target},
-    plan::Previewed,
-};
+use rtproof_results::tune::plan::Previewed;
 
 /// Most names that are written out.
 const NAMES_MAX: usize = 8;
@@ -33,18 +30,18 @@ pub(super) fn fold<'a>(steps: &[&'a Previewed]) -> Vec<Folded<'a>> {
 
 fn of_group<'a>(group: Vec<&'a Previewed>) -> Vec<Folded<'a>> {
     if group.len() > 1 {
-        let targets: Vec<String> = group.iter().map(|it| target(&it.step.change)).collect();
+        let targets: Vec<String> = group.iter().map(|it| it.step.change.title()).collect();
         if let Some(target) = spread(&targets) {
             return vec![Folded { first: group[0], target, count: group.len() }];
         }
     }
-    let one = |it: &'a Previewed| Folded { first: it, target: target(&it.step.change), count: 1 };
+    let one = |it: &'a Previewed| Folded { first: it, target: it.step.change.title(), count: 1 };
     group.into_iter().map(one).collect()
 }
 
 fn is_like(one: &Previewed, other: &Previewed) -> bool {
     let shape = |it: &Previewed| std::mem::discriminant(&it.step.change);
-    let shown = |it: &Previewed| lines(&it.step.change, it.before.as_ref());
+    let shown = |it: &Previewed| it.step.change.lines(it.before.as_ref());
     shape(one) == shape(other)
         && one.step.reason == other.step.reason
         && one.unknown.is_some() == other.unknown.is_some()

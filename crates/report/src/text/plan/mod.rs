@@ -5,15 +5,12 @@ mod words;
 
 use std::io::{self, Write};
 
-use rtproof_host::tune::Change;
+use rtproof_host::tune::Part;
 use rtproof_judge::{
     plan::{Conflict, Instruction, LeftOut, Reason},
     units,
 };
-use rtproof_results::tune::{
-    change::lines,
-    plan::{Document, Previewed},
-};
+use rtproof_results::tune::plan::{Document, Previewed};
 
 use self::fold::Folded;
 use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
@@ -76,66 +73,23 @@ fn conflicts(to: &mut Sheet, conflicts: &[Conflict]) -> io::Result<()> {
     wrapped(to, "  ", "  ", how)
 }
 
-/// What a change is about, as the reader sorts it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Kernel,
-    Irqs,
-    Tasks,
-    Units,
-    Files,
-    Loader,
-}
-
-impl Kind {
-    const ALL: [Self; 6] =
-        [Self::Kernel, Self::Irqs, Self::Tasks, Self::Units, Self::Files, Self::Loader];
-
-    fn of(change: &Change) -> Self {
-        match change {
-            Change::Value { .. } | Change::Hotplug { .. } => Self::Kernel,
-            Change::Irq { .. } => Self::Irqs,
-            Change::Task { .. } => Self::Tasks,
-            Change::Unit { .. } | Change::Property { .. } => Self::Units,
-            Change::Folder { .. } | Change::File { .. } if change.is_durable() => Self::Files,
-            Change::Folder { .. } | Change::File { .. } => Self::Kernel,
-            Change::GrubEnv { .. } | Change::EfiVariable { .. } => Self::Loader,
-        }
-    }
-
-    const fn title(self) -> &'static str {
-        match self {
-            Self::Kernel => "Running kernel",
-            Self::Irqs => "Interrupts",
-            Self::Tasks => "Tasks",
-            Self::Units => "Services",
-            Self::Files => "Files",
-            Self::Loader => "Boot loader",
-        }
-    }
-
-    /// How long it lasts, and how it is undone.
-    const fn lasts(self) -> &'static str {
-        match self {
-            Self::Kernel => "until the next boot; undo writes the old values back",
-            Self::Irqs => "until the next boot; undo gives each its CPUs back",
-            Self::Tasks => "until they end; undo gives the same tasks back what they had",
-            Self::Units => "undo gives each the state it had: enabled, running, masked",
-            Self::Files => "they stay; undo writes the old bytes back or removes what is new",
-            Self::Loader => "until it is undone",
-        }
-    }
-}
+/// Parts of the machine: title, how long a change lasts, and how it is undone.
+const PARTS: [(Part, &str, &str); 6] = [
+    (Part::Kernel, "Running kernel", "until the next boot; undo writes the old values back"),
+    (Part::Irqs, "Interrupts", "until the next boot; undo gives each its CPUs back"),
+    (Part::Tasks, "Tasks", "until they end; undo gives the same tasks back what they had"),
+    (Part::Units, "Services", "undo gives each the state it had: enabled, running, masked"),
+    (Part::Files, "Files", "they stay; undo writes the old bytes back or removes what is new"),
+    (Part::Loader, "Boot loader", "until it is undone"),
+];
 
 /// The changes, by what they are about.
 pub fn steps(to: &mut Sheet, steps: &[Previewed], verbose: bool) -> io::Result<()> {
-    for kind in Kind::ALL {
-        let of: Vec<&Previewed> =
-            steps.iter().filter(|it| Kind::of(&it.step.change) == kind).collect();
+    for (part, title, lasts) in PARTS {
+        let of: Vec<&Previewed> = steps.iter().filter(|it| it.step.change.part() == part).collect();
         if of.is_empty() {
             continue;
         }
-        let (title, lasts) = (kind.title(), kind.lasts());
         let count = units::count(of.len(), "change");
         writeln!(to, "\n{BOLD}{title}{BOLD:#}: {count} {DIM}({lasts}){DIM:#}")?;
         for folded in fold::fold(&of) {
@@ -152,7 +106,7 @@ fn one(to: &mut Sheet, folded: &Folded<'_>, verbose: bool) -> io::Result<()> {
         n => format!("  {DIM}({n} times){DIM:#}"),
     };
     writeln!(to, "  {}{many}", folded.target)?;
-    let (old, new) = lines(&first.step.change, first.before.as_ref());
+    let (old, new) = first.step.change.lines(first.before.as_ref());
     match &first.unknown {
         Some(why) => writeln!(to, "    {DIM}? not known: {why}{DIM:#}")?,
         None => old.iter().try_for_each(|line| writeln!(to, "    {BAD}- {line}{BAD:#}"))?,

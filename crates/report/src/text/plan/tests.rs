@@ -2,16 +2,13 @@
 
 use rtproof_host::{
     CpuList,
-    tune::{Bytes, Change, Compare, IrqName, Scheduling, State, TaskName, UnitWish},
+    tune::{Bytes, Change, Compare, IrqName, Scheduling, State, TaskName, UnitState},
 };
 use rtproof_judge::{
     Impact,
     plan::{BootWord, Reason, Step},
 };
-use rtproof_results::tune::{
-    change,
-    plan::{BootPreview, Previewed},
-};
+use rtproof_results::tune::plan::{BootPreview, Previewed};
 
 use super::{fold, steps, words};
 use crate::text::sheet::{Glyphs, Sheet, WIDTH_MAX};
@@ -89,7 +86,7 @@ fn names_without_a_number_and_interrupts() {
     let irqs: Vec<&Previewed> = irqs.iter().collect();
     let folded = fold::fold(&irqs);
     assert_eq!(folded[0].target, "IRQ {24-25,30} (nvme0q1,nvme0q2,eth0)");
-    let (old, new) = change::lines(&irqs[0].step.change, irqs[0].before.as_ref());
+    let (old, new) = irqs[0].step.change.lines(irqs[0].before.as_ref());
     assert_eq!((old[0].as_str(), new[0].as_str()), ("CPUs 0-3", "CPUs 0-1"));
 }
 
@@ -126,7 +123,7 @@ fn files_show_the_lines_that_change() {
         modified_ns: 0,
         attributes: Vec::new(),
     };
-    let lines = |change: &Change, before| change::lines(change, Some(before));
+    let lines = |change: &Change, before| change.lines(Some(before));
     let of = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     assert_eq!(lines(&file(Some("one\n2\n2b\nthree\n")), &old), (of(&["two"]), of(&["2", "2b"])));
     assert_eq!(lines(&file(Some("new\n")), &State::Absent), (of(&[]), of(&["new"])));
@@ -148,14 +145,14 @@ fn states_of_tasks_units_and_words() {
     let now = Scheduling { policy: Some("other".into()), ..set.clone() };
     let now = Scheduling { priority: None, nice: Some(5), ..now };
     let change = Change::Task { task, set };
-    assert_eq!(change::before(&change, &State::Task { scheduling: now }), "other, CPU 2");
-    assert_eq!(change::after(&change), "fifo 50, CPU 2");
-    let unit = Change::Unit { unit: "x.service".into(), want: UnitWish::Masked };
+    assert_eq!(change.before(&State::Task { scheduling: now }), "other, CPU 2");
+    assert_eq!(change.after(), "fifo 50, CPU 2");
+    let unit = Change::Unit { unit: "x.service".into(), want: UnitState::Masked };
     let enabled =
         ("/etc/systemd/system/multi-user.target.wants/x.service".into(), "/lib/x.service".into());
     let state = State::Unit { active: true, links: vec![enabled], folders: Vec::new() };
-    assert_eq!(change::before(&unit, &state), "running, enabled");
-    assert_eq!(change::after(&unit), "not running, masked");
+    assert_eq!(unit.before(&state), "running, enabled");
+    assert_eq!(unit.after(), "not running, masked");
     let feature = Change::Value {
         path: "/sys/kernel/debug/sched/features".into(),
         value: "NO_TTWU_QUEUE".into(),
@@ -163,7 +160,7 @@ fn states_of_tasks_units_and_words() {
         couples: Vec::new(),
     };
     let state = State::Value { bytes: "GENTLE TTWU_QUEUE HRTICK\n".into(), couples: Vec::new() };
-    assert_eq!(change::before(&feature, &state), "TTWU_QUEUE");
+    assert_eq!(feature.before(&state), "TTWU_QUEUE");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, mark};
+use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, confirmation};
 use rtproof_judge::plan::LeftOut;
 use rtproof_measure::LiveTasks;
 use rtproof_results::tune::{
@@ -212,14 +212,14 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     let guardian = match args.confirm_ns {
         None => None,
         Some(ns) => {
-            mark::set(machine, number)?;
+            confirmation::set(machine, number)?;
             let after = Duration::from_nanos(ns);
             let root = args.at.root.as_deref();
             let guardian = rollback::arm(machine.root(), root, number, after);
             // Nothing was changed yet: an empty journal and its mark go again.
             Some(guardian.inspect_err(|_| {
                 let _ = tune::undo(machine, &mut journal, &mut |_| {});
-                let _ = mark::clear(machine, number);
+                let _ = confirmation::clear(machine, number);
             })?)
         }
     };
@@ -244,7 +244,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     drop(journal);
     if applied.rolled_back {
         if guardian.is_some() {
-            mark::clear(machine, number)?;
+            confirmation::clear(machine, number)?;
             rollback::dismiss(machine.root(), number);
         }
         applied.confirm_within_ns = None;
@@ -298,7 +298,7 @@ fn wait(
     write!(stderr, "press ENTER within {seconds} s to keep it: ")?;
     stderr.flush()?;
     let came = ask::enter_within(left, || signals.came().is_some());
-    if came && mark::confirm(machine, number)? {
+    if came && confirmation::confirm(machine, number)? {
         rollback::dismiss(machine.root(), number);
         writeln!(stderr, "kept")?;
         return Ok(());
@@ -314,7 +314,7 @@ fn wait(
     }
     // Somebody may have confirmed from elsewhere.
     let is_open = !Journal::open_number(machine, number)?.is_closed();
-    if is_open && mark::of(machine.root(), number).is_none() {
+    if is_open && confirmation::of(machine.root(), number).is_none() {
         writeln!(stderr, "confirmed elsewhere: kept")?;
         return Ok(());
     }

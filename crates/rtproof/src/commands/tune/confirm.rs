@@ -8,7 +8,7 @@ use rtproof_host::{
     boot::{self, Standing},
     tune::{
         Machine,
-        mark::{self, Waits},
+        confirmation::{self, Confirmation},
     },
 };
 use rtproof_judge::plan::units;
@@ -66,10 +66,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let mut journals = Vec::new();
     // One that is damaged does not keep another from being confirmed.
     for number in super::not_closed(&machine)? {
-        if mark::of(&root, number) == Some(Waits::Expired) {
+        if confirmation::of(&root, number) == Some(Confirmation::Expired) {
             anyhow::bail!("journal {number}: its time was up; it is being taken back");
         }
-        if mark::confirm(&machine, number)? {
+        if confirmation::confirm(&machine, number)? {
             rollback::dismiss(&root, number);
             journals.push(number);
             text.print(|to| writeln!(to, "journal {number}: kept"))?;

@@ -10,7 +10,7 @@ use std::{
 
 use rtproof_host::{
     Root,
-    tune::{self, Journal, JournalError, Machine, UndoError, mark},
+    tune::{self, Journal, JournalError, Machine, UndoError, confirmation},
 };
 use rtproof_measure::LiveTasks;
 use rtproof_run::tune::rollback::ARMED;
@@ -69,7 +69,7 @@ fn leave_terminal() -> anyhow::Result<()> {
 /// Waits until time is up; `false`: somebody confirmed.
 fn wait(root: &Root, journal: u32, until: Instant) -> bool {
     while Instant::now() < until {
-        if mark::of(root, journal).is_none() {
+        if confirmation::of(root, journal).is_none() {
             return false;
         }
         thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
@@ -79,7 +79,7 @@ fn wait(root: &Root, journal: u32, until: Instant) -> bool {
 
 /// Takes everything back, unless somebody confirmed in the last moment.
 fn take_back(machine: &Machine<'_>, number: u32) -> anyhow::Result<u8> {
-    if !mark::expire(machine, number)? {
+    if !confirmation::expire(machine, number)? {
         return Ok(exit::ACCEPTED);
     }
     let mut journal = Journal::open_number(machine, number)?;
@@ -93,7 +93,7 @@ fn take_back(machine: &Machine<'_>, number: u32) -> anyhow::Result<u8> {
     }
     // What is left is for the user: the mark says that nobody confirmed it.
     if journal.is_closed() {
-        mark::clear(machine, number)?;
+        confirmation::clear(machine, number)?;
     }
     Ok(exit::ACCEPTED)
 }

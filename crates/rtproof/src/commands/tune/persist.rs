@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     text.print(|to| {
         for change in &changes {
-            writeln!(to, "{}: {}", change.target(), rtproof_results::tune::change::after(change))?;
+            writeln!(to, "{}: {}", change.target(), change.after())?;
         }
         for NotRepeated { change, why } in &left_out {
             writeln!(to, "not repeated: {}: {why}", change.target())?;

@@ -1,5 +1,6 @@
 //! From slices to what is said of each knob. Pure.
 
+use rtproof_host::tune::Pace;
 use rtproof_judge::units;
 use rtproof_record::effects::{Decision, Effect, How, Knob as Reported, Part, Slice, Statistic};
 use rtproof_results::effects::{percent, signed};
@@ -8,7 +9,7 @@ use rtproof_stats::{
     paired::{self, Answer, PAIRS_MIN},
 };
 
-use super::knobs::{Kind, Knob, line};
+use super::knobs::{Knob, line};
 
 /// Confidence of intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -55,7 +56,7 @@ pub fn with_together(
     for (at, knob) in knobs.iter().enumerate() {
         told.push(begin(at, knob));
         for statistic in Statistic::ALL {
-            let look = (knob.kind == Kind::Toggled && !untried.contains_key(&at))
+            let look = (knob.kind == Pace::Toggled && !untried.contains_key(&at))
                 .then(|| Looked::at(at, statistic, slices))
                 .flatten();
             looks.push(look);
@@ -73,9 +74,9 @@ pub fn with_together(
         told.effects = looks.iter().map(|(look, adjusted)| look.effect(*adjusted)).collect();
         if let Some(why) = untried.get(&at) {
             told.why.clone_from(why);
-        } else if knobs[at].kind == Kind::Once {
+        } else if knobs[at].kind == Pace::Once {
             once(told, at, slices);
-        } else if knobs[at].kind == Kind::Toggled {
+        } else if knobs[at].kind == Pace::Toggled {
             decide(told, &looks, terms);
         }
     }
@@ -91,11 +92,11 @@ pub fn with_together(
 /// What is said of a knob before it is tried.
 pub fn begin(at: usize, knob: &Knob) -> Reported {
     let why = match knob.kind {
-        Kind::Later => {
+        Pace::Later => {
             "does nothing before the next boot or login, so there is nothing to measure now; apply \
              it by name"
         }
-        Kind::Toggled | Kind::Once => "the run ended before anything could be said",
+        Pace::Toggled | Pace::Once => "the run ended before anything could be said",
     };
     let changes = knob.now.iter().chain(&knob.later).map(|(_, item)| line(&item.change));
     Reported {

@@ -1,5 +1,6 @@
 //! Slices with known effects, and what must be said of them.
 
+use rtproof_host::tune::Pace;
 use rtproof_host::tune::{Change, Compare, Item};
 use rtproof_judge::Impact;
 
@@ -8,7 +9,7 @@ use super::*;
 const TERMS: Terms =
     Terms { margin: 0.05, total_ns: 60_000_000_000, mirrored: false, comparisons: 2 };
 
-fn knob(name: &str, kind: Kind) -> Knob {
+fn knob(name: &str, kind: Pace) -> Knob {
     let change = Change::Value {
         path: format!("/sys/{name}"),
         value: "1".into(),
@@ -56,7 +57,7 @@ fn pairs(wobble: u64, on: impl Fn(u64, u64) -> (u64, u64)) -> Vec<Slice> {
 }
 
 fn told(slices: &[Slice]) -> Reported {
-    analyse(&[knob("k", Kind::Toggled)], slices, &Untried::new(), TERMS).remove(0)
+    analyse(&[knob("k", Pace::Toggled)], slices, &Untried::new(), TERMS).remove(0)
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn before_and_after_decide_nothing() {
     let mut slices: Vec<_> =
         (0..4).map(|i| slice(i, Part::Before, 0, &[], 90_000, 90_000)).collect();
     slices.extend((4..8).map(|i| slice(i, Part::Once, 0, &[0], 9_000, 9_000)));
-    let knobs = [knob("smt", Kind::Once), knob("limits", Kind::Later), knob("bad", Kind::Toggled)];
+    let knobs = [knob("smt", Pace::Once), knob("limits", Pace::Later), knob("bad", Pace::Toggled)];
     let untried = Untried::from([(2, "it cannot be written".into())]);
     let all = analyse(&knobs, &slices, &untried, TERMS);
     assert_eq!((all[0].decision, all[0].how), (Decision::CannotDecide, How::Once));

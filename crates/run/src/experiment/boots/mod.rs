@@ -4,6 +4,7 @@
 
 pub mod state;
 
+use rtproof_host::tune::Pace;
 use rtproof_host::{
     Root,
     boot::{self, Word},
@@ -20,7 +21,7 @@ use rtproof_stats::paired;
 use self::state::{Boot, State};
 use super::{
     analyse::{self, LEVEL, MARGIN, POWER, STATISTICS, Terms, Untried, ppm},
-    knobs::{Kind, Knob},
+    knobs::Knob,
 };
 use crate::tune::boot as words;
 
@@ -158,7 +159,7 @@ pub fn effects(state: &State) -> Effects {
     let knob = Knob {
         name: state.words.join(" "),
         impact: rtproof_judge::Impact::default(),
-        kind: Kind::Toggled,
+        kind: Pace::Toggled,
         now: Vec::new(),
         later: Vec::new(),
         settings: Vec::new(),

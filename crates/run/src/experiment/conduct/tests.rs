@@ -1,10 +1,11 @@
 //! A made-up machine whose latency follows the knobs, and what a trial makes of it.
 
+use rtproof_host::tune::Pace;
 use rtproof_host::tune::{Change, Compare, Item};
 use rtproof_judge::Impact;
 use rtproof_record::effects::Design;
 
-use super::{super::knobs::Kind, *};
+use super::*;
 use crate::experiment::plan::{
     schedule::Shared as Timed,
     shares::{BEFORE, ONCE, share},
@@ -52,7 +53,7 @@ impl Switch for Fake {
     }
 }
 
-fn knob(path: &str, kind: Kind) -> Knob {
+fn knob(path: &str, kind: Pace) -> Knob {
     let value = |path: &str| Change::Value {
         path: path.into(),
         value: "1".into(),
@@ -60,7 +61,7 @@ fn knob(path: &str, kind: Kind) -> Knob {
         couples: Vec::new(),
     };
     let item = |place, path: &str| (place, Item { change: value(path), checks: vec![path.into()] });
-    let now = if kind == Kind::Later { vec![] } else { vec![item(1, path)] };
+    let now = if kind == Pace::Later { vec![] } else { vec![item(1, path)] };
     let later = vec![item(0, &format!("{path}.conf"))];
     Knob { name: path.into(), impact: Impact::Tens, kind, now, later, settings: Vec::new() }
 }
@@ -83,7 +84,7 @@ fn trial(
     latency_ns: impl Fn(&[String], u64) -> u64,
 ) -> Done {
     let count = |kind| knobs.iter().filter(|knob| knob.kind == kind).count();
-    let shares = share(60 * S, count(Kind::Toggled), count(Kind::Once), 2, MS).expect("shares");
+    let shares = share(60 * S, count(Pace::Toggled), count(Pace::Once), 2, MS).expect("shares");
     let (mut said, mut told) = (Vec::new(), Vec::<Reported>::new());
     let (mut slices, mut trial, mut now_ns, mut seed) = (Vec::new(), None, 0, 1_u64);
     let mut tell = |text: String| said.push(text);
@@ -147,7 +148,7 @@ fn noise(random: u64) -> u64 {
 #[test]
 fn what_helps_is_kept_and_the_rest_is_not() {
     let mut fake = Fake::default();
-    let knobs = [knob("a", Kind::Toggled), knob("b", Kind::Toggled), knob("c", Kind::Toggled)];
+    let knobs = [knob("a", Pace::Toggled), knob("b", Pace::Toggled), knob("c", Pace::Toggled)];
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         let less = if on.contains(&"b".into()) { 2 } else { 1 };
         let more = if on.contains(&"c".into()) { 3 } else { 1 };
@@ -174,7 +175,7 @@ fn what_helps_is_kept_and_the_rest_is_not() {
 #[test]
 fn many_knobs_are_tried_at_once() {
     let mut fake = Fake::default();
-    let knobs: Vec<Knob> = ('a'..='k').map(|name| knob(&name.to_string(), Kind::Toggled)).collect();
+    let knobs: Vec<Knob> = ('a'..='k').map(|name| knob(&name.to_string(), Pace::Toggled)).collect();
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.contains(&"e".into()) { noise(random) / 2 } else { noise(random) }
     });
@@ -186,7 +187,7 @@ fn many_knobs_are_tried_at_once() {
 #[test]
 fn a_knob_that_cannot_be_made_is_left_out() {
     let mut fake = Fake { refuses: Some("a"), ..Fake::default() };
-    let knobs: Vec<Knob> = ('a'..='k').map(|name| knob(&name.to_string(), Kind::Toggled)).collect();
+    let knobs: Vec<Knob> = ('a'..='k').map(|name| knob(&name.to_string(), Pace::Toggled)).collect();
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.contains(&"e".into()) { noise(random) / 2 } else { noise(random) }
     });
@@ -199,7 +200,7 @@ fn a_knob_that_cannot_be_made_is_left_out() {
 #[test]
 fn what_is_made_once_is_told_and_taken_back() {
     let mut fake = Fake::default();
-    let knobs = [knob("smt", Kind::Once), knob("limits", Kind::Later)];
+    let knobs = [knob("smt", Pace::Once), knob("limits", Pace::Later)];
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.is_empty() { noise(random) } else { noise(random) / 10 }
     });
@@ -214,7 +215,7 @@ fn what_is_made_once_is_told_and_taken_back() {
 fn cut_short_nothing_stays() {
     let mut fake = Fake::default();
     for until in [0, 5 * S, 20 * S, 40 * S] {
-        let done = trial(&mut fake, &[knob("a", Kind::Toggled)], until, |on, random| {
+        let done = trial(&mut fake, &[knob("a", Pace::Toggled)], until, |on, random| {
             if on.is_empty() { noise(random) } else { noise(random) / 10 }
         });
         assert!(fake.on.is_empty() && fake.kept.is_empty());
@@ -226,7 +227,7 @@ fn cut_short_nothing_stays() {
 #[test]
 fn what_cannot_be_taken_back_ends_the_trial() {
     let mut fake = Fake { stuck_after: Some(5), ..Fake::default() };
-    let done = trial(&mut fake, &[knob("a", Kind::Toggled)], 60 * S, |_, random| noise(random));
+    let done = trial(&mut fake, &[knob("a", Pace::Toggled)], 60 * S, |_, random| noise(random));
     let trouble = done.trouble.expect("trouble");
     assert!(trouble.contains("could not be taken back") && trouble.contains("stuck"), "{trouble}");
     assert_eq!(fake.calls, 5, "nothing more was changed");

@@ -6,6 +6,7 @@
 pub(crate) mod schedule;
 pub(crate) mod shares;
 
+use rtproof_host::tune::Pace;
 use rtproof_host::{Facts, Root};
 use rtproof_judge::{plan::Plan, units};
 
@@ -15,7 +16,7 @@ use crate::{
         Switch,
         conduct::Conduct,
         events::Events,
-        knobs::{self, Kind},
+        knobs,
         results::{self, LOAD, Results, seed},
     },
     prove::{Request, output::Output, resolve},
@@ -71,7 +72,7 @@ pub fn run(
 /// Usage, when there is nothing to try or too little time for it.
 fn shares(knobs: &[knobs::Knob], options: &rtproof_record::Options) -> anyhow::Result<Shares> {
     let count = |kind| knobs.iter().filter(|knob| knob.kind == kind).count();
-    let (toggled, once) = (count(Kind::Toggled), count(Kind::Once));
+    let (toggled, once) = (count(Pace::Toggled), count(Pace::Once));
     if toggled + once == 0 {
         return Err(usage(
             "--prove: the plan holds nothing that can be measured now; leave --prove away",

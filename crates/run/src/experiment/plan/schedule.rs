@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use rtproof_host::tune::Pace;
 use rtproof_judge::units;
 use rtproof_record::effects::{Design, Knob as Reported, Part, Slice, Statistic, Trial};
 use rtproof_results::effects::percent;
@@ -12,7 +13,7 @@ use super::shares::{BEFORE, ONCE, SETTLE_NS, Shares};
 use crate::experiment::{
     analyse::{self, LEVEL, MARGIN, POWER, Terms, Untried, ppm},
     conduct::SLOT_NS,
-    knobs::{Kind, Knob},
+    knobs::Knob,
     schedule::{Schedule, Task},
 };
 
@@ -136,7 +137,7 @@ fn tasks(knobs: &[Knob], shares: &Shares, seed: u64, untried: &mut Untried) -> V
         those
     };
     let (toggled, once) =
-        (of_kind(Kind::Toggled, shares.toggled), of_kind(Kind::Once, shares.once));
+        (of_kind(Pace::Toggled, shares.toggled), of_kind(Pace::Once, shares.once));
     let mut pairs: Vec<[Vec<usize>; 2]> = Vec::new();
     if shares.mirrored {
         for row in paired::mirrored(seed, toggled.len()).unwrap_or_default() {

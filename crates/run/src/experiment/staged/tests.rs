@@ -1,11 +1,12 @@
 //! Experiments on a made-up machine whose latency follows the knobs.
 
+use rtproof_host::tune::Pace;
 use rtproof_host::tune::{Change, Compare, Item};
 use rtproof_judge::Impact;
 use rtproof_record::effects::{Decision, How};
 
 use super::*;
-use crate::experiment::{knobs::Kind, screening};
+use crate::experiment::screening;
 
 fn knob(name: &str) -> Knob {
     let change = Change::Value {
@@ -16,7 +17,7 @@ fn knob(name: &str) -> Knob {
     };
     let now = vec![(0, Item { change, checks: vec![name.into()] })];
     let (later, settings) = (Vec::new(), Vec::new());
-    Knob { name: name.into(), impact: Impact::Tens, kind: Kind::Toggled, now, later, settings }
+    Knob { name: name.into(), impact: Impact::Tens, kind: Pace::Toggled, now, later, settings }
 }
 
 /// What an experiment left behind.

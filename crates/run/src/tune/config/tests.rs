@@ -4,7 +4,7 @@ use std::fs;
 
 use rtproof_host::{
     Root,
-    tune::{Change, Compare, IrqName, Scheduling, TaskName, UnitWish},
+    tune::{Change, Compare, IrqName, Scheduling, TaskName, UnitState},
 };
 
 use super::*;
@@ -123,8 +123,8 @@ fn every_kind() -> Vec<Change> {
         Change::Folder { path: "/sys/fs/cgroup/rt".into() },
         Change::File { path: "/run/x".into(), content: Some("a\nb".into()), mode: Some(0o600) },
         Change::File { path: "/run/y".into(), content: None, mode: None },
-        Change::Unit { unit: "irqbalance.service".into(), want: UnitWish::Stopped },
-        Change::Unit { unit: "x.service".into(), want: UnitWish::Started },
+        Change::Unit { unit: "irqbalance.service".into(), want: UnitState::Stopped },
+        Change::Unit { unit: "x.service".into(), want: UnitState::Started },
         Change::Property {
             unit: "system.slice".into(),
             property: "AllowedCPUs".into(),
@@ -182,7 +182,7 @@ fn names_hold_over_boots() {
         task_of(400, "plc", &set),
         task_of(400, "plc", &other),
         // What lasts by itself is neither repeated nor missed.
-        Change::Unit { unit: "irqbalance.service".into(), want: UnitWish::Masked },
+        Change::Unit { unit: "irqbalance.service".into(), want: UnitState::Masked },
         Change::File { path: "/etc/x".into(), content: None, mode: None },
     ];
     let (config, left_out) = written(&root, &changes);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rtproof_host::{
     Root, task,
-    tune::{Bytes, Change, Compare, Scheduling, UnitWish},
+    tune::{Bytes, Change, Compare, Scheduling, UnitState},
 };
 use rtproof_judge::{Intent, plan::Reason, profile::Profile};
 
@@ -232,7 +232,7 @@ fn plain(text: &mut String, change: &Change) {
         Change::Unit { unit, want } => {
             word(text, "kind", "unit");
             word(text, "unit", unit);
-            let started = matches!(want, UnitWish::Started);
+            let started = matches!(want, UnitState::Started);
             word(text, "want", if started { "started" } else { "stopped" });
         }
         Change::Property { unit, property, value } => {

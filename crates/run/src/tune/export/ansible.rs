@@ -1,7 +1,7 @@
 //! A role and two playbooks for Ansible, with modules of `ansible.builtin` only: what is to be, and
 //! the way back. Tasks change what differs, and say in check mode what they would change.
 
-use rtproof_host::tune::{State, UnitWish};
+use rtproof_host::tune::{State, UnitState};
 
 use super::{
     Exported, Format, Missed, OutFile, Source,
@@ -176,13 +176,13 @@ fn before(source: &Source<'_>, layout: &Layout<'_>) -> String {
 }
 
 /// State, enabled, masked in the words of `systemd_service`.
-fn wish(want: UnitWish) -> (&'static str, Option<bool>, bool) {
+fn wish(want: UnitState) -> (&'static str, Option<bool>, bool) {
     match want {
-        UnitWish::Stopped => ("stopped", None, false),
-        UnitWish::Disabled => ("stopped", Some(false), false),
-        UnitWish::Masked => ("stopped", None, true),
-        UnitWish::Started => ("started", None, false),
-        UnitWish::Enabled => ("started", Some(true), false),
+        UnitState::Stopped => ("stopped", None, false),
+        UnitState::Disabled => ("stopped", Some(false), false),
+        UnitState::Masked => ("stopped", None, true),
+        UnitState::Started => ("started", None, false),
+        UnitState::Enabled => ("started", Some(true), false),
     }
 }
 

@@ -1,7 +1,7 @@
 //! An external tree for Buildroot: the kernel's fragment, an overlay of the root file system, and a
 //! script that adds the words of the command line where the boot loader's files are.
 
-use rtproof_host::tune::UnitWish;
+use rtproof_host::tune::UnitState;
 
 use super::{
     Exported, Format, Missed, OutFile, Source,
@@ -114,11 +114,11 @@ fn systemd(layout: &Layout<'_>, tree: &Tree) -> String {
         lines += &format!("    # {}\n", text::why(&step.reason));
         let name = shell(unit);
         lines += &match want {
-            UnitWish::Masked => format!("    ln -sf /dev/null \"$units\"/{name}\n"),
-            UnitWish::Disabled | UnitWish::Stopped => {
+            UnitState::Masked => format!("    ln -sf /dev/null \"$units\"/{name}\n"),
+            UnitState::Disabled | UnitState::Stopped => {
                 format!("    rm -f \"$units\"/*.wants/{name} \"$units\"/*.requires/{name}\n")
             }
-            UnitWish::Started | UnitWish::Enabled => format!(
+            UnitState::Started | UnitState::Enabled => format!(
                 "    mkdir -p \"$units/multi-user.target.wants\"\n    \
                  ln -sf /usr/lib/systemd/system/{name} \"$units/multi-user.target.wants\"/{name}\n"
             ),

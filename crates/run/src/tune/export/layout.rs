@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rtproof_host::{
     CpuList,
-    tune::{Change, Compare, IrqName, Scheduling, TaskName, UnitWish},
+    tune::{Change, Compare, IrqName, Scheduling, TaskName, UnitState},
 };
 use rtproof_judge::plan::{Reason, Step};
 
@@ -25,7 +25,7 @@ pub(super) struct Layout<'a> {
     /// Files that are to be away.
     pub away: Vec<(&'a str, &'a Step)>,
     /// Units.
-    pub units: Vec<(&'a str, UnitWish, &'a Step)>,
+    pub units: Vec<(&'a str, UnitState, &'a Step)>,
     /// Properties of units.
     pub properties: Vec<Property<'a>>,
     /// What `/dev/cpu_dma_latency` is to be held at, in microseconds.
@@ -238,55 +238,13 @@ fn held_us(content: &str) -> Option<u32> {
 
 /// A step in words.
 pub(super) fn named(step: &Step) -> String {
-    let target = step.change.target();
-    let what = match &step.change {
-        Change::Value { value, .. } | Change::Hotplug { value, .. } => {
-            format!("{target} = {value}")
-        }
-        Change::Irq { irq, cpus } => {
-            format!("interrupt {} ({}) on CPUs {cpus}", irq.number, irq.actions)
-        }
-        Change::Task { set, .. } => {
-            let parts = [
-                set.policy.clone(),
-                set.priority.map(|priority| priority.to_string()),
-                set.cpus.as_ref().map(|cpus| format!("CPUs {cpus}")),
-            ];
-            format!("{target}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
-        }
-        Change::File { content: None, .. } => format!("{target} away"),
-        Change::GrubEnv { value, .. }
-        | Change::EfiVariable { value, .. }
-        | Change::Property { value, .. } => format!("{target} = {value}"),
-        Change::Unit { want, .. } => format!("{target} {}", wish(*want)),
-        Change::File { .. } | Change::Folder { .. } => target,
-    };
-    format!("{} ({})", text::one_line(&what), step.reason.checks.join(", "))
-}
-
-/// A wish in a word.
-pub(super) fn wish(want: UnitWish) -> &'static str {
-    match want {
-        UnitWish::Stopped => "stopped",
-        UnitWish::Disabled => "disabled",
-        UnitWish::Masked => "masked",
-        UnitWish::Started => "started",
-        UnitWish::Enabled => "enabled",
-    }
+    format!("{} ({})", text::one_line(&step.change.line()), step.reason.checks.join(", "))
 }
 
 /// Why a change cannot stand in a line of a file, if it cannot.
 fn not_a_line(change: &Change) -> Option<&'static str> {
-    let texts: Vec<&str> = match change {
-        Change::Value { path, value, .. } | Change::Hotplug { path, value } => vec![path, value],
-        Change::Irq { irq, .. } => vec![&irq.actions, &irq.hwirq],
-        Change::Task { task, .. } => vec![&task.comm],
-        Change::Folder { path } | Change::File { path, .. } => vec![path],
-        Change::Unit { unit, .. } => vec![unit],
-        Change::Property { unit, property, value } => vec![unit, property, value],
-        Change::GrubEnv { .. } | Change::EfiVariable { .. } => Vec::new(),
-    };
-    let is_bad = |text: &&str| !text::is_line(text) || text.contains(['"', '\\', '`']);
+    let texts = change.texts();
+    let is_bad = |text: &String| !text::is_line(text) || text.contains(['"', '\\', '`']);
     texts
         .iter()
         .any(is_bad)

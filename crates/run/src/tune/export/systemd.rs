@@ -69,7 +69,7 @@ fn install(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
         script += &format!(
             "# {}\nsystemctl {wish} {unit} || echo {unit}: not {} >&2\n",
             text::why(&step.reason),
-            super::layout::wish(*want)
+            want.word()
         );
     }
     if !layout.sysctls.is_empty() {
@@ -105,10 +105,7 @@ fn remove(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {
     for (unit, want, _) in &layout.units {
         script += &format!(
             "echo {}\n",
-            shell(&format!(
-                "{unit} stays {}; its state before is not known here",
-                super::layout::wish(*want)
-            ))
+            shell(&format!("{unit} stays {}; its state before is not known here", want.word()))
         );
     }
     if tree.files.iter().any(|file| file.path == tree::GRUB) {

@@ -2,7 +2,7 @@
 //! unit with one script, GRUB's drop-in. systemd's own export, and what Ansible, Yocto and
 //! Buildroot put into place.
 
-use rtproof_host::tune::UnitWish;
+use rtproof_host::tune::UnitState;
 
 use super::{
     Missed, OutFile, Source,
@@ -197,12 +197,12 @@ fn latency(limit_us: u32) -> String {
 }
 
 /// Words of systemctl that bring a unit where it is wanted.
-pub(super) fn systemctl(want: UnitWish) -> &'static str {
+pub(super) fn systemctl(want: UnitState) -> &'static str {
     match want {
-        UnitWish::Stopped => "stop",
-        UnitWish::Disabled => "disable --now",
-        UnitWish::Masked => "mask --now",
-        UnitWish::Started => "start",
-        UnitWish::Enabled => "enable --now",
+        UnitState::Stopped => "stop",
+        UnitState::Disabled => "disable --now",
+        UnitState::Masked => "mask --now",
+        UnitState::Started => "start",
+        UnitState::Enabled => "enable --now",
     }
 }

@@ -3,7 +3,7 @@
 //! tuned's own sections are taken where they mean exactly what the plan says; the rest goes to the
 //! profile's script, which tuned starts, stops and verifies with the profile.
 
-use rtproof_host::tune::UnitWish;
+use rtproof_host::tune::UnitState;
 
 use super::{
     Exported, Format, Missed, OutFile, Source,
@@ -101,7 +101,7 @@ impl Format for Tuned {
             miss(named(step), "a profile takes no file away");
         }
         for (_, want, step) in &layout.units {
-            if *want == UnitWish::Masked {
+            if *want == UnitState::Masked {
                 miss(named(step), "tuned stops and disables it; it cannot mask");
             }
         }
@@ -119,12 +119,12 @@ impl Format for Tuned {
 }
 
 /// Words of tuned's plugin service.
-fn service(want: UnitWish) -> &'static str {
+fn service(want: UnitState) -> &'static str {
     match want {
-        UnitWish::Stopped => "stop",
-        UnitWish::Disabled | UnitWish::Masked => "stop,disable",
-        UnitWish::Started => "start",
-        UnitWish::Enabled => "start,enable",
+        UnitState::Stopped => "stop",
+        UnitState::Disabled | UnitState::Masked => "stop,disable",
+        UnitState::Started => "start",
+        UnitState::Enabled => "start,enable",
     }
 }
 

@@ -63,7 +63,7 @@ impl Format for Yocto {
         let mut masked = Vec::new();
         let mut presets = head.clone();
         for (unit, want, step) in &layout.units {
-            use rtproof_host::tune::UnitWish::{Disabled, Enabled, Masked, Started, Stopped};
+            use rtproof_host::tune::UnitState::{Disabled, Enabled, Masked, Started, Stopped};
             let why = text::why(&step.reason);
             match want {
                 Masked => masked.push(*unit),

@@ -17,15 +17,12 @@ use std::{
 use rtproof_host::{
     CpuList, Root,
     tune::{
-        self, Change, Journal, Machine, Stage, Stands, State, Suspect, machine, suspects,
+        self, Change, Journal, Machine, Stage, Stands, State, Suspect, suspects,
         wake::{Wake, Woken},
     },
 };
 use rtproof_measure::{scheduling::LiveTasks, thread::pin_all};
-use rtproof_results::{
-    Ended,
-    tune::change::{after, before},
-};
+use rtproof_results::Ended;
 use serde::Serialize;
 
 use super::hold::ends;
@@ -165,9 +162,9 @@ impl Drift {
                 format!("cannot be read: {}", why.as_deref().unwrap_or_default())
             }
             (Now::Changed, found, _) => {
-                let found = found.as_ref().map(|state| before(&self.change, state));
+                let found = found.as_ref().map(|state| self.change.before(state));
                 let found = found.unwrap_or_default();
-                match after(&self.change) {
+                match self.change.after() {
                     // Of a file that is its number of lines.
                     ours if ours == found => "other text, permissions or owner".into(),
                     ours => format!("{}, applied was {}", short(&found), short(&ours)),
@@ -266,7 +263,7 @@ pub fn write(to: &mut dyn Write, drifts: &[Drift], json: bool) -> io::Result<()>
 
 /// Files of the changes in force, and the journals themselves.
 fn files(machine: &Machine<'_>) -> anyhow::Result<Vec<String>> {
-    let mut files = vec![format!("{}/0", machine::FOLDER)];
+    let mut files = vec![format!("{}/0", tune::FOLDER)];
     for summary in Journal::list(machine)?.into_iter().filter(|summary| !summary.closed) {
         let Ok(journal) = Journal::open_number(machine, summary.number) else { continue };
         files.extend(journal.entries().iter().filter_map(|entry| match &entry.item.change {

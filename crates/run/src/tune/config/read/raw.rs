@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rtproof_host::{
     CpuList,
-    tune::{Bytes, Change, Compare, Scheduling, UnitWish},
+    tune::{Bytes, Change, Compare, Scheduling, UnitState},
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -64,7 +64,7 @@ pub(super) struct Table {
     reset_on_fork: Option<Spanned<bool>>,
     content: Option<Spanned<String>>,
     mode: Option<Spanned<String>>,
-    want: Option<Spanned<UnitWish>>,
+    want: Option<Spanned<UnitState>>,
     property: Option<Spanned<String>>,
 }
 
@@ -270,7 +270,7 @@ impl Table {
             "unit" => {
                 let want = needs.word("want", self.want)?;
                 let wish = *want.get_ref();
-                if !matches!(wish, UnitWish::Stopped | UnitWish::Started) {
+                if !matches!(wish, UnitState::Stopped | UnitState::Started) {
                     let what = "lasts by itself; at boot a unit can be \"stopped\" or \"started\"";
                     return Err(Wrong::new(want.span(), what));
                 }

@@ -7,7 +7,10 @@ use std::{
     io::{self, Write},
 };
 
-use super::{gate::is_absent, machine::FOLDER, machine::Machine};
+use super::{
+    machine::{FOLDER, Machine},
+    writes::is_absent,
+};
 use crate::Root;
 
 fn path(number: u32) -> String {
@@ -21,20 +24,20 @@ fn expired(number: u32) -> String {
 
 /// How a journal waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waits {
+pub enum Confirmation {
     /// Somebody has to confirm it.
-    Unconfirmed,
+    Pending,
     /// Nobody has, and a guardian is taking it back, or was killed while it did.
     Expired,
 }
 
 /// How a journal waits; `None`: it does not.
 #[must_use]
-pub fn of(root: &Root, number: u32) -> Option<Waits> {
+pub fn of(root: &Root, number: u32) -> Option<Confirmation> {
     let is_there = |path: String| root.read_bytes(&path).value().is_some();
     match () {
-        () if is_there(path(number)) => Some(Waits::Unconfirmed),
-        () if is_there(expired(number)) => Some(Waits::Expired),
+        () if is_there(path(number)) => Some(Confirmation::Pending),
+        () if is_there(expired(number)) => Some(Confirmation::Expired),
         () => None,
     }
 }
@@ -71,7 +74,7 @@ pub fn expire(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
     match fs::rename(root.entry(&from)?, root.entry(&to)?) {
         Ok(()) => machine.gate.sync_folder_of(&to).map(|()| true),
         // Expired before, by a guardian that was killed then.
-        Err(error) if is_absent(&error) => Ok(of(root, number) == Some(Waits::Expired)),
+        Err(error) if is_absent(&error) => Ok(of(root, number) == Some(Confirmation::Expired)),
         Err(error) => Err(error),
     }
 }

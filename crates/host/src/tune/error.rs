@@ -1,14 +1,16 @@
-//! What stands in the way of a change: each names the path, what was met, and the next step.
+//! Why a change cannot be made or undone: each error names the path, what was found, and the next
+//! step.
 
 use std::io;
 
 use rustix::io::Errno;
 
+use super::state::State;
 use crate::{Reading, Root, reading, root::Refusal};
 
 /// Why a state cannot be read, or a change not be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum ChangeError {
     /// A value that the kernel does not have.
     #[error("{path}: not there: this kernel or machine does not have it; leave this change out")]
     Missing {
@@ -65,7 +67,14 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl ChangeError {
+    /// A state that does not belong to a change: a journal that was put together by hand.
+    pub(super) fn not_expected(state: &State, expected: &str) -> Self {
+        let found = serde_json::to_string(state).unwrap_or_default();
+        let found = found.chars().take(80).collect();
+        Self::Unexpected { path: "journal".into(), found, expected: expected.into() }
+    }
+
     /// A refusal, with what stands behind it where that is known.
     pub(crate) fn refused(root: &Root, path: &str, error: io::Error) -> Self {
         let errno = error.raw_os_error().map(Errno::from_raw_os_error);

@@ -9,7 +9,7 @@ use std::{
 
 /// Counts single writes, and ends the run before one of them.
 #[derive(Debug, Default)]
-pub(crate) struct Fuse {
+pub(crate) struct Faults {
     steps: Cell<u32>,
     dies_at: Cell<Option<u32>>,
     /// From this line of the journal on the disk is full.
@@ -24,7 +24,7 @@ pub(crate) struct Fuse {
 /// What is thrown: nothing in the engine catches it.
 struct Killed;
 
-impl Fuse {
+impl Faults {
     /// Lets `n` single writes happen, and no more.
     pub(crate) fn dies_after(&self, n: u32) {
         self.steps.set(0);

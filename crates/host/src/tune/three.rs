@@ -9,8 +9,15 @@ pub(super) enum Side {
     Before,
     /// As the change left it, or half way there.
     Ours,
-    /// Somebody else's.
+    /// Another program's.
     Theirs,
+}
+
+impl Side {
+    /// Ours, or that of another program.
+    pub(super) const fn ours_if(is_ours: bool) -> Self {
+        if is_ours { Self::Ours } else { Self::Theirs }
+    }
 }
 
 /// The three states.
@@ -27,6 +34,18 @@ pub(super) struct Three<'s> {
 }
 
 impl Three<'_> {
+    /// Whose state it is, where a state is one value.
+    pub(super) fn side(self, is_done: impl Fn(&State) -> bool) -> Side {
+        if self.before == self.current {
+            return Side::Before;
+        }
+        let is_ours = match self.after {
+            Some(after) => after == self.current,
+            None => is_done(self.current),
+        };
+        Side::ours_if(is_ours)
+    }
+
     /// Whether a change or its undo may have been cut short: then what is half way is ours.
     pub(super) const fn may_be_halfway(&self) -> bool {
         self.after.is_none() || self.undoing

@@ -17,7 +17,8 @@ use rustix::{
 };
 use sha2::{Digest, Sha256};
 
-use super::state::{Bytes, State};
+use super::state::State;
+use crate::change::Bytes;
 use crate::{Root, root::READ_BYTES_MAX};
 
 /// Attributes that seal the bytes they were made for: new bytes get none.
@@ -28,7 +29,7 @@ const SEALS: &[&str] = &["security.ima", "security.evm"];
 pub(crate) struct Gate<'a> {
     root: &'a Root,
     #[cfg(test)]
-    pub(crate) fuse: super::fuse::Fuse,
+    pub(crate) faults: super::faults::Faults,
 }
 
 /// A file as it is to be.
@@ -55,7 +56,7 @@ impl<'a> Gate<'a> {
         Self {
             root,
             #[cfg(test)]
-            fuse: super::fuse::Fuse::default(),
+            faults: super::faults::Faults::default(),
         }
     }
 
@@ -63,7 +64,7 @@ impl<'a> Gate<'a> {
     #[inline]
     pub(crate) fn step(&self) -> io::Result<()> {
         #[cfg(test)]
-        self.fuse.step()?;
+        self.faults.step()?;
         Ok(())
     }
 
@@ -73,9 +74,9 @@ impl<'a> Gate<'a> {
         let is_live = self.root.is_live();
         self.step()?;
         #[cfg(test)]
-        self.fuse.value(path)?;
+        self.faults.value(path)?;
         #[cfg(test)]
-        let shown = self.fuse.shown(path, bytes);
+        let shown = self.faults.shown(path, bytes);
         #[cfg(test)]
         let bytes = shown.as_slice();
         let mut file = OpenOptions::new()
@@ -84,7 +85,7 @@ impl<'a> Gate<'a> {
             .custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed())
             .open(real)?;
         #[cfg(test)]
-        self.fuse.step()?;
+        self.faults.step()?;
         match file.write(bytes)? {
             written if written == bytes.len() => Ok(()),
             written => Err(io::Error::other(format!(
@@ -258,7 +259,7 @@ impl<'a> Gate<'a> {
         self.step()?;
         std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), mode).create(&real)?;
         #[cfg(test)]
-        self.fuse.group(&real, true)?;
+        self.faults.group(&real, true)?;
         self.sync_folder(&real)
     }
 
@@ -267,7 +268,7 @@ impl<'a> Gate<'a> {
         let real = self.root.entry(path)?;
         self.step()?;
         #[cfg(test)]
-        self.fuse.group(&real, false)?;
+        self.faults.group(&real, false)?;
         fs::remove_dir(&real)?;
         self.sync_folder(&real)
     }

@@ -1,12 +1,16 @@
 //! Values of the running kernel: one file, and the files whose values move with it.
 
-use super::{
-    change::Compare,
-    compare::{self, meaning},
-    machine::Machine,
-    side::{Side, Three},
-    state::{Bytes, State},
-    trouble::Trouble,
+use crate::{
+    change::{Bytes, Compare},
+    tune::{
+        compare::{self, meaning},
+        error::ChangeError,
+        kind::{Kind, Pace, Part},
+        machine::Machine,
+        state::State,
+        text,
+        three::{Side, Three},
+    },
 };
 
 /// A value with what it takes to put it back.
@@ -15,20 +19,102 @@ pub(super) struct Value<'a> {
     pub(super) path: &'a str,
     pub(super) value: &'a str,
     pub(super) compare: Compare,
+    /// Files whose values move with it.
+    pub(super) couples: &'a [String],
 }
 
 /// Rounds over the files that move each other: a value that is refused while its pair holds
 /// another (`vm.dirty_bytes` takes no 0) is right once the pair is.
 const ROUNDS: usize = 3;
 
-impl Value<'_> {
-    pub(super) fn is_done(&self, bytes: &Bytes) -> bool {
+impl Kind for Value<'_> {
+    fn target(&self) -> String {
+        let path = self.path;
+        match self.compare {
+            // Features and controllers are one file with a word for each.
+            Compare::Word => format!("{path} {}", self.value.trim_start_matches("NO_")),
+            Compare::Controller => format!("{path} {}", self.value.trim_start_matches(['+', '-'])),
+            _ => path.to_owned(),
+        }
+    }
+
+    fn title(&self) -> String {
+        self.path.to_owned()
+    }
+
+    fn wanted(&self) -> String {
+        self.value.to_owned()
+    }
+
+    fn before(&self, state: &State) -> String {
+        let State::Value { bytes, .. } = state else { return text::state(state) };
+        let text = bytes.text();
+        let mut words = text.split_whitespace();
+        match self.compare {
+            Compare::Word => {
+                let plain = self.value.trim_start_matches("NO_");
+                let found = words.find(|word| word.trim_start_matches("NO_") == plain);
+                found.unwrap_or("not there").into()
+            }
+            Compare::Controller => {
+                let plain = self.value.trim_start_matches(['+', '-']);
+                let has = words.any(|word| word == plain);
+                format!("{}{plain}", if has { '+' } else { '-' })
+            }
+            _ => text::state(state),
+        }
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.path, self.value]
+    }
+
+    fn part(&self) -> Part {
+        Part::Kernel
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Toggled
+    }
+
+    fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
+        machine.value_state(self.path, self.couples)
+    }
+
+    fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
+        matches!(state, State::Value { bytes, .. } if self.holds(bytes))
+    }
+
+    fn write(&self, machine: &Machine<'_>, _before: &State) -> Result<(), ChangeError> {
+        machine.write_value(self.path, self.value)
+    }
+
+    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+        match (three.before, three.current) {
+            (State::Value { .. }, State::Value { .. }) => machine.value_side(*self, three),
+            _ => three.side(|state| self.is_done(machine, state)),
+        }
+    }
+
+    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+        machine.restore_value(*self, three)
+    }
+}
+
+impl<'a> Value<'a> {
+    /// A value of one file.
+    pub(super) const fn of(path: &'a str, value: &'a str, compare: Compare) -> Self {
+        Self { path, value, compare, couples: &[] }
+    }
+
+    /// Whether bytes that were read are what is wanted.
+    pub(super) fn holds(&self, bytes: &Bytes) -> bool {
         compare::is_done(self.compare, self.value, &bytes.text())
     }
 
     pub(super) fn is_same(&self, a: &Bytes, b: &Bytes) -> bool {
         let meaning = |bytes: &Bytes| meaning(self.compare, self.value, &bytes.text());
-        // Whose a partition is, is told by what was written: it turns invalid by itself.
+        // A partition is identified by what was written: it turns invalid by itself.
         let is_kind = compare::is_partition(self.path)
             && compare::kind(&a.text()) == compare::kind(&b.text());
         a == b || is_kind || meaning(a) == meaning(b)
@@ -36,45 +122,45 @@ impl Value<'_> {
 }
 
 impl Machine<'_> {
-    pub(super) fn bytes(&self, path: &str) -> Result<Bytes, Trouble> {
+    pub(super) fn bytes(&self, path: &str) -> Result<Bytes, ChangeError> {
         let reading = self.root.read_bytes(path);
         match reading.value() {
             Some(bytes) => Ok(Bytes(bytes.clone())),
-            None => Err(Trouble::unread(reading)),
+            None => Err(ChangeError::unread(reading)),
         }
     }
 
     /// The state of a value. What moves with it may be a file that this kernel lacks.
-    pub(super) fn value_state(&self, path: &str, couples: &[String]) -> Result<State, Trouble> {
+    pub(super) fn value_state(&self, path: &str, couples: &[String]) -> Result<State, ChangeError> {
         let bytes = self.bytes(path)?;
         let mut with = Vec::new();
         for couple in couples {
             match self.bytes(couple) {
                 Ok(bytes) => with.push((couple.clone(), bytes)),
-                Err(Trouble::Missing { .. }) => {}
-                Err(trouble) => return Err(trouble),
+                Err(ChangeError::Missing { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(State::Value { bytes, couples: with })
     }
 
     /// Writes a value as `echo` does, with a line's end.
-    pub(super) fn write_value(&self, path: &str, value: &str) -> Result<(), Trouble> {
+    pub(super) fn write_value(&self, path: &str, value: &str) -> Result<(), ChangeError> {
         let line = format!("{}\n", value.strip_suffix('\n').unwrap_or(value));
         let written = self.gate.value(path, line.as_bytes());
-        written.map_err(|error| Trouble::refused(self.root, path, error))
+        written.map_err(|error| self.refusal(path, error))
     }
 
     /// Writes back what was read: the bytes in a folder, what the kernel takes for them on a live
     /// machine.
-    pub(super) fn write_back(&self, value: Value<'_>, before: &Bytes) -> Result<(), Trouble> {
+    pub(super) fn write_back(&self, value: Value<'_>, before: &Bytes) -> Result<(), ChangeError> {
         if self.root.is_live() {
             let text = before.text();
             let back = compare::written_back(value.path, value.compare, value.value, &text);
             return self.write_value(value.path, &back);
         }
         let written = self.gate.value(value.path, &before.0);
-        written.map_err(|error| Trouble::refused(self.root, value.path, error))
+        written.map_err(|error| self.refusal(value.path, error))
     }
 
     /// Whose value is there.
@@ -98,9 +184,9 @@ impl Machine<'_> {
         let is_ours = match three.after.and_then(parts) {
             Some((after, _)) => value.is_same(after, current),
             // Killed between write and read-back: as wanted.
-            None => value.is_done(current),
+            None => value.holds(current),
         };
-        if is_ours { Side::Ours } else { Side::Theirs }
+        Side::ours_if(is_ours)
     }
 
     /// In a folder a value is a file: opened, so empty, and not yet written when the process was
@@ -110,17 +196,21 @@ impl Machine<'_> {
         !self.root.is_live() && three.may_be_halfway() && current.0.is_empty() && !was_empty
     }
 
-    /// Puts a value back, and what moved with it unless somebody has set that since.
-    pub(super) fn restore_value(&self, value: Value<'_>, three: Three<'_>) -> Result<(), Trouble> {
+    /// Puts a value back, and what moved with it unless another program has set that since.
+    pub(super) fn restore_value(
+        &self,
+        value: Value<'_>,
+        three: Three<'_>,
+    ) -> Result<(), ChangeError> {
         let (main, couples) = parts(three.before)
-            .ok_or_else(|| super::engine::not_expected(three.before, "a value"))?;
+            .ok_or_else(|| ChangeError::not_expected(three.before, "a value"))?;
         let is_theirs = |path: &String, before: &Bytes| {
             let now = couple(three.current, path);
             let after = three.after.and_then(|after| couple(after, path));
             let is_other = |now: &Bytes| now != before && after.is_some_and(|after| now != after);
             !three.may_be_halfway() && now.is_some_and(is_other)
         };
-        let as_text = |path| Value { path, value: "", compare: Compare::Text };
+        let as_text = |path| Value::of(path, "", Compare::Text);
         let mut all = vec![(value, main)];
         let ours = couples.iter().filter(|(path, bytes)| !is_theirs(path, bytes));
         all.extend(ours.map(|(path, bytes)| (as_text(path.as_str()), bytes)));
@@ -132,8 +222,8 @@ impl Machine<'_> {
                     continue;
                 }
                 is_settled = false;
-                if let Err(trouble) = self.write_back(*value, bytes) {
-                    refused.get_or_insert(trouble);
+                if let Err(error) = self.write_back(*value, bytes) {
+                    refused.get_or_insert(error);
                 }
             }
             if is_settled {
@@ -141,14 +231,12 @@ impl Machine<'_> {
             }
         }
         match refused {
-            Some(trouble) if all.iter().any(|(value, bytes)| !self.holds(*value, bytes)) => {
-                Err(trouble)
-            }
+            Some(error) if all.iter().any(|(value, bytes)| !self.has(*value, bytes)) => Err(error),
             _ => Ok(()),
         }
     }
 
-    fn holds(&self, value: Value<'_>, bytes: &Bytes) -> bool {
+    fn has(&self, value: Value<'_>, bytes: &Bytes) -> bool {
         self.bytes(value.path).is_ok_and(|now| value.is_same(&now, bytes))
     }
 }

@@ -7,10 +7,8 @@ use std::{
 
 use rustix::{fs::FlockOperation, io::Errno};
 
-use super::{
-    journal::JournalError,
-    machine::{FOLDER, Machine},
-};
+use super::error::JournalError;
+use crate::tune::machine::{FOLDER, Machine};
 
 /// Held until it is dropped, or its process ends in any way.
 #[derive(Debug)]

@@ -1,10 +1,7 @@
 //! The links that enable, mask and alias a unit: what `systemctl enable` and `mask` leave behind,
 //! read and planned as data, so that they are put back one by one.
 
-use crate::{
-    Root,
-    tune::{change::UnitWish, trouble::Trouble},
-};
+use crate::{Root, change::UnitState, tune::error::ChangeError};
 
 /// Links as (path, text), by path.
 pub(super) type Links = [(String, String)];
@@ -106,10 +103,10 @@ fn file(root: &Root, unit: &str) -> Option<String> {
 pub(super) fn planned(
     root: &Root,
     unit: &str,
-    want: UnitWish,
+    want: UnitState,
     now: &Links,
-) -> Result<Vec<(String, String)>, Trouble> {
-    let unexpected = |found: &str, expected: &str| Trouble::Unexpected {
+) -> Result<Vec<(String, String)>, ChangeError> {
+    let unexpected = |found: &str, expected: &str| ChangeError::Unexpected {
         path: unit.into(),
         found: found.into(),
         expected: expected.into(),
@@ -117,8 +114,8 @@ pub(super) fn planned(
     let mask = (format!("{}/{unit}", OURS[0]), "/dev/null".to_owned());
     let is_masked = now.iter().any(|(_, to)| is_mask(to));
     match want {
-        UnitWish::Stopped | UnitWish::Started => Ok(now.to_vec()),
-        UnitWish::Masked => {
+        UnitState::Stopped | UnitState::Started => Ok(now.to_vec()),
+        UnitState::Masked => {
             if now.iter().any(|(path, to)| *path == mask.0 && !is_mask(to))
                 || root.read_link(&mask.0).value().is_none() && root.exists(&mask.0)
             {
@@ -133,7 +130,7 @@ pub(super) fn planned(
             }
             Ok(links)
         }
-        UnitWish::Disabled => {
+        UnitState::Disabled => {
             let own_file = file(root, unit);
             if !is_masked && pulled_in_by_vendor(root, unit) {
                 return Err(unexpected(
@@ -143,7 +140,7 @@ pub(super) fn planned(
             }
             Ok(disabled(now, unit, own_file.is_some()))
         }
-        UnitWish::Enabled => {
+        UnitState::Enabled => {
             let mut links: Vec<_> = now.iter().filter(|(_, to)| !is_mask(to)).cloned().collect();
             match file(root, unit) {
                 Some(path) => add_enabling(root, unit, &path, &mut links),

@@ -1,17 +1,81 @@
 //! CPUs taken out of operation: what the kernel moves away with them, saved before, and put back
 //! once they are there again. It forgets where things were.
 
-use super::{
-    change::{Compare, Scheduling},
-    irq,
-    machine::Machine,
-    side::Three,
-    state::{Bytes, State},
-    tasks,
-    trouble::Trouble,
-    value::Value,
+use crate::{
+    CpuList, Root,
+    change::{Bytes, Compare, IrqName, Scheduling, TaskName},
+    tune::{
+        error::ChangeError,
+        kind::{Kind, Pace, Part},
+        kinds::{irq, task, value::Value},
+        machine::Machine,
+        state::State,
+        three::{Side, Three},
+    },
 };
-use crate::{CpuList, Root};
+
+/// A switch of CPUs, and what is written to it.
+pub(super) struct Hotplug<'a> {
+    pub(super) path: &'a str,
+    pub(super) value: &'a str,
+}
+
+impl Hotplug<'_> {
+    const fn as_value(&self) -> Value<'_> {
+        Value::of(self.path, self.value, Compare::Text)
+    }
+}
+
+impl Kind for Hotplug<'_> {
+    fn target(&self) -> String {
+        self.path.to_owned()
+    }
+
+    fn wanted(&self) -> String {
+        self.value.to_owned()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.path, self.value]
+    }
+
+    fn part(&self) -> Part {
+        Part::Kernel
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Once
+    }
+
+    fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
+        machine.hotplug_state(self.path, self.value)
+    }
+
+    fn state_after(&self, machine: &Machine<'_>, before: &State) -> Result<State, ChangeError> {
+        machine.hotplug_left(self.path, before)
+    }
+
+    fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
+        matches!(state, State::Hotplug { bytes, .. } if self.as_value().holds(bytes))
+    }
+
+    fn write(&self, machine: &Machine<'_>, _before: &State) -> Result<(), ChangeError> {
+        machine.write_value(self.path, self.value)
+    }
+
+    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+        match (three.before, three.current) {
+            (State::Hotplug { .. }, State::Hotplug { .. }) => {
+                machine.value_side(self.as_value(), three)
+            }
+            _ => three.side(|state| self.is_done(machine, state)),
+        }
+    }
+
+    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+        machine.restore_hotplug(self.as_value(), three)
+    }
+}
 
 /// Where groups of CPUs are mounted: version 2, version 1, a second hierarchy of version 2.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -42,7 +106,7 @@ fn going(root: &Root, path: &str, value: &str) -> CpuList {
 }
 
 impl Machine<'_> {
-    pub(super) fn hotplug_state(&self, path: &str, value: &str) -> Result<State, Trouble> {
+    pub(super) fn hotplug_state(&self, path: &str, value: &str) -> Result<State, ChangeError> {
         let bytes = self.bytes(path)?;
         let going = going(self.root, path, value);
         if going.is_empty() {
@@ -51,7 +115,7 @@ impl Machine<'_> {
         }
         let mut tasks = Vec::new();
         if let Some(calls) = self.tasks {
-            for task in tasks::all(self.root) {
+            for task in task::all(self.root) {
                 let cpus = calls.scheduling(task.tid).ok().and_then(|now| now.cpus);
                 tasks.extend(cpus.map(|cpus| (task, cpus)));
             }
@@ -62,8 +126,8 @@ impl Machine<'_> {
         Ok(State::Hotplug { bytes, tasks, irqs, groups: groups(self.root, &going) })
     }
 
-    /// The switch after it was thrown, and where what was saved is now.
-    pub(super) fn hotplug_left(&self, path: &str, before: &State) -> Result<State, Trouble> {
+    /// The switch after it was set, and where what was saved is now.
+    pub(super) fn hotplug_left(&self, path: &str, before: &State) -> Result<State, ChangeError> {
         let Now(mut left) = self.hotplug_now(before)?;
         if let State::Hotplug { bytes, .. } = &mut left {
             *bytes = self.bytes(path)?;
@@ -71,12 +135,12 @@ impl Machine<'_> {
         Ok(left)
     }
 
-    /// Throws the switch back, then puts back what it had moved and nobody has moved since.
+    /// Sets the switch back, then restores what it moved and no other program has moved since.
     pub(super) fn restore_hotplug(
         &self,
         value: Value<'_>,
         three: Three<'_>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ChangeError> {
         let before = three.before;
         let left = three.after.unwrap_or(three.current);
         let (
@@ -84,14 +148,14 @@ impl Machine<'_> {
             State::Hotplug { tasks: tasks_left, irqs: irqs_left, groups: groups_left, .. },
         ) = (before, left)
         else {
-            return Err(super::engine::not_expected(before, "a switch of CPUs"));
+            return Err(ChangeError::not_expected(before, "a switch of CPUs"));
         };
         let now = self.hotplug_now(before)?;
         if !value.is_same(&self.bytes(value.path)?, bytes) {
             self.write_back(value, bytes)?;
         }
         // Groups first: a task may use no CPU that its group has not.
-        let cpus = |path| Value { path, value: "", compare: Compare::CpuList };
+        let cpus = |path| Value::of(path, "", Compare::CpuList);
         for (path, old) in groups.iter().filter(|(path, _)| !is_members(path)) {
             let is_ours = get(groups_left, path).is_none_or(|left| now.group(path) == Some(left));
             if is_ours && !self.bytes(path).is_ok_and(|now| cpus(path).is_same(&now, old)) {
@@ -106,7 +170,7 @@ impl Machine<'_> {
             let calls = self.tasks.filter(|_| is_ours);
             let is_moved = calls.is_some_and(|calls| {
                 let now = calls.scheduling(name.tid).ok().and_then(|now| now.cpus);
-                now.is_some_and(|now| now != *old) && tasks::find(self.root, name).is_ok()
+                now.is_some_and(|now| now != *old) && task::find(self.root, name).is_ok()
             });
             if is_moved {
                 let cpus = Some(old.clone());
@@ -131,14 +195,14 @@ impl Machine<'_> {
         &self,
         path: &str,
         members: &Bytes,
-        tasks: &[(super::TaskName, CpuList)],
-    ) -> Result<(), Trouble> {
+        tasks: &[(TaskName, CpuList)],
+    ) -> Result<(), ChangeError> {
         let Ok(now) = self.bytes(path) else { return Ok(()) };
         let (now, members) = (now.text().into_owned(), members.text().into_owned());
         let is_away = |tid: &&str| !now.lines().any(|line| line == *tid);
         for tid in members.lines().filter(is_away) {
             let is_same = tasks.iter().any(|(name, _)| {
-                name.tid.to_string() == tid && tasks::find(self.root, name).is_ok()
+                name.tid.to_string() == tid && task::find(self.root, name).is_ok()
             });
             if is_same {
                 self.put_back(self.write_value(path, tid))?;
@@ -148,28 +212,32 @@ impl Machine<'_> {
     }
 
     /// One that has ended or is not to be moved any more does not keep the others from their place.
-    fn put_back(&self, put: Result<(), Trouble>) -> Result<(), Trouble> {
+    fn put_back(&self, put: Result<(), ChangeError>) -> Result<(), ChangeError> {
         match put {
-            Err(Trouble::Gone { .. } | Trouble::Missing { .. } | Trouble::Refused { .. }) => Ok(()),
+            Err(
+                ChangeError::Gone { .. }
+                | ChangeError::Missing { .. }
+                | ChangeError::Refused { .. },
+            ) => Ok(()),
             other => other,
         }
     }
 
     /// How what was saved is now.
-    fn hotplug_now(&self, saved: &State) -> Result<Now, Trouble> {
+    fn hotplug_now(&self, saved: &State) -> Result<Now, ChangeError> {
         let State::Hotplug { bytes, tasks, irqs, groups } = saved else {
-            return Err(super::engine::not_expected(saved, "a switch of CPUs"));
+            return Err(ChangeError::not_expected(saved, "a switch of CPUs"));
         };
-        let task = |name: &super::TaskName| {
-            tasks::find(self.root, name).ok()?;
+        let affinity = |name: &TaskName| {
+            task::find(self.root, name).ok()?;
             self.tasks?.scheduling(name.tid).ok()?.cpus
         };
-        let irq = |name: &super::IrqName| {
+        let delivery = |name: &IrqName| {
             let number = irq::find(self.root, name).ok()?;
             self.root.cpu_list(&irq::file(number)).value().cloned()
         };
-        let tasks = tasks.iter().filter_map(|(name, _)| Some((name.clone(), task(name)?)));
-        let irqs = irqs.iter().filter_map(|(name, _)| Some((name.clone(), irq(name)?)));
+        let tasks = tasks.iter().filter_map(|(name, _)| Some((name.clone(), affinity(name)?)));
+        let irqs = irqs.iter().filter_map(|(name, _)| Some((name.clone(), delivery(name)?)));
         let groups =
             groups.iter().filter_map(|(path, _)| Some((path.clone(), self.bytes(path).ok()?)));
         Ok(Now(State::Hotplug {
@@ -185,12 +253,12 @@ impl Machine<'_> {
 struct Now(State);
 
 impl Now {
-    fn task(&self, name: &super::TaskName) -> Option<&CpuList> {
+    fn task(&self, name: &TaskName) -> Option<&CpuList> {
         let State::Hotplug { tasks, .. } = &self.0 else { return None };
         get(tasks, name)
     }
 
-    fn irq(&self, name: &super::IrqName) -> Option<&CpuList> {
+    fn irq(&self, name: &IrqName) -> Option<&CpuList> {
         let State::Hotplug { irqs, .. } = &self.0 else { return None };
         get(irqs, name)
     }

@@ -1,0 +1,136 @@
+//! One change of a machine, as data: what is to be, and where. It is what a plan lists, a journal
+//! keeps, `/etc/rtproof.toml` repeats at boot and an export translates.
+
+mod bytes;
+mod name;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    bytes::Bytes,
+    name::{IrqName, Scheduling, TaskName},
+};
+use crate::CpuList;
+pub use crate::compare::Compare;
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Change {
+    /// A value of the running kernel: a file of /proc, /sys or a control group. Lost at reboot.
+    Value {
+        /// The file.
+        path: String,
+        /// What is written, without the line's end.
+        value: String,
+        /// How what is read back is compared with what was written.
+        #[serde(default)]
+        compare: Compare,
+        /// Files whose values move with it: saved before, restored after.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        couples: Vec<String>,
+    },
+    /// The CPUs of an interrupt (`/proc/irq/N/smp_affinity_list`). Lost at reboot, and when its
+    /// driver asks for the interrupt anew.
+    Irq {
+        /// Which interrupt: its number changes from boot to boot.
+        irq: IrqName,
+        /// CPUs.
+        cpus: CpuList,
+    },
+    /// Policy, priority or CPUs of a task. Lost when it ends.
+    Task {
+        /// Which task.
+        task: TaskName,
+        /// What is set; what is `None` stays.
+        set: Scheduling,
+    },
+    /// A CPU taken out of or into operation through `/sys/devices/system/cpu/cpuN/online` or
+    /// `smt/control`: what the kernel moves away with it (affinity of tasks and interrupts) is
+    /// saved before, and restored after.
+    Hotplug {
+        /// The file.
+        path: String,
+        /// What is written: `0`, `1`, `off`, `on`.
+        value: String,
+    },
+    /// A folder: a control group, or one of ours under /etc. Undone by removing it when empty.
+    Folder {
+        /// The folder.
+        path: String,
+    },
+    /// A file under /etc, /boot, /run: the whole content.
+    File {
+        /// The file.
+        path: String,
+        /// What it is to hold; `None`: it is to be away.
+        content: Option<Bytes>,
+        /// Permissions; `None`: as they are, 0644 for a new file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+    },
+    /// A variable of GRUB's environment block, the other variables untouched.
+    GrubEnv {
+        /// The block, e.g. `/boot/grub/grubenv`.
+        path: String,
+        /// Variable, e.g. `next_entry`.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// A variable of the EFI firmware that the boot loader reads, e.g. `LoaderEntryOneShot`.
+    EfiVariable {
+        /// Name with the vendor's GUID, as in efivarfs.
+        name: String,
+        /// Text, written as UTF-16 with its NUL.
+        value: String,
+    },
+    /// The state of a systemd unit.
+    Unit {
+        /// Unit, e.g. `irqbalance.service`.
+        unit: String,
+        /// What is wanted of it.
+        want: UnitState,
+    },
+    /// A property of a systemd unit, set at run time (`systemctl set-property --runtime`).
+    Property {
+        /// Unit, e.g. `system.slice`.
+        unit: String,
+        /// Property, e.g. `AllowedCPUs`.
+        property: String,
+        /// Value; empty: the unit's own.
+        value: String,
+    },
+}
+
+/// What is wanted of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum UnitState {
+    /// Not running until the next boot.
+    Stopped,
+    /// Not running, and not started at boot.
+    Disabled,
+    /// Not running, and not to be started by anyone.
+    Masked,
+    /// Running until the next boot.
+    Started,
+    /// Running, and started at boot.
+    Enabled,
+}
+
+impl UnitState {
+    /// In a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Disabled => "disabled",
+            Self::Masked => "masked",
+            Self::Started => "started",
+            Self::Enabled => "enabled",
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What every kind of change can do. One file for each kind, below [`super::kinds`].
+
+use super::{
+    error::ChangeError,
+    machine::Machine,
+    state::State,
+    text,
+    three::{Side, Three},
+};
+use crate::{Root, change::Change};
+
+/// The part of a machine that a change is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The running kernel.
+    Kernel,
+    /// Interrupts.
+    Irqs,
+    /// Tasks.
+    Tasks,
+    /// Units of systemd.
+    Units,
+    /// Files that survive a reboot.
+    Files,
+    /// The boot loader and its memory.
+    Loader,
+}
+
+/// How an experiment can switch a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pace {
+    /// To and fro, at any time.
+    Toggled,
+    /// To and fro, but once: it moves too much along.
+    Once,
+    /// It acts after the next login, service or boot.
+    Later,
+}
+
+/// One kind of change, with the fields of one change of it.
+pub(super) trait Kind {
+    /// What it is about, in a word that no other change of a plan has: two changes with the same
+    /// target contradict each other or are one.
+    fn target(&self) -> String;
+
+    /// What it is about, as a plan shows it.
+    fn title(&self) -> String {
+        self.target()
+    }
+
+    /// What it sets, as one line: the target and the wanted value.
+    fn line(&self) -> String {
+        format!("{} = {}", self.target(), self.wanted())
+    }
+
+    /// The wanted value in a few words, without the target.
+    fn wanted(&self) -> String;
+
+    /// The wanted state as a plan shows it, in one line.
+    fn after(&self) -> String {
+        text::shown(&self.wanted())
+    }
+
+    /// A state that was there before as a plan shows it, in one line.
+    fn before(&self, state: &State) -> String {
+        text::state(state)
+    }
+
+    /// The lines that go and that come.
+    fn lines(&self, before: Option<&State>) -> (Vec<String>, Vec<String>) {
+        let old = before.map_or_else(|| "?".into(), |state| self.before(state));
+        (vec![old], vec![self.after()])
+    }
+
+    /// The names and values in it, which a file of another tool has to be able to hold.
+    fn texts(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// The part of the machine that it is about.
+    fn part(&self) -> Part;
+
+    /// How an experiment can switch it.
+    fn pace(&self) -> Pace {
+        Pace::Later
+    }
+
+    /// Whether it is still there after a reboot.
+    fn is_durable(&self) -> bool {
+        false
+    }
+
+    /// The file or folder outside of the kernel's file systems that it is about. A change waits
+    /// for a newer one of the same file that could not be undone.
+    fn file(&self) -> Option<&str> {
+        None
+    }
+
+    /// A file whose folder has to be writable.
+    fn needs_writable(&self) -> Option<&str> {
+        self.file()
+    }
+
+    /// Whether systemd has to read its files again afterwards.
+    fn concerns_units(&self) -> bool {
+        false
+    }
+
+    /// Whether the kernel may refuse it without that being an error.
+    fn may_be_refused(&self) -> bool {
+        false
+    }
+
+    /// The change with the identity of its task or interrupt filled in; `None`: as it is.
+    fn named(&self, _root: &Root) -> Result<Option<Change>, ChangeError> {
+        Ok(None)
+    }
+
+    /// What is there now.
+    fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError>;
+
+    /// What it left, with what it moved along.
+    fn state_after(&self, machine: &Machine<'_>, _before: &State) -> Result<State, ChangeError> {
+        self.state(machine)
+    }
+
+    /// Whether a state is as wanted.
+    fn is_done(&self, machine: &Machine<'_>, state: &State) -> bool;
+
+    /// Makes the change.
+    fn write(&self, machine: &Machine<'_>, before: &State) -> Result<(), ChangeError>;
+
+    /// What is not in force yet.
+    fn pending(&self, _machine: &Machine<'_>) -> Option<String> {
+        None
+    }
+
+    /// Whose state it is: as before the change, ours, or that of another program.
+    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+        three.side(|state| self.is_done(machine, state))
+    }
+
+    /// Whether a part of it is still ours while another part is not.
+    fn is_partly_ours(&self, _three: Three<'_>) -> bool {
+        false
+    }
+
+    /// Removes what a write that was cut short left.
+    fn clean(&self, _machine: &Machine<'_>) -> Result<(), ChangeError> {
+        Ok(())
+    }
+
+    /// Restores what was there before.
+    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError>;
+}

@@ -1,0 +1,223 @@
+//! Files and links under /etc, /boot and /run.
+
+use crate::{
+    change::Bytes,
+    tune::{
+        error::ChangeError,
+        kind::{Kind, Pace, Part},
+        machine::Machine,
+        state::State,
+        text,
+        three::{Side, Three},
+        writes::Wanted,
+    },
+};
+
+/// Permissions of a new file.
+const NEW_FILE: u32 = 0o644;
+
+/// The whole content of one file; `None`: no file.
+pub(super) struct File<'a> {
+    pub(super) path: &'a str,
+    pub(super) content: Option<&'a Bytes>,
+    pub(super) mode: Option<u32>,
+}
+
+impl Kind for File<'_> {
+    fn target(&self) -> String {
+        self.path.to_owned()
+    }
+
+    fn line(&self) -> String {
+        let away = if self.content.is_none() { " away" } else { "" };
+        format!("{}{away}", self.path)
+    }
+
+    fn wanted(&self) -> String {
+        match self.content {
+            Some(content) => format!("a file of {} bytes", content.0.len()),
+            None => "no file".into(),
+        }
+    }
+
+    fn after(&self) -> String {
+        self.content.map_or_else(|| self.wanted(), text::first_line)
+    }
+
+    fn lines(&self, before: Option<&State>) -> (Vec<String>, Vec<String>) {
+        text::file(self.content, before)
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        vec![self.path]
+    }
+
+    fn part(&self) -> Part {
+        if self.is_durable() { Part::Files } else { Part::Kernel }
+    }
+
+    fn pace(&self) -> Pace {
+        if self.path.starts_with("/run/") { Pace::Once } else { Pace::Later }
+    }
+
+    fn is_durable(&self) -> bool {
+        is_durable(self.path)
+    }
+
+    fn file(&self) -> Option<&str> {
+        Some(self.path)
+    }
+
+    fn concerns_units(&self) -> bool {
+        self.path.contains("/systemd/")
+    }
+
+    fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
+        machine.look(self.path)
+    }
+
+    fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
+        match (self.content, state) {
+            (None, State::Absent) => true,
+            (Some(content), State::File { bytes, mode, .. }) => {
+                bytes == content && self.mode.is_none_or(|wanted| wanted == *mode)
+            }
+            _ => false,
+        }
+    }
+
+    fn write(&self, machine: &Machine<'_>, before: &State) -> Result<(), ChangeError> {
+        machine.write_file(self.path, self.content, self.mode, before)
+    }
+
+    fn side(&self, machine: &Machine<'_>, three: Three<'_>) -> Side {
+        if is_same(three.before, three.current) {
+            return Side::Before;
+        }
+        Side::ours_if(match three.after {
+            Some(after) => is_same(after, three.current),
+            None => self.is_done(machine, three.current),
+        })
+    }
+
+    fn clean(&self, machine: &Machine<'_>) -> Result<(), ChangeError> {
+        machine.clean(self.path)
+    }
+
+    fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
+        machine.restore_file(self.path, three.before, three.current)
+    }
+}
+
+/// Whether what is made under a path is still there after a reboot.
+pub(super) fn is_durable(path: &str) -> bool {
+    !["/proc/", "/sys/", "/run/", "/dev/"].iter().any(|top| path.starts_with(top))
+}
+
+/// Whether two files are the same but for their times and labels, which others may refresh.
+fn is_same(a: &State, b: &State) -> bool {
+    match (a, b) {
+        (
+            State::File { bytes: a, mode: ma, uid: ua, gid: ga, .. },
+            State::File { bytes: b, mode: mb, uid: ub, gid: gb, .. },
+        ) => (a, ma, ua, ga) == (b, mb, ub, gb),
+        _ => a == b,
+    }
+}
+
+impl Machine<'_> {
+    /// What is under a path, links not followed.
+    pub(super) fn look(&self, path: &str) -> Result<State, ChangeError> {
+        self.gate.look(path).map_err(|error| self.refusal(path, error))
+    }
+
+    /// Removes what a write that was cut short left beside a file.
+    pub(super) fn clean(&self, path: &str) -> Result<(), ChangeError> {
+        self.gate.clean(path).map_err(|error| self.refusal(path, error))
+    }
+
+    pub(super) fn write_file(
+        &self,
+        path: &str,
+        content: Option<&Bytes>,
+        mode: Option<u32>,
+        before: &State,
+    ) -> Result<(), ChangeError> {
+        let Some(content) = content else { return self.remove_entry(path, before) };
+        let mut wanted = Wanted {
+            bytes: &content.0,
+            mode: mode.unwrap_or(NEW_FILE),
+            mode_may_differ: mode.is_none(),
+            owner: None,
+            modified_ns: None,
+            attributes: &[],
+            sealed: false,
+        };
+        match before {
+            State::Absent | State::Link { .. } => {}
+            State::File { mode: old, uid, gid, attributes, .. } => {
+                wanted.mode = mode.unwrap_or(*old);
+                wanted.owner = Some((*uid, *gid));
+                wanted.attributes = attributes;
+            }
+            other => return Err(self.in_the_way(path, other)),
+        }
+        self.note_unit_file(path);
+        self.gate.file(path, &wanted).map_err(|error| self.refusal(path, error))
+    }
+
+    fn remove_entry(&self, path: &str, there: &State) -> Result<(), ChangeError> {
+        self.note_unit_file(path);
+        match there {
+            State::Absent => Ok(()),
+            State::File { .. } | State::Link { .. } => {
+                self.gate.remove(path).map_err(|error| self.refusal(path, error))
+            }
+            other => Err(self.in_the_way(path, other)),
+        }
+    }
+
+    pub(super) fn in_the_way(&self, path: &str, there: &State) -> ChangeError {
+        let found = if *there == State::Folder { "a folder" } else { "something else" };
+        ChangeError::Unexpected {
+            path: path.into(),
+            found: found.into(),
+            expected: "a file".into(),
+        }
+    }
+
+    /// Puts a file, link or nothing back.
+    pub(super) fn restore_file(
+        &self,
+        path: &str,
+        before: &State,
+        current: &State,
+    ) -> Result<(), ChangeError> {
+        let put = match before {
+            State::Absent => return self.remove_entry(path, current),
+            State::Link { to } => self.gate.link(path, to),
+            State::File { bytes, mode, uid, gid, modified_ns, attributes } => self.gate.file(
+                path,
+                &Wanted {
+                    bytes: &bytes.0,
+                    mode: *mode,
+                    mode_may_differ: false,
+                    owner: Some((*uid, *gid)),
+                    modified_ns: Some(*modified_ns),
+                    attributes,
+                    sealed: true,
+                },
+            ),
+            other => return Err(self.in_the_way(path, other)),
+        };
+        self.note_unit_file(path);
+        put.map_err(|error| self.refusal(path, error))
+    }
+
+    /// systemd reads its files again on request only.
+    fn note_unit_file(&self, path: &str) {
+        if ["/etc/systemd/", "/run/systemd/"].iter().any(|top| path.starts_with(top)) {
+            self.units_stale.set(true);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The kinds of change: one list, one file for each kind. Whoever adds a kind adds a variant to
+//! [`Change`], a file here and a line to the list.
+
+mod efi;
+mod file;
+mod folder;
+mod grub_env;
+mod hotplug;
+mod irq;
+mod property;
+mod task;
+mod unit;
+mod value;
+
+use super::{
+    error::ChangeError,
+    kind::{Kind, Pace, Part},
+    machine::Machine,
+    state::State,
+    three::{Side, Three},
+};
+use crate::change::{Change, Compare};
+
+impl Change {
+    /// The list.
+    pub(super) fn kind(&self) -> Box<dyn Kind + '_> {
+        match self {
+            Self::Value { path, value, compare, couples } => {
+                Box::new(value::Value { path, value, compare: *compare, couples })
+            }
+            Self::Irq { irq, cpus } => Box::new(irq::Irq { irq, cpus }),
+            Self::Task { task, set } => Box::new(task::Task { task, set }),
+            Self::Hotplug { path, value } => Box::new(hotplug::Hotplug { path, value }),
+            Self::Folder { path } => Box::new(folder::Folder { path }),
+            Self::File { path, content, mode } => {
+                Box::new(file::File { path, content: content.as_ref(), mode: *mode })
+            }
+            Self::GrubEnv { path, key, value } => Box::new(grub_env::GrubEnv { path, key, value }),
+            Self::EfiVariable { name, value } => Box::new(efi::EfiVariable { name, value }),
+            Self::Unit { unit, want } => Box::new(unit::Unit { unit, want: *want }),
+            Self::Property { unit, property, value } => {
+                Box::new(property::Property { unit, property, value })
+            }
+        }
+    }
+
+    /// What it is about, in a word that no other change of a plan has: two changes with the same
+    /// target contradict each other or are one.
+    #[must_use]
+    pub fn target(&self) -> String {
+        self.kind().target()
+    }
+
+    /// What it sets, as one line: the target and the wanted value.
+    #[must_use]
+    pub fn line(&self) -> String {
+        self.kind().line()
+    }
+
+    /// What it is about, as a plan shows it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        self.kind().title()
+    }
+
+    /// The wanted value in a few words, without the target.
+    #[must_use]
+    pub fn wanted(&self) -> String {
+        self.kind().wanted()
+    }
+
+    /// The wanted state as a plan shows it, in one line.
+    #[must_use]
+    pub fn after(&self) -> String {
+        self.kind().after()
+    }
+
+    /// A state that was there before as a plan shows it, in one line.
+    #[must_use]
+    pub fn before(&self, state: &State) -> String {
+        self.kind().before(state)
+    }
+
+    /// The lines that go and that come.
+    #[must_use]
+    pub fn lines(&self, before: Option<&State>) -> (Vec<String>, Vec<String>) {
+        self.kind().lines(before)
+    }
+
+    /// The names and values in it, which a file of another tool has to be able to hold.
+    #[must_use]
+    pub fn texts(&self) -> Vec<String> {
+        self.kind().texts().into_iter().map(str::to_owned).collect()
+    }
+
+    /// The part of the machine that it is about.
+    #[must_use]
+    pub fn part(&self) -> Part {
+        self.kind().part()
+    }
+
+    /// How an experiment can switch it.
+    #[must_use]
+    pub fn pace(&self) -> Pace {
+        self.kind().pace()
+    }
+
+    /// Whether it is still there after a reboot.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.kind().is_durable()
+    }
+
+    /// Whether a file of a control group that is not there yet comes with it: the group is made, or
+    /// its parent hands the controller down.
+    #[must_use]
+    pub fn brings(&self, file: &str) -> bool {
+        let Some((group, file)) = file.rsplit_once('/') else { return false };
+        let is_group = |path: &str| path.starts_with("/sys/fs/cgroup/");
+        match self {
+            Self::Folder { path } => is_group(path) && group == path,
+            Self::Value { path, value, compare: Compare::Controller, .. } => {
+                let parent = path.rsplit_once('/').map(|(parent, _)| parent);
+                let is_of =
+                    |name| file.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+                is_group(path)
+                    && group.rsplit_once('/').map(|(parent, _)| parent) == parent
+                    && value.trim().strip_prefix('+').is_some_and(is_of)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// What is there now.
+    ///
+    /// # Errors
+    /// It is not there, gone, or cannot be read.
+    pub fn state(&self, change: &Change) -> Result<State, ChangeError> {
+        change.kind().state(self)
+    }
+
+    /// Whether a state is as wanted already.
+    #[must_use]
+    pub fn is_done(&self, change: &Change, state: &State) -> bool {
+        change.kind().is_done(self, state)
+    }
+
+    /// The change with the identity of its task or interrupt filled in.
+    ///
+    /// # Errors
+    /// There is none, or several.
+    pub fn named(&self, change: Change) -> Result<Change, ChangeError> {
+        let named = change.kind().named(self.root)?;
+        Ok(named.unwrap_or(change))
+    }
+
+    /// Makes the change.
+    pub(super) fn write(&self, change: &Change, before: &State) -> Result<(), ChangeError> {
+        self.may_write(&change.target())?;
+        change.kind().write(self, before)
+    }
+
+    /// Whose state it is.
+    pub(super) fn side(&self, change: &Change, three: Three<'_>) -> Side {
+        change.kind().side(self, three)
+    }
+
+    /// Restores what was there before.
+    pub(super) fn restore(&self, change: &Change, three: Three<'_>) -> Result<(), ChangeError> {
+        self.may_write(&change.target())?;
+        change.kind().restore(self, three)
+    }
+}

@@ -1,0 +1,44 @@
+//! What became of a change that was to be undone.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::State;
+
+/// What became of a change that was to be undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "became")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Outcome {
+    /// It is as before, and that was read back.
+    Restored,
+    /// It was as before already.
+    WasBefore,
+    /// There is nothing left that could be undone.
+    Gone {
+        /// Why.
+        why: Gone,
+    },
+    /// Somebody has changed it since: theirs stays.
+    LeftAlone {
+        /// What is there.
+        found: State,
+    },
+    /// It could not be undone; another undo tries again.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Why there is nothing left to be undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Gone {
+    /// A value of the running kernel, and the machine has been started anew.
+    Reboot,
+    /// The task has ended, or the interrupt was given back.
+    Ended,
+    /// The kernel has no such file any more: a device or module that was taken away.
+    Removed,
+}
