@@ -224,7 +224,7 @@ impl Report {
                 &run.facts_start,
                 &Intent::of(&run.options, &run.facts_start),
             ),
-            cost: run.cost.clone(),
+            cost: run.cost,
             all: all(run),
             cpus: run.threads.iter().map(|thread| cpu(run, thread)).collect(),
             phases: phases(run),

@@ -20,7 +20,7 @@ pub struct Slot {
     /// Due time of the largest sample.
     pub max_at_ns: u64,
     /// Intervals from one wake-up to the next, of workloads that keep them
-    /// ([`Workload::keeps_intervals`](crate::workloads::Workload::keeps_intervals)); else empty.
+    /// (`keeps_intervals` of the workload); else empty.
     pub intervals: Moments,
     /// Wake-up view.
     pub wake: SlotCounts,

@@ -1,4 +1,4 @@
-//! How tasks are scheduled: calls that are handed in, because they are unsafe code, which belongs to
+//! How tasks are scheduled: calls that are handed in, because they are unsafe code and belong to
 //! another crate.
 
 use std::io;

@@ -39,7 +39,7 @@ impl Progress for Silent {
 /// Applies items and reports progress.
 ///
 /// # Errors
-/// Those of [`tune::apply`].
+/// Those of `tune::apply`.
 pub fn apply(
     machine: &Machine<'_>,
     journal: &mut Journal,
