@@ -23,12 +23,16 @@ pub mod knobs;
 pub mod msr;
 pub mod pm_qos;
 pub mod reading;
+mod redact;
+mod refusal;
 pub mod root;
 pub mod sample;
 pub mod symbols;
+mod take;
 pub mod task;
 #[cfg(test)]
 mod testing;
+mod text;
 pub mod tracefs;
 pub mod tune;
 

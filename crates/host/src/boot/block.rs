@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::BootError;
+use super::error::BootError;
 
 /// First line of what is ours.
 const BEGIN: &str = "# rtproof begin";

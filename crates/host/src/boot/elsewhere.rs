@@ -2,10 +2,14 @@
 //! by a boot loader that is not known: nothing is written, and what to do is printed.
 
 use super::{
-    Around, BootError, Entry, ID, Kind, Loader, Method, Standing, Wish, Word, Written, cmdline,
+    cmdline,
+    cmdline::Wish,
+    cmdline::Word,
+    error::BootError,
+    loader::{Around, Entry, ID, Kind, Loader, Method, Standing, Written},
     view::View,
 };
-use crate::tune::Change;
+use crate::change::Change;
 
 /// Words of /proc/cmdline that a boot loader put there.
 const NOT_OURS: &[&str] = &["BOOT_IMAGE", "initrd"];

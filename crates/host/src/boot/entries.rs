@@ -3,7 +3,13 @@
 
 use std::cmp::Ordering;
 
-use super::{BootError, Entry, ID, TITLE, Word, cmdline, view::View};
+use super::{
+    cmdline,
+    cmdline::Word,
+    error::BootError,
+    loader::{Entry, ID, TITLE},
+    view::View,
+};
 
 /// First line of our entry: a file of our name without it is somebody else's.
 const MARK: &str = "# made by rtproof tune, removed by rtproof tune undo";

@@ -2,11 +2,13 @@
 //! the place of config.txt for one boot when reboot(2) asks for it.
 
 use super::{
-    AFTER_A_TRIAL, Around, BootError, Entry, Kind, Loader, Method, Standing, TITLE, Word, Written,
     block, cmdline,
+    cmdline::Word,
+    error::BootError,
+    loader::{AFTER_A_TRIAL, Around, Entry, Kind, Loader, Method, Standing, TITLE, Written},
     view::{self, View},
 };
-use crate::tune::Change;
+use crate::change::Change;
 
 /// Where the boot partition is mounted, in the order asked.
 const FOLDERS: &[&str] = &["/boot/firmware", "/boot"];

@@ -1,7 +1,7 @@
 //! On what a file of the boot loader lies: GRUB can read more than it can write, and a choice for
 //! one boot that it cannot take back is a choice for all.
 
-use crate::{Root, facts::memory::unescape};
+use crate::{Root, text::unescape};
 
 /// File systems on which GRUB finds the blocks of a file and may write into them. Copy-on-write,
 /// compressed and network file systems are not among them.

@@ -10,7 +10,8 @@ use std::{
 };
 
 use super::*;
-use crate::tune::Bytes;
+use crate::change::Bytes;
+use crate::change::Change;
 
 /// What the engine does with a change, in short.
 fn apply(dir: &Path, changes: &[Change]) {

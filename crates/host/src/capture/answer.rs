@@ -5,8 +5,11 @@ use std::io::Write;
 use flate2::{Compression, write::GzEncoder};
 use rustix::io::Errno;
 
-use super::{Capture, Entry, PATH_BYTES_MAX, clean, follow};
-use crate::root::{LINKS_MAX, Refusal, excerpt};
+use super::form::{Capture, Entry, PATH_BYTES_MAX, clean, follow};
+use crate::{
+    refusal::{LINKS_MAX, Refusal},
+    text::excerpt,
+};
 
 impl Capture {
     /// The bytes of a file.

@@ -9,8 +9,14 @@ use std::{
 use flate2::read::GzDecoder;
 use rustix::io::Errno;
 
-use super::{Entry, PATH_BYTES_MAX, clean, escape::is_plain, follow};
-use crate::root::{READ_BYTES_MAX, Refusal, excerpt};
+use super::{
+    escape::is_plain,
+    form::{Entry, PATH_BYTES_MAX, clean, follow},
+};
+use crate::{
+    refusal::{READ_BYTES_MAX, Refusal},
+    text::excerpt,
+};
 
 /// Largest text taken out of a gzip file.
 const UNPACKED_BYTES_MAX: u64 = 8 << 20;
@@ -68,7 +74,7 @@ impl Recorder {
     }
 
     /// What was taken down.
-    pub(super) fn entries(&self) -> BTreeMap<String, Entry> {
+    pub(crate) fn entries(&self) -> BTreeMap<String, Entry> {
         self.lock().clone()
     }
 

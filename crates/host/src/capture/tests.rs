@@ -1,11 +1,14 @@
 //! Tests of captures: there and back, every answer, every mistake.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{fs, io, os::unix::fs::symlink, sync::Arc};
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::{Reading, reading::State, testing::Tree};
+use super::{
+    form::{FIRST_LINE, LAST_LINE, PATH_BYTES_MAX, clean},
+    *,
+};
+use crate::{Facts, Reading, Root, reading::State, testing::Tree};
 
 fn parsed(body: &str) -> Result<Capture, CaptureError> {
     Capture::parse(format!("{FIRST_LINE}\nfrom live, read by root\n{body}").as_bytes())

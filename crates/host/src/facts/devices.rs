@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{net::netlink, settings::lacking};
-use crate::{Reading, Root, root::between};
+use crate::{Reading, Root, text::between};
 
 /// Bits of /proc/sys/kernel/tainted that a module sets: proprietary, forced, staging, out of tree,
 /// unsigned, live patch, auxiliary, test (Documentation/admin-guide/tainted-kernels.rst).

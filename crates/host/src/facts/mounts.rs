@@ -5,8 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::memory::unescape;
-use crate::{Reading, Root};
+use crate::{Reading, Root, text::unescape};
 
 /// Options that cost time or save it; the rest is left out, user names and addresses with it.
 pub(crate) const OPTIONS: &[&str] = &[

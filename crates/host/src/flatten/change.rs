@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{FactRow, RowState};
+use super::row::{FactRow, RowState};
 use crate::{
     Facts,
     facts::tasks::{Policy, RtTask},

@@ -6,7 +6,7 @@ use std::io;
 use rustix::io::Errno;
 
 use super::state::State;
-use crate::{Reading, Root, reading, root::Refusal};
+use crate::{Reading, Root, reading, refusal::Refusal};
 
 /// Why a state cannot be read, or a change not be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

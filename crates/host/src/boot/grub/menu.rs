@@ -1,15 +1,21 @@
 //! Our entry in custom.cfg: a copy of an entry of grub.cfg with another command line.
 
 use super::{
-    Config,
+    config::Config,
     script::{self, MenuEntry, Script, Statement},
 };
 use crate::{
     boot::{
-        AFTER_A_TRIAL, Around, BootError, Entry, ID, Kind, Loader, Method, PANIC, Standing, TITLE,
-        Word, Written, block, cmdline, view, view::View,
+        block, cmdline,
+        cmdline::Word,
+        error::BootError,
+        loader::{
+            AFTER_A_TRIAL, Around, Entry, ID, Kind, Loader, Method, PANIC, Standing, TITLE, Written,
+        },
+        view,
+        view::View,
     },
-    tune::Change,
+    change::Change,
 };
 
 /// Commands that load a kernel with a command line.

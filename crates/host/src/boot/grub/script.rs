@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::boot::{BootError, cmdline::Token};
+use crate::boot::{cmdline::Token, error::BootError};
 
 /// Blocks within blocks: a menu has two or three.
 const DEPTH_MAX: usize = 64;

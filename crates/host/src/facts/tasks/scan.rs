@@ -1,12 +1,7 @@
 //! One walk over all tasks, for the real-time ones and for daemons known by name.
 
-use super::{Policy, RtTask, TaskGroup, groups::Groups};
+use super::{RtTask, TaskGroup, groups::Groups, stat::Stat};
 use crate::{CpuList, Reading, Root};
-
-/// Flag of kernel threads (include/linux/sched.h, `PF_KTHREAD`).
-const PF_KTHREAD: u64 = 0x0020_0000;
-/// Flag of tasks that the kernel refuses to move (`PF_NO_SETAFFINITY`).
-const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
 /// What one walk over /proc tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,41 +12,6 @@ pub struct Scan {
     pub placement: Reading<Vec<TaskGroup>>,
     /// Name and id of every process; unknown where not all processes can be seen.
     pub processes: Reading<Vec<(String, u32)>>,
-}
-
-/// The fields of /proc/PID/stat that are used here (Documentation/filesystems/proc.rst, table 1-4).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
-    pub(crate) comm: String,
-    pub(crate) kernel_thread: bool,
-    pub(crate) bound: bool,
-    pub(crate) threads: u64,
-    pub(crate) start_ticks: u64,
-    pub(crate) cpu: u32,
-    pub(crate) priority: u32,
-    pub(crate) policy: Option<Policy>,
-}
-
-impl Stat {
-    /// Takes a line apart. The name may hold spaces and parentheses, so it ends at the last `)`;
-    /// after it comes field 3.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
-        let (head, tail) = line.rsplit_once(')')?;
-        let (_, comm) = head.split_once('(')?;
-        let fields: Vec<&str> = tail.split_whitespace().collect();
-        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-        let small = |number: usize| u32::try_from(field(number)?).ok();
-        Some(Self {
-            comm: comm.to_owned(),
-            kernel_thread: field(9)? & PF_KTHREAD != 0,
-            bound: field(9)? & PF_NO_SETAFFINITY != 0,
-            threads: field(20)?,
-            start_ticks: field(22)?,
-            cpu: small(39)?,
-            priority: small(40)?,
-            policy: Policy::from_number(small(41)?),
-        })
-    }
 }
 
 impl Scan {
@@ -184,7 +144,10 @@ pub(crate) fn unit_of(cgroup: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{Policy, stat::PF_KTHREAD},
+        *,
+    };
     use crate::{reading::State, testing::Tree};
 
     /// A stat line; fields 3 to 41 with those that matter set.

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Clue, Subject, Suspect, Words, group_of};
+use super::{
+    clue::{Clue, Suspect, group_of},
+    words::{Subject, Words},
+};
 use crate::Root;
 
 /// Most lines named for one suspect.

@@ -23,7 +23,7 @@ use super::{
     machine::{FOLDER, Machine},
     writes::{is_absent, open_real},
 };
-use crate::root::READ_BYTES_MAX;
+use crate::refusal::READ_BYTES_MAX;
 
 /// What a journal is called in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ mod patterns;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::patterns::Pattern;
-use super::{Capture, Entry};
+use crate::capture::{Capture, Entry};
 use crate::facts::{app::is_unit_setting, mounts::OPTIONS, platform::is_sysctl_setting};
 
 /// Files that hold what names this machine alone. What is read from them is a hash at most, and a
