@@ -29,6 +29,7 @@ const PURE: &[&str] = &[
 /// The lists, and whether they are for a pure crate.
 const LISTS: &[(&str, bool)] = &[
     ("clippy.toml", false),
+    ("crates/checks/clippy.toml", true),
     ("crates/judge/clippy.toml", true),
     ("crates/report/clippy.toml", true),
     ("crates/results/clippy.toml", true),

@@ -12,18 +12,19 @@ const FLOORS: &[(&str, u32)] = &[
     ("rtproof-model", 2),
     ("rtproof-measure", 3),
     ("rtproof-record", 3),
-    ("rtproof-judge", 4),
-    ("rtproof-results", 5),
-    ("rtproof-report", 6),
-    ("rtproof-run", 6),
-    ("rtproof", 7),
+    ("rtproof-checks", 4),
+    ("rtproof-judge", 5),
+    ("rtproof-results", 6),
+    ("rtproof-report", 7),
+    ("rtproof-run", 7),
+    ("rtproof", 8),
     // Tools stand on the roof and nobody imports them; but the benchmark of causes judges its
     // spikes as the lab does.
-    ("rtproof-fuzz", 8),
-    ("rtproof-lab", 8),
-    ("rtproof-lab-plant", 8),
-    ("xtask", 8),
-    ("rtproof-bench", 9),
+    ("rtproof-fuzz", 9),
+    ("rtproof-lab", 9),
+    ("rtproof-lab-plant", 9),
+    ("xtask", 9),
+    ("rtproof-bench", 10),
 ];
 /// Sections of a manifest that import.
 const SECTIONS: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];

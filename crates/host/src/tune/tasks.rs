@@ -1,5 +1,5 @@
-//! How tasks are scheduled: calls that are handed in, because they are unsafe code, which is another
-//! crate's.
+//! How tasks are scheduled: calls that are handed in, because they are unsafe code, which belongs to
+//! another crate.
 
 use std::io;
 

@@ -1,0 +1,254 @@
+//! One application: its threads and processes, as the checks of it read them.
+
+use rtproof_host::{
+    CpuList, Facts, Reading,
+    facts::app::{App, Process, Thread, ThreadSched, ThreadStatus},
+    facts::tasks::{Policy, RtTask},
+    tune::{Scheduling, TaskName},
+};
+
+use super::draft::Draft;
+use crate::{Evidence, Finding, Intent, Remedy};
+
+/// Most lines of evidence for one kind of file.
+pub(super) const GROUPS_MAX: usize = 32;
+/// Most names in a summary.
+pub(super) const NAMED_MAX: usize = 4;
+
+/// An application, the machine and the intent.
+pub struct Case<'a> {
+    /// The machine.
+    pub facts: &'a Facts,
+    /// The application.
+    pub app: &'a App,
+    /// What it is meant for.
+    pub intent: &'a Intent,
+}
+
+/// A thread whose policy is known.
+#[derive(Clone, Copy)]
+pub(super) struct Scheduled<'a> {
+    pub(super) thread: &'a Thread,
+    pub(super) sched: &'a ThreadSched,
+}
+
+/// A real-time thread whose CPUs are known, too.
+#[derive(Clone, Copy)]
+pub(super) struct Placed<'a> {
+    pub(super) thread: &'a Thread,
+    pub(super) sched: &'a ThreadSched,
+    pub(super) status: &'a ThreadStatus,
+}
+
+/// What was found, with the draft that cites it; the error is the finding of a check that ends
+/// here: unknown, or not applicable.
+pub(super) type Found<T> = Result<(Draft, Vec<T>), Box<Finding>>;
+
+impl<'a> Case<'a> {
+    /// All threads with their policies, as evidence; `Err`: one of them is unknown.
+    pub(super) fn scheduled(&self, draft: Draft) -> Found<Scheduled<'a>> {
+        let lists = self.app.processes.iter().map(|process| &process.threads);
+        let draft = draft.saw(lists.map(|list| {
+            Evidence::of(list, |threads| crate::quantity::count(threads.len(), "thread"))
+        }));
+        let unread = self.app.processes.iter().find(|process| process.threads.value().is_none());
+        if let Some(process) = unread {
+            return Err(Box::new(draft.blind(&process.threads)));
+        }
+        let threads: Vec<&Thread> = self.app.threads().collect();
+        let readings = threads.iter().map(|&thread| (thread, &thread.sched));
+        let draft = draft.saw(of_threads(readings, policy_of));
+        let mut found = Vec::new();
+        for thread in threads {
+            match thread.sched.value() {
+                Some(sched) => found.push(Scheduled { thread, sched }),
+                None => return Err(Box::new(draft.blind(&thread.sched))),
+            }
+        }
+        if found.is_empty() {
+            return Err(Box::new(draft.unknown("no thread: the process has ended")));
+        }
+        Ok((draft, found))
+    }
+
+    /// The real-time threads; `Err`: unknown, or there is none.
+    pub(super) fn real_time(&self, draft: Draft) -> Found<Scheduled<'a>> {
+        let (draft, mut threads) = self.scheduled(draft)?;
+        threads.retain(|thread| thread.sched.policy.is_real_time());
+        if threads.is_empty() {
+            return Err(Box::new(draft.not_applicable("the application has no real-time thread")));
+        }
+        Ok((draft, threads))
+    }
+
+    /// The real-time threads and their CPUs; `Err`: unknown, or there is none.
+    pub(super) fn placed(&self, draft: Draft) -> Found<Placed<'a>> {
+        let (draft, threads) = self.real_time(draft)?;
+        place(draft, &threads)
+    }
+
+    /// Real-time tasks of others; `Err`: unknown, also where not every task can be seen.
+    pub(super) fn others(&self, draft: Draft) -> Found<&'a RtTask> {
+        let draft = draft.read(&self.facts.rt_tasks, |tasks| {
+            crate::quantity::count(tasks.len(), "real-time task")
+        });
+        let Some(tasks) = self.facts.rt_tasks.value() else {
+            return Err(Box::new(draft.blind(&self.facts.rt_tasks)));
+        };
+        if !tasks.iter().any(|task| task.kernel_thread) {
+            return Err(Box::new(
+                draft
+                    .unknown("no kernel thread is visible: a PID namespace or hidepid hides tasks"),
+            ));
+        }
+        Ok((draft, tasks.iter().filter(|task| !is_own(self.app, task)).collect()))
+    }
+
+    /// Processes with real-time threads; the main one where there is none.
+    pub(super) fn processes(&self) -> Vec<&'a Process> {
+        let all = &self.app.processes;
+        let real_time: Vec<&Process> =
+            all.iter().filter(|process| process.real_time().next().is_some()).collect();
+        if !real_time.is_empty() {
+            return real_time;
+        }
+        all.iter().filter(|process| process.pid == self.app.pid).collect()
+    }
+
+    /// One reading of each process that matters; `Err`: one of them is unknown.
+    pub(super) fn of_processes<T>(
+        &self,
+        mut draft: Draft,
+        reading: impl Fn(&'a Process) -> &'a Reading<T>,
+        show: impl Fn(&T) -> String,
+    ) -> Found<(&'a Process, &'a T)> {
+        let processes = self.processes();
+        for &process in &processes {
+            draft = draft.read(reading(process), &show);
+        }
+        let mut found = Vec::new();
+        for process in processes {
+            match reading(process).value() {
+                Some(value) => found.push((process, value)),
+                None => return Err(Box::new(draft.blind(reading(process)))),
+            }
+        }
+        Ok((draft, found))
+    }
+
+    /// The line of a drop-in, where the application is a service of the system's manager.
+    pub(super) fn drop_in(&self, line: &str) -> Option<Remedy> {
+        let unit = self.app.unit.value()?.as_ref().filter(|unit| unit.ends_with(".service"))?;
+        let file = self.app.unit_file.value()?;
+        let path = format!("/etc/systemd/system/{unit}.d/90-rtproof.conf");
+        // What our file sets already stays in it.
+        let set = file.iter().flat_map(|file| &file.settings).filter(|(_, set)| set.file == path);
+        let mut lines = vec!["[Service]".to_owned()];
+        lines.extend(set.map(|(key, set)| format!("{key}={}", set.value)));
+        lines.extend(line.lines().map(str::to_owned));
+        Some(Remedy::File { path, line: lines.join("\n") })
+    }
+}
+
+/// Adds the CPUs of threads.
+pub(super) fn place<'a>(draft: Draft, threads: &[Scheduled<'a>]) -> Found<Placed<'a>> {
+    let readings = threads.iter().map(|found| (found.thread, &found.thread.status));
+    let draft = draft.saw(of_threads(readings, |status| format!("CPUs {}", status.cpus)));
+    let mut found = Vec::new();
+    for &Scheduled { thread, sched } in threads {
+        match thread.status.value() {
+            Some(status) => found.push(Placed { thread, sched, status }),
+            None => return Err(Box::new(draft.blind(&thread.status))),
+        }
+    }
+    Ok((draft, found))
+}
+
+/// One reading of each thread as evidence: equal values of a process share a line whose path names
+/// the threads in braces.
+pub(super) fn of_threads<'a, T: 'a>(
+    readings: impl Iterator<Item = (&'a Thread, &'a Reading<T>)>,
+    show: impl Fn(&T) -> String,
+) -> Vec<Evidence> {
+    let mut groups: Vec<(u32, String, Vec<u32>, &str)> = Vec::new();
+    for (thread, reading) in readings {
+        let value = Evidence::of(reading, &show).value;
+        let same =
+            |group: &&mut (u32, String, Vec<u32>, &str)| group.0 == thread.pid && group.1 == value;
+        match groups.iter_mut().find(same) {
+            Some((_, _, tids, _)) => tids.push(thread.tid),
+            None => groups.push((thread.pid, value, vec![thread.tid], &reading.path)),
+        }
+    }
+    let more = groups.len().saturating_sub(GROUPS_MAX);
+    let shown = groups.into_iter().take(GROUPS_MAX);
+    let mut evidence: Vec<Evidence> =
+        shown.map(|(_, value, tids, path)| Evidence { path: spread(path, &tids), value }).collect();
+    if let Some(last) = evidence.last_mut().filter(|_| more > 0) {
+        last.value.push_str(&format!("; {more} more values"));
+    }
+    evidence
+}
+
+/// `path`, which names the first of `tids` in its last number, for all of them.
+pub(super) fn spread(path: &str, tids: &[u32]) -> String {
+    let ([first, _, ..], Some(last)) = (tids, path.rfind('/')) else {
+        return path.into();
+    };
+    let (folder, file) = path.split_at(last);
+    match folder.strip_suffix(&first.to_string()) {
+        Some(above) => format!("{above}{{{}}}{file}", super::text::list(tids)),
+        None => path.into(),
+    }
+}
+
+/// Policy and priority in words.
+pub(super) fn policy_of(sched: &ThreadSched) -> String {
+    policy_text(sched.policy, sched.priority)
+}
+
+pub(super) fn policy_text(policy: Policy, priority: u32) -> String {
+    let name = policy.name().to_ascii_uppercase();
+    match policy {
+        Policy::Fifo | Policy::Rr => format!("SCHED_{name} {priority}"),
+        _ => format!("SCHED_{name}"),
+    }
+}
+
+/// Priority of a SCHED_FIFO or SCHED_RR thread.
+pub(super) fn rank(sched: &ThreadSched) -> Option<u32> {
+    matches!(sched.policy, Policy::Fifo | Policy::Rr).then_some(sched.priority)
+}
+
+/// A thread in a summary.
+pub(super) fn name(thread: &Thread, sched: &ThreadSched) -> String {
+    format!("{} (tid {}, {})", sched.comm, thread.tid, policy_of(sched))
+}
+
+/// A task of others in a summary.
+pub(super) fn task_name(task: &RtTask) -> String {
+    format!("{} (tid {}, {})", task.comm, task.tid, policy_text(task.policy, task.priority))
+}
+
+/// A task of others as evidence.
+pub(super) fn task_evidence(task: &RtTask) -> Evidence {
+    let place = task.cpus.as_ref().map_or_else(|| "CPUs unknown".into(), crate::quantity::cpus);
+    let value = format!("{} on {place}", task_name(task));
+    Evidence { path: format!("/proc/{}/task/{}/stat", task.pid, task.tid), value }
+}
+
+/// Whether a task of others may run on one of these CPUs; one with an unreadable affinity may.
+pub(super) fn may_run_on(task: &RtTask, cpus: &CpuList) -> bool {
+    task.cpus.as_ref().is_none_or(|on| !on.intersection(cpus).is_empty())
+}
+
+pub(super) fn is_own(app: &App, task: &RtTask) -> bool {
+    app.processes.iter().any(|process| process.pid == task.pid)
+}
+
+/// Sets the scheduling of a thread.
+pub(super) fn set(thread: &Thread, sched: &ThreadSched, set: Scheduling) -> Remedy {
+    let comm = sched.comm.clone();
+    let task = TaskName { tid: thread.tid, start_ticks: Some(sched.start_ticks), comm };
+    Remedy::Task { task, set }
+}

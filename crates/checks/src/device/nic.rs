@@ -1,0 +1,418 @@
+//! Queues, offloads, flow control and power saving of network interfaces.
+
+use rtproof_host::facts::net::{Channels, Interface, Offloads, Pause};
+use rtproof_host::{CpuList, Facts, Reading, knobs::device as knobs};
+
+use super::interfaces::{Asked, Seen, command, judge as ask, on};
+use crate::check::{Check, Judge, Wanted};
+use crate::draft::Draft;
+use crate::{Evidence, Finding, Impact, Intent, Remedy};
+use crate::{machine, text};
+
+pub(super) static QUEUES: Check = Check {
+    id: "nic-queues",
+    title: "queues of network interfaces, each with an interrupt (ethtool -l)",
+    why: "drivers spread the interrupts of their queues over all CPUs, the real-time ones included",
+    source: "Documentation/networking/scaling.rst, RSS; OpenShift node tuning operator, \
+             net.userLevelNetworking; tuned, plugin net (channels)",
+    trade_off: Some("fewer queues, less throughput; changing them gives new interrupt numbers"),
+    knobs: &[&knobs::CHANNELS],
+    wanted: Wanted::Of(|intent| {
+        format!("at most {}, one for each housekeeping CPU", intent.housekeeping.len())
+    }),
+    judge: Judge::Ask(judge_queues),
+    ..Check::NEW
+};
+
+fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let room = intent.housekeeping.len();
+    if machine::is_all_rt(facts, intent) {
+        return draft
+            .read(&facts.cpus.online, CpuList::to_string)
+            .not_applicable("every CPU is real-time: interrupts can go nowhere else");
+    }
+    if room == 0 {
+        return draft.no_rt_cpus(facts);
+    }
+    let question = Asked {
+        of: |interface| &interface.channels,
+        show: |channels: &Channels| {
+            let Channels { rx, tx, combined, combined_max } = channels;
+            format!("combined {combined} of {combined_max}, rx {rx}, tx {tx}")
+        },
+        none: "not supported",
+        lacking: "no driver here has queues that can be set",
+        otherwise: None,
+    };
+    ask(draft, facts, &question, |interface, channels| {
+        let queues = (channels.combined + channels.rx.max(channels.tx)) as usize;
+        let counted = text::count(queues, "queue");
+        if queues <= room {
+            return Seen::Fine(counted);
+        }
+        let name = &interface.name;
+        let set = match channels.combined {
+            0 => format!("ethtool -L {name} rx {room} tx {room}"),
+            _ => format!("ethtool -L {name} combined {room}"),
+        };
+        let cpus = text::count(room, "housekeeping CPU");
+        Seen::Wrong(format!("{counted} for {cpus}"), command(set))
+    })
+}
+
+pub(super) static OFFLOAD_FLOW: Check = Check {
+    id: "nic-offload-flow",
+    title: "packets put together by the card, and pause frames (ethtool -k, -a)",
+    why: "the card holds a packet back to put others to it, and a pause frame from the other end \
+          stops all sending",
+    source: "Documentation/networking/netdev-features.rst; \
+             Documentation/networking/segmentation-offloads.rst; IEEE 802.3 annex 31B",
+    trade_off: Some("without them: more packets for the CPU, and lost ones where a switch is full"),
+    impact: Impact::Hundreds,
+    knobs: &[&knobs::OFFLOADS],
+    wanted: Wanted::Text("no LRO, no GRO in hardware, no pause frames"),
+    judge: Judge::Ask(judge_offloads),
+    ..Check::NEW
+};
+
+fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    for interface in facts.net.interfaces.value().into_iter().flatten() {
+        draft = draft.read(&interface.offloads, |offloads| match offloads {
+            Some(Offloads { gro, gro_hw, lro }) => {
+                format!("rx-gro {}, rx-gro-hw {}, rx-lro {}", on(*gro), on(*gro_hw), on(*lro))
+            }
+            None => "not supported".into(),
+        });
+    }
+    let question = Asked {
+        of: |interface| &interface.pause,
+        show: |pause: &Pause| format!("rx {}, tx {}", on(pause.rx), on(pause.tx)),
+        none: "not supported",
+        lacking: "no network interface",
+        // A driver without pause frames sends none and obeys none.
+        otherwise: Some(Pause::default()),
+    };
+    ask(draft, facts, &question, |interface, pause| {
+        let Some(offloads) = interface.offloads.value() else {
+            return Seen::Unclear(interface.offloads.as_ref().map(|_| String::new()));
+        };
+        let offloads = offloads.unwrap_or_default();
+        let name = &interface.name;
+        let wrong = [
+            (offloads.lro, "LRO", "-K", "lro off"),
+            (offloads.gro_hw, "GRO in hardware", "-K", "rx-gro-hw off"),
+            (pause.rx, "obeys pause frames", "-A", "autoneg off rx off"),
+            (pause.tx, "sends pause frames", "-A", "autoneg off tx off"),
+        ];
+        let wrong: Vec<_> = wrong.into_iter().filter(|(is_on, ..)| *is_on).collect();
+        if wrong.is_empty() {
+            return Seen::Fine("no pause frames, nothing put together by the card".into());
+        }
+        let what: Vec<&str> = wrong.iter().map(|(_, what, ..)| *what).collect();
+        let set: Vec<String> = wrong
+            .iter()
+            .map(|(_, _, option, set)| format!("ethtool {option} {name} {set}"))
+            .collect();
+        Seen::Wrong(what.join(", "), command(set.join("; ")))
+    })
+}
+
+pub(super) static EEE: Check = Check {
+    id: "nic-eee",
+    title: "Energy-Efficient Ethernet (ethtool --show-eee)",
+    why: "an idle link sleeps, and the first packet waits until both ends have woken up",
+    source: "IEEE 802.3az, table 78-2 and clause 79; Documentation/networking/ethtool-netlink.rst",
+    knobs: &[&knobs::EEE],
+    wanted: Wanted::Text("off"),
+    judge: Judge::Ask(|draft, facts, _| {
+        let question = Asked {
+            of: |interface| &interface.eee,
+            show: |eee: &rtproof_host::facts::net::Eee| {
+                format!("enabled {}, active {}", on(eee.enabled), on(eee.active))
+            },
+            none: "not supported",
+            lacking: "no driver here has Energy-Efficient Ethernet",
+            otherwise: None,
+        };
+        ask(draft, facts, &question, |interface, eee| {
+            let set = format!("ethtool --set-eee {} eee off", interface.name);
+            match (eee.active, eee.enabled) {
+                (true, _) => Seen::Wrong("active: the idle link sleeps".into(), command(set)),
+                (_, true) => Seen::Wrong("allowed, not active with this link".into(), command(set)),
+                _ => Seen::Fine("off".into()),
+            }
+        })
+    }),
+    ..Check::NEW
+};
+
+pub(super) static WIFI_POWERSAVE: Check = Check {
+    id: "wifi-powersave",
+    title: "power saving of wireless interfaces (iw get power_save)",
+    why: "the station sleeps between beacons, and what comes in waits at the access point until it \
+          asks for it",
+    source: "include/uapi/linux/nl80211.h, NL80211_CMD_GET_POWER_SAVE; IEEE 802.11, power \
+             management",
+    impact: Impact::Milliseconds,
+    knobs: &[&knobs::WIFI_POWERSAVE],
+    wanted: Wanted::Text("off"),
+    judge: Judge::Ask(|draft, facts, _| {
+        let question = Asked {
+            of: |interface| &interface.power_save,
+            show: |is_on: &bool| on(*is_on).into(),
+            none: "wired, or not supported",
+            lacking: "no wireless interface that saves power",
+            otherwise: None,
+        };
+        ask(draft, facts, &question, |interface, is_on| match is_on {
+            false => Seen::Fine("off".into()),
+            true => Seen::Wrong(
+                "on".into(),
+                command(format!("iw dev {} set power_save off", interface.name)),
+            ),
+        })
+    }),
+    ..Check::NEW
+};
+
+pub(super) static TRANSMIT: Check = Check {
+    id: "xps-rfs-transmit",
+    title: "real-time CPUs that share a transmit queue with others (XPS)",
+    why: "a real-time task that sends waits for the lock of the queue while another CPU holds it",
+    source: "Documentation/networking/scaling.rst, XPS",
+    impact: Impact::Microseconds,
+    knobs: &[&knobs::XPS],
+    wanted: Wanted::Text("no queue for real-time CPUs and others"),
+    judge: Judge::Ask(judge_transmit),
+    ..Check::NEW
+};
+
+fn judge_transmit(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
+    let values = facts.settings.get(knobs::XPS.id).map(|setting| setting.values.as_slice());
+    let values = values.unwrap_or_default();
+    let draft = draft.saw(text::by_path(values.iter().map(|value| &value.reading)));
+    if values.is_empty() {
+        return no_transmit_queues(draft, facts);
+    }
+    let mut shared = Vec::new();
+    for value in values {
+        let Some(mask) = value.reading.value() else {
+            return draft.blind(&value.reading);
+        };
+        let Ok(mask) = CpuList::parse_mask(mask) else {
+            let path = value.reading.path.clone();
+            return draft.blind(&Reading::<()>::malformed(path, mask, "a mask of CPUs"));
+        };
+        let rt = mask.intersection(&intent.rt_cpus);
+        if !rt.is_empty() && !mask.intersection(&intent.housekeeping).is_empty() {
+            shared.push((value.of.clone(), rt, value.reading.path.clone()));
+        }
+    }
+    if shared.is_empty() {
+        return draft.good("no transmit queue is set for real-time CPUs and others");
+    }
+    let names: Vec<String> =
+        shared.iter().map(|(of, rt, _)| format!("{of} ({})", text::cpus(rt))).collect();
+    let remedy = Remedy::Manual {
+        text: "give the real-time CPUs a transmit queue of their own (xps_cpus), where the \
+               application sends"
+            .into(),
+    };
+    let names = text::first_few(&names, 4);
+    draft.remedies([remedy]).doubtful(format!("shared with other CPUs: {names}"))
+}
+
+/// The kernel answers ENOENT for a device of one queue.
+fn no_transmit_queues(draft: Draft, facts: &Facts) -> Finding {
+    let interfaces = &facts.net.interfaces;
+    let queues = |interface: &Interface| {
+        let channels = interface.channels.value()?.unwrap_or_default();
+        Some(channels.combined.max(channels.tx))
+    };
+    let all: Option<Vec<u32>> = interfaces.value().and_then(|all| all.iter().map(queues).collect());
+    match all {
+        Some(queues) if queues.iter().all(|queues| *queues <= 1) => {
+            let counted = format!("{} interfaces, none with several queues", queues.len());
+            draft
+                .saw([Evidence { path: interfaces.path.clone(), value: counted }])
+                .not_applicable("no interface has several transmit queues")
+        }
+        _ => draft.blind(&Reading::<()>::absent("/sys/class/net/*/queues/tx-*/xps_cpus")),
+    }
+}
+
+pub(super) static NAPI_THREADED: Check = Check {
+    id: "napi-threaded",
+    title: "threads that receive packets (threaded NAPI)",
+    why: "the threads are ordinary ones: packets wait for every real-time task of their CPU, \
+          unless somebody gives them a priority",
+    source: "Documentation/networking/napi.rst, Threaded NAPI; \
+             Documentation/ABI/testing/sysfs-class-net; net/core/dev.c, napi_kthread_create",
+    trade_off: Some(
+        "without threads packets are handled in soft interrupts, which no priority sets apart",
+    ),
+    impact: Impact::Hundreds,
+    knobs: &[&knobs::NAPI_THREADED],
+    wanted: Wanted::Text("no threads, or threads with a real-time priority"),
+    judge: Judge::Ask(judge_napi),
+    ..Check::NEW
+};
+
+/// Longest name of a thread.
+const COMM_CHARS_MAX: usize = 15;
+
+fn judge_napi(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
+    let setting = facts.settings.get(knobs::NAPI_THREADED.id);
+    let values = setting.map(|setting| setting.values.as_slice()).unwrap_or_default();
+    let draft = draft.saw(text::by_path(values.iter().map(|value| &value.reading)));
+    if values.iter().all(|value| value.reading.is_absent()) {
+        let release = &facts.kernel.release;
+        if machine::since(facts, (5, 12)) == Some(false) {
+            let draft = draft.read(release, String::clone);
+            return draft.not_applicable("kernels before 5.12 do not have it");
+        }
+        return draft.blind(&Reading::<()>::absent("/sys/class/net/*/threaded"));
+    }
+    let mut threaded = Vec::new();
+    for value in values {
+        match value.reading.value().map(String::as_str) {
+            Some("0") => {}
+            Some(_) => threaded.push(value),
+            None => return draft.blind(&value.reading),
+        }
+    }
+    if threaded.is_empty() {
+        return draft.good("no interface has them");
+    }
+    let Some(tasks) = facts.rt_tasks.value() else {
+        return draft.blind(&facts.rt_tasks);
+    };
+    let is_ordinary = |of: &str| {
+        let name: String = format!("napi/{of}-").chars().take(COMM_CHARS_MAX).collect();
+        !tasks.iter().any(|task| task.kernel_thread && task.comm.starts_with(&name))
+    };
+    let ordinary: Vec<&str> =
+        threaded.iter().map(|value| value.of.as_str()).filter(|of| is_ordinary(of)).collect();
+    let draft = draft.read(&facts.rt_tasks, |tasks| text::count(tasks.len(), "real-time task"));
+    if ordinary.is_empty() {
+        return draft.good("the threads have a real-time priority");
+    }
+    let name = text::first_few(&ordinary, 4);
+    let remedies = ordinary.iter().map(|of| {
+        let text = format!("for each thread napi/{of}-*: chrt -f -p PRIORITY TID, taskset -p");
+        Remedy::Manual { text }
+    });
+    draft.remedies(remedies).doubtful(format!("{name}: threads without a real-time priority"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Status::{self, Doubtful, Good, NotApplicable, Unknown};
+    use crate::testing::{cpus, fill_setting, good, intent, set_setting, task};
+    use rtproof_host::facts::net::Eee;
+
+    /// The good machine with one interface, changed.
+    fn with(change: impl FnOnce(&mut Interface)) -> Facts {
+        let mut facts = good();
+        let mut interface = facts.net.interfaces.value().unwrap()[0].clone();
+        change(&mut interface);
+        facts.net.interfaces = Reading::known("/sys/class/net", vec![interface]);
+        facts
+    }
+
+    fn denied<T>() -> Reading<T> {
+        Reading::denied("ethtool eth0 x", "EPERM")
+    }
+
+    #[test]
+    fn more_queues_than_housekeeping_cpus() {
+        let queues = |channels: Option<Channels>| {
+            let facts = with(|i| i.channels = Reading::known("ethtool eth0 channels", channels));
+            QUEUES.judge(&facts, &intent())
+        };
+        let of = |combined, rx| Some(Channels { combined, rx, tx: rx, ..Channels::default() });
+        let finding = queues(of(4, 0));
+        assert_eq!(finding.status, Doubtful);
+        assert_eq!(finding.summary, "eth0: 4 queues for 2 housekeeping CPUs");
+        assert_eq!(finding.remedies, [command("ethtool -L eth0 combined 2".into())]);
+        assert_eq!(queues(of(0, 3)).remedies, [command("ethtool -L eth0 rx 2 tx 2".into())]);
+        assert_eq!((queues(of(2, 0)).status, queues(None).status), (Good, NotApplicable));
+        let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() };
+        assert_eq!(QUEUES.judge(&good(), &all).status, NotApplicable);
+        let facts = with(|i| i.channels = denied());
+        assert_eq!(QUEUES.judge(&facts, &intent()).status, Unknown);
+    }
+
+    #[test]
+    fn offloads_and_pause_frames_need_each_other_s_answer() {
+        let judge = |pause: Reading<Option<Pause>>, offloads: Reading<Option<Offloads>>| {
+            let facts = with(|i| (i.pause, i.offloads) = (pause, offloads));
+            OFFLOAD_FLOW.judge(&facts, &intent())
+        };
+        let pause = |pause| Reading::known("ethtool eth0 pause", pause);
+        let offloads = |offloads| Reading::known("ethtool eth0 features", Some(offloads));
+        let (none, some) = (Offloads::default(), Offloads { lro: true, ..Offloads::default() });
+        let rx = Some(Pause { rx: true, ..Pause::default() });
+        assert_eq!(judge(pause(None), offloads(none)).status, Good);
+        let finding = judge(pause(rx), offloads(some));
+        assert_eq!(
+            (finding.status, finding.summary.as_str()),
+            (Doubtful, "eth0: LRO, obeys pause frames")
+        );
+        let set = "ethtool -K eth0 lro off; ethtool -A eth0 autoneg off rx off";
+        assert_eq!(finding.remedies, [command(set.into())]);
+        assert_eq!(judge(pause(rx), denied()).status, Unknown);
+        assert_eq!(judge(denied(), offloads(none)).status, Unknown);
+    }
+
+    #[test]
+    fn links_and_stations_that_sleep() {
+        let eee = |eee: Option<Eee>| {
+            let facts = with(|i| i.eee = Reading::known("ethtool eth0 eee", eee));
+            EEE.judge(&facts, &intent()).status
+        };
+        assert_eq!(eee(Some(Eee { enabled: true, active: false })), Doubtful);
+        assert_eq!(eee(Some(Eee { enabled: true, active: true })), Doubtful);
+        assert_eq!((eee(Some(Eee::default())), eee(None)), (Good, NotApplicable));
+        let wifi =
+            |reading| WIFI_POWERSAVE.judge(&with(|i| i.power_save = reading), &intent()).status;
+        let path = "nl80211 wlan0 power_save";
+        assert_eq!(wifi(Reading::known(path, Some(true))), Doubtful);
+        assert_eq!(wifi(Reading::known(path, Some(false))), Good);
+        assert_eq!((wifi(Reading::known(path, None)), wifi(denied())), (NotApplicable, Unknown));
+    }
+
+    #[test]
+    fn transmit_queues_of_both_kinds_of_cpu() {
+        let judge = |mask: &str| -> Status {
+            let mut facts = good();
+            fill_setting(&mut facts, &knobs::XPS, mask);
+            TRANSMIT.judge(&facts, &intent()).status
+        };
+        assert_eq!((judge("3"), judge("c"), judge("0")), (Good, Good, Good));
+        assert_eq!((judge("6"), judge("x")), (Doubtful, Unknown));
+        let mut facts = with(|i| i.channels = Reading::known("c", None));
+        facts.settings.get_mut(knobs::XPS.id).unwrap().values.clear();
+        assert_eq!(TRANSMIT.judge(&facts, &intent()).status, NotApplicable);
+        facts.net.interfaces = Reading::absent("/sys/class/net");
+        assert_eq!(TRANSMIT.judge(&facts, &intent()).status, Unknown);
+    }
+
+    #[test]
+    fn threads_that_poll_want_a_priority() {
+        let mut facts = good();
+        fill_setting(&mut facts, &knobs::NAPI_THREADED, "1");
+        assert_eq!(NAPI_THREADED.judge(&facts, &intent()).status, Doubtful);
+        let mut tasks = facts.rt_tasks.value().unwrap().clone();
+        tasks.push(task(300, "napi/x-8193", 50, &[0], true));
+        facts.rt_tasks = Reading::known("/proc/*/task/*/stat", tasks);
+        assert_eq!(NAPI_THREADED.judge(&facts, &intent()).status, Good);
+        facts.rt_tasks = denied();
+        assert_eq!(NAPI_THREADED.judge(&facts, &intent()).status, Unknown);
+        set_setting(&mut facts, &knobs::NAPI_THREADED, Reading::absent(""));
+        assert_eq!(NAPI_THREADED.judge(&facts, &intent()).status, Unknown);
+        facts.kernel.version = Reading::known("/proc/sys/kernel/osrelease", (5, 10));
+        assert_eq!(NAPI_THREADED.judge(&facts, &intent()).status, NotApplicable);
+    }
+}

@@ -1,0 +1,405 @@
+//! Did anything run on the real-time CPUs while the others were loaded?
+//!
+//! By kind, without thresholds: a task that may run elsewhere and an interrupt of a device have no
+//! business there and are bad. What the kernel does by itself for the CPU, or what other CPUs ask
+//! of it (bound kernel threads, inter-processor interrupts, the tick), is doubtful: part of it goes
+//! with nohz_full and rcu_nocbs, part stays. Tasks that may run nowhere else were put there.
+
+use rtproof_host::knobs::isolation::IRQ_CPUS;
+use rtproof_host::{CpuList, Facts, activity::Events};
+use rtproof_model::trial::{IsolationObservation, Ran};
+
+use crate::check::{Check, Wanted};
+use crate::draft::Draft;
+use crate::text::first_few;
+use crate::{Evidence, Finding, Intent, Remedy, Status, When, quantity};
+
+pub(super) static CHECK: Check = Check {
+    id: "proof-isolation",
+    wanted: Wanted::Text("nothing runs on the real-time CPUs while the others are loaded"),
+    why: "what runs on a real-time CPU delays the application there, and comes with the load of \
+          the others",
+    source: "seen here: /proc/stat, /proc/interrupts, /proc/softirqs, /proc/PID/stat before and \
+             after; Documentation/admin-guide/kernel-per-CPU-kthreads.rst; \
+             Documentation/timers/no_hz.rst",
+    when: When::Boot,
+    ..Check::NEW
+};
+
+/// Names in a summary.
+const NAMES_MAX: usize = 3;
+/// Names in the evidence.
+const ROWS_MAX: usize = 16;
+/// Lowest rate of the tick that a kernel can be built with (kernel/Kconfig.hz), a tenth less: what
+/// comes as often is the tick.
+const TICK_PER_S: u64 = 90;
+
+/// What an interrupt is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Device,
+    /// The CPU's own timer.
+    Timer,
+    /// Sent by another CPU, or by the kernel to itself.
+    Kernel,
+}
+
+fn kind(line: &Events) -> Kind {
+    let is_numbered = line.name.bytes().all(|byte| byte.is_ascii_digit());
+    let about = line.about.to_ascii_lowercase();
+    match line.name.as_str() {
+        "LOC" => Kind::Timer,
+        // Per-CPU timers of Arm and RISC-V are numbered.
+        _ if is_numbered && about.contains("timer") => Kind::Timer,
+        _ if is_numbered && about.contains("pmu") => Kind::Kernel,
+        _ if is_numbered => Kind::Device,
+        _ => Kind::Kernel,
+    }
+}
+
+/// Why a task was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// It may run elsewhere, too.
+    Stray,
+    /// A kernel thread of this CPU.
+    Bound,
+    /// A user's task that may run nowhere else.
+    Put,
+}
+
+fn why(task: &Ran, rt_cpus: &CpuList) -> Why {
+    match (task.allowed.difference(rt_cpus).is_empty(), task.kernel_thread) {
+        (false, _) => Why::Stray,
+        (true, true) => Why::Bound,
+        (true, false) => Why::Put,
+    }
+}
+
+pub(super) fn judge(seen: &IsolationObservation, facts: &Facts, intent: &Intent) -> Finding {
+    let draft = CHECK.draft().cpus(&seen.cpus);
+    if seen.load_cpus.is_empty() || seen.cpus.is_empty() {
+        let text = "name the real-time CPUs with --cpus, and leave some for the load";
+        return draft
+            .read(&facts.cpus.online, CpuList::to_string)
+            .remedies([Remedy::Manual { text: text.into() }])
+            .status(Status::Unknown, "not tried: no CPU is left for the load");
+    }
+    let draft = evidence(draft, seen);
+    if seen.loads.iter().all(|load| load.error.is_some()) {
+        return draft.status(Status::Unknown, "not tried: no load could be run");
+    }
+    let tasks = |wanted| {
+        let all = seen.tasks.value().into_iter().flatten();
+        all.filter(|task| why(task, &seen.cpus) == wanted).map(task_text).collect::<Vec<_>>()
+    };
+    let (stray, bound) = (tasks(Why::Stray), tasks(Why::Bound));
+    let lines = |wanted| {
+        let all = seen.interrupts.value().into_iter().flatten();
+        all.filter(move |line| kind(line) == wanted)
+    };
+    let rates = |lines: &mut dyn Iterator<Item = &Events>| {
+        lines.map(|line| interrupt_text(line, seen.duration_ns)).collect::<Vec<_>>()
+    };
+    let devices = rates(&mut lines(Kind::Device));
+    let kernel = rates(&mut lines(Kind::Kernel));
+    let ticking = rates(&mut lines(Kind::Timer).filter(|line| is_tick(line, seen)));
+    let steal_ms: u64 = seen.times.value().into_iter().flatten().map(|times| times.steal_ms).sum();
+    let named = |label: &str, names: &[String]| {
+        (!names.is_empty()).then(|| format!("{label}: {}", first_few(names, NAMES_MAX)))
+    };
+    let bad: Vec<String> =
+        [named("tasks that may run elsewhere", &stray), named("interrupts of devices", &devices)]
+            .into_iter()
+            .flatten()
+            .collect();
+    let doubtful: Vec<String> = [
+        named("kernel threads of these CPUs", &bound),
+        named("interrupts of the kernel", &kernel),
+        named("the tick runs", &ticking),
+        (steal_ms > 0).then(|| format!("the hypervisor took {steal_ms} ms")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let failed: Vec<&str> =
+        seen.loads.iter().filter(|l| l.error.is_some()).map(|l| l.load.as_str()).collect();
+    let without = match failed.as_slice() {
+        [] => String::new(),
+        failed => format!(" (without {})", failed.join(", ")),
+    };
+    let head = format!(
+        "{} in {} of load on {}{without}",
+        quantity::cpus(&seen.cpus),
+        quantity::ns(seen.duration_ns),
+        quantity::cpus(&seen.load_cpus)
+    );
+    if !bad.is_empty() {
+        let all: Vec<String> = bad.into_iter().chain(doubtful).collect();
+        return draft
+            .remedies(remedies(seen, facts, intent, !stray.is_empty()))
+            .status(Status::Bad, format!("{head}: {}", all.join("; ")));
+    }
+    let blind = [seen.interrupts.why_unknown(), seen.tasks.why_unknown()];
+    if let Some(why) = blind.into_iter().flatten().next() {
+        return draft.status(Status::Unknown, format!("{head}: not all could be looked at: {why}"));
+    }
+    if !doubtful.is_empty() {
+        return draft.status(Status::Doubtful, format!("{head}: {}", doubtful.join("; ")));
+    }
+    if seen.duration_ns < super::SHORT_NS {
+        return draft.status(Status::Unknown, format!("{head}: quiet, and too short to tell"));
+    }
+    let has_tasks = seen.tasks.value().is_some_and(|tasks| !tasks.is_empty());
+    match seen.time_slices.value() {
+        Some(&slices) if slices > 0 && !has_tasks => draft.status(
+            Status::Doubtful,
+            format!("{head}: {slices} time slices of tasks that were gone before they were named"),
+        ),
+        _ => draft.status(Status::Good, format!("{head}: quiet")),
+    }
+}
+
+/// Whether the tick runs on one of the CPUs.
+fn is_tick(line: &Events, seen: &IsolationObservation) -> bool {
+    let per_tick = |count: u64| u128::from(count) * 1_000_000_000;
+    let enough = u128::from(seen.duration_ns) * u128::from(TICK_PER_S);
+    line.counts.iter().any(|(_, count)| per_tick(*count) >= enough)
+}
+
+fn task_text(task: &Ran) -> String {
+    let mut text = format!("{} ({}×", task.comm, quantity::grouped(task.switches));
+    if task.time_ms > 0 {
+        text += &format!(", {} ms", task.time_ms);
+    }
+    text + ")"
+}
+
+/// Handlers or name, and how often on these CPUs together.
+fn interrupt_text(line: &Events, duration_ns: u64) -> String {
+    let count: u64 = line.counts.iter().map(|(_, count)| count).sum();
+    let tenths = u128::from(count) * 10_000_000_000 / u128::from(duration_ns.max(1));
+    let name = match kind(line) {
+        // The handlers are the last column.
+        Kind::Device => {
+            let handlers = line.about.rsplit(' ').next().unwrap_or_default();
+            format!("{} {handlers}", line.name)
+        }
+        _ => line.name.clone(),
+    };
+    format!("{name} {count}× ({}.{}/s)", tenths / 10, tenths % 10)
+}
+
+fn evidence(draft: Draft, seen: &IsolationObservation) -> Draft {
+    let loads: Vec<String> = seen
+        .loads
+        .iter()
+        .map(|load| format!("{}: {}", load.load, load.error.as_ref().unwrap_or(&load.work)))
+        .collect();
+    let draft = draft
+        .took(format!("load on {}", quantity::cpus(&seen.load_cpus)), loads.join("; "))
+        .read(&seen.times, |times| {
+            let one = |times: &rtproof_host::activity::CpuTimes| {
+                format!(
+                    "cpu{} user {} nice {} system {} irq {} softirq {} steal {} ms",
+                    times.cpu,
+                    times.user_ms,
+                    times.nice_ms,
+                    times.system_ms,
+                    times.irq_ms,
+                    times.softirq_ms,
+                    times.steal_ms
+                )
+            };
+            first_few(&times.iter().map(one).collect::<Vec<_>>(), ROWS_MAX)
+        })
+        .read(&seen.interrupts, |lines| rows(lines, seen.duration_ns))
+        .read(&seen.softirqs, |lines| rows(lines, seen.duration_ns))
+        .read(&seen.time_slices, |slices| format!("{slices} time slices"));
+    let path = seen.tasks.path.clone();
+    let tasks: Vec<Evidence> = match seen.tasks.value() {
+        None => vec![Evidence::of(&seen.tasks, |_| String::new())],
+        Some(tasks) if tasks.is_empty() => {
+            vec![Evidence { path, value: "no task ran on these CPUs".into() }]
+        }
+        Some(tasks) => {
+            let row = |task: &Ran| {
+                let kind = match why(task, &seen.cpus) {
+                    Why::Stray => format!("may run on {}", quantity::cpus(&task.allowed)),
+                    Why::Bound => "kernel thread of these CPUs".to_owned(),
+                    Why::Put => "put there".to_owned(),
+                };
+                let policy = task.policy.map_or("?", rtproof_host::facts::tasks::Policy::name);
+                let value = format!("{}, {policy}, on {}; {kind}", task_text(task), task.on);
+                Evidence { path: format!("/proc/{}/stat", task.tid), value }
+            };
+            tasks.iter().take(ROWS_MAX).map(row).collect()
+        }
+    };
+    draft.saw(tasks)
+}
+
+fn rows(lines: &[Events], duration_ns: u64) -> String {
+    match lines {
+        [] => "none".into(),
+        lines => {
+            let rows: Vec<String> =
+                lines.iter().map(|line| interrupt_text(line, duration_ns)).collect();
+            first_few(&rows, ROWS_MAX)
+        }
+    }
+}
+
+fn remedies(
+    seen: &IsolationObservation,
+    facts: &Facts,
+    intent: &Intent,
+    has_stray: bool,
+) -> Vec<Remedy> {
+    let mut remedies = Vec::new();
+    let isolated = facts.cpus.isolated.value();
+    let is_apart = isolated.is_some_and(|list| seen.cpus.difference(list).is_empty());
+    if has_stray && !is_apart {
+        remedies
+            .push(Remedy::Boot { parameter: format!("isolcpus=managed_irq,domain,{}", seen.cpus) });
+    } else if has_stray {
+        let text = "these CPUs are isolated, so who runs there asked to: taskset -cp PID tells \
+                    its CPUs";
+        remedies.push(Remedy::Manual { text: text.into() });
+    }
+    let devices = seen.interrupts.value().into_iter().flatten();
+    let devices = devices.filter(|line| kind(line) == Kind::Device);
+    let paths: Vec<String> =
+        devices.map(|line| format!("/proc/irq/{}/smp_affinity_list", line.name)).collect();
+    if !paths.is_empty() {
+        let text = format!(
+            "an interrupt whose write fails (EIO) is managed by its driver: boot with \
+             isolcpus=managed_irq,domain,{}",
+            seen.cpus
+        );
+        remedies.push(Remedy::set(&IRQ_CPUS, paths, intent.housekeeping.to_string()));
+        remedies.push(Remedy::Manual { text });
+    }
+    remedies
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_host::{Reading, activity::CpuTimes, facts::tasks::Policy};
+    use rtproof_model::trial::Work;
+
+    use super::*;
+    use crate::Status::{Bad, Doubtful, Good, Unknown};
+    use crate::testing::{cpus, good, intent};
+
+    fn quiet() -> IsolationObservation {
+        IsolationObservation {
+            cpus: cpus(&[2, 3]),
+            load_cpus: cpus(&[0, 1]),
+            loads: vec![Work { load: "cpu".into(), work: "5 operations".into(), error: None }],
+            duration_ns: 5_000_000_000,
+            times: Reading::known("/proc/stat", vec![CpuTimes { cpu: 2, ..CpuTimes::default() }]),
+            interrupts: Reading::known("/proc/interrupts", vec![line("LOC", "Local timer", 7)]),
+            softirqs: Reading::known("/proc/softirqs", Vec::new()),
+            time_slices: Reading::absent("/proc/schedstat"),
+            tasks: Reading::known("/proc/*/task/*/stat", Vec::new()),
+        }
+    }
+
+    fn line(name: &str, about: &str, count: u64) -> Events {
+        Events { name: name.into(), about: about.into(), counts: vec![(2, count)] }
+    }
+
+    fn task(comm: &str, kernel_thread: bool, allowed: &[u32]) -> Ran {
+        Ran {
+            tid: 77,
+            comm: comm.into(),
+            kernel_thread,
+            policy: Some(Policy::Other),
+            allowed: cpus(allowed),
+            on: cpus(&[2]),
+            switches: 1200,
+            time_ms: 30,
+        }
+    }
+
+    fn judged(seen: &IsolationObservation) -> Finding {
+        let finding = judge(seen, &good(), &intent());
+        assert!(!finding.evidence.is_empty());
+        finding
+    }
+
+    fn with_line(name: &str, about: &str, count: u64) -> Finding {
+        let mut seen = quiet();
+        seen.interrupts = Reading::known("/proc/interrupts", vec![line(name, about, count)]);
+        judged(&seen)
+    }
+
+    fn with_task(task: Ran) -> Finding {
+        let mut seen = quiet();
+        seen.tasks = Reading::known("/proc/*/task/*/stat", vec![task]);
+        judged(&seen)
+    }
+
+    #[test]
+    fn nothing_is_quiet() {
+        let finding = judged(&quiet());
+        assert_eq!(finding.status, Good, "{finding:#?}");
+        assert_eq!(finding.summary, "CPUs 2-3 in 5 s of load on CPUs 0-1: quiet");
+    }
+
+    #[test]
+    fn tasks_by_what_they_may() {
+        let stray = with_task(task("rsyslogd", false, &[0, 1, 2, 3]));
+        assert_eq!(stray.status, Bad);
+        assert!(stray.summary.contains("rsyslogd (1"), "{}", stray.summary);
+        assert!(!stray.remedies.is_empty());
+        assert_eq!(with_task(task("kworker/u8:1", true, &[0, 1, 2, 3])).status, Bad);
+        let bound = with_task(task("ksoftirqd/2", true, &[2]));
+        assert_eq!(bound.status, Doubtful);
+        assert_eq!(with_task(task("control", false, &[2, 3])).status, Good);
+    }
+
+    #[test]
+    fn interrupts_by_what_they_are_of() {
+        let device = with_line("36", "PCI-MSI 524288-edge nvme0q1", 60);
+        assert_eq!(device.status, Bad);
+        assert!(device.summary.contains("36 nvme0q1 60× (12.0/s)"), "{}", device.summary);
+        assert!(device.remedies[0].to_string().contains("/proc/irq/36/smp_affinity_list"));
+        assert_eq!(with_line("TLB", "TLB shootdowns", 1).status, Doubtful);
+        assert_eq!(with_line("IPI0", "Rescheduling interrupts", 1).status, Doubtful);
+        assert_eq!(with_line("11", "GICv3 27 Level arch_timer", 9).status, Good);
+        assert_eq!(with_line("LOC", "Local timer interrupts", 9).status, Good);
+        let tick = with_line("LOC", "Local timer interrupts", 1250);
+        assert_eq!(tick.status, Doubtful);
+        assert!(tick.summary.contains("the tick runs"), "{}", tick.summary);
+    }
+
+    #[test]
+    fn what_could_not_be_looked_at_is_not_quiet() {
+        let mut seen = quiet();
+        seen.tasks = Reading::denied("/proc/*/task/*/stat", "hidepid");
+        let finding = judged(&seen);
+        assert_eq!(finding.status, Unknown);
+        assert!(finding.summary.contains("hidepid"), "{}", finding.summary);
+        // What was seen is bad all the same.
+        seen.interrupts = Reading::known("/proc/interrupts", vec![line("36", "x nvme0", 1)]);
+        assert_eq!(judged(&seen).status, Bad);
+        let mut seen = quiet();
+        seen.loads[0].error = Some("no".into());
+        assert_eq!(judged(&seen).status, Unknown);
+        let mut seen = quiet();
+        let net = Work { load: "net".into(), work: String::new(), error: Some("down".into()) };
+        seen.loads.push(net);
+        assert!(judged(&seen).summary.ends_with("CPUs 0-1 (without net): quiet"));
+        let mut seen = quiet();
+        seen.duration_ns = 100_000_000;
+        assert_eq!(judged(&seen).status, Unknown);
+        let mut seen = quiet();
+        seen.load_cpus = CpuList::default();
+        assert_eq!(judged(&seen).status, Unknown);
+        let mut seen = quiet();
+        seen.time_slices = Reading::known("/proc/schedstat", 4);
+        assert_eq!(judged(&seen).status, Doubtful);
+    }
+}

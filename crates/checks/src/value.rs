@@ -1,0 +1,508 @@
+//! Checks that say "this file holds this value", for one knob.
+//!
+//! A check says what is wanted of a knob and why. Reading, unknown values, offline CPUs, kernels
+//! without the file, evidence and remedies are the same for all of them and are here once.
+
+use rtproof_host::{
+    CpuList, Facts, Reading,
+    facts::settings::Value as Instance,
+    knob::{Knob, Place, Scope},
+};
+
+use super::{draft::Draft, machine, text};
+use crate::{Evidence, Finding, Intent, Remedy, Status, When};
+
+/// Most values named in a summary.
+const NAMED_MAX: usize = 4;
+/// Most files whose different values a summary lists.
+const FILES_MAX: usize = 8;
+
+/// What is wanted of the value of a knob.
+#[derive(Clone, Copy)]
+pub struct Value {
+    /// What is wanted.
+    pub want: fn(&Intent) -> Want,
+    /// What it means that no such file is there.
+    pub absent: Absent,
+    /// What else decides whether it concerns the machine; `None`: it always does.
+    pub applies: Option<fn(&Facts, &Intent) -> Applies>,
+}
+
+/// What a missing file means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// Nothing that is known.
+    Unknown,
+    /// The machine has no such thing, for this reason: where the folder above it is there and
+    /// lacks it.
+    NoSuchThing(&'static str),
+    /// The kernel is built without this option: where its configuration is known.
+    WithoutOption(&'static str),
+}
+
+/// Whether a rule concerns the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applies {
+    /// It does.
+    Yes,
+    /// It does not: what shows it, and the reason.
+    No(Evidence, String),
+    /// Cannot be told: what was asked, and why there is no answer.
+    Unknown(Evidence, String),
+}
+
+/// What is wanted of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Want {
+    accept: Accept,
+    otherwise: Status,
+    set: Option<String>,
+    text: Option<String>,
+}
+
+/// Values that are as wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Accept {
+    Any,
+    OneOf(Vec<String>),
+    NoneOf(Vec<String>),
+    AtMost(i64),
+    AtLeast(i64),
+    MaskWithin(CpuList),
+    ListWithin(CpuList),
+}
+
+impl Want {
+    const fn new(accept: Accept) -> Self {
+        Self { accept, otherwise: Status::Bad, set: None, text: None }
+    }
+
+    /// This value; another is bad. It is also what to write.
+    pub fn is(value: impl Into<String>) -> Self {
+        let value = value.into();
+        Self { set: Some(value.clone()), ..Self::new(Accept::OneOf(vec![value])) }
+    }
+
+    /// One of these; the first is what to write.
+    pub fn one_of(values: &[&str]) -> Self {
+        let values: Vec<String> = values.iter().map(|&value| value.to_owned()).collect();
+        Self { set: values.first().cloned(), ..Self::new(Accept::OneOf(values)) }
+    }
+
+    /// None of these.
+    pub fn none_of(values: &[&str]) -> Self {
+        Self::new(Accept::NoneOf(values.iter().map(|&value| value.to_owned()).collect()))
+    }
+
+    /// A number that is at most this.
+    pub fn at_most(most: i64) -> Self {
+        Self { set: Some(most.to_string()), ..Self::new(Accept::AtMost(most)) }
+    }
+
+    /// A number that is at least this.
+    pub fn at_least(least: i64) -> Self {
+        Self { set: Some(least.to_string()), ..Self::new(Accept::AtLeast(least)) }
+    }
+
+    /// A mask in hexadecimal that holds none but these CPUs.
+    pub fn mask_within(cpus: &CpuList) -> Self {
+        Self { set: Some(mask(cpus)), ..Self::new(Accept::MaskWithin(cpus.clone())) }
+    }
+
+    /// A list of CPUs that holds none but these.
+    pub fn list_within(cpus: &CpuList) -> Self {
+        Self { set: Some(cpus.to_string()), ..Self::new(Accept::ListWithin(cpus.clone())) }
+    }
+
+    /// Any value: the finding tells which it is.
+    pub const fn any() -> Self {
+        Self::new(Accept::Any)
+    }
+
+    /// What is not wanted is only doubtful.
+    #[must_use]
+    pub fn or_doubtful(self) -> Self {
+        Self { otherwise: Status::Doubtful, ..self }
+    }
+
+    /// What to write instead of the value itself.
+    #[must_use]
+    pub fn set(self, value: impl Into<String>) -> Self {
+        Self { set: Some(value.into()), ..self }
+    }
+
+    /// Nothing to write.
+    #[must_use]
+    pub fn not_set(self) -> Self {
+        Self { set: None, ..self }
+    }
+
+    /// What is wanted, in words.
+    #[must_use]
+    pub fn text(self, text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..self }
+    }
+
+    fn wanted(&self) -> String {
+        if let Some(text) = &self.text {
+            return text.clone();
+        }
+        match &self.accept {
+            Accept::Any => "known".into(),
+            Accept::OneOf(values) => values.join(" or "),
+            Accept::NoneOf(values) => format!("not {}", values.join(", not ")),
+            Accept::AtMost(most) => format!("at most {most}"),
+            Accept::AtLeast(least) => format!("at least {least}"),
+            Accept::MaskWithin(cpus) | Accept::ListWithin(cpus) => {
+                format!("none but {}", text::cpus(cpus))
+            }
+        }
+    }
+
+    /// Whether a value is as wanted; `Err`: what it should have been.
+    fn holds(&self, value: &str) -> Result<bool, &'static str> {
+        let number = || {
+            let word = value.split_whitespace().next().unwrap_or("");
+            word.parse::<i64>().map_err(|_| "a number")
+        };
+        match &self.accept {
+            Accept::Any => Ok(true),
+            Accept::OneOf(values) => Ok(values.iter().any(|wanted| wanted == value)),
+            Accept::NoneOf(values) => Ok(values.iter().all(|wanted| wanted != value)),
+            Accept::AtMost(most) => Ok(number()? <= *most),
+            Accept::AtLeast(least) => Ok(number()? >= *least),
+            Accept::MaskWithin(cpus) => {
+                let mask = CpuList::parse_mask(value).map_err(|_| "a mask of CPUs")?;
+                Ok(mask.difference(cpus).is_empty())
+            }
+            Accept::ListWithin(cpus) => {
+                let list = CpuList::parse(value, None).map_err(|_| "a list of CPUs")?;
+                Ok(list.difference(cpus).is_empty())
+            }
+        }
+    }
+}
+
+/// CPUs as the kernel's mask, 32 bits a word, the highest first.
+pub fn mask(cpus: &CpuList) -> String {
+    let words = cpus.iter().max().map_or(1, |highest| highest / 32 + 1);
+    let word = |index: u32| {
+        let bits = cpus.iter().filter(|cpu| cpu / 32 == index).map(|cpu| 1u32 << (cpu % 32));
+        bits.fold(0, |all, bit| all | bit)
+    };
+    let words: Vec<String> =
+        (0..words)
+            .rev()
+            .enumerate()
+            .map(|(at, index)| {
+                if at == 0 { format!("{:x}", word(index)) } else { format!("{:08x}", word(index)) }
+            })
+            .collect();
+    words.join(",")
+}
+
+impl Value {
+    /// The finding for a knob.
+    pub(super) fn judge(
+        &self,
+        draft: Draft,
+        knob: &'static Knob,
+        facts: &Facts,
+        intent: &Intent,
+    ) -> Finding {
+        let want = (self.want)(intent);
+        let is_of_cpus = knob.scope == Scope::Cpu;
+        let mut draft = draft.wants(want.wanted());
+        if is_of_cpus {
+            draft = draft.cpus(&intent.rt_cpus);
+            if intent.rt_cpus.is_empty() {
+                return draft.no_rt_cpus(facts);
+            }
+        }
+        if let Some(other) = other_machine(knob, facts) {
+            return draft.saw([other.0]).not_applicable(other.1);
+        }
+        match self.applies.map_or(Applies::Yes, |applies| applies(facts, intent)) {
+            Applies::Yes => {}
+            Applies::No(evidence, why) => return draft.saw([evidence]).not_applicable(why),
+            Applies::Unknown(evidence, why) => return draft.saw([evidence]).unknown(why),
+        }
+        let pattern = knob.patterns().next().unwrap_or(knob.id);
+        let Some(setting) = facts.settings.get(knob.id) else {
+            return draft.blind(&Reading::<String>::denied(pattern, "not asked"));
+        };
+        let of_rt = |value: &&Instance| {
+            let cpu = value.of.split('/').next().unwrap_or("").parse::<u32>();
+            !is_of_cpus || value.of.is_empty() || cpu.is_ok_and(|cpu| intent.rt_cpus.contains(cpu))
+        };
+        let values: Vec<&Instance> = setting.values.iter().filter(of_rt).collect();
+        if values.iter().all(|value| value.reading.is_absent()) {
+            return self.absent(draft, facts, &values, setting.lacking.as_ref(), pattern);
+        }
+        let missing = if is_of_cpus { missing(&values, intent) } else { CpuList::default() };
+        judge_values(draft.saw(grouped(&values)), facts, &want, &values, &missing, knob)
+    }
+
+    fn absent(
+        &self,
+        draft: Draft,
+        facts: &Facts,
+        values: &[&Instance],
+        lacking: Option<&Reading<String>>,
+        pattern: &str,
+    ) -> Finding {
+        let draft = draft.saw(grouped(values));
+        match self.absent {
+            Absent::WithoutOption(option) if machine::built_with(facts, option) == Some(false) => {
+                return draft.without(facts, option);
+            }
+            Absent::NoSuchThing(why) => {
+                if let Some(reading) = lacking.filter(|reading| reading.value().is_some()) {
+                    return draft.read(reading, String::clone).not_applicable(why);
+                }
+            }
+            _ => {}
+        }
+        match values.first() {
+            Some(value) => draft.blind(&value.reading),
+            None => draft.blind(&Reading::<String>::absent(pattern)),
+        }
+    }
+}
+
+/// Why the machine cannot have the knob: another architecture, an older kernel.
+fn other_machine(knob: &Knob, facts: &Facts) -> Option<(Evidence, String)> {
+    let arch = &facts.kernel.arch;
+    if let Some(name) = arch.value().filter(|name| !knob.arch.has(name)) {
+        return Some((Evidence::of(arch, String::clone), format!("not on {name}")));
+    }
+    let (major, minor) = knob.since?;
+    (machine::since(facts, (major, minor)) == Some(false)).then(|| {
+        let release = Evidence::of(&facts.kernel.release, String::clone);
+        (release, format!("kernels before {major}.{minor} do not have it"))
+    })
+}
+
+/// Real-time CPUs that have no value.
+fn missing(values: &[&Instance], intent: &Intent) -> CpuList {
+    let cpu = |value: &&Instance| value.of.split('/').next().unwrap_or("").parse::<u32>().ok();
+    intent.rt_cpus.difference(&CpuList::new(values.iter().filter_map(cpu)))
+}
+
+fn judge_values(
+    draft: Draft,
+    facts: &Facts,
+    want: &Want,
+    values: &[&Instance],
+    missing: &CpuList,
+    knob: &'static Knob,
+) -> Finding {
+    let mut wrong: Vec<&Instance> = Vec::new();
+    let mut blind = None;
+    for &value in values {
+        match value.reading.value().map(|text| (text, want.holds(text))) {
+            Some((_, Ok(true))) => {}
+            Some((_, Ok(false))) => wrong.push(value),
+            Some((text, Err(expected))) => {
+                let path = value.reading.path.as_str();
+                blind.get_or_insert_with(|| Reading::malformed(path, text, expected));
+            }
+            None => {
+                blind.get_or_insert_with(|| value.reading.clone());
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        let paths = wrong.iter().map(|value| value.reading.path.clone()).collect();
+        let set = want.set.as_ref();
+        let remedies = set.map_or_else(Vec::new, |value| remedies(knob, paths, value));
+        let wanted = want.wanted();
+        let summary = format!("{}; wanted: {wanted}", summary(&wrong));
+        return draft.remedies(remedies).status(want.otherwise, summary);
+    }
+    if let Some(reading) = blind {
+        return draft.blind(&reading);
+    }
+    if !missing.is_empty() {
+        return draft.gone(facts, missing);
+    }
+    draft.good(summary(values))
+}
+
+/// Writing the value, and the boot parameter that does the same.
+fn remedies(knob: &'static Knob, paths: Vec<String>, value: &str) -> Vec<Remedy> {
+    let parameter = knob.boot.map(|boot| boot.replace("{}", value));
+    let boot = parameter.map(|parameter| Remedy::Boot { parameter });
+    let is_file = matches!(knob.place, Place::File(_) | Place::Choice(_));
+    let write = (is_file && When::of(knob.effect) == When::Now && !knob.is_counter)
+        .then(|| Remedy::set(knob, paths, value));
+    write.into_iter().chain(boot).collect()
+}
+
+/// Values in a line: `60`, or `eth0, eth1: on`.
+fn summary(values: &[&Instance]) -> String {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for value in values {
+        let text = value.reading.value().map_or("", String::as_str);
+        match groups.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, of)) => of.push(&value.of),
+            None => groups.push((text, vec![&value.of])),
+        }
+    }
+    let shown = |text: &str| if text.is_empty() { "empty".to_owned() } else { text.to_owned() };
+    let groups: Vec<String> = groups
+        .iter()
+        .map(|(text, of)| match of.as_slice() {
+            [""] => shown(text),
+            of => format!("{}: {}", names(of), shown(text)),
+        })
+        .collect();
+    // A table of many files is no summary: the evidence has them all.
+    match values.first() {
+        Some(first) if groups.len() > 2 && values.len() > FILES_MAX => {
+            let value = first.reading.value().map_or("", String::as_str);
+            let more = text::count(values.len() - 1, "other file");
+            format!("{}: {}, and {more}", first.reading.path, shown(value))
+        }
+        _ => text::first_few(&groups, NAMED_MAX),
+    }
+}
+
+/// Names, numbers as the ranges of CPUs that they are.
+fn names(of: &[&str]) -> String {
+    let numbers: Option<Vec<u32>> = of.iter().map(|name| name.parse().ok()).collect();
+    match numbers {
+        Some(numbers) => text::cpus(&CpuList::new(numbers)),
+        None => text::first_few(of, NAMED_MAX),
+    }
+}
+
+/// Values as evidence; equal ones share a line.
+pub(super) fn grouped(values: &[&Instance]) -> Vec<Evidence> {
+    let numbers: Option<Vec<u32>> = values.iter().map(|value| value.of.parse().ok()).collect();
+    if let Some(numbers) = numbers.filter(|numbers| numbers.len() > 1) {
+        let readings = values.iter().map(|value| &value.reading);
+        return text::grouped(numbers.into_iter().zip(readings), String::clone);
+    }
+    text::by_path(values.iter().map(|value| &value.reading))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{EXAMPLES, cpus, good, good_stock, intent, set_setting};
+    use crate::{Check, Judge, all, by_id};
+
+    fn rules() -> impl Iterator<Item = (&'static Check, &'static Value, &'static str, &'static str)>
+    {
+        EXAMPLES.iter().map(|(_, knob, good, bad)| {
+            let check = by_id(knob.id).unwrap();
+            let Judge::Value(value) = &check.judge else { panic!("{} is no value", knob.id) };
+            assert_eq!(check.knobs, [*knob]);
+            (check, value, *good, *bad)
+        })
+    }
+
+    #[test]
+    fn every_check_of_a_value_has_examples() {
+        let is_value = |check: &&Check| matches!(check.judge, Judge::Value(_));
+        assert_eq!(all().filter(is_value).count(), EXAMPLES.len());
+    }
+
+    /// A machine that the rule concerns: the good one, else the stock one.
+    fn machine(knob: &Knob, value: &Value) -> Facts {
+        let found = [good(), good_stock()].into_iter().find(|facts| {
+            let applies = value.applies.map_or(Applies::Yes, |applies| applies(facts, &intent()));
+            applies == Applies::Yes && other_machine(knob, facts).is_none()
+        });
+        found.unwrap_or_else(|| {
+            let mut facts = good();
+            let name =
+                if knob.arch == rtproof_host::knob::Arch::Arm64 { "aarch64" } else { "x86_64" };
+            facts.kernel.arch = Reading::known("/proc/sys/kernel/arch", name.to_owned());
+            facts
+        })
+    }
+
+    #[test]
+    fn every_rule_has_a_good_a_bad_and_unknown_cases() {
+        for (check, value, good_value, bad_value) in rules() {
+            let id = check.id;
+            let with = |reading: Reading<String>| {
+                let mut facts = machine(check.knobs[0], value);
+                set_setting(&mut facts, check.knobs[0], reading);
+                check.judge(&facts, &intent())
+            };
+            let path = "/the/path";
+            let finding = with(Reading::known(path, good_value.to_owned()));
+            assert_eq!(finding.status, Status::Good, "{id}: {finding:#?}");
+            assert!(finding.remedies.is_empty());
+            let finding = with(Reading::known(path, bad_value.to_owned()));
+            let is_bad = matches!(finding.status, Status::Bad | Status::Doubtful);
+            assert!(is_bad, "{id}: {finding:#?}");
+            assert!(finding.summary.contains("wanted: "), "{id}: {}", finding.summary);
+            let finding = with(Reading::denied(path, "EACCES"));
+            assert_eq!(finding.status, Status::Unknown, "{id}: {finding:#?}");
+            let finding = with(Reading::malformed(path, "?", "something"));
+            assert_eq!(finding.status, Status::Unknown, "{id}: {finding:#?}");
+            let finding = with(Reading::absent(path));
+            let is_known_lack = matches!(value.absent, Absent::WithoutOption(_));
+            let is_right = finding.status == Status::Unknown
+                || (is_known_lack && finding.status == Status::NotApplicable);
+            assert!(is_right, "{id}: {finding:#?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_lacks_the_file_is_a_reason() {
+        for (check, value, ..) in rules() {
+            let mut facts = machine(check.knobs[0], value);
+            let setting = facts.settings.get_mut(check.id).unwrap();
+            setting.values.clear();
+            setting.lacking = Some(Reading::known("/sys", "holds no x".to_owned()));
+            let finding = check.judge(&facts, &intent());
+            match value.absent {
+                Absent::NoSuchThing(why) => {
+                    assert_eq!(finding.status, Status::NotApplicable, "{finding:#?}");
+                    assert_eq!(finding.summary, why);
+                }
+                _ => assert_ne!(finding.status, Status::Good, "{finding:#?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn masks_are_written_as_the_kernel_writes_them() {
+        assert_eq!(mask(&cpus(&[0, 1])), "3");
+        assert_eq!(mask(&cpus(&[])), "0");
+        assert_eq!(mask(&cpus(&[1, 32, 63])), "80000001,00000002");
+        for list in [cpus(&[0, 5]), cpus(&[31, 32, 70])] {
+            assert_eq!(CpuList::parse_mask(&mask(&list)), Ok(list));
+        }
+    }
+
+    #[test]
+    fn values_of_one_kind_share_a_line() {
+        let value = |of: &str, text: &str| Instance {
+            of: of.into(),
+            reading: Reading::known(format!("/x{of}"), text.to_owned()),
+        };
+        let values = [value("2", "a"), value("3", "a"), value("4", "b")];
+        let values: Vec<&Instance> = values.iter().collect();
+        assert_eq!(summary(&values), "CPUs 2-3: a, CPU 4: b");
+        let values = [value("eth0", "on"), value("eth1", "on")];
+        assert_eq!(summary(&values.iter().collect::<Vec<_>>()), "eth0, eth1: on");
+    }
+
+    #[test]
+    fn many_files_with_many_values_make_a_short_summary() {
+        let value = |n: u32| Instance {
+            of: format!("kmalloc-{n}"),
+            reading: Reading::known(format!("/sys/kernel/slab/kmalloc-{n}/x"), (n % 3).to_string()),
+        };
+        let values: Vec<Instance> = (1..=12).map(value).collect();
+        let all: Vec<&Instance> = values.iter().collect();
+        assert_eq!(summary(&all), "/sys/kernel/slab/kmalloc-1/x: 1, and 11 other files");
+        assert_eq!(summary(&all[..2]), "kmalloc-1: 1, kmalloc-2: 2");
+    }
+}
