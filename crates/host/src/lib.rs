@@ -2,7 +2,7 @@
 //! read from it.
 //!
 //! Floor 1. Nothing else in the house opens a path under /proc, /sys, /etc or /boot. Parsers take
-//! bytes; readers take a [`Root`]; what cannot be read stays unknown, with the path asked.
+//! bytes; readers take a [`Root`]; what cannot be read stays unknown, with the path.
 
 #![cfg_attr(
     test,

@@ -20,7 +20,7 @@ pub(crate) enum Refusal {
     Errno(i32),
     /// An error without a number.
     Text(String),
-    /// Nobody asked when the machine was captured.
+    /// It was not read when the machine was captured.
     NotCaptured,
     /// Left out of the capture.
     Redacted,
@@ -70,7 +70,7 @@ impl Refusal {
         self.errno() == Some(Errno::INVAL)
     }
 
-    /// The state that it stands for.
+    /// The state of a reading that it means.
     pub(crate) fn reading<'a, T>(
         &self,
         path: &str,
@@ -99,7 +99,7 @@ impl Refusal {
     }
 }
 
-/// What stands behind a refusal. Lockdown answers EPERM (security/lockdown/lockdown.c) and hides
+/// The reason behind a refusal. Lockdown answers EPERM (security/lockdown/lockdown.c) and hides
 /// debugfs; EACCES elsewhere is file permissions.
 fn why_refused(path: &str, refusal: Errno, around: &Surroundings) -> String {
     let hidden = ["/sys/kernel/debug", "/sys/kernel/tracing", "/dev/", "/proc/kcore"];

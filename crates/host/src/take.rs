@@ -1,4 +1,4 @@
-//! Captures of machines: a machine is read as the checks read it, and what is asked is recorded.
+//! Captures of machines: a machine is read as the checks read it, and what is read is recorded.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Capture {
-    /// Reads a machine as the checks do, and keeps what was asked and answered.
+    /// Reads a machine as the checks do, and keeps what was read and answered.
     #[must_use]
     pub fn take(root: &Root) -> Self {
         let recorder = Arc::new(Recorder::default());

@@ -1,9 +1,9 @@
-//! Where the command line is kept by somebody else (an image's builder, a hypervisor, a server), or
+//! Where the command line is kept elsewhere (an image's builder, a hypervisor, a server), or
 //! by a boot loader that is not known: nothing is written, and what to do is printed.
 
 use super::{
     cmdline,
-    cmdline::Wish,
+    cmdline::Edit,
     cmdline::Word,
     error::BootError,
     loader::{Around, Entry, ID, Kind, Loader, Method, Standing, Written},
@@ -197,11 +197,11 @@ fn steps(words: &[Word], before: &str) -> Vec<(bool, String)> {
             .filter(|text| Word::set(text.clone()).name() == word.name());
         let wanted = cmdline::shortened(&word.parameter);
         for there in same {
-            if word.wish != Wish::Add && there != wanted {
+            if word.edit != Edit::Add && there != wanted {
                 steps.push((false, there));
             }
         }
-        if word.wish != Wish::Remove {
+        if word.edit != Edit::Remove {
             steps.push((true, wanted));
         }
     }

@@ -33,7 +33,7 @@ pub enum BootError {
         /// What was looked for, and what to do.
         why: String,
     },
-    /// A file that would be written is somebody else's.
+    /// A file that would be written is not ours.
     #[error("{path}: {why}")]
     Taken {
         /// The file.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::change::Change;
 
-/// Where it is, in the order asked.
+/// Where it is, in the order of reading.
 const PATHS: &[&str] = &["/boot/extlinux/extlinux.conf", "/extlinux/extlinux.conf"];
 /// Labels read.
 const LABELS_MAX: usize = 100_000;

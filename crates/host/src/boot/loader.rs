@@ -17,7 +17,7 @@ pub const TITLE: &str = "rtproof real-time";
 /// Identity of our entry, where a boot loader has one.
 pub const ID: &str = "rtproof-real-time";
 
-/// After a panic the kernel resets by itself, in seconds: else nobody would see that it fell back.
+/// After a panic the kernel resets by itself, in seconds: else no one would see that it fell back.
 pub(super) const PANIC: &str = "panic=10";
 
 /// Where nothing is written.
@@ -26,12 +26,12 @@ pub(super) const NOTHING_WRITTEN: &str = "nothing is written here, so nothing fa
 /// Where nothing falls back.
 pub(super) const BY_HAND: &str =
     "nothing falls back by itself: choose the old entry in the boot menu";
-/// How a trial ends that does not come up; who forgets the choice stands before it.
+/// How a trial ends that does not come up; what forgets the choice is put before it.
 pub(super) const AFTER_A_TRIAL: &str = "after a reset, a panic (after which the kernel resets by itself) or a \
                              power cycle the old default boots; a kernel that hangs without a \
                              panic needs a watchdog or a hand on the power switch";
 
-/// Which boot loader, and how it is told about entries.
+/// Which boot loader, and how it learns of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -48,7 +48,7 @@ pub enum Kind {
     Extlinux,
     /// The firmware of a Raspberry Pi.
     RaspberryPi,
-    /// Nothing that may be written: somebody else keeps the command line.
+    /// Nothing that may be written: the command line is kept elsewhere.
     Elsewhere,
 }
 
@@ -81,11 +81,11 @@ pub struct Loader {
     pub name: String,
     /// Files that say what boots.
     pub files: Vec<String>,
-    /// What boots next when nobody chooses, our own entry left out of account.
+    /// What boots next without a choice, our own entry not considered.
     pub default: Option<Entry>,
     /// What our entry is a copy of: the entry of the running kernel, else the default.
     pub base: Option<Entry>,
-    /// Whether the firmware checks signatures; `None` without UEFI or where it cannot be told.
+    /// Whether the firmware checks signatures; `None` without UEFI or where it is not known.
     pub secure_boot: Option<bool>,
     /// Why our entry cannot be booted once with a way back; `None` when it can.
     pub no_trial: Option<String>,
@@ -109,7 +109,7 @@ pub struct BootChanges {
     pub trial: Vec<Change>,
     /// Make it the default.
     pub confirm: Vec<Change>,
-    /// What reboot(2) has to be told for the trial, e.g. `0 tryboot`; `None`: a plain reboot.
+    /// The argument of reboot(2) for the trial, e.g. `0 tryboot`; `None`: a plain reboot.
     pub reboot: Option<String>,
     /// What happens when it does not come up, as a sentence.
     pub fallback: String,
@@ -166,7 +166,7 @@ pub(super) trait Method: Debug + Send + Sync {
         0
     }
 
-    /// What reboot(2) is told for the trial.
+    /// The argument of reboot(2) for the trial.
     fn reboot(&self) -> Option<String> {
         None
     }
@@ -225,8 +225,8 @@ impl Loader {
     /// Our entry: a copy of [`Loader::base`] with these words.
     ///
     /// # Errors
-    /// A word that cannot be there, a line that is too long, a file of somebody else in the way, an
-    /// entry that does not read back as asked.
+    /// A word that cannot be there, a line that is too long, a foreign file in the way, an
+    /// entry that does not read back as requested.
     pub fn real_time(&self, root: &Root, words: &[Word]) -> Result<BootChanges, BootError> {
         let here = View::new(root);
         let base = self.base.as_ref().map_or("", |base| base.cmdline.as_str());
@@ -275,7 +275,7 @@ impl Loader {
     }
 
     /// Our entry as the files have it now, for the parse back: `None` when there is none. Its
-    /// kernel beside that of [`Loader::default`] tells whether the default has a newer one.
+    /// kernel beside that of [`Loader::default`] shows whether the default has a newer one.
     ///
     /// # Errors
     /// A file cannot be read or understood.

@@ -2,7 +2,7 @@
 //!
 //! Nothing is written here. [`detect`] reads; [`Loader::real_time`] says as a list of [`Change`]s
 //! what makes the entry, what boots it once and what makes it the default; the engine
-//! ([`crate::tune`]) makes them and takes them back. The entry that boots now is never edited, and
+//! ([`crate::tune`]) makes and undoes them. The entry that boots now is never edited, and
 //! no file of a distribution is made anew: where our lines stand in a file of others, they stand
 //! between two marks.
 //!
@@ -27,7 +27,7 @@ mod view;
 mod tests;
 
 pub use self::{
-    cmdline::{Wish, Word, WordError},
+    cmdline::{Edit, Word, WordError},
     error::BootError,
     loader::{BootChanges, Entry, ID, Kind, Loader, Standing, TITLE},
 };
@@ -47,7 +47,8 @@ pub fn detect(root: &Root) -> Result<Loader, BootError> {
     if let Some(loader) = elsewhere::detect(&view, &around) {
         return Ok(loader);
     }
-    // Who says that it started this system did; else files tell, the most telling first.
+    // A loader that says that it started this system did; else its files decide, the clearest
+    // first.
     let is_systemd = around.firmware.loader.as_deref().is_some_and(|n| n.starts_with("systemd"));
     let detectors: [Detector; 4] = match is_systemd {
         true => [systemd_boot::detect, raspberry::detect, grub::detect, extlinux::detect],

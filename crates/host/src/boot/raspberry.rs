@@ -10,7 +10,7 @@ use super::{
 };
 use crate::change::Change;
 
-/// Where the boot partition is mounted, in the order asked.
+/// Where the boot partition is mounted, in the order of reading.
 const FOLDERS: &[&str] = &["/boot/firmware", "/boot"];
 /// Our command line.
 const CMDLINE: &str = "cmdline-rtproof.txt";

@@ -231,7 +231,7 @@ impl pe::Texts {
     }
 }
 
-/// loader.conf, on the EFI system partition: which of the mounts that is, the file tells.
+/// loader.conf, on the EFI system partition: the file shows which of the mounts that is.
 fn config(view: &View<'_>) -> String {
     let paths = MOUNTS.map(|mount| format!("{mount}/loader/loader.conf"));
     let there = paths.iter().find(|path| view.exists(path));

@@ -25,7 +25,7 @@ impl Capture {
     /// The bytes of a file, or those lines of it that were taken down.
     pub(crate) fn excerpt(&self, path: &str, keys: &[&str]) -> Result<Vec<u8>, Refusal> {
         match self.find(path, true)? {
-            // A line that was not asked for is not a line that the file lacks.
+            // A line that was not read is not a line that the file lacks.
             Entry::Lines(lines) => match excerpt(lines.as_bytes(), keys) {
                 Some(_) => Ok(lines.clone().into_bytes()),
                 None => Err(Refusal::NotCaptured),

@@ -44,7 +44,7 @@ pub enum Origin {
 pub(crate) enum Entry {
     /// A file and its bytes.
     File(Vec<u8>),
-    /// Some lines of a file, of which nobody asked the others.
+    /// Some lines of a file, of which the others were not read.
     Lines(String),
     /// A gzip file and the text inside.
     Gzip(String),
@@ -52,7 +52,7 @@ pub(crate) enum Entry {
     Folder(Vec<String>),
     /// A symbolic link and its target.
     Link(String),
-    /// Something; nobody asked what it holds.
+    /// Something whose content was not read.
     There,
     /// Refused, with the kernel's error number.
     Denied(i32),

@@ -1,4 +1,4 @@
-//! Takes down what is asked of a machine and what it answers.
+//! Records what is read from a machine and what it answers.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use crate::{
 const UNPACKED_BYTES_MAX: u64 = 8 << 20;
 
 /// Questions and answers so far. Of two different answers the first is kept, unless the later one
-/// tells more.
+/// says more.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     entries: Mutex<BTreeMap<String, Entry>>,
@@ -38,7 +38,7 @@ impl Recorder {
         });
     }
 
-    /// Only the lines asked for; the whole file where it lacks one of them.
+    /// Only the requested lines; the whole file where it lacks one of them.
     pub(crate) fn excerpt(&self, path: &str, keys: &[&str], answer: &Result<Vec<u8>, Refusal>) {
         self.take_down(path, true, answer, |bytes| {
             let lines = excerpt(bytes, keys).filter(|lines| is_plain(lines));
@@ -116,7 +116,7 @@ fn entry_of(refusal: &Refusal) -> Option<Entry> {
     }
 }
 
-/// A path asked both as a link and for what is behind it has two entries: the link's, and its
+/// A path read both as a link and for what is behind it has two entries: the link's, and its
 /// target's.
 fn insert(entries: &mut BTreeMap<String, Entry>, path: String, entry: Entry, follows: bool) {
     match (entries.get(&path), &entry) {

@@ -15,7 +15,7 @@ pub struct Memory {
     pub thp_enabled: Reading<String>,
     /// transparent_hugepage/defrag.
     pub thp_defrag: Reading<String>,
-    /// Memory that can be had without swapping, bytes (MemAvailable).
+    /// Memory available without swapping, bytes (MemAvailable).
     pub available_bytes: Reading<u64>,
 }
 

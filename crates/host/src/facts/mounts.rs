@@ -1,7 +1,7 @@
 //! Mounted file systems that hold files of programs: disks, servers, user space.
 //!
 //! Of a mount only where it is, what kind it is and the options that cost time are kept. What is
-//! mounted (a disk's or a server's name) tells nothing about latency and is not.
+//! mounted (a disk's or a server's name) says nothing about latency and is not.
 
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,7 @@ pub struct FactRow {
     pub value: String,
     /// State of the reading.
     pub state: RowState,
-    /// The path asked.
+    /// The path that was read.
     pub path: String,
     /// Who sets it.
     pub class: Class,
@@ -94,7 +94,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Class by the start of the key, the first that matches. `*` stands for one part of the key.
+/// Class by the start of the key, the first that matches. `*` matches one part of the key.
 const CLASSES: &[(&str, Class)] = &[
     ("identity.model", Class::Hardware),
     ("identity.cpu_model", Class::Hardware),

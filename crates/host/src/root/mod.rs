@@ -4,7 +4,7 @@
 //! its /proc, /sys, /etc ..., or one file of `rtproof capture`) is read by the same code as the
 //! live one, and so that an error becomes one of the four states of a [`Reading`] in one place. A
 //! captured machine never borrows from the live one: its symbolic links are resolved inside, and
-//! what only a system call tells is asked of the live machine alone.
+//! what only a system call knows is read from the live machine alone.
 
 mod device;
 mod disk;
@@ -243,8 +243,8 @@ impl Root {
         answer.is_ok()
     }
 
-    /// What a system call tells of the live machine, or told when it was captured; `None` for a
-    /// folder, which no call can be asked about.
+    /// What a system call returns on the live machine, or returned at the capture; `None` for a
+    /// folder, for which there is no call.
     pub(crate) fn call(
         &self,
         call: &str,
@@ -327,7 +327,7 @@ impl Root {
         matches!(self.source, Source::Capture(_))
     }
 
-    /// Whether what is asked is taken down.
+    /// Whether questions and answers are recorded.
     pub(crate) const fn is_recorded(&self) -> bool {
         self.recorder.is_some()
     }

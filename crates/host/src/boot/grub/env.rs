@@ -54,7 +54,7 @@ pub(crate) fn read(view: &View<'_>, path: &str) -> Result<Environment, BootError
     Ok(environment)
 }
 
-/// Whether the last character is a backslash that stands for itself with what comes after.
+/// Whether the last character is a backslash that escapes what comes after.
 fn ends_open(value: &str) -> bool {
     value.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
 }

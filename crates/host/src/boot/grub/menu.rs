@@ -42,7 +42,7 @@ impl Menu {
     pub(super) fn read(view: &View<'_>, config: Config) -> Result<Self, BootError> {
         let custom = others(view, &config.custom())?;
         let spec = config.default_spec(&custom);
-        // An entry that somebody wrote into custom.cfg: not ours to tell what it boots.
+        // An entry that was written into custom.cfg by hand: what it boots is not known.
         let is_custom = custom
             .entries
             .iter()

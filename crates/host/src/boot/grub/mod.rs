@@ -1,6 +1,6 @@
 //! GRUB 2: grub.cfg with the menu in it, or with one file for each entry.
 //!
-//! Our entry stands in custom.cfg beside grub.cfg, which grub.cfg reads at its end (41_custom): no
+//! Our entry is in custom.cfg beside grub.cfg, which grub.cfg reads at its end (41_custom): no
 //! `update-grub` is run and no file of the distribution is touched.
 
 mod bls;
@@ -16,7 +16,7 @@ use super::{
     view::View,
 };
 
-/// Folders in which grub.cfg is, in the order asked.
+/// Folders in which grub.cfg is, in the order of reading.
 const FOLDERS: &[&str] = &["/boot/grub", "/boot/grub2"];
 /// Where folders of boot loaders are on the EFI system partition.
 const ESP: &str = "/boot/efi/EFI";

@@ -12,7 +12,7 @@ pub struct Irqbalance {
     pub running: Option<u32>,
     /// Whether its unit is enabled: a link in a `*.wants` folder.
     pub enabled: bool,
-    /// CPUs it is told to leave alone (IRQBALANCE_BANNED_CPULIST or _CPUS), where set.
+    /// CPUs it is configured to leave alone (IRQBALANCE_BANNED_CPULIST or _CPUS), where set.
     pub banned: Option<CpuList>,
     /// The file the banned CPUs came from.
     pub banned_from: Option<String>,

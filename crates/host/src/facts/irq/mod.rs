@@ -1,4 +1,4 @@
-//! Interrupts: where they were asked to go, where they go, and who moves them.
+//! Interrupts: their requested and effective CPUs, and what moves them.
 
 mod interrupts;
 mod irqbalance;
@@ -28,7 +28,7 @@ pub struct Irqs {
 }
 
 impl Irqs {
-    /// Reads the interrupts: two files for each. `scan` tells whether irqbalance runs,
+    /// Reads the interrupts: two files for each. `scan` says whether irqbalance runs,
     /// `interrupts` is /proc/interrupts.
     #[must_use]
     pub fn read(root: &Root, scan: &Scan, interrupts: &Reading<String>) -> Self {

@@ -96,7 +96,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// The groups in one. Those of a group that does not hand the controller down have no CPUs of
-    /// their own; of these only systemd's slices are told.
+    /// their own; of these only systemd's slices are reported.
     fn below(&mut self, parent: &str, depth: u32) {
         let at = |name: &str, file: &str| format!("{MOUNT}{name}/{file}");
         let handed = self.root.trimmed(&at(parent, "cgroup.subtree_control"));

@@ -41,7 +41,7 @@ pub struct Kernel {
 
 impl Kernel {
     /// Reads the kernel's facts. The release and build come from files, so that a captured machine
-    /// tells its own; only of the live machine, where /proc is missing, uname(2) tells.
+    /// has its own; only for the live machine, where /proc is missing, uname(2) is used.
     #[must_use]
     pub fn read(root: &Root) -> Self {
         let proc_version = root.trimmed("/proc/version");
@@ -74,13 +74,14 @@ impl Kernel {
     }
 }
 
-/// /proc/sys/kernel/arch came with 6.1; before, only uname(2) tells, and only of the live machine.
+/// /proc/sys/kernel/arch came with 6.1; before, only uname(2) has it, and only for the live
+/// machine.
 fn arch(root: &Root) -> Reading<String> {
     let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
     or_called(root, root.trimmed("/proc/sys/kernel/arch"), "uname -m", &machine)
 }
 
-/// What the running kernel answers to a call, where no file of the live machine tells.
+/// What the running kernel answers to a call, where no file of the live machine has it.
 fn or_called(root: &Root, read: Reading<String>, call: &str, answer: &str) -> Reading<String> {
     if read.value().is_some() {
         return read;

@@ -2,7 +2,7 @@
 //!
 //! Sources, best first: the build string and /sys/kernel/realtime for PREEMPT_RT; debugfs for what
 //! CONFIG_PREEMPT_DYNAMIC is switched to now; else what it was booted with (command line, build
-//! default), which holds unless someone wrote to debugfs since: the path then names the files that
+//! default), which holds unless debugfs was written since: the path then names the files that
 //! were used. Nothing is guessed.
 
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ pub(super) fn read(
         Built::Preempt if version.value().is_some_and(|&v| v < (6, 13)) => {
             Reading::known(&build.path, Preemption::Full)
         }
-        // No word at all: voluntary or none, which only the configuration tells apart.
+        // No word at all: voluntary or none, which only the configuration distinguishes.
         _ => Reading::absent(asked),
     }
 }

@@ -3,14 +3,14 @@
 use super::{RtTask, TaskGroup, groups::Groups, stat::Stat};
 use crate::{CpuList, Reading, Root};
 
-/// What one walk over /proc tells.
+/// What one walk over /proc finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scan {
     /// Real-time tasks, this process left out, by thread id.
     pub rt_tasks: Reading<Vec<RtTask>>,
     /// All tasks in groups, this process left out.
     pub placement: Reading<Vec<TaskGroup>>,
-    /// Name and id of every process; unknown where not all processes can be seen.
+    /// Name and id of every process; unknown where not all processes are visible.
     pub processes: Reading<Vec<(String, u32)>>,
 }
 
@@ -58,7 +58,7 @@ impl Scan {
     }
 }
 
-/// The id of the process that reads /proc, or read it; a folder of files tells of none.
+/// The id of the process that reads /proc, or read it; a folder of files has none.
 fn own_pid(root: &Root) -> Option<u32> {
     if !root.is_whole() {
         return None;
@@ -120,7 +120,7 @@ fn allowed_cpus(root: &Root, pid: u32, tid: u32) -> Option<CpuList> {
 }
 
 /// The innermost service or scope of a cgroup file, else the innermost slice, else the cgroup
-/// itself unless it is the root. The lines that tell are version 2's (`0::`) and systemd's own of
+/// itself unless it is the root. The lines that matter are version 2's (`0::`) and systemd's own of
 /// version 1; where those name none, a controller of version 1 may (no systemd, or a container).
 pub(crate) fn unit_of(cgroup: &str) -> Option<String> {
     let is_own = |line: &&str| line.starts_with("0::") || line.contains(":name=systemd:");
@@ -232,11 +232,11 @@ mod tests {
         let scan = Scan::read(&tree.root());
         assert!(scan.rt_tasks.is_absent() && scan.processes.is_absent());
         assert!(Scan::read(&Tree::new(&[]).root()).rt_tasks.is_absent());
-        // The folder without procfs on it hides nobody's processes: there are none to be seen.
+        // The folder without procfs on it hides no processes: there are none.
         let bare = Scan::read(&Tree::new(&[("proc/x", "")]).root());
         assert_eq!(bare.rt_tasks, Reading::absent("/proc/*/task/*/stat"));
         assert_eq!(bare.processes, Reading::absent("/proc/*/stat"));
-        // A folder in place of the file stands for a refused read.
+        // A folder in place of the file makes the read fail.
         let refused = Scan::read(&Tree::new(&[("proc/1/stat/x", "")]).root());
         assert!(matches!(refused.rt_tasks.state, State::Denied { .. }));
     }

@@ -1,7 +1,7 @@
 //! Who may have changed it: for a change that is no longer as it was applied, the programs and
 //! files of this machine that set the same thing, each with what points at it.
 //!
-//! The kernel does not tell who wrote a value. What is said here is who would write it, and is
+//! The kernel does not know who wrote a value. Reported is which program would write it, and is
 //! there to do it: a suspect, not a culprit. Nothing is changed.
 
 mod clue;
@@ -18,7 +18,7 @@ use self::{
 use crate::Root;
 use crate::change::{Change, UnitState};
 
-/// Who may have changed what a change had set; files that name the thing come first. Empty: nobody
+/// Who may have changed what a change set; files that name the thing come first. Empty: no one
 /// known is there. Reads a hundred small files at most.
 #[must_use]
 pub fn suspects(root: &Root, change: &Change) -> Vec<Suspect> {
@@ -152,7 +152,7 @@ fn control_group(root: &Root, change: &Change) -> Option<Suspect> {
     Suspect::new("cpuset of its control group", why, vec![Clue::new(path, group)])
 }
 
-/// A unit that somebody else starts.
+/// A unit that another unit starts.
 fn on_demand(root: &Root, change: &Change) -> Option<Suspect> {
     let Change::Unit { unit, want } = change else { return None };
     let stops = matches!(want, UnitState::Stopped | UnitState::Disabled | UnitState::Masked);

@@ -1,4 +1,4 @@
-//! Machines on which somebody sets what we set.
+//! Machines on which other programs set what we set.
 
 use super::*;
 use crate::{

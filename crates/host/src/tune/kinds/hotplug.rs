@@ -189,7 +189,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Moves tasks back into a group whose last CPU had gone: version 1 moves them to the group
+    /// Moves tasks back into a group whose last CPU was gone: version 1 moves them to the group
     /// above.
     fn move_back(
         &self,
@@ -320,7 +320,7 @@ fn groups(root: &Root, going: &CpuList) -> Vec<(String, Bytes)> {
     found
 }
 
-/// Folders in a folder, told by what every group has.
+/// Folders in a folder, found by what every group has.
 fn below(root: &Root, folder: &str, names: &[String]) -> Vec<String> {
     let path = |name: &String| format!("{folder}/{name}");
     let is_group = |path: &String| {
