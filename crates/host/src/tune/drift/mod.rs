@@ -16,7 +16,7 @@ use self::{
     words::{Subject, Words},
 };
 use crate::Root;
-use crate::change::{Change, UnitState};
+use crate::change::Change;
 
 /// Who may have changed what a change set; files that name the thing come first. Empty: no one
 /// known is there. Reads a hundred small files at most.
@@ -155,7 +155,7 @@ fn control_group(root: &Root, change: &Change) -> Option<Suspect> {
 /// A unit that another unit starts.
 fn on_demand(root: &Root, change: &Change) -> Option<Suspect> {
     let Change::Unit { unit, want } = change else { return None };
-    let stops = matches!(want, UnitState::Stopped | UnitState::Disabled | UnitState::Masked);
+    let stops = want.stops();
     let name = unit.rsplit_once('.').map_or(unit.as_str(), |(name, _)| name);
     let starters = ["timer", "socket", "path"].map(|kind| format!("{name}.{kind}"));
     let folders = ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];

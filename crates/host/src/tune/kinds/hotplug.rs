@@ -4,6 +4,7 @@
 use crate::{
     CpuList, Root,
     change::{Bytes, Compare, IrqName, Scheduling, TaskName},
+    knob::Rank,
     tune::{
         error::ChangeError,
         kind::{Kind, Pace, Part},
@@ -41,6 +42,10 @@ impl Kind for Hotplug<'_> {
 
     fn part(&self) -> Part {
         Part::Kernel
+    }
+
+    fn rank(&self) -> Rank {
+        if matches!(self.value, "1" | "on") { Rank::CpusCome } else { Rank::CpusGo }
     }
 
     fn pace(&self) -> Pace {
