@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    change::{Compare, IrqName, Scheduling, TaskName},
+    change::{Compare, IrqName, Scheduling, TaskName, UnitState},
     testing::Tree,
 };
 
