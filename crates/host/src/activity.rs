@@ -1,6 +1,6 @@
-//! What ran on each CPU since boot, seen from another CPU: two readings are subtracted by whoever
-//! wants to know what ran in between. Nothing here interrupts the CPUs that it asks about; it is
-//! some files of /proc, and two for each task.
+//! What ran on each CPU since boot, read from another CPU: two readings are subtracted by the
+//! reader that wants to know what ran in between. Nothing here interrupts the CPUs that it asks
+//! about; it is some files of /proc, and two for each task.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub struct Events {
     pub name: String,
     /// What follows the counts, e.g. `PCI-MSI 524288-edge nvme0q1`; empty for softirqs.
     pub about: String,
-    /// Count of each CPU that was asked about.
+    /// Count of each requested CPU.
     pub counts: Vec<(u32, u64)>,
 }
 
@@ -169,7 +169,7 @@ pub fn time_slices(root: &Root, cpus: &CpuList) -> Reading<u64> {
 }
 
 /// Every task that may run on one of the CPUs, this process left out. Tasks that end meanwhile are
-/// left out; refused where not all processes can be seen.
+/// left out; refused where not all processes are visible.
 #[must_use]
 pub fn tasks(root: &Root, cpus: &CpuList) -> Reading<Vec<Task>> {
     const PATH: &str = "/proc/*/task/*/stat";

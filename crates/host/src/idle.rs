@@ -1,6 +1,6 @@
 //! Idle states of CPUs: what there is, and how long each CPU was in them (cpuidle).
 //!
-//! Reading the counters interrupts nobody: the kernel shows numbers that each CPU keeps for itself
+//! Reading the counters interrupts no CPU: the kernel shows numbers that each CPU keeps for itself
 //! (drivers/cpuidle/sysfs.c, `struct cpuidle_state_usage`). The files are opened anew at each
 //! reading, because a large machine has more of them than a process may hold open.
 

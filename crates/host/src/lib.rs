@@ -2,7 +2,7 @@
 //! read from it.
 //!
 //! Floor 1. Nothing else in the house opens a path under /proc, /sys, /etc or /boot. Parsers take
-//! bytes; readers take a [`Root`]; what cannot be read stays unknown, with the path asked.
+//! bytes; readers take a [`Root`]; what cannot be read stays unknown, with the path.
 
 #![cfg_attr(
     test,
@@ -23,12 +23,16 @@ pub mod knobs;
 pub mod msr;
 pub mod pm_qos;
 pub mod reading;
+mod redact;
+mod refusal;
 pub mod root;
 pub mod sample;
 pub mod symbols;
+mod take;
 pub mod task;
 #[cfg(test)]
 mod testing;
+mod text;
 pub mod tracefs;
 pub mod tune;
 

@@ -11,12 +11,12 @@ use crate::{Reading, Root};
 /// The file of the limit.
 pub const PATH: &str = "/dev/cpu_dma_latency";
 
-/// What the kernel answers where nobody holds a limit (include/linux/pm_qos.h,
+/// What the kernel answers where no process holds a limit (include/linux/pm_qos.h,
 /// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`).
 const NO_LIMIT_US: i32 = 2_000_000_000;
 
-/// The lowest limit that is held now, in microseconds; `None`: nobody holds one. Opened for reading
-/// alone: that enters a request without a limit, which moves nothing (kernel/power/qos.c).
+/// The lowest limit that is held now, in microseconds; `None`: no process holds one. Opened for
+/// reading alone: that enters a request without a limit, which moves nothing (kernel/power/qos.c).
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "a device, which is no file of a Root")]
 pub fn limit_us(root: &Root) -> Reading<Option<u32>> {

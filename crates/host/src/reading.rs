@@ -1,4 +1,4 @@
-//! A fact's value in one of four states, always with the path asked.
+//! A fact's value in one of four states, always with the path that was read.
 //!
 //! Unknown is never a number and never a pass: an absent file, a refused read and a file with
 //! unexpected bytes are three different things, and none of them has a default.
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading<T> {
-    /// The path or call asked, e.g. `/proc/swaps` or `getrlimit(RLIMIT_RTPRIO)`. Several are
+    /// The path or call, e.g. `/proc/swaps` or `getrlimit(RLIMIT_RTPRIO)`. Several are
     /// joined by `, `.
     pub path: String,
     /// What came back.
@@ -104,7 +104,7 @@ impl<T> Reading<T> {
     }
 
     /// This value where it is known, else the one that `other` reads. Where neither is known, the
-    /// path names both and a refusal or a malformed file tells more than an absent one.
+    /// path names both and a refusal or a malformed file says more than an absent one.
     #[must_use]
     pub fn or_else(self, other: impl FnOnce() -> Self) -> Self {
         if self.value().is_some() {

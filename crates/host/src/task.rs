@@ -1,4 +1,4 @@
-//! Who a task is, asked by its thread id alone: three files of /proc, for the tasks that appear
+//! Which task a thread id means: three files of /proc, for the tasks that appear
 //! round a late wake-up.
 
 use rtproof_trace::{Policy, Task};
@@ -11,7 +11,7 @@ use crate::{
 /// Field 19 of /proc/PID/stat, counted from field 3 on.
 const NICE: usize = 19 - 3;
 
-/// The task with this thread id; `None` once it has ended, or where it may not be seen.
+/// The task with this thread id; `None` once it has ended, or where it is hidden.
 #[must_use]
 pub fn task(root: &Root, tid: i32) -> Option<Task> {
     // The idle tasks have no folder.

@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use super::BootError;
+use super::error::BootError;
 
 /// First line of what is ours.
 const BEGIN: &str = "# rtproof begin";
-/// Stands on the first line when the line before it had no end and got one.
+/// On the first line when the line before it had no end and got one.
 const NO_NEWLINE: &str = " (the line before had no end)";
 /// Last line of what is ours.
 const END: &str = "# rtproof end";
@@ -65,7 +65,7 @@ pub(super) fn without(path: &str, text: &[u8]) -> Result<Vec<u8>, BootError> {
     let Some(range) = find(path, text)? else { return Ok(text.to_vec()) };
     let is_open = text[range.start..].starts_with(format!("{BEGIN}{NO_NEWLINE}").as_bytes());
     let mut kept = text[..range.start].to_vec();
-    // What somebody added since must not be glued to that line.
+    // What another program added since must not be glued to that line.
     if is_open && range.end == text.len() {
         // The begin has the same end: of its own it has no carriage return.
         let end = line_end(&text[range.clone()]);

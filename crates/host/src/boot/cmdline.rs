@@ -1,4 +1,4 @@
-//! Words of a kernel command line, edited one by one: what is not asked for stays as it was
+//! Words of a kernel command line, edited one by one: what is not requested stays as it was
 //! written, nothing is glued together, and what comes out can be read back.
 //!
 //! The kernel (lib/cmdline.c, `next_arg`) knows double quotes and no escapes. A boot loader with a
@@ -16,20 +16,21 @@ const CPU_LISTS: &[&str] = &["irqaffinity", "isolcpus", "kthread_cpus", "nohz_fu
 /// Longest parameter taken, in bytes; far above what any kernel takes.
 const PARAMETER_BYTES_MAX: usize = 4096;
 
-/// What is wanted of a word.
+/// One edit of the command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Word {
     /// The parameter without quotes: `isolcpus=managed_irq,domain,2-3`, `nosmt`, `isolcpus=`. To
     /// remove: the name alone.
     pub parameter: String,
     /// What becomes of the words that are there.
-    pub wish: Wish,
+    #[serde(rename = "wish")]
+    pub edit: Edit,
 }
 
 /// What becomes of the words that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Wish {
+pub enum Edit {
     /// It takes the place of the first word with its name; others with that name go.
     Set,
     /// It comes after them, unless the same word is there already.
@@ -63,14 +64,14 @@ pub enum WordError {
     /// It was written and is not there.
     #[error("the entry does not say \"{parameter}\" when it is read back: it says \"{found}\"")]
     NotThere {
-        /// What was asked for.
+        /// What was requested.
         parameter: String,
         /// Words with its name that are there.
         found: String,
     },
 }
 
-/// A word as it stands in a file.
+/// A word as it is in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// As written, quotes and all.
@@ -83,19 +84,19 @@ impl Word {
     /// Takes the place of every word with its name.
     #[must_use]
     pub fn set(parameter: impl Into<String>) -> Self {
-        Self { parameter: parameter.into(), wish: Wish::Set }
+        Self { parameter: parameter.into(), edit: Edit::Set }
     }
 
     /// Comes beside words with its name.
     #[must_use]
     pub fn add(parameter: impl Into<String>) -> Self {
-        Self { parameter: parameter.into(), wish: Wish::Add }
+        Self { parameter: parameter.into(), edit: Edit::Add }
     }
 
     /// Removes every word with this name.
     #[must_use]
     pub fn remove(name: impl Into<String>) -> Self {
-        Self { parameter: name.into(), wish: Wish::Remove }
+        Self { parameter: name.into(), edit: Edit::Remove }
     }
 
     /// Its name, dashes as underscores, as the kernel compares.
@@ -126,10 +127,10 @@ impl Word {
         if self.parameter.chars().any(char::is_control) {
             return wrong("holds a control character; leave it out");
         }
-        if self.wish == Wish::Remove && self.parameter.contains('=') {
+        if self.edit == Edit::Remove && self.parameter.contains('=') {
             return wrong("a word is removed by its name; leave out the value");
         }
-        Ok(Self { parameter: shortened(&self.parameter), wish: self.wish })
+        Ok(Self { parameter: shortened(&self.parameter), edit: self.edit })
     }
 }
 
@@ -240,14 +241,14 @@ pub fn edit(
         let key = word.name();
         let is_same = |token: &Token| name(&token.text) == key;
         let new = Token { raw: write(&word.parameter), text: word.parameter };
-        match word.wish {
-            Wish::Remove => tokens.retain(|token| !is_same(token)),
-            Wish::Add if tokens.iter().any(|token| token.text == new.text) => {}
-            Wish::Add => {
+        match word.edit {
+            Edit::Remove => tokens.retain(|token| !is_same(token)),
+            Edit::Add if tokens.iter().any(|token| token.text == new.text) => {}
+            Edit::Add => {
                 let at = tokens.iter().rposition(is_same).map_or(tokens.len(), |at| at + 1);
                 tokens.insert(at, new);
             }
-            Wish::Set => {
+            Edit::Set => {
                 let mut new = Some(new);
                 for token in mem::take(&mut tokens) {
                     match is_same(&token) {
@@ -263,10 +264,10 @@ pub fn edit(
     Ok(tokens)
 }
 
-/// Whether a line, as it was read back, says what was asked for.
+/// Whether a line, as it was read back, says what was requested.
 ///
 /// # Errors
-/// The first word that is not as asked.
+/// The first word that is not as requested.
 pub fn check(line: &str, words: &[Word]) -> Result<(), WordError> {
     let tokens = split(line);
     let ours = tokens.iter().take_while(|token| token.text != "--");
@@ -276,14 +277,14 @@ pub fn check(line: &str, words: &[Word]) -> Result<(), WordError> {
         let word = word.checked()?;
         let key = word.name();
         // A later word for the same parameter has the last say.
-        if word.wish != Wish::Add && words[at + 1..].iter().any(|later| later.name() == key) {
+        if word.edit != Edit::Add && words[at + 1..].iter().any(|later| later.name() == key) {
             continue;
         }
         let same: Vec<&str> = there.iter().filter(|(k, _)| *k == key).map(|(_, t)| *t).collect();
-        let is_there = match word.wish {
-            Wish::Set => same == [word.parameter.as_str()],
-            Wish::Add => same.contains(&word.parameter.as_str()),
-            Wish::Remove => same.is_empty(),
+        let is_there = match word.edit {
+            Edit::Set => same == [word.parameter.as_str()],
+            Edit::Add => same.contains(&word.parameter.as_str()),
+            Edit::Remove => same.is_empty(),
         };
         if !is_there {
             let found = same.join(" ");

@@ -1,11 +1,15 @@
-//! Where the command line is kept by somebody else (an image's builder, a hypervisor, a server), or
+//! Where the command line is kept elsewhere (an image's builder, a hypervisor, a server), or
 //! by a boot loader that is not known: nothing is written, and what to do is printed.
 
 use super::{
-    Around, BootError, Entry, ID, Kind, Loader, Method, Standing, Wish, Word, Written, cmdline,
+    cmdline,
+    cmdline::Edit,
+    cmdline::Word,
+    error::BootError,
+    loader::{Around, Entry, ID, Kind, Loader, Method, Standing, Written},
     view::View,
 };
-use crate::tune::Change;
+use crate::change::Change;
 
 /// Words of /proc/cmdline that a boot loader put there.
 const NOT_OURS: &[&str] = &["BOOT_IMAGE", "initrd"];
@@ -193,11 +197,11 @@ fn steps(words: &[Word], before: &str) -> Vec<(bool, String)> {
             .filter(|text| Word::set(text.clone()).name() == word.name());
         let wanted = cmdline::shortened(&word.parameter);
         for there in same {
-            if word.wish != Wish::Add && there != wanted {
+            if word.edit != Edit::Add && there != wanted {
                 steps.push((false, there));
             }
         }
-        if word.wish != Wish::Remove {
+        if word.edit != Edit::Remove {
             steps.push((true, wanted));
         }
     }

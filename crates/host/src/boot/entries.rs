@@ -3,9 +3,15 @@
 
 use std::cmp::Ordering;
 
-use super::{BootError, Entry, ID, TITLE, Word, cmdline, view::View};
+use super::{
+    cmdline,
+    cmdline::Word,
+    error::BootError,
+    loader::{Entry, ID, TITLE},
+    view::View,
+};
 
-/// First line of our entry: a file of our name without it is somebody else's.
+/// First line of our entry: a file of our name without it is not ours.
 const MARK: &str = "# made by rtproof tune, removed by rtproof tune undo";
 /// Entries read in one folder.
 const FILES_MAX: usize = 4096;
@@ -124,7 +130,7 @@ impl File {
     }
 }
 
-/// Refuses a file of our name that somebody else wrote.
+/// Refuses a file of our name that rtproof did not write.
 pub(super) fn not_taken(view: &View<'_>, path: &str) -> Result<(), BootError> {
     match view.bytes(path)? {
         Some(bytes) if !bytes.starts_with(MARK.as_bytes()) => Err(BootError::Taken {

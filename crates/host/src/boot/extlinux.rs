@@ -2,13 +2,15 @@
 //! is no choice for one boot.
 
 use super::{
-    Around, BootError, Entry, ID, Kind, Loader, Method, Standing, TITLE, Word, Written, block,
-    cmdline,
+    block, cmdline,
+    cmdline::Word,
+    error::BootError,
+    loader::{Around, Entry, ID, Kind, Loader, Method, Standing, TITLE, Written},
     view::{self, View},
 };
-use crate::tune::Change;
+use crate::change::Change;
 
-/// Where it is, in the order asked.
+/// Where it is, in the order of reading.
 const PATHS: &[&str] = &["/boot/extlinux/extlinux.conf", "/extlinux/extlinux.conf"];
 /// Labels read.
 const LABELS_MAX: usize = 100_000;

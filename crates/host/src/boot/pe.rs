@@ -4,7 +4,7 @@
 use std::{fs::File, os::unix::fs::FileExt};
 
 use super::view::View;
-use super::{BootError, view::known};
+use super::{error::BootError, view::known};
 
 /// Head of the file that is looked at: PE headers and section table.
 const HEAD_BYTES: usize = 4096;

@@ -2,13 +2,15 @@
 //! the place of config.txt for one boot when reboot(2) asks for it.
 
 use super::{
-    AFTER_A_TRIAL, Around, BootError, Entry, Kind, Loader, Method, Standing, TITLE, Word, Written,
     block, cmdline,
+    cmdline::Word,
+    error::BootError,
+    loader::{AFTER_A_TRIAL, Around, Entry, Kind, Loader, Method, Standing, TITLE, Written},
     view::{self, View},
 };
-use crate::tune::Change;
+use crate::change::Change;
 
-/// Where the boot partition is mounted, in the order asked.
+/// Where the boot partition is mounted, in the order of reading.
 const FOLDERS: &[&str] = &["/boot/firmware", "/boot"];
 /// Our command line.
 const CMDLINE: &str = "cmdline-rtproof.txt";

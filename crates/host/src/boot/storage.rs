@@ -1,7 +1,7 @@
 //! On what a file of the boot loader lies: GRUB can read more than it can write, and a choice for
-//! one boot that it cannot take back is a choice for all.
+//! one boot that it cannot clear is a choice for all.
 
-use crate::{Root, facts::memory::unescape};
+use crate::{Root, text::unescape};
 
 /// File systems on which GRUB finds the blocks of a file and may write into them. Copy-on-write,
 /// compressed and network file systems are not among them.
@@ -80,7 +80,7 @@ fn parse(line: &str) -> Option<Mount> {
     })
 }
 
-/// `sda1`, `dm-0`, `md0`: from the kernel where it tells, else from the name of what is mounted.
+/// `sda1`, `dm-0`, `md0`: from the kernel where it knows, else from the name of what is mounted.
 fn disk_name(root: &Root, mount: &Mount) -> String {
     let path = format!("/sys/dev/block/{}/uevent", mount.device);
     let uevent = root.read_text(&path);

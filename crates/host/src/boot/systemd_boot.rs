@@ -3,13 +3,16 @@
 //! Secure Boot is off.
 
 use super::{
-    AFTER_A_TRIAL, Around, BootError, Entry, ID, Kind, Loader, Method, Standing, TITLE, Word,
-    Written, block, cmdline, efi,
+    block, cmdline,
+    cmdline::Word,
+    efi,
     entries::{self, File},
+    error::BootError,
+    loader::{AFTER_A_TRIAL, Around, Entry, ID, Kind, Loader, Method, Standing, TITLE, Written},
     pe,
     view::{self, View},
 };
-use crate::tune::Change;
+use crate::change::Change;
 
 /// Where partitions of a boot loader are mounted.
 const MOUNTS: [&str; 3] = ["/boot", "/efi", "/boot/efi"];
@@ -228,7 +231,7 @@ impl pe::Texts {
     }
 }
 
-/// loader.conf, on the EFI system partition: which of the mounts that is, the file tells.
+/// loader.conf, on the EFI system partition: the file shows which of the mounts that is.
 fn config(view: &View<'_>) -> String {
     let paths = MOUNTS.map(|mount| format!("{mount}/loader/loader.conf"));
     let there = paths.iter().find(|path| view.exists(path));

@@ -10,7 +10,8 @@ use std::{
 };
 
 use super::*;
-use crate::tune::Bytes;
+use crate::change::Bytes;
+use crate::change::Change;
 
 /// What the engine does with a change, in short.
 fn apply(dir: &Path, changes: &[Change]) {
@@ -254,7 +255,7 @@ fn played(text: &str) -> String {
         apply(dir, &confirmed.removal(&root).unwrap());
         let removed = files(dir);
         for (path, bytes) in &before {
-            // Without a journal nobody knows what the default was by name.
+            // Without a journal it is not known what the default was by name.
             let is_kept = path.ends_with("grubenv") && loader.kind == Kind::GrubEntries;
             let text = String::from_utf8_lossy(bytes);
             assert!(is_kept || removed[path] == *bytes, "{path}, wanted:\n{text}");
@@ -495,7 +496,7 @@ fn defaults_of_grub_are_found() {
         assert_eq!(loader.default.as_ref().unwrap().title, title, "{spec}");
         assert_eq!(loader.base, loader.default, "{spec}");
     }
-    // An entry that somebody wrote into custom.cfg cannot be told.
+    // An entry that was written into custom.cfg by hand cannot be evaluated.
     let menu = menu.replace("set default=\"0\"", "set default=\"mine\"");
     write(dir.path(), "/boot/grub/grub.cfg", menu.as_bytes());
     write(dir.path(), "/boot/grub/custom.cfg", b"menuentry mine {\nlinux /x\n}\n");

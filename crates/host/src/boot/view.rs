@@ -7,7 +7,7 @@ use crate::{
     tune::{Bytes, Change},
 };
 
-use super::BootError;
+use super::error::BootError;
 
 /// Largest file of a boot loader that is read as text.
 const TEXT_BYTES_MAX: usize = 8 << 20;

@@ -5,8 +5,11 @@ use std::io::Write;
 use flate2::{Compression, write::GzEncoder};
 use rustix::io::Errno;
 
-use super::{Capture, Entry, PATH_BYTES_MAX, clean, follow};
-use crate::root::{LINKS_MAX, Refusal, excerpt};
+use super::form::{Capture, Entry, PATH_BYTES_MAX, clean, follow};
+use crate::{
+    refusal::{LINKS_MAX, Refusal},
+    text::excerpt,
+};
 
 impl Capture {
     /// The bytes of a file.
@@ -22,7 +25,7 @@ impl Capture {
     /// The bytes of a file, or those lines of it that were taken down.
     pub(crate) fn excerpt(&self, path: &str, keys: &[&str]) -> Result<Vec<u8>, Refusal> {
         match self.find(path, true)? {
-            // A line that was not asked for is not a line that the file lacks.
+            // A line that was not read is not a line that the file lacks.
             Entry::Lines(lines) => match excerpt(lines.as_bytes(), keys) {
                 Some(_) => Ok(lines.clone().into_bytes()),
                 None => Err(Refusal::NotCaptured),

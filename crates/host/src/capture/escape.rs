@@ -8,7 +8,7 @@ pub(super) fn is_plain(text: &str) -> bool {
 }
 
 /// One line of plain text.
-pub(super) fn escape(bytes: &[u8]) -> String {
+pub(crate) fn escape(bytes: &[u8]) -> String {
     let mut line = String::new();
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {

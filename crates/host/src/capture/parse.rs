@@ -3,9 +3,11 @@
 use rustix::io::Errno;
 
 use super::{
-    CAPTURE_BYTES_MAX, Capture, CaptureError, Entry, FIRST_LINE, LAST_LINE, Origin, PATH_BYTES_MAX,
-    clean,
     escape::{escape, is_plain, unescape, unescape_text},
+    form::{
+        CAPTURE_BYTES_MAX, Capture, CaptureError, Entry, FIRST_LINE, LAST_LINE, Origin,
+        PATH_BYTES_MAX, clean,
+    },
 };
 
 /// Errors by name, for people. Others are written as numbers.

@@ -1,4 +1,4 @@
-//! Takes down what is asked of a machine and what it answers.
+//! Records what is read from a machine and what it answers.
 
 use std::{
     collections::BTreeMap,
@@ -9,14 +9,20 @@ use std::{
 use flate2::read::GzDecoder;
 use rustix::io::Errno;
 
-use super::{Entry, PATH_BYTES_MAX, clean, escape::is_plain, follow};
-use crate::root::{READ_BYTES_MAX, Refusal, excerpt};
+use super::{
+    escape::is_plain,
+    form::{Entry, PATH_BYTES_MAX, clean, follow},
+};
+use crate::{
+    refusal::{READ_BYTES_MAX, Refusal},
+    text::excerpt,
+};
 
 /// Largest text taken out of a gzip file.
 const UNPACKED_BYTES_MAX: u64 = 8 << 20;
 
 /// Questions and answers so far. Of two different answers the first is kept, unless the later one
-/// tells more.
+/// says more.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     entries: Mutex<BTreeMap<String, Entry>>,
@@ -32,7 +38,7 @@ impl Recorder {
         });
     }
 
-    /// Only the lines asked for; the whole file where it lacks one of them.
+    /// Only the requested lines; the whole file where it lacks one of them.
     pub(crate) fn excerpt(&self, path: &str, keys: &[&str], answer: &Result<Vec<u8>, Refusal>) {
         self.take_down(path, true, answer, |bytes| {
             let lines = excerpt(bytes, keys).filter(|lines| is_plain(lines));
@@ -68,7 +74,7 @@ impl Recorder {
     }
 
     /// What was taken down.
-    pub(super) fn entries(&self) -> BTreeMap<String, Entry> {
+    pub(crate) fn entries(&self) -> BTreeMap<String, Entry> {
         self.lock().clone()
     }
 
@@ -110,7 +116,7 @@ fn entry_of(refusal: &Refusal) -> Option<Entry> {
     }
 }
 
-/// A path asked both as a link and for what is behind it has two entries: the link's, and its
+/// A path read both as a link and for what is behind it has two entries: the link's, and its
 /// target's.
 fn insert(entries: &mut BTreeMap<String, Entry>, path: String, entry: Entry, follows: bool) {
     match (entries.get(&path), &entry) {

@@ -1,11 +1,14 @@
 //! Tests of captures: there and back, every answer, every mistake.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{fs, io, os::unix::fs::symlink, sync::Arc};
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::{Reading, reading::State, testing::Tree};
+use super::{
+    form::{FIRST_LINE, LAST_LINE, PATH_BYTES_MAX, clean},
+    *,
+};
+use crate::{Facts, Reading, Root, reading::State, testing::Tree};
 
 fn parsed(body: &str) -> Result<Capture, CaptureError> {
     Capture::parse(format!("{FIRST_LINE}\nfrom live, read by root\n{body}").as_bytes())
@@ -151,7 +154,7 @@ fn lines_of_a_file_are_kept_and_the_rest_is_not_known() {
     assert_eq!(Capture::parse(capture.to_text().as_bytes()).as_ref(), Ok(&capture));
     let root = Root::captured(capture);
     assert_eq!(root.excerpt("/s", &["Cpus"]).value().unwrap(), "Cpus:\t0-3\n");
-    // What nobody asked is not what the file lacks.
+    // What was not read is not what the file lacks.
     for unknown in [root.excerpt("/s", &["Cpus", "Pid"]), root.read_text("/s")] {
         assert!(unknown.why_unknown().unwrap().contains("not in the capture"));
     }

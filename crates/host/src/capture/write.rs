@@ -1,8 +1,8 @@
 //! A capture as text: one form for one content, sorted, so that two captures can be compared.
 
 use super::{
-    Capture, Entry, FIRST_LINE, LAST_LINE, Origin,
     escape::{escape, is_plain},
+    form::{Capture, Entry, FIRST_LINE, LAST_LINE, Origin},
 };
 
 impl Capture {

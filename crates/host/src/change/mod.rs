@@ -122,6 +122,12 @@ pub enum UnitState {
 }
 
 impl UnitState {
+    /// Whether the unit is not to run.
+    #[must_use]
+    pub const fn stops(self) -> bool {
+        matches!(self, Self::Stopped | Self::Disabled | Self::Masked)
+    }
+
     /// In a word.
     #[must_use]
     pub const fn word(self) -> &'static str {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{net::netlink, settings::lacking};
-use crate::{Reading, Root, root::between};
+use crate::{Reading, Root, text::between};
 
 /// Bits of /proc/sys/kernel/tainted that a module sets: proprietary, forced, staging, out of tree,
 /// unsigned, live patch, auxiliary, test (Documentation/admin-guide/tainted-kernels.rst).
@@ -64,7 +64,7 @@ pub struct Console {
 pub struct Card {
     /// Name, e.g. `card0`.
     pub name: String,
-    /// Driver, e.g. `i915`; `None` where it tells none.
+    /// Driver, e.g. `i915`; `None` where it names none.
     pub driver: Option<String>,
 }
 
@@ -131,7 +131,7 @@ fn graphics(root: &Root) -> Reading<Vec<Card>> {
     })
 }
 
-/// Not from /proc/modules, which tells where each one lies in memory.
+/// Not from /proc/modules, which shows where each one lies in memory.
 fn tainting_modules(root: &Root, tainted: &Reading<u64>) -> Reading<BTreeMap<String, String>> {
     const FOLDER: &str = "/sys/module";
     if let Some(bits) = tainted.value()

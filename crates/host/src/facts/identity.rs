@@ -54,7 +54,7 @@ fn machine_id(root: &Root) -> Reading<String> {
         .map(|raw| hash(&raw))
 }
 
-/// Turns away what boards hold that nobody has given a number.
+/// Refuses the placeholders of boards without a serial number.
 fn usable(path: String, id: String) -> Reading<String> {
     let id = id.to_lowercase();
     let mut digits = id.chars().filter(char::is_ascii_alphanumeric);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_refused_uuid_gives_no_other_id() {
-        // A folder in place of the file stands for a refused read.
+        // A folder in place of the file makes the read fail.
         let refused =
             identity(&[("sys/class/dmi/id/product_uuid/x", ""), ("etc/machine-id", "abcdef")]);
         assert!(matches!(refused.machine_id.state, State::Denied { .. }));

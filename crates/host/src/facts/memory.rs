@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::settings::{Settings, value_of};
-use crate::{Reading, Root, knobs::memory as knobs};
+use crate::{Reading, Root, knobs::memory as knobs, text::unescape};
 
 /// Memory settings that bring page faults and compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct Memory {
     pub thp_enabled: Reading<String>,
     /// transparent_hugepage/defrag.
     pub thp_defrag: Reading<String>,
-    /// Memory that can be had without swapping, bytes (MemAvailable).
+    /// Memory available without swapping, bytes (MemAvailable).
     pub available_bytes: Reading<u64>,
 }
 
@@ -80,26 +80,6 @@ fn swaps(path: String, text: String) -> Reading<Vec<Swap>> {
         }
     }
     Reading::known(path, areas)
-}
-
-/// Undoes the octal escapes of a name: white space and backslash are written `\\040`.
-pub(crate) fn unescape(name: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = name.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let code = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(escaped) if byte == b'\\' => {
-                bytes.push(escaped);
-                rest = &after[3..];
-            }
-            _ => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

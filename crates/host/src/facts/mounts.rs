@@ -1,12 +1,11 @@
 //! Mounted file systems that hold files of programs: disks, servers, user space.
 //!
 //! Of a mount only where it is, what kind it is and the options that cost time are kept. What is
-//! mounted (a disk's or a server's name) tells nothing about latency and is not.
+//! mounted (a disk's or a server's name) says nothing about latency and is not.
 
 use serde::{Deserialize, Serialize};
 
-use super::memory::unescape;
-use crate::{Reading, Root};
+use crate::{Reading, Root, text::unescape};
 
 /// Options that cost time or save it; the rest is left out, user names and addresses with it.
 pub(crate) const OPTIONS: &[&str] = &[

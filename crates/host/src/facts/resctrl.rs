@@ -58,7 +58,7 @@ pub fn read(root: &Root, cpuinfo: &Reading<String>) -> Reading<Resctrl> {
         let resctrl = Resctrl { supported: false, groups: Vec::new(), caches: Vec::new() };
         Reading::known(path, resctrl)
     };
-    // x86 names the feature; elsewhere the folder alone tells.
+    // x86 names the feature; elsewhere the folder is the only sign.
     let flags =
         cpuinfo.value().and_then(|text| text.lines().find(|line| line.starts_with("flags")));
     if flags.is_some_and(|flags| !flags.split_whitespace().any(is_cache_allocation)) {

@@ -4,7 +4,7 @@
 //! `limits.rs` has the limits of this process; this file has where those of the next login come
 //! from: the lines of pam_limits (limits.conf(5)), the login services that read them (pam.d(5)) and
 //! the groups that the lines name. Users are numbered in the order of the lines: who they are is
-//! nobody's business.
+//! private.
 
 use serde::{Deserialize, Serialize};
 

@@ -48,7 +48,7 @@ const OLD_FEATURES: &str = "/sys/kernel/debug/sched_features";
 const FAIR_SERVER_SINCE: (u32, u32) = (6, 12);
 
 impl Sched {
-    /// Reads throttling and the fair server; `version` tells whether the kernel can have one.
+    /// Reads throttling and the fair server; `version` decides whether the kernel can have one.
     #[must_use]
     pub fn read(root: &Root, version: &Reading<(u32, u32)>) -> Self {
         let number = |name| root.number(&format!("/proc/sys/kernel/{name}"), "microseconds or -1");
@@ -102,7 +102,7 @@ fn features(root: &Root) -> Reading<Vec<String>> {
 }
 
 /// Nothing there may mean that the kernel has no such thing, or a debugfs that cannot be seen:
-/// nobody must take the latter for "off".
+/// the latter must not read as "off".
 fn not_in_debugfs<T>(root: &Root, path: &str) -> Reading<T> {
     match root.list_dir(DEBUGFS).state {
         State::Known { value } if value.is_empty() => {

@@ -173,7 +173,7 @@ fn of_pattern(folders: &Folders<'_>, pattern: &str, is_choice: bool) -> Setting 
     Setting { values, lacking }
 }
 
-/// Text before and after the wildcard of one name, and whether it stands for a number.
+/// Text before and after the wildcard of one name, and whether it matches a number.
 fn wildcard(part: &str) -> Option<(&str, &str, bool)> {
     let number = part.split_once("{cpu}").map(|(before, after)| (before, after, true));
     number.or_else(|| part.split_once('*').map(|(before, after)| (before, after, false)))

@@ -1,5 +1,5 @@
 //! systemd units that matter to latency, read from their files: no bus, no systemctl, so that a
-//! captured machine tells the same.
+//! captured machine gives the same result.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub struct Unit {
     pub enabled: bool,
     /// Whether its file is a link to /dev/null.
     pub masked: bool,
-    /// Whether it runs: a service has a control group as long as it does. `None`: cannot be told.
+    /// Whether it runs: a service has a control group as long as it does. `None`: not known.
     pub running: Option<bool>,
 }
 

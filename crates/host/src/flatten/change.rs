@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{FactRow, RowState};
+use super::row::{FactRow, RowState};
 use crate::{
     Facts,
     facts::tasks::{Policy, RtTask},
@@ -27,8 +27,8 @@ pub struct FactChange {
 
 const NOT_THERE: &str = "not there";
 
-/// What changed between two snapshots of one machine, sorted by key. Interrupts are told apart by
-/// number here, which holds within one boot. A real-time task of a user counts by its identity
+/// What changed between two snapshots of one machine, sorted by key. Interrupts are distinguished
+/// by number here, which holds within one boot. A real-time task of a user counts by its identity
 /// (process, thread, start time, name, policy, priority), one of the kernel by name and priority.
 #[must_use]
 pub fn changes(start: &Facts, end: &Facts) -> Vec<FactChange> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use super::{Class, FactRow, RowState, hex, known, row};
+use super::row::{Class, FactRow, RowState, hex, known, row};
 use crate::{
     Reading,
     facts::{

@@ -15,7 +15,8 @@ use std::{
 
 use rustix::{fs::OFlags, io::Errno};
 
-use super::{LINKS_MAX, READ_BYTES_MAX, RootError};
+use super::error::RootError;
+use crate::refusal::{LINKS_MAX, READ_BYTES_MAX};
 
 /// Asked for at once: most files whole. `read_to_end` would ask for 32 bytes, then 32, then 64 ...,
 /// because the size of a file of the kernel is not known.

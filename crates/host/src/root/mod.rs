@@ -4,11 +4,11 @@
 //! its /proc, /sys, /etc ..., or one file of `rtproof capture`) is read by the same code as the
 //! live one, and so that an error becomes one of the four states of a [`Reading`] in one place. A
 //! captured machine never borrows from the live one: its symbolic links are resolved inside, and
-//! what only a system call tells is asked of the live machine alone.
+//! what only a system call knows is read from the live machine alone.
 
 mod device;
 mod disk;
-mod refusal;
+mod error;
 
 use std::{
     fs::{self, File},
@@ -18,21 +18,16 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use self::{disk::Disk, refusal::Surroundings};
+use self::disk::Disk;
 use crate::{
     Capture, CpuList, Reading,
-    capture::{CaptureError, Origin, Recorder},
+    capture::{Origin, Recorder},
+    refusal::{READ_BYTES_MAX, Refusal, Surroundings},
+    text::{between, excerpt},
 };
 
 pub(crate) use self::device::Messages;
-pub(crate) use self::refusal::Refusal;
-
-/// Largest file read whole: /proc/interrupts of 1024 CPUs and 2000 interrupts is about 25 MB, any
-/// other file far smaller.
-pub(crate) const READ_BYTES_MAX: u64 = 32 << 20;
-
-/// Symbolic links followed for one path, as in the kernel (MAXSYMLINKS).
-pub(crate) const LINKS_MAX: u32 = 40;
+pub use self::error::RootError;
 
 /// A machine: the live one, or a captured one in a folder or a file.
 #[derive(Clone, Debug)]
@@ -49,36 +44,6 @@ pub struct Root {
 enum Source {
     Disk(Disk),
     Capture(Arc<Capture>),
-}
-
-/// Why a path cannot be a captured machine.
-#[derive(Debug, thiserror::Error)]
-pub enum RootError {
-    /// It cannot be opened.
-    #[error(
-        "{path}: {source}; give a file of `rtproof capture`, or the top folder of a captured \
-         machine, the one that holds proc and sys"
-    )]
-    Open {
-        /// The path given.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Not a folder.
-    #[error(
-        "{0}: is not a folder; give the top folder of a captured machine, the one that holds \
-         proc and sys"
-    )]
-    NotAFolder(PathBuf),
-    /// Not the file of a captured machine, or damaged.
-    #[error("{path}:{source}")]
-    Capture {
-        /// The path given.
-        path: PathBuf,
-        /// What is wrong, and in which line.
-        source: CaptureError,
-    },
 }
 
 impl Root {
@@ -278,8 +243,8 @@ impl Root {
         answer.is_ok()
     }
 
-    /// What a system call tells of the live machine, or told when it was captured; `None` for a
-    /// folder, which no call can be asked about.
+    /// What a system call returns on the live machine, or returned at the capture; `None` for a
+    /// folder, for which there is no call.
     pub(crate) fn call(
         &self,
         call: &str,
@@ -362,7 +327,7 @@ impl Root {
         matches!(self.source, Source::Capture(_))
     }
 
-    /// Whether what is asked is taken down.
+    /// Whether questions and answers are recorded.
     pub(crate) const fn is_recorded(&self) -> bool {
         self.recorder.is_some()
     }
@@ -433,22 +398,6 @@ impl Root {
             unprivileged: self.origin() == Origin::Live { by_root: false },
         }
     }
-}
-
-/// The lines that begin with a key and a colon; `None` where a key has none.
-pub(crate) fn excerpt(bytes: &[u8], keys: &[&str]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes);
-    let key = |line: &str| line.split_once(':').map(|(key, _)| key.to_owned());
-    let wanted = |line: &&str| key(line).is_some_and(|key| keys.contains(&key.as_str()));
-    let lines: Vec<&str> = text.lines().filter(wanted).collect();
-    let is_there = |wanted: &&str| lines.iter().any(|line| key(line).as_deref() == Some(*wanted));
-    keys.iter().all(is_there).then(|| lines.iter().map(|line| format!("{line}\n")).collect())
-}
-
-/// The text between the first `open` and the next `close`.
-pub(crate) fn between(text: &str, open: char, close: char) -> Option<&str> {
-    let (_, rest) = text.split_once(open)?;
-    rest.split_once(close).map(|(inner, _)| inner)
 }
 
 #[cfg(test)]

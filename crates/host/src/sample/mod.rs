@@ -91,7 +91,7 @@ struct Counters {
 }
 
 impl HostSampler {
-    /// Opens the files and takes the first counts. `facts` tell which kernel and CPUs there are,
+    /// Opens the files and takes the first counts. `facts` say which kernel and CPUs there are,
     /// `measured` which CPUs must not be disturbed.
     #[must_use]
     pub fn new(root: &Root, facts: &Facts, measured: &CpuList) -> Self {
@@ -334,7 +334,7 @@ fn open_frequencies(
 }
 
 /// CPUs that may be interrupted by asking for one CPU's frequency: all of its policy, because the
-/// policy's first CPU is asked.
+/// policy's first CPU is read.
 fn asks(root: &Root, folder: &str, cpu: u32) -> impl Iterator<Item = u32> {
     let affected = root.trimmed(&format!("{folder}/affected_cpus"));
     let affected = affected.value().map(String::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The events that are recorded, and what cannot be told apart without each.
+//! The events that are recorded, and what cannot be distinguished without each.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Wanted {
     /// Names, `system:event`.
     pub events: &'static [&'static str],
-    /// What cannot be told without them.
+    /// What cannot be known without them.
     pub without: &'static str,
     /// What a kernel has that has no such event.
     pub or: Or,
@@ -16,9 +16,9 @@ pub struct Wanted {
 /// What the absence of an event means.
 #[derive(Clone, Copy, Debug)]
 pub enum Or {
-    /// Something cannot be told.
+    /// Something cannot be known.
     Nothing,
-    /// Another event tells the same: nothing is missing where the kernel has it.
+    /// Another event says the same: nothing is missing where the kernel has it.
     Event(&'static str),
     /// A kernel without the event has no such thing either.
     NoSuchThing,
@@ -31,7 +31,7 @@ pub struct Missing {
     pub event: &'static str,
     /// Why: not in this kernel, or the refusal.
     pub why: String,
-    /// What cannot be told without it.
+    /// What cannot be known without it.
     pub without: &'static str,
 }
 

@@ -2,9 +2,9 @@
 //! ends.
 //!
 //! The old values are in a file under /run before the first is changed. Three put them back,
-//! whoever comes first: this process when it is done; a shell beside it that waits for its end on a
-//! pipe, for a process that is killed; and the next one that comes here, should the shell have been
-//! killed too. A reboot forgets both the settings and the file.
+//! by whichever comes first: this process when it is done; a shell beside it that waits for its end
+//! on a pipe, for a process that is killed; and the next one that comes here, should the shell have
+//! been killed too. A reboot forgets both the settings and the file.
 
 #![expect(clippy::disallowed_methods, reason = "files of tracefs and of /run, live machine only")]
 

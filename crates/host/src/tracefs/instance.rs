@@ -194,7 +194,7 @@ impl Instance {
         &self.enabled
     }
 
-    /// Events that this machine lacks or refuses and that nothing else stands in for.
+    /// Events that this machine lacks or refuses and that nothing else replaces.
     #[must_use]
     pub fn missing(&self) -> &[Missing] {
         &self.missing
@@ -360,7 +360,7 @@ pub(super) fn make(root: &Root, top: &str) -> Result<String, TracefsError> {
     }
 }
 
-/// Removes what dead processes left. In a container processes outside cannot be seen, so that all
+/// Removes what dead processes left. In a container processes outside are hidden, so that all
 /// of theirs would look dead: nothing is removed there. An instance that is being read cannot be
 /// removed, whoever reads it.
 pub(super) fn remove_stale(root: &Root, top: &str) -> Vec<String> {

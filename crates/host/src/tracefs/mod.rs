@@ -14,7 +14,7 @@ use std::io;
 
 pub use events::{Missing, WANTED, Wanted};
 pub use instance::{Instance, Rings, Stats};
-pub use tracer::{Tracer, Wish};
+pub use tracer::{Tracer, TracerRequest};
 
 use crate::{Reading, Root, reading::State};
 
@@ -44,7 +44,7 @@ pub enum TracefsError {
     Refused {
         /// File or folder.
         path: String,
-        /// Why, and what stands behind it.
+        /// Why, and the reason behind it.
         why: String,
     },
     /// The kernel has no instances.
@@ -64,7 +64,7 @@ pub enum TracefsError {
         /// Why not.
         why: String,
     },
-    /// The one event without which nothing can be told.
+    /// The one event without which nothing can be explained.
     #[error("{path}: {why}; without it nobody can tell who ran")]
     NoSwitch {
         /// File.
@@ -117,7 +117,7 @@ fn find(root: &Root) -> Result<&'static str, TracefsError> {
     for folder in FOLDERS {
         match usable(root, folder) {
             Ok(()) => return Ok(folder),
-            // The first refusal tells more than that the other place is not there.
+            // The first refusal says more than that the other place is not there.
             Err(other) => match error {
                 None | Some(TracefsError::NoKernel) => error = Some(other),
                 Some(_) => {}

@@ -1,12 +1,13 @@
-//! Names of our instances: whose they are, so that what a killed run left behind can be told from
-//! what another run is using now.
+//! Names of our instances: whose they are, so that what a killed run left behind can be
+//! distinguished from what another run is using now.
 
 use crate::Root;
 
 const PREFIX: &str = "rtproof-";
 
 /// `rtproof-PID-START` and, for further ones of the same process, `-N`. The start time of the
-/// process (field 22 of /proc/PID/stat) tells a process from a later one with the same number.
+/// process (field 22 of /proc/PID/stat) distinguishes a process from a later one with the same
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) pid: u32,
@@ -38,7 +39,7 @@ impl Name {
         (name.text() == text).then_some(name)
     }
 
-    /// Whether its process is gone. Where /proc does not tell, it is not.
+    /// Whether its process is gone. Where /proc does not say, it is not.
     pub(super) fn is_stale(self, root: &Root) -> bool {
         match root.read_text(&format!("/proc/{}/stat", self.pid)) {
             stat if stat.is_absent() => true,

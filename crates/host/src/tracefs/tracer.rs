@@ -26,7 +26,7 @@ const RING_KB: u64 = 1024;
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct TracerRequest {
     /// Name, as in `available_tracers`.
     pub tracer: &'static str,
     /// Measured CPU.
@@ -52,44 +52,44 @@ impl Tracer {
     /// Starts it. What killed runs left behind is put back first.
     ///
     /// # Errors
-    /// The kernel has no such tracer, somebody uses it, or a setting is refused; nothing is left
-    /// behind then.
-    pub fn start(root: &Root, wish: &Wish) -> Result<Self, TracefsError> {
+    /// The kernel has no such tracer, another program uses it, or a setting is refused; nothing is
+    /// left behind then.
+    pub fn start(root: &Root, request: &TracerRequest) -> Result<Self, TracefsError> {
         let top = find(root)?;
         // Instances first: a tracer that ends puts back a threshold of its own, and the settings of
         // one that runs are not those that it found.
         remove_stale(root, top);
         let restored = restore_stale(root, STATE);
-        available(root, top, wish.tracer)?;
-        unused(root, top, wish.tracer)?;
+        available(root, top, request.tracer)?;
+        unused(root, top, request.tracer)?;
         let folder = make(root, top)?;
         let mut tracer =
-            Self { root: root.clone(), folder, cpu: wish.cpu, globals: None, restored };
-        tracer.set_up(top, wish)?;
+            Self { root: root.clone(), folder, cpu: request.cpu, globals: None, restored };
+        tracer.set_up(top, request)?;
         Ok(tracer)
     }
 
-    fn set_up(&mut self, top: &str, wish: &Wish) -> Result<(), TracefsError> {
+    fn set_up(&mut self, top: &str, request: &TracerRequest) -> Result<(), TracefsError> {
         self.write("trace_clock", "mono")?;
         self.write("tracing_cpumask", &cpu_mask(std::iter::once(self.cpu)))?;
         self.write(&format!("per_cpu/cpu{}/buffer_size_kb", self.cpu), &RING_KB.to_string())?;
-        let mut shared: Vec<_> = wish
+        let mut shared: Vec<_> = request
             .shared
             .iter()
             .map(|(file, value)| (format!("{top}/{file}"), value.clone()))
             .collect();
-        shared.extend(setting_of_some_kernels(&self.root, top, wish));
+        shared.extend(setting_of_some_kernels(&self.root, top, request));
         if !shared.is_empty() {
             let changed = Globals::change(STATE, &self.folder, &shared);
             self.globals = Some(changed.map_err(|error| TracefsError::Refused {
-                path: format!("settings of {}", wish.tracer),
+                path: format!("settings of {}", request.tracer),
                 why: error.to_string(),
             })?);
         }
-        for event in wish.events {
+        for event in request.events {
             self.write(&event_file(event, "enable"), "1")?;
         }
-        self.write("current_tracer", wish.tracer)
+        self.write("current_tracer", request.tracer)
     }
 
     /// Settings that were put back because a killed run had left them changed.
@@ -129,7 +129,7 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // Its threads end with it; settings change only when nobody runs by them.
+        // Its threads end with it; settings change only while no tracer uses them.
         let _ = self.write("current_tracer", "nop");
         self.globals = None;
         let start = Instant::now();
@@ -140,12 +140,16 @@ impl Drop for Tracer {
 }
 
 /// A setting to change that not every kernel has: the switch (since Linux 6.2) without which
-/// timerlat and osnoise start no threads and measure nothing, if somebody has left it off; and
+/// timerlat and osnoise start no threads and measure nothing, if it was left off; and
 /// which CPUs hwlat goes to (since 5.14), which the kernel itself changes where it may go to one
 /// alone.
-fn setting_of_some_kernels(root: &Root, top: &str, wish: &Wish) -> Option<(String, String)> {
+fn setting_of_some_kernels(
+    root: &Root,
+    top: &str,
+    request: &TracerRequest,
+) -> Option<(String, String)> {
     const OPTION: &str = "OSNOISE_WORKLOAD";
-    if wish.tracer == "hwlat" {
+    if request.tracer == "hwlat" {
         let path = format!("{top}/hwlat_detector/mode");
         return root.exists(&path).then(|| (path, "none".to_owned()));
     }
@@ -153,7 +157,7 @@ fn setting_of_some_kernels(root: &Root, top: &str, wish: &Wish) -> Option<(Strin
     let text = root.trimmed(&path);
     let mut options = text.value()?.split_whitespace();
     let is_off = options.any(|option| option.strip_prefix("NO_") == Some(OPTION));
-    let is_meant = wish.tracer == "timerlat" || wish.tracer == "osnoise";
+    let is_meant = request.tracer == "timerlat" || request.tracer == "osnoise";
     (is_off && is_meant).then(|| (path, OPTION.to_owned()))
 }
 
@@ -167,7 +171,7 @@ fn available(root: &Root, top: &str, tracer: &'static str) -> Result<(), Tracefs
     Err(TracefsError::NoTracer { tracer, available: all })
 }
 
-/// Whether nobody runs it: its settings are everybody's.
+/// Whether no tracer runs: its settings are shared.
 fn unused(root: &Root, top: &str, tracer: &'static str) -> Result<(), TracefsError> {
     let names = root.list_dir(&format!("{top}/instances"));
     let instances =
@@ -217,18 +221,21 @@ mod tests {
 
     #[test]
     fn settings_of_some_kernels_are_changed_where_they_are() {
-        let wish = |tracer| Wish { tracer, cpu: 0, shared: Vec::new(), events: &[] };
+        let request = |tracer| TracerRequest { tracer, cpu: 0, shared: Vec::new(), events: &[] };
         let options = |text: &str| Tree::new(&[("sys/kernel/tracing/osnoise/options", text)]);
         let off = options("NO_DEFAULTS NO_OSNOISE_WORKLOAD NO_PANIC_ON_STOP \n");
-        let asked = setting_of_some_kernels(&off.root(), TOP, &wish("timerlat"));
+        let asked = setting_of_some_kernels(&off.root(), TOP, &request("timerlat"));
         let path = format!("{TOP}/osnoise/options");
         assert_eq!(asked, Some((path, "OSNOISE_WORKLOAD".to_owned())));
-        assert_eq!(setting_of_some_kernels(&off.root(), TOP, &wish("hwlat")), None);
+        assert_eq!(setting_of_some_kernels(&off.root(), TOP, &request("hwlat")), None);
         let on = options("NO_DEFAULTS OSNOISE_WORKLOAD NO_PANIC_ON_STOP \n");
-        assert_eq!(setting_of_some_kernels(&on.root(), TOP, &wish("timerlat")), None);
-        assert_eq!(setting_of_some_kernels(&Tree::new(&[]).root(), TOP, &wish("timerlat")), None);
+        assert_eq!(setting_of_some_kernels(&on.root(), TOP, &request("timerlat")), None);
+        assert_eq!(
+            setting_of_some_kernels(&Tree::new(&[]).root(), TOP, &request("timerlat")),
+            None
+        );
         let mode = ("sys/kernel/tracing/hwlat_detector/mode", "none [round-robin] per-cpu\n");
-        let asked = setting_of_some_kernels(&Tree::new(&[mode]).root(), TOP, &wish("hwlat"));
+        let asked = setting_of_some_kernels(&Tree::new(&[mode]).root(), TOP, &request("hwlat"));
         assert_eq!(asked, Some((format!("{TOP}/hwlat_detector/mode"), "none".to_owned())));
     }
 
@@ -236,8 +243,8 @@ mod tests {
     #[test]
     fn an_instance_is_made_read_and_removed() {
         let root = Root::live();
-        let wish = Wish { tracer: "nop", cpu: 0, shared: Vec::new(), events: &[] };
-        let tracer = match Tracer::start(&root, &wish) {
+        let request = TracerRequest { tracer: "nop", cpu: 0, shared: Vec::new(), events: &[] };
+        let tracer = match Tracer::start(&root, &request) {
             Ok(tracer) => tracer,
             // Without tracefs, or without the right to it.
             Err(TracefsError::Malformed { path, .. }) => panic!("{path}"),

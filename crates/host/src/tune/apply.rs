@@ -64,7 +64,7 @@ pub enum Progress<'a> {
         /// Why.
         why: &'a str,
     },
-    /// It is taken back, because another one failed.
+    /// It is undone, because another one failed.
     Undone(&'a Undone),
 }
 
@@ -73,7 +73,7 @@ pub enum Progress<'a> {
 pub struct Applied {
     /// Changes that were made.
     pub done: usize,
-    /// Changes that the machine had already.
+    /// Changes that were active already.
     pub was_so: usize,
     /// Changes that failed, and why: with [`Options::keep_going`] alone.
     pub failed: Vec<(Change, String)>,
@@ -89,7 +89,7 @@ pub enum ApplyError {
     /// A place cannot be written. Nothing was changed.
     #[error("{0}; nothing was changed")]
     NotWritable(ChangeError),
-    /// A change failed, and those before it were taken back.
+    /// A change failed, and those before it were undone.
     #[error("{why}; {}", taken_back(undone))]
     Failed {
         /// The change.
@@ -99,7 +99,7 @@ pub enum ApplyError {
         /// What became of it and those before it.
         undone: Vec<Undone>,
     },
-    /// The journal could not be written; what was changed was taken back.
+    /// The journal could not be written; what was changed was undone.
     #[error("{path}: {source}; {}", taken_back(undone))]
     Journal {
         /// The journal.
@@ -142,7 +142,7 @@ impl Step {
 ///
 /// # Errors
 /// One failed and `keep_going` is not set, or the journal could not be written: then everything
-/// was taken back.
+/// was undone.
 pub fn apply(
     machine: &Machine<'_>,
     journal: &mut Journal,

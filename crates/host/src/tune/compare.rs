@@ -23,7 +23,7 @@ pub(super) fn meaning(compare: Compare, value: &str, read: &str) -> Meaning {
         Compare::Number => number(read).map_or_else(text, Meaning::Number),
         Compare::CpuList => list(CpuList::parse(read, None)),
         Compare::CpuMask => list(CpuList::parse_mask(read)),
-        Compare::Choice => match crate::root::between(read, '[', ']') {
+        Compare::Choice => match crate::text::between(read, '[', ']') {
             Some(choice) => Meaning::Text(vec![choice.to_owned()]),
             None => text(),
         },
@@ -57,8 +57,8 @@ pub(super) fn written_back(path: &str, compare: Compare, value: &str, before: &s
             format!("{}{name}", if was { '+' } else { '-' })
         }
         _ if is_partition(path) => kind(before).to_owned(),
-        _ if crate::root::between(before, '[', ']').is_some() => {
-            crate::root::between(before, '[', ']').unwrap_or_default().to_owned()
+        _ if crate::text::between(before, '[', ']').is_some() => {
+            crate::text::between(before, '[', ']').unwrap_or_default().to_owned()
         }
         _ => before.to_owned(),
     }

@@ -1,6 +1,6 @@
-//! The mark of a journal that waits for a confirmation. Whoever takes the mark away decides: a
-//! confirmation keeps the changes, a guardian whose time is up takes them back. Taking it away is
-//! one step of the file system, so that only one of the two can have done it.
+//! The mark of a journal that waits for a confirmation. What removes the mark decides: a
+//! confirmation keeps the changes, a rollback timer whose time is up undoes them. Removing it is one
+//! step of the file system, so that only one of the two can do it.
 
 use std::{
     fs::{self, OpenOptions},
@@ -17,7 +17,7 @@ fn path(number: u32) -> String {
     format!("{FOLDER}/{number:04}.unconfirmed")
 }
 
-/// Of a journal whose time was up: kept until its changes are taken back.
+/// Of a journal whose time is up: kept until its changes are undone.
 fn expired(number: u32) -> String {
     format!("{FOLDER}/{number:04}.expired")
 }
@@ -25,9 +25,9 @@ fn expired(number: u32) -> String {
 /// How a journal waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirmation {
-    /// Somebody has to confirm it.
+    /// It has to be confirmed.
     Pending,
-    /// Nobody has, and a guardian is taking it back, or was killed while it did.
+    /// It was not, and the rollback timer is undoing it, or was killed while it did.
     Expired,
 }
 
@@ -64,7 +64,7 @@ pub fn confirm(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
     remove(machine, &path(number))
 }
 
-/// Says that time is up; `false`: somebody confirmed before.
+/// Says that time is up; `false`: it was confirmed before.
 ///
 /// # Errors
 /// When the mark cannot be moved.
@@ -73,13 +73,13 @@ pub fn expire(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
     let root = machine.root();
     match fs::rename(root.entry(&from)?, root.entry(&to)?) {
         Ok(()) => machine.gate.sync_folder_of(&to).map(|()| true),
-        // Expired before, by a guardian that was killed then.
+        // Expired before, by a rollback timer that was killed then.
         Err(error) if is_absent(&error) => Ok(of(root, number) == Some(Confirmation::Expired)),
         Err(error) => Err(error),
     }
 }
 
-/// Takes every mark of a journal away: it was taken back.
+/// Removes the mark of a journal that was undone.
 ///
 /// # Errors
 /// When a mark cannot be taken away.

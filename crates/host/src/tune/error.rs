@@ -6,7 +6,7 @@ use std::io;
 use rustix::io::Errno;
 
 use super::state::State;
-use crate::{Reading, Root, reading, root::Refusal};
+use crate::{Reading, Root, reading, refusal::Refusal};
 
 /// Why a state cannot be read, or a change not be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum ChangeError {
     Refused {
         /// File, task, variable.
         path: String,
-        /// The error, and what stands behind it.
+        /// The error, and the reason behind it.
         why: String,
     },
     /// Something is not what it has to be.
@@ -75,7 +75,7 @@ impl ChangeError {
         Self::Unexpected { path: "journal".into(), found, expected: expected.into() }
     }
 
-    /// A refusal, with what stands behind it where that is known.
+    /// A refusal, with the reason behind it where that is known.
     pub(crate) fn refused(root: &Root, path: &str, error: io::Error) -> Self {
         let errno = error.raw_os_error().map(Errno::from_raw_os_error);
         let reading: Reading<()> = root.refused(path, &Refusal::from(error));

@@ -21,7 +21,7 @@ pub(crate) struct Faults {
     refused: RefCell<Option<String>>,
 }
 
-/// What is thrown: nothing in the engine catches it.
+/// The panic's payload: nothing in the engine catches it.
 struct Killed;
 
 impl Faults {

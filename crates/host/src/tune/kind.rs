@@ -7,7 +7,7 @@ use super::{
     text,
     three::{Side, Three},
 };
-use crate::{Root, change::Change};
+use crate::{Root, change::Change, knob::Rank};
 
 /// The part of a machine that a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,9 @@ pub(super) trait Kind {
 
     /// The part of the machine that it is about.
     fn part(&self) -> Part;
+
+    /// When it is made, compared with other changes.
+    fn rank(&self) -> Rank;
 
     /// How an experiment can switch it.
     fn pace(&self) -> Pace {

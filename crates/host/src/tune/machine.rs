@@ -43,7 +43,7 @@ pub enum NotTunable {
     Container {
         /// /proc/sys or /sys.
         path: &'static str,
-        /// The container, where one is seen.
+        /// The container, where one is detected.
         by: String,
     },
     /// There is no place for the journal, without which nothing is changed.
@@ -88,7 +88,7 @@ impl<'a> Machine<'a> {
         Ok(Self { may_write: true, ..Self::for_reading(root, tasks) })
     }
 
-    /// A machine of which only the state is asked, also a capture and by anyone: for a plan, and
+    /// A machine of which only the state is read, also a capture and without root: for a plan, and
     /// for the status of what was changed. Every attempt to change it is refused.
     #[must_use]
     pub fn for_reading(root: &'a Root, tasks: &'a dyn Tasks) -> Self {

@@ -18,7 +18,7 @@ pub enum Outcome {
         /// Why.
         why: Gone,
     },
-    /// Somebody has changed it since: theirs stays.
+    /// Another program has changed it since: its value stays.
     LeftAlone {
         /// What is there.
         found: State,

@@ -69,7 +69,7 @@ pub enum State {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         drop_in: Option<Bytes>,
     },
-    /// The switch of a CPU, and what the kernel moves when it is thrown.
+    /// The switch of a CPU, and what the kernel moves when it is set.
     Hotplug {
         /// Bytes of the switch.
         bytes: Bytes,

@@ -13,23 +13,23 @@ use super::{
 };
 use crate::change::Change;
 
-/// How one change stands.
+/// The status of one change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The change.
     pub change: Change,
-    /// Checks that asked for it.
+    /// Checks that request it.
     pub checks: Vec<String>,
-    /// How it stands.
+    /// Its status.
     pub stands: Stands,
 }
 
-/// How a change stands.
+/// The status of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stands {
     /// As it was applied.
     AsApplied,
-    /// Somebody has changed it since.
+    /// Another program has changed it since.
     Changed {
         /// What is there.
         found: State,
@@ -41,14 +41,14 @@ pub enum Stands {
         /// Why.
         why: String,
     },
-    /// It cannot be read; or it could not be made, nor what was made of it be taken back.
+    /// It cannot be read; or it could not be made, nor the part that was made be undone.
     Unreadable {
         /// Why.
         why: String,
     },
 }
 
-/// How each change of a journal stands now, in the order in which they were made. Those that were
+/// The status of each change of a journal, in the order in which they were made. Those that were
 /// found done already are among them.
 #[must_use]
 pub fn status(machine: &Machine<'_>, journal: &Journal) -> Vec<Standing> {

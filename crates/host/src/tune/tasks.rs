@@ -1,5 +1,5 @@
-//! How tasks are scheduled: calls that are handed in, because they are unsafe code and belong to
-//! another crate.
+//! How tasks are scheduled: calls that are passed in, because they are unsafe code, which belongs
+//! to another crate.
 
 use std::io;
 

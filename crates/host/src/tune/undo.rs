@@ -1,4 +1,4 @@
-//! Taking changes back: newest first, and only what is still as we left it.
+//! Undoing changes: newest first, and only what is still as we left it.
 
 use std::io;
 
@@ -47,7 +47,7 @@ pub enum UndoError {
     },
 }
 
-/// Takes back every change of a journal that is not yet undone. When nothing is left, the journal
+/// Undoes every change of a journal that is not yet undone. When nothing is left, the journal
 /// is closed; a second undo has nothing to do.
 ///
 /// # Errors
@@ -86,7 +86,7 @@ pub(super) fn undo_all(
         .iter()
         .any(|entry| entry.undoing && entry.item.change.kind().concerns_units())
     {
-        // An undo that was killed may have ended before systemd was told.
+        // An undo that was killed may have ended before systemd reloaded.
         machine.units_stale.set(true);
     }
     let mut stuck: Vec<String> = Vec::new();
@@ -140,7 +140,7 @@ fn waits_for(change: &Change, stuck: &[String]) -> Option<String> {
     Some(format!("{own}: waits for {path}, which could not be put back"))
 }
 
-/// Takes back one change.
+/// Undoes one change.
 pub(super) fn undo_one(
     machine: &Machine<'_>,
     journal: &mut Journal,

@@ -1,6 +1,6 @@
 //! When to look again whether what was applied still is: files of ours are watched, the kernel
-//! tells of devices and CPUs that come and go, and the rest is looked at now and then: values of
-//! /proc and /sys tell nobody when they change.
+//! reports devices and CPUs that come and go, and the rest is read now and then: values of
+//! /proc and /sys send no message when they change.
 
 use std::{
     collections::BTreeSet,
@@ -87,7 +87,7 @@ impl Wake {
     }
 
     /// Waits until there is a reason to look again, at most for a time. `call` is a descriptor that
-    /// becomes readable when the one who waits has to stop.
+    /// becomes readable when the wait has to end.
     ///
     /// # Errors
     /// poll(2) fails; not for a signal, which is [`Woken::Called`].
@@ -151,7 +151,7 @@ impl Wake {
     }
 }
 
-/// A socket on which the kernel tells of devices (lib/kobject_uevent.c).
+/// A socket on which the kernel reports devices (lib/kobject_uevent.c).
 fn listen() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let kind = SocketType::RAW;

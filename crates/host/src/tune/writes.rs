@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::state::State;
 use crate::change::Bytes;
-use crate::{Root, root::READ_BYTES_MAX};
+use crate::{Root, refusal::READ_BYTES_MAX};
 
 /// Attributes that seal the bytes they were made for: new bytes get none.
 const SEALS: &[&str] = &["security.ima", "security.evm"];
@@ -155,7 +155,7 @@ impl<'a> Gate<'a> {
     /// The path with its last link followed, as a path of the machine.
     pub(crate) fn followed(&self, path: &str) -> io::Result<String> {
         let mut path = path.to_owned();
-        for _ in 0..crate::root::LINKS_MAX {
+        for _ in 0..crate::refusal::LINKS_MAX {
             let State::Link { to } = self.look(&path)? else { return Ok(path) };
             path = match to.strip_prefix('/') {
                 Some(_) => to,

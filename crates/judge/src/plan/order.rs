@@ -4,32 +4,8 @@
 //! daemon. A knob says at which rank it is set; [`Rank`] gives the reasons. Undo goes
 //! through it backwards, so the reasons must also hold backwards.
 
-use rtproof_host::tune::{Change, UnitState};
+use rtproof_host::tune::Change;
 use rtproof_host::{Facts, Knob, knob::Rank, knobs::power};
-
-/// Whether a unit is not to run.
-pub(super) const fn stops(want: UnitState) -> bool {
-    matches!(want, UnitState::Stopped | UnitState::Disabled | UnitState::Masked)
-}
-
-/// The rank of a change: that of its knob, else that of its kind.
-fn rank(change: &Change, knob: Option<&Knob>) -> Rank {
-    if let Some(rank) = knob.and_then(|knob| knob.rank) {
-        return rank;
-    }
-    match change {
-        Change::Unit { want, .. } if stops(*want) => Rank::UnitsStop,
-        Change::Unit { .. } => Rank::UnitsStart,
-        Change::Hotplug { value, .. } if value == "1" || value == "on" => Rank::CpusCome,
-        Change::Hotplug { .. } => Rank::CpusGo,
-        Change::Property { .. } => Rank::UnitProperties,
-        Change::Irq { .. } => Rank::Irqs,
-        Change::Value { .. } => Rank::Values,
-        Change::Task { .. } => Rank::Tasks,
-        Change::Folder { .. } | Change::File { .. } => Rank::Files,
-        Change::GrubEnv { .. } | Change::EfiVariable { .. } => Rank::BootLoader,
-    }
-}
 
 /// By what a change is sorted: its rank, within limits of frequency which is first, then names with
 /// numbers as numbers.
@@ -44,9 +20,13 @@ pub(super) enum Part {
     Text(String),
 }
 
-/// The position of a change in the order.
+/// The position of a change in the order: the rank of its knob, else that of its kind.
 pub(super) fn key(facts: &Facts, change: &Change, knob: Option<&Knob>) -> Key {
-    (rank(change, knob), limits_first(facts, change, knob), parts(&change.target()))
+    (
+        knob.and_then(|knob| knob.rank).unwrap_or_else(|| change.rank()),
+        limits_first(facts, change, knob),
+        parts(&change.target()),
+    )
 }
 
 /// Of the limits of a frequency: raising, the maximum is first; where the maximum goes below the

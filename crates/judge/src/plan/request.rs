@@ -13,7 +13,7 @@ use rtproof_host::{
     knobs::{names, power},
 };
 
-use super::{Selection, files, order, units, value};
+use super::{Selection, files, units, value};
 use crate::{Finding, Remedy};
 
 /// One thing requested.
@@ -39,7 +39,7 @@ impl Request {
     pub(super) fn risk(&self) -> Option<&'static str> {
         match self {
             Self::Change(Change::Unit { unit, want }, _) => {
-                names::risk_of_stopping(unit).filter(|_| order::stops(*want))
+                names::risk_of_stopping(unit).filter(|_| want.stops())
             }
             Self::Change(_, knob) => knob.and_then(|knob| knob.risk),
             Self::Word { parameter: word, removes: false } => parameter(word)?.risk,

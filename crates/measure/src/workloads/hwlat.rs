@@ -1,6 +1,6 @@
 //! hwlat: the kernel's search for what the hardware takes.
 
-use rtproof_host::tracefs::Wish;
+use rtproof_host::tracefs::TracerRequest;
 
 use super::{
     kernel::{self, Source},
@@ -24,7 +24,7 @@ pub(super) const WORKLOAD: Plain = Plain {
     .alone(),
     arm: |about, setting| {
         let shared = vec![("tracing_thresh", "1".into())];
-        let wish = Wish { tracer: "hwlat", cpu: setting.cpu, shared, events: &[] };
-        kernel::arm(about.name, &wish, Source::Hardware, setting)
+        let request = TracerRequest { tracer: "hwlat", cpu: setting.cpu, shared, events: &[] };
+        kernel::arm(about.name, &request, Source::Hardware, setting)
     },
 };

@@ -1,6 +1,6 @@
 //! osnoise: the kernel's own loop that never sleeps.
 
-use rtproof_host::tracefs::Wish;
+use rtproof_host::tracefs::TracerRequest;
 
 use super::{
     kernel::{self, Source},
@@ -29,7 +29,7 @@ pub(super) const WORKLOAD: Plain = Plain {
             ("osnoise/cpus", setting.cpu.to_string()),
         ];
         let events = &["osnoise:sample_threshold"];
-        let wish = Wish { tracer: "osnoise", cpu: setting.cpu, shared, events };
-        kernel::arm(about.name, &wish, Source::Noise, setting)
+        let request = TracerRequest { tracer: "osnoise", cpu: setting.cpu, shared, events };
+        kernel::arm(about.name, &request, Source::Noise, setting)
     },
 };

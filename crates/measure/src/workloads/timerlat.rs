@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rtproof_host::tracefs::Wish;
+use rtproof_host::tracefs::TracerRequest;
 
 use super::{
     error::WorkloadError,
@@ -72,7 +72,7 @@ impl Workload for Timerlat {
             ("osnoise/timerlat_period_us", period_us.to_string()),
             ("osnoise/cpus", setting.cpu.to_string()),
         ];
-        let wish = Wish { tracer: "timerlat", cpu: setting.cpu, shared, events: &[] };
-        kernel::arm(self.name(), &wish, self.source, setting)
+        let request = TracerRequest { tracer: "timerlat", cpu: setting.cpu, shared, events: &[] };
+        kernel::arm(self.name(), &request, self.source, setting)
     }
 }

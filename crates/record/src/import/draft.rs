@@ -11,13 +11,13 @@ pub const DOUBTS: &[(&str, &str)] = &[
     ("command-histogram", "the file has rows that the command line's histogram has not"),
     ("samples-missing", "fewer samples than the run must have: it ended early or the file was cut"),
     ("samples-lost", "samples that the tool took and did not write"),
-    ("omission-uncounted", "the tool skips wake-ups while it is late; how many cannot be told"),
+    ("omission-uncounted", "the tool skips wake-ups while it is late; how many is unknown"),
     ("omission", "the tool skipped wake-ups while it was late; how many"),
     ("overflow", "samples without value, beyond the last row"),
     ("overflow-inferred", "the same, from count less rows: the file does not say so"),
     ("overflow-unknown", "what was beyond the rows is not in the file"),
     ("overflow-mixed", "the last row holds samples of its value and all larger ones"),
-    ("no-distribution", "only extremes and mean: no quantile can be told"),
+    ("no-distribution", "only extremes and mean: quantiles are not available"),
     ("not-ended", "a format without an end mark: a file cut off between two lines looks whole"),
     ("average-wrong", "the tool's own average is known to be wrong"),
     ("bucket-assumed", "the width of the rows is not in the file"),
@@ -99,7 +99,7 @@ impl Imported {
         if bare > 0 {
             self.doubt(
                 "no-distribution",
-                format!("{bare} series have a count and extremes only: no quantile can be told"),
+                format!("{bare} series have a count and extremes only: quantiles are not available"),
             );
         }
     }

@@ -104,10 +104,7 @@ pub fn line(change: &Change) -> String {
         Change::Unit { unit, want } => format!("{unit} {want:?}").to_lowercase(),
         Change::Property { unit, property, value } => format!("{unit} {property}={value}"),
         Change::Folder { path } => format!("{path}/"),
-        Change::File { .. }
-        | Change::Task { .. }
-        | Change::GrubEnv { .. }
-        | Change::EfiVariable { .. } => change.target(),
+        _ => change.target(),
     }
 }
 

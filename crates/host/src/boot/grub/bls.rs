@@ -1,14 +1,17 @@
 //! GRUB with one file for each entry (Fedora, RHEL): our entry is a file of its own, and GRUB's
 //! environment says which one boots.
 
-use super::{Config, menu, script};
+use super::{config::Config, menu, script};
 use crate::{
     boot::{
-        Around, BootError, Entry, Kind, Loader, Method, Standing, Word, Written, block, cmdline,
+        block, cmdline,
+        cmdline::Word,
         entries::{self, File},
+        error::BootError,
+        loader::{Around, Entry, Kind, Loader, Method, Standing, Written},
         view::{self, View},
     },
-    tune::Change,
+    change::Change,
 };
 
 /// Where the files are; grub.cfg can name another folder in `blsdir`.

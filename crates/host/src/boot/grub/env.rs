@@ -1,15 +1,15 @@
 //! GRUB's environment block: a file of 1024 bytes that GRUB can write at boot.
 
-use crate::boot::{BootError, view::View};
+use crate::boot::{error::BootError, view::View};
 
 /// Its first line.
 const SIGNATURE: &str = "# GRUB Environment Block\n";
 /// Its length: GRUB writes into the blocks that are there and cannot make a file longer.
-pub(in crate::boot) const BYTES: usize = 1024;
+pub(crate) const BYTES: usize = 1024;
 
 /// Variables of an environment block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::boot) struct Environment {
+pub(crate) struct Environment {
     /// The file.
     pub path: String,
     /// Names and values in the order of the file.
@@ -19,7 +19,7 @@ pub(in crate::boot) struct Environment {
 }
 
 /// Reads it; one that is not there or is no block has no variables and says why.
-pub(in crate::boot) fn read(view: &View<'_>, path: &str) -> Result<Environment, BootError> {
+pub(crate) fn read(view: &View<'_>, path: &str) -> Result<Environment, BootError> {
     let unusable = |why: String| Environment {
         path: path.into(),
         variables: vec![],
@@ -54,7 +54,7 @@ pub(in crate::boot) fn read(view: &View<'_>, path: &str) -> Result<Environment, 
     Ok(environment)
 }
 
-/// Whether the last character is a backslash that stands for itself with what comes after.
+/// Whether the last character is a backslash that escapes what comes after.
 fn ends_open(value: &str) -> bool {
     value.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
 }
@@ -73,7 +73,7 @@ fn unescaped(value: &str) -> String {
 
 impl Environment {
     /// A variable; the last one of a name.
-    pub(in crate::boot) fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().rev().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }

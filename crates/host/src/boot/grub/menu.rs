@@ -1,15 +1,21 @@
 //! Our entry in custom.cfg: a copy of an entry of grub.cfg with another command line.
 
 use super::{
-    Config,
+    config::Config,
     script::{self, MenuEntry, Script, Statement},
 };
 use crate::{
     boot::{
-        AFTER_A_TRIAL, Around, BootError, Entry, ID, Kind, Loader, Method, PANIC, Standing, TITLE,
-        Word, Written, block, cmdline, view, view::View,
+        block, cmdline,
+        cmdline::Word,
+        error::BootError,
+        loader::{
+            AFTER_A_TRIAL, Around, Entry, ID, Kind, Loader, Method, PANIC, Standing, TITLE, Written,
+        },
+        view,
+        view::View,
     },
-    tune::Change,
+    change::Change,
 };
 
 /// Commands that load a kernel with a command line.
@@ -36,7 +42,7 @@ impl Menu {
     pub(super) fn read(view: &View<'_>, config: Config) -> Result<Self, BootError> {
         let custom = others(view, &config.custom())?;
         let spec = config.default_spec(&custom);
-        // An entry that somebody wrote into custom.cfg: not ours to tell what it boots.
+        // An entry that was written into custom.cfg by hand: what it boots is not known.
         let is_custom = custom
             .entries
             .iter()

@@ -1,19 +1,19 @@
 //! GRUB's script, read: statements of words, and the menu that they make.
 //!
-//! Nothing is run. What is needed is which entries there are, where each one's body stands, and a
+//! Nothing is run. What is needed is which entries there are, where each one's body is, and a
 //! few statements of the top level (`set default=`, `source`, ...). Words are split and quoted as
 //! in the GRUB manual, "Shell-like scripting".
 
 use std::ops::Range;
 
-use crate::boot::{BootError, cmdline::Token};
+use crate::boot::{cmdline::Token, error::BootError};
 
 /// Blocks within blocks: a menu has two or three.
 const DEPTH_MAX: usize = 64;
 /// Menu entries read.
 const ENTRIES_MAX: usize = 100_000;
 
-/// A word, with where it stands.
+/// A word, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
     /// Quotes and escapes undone; `$name` stays.
@@ -152,7 +152,7 @@ impl Statement {
 struct Open {
     /// The entry whose body it is.
     entry: Option<usize>,
-    /// Entries seen in it.
+    /// Entries found in it.
     entries: usize,
     is_menu: bool,
     line: usize,
@@ -315,7 +315,7 @@ impl<'a> Scan<'a> {
                         self.bump();
                     }
                 }
-                // The end is told before the line is counted, for the words before it.
+                // The end is noted before the line is counted, for the words before it.
                 '\n' | ';' | '&' | '|' | '<' | '>' => {
                     self.bump();
                     return Ok(Some(Piece::End));

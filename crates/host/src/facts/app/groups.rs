@@ -136,7 +136,7 @@ fn hierarchy(root: &Root, from: String, text: &str, controller: &str) -> Reading
         folders.push(format!("{above}/{name}"));
     }
     folders.reverse();
-    // A group that is not there tells nothing: another mount, or none.
+    // A group that is not there means nothing: another mount, or none.
     let own = folders.first().map(|folder| root.list_dir(folder));
     match own.filter(|own| own.value().is_none()) {
         Some(own) => own.map(|_| Hierarchy { is_v1: false, folders: Vec::new() }),

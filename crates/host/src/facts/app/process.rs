@@ -8,7 +8,7 @@ use crate::{
     facts::tasks::{Policy, Stat},
 };
 
-/// Most ordinary threads whose affinity is asked for: a thread costs a file each.
+/// Most ordinary threads whose affinity is read: a thread costs a file each.
 const ORDINARY_ASKED_MAX: usize = 256;
 
 /// One process.
@@ -27,13 +27,14 @@ pub struct Process {
     pub status: Reading<Status>,
     /// Limits (/proc/PID/limits).
     pub limits: Reading<ProcessLimits>,
-    /// Wish to be spared (-1000) or taken (1000) when memory runs out (/proc/PID/oom_score_adj).
+    /// Preference to be spared (-1000) or killed (1000) when memory runs out
+    /// (/proc/PID/oom_score_adj).
     pub oom_score_adj: Reading<i64>,
     /// Threads that there were, by id.
     pub threads: Reading<Vec<Thread>>,
 }
 
-/// What /proc/PID/status tells of a process. Sizes in bytes.
+/// What /proc/PID/status says of a process. Sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
@@ -87,7 +88,7 @@ pub struct Thread {
     pub timer_slack_ns: Reading<u64>,
 }
 
-/// What /proc/PID/task/TID/stat tells.
+/// What /proc/PID/task/TID/stat says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSched {
@@ -109,7 +110,7 @@ pub struct ThreadSched {
     pub major_faults: u64,
 }
 
-/// What /proc/PID/task/TID/status tells.
+/// What /proc/PID/task/TID/status says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadStatus {
@@ -119,7 +120,7 @@ pub struct ThreadStatus {
     pub mems: CpuList,
     /// Times it gave the CPU up to wait.
     pub voluntary_switches: u64,
-    /// Times it lost the CPU while it had work.
+    /// Times it lost the CPU while it was runnable.
     pub involuntary_switches: u64,
 }
 

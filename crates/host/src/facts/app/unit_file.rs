@@ -1,7 +1,7 @@
 //! Settings of a systemd unit, from its file and drop-ins (systemd.unit(5), "Unit File Load Path").
 //!
-//! Neither the bus nor systemctl is asked, so that a captured machine tells the same. What the
-//! manager's own defaults add (system.conf) is not here.
+//! Neither the bus nor systemctl is called, so that a captured machine gives the same result. What
+//! the manager's own defaults add (system.conf) is not here.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ pub struct Assignment {
     pub file: String,
 }
 
-/// The files of the unit that a process runs in. `cgroup` tells whose manager started it.
+/// The files of the unit that a process runs in. `cgroup` says which manager started it.
 pub(super) fn read(
     root: &Root,
     cgroup: &Reading<String>,

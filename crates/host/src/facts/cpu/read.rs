@@ -149,7 +149,7 @@ impl Cpu {
     }
 }
 
-/// -1 is how the kernel says that firmware did not tell.
+/// -1 is how the kernel says that firmware does not know.
 fn topology(root: &Root, folder: &str, name: &str) -> Reading<u32> {
     let number = root.number::<i64>(&format!("{folder}/topology/{name}"), "a number");
     number.and_then(|path, number| match u32::try_from(number) {

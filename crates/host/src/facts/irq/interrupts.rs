@@ -1,8 +1,31 @@
 //! /proc/interrupts: number, counts, chip, hardware line, handlers; in columns that every chip
 //! driver fills a little differently (kernel/irq/proc.c, `show_interrupts`).
 
-use super::Irq;
-use crate::{Reading, Root};
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuList, Reading, Root};
+
+/// One interrupt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Irq {
+    /// Number. Not an identity: it changes over boots and hotplug.
+    pub number: u32,
+    /// Handlers (last columns of /proc/interrupts, or /sys/kernel/irq/N/actions).
+    pub actions: String,
+    /// Chip and hardware line, e.g. `PCI-MSIX-0000:00:02.0 1-edge`.
+    pub chip: String,
+    /// Affinity requested (smp_affinity_list).
+    pub requested: Reading<CpuList>,
+    /// Affinity in force (effective_affinity_list).
+    pub effective: Reading<CpuList>,
+    /// Interrupts since boot, all CPUs.
+    pub count: u64,
+    /// Whether the kernel refuses to move it, as the interrupts of a device's queues that it
+    /// spreads by itself ("managed"). From 6.12 its file says so by its mode; false: not known.
+    #[serde(default)]
+    pub managed: bool,
+}
 
 /// Every numbered interrupt that has an action, ascending.
 pub(super) fn read(root: &Root, interrupts: &Reading<String>) -> Reading<Vec<Irq>> {
@@ -45,7 +68,7 @@ fn irq(root: &Root, line: Line) -> Option<Irq> {
     Some(Irq { number, actions, chip, requested, effective, count, managed })
 }
 
-/// Whether the file is for nobody to write (kernel/irq/proc.c, `register_irq_proc`).
+/// Whether the file may not be written (kernel/irq/proc.c, `register_irq_proc`).
 fn is_managed(root: &Root, number: u32) -> bool {
     const WRITE: u32 = 0o222;
     let path = format!("/proc/irq/{number}/smp_affinity_list");

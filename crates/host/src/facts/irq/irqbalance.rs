@@ -1,7 +1,22 @@
 //! irqbalance: whether it runs, whether it will, and what it leaves alone.
 
-use super::Irqbalance;
+use serde::{Deserialize, Serialize};
+
 use crate::{CpuList, Reading, Root, facts::tasks::Scan};
+
+/// irqbalance, the daemon that rewrites affinities every ten seconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Irqbalance {
+    /// Process id when it runs.
+    pub running: Option<u32>,
+    /// Whether its unit is enabled: a link in a `*.wants` folder.
+    pub enabled: bool,
+    /// CPUs it is configured to leave alone (IRQBALANCE_BANNED_CPULIST or _CPUS), where set.
+    pub banned: Option<CpuList>,
+    /// The file the banned CPUs came from.
+    pub banned_from: Option<String>,
+}
 
 /// Where distributions keep its environment: Debian, Red Hat.
 const FILES: [&str; 2] = ["/etc/default/irqbalance", "/etc/sysconfig/irqbalance"];

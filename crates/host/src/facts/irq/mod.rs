@@ -1,4 +1,4 @@
-//! Interrupts: where they were asked to go, where they go, and who moves them.
+//! Interrupts: their requested and effective CPUs, and what moves them.
 
 mod interrupts;
 mod irqbalance;
@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::{interrupts::Irq, irqbalance::Irqbalance};
 use super::tasks::Scan;
 use crate::{CpuList, Reading, Root};
 
@@ -26,44 +27,8 @@ pub struct Irqs {
     pub irqbalance: Reading<Irqbalance>,
 }
 
-/// One interrupt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Irq {
-    /// Number. Not an identity: it changes over boots and hotplug.
-    pub number: u32,
-    /// Handlers (last columns of /proc/interrupts, or /sys/kernel/irq/N/actions).
-    pub actions: String,
-    /// Chip and hardware line, e.g. `PCI-MSIX-0000:00:02.0 1-edge`.
-    pub chip: String,
-    /// Affinity asked for (smp_affinity_list).
-    pub requested: Reading<CpuList>,
-    /// Affinity in force (effective_affinity_list).
-    pub effective: Reading<CpuList>,
-    /// Interrupts since boot, all CPUs.
-    pub count: u64,
-    /// Whether the kernel lets nobody move it, as the interrupts of a device's queues that it
-    /// spreads by itself ("managed"). From 6.12 its file says so by its mode; false: not known.
-    #[serde(default)]
-    pub managed: bool,
-}
-
-/// irqbalance, the daemon that rewrites affinities every ten seconds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Irqbalance {
-    /// Process id when it runs.
-    pub running: Option<u32>,
-    /// Whether its unit is enabled: a link in a `*.wants` folder.
-    pub enabled: bool,
-    /// CPUs it is told to leave alone (IRQBALANCE_BANNED_CPULIST or _CPUS), where set.
-    pub banned: Option<CpuList>,
-    /// The file the banned CPUs came from.
-    pub banned_from: Option<String>,
-}
-
 impl Irqs {
-    /// Reads the interrupts: two files for each. `scan` tells whether irqbalance runs,
+    /// Reads the interrupts: two files for each. `scan` says whether irqbalance runs,
     /// `interrupts` is /proc/interrupts.
     #[must_use]
     pub fn read(root: &Root, scan: &Scan, interrupts: &Reading<String>) -> Self {

@@ -1,7 +1,42 @@
 //! /proc/interrupts by CPU. Only sums are kept: a large machine has a hundred thousand numbers.
 
-use super::{CounterRow, Counters, DeviceCount};
+use serde::{Deserialize, Serialize};
+
 use crate::Reading;
+
+/// What /proc/interrupts counts, by CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counters {
+    /// Rows with a name: LOC, RES, CAL, TLB, IPI0 ...
+    pub rows: Vec<CounterRow>,
+    /// Interrupts of devices.
+    pub devices: Vec<DeviceCount>,
+}
+
+/// A row with a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CounterRow {
+    /// Name, e.g. `TLB`.
+    pub name: String,
+    /// What the kernel calls it, e.g. `TLB shootdowns`.
+    pub what: String,
+    /// Count of each CPU of `devices`, in the same order.
+    pub counts: Vec<u64>,
+}
+
+/// Interrupts of devices on one CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeviceCount {
+    /// CPU.
+    pub cpu: u32,
+    /// All of them.
+    pub count: u64,
+    /// The interrupt that came most often, and how often.
+    pub most: Option<(u32, u64)>,
+}
 
 pub(super) fn read(interrupts: &Reading<String>) -> Reading<Counters> {
     interrupts.as_ref().and_then(|path, text| {

@@ -1,7 +1,48 @@
 //! The cpuset controller: Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files".
 
-use super::{Cpuset, Cpusets, Hierarchy};
-use crate::{Reading, Root};
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuList, Reading, Root};
+
+/// The cpuset controller of the control groups.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cpusets {
+    /// Which hierarchy has it.
+    pub hierarchy: Hierarchy,
+    /// CPUs in force for the root group (version 2).
+    pub effective: Option<CpuList>,
+    /// Groups that matter: partitions, and the slices that systemd puts everything into.
+    pub groups: Vec<Cpuset>,
+    /// Whether all groups were looked at: a machine may have too many.
+    pub is_complete: bool,
+}
+
+/// Which hierarchy of control groups has the cpuset controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Hierarchy {
+    /// Version 2: partitions can be made.
+    V2,
+    /// Version 1.
+    V1,
+    /// None: it is turned off or not mounted.
+    None,
+}
+
+/// One control group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cpuset {
+    /// Path below the root group, e.g. `/system.slice`.
+    pub name: String,
+    /// CPUs in force; `None`: the group has none of its own, those of the one above count.
+    pub effective: Option<CpuList>,
+    /// cpuset.cpus.partition where it is not `member`, e.g. `isolated invalid (Cpu list in
+    /// cpuset.cpus not exclusive)`.
+    pub partition: Option<String>,
+}
 
 /// Where the control groups are.
 pub(super) const MOUNT: &str = "/sys/fs/cgroup";
@@ -55,7 +96,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// The groups in one. Those of a group that does not hand the controller down have no CPUs of
-    /// their own; of these only systemd's slices are told.
+    /// their own; of these only systemd's slices are reported.
     fn below(&mut self, parent: &str, depth: u32) {
         let at = |name: &str, file: &str| format!("{MOUNT}{name}/{file}");
         let handed = self.root.trimmed(&at(parent, "cgroup.subtree_control"));

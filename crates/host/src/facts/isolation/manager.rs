@@ -1,9 +1,22 @@
 //! `CPUAffinity=` of systemd's manager: systemd-system.conf(5), in its order of files.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 
-use super::ManagerAffinity;
 use crate::{CpuList, Reading, Root};
+
+/// `CPUAffinity=` as systemd reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ManagerAffinity {
+    /// The last file that sets it.
+    pub file: String,
+    /// CPUs; `None`: not a list, or `numa`.
+    pub cpus: Option<CpuList>,
+    /// As written there.
+    pub text: String,
+}
 
 /// Folders of the configuration, the first wins.
 const FOLDERS: &[&str] =

@@ -6,6 +6,12 @@ mod manager;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::{
+    counters::{CounterRow, Counters, DeviceCount},
+    cpusets::{Cpuset, Cpusets, Hierarchy},
+    manager::ManagerAffinity,
+};
+
 use crate::{CpuList, Reading, Root};
 
 /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
@@ -26,92 +32,6 @@ pub struct Isolation {
     pub uptime_ms: Reading<u64>,
     /// Interrupts of each CPU since boot.
     pub counters: Reading<Counters>,
-}
-
-/// The cpuset controller of the control groups.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cpusets {
-    /// Which hierarchy has it.
-    pub hierarchy: Hierarchy,
-    /// CPUs in force for the root group (version 2).
-    pub effective: Option<CpuList>,
-    /// Groups that matter: partitions, and the slices that systemd puts everything into.
-    pub groups: Vec<Cpuset>,
-    /// Whether all groups were looked at: a machine may have too many.
-    pub is_complete: bool,
-}
-
-/// Which hierarchy of control groups has the cpuset controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Hierarchy {
-    /// Version 2: partitions can be made.
-    V2,
-    /// Version 1.
-    V1,
-    /// None: it is turned off or not mounted.
-    None,
-}
-
-/// One control group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Cpuset {
-    /// Path below the root group, e.g. `/system.slice`.
-    pub name: String,
-    /// CPUs in force; `None`: the group has none of its own, those of the one above count.
-    pub effective: Option<CpuList>,
-    /// cpuset.cpus.partition where it is not `member`, e.g. `isolated invalid (Cpu list in
-    /// cpuset.cpus not exclusive)`.
-    pub partition: Option<String>,
-}
-
-/// `CPUAffinity=` as systemd reads it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ManagerAffinity {
-    /// The last file that sets it.
-    pub file: String,
-    /// CPUs; `None`: not a list, or `numa`.
-    pub cpus: Option<CpuList>,
-    /// As written there.
-    pub text: String,
-}
-
-/// What /proc/interrupts counts, by CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Counters {
-    /// Rows with a name: LOC, RES, CAL, TLB, IPI0 ...
-    pub rows: Vec<CounterRow>,
-    /// Interrupts of devices.
-    pub devices: Vec<DeviceCount>,
-}
-
-/// A row with a name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CounterRow {
-    /// Name, e.g. `TLB`.
-    pub name: String,
-    /// What the kernel calls it, e.g. `TLB shootdowns`.
-    pub what: String,
-    /// Count of each CPU of `devices`, in the same order.
-    pub counts: Vec<u64>,
-}
-
-/// Interrupts of devices on one CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DeviceCount {
-    /// CPU.
-    pub cpu: u32,
-    /// All of them.
-    pub count: u64,
-    /// The interrupt that came most often, and how often.
-    pub most: Option<(u32, u64)>,
 }
 
 impl Default for Isolation {

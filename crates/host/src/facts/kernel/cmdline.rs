@@ -1,6 +1,44 @@
 //! The boot command line, taken apart as the kernel does it (lib/cmdline.c, `next_arg`).
 
-use super::{CommandLine, Parameter};
+use serde::{Deserialize, Serialize};
+
+/// Boot command line. Keys are kept as written; a key may occur more than once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommandLine {
+    /// The whole line.
+    pub text: String,
+    /// Parameters up to `--`, in order.
+    pub parameters: Vec<Parameter>,
+}
+
+/// One parameter of the command line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Parameter {
+    /// Name, e.g. `isolcpus`.
+    pub key: String,
+    /// Value after `=`, quotes removed; `None` for a bare word.
+    pub value: Option<String>,
+}
+
+impl CommandLine {
+    /// The last value given for a key: the one most kernel parameters use. `Some(None)` is a bare
+    /// word. `-` and `_` are the same in parameter names (kernel/params.c, `parameqn`).
+    #[must_use]
+    pub fn last(&self, key: &str) -> Option<Option<&str>> {
+        self.all(key).last()
+    }
+
+    /// Every value given for a key, in order.
+    pub fn all<'a>(&'a self, key: &str) -> impl Iterator<Item = Option<&'a str>> + use<'a> {
+        let wanted = key.replace('-', "_");
+        self.parameters
+            .iter()
+            .filter(move |p| p.key.replace('-', "_") == wanted)
+            .map(|p| p.value.as_deref())
+    }
+}
 
 impl CommandLine {
     /// Takes a command line apart. Quotes keep spaces together, whether they stand round the value

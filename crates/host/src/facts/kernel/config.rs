@@ -7,7 +7,7 @@ use crate::{Reading, Root};
 /// Largest configuration taken out of /proc/config.gz: real ones are below half a megabyte.
 const CONFIG_BYTES_MAX: u64 = 8 << 20;
 
-/// Options without `CONFIG_`; the path is the file read, or all that were asked.
+/// Options without `CONFIG_`; the path is the file read, or all that were tried.
 pub(super) fn read(root: &Root, release: &Reading<String>) -> Reading<BTreeMap<String, String>> {
     let mut config = root.read_bytes("/proc/config.gz").and_then(unpack);
     let Some(release) = release.value() else {

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::{
+    cmdline::{CommandLine, Parameter},
+    preemption::Preemption,
+};
 use crate::{Reading, Root};
 
 /// The running kernel.
@@ -35,66 +39,9 @@ pub struct Kernel {
     pub tainted: Reading<u64>,
 }
 
-/// Preemption model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Preemption {
-    /// CONFIG_PREEMPT_RT: fully preemptible.
-    Rt,
-    /// Preemptible kernel (`preempt=full` or CONFIG_PREEMPT).
-    Full,
-    /// Lazy preemption (6.13 and later).
-    Lazy,
-    /// Voluntary preemption points only.
-    Voluntary,
-    /// No preemption in the kernel.
-    None,
-    /// CONFIG_PREEMPT_DYNAMIC and the mode in force cannot be read.
-    DynamicUnknown,
-}
-
-/// Boot command line. Keys are kept as written; a key may occur more than once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CommandLine {
-    /// The whole line.
-    pub text: String,
-    /// Parameters up to `--`, in order.
-    pub parameters: Vec<Parameter>,
-}
-
-/// One parameter of the command line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Parameter {
-    /// Name, e.g. `isolcpus`.
-    pub key: String,
-    /// Value after `=`, quotes removed; `None` for a bare word.
-    pub value: Option<String>,
-}
-
-impl CommandLine {
-    /// The last value given for a key: the one most kernel parameters use. `Some(None)` is a bare
-    /// word. `-` and `_` are the same in parameter names (kernel/params.c, `parameqn`).
-    #[must_use]
-    pub fn last(&self, key: &str) -> Option<Option<&str>> {
-        self.all(key).last()
-    }
-
-    /// Every value given for a key, in order.
-    pub fn all<'a>(&'a self, key: &str) -> impl Iterator<Item = Option<&'a str>> + use<'a> {
-        let wanted = key.replace('-', "_");
-        self.parameters
-            .iter()
-            .filter(move |p| p.key.replace('-', "_") == wanted)
-            .map(|p| p.value.as_deref())
-    }
-}
-
 impl Kernel {
     /// Reads the kernel's facts. The release and build come from files, so that a captured machine
-    /// tells its own; only of the live machine, where /proc is missing, uname(2) tells.
+    /// has its own; only for the live machine, where /proc is missing, uname(2) is used.
     #[must_use]
     pub fn read(root: &Root) -> Self {
         let proc_version = root.trimmed("/proc/version");
@@ -127,13 +74,14 @@ impl Kernel {
     }
 }
 
-/// /proc/sys/kernel/arch came with 6.1; before, only uname(2) tells, and only of the live machine.
+/// /proc/sys/kernel/arch came with 6.1; before, only uname(2) has it, and only for the live
+/// machine.
 fn arch(root: &Root) -> Reading<String> {
     let machine = rustix::system::uname().machine().to_string_lossy().into_owned();
     or_called(root, root.trimmed("/proc/sys/kernel/arch"), "uname -m", &machine)
 }
 
-/// What the running kernel answers to a call, where no file of the live machine tells.
+/// What the running kernel answers to a call, where no file of the live machine has it.
 fn or_called(root: &Root, read: Reading<String>, call: &str, answer: &str) -> Reading<String> {
     if read.value().is_some() {
         return read;

@@ -2,13 +2,34 @@
 //!
 //! Sources, best first: the build string and /sys/kernel/realtime for PREEMPT_RT; debugfs for what
 //! CONFIG_PREEMPT_DYNAMIC is switched to now; else what it was booted with (command line, build
-//! default), which holds unless someone wrote to debugfs since: the path then names the files that
+//! default), which holds unless debugfs was written since: the path then names the files that
 //! were used. Nothing is guessed.
+
+use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeMap;
 
-use super::{CommandLine, Preemption};
-use crate::{Reading, Root, root::between};
+use super::cmdline::CommandLine;
+use crate::{Reading, Root, text::between};
+
+/// Preemption model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Preemption {
+    /// CONFIG_PREEMPT_RT: fully preemptible.
+    Rt,
+    /// Preemptible kernel (`preempt=full` or CONFIG_PREEMPT).
+    Full,
+    /// Lazy preemption (6.13 and later).
+    Lazy,
+    /// Voluntary preemption points only.
+    Voluntary,
+    /// No preemption in the kernel.
+    None,
+    /// CONFIG_PREEMPT_DYNAMIC and the mode in force cannot be read.
+    DynamicUnknown,
+}
 
 const SWITCH: &str = "/sys/kernel/debug/sched/preempt";
 const REALTIME: &str = "/sys/kernel/realtime";
@@ -47,7 +68,7 @@ pub(super) fn read(
         Built::Preempt if version.value().is_some_and(|&v| v < (6, 13)) => {
             Reading::known(&build.path, Preemption::Full)
         }
-        // No word at all: voluntary or none, which only the configuration tells apart.
+        // No word at all: voluntary or none, which only the configuration distinguishes.
         _ => Reading::absent(asked),
     }
 }

@@ -1,4 +1,4 @@
-//! What ethtool(8) and iw(8) show, asked the same way (Documentation/networking/ethtool-netlink.rst
+//! What ethtool(8) and iw(8) show, read the same way (Documentation/networking/ethtool-netlink.rst
 //! and include/uapi/linux/{ethtool_netlink,nl80211}.h) and put into words, which captures keep.
 
 use std::cell::OnceCell;

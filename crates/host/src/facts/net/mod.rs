@@ -123,7 +123,7 @@ impl Net {
         Self { interfaces: Reading::not_recorded() }
     }
 
-    /// Reads the interfaces. Devices that sleep are not asked: the kernel would wake them up.
+    /// Reads the interfaces. Devices that sleep are not read: the kernel would wake them up.
     #[must_use]
     pub fn read(root: &Root, version: &Reading<(u32, u32)>) -> Self {
         let asker = Asker::default();

@@ -69,7 +69,7 @@ impl Family {
 }
 
 /// A socket.
-pub(in crate::facts) fn open(protocol: Protocol) -> Result<OwnedFd, Errno> {
+pub(crate) fn open(protocol: Protocol) -> Result<OwnedFd, Errno> {
     let kind = SocketType::RAW;
     let socket = socket_with(AddressFamily::NETLINK, kind, SocketFlags::CLOEXEC, Some(protocol))?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(WAIT))?;
@@ -91,7 +91,7 @@ fn ask_generic(
 }
 
 /// Asks once; what comes back without the header of its message.
-pub(in crate::facts) fn ask(socket: &OwnedFd, kind: u16, payload: &[u8]) -> Result<Vec<u8>, Errno> {
+pub(crate) fn ask(socket: &OwnedFd, kind: u16, payload: &[u8]) -> Result<Vec<u8>, Errno> {
     // One question a time and socket, so that one number is enough for all of them.
     const SEQUENCE: u32 = 1;
     let length = u32::try_from(MESSAGE_HEADER_BYTES + payload.len()).map_err(|_| Errno::MSGSIZE)?;

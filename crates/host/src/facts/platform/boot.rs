@@ -59,7 +59,7 @@ pub const PARAMETERS: &[&str] = &[
     "workqueue.unbound_cpus",
 ];
 
-/// What the running entry and others are written in, in the order asked.
+/// What the running entry and others are written in, in the order of reading.
 const GRUB: &[&str] = &["/boot/grub/grub.cfg", "/boot/grub2/grub.cfg"];
 const GRUB_ENV: &[&str] = &["/boot/grub2/grubenv", "/boot/grub/grubenv"];
 const ENTRIES: &[&str] =
@@ -126,13 +126,13 @@ impl NextBoot {
 }
 
 /// Our entry, once `tune confirm` has made it the default: it boots next, whatever the entries of
-/// the distribution say. A capture holds too little of a boot loader's files to tell, and none are
+/// the distribution say. A capture holds too little of a boot loader's files to know, and none are
 /// taken into one for it.
 fn of_ours(root: &Root) -> Option<Reading<NextBoot>> {
     if root.is_capture() || root.is_recorded() {
         return None;
     }
-    // What cannot be read here is told where the distribution's entries are read.
+    // What cannot be read here is reported where the distribution's entries are read.
     let loader = boot::detect(root).ok()?;
     if loader.standing(root).ok()? != boot::Standing::Default {
         return None;
@@ -243,7 +243,7 @@ fn of_extlinux(path: String, text: String) -> Reading<NextBoot> {
 }
 
 /// What update-grub makes entries of: two variables that files of grub.d may set again. They are
-/// shell; what is more than text and variables cannot be told.
+/// shell; more than text and variables cannot be evaluated.
 fn of_grub_default(root: &Root) -> Reading<NextBoot> {
     let folder = "/etc/default/grub.d";
     let names = root.list_dir(folder);

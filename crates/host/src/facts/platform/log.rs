@@ -1,6 +1,6 @@
 //! The few lines of the kernel's log that checks ask about.
 //!
-//! Filtered before they are facts: a log tells of networks, disks and people, and a capture must
+//! Filtered before they are facts: a log names networks, disks and people, and a capture must
 //! not. Of parameters that the kernel did not take only the names are kept.
 
 use serde::{Deserialize, Serialize};

@@ -99,7 +99,7 @@ fn field(cpuinfo: &Reading<String>, name: &str) -> Reading<String> {
     })
 }
 
-/// One CPU is asked: the interrupt stops all of them, and each question interrupts its CPU.
+/// One CPU is read: the interrupt stops all of them, and each read interrupts its CPU.
 fn smi_count(root: &Root, vendor: &Reading<String>, cpus: &Cpus) -> Reading<u64> {
     let first = cpus.online.value().and_then(|online| online.as_slice().first().copied());
     let is_intel = vendor.value().is_some_and(|vendor| vendor == "GenuineIntel");

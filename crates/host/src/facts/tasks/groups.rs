@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Policy, Stat, TaskGroup};
-use crate::{CpuList, tune::TaskName};
+use super::{Policy, TaskGroup, stat::Stat};
+use crate::{CpuList, change::TaskName};
 
 /// Most groups. A machine with more loses their names first, then their units.
 const GROUPS_MAX: usize = 500;

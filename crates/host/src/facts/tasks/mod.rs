@@ -2,14 +2,16 @@
 
 mod groups;
 mod scan;
+mod stat;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use groups::without_numbers;
 pub use scan::Scan;
-pub(crate) use scan::{Stat, unit_of};
+pub(crate) use scan::unit_of;
+pub(crate) use stat::Stat;
 
-use crate::{CpuList, tune::TaskName};
+use crate::{CpuList, change::TaskName};
 
 /// One task (thread) under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,57 +1,17 @@
 //! One walk over all tasks, for the real-time ones and for daemons known by name.
 
-use super::{Policy, RtTask, TaskGroup, groups::Groups};
+use super::{RtTask, TaskGroup, groups::Groups, stat::Stat};
 use crate::{CpuList, Reading, Root};
 
-/// Flag of kernel threads (include/linux/sched.h, `PF_KTHREAD`).
-const PF_KTHREAD: u64 = 0x0020_0000;
-/// Flag of tasks that the kernel refuses to move (`PF_NO_SETAFFINITY`).
-const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
-
-/// What one walk over /proc tells.
+/// What one walk over /proc finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scan {
     /// Real-time tasks, this process left out, by thread id.
     pub rt_tasks: Reading<Vec<RtTask>>,
     /// All tasks in groups, this process left out.
     pub placement: Reading<Vec<TaskGroup>>,
-    /// Name and id of every process; unknown where not all processes can be seen.
+    /// Name and id of every process; unknown where not all processes are visible.
     pub processes: Reading<Vec<(String, u32)>>,
-}
-
-/// The fields of /proc/PID/stat that are used here (Documentation/filesystems/proc.rst, table 1-4).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
-    pub(crate) comm: String,
-    pub(crate) kernel_thread: bool,
-    pub(crate) bound: bool,
-    pub(crate) threads: u64,
-    pub(crate) start_ticks: u64,
-    pub(crate) cpu: u32,
-    pub(crate) priority: u32,
-    pub(crate) policy: Option<Policy>,
-}
-
-impl Stat {
-    /// Takes a line apart. The name may hold spaces and parentheses, so it ends at the last `)`;
-    /// after it comes field 3.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
-        let (head, tail) = line.rsplit_once(')')?;
-        let (_, comm) = head.split_once('(')?;
-        let fields: Vec<&str> = tail.split_whitespace().collect();
-        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-        let small = |number: usize| u32::try_from(field(number)?).ok();
-        Some(Self {
-            comm: comm.to_owned(),
-            kernel_thread: field(9)? & PF_KTHREAD != 0,
-            bound: field(9)? & PF_NO_SETAFFINITY != 0,
-            threads: field(20)?,
-            start_ticks: field(22)?,
-            cpu: small(39)?,
-            priority: small(40)?,
-            policy: Policy::from_number(small(41)?),
-        })
-    }
 }
 
 impl Scan {
@@ -98,7 +58,7 @@ impl Scan {
     }
 }
 
-/// The id of the process that reads /proc, or read it; a folder of files tells of none.
+/// The id of the process that reads /proc, or read it; a folder of files has none.
 fn own_pid(root: &Root) -> Option<u32> {
     if !root.is_whole() {
         return None;
@@ -160,7 +120,7 @@ fn allowed_cpus(root: &Root, pid: u32, tid: u32) -> Option<CpuList> {
 }
 
 /// The innermost service or scope of a cgroup file, else the innermost slice, else the cgroup
-/// itself unless it is the root. The lines that tell are version 2's (`0::`) and systemd's own of
+/// itself unless it is the root. The lines that matter are version 2's (`0::`) and systemd's own of
 /// version 1; where those name none, a controller of version 1 may (no systemd, or a container).
 pub(crate) fn unit_of(cgroup: &str) -> Option<String> {
     let is_own = |line: &&str| line.starts_with("0::") || line.contains(":name=systemd:");
@@ -184,7 +144,10 @@ pub(crate) fn unit_of(cgroup: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{Policy, stat::PF_KTHREAD},
+        *,
+    };
     use crate::{reading::State, testing::Tree};
 
     /// A stat line; fields 3 to 41 with those that matter set.
@@ -269,11 +232,11 @@ mod tests {
         let scan = Scan::read(&tree.root());
         assert!(scan.rt_tasks.is_absent() && scan.processes.is_absent());
         assert!(Scan::read(&Tree::new(&[]).root()).rt_tasks.is_absent());
-        // The folder without procfs on it hides nobody's processes: there are none to be seen.
+        // The folder without procfs on it hides no processes: there are none.
         let bare = Scan::read(&Tree::new(&[("proc/x", "")]).root());
         assert_eq!(bare.rt_tasks, Reading::absent("/proc/*/task/*/stat"));
         assert_eq!(bare.processes, Reading::absent("/proc/*/stat"));
-        // A folder in place of the file stands for a refused read.
+        // A folder in place of the file makes the read fail.
         let refused = Scan::read(&Tree::new(&[("proc/1/stat/x", "")]).root());
         assert!(matches!(refused.rt_tasks.state, State::Denied { .. }));
     }

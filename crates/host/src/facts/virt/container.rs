@@ -15,12 +15,12 @@ pub(super) fn read(root: &Root) -> Reading<Option<String>> {
     if let Some(marked) = marked.filter(|_| !root.in_initial_namespaces()) {
         return marked;
     }
-    // For root only; where it is refused the control group still tells.
+    // For root only; where it is refused the control group still shows it.
     let environment = root.read_text("/proc/1/environ");
     if let Some(name) = environment.value().and_then(|text| from_environment(text)) {
         return Reading::known(environment.path, Some(name));
     }
-    // Our own group tells too: a container may share the machine's process ids.
+    // Our own group shows it, too: a container may share the machine's process ids.
     let group = |path: &str| root.read_text(path).map(|text| from_cgroup(&text).map(str::to_owned));
     let (first, own) = (group("/proc/1/cgroup"), group("/proc/self/cgroup"));
     if own.value().is_some_and(Option::is_some) && first.value().is_none_or(Option::is_none) {

@@ -1,4 +1,4 @@
-//! What stands between this system and the hardware: hypervisor, container, stolen time.
+//! What is between this system and the hardware: hypervisor, container, stolen time.
 
 mod container;
 mod hypervisor;

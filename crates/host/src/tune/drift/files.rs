@@ -1,9 +1,12 @@
-//! Files that set values at boot, when a device comes, or when their program is told to: which of
+//! Files that set values at boot, when a device comes, or at a program's request: which of
 //! them name the thing, and in which line.
 
 use std::collections::BTreeMap;
 
-use super::{Clue, Subject, Suspect, Words, group_of};
+use super::{
+    clue::{Clue, Suspect, group_of},
+    words::{Subject, Words},
+};
 use crate::Root;
 
 /// Most lines named for one suspect.
@@ -42,7 +45,7 @@ fn lines(root: &Root, path: &str, fits: impl Fn(&str) -> bool) -> Vec<Clue> {
         .collect()
 }
 
-/// Files of sysctl.d that set the same key; `*` in them stands for any part of a name.
+/// Files of sysctl.d that set the same key; `*` in them matches any part of a name.
 pub(super) fn sysctl(root: &Root, words: &Words) -> Vec<Suspect> {
     let Some(wanted) = &words.sysctl else { return Vec::new() };
     let folders =

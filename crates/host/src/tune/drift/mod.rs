@@ -1,68 +1,24 @@
 //! Who may have changed it: for a change that is no longer as it was applied, the programs and
 //! files of this machine that set the same thing, each with what points at it.
 //!
-//! The kernel does not tell who wrote a value. What is said here is who would write it, and is
+//! The kernel does not know who wrote a value. Reported is which program would write it, and is
 //! there to do it: a suspect, not a culprit. Nothing is changed.
 
+mod clue;
 mod files;
 #[cfg(test)]
 mod tests;
 mod words;
 
-use serde::{Deserialize, Serialize};
-
-use self::words::{Subject, Words};
+pub use self::clue::{Clue, Suspect};
+use self::{
+    clue::group_of,
+    words::{Subject, Words},
+};
 use crate::Root;
-use crate::change::{Change, UnitState};
+use crate::change::Change;
 
-/// Someone who sets the same thing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Suspect {
-    /// A program, a unit or a file.
-    pub who: String,
-    /// What it does, and how to keep it from doing so.
-    pub why: String,
-    /// What points at it; never empty.
-    pub evidence: Vec<Clue>,
-}
-
-/// Where to look.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Clue {
-    /// File or folder.
-    pub path: String,
-    /// Line in it, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    /// What it says.
-    pub text: String,
-}
-
-impl std::fmt::Display for Clue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.path, self.text),
-            None => write!(f, "{}: {}", self.path, self.text),
-        }
-    }
-}
-
-impl Clue {
-    fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { path: path.into(), line: None, text: text.into() }
-    }
-}
-
-impl Suspect {
-    fn new(who: &str, why: &str, evidence: Vec<Clue>) -> Option<Self> {
-        let suspect = Self { who: who.into(), why: why.into(), evidence };
-        (!suspect.evidence.is_empty()).then_some(suspect)
-    }
-}
-
-/// Who may have changed what a change had set; files that name the thing come first. Empty: nobody
+/// Who may have changed what a change set; files that name the thing come first. Empty: no one
 /// known is there. Reads a hundred small files at most.
 #[must_use]
 pub fn suspects(root: &Root, change: &Change) -> Vec<Suspect> {
@@ -83,14 +39,6 @@ pub fn suspects(root: &Root, change: &Change) -> Vec<Suspect> {
     ];
     found.extend(running.into_iter().flatten());
     found
-}
-
-/// Whether a service runs: it has a control group then.
-fn group_of(root: &Root, unit: &str) -> Option<String> {
-    ["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"]
-        .iter()
-        .map(|slice| format!("{slice}/{unit}"))
-        .find(|path| root.exists(path))
 }
 
 /// By its process: it may run without a unit. The names alone are read, nothing that would have
@@ -204,10 +152,10 @@ fn control_group(root: &Root, change: &Change) -> Option<Suspect> {
     Suspect::new("cpuset of its control group", why, vec![Clue::new(path, group)])
 }
 
-/// A unit that somebody else starts.
+/// A unit that another unit starts.
 fn on_demand(root: &Root, change: &Change) -> Option<Suspect> {
     let Change::Unit { unit, want } = change else { return None };
-    let stops = matches!(want, UnitState::Stopped | UnitState::Disabled | UnitState::Masked);
+    let stops = want.stops();
     let name = unit.rsplit_once('.').map_or(unit.as_str(), |(name, _)| name);
     let starters = ["timer", "socket", "path"].map(|kind| format!("{name}.{kind}"));
     let folders = ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];

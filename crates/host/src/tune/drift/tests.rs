@@ -1,8 +1,8 @@
-//! Machines on which somebody sets what we set.
+//! Machines on which other programs set what we set.
 
 use super::*;
 use crate::{
-    change::{Compare, IrqName, Scheduling, TaskName},
+    change::{Compare, IrqName, Scheduling, TaskName, UnitState},
     testing::Tree,
 };
 

@@ -45,7 +45,7 @@ pub enum JournalError {
         /// Hash of this machine's id.
         here: String,
     },
-    /// Somebody else is at it.
+    /// Another rtproof is running.
     #[error(
         "{path}: another rtproof (process {pid}) is changing this machine; wait until it has ended"
     )]

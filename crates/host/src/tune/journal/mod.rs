@@ -23,12 +23,12 @@ use super::{
     machine::{FOLDER, Machine},
     writes::{is_absent, open_real},
 };
-use crate::root::READ_BYTES_MAX;
+use crate::refusal::READ_BYTES_MAX;
 
 /// What a journal is called in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Title {
-    /// What was asked for, e.g. `tune apply --profile periodic`.
+    /// What was requested, e.g. `tune apply --profile periodic`.
     pub what: String,
 }
 
@@ -51,7 +51,7 @@ pub struct Summary {
     pub number: u32,
     /// The file, as a path of the machine.
     pub path: String,
-    /// What was asked for; empty where it cannot be read.
+    /// What was requested; empty where it cannot be read.
     pub what: String,
     /// When, in nanoseconds since 1970.
     pub started_ns: i64,
@@ -190,7 +190,7 @@ impl Journal {
                     summary.started_ns = script.header.started_ns;
                     summary.what = script.header.what;
                 }
-                // Killed before its first line was whole: nothing was done, nothing is to be told.
+                // Killed before its first line was whole: nothing was done, nothing is reported.
                 Err(JournalError::Corrupt {
                     source: ScriptError { what: script::Wrong::Empty, .. },
                     ..

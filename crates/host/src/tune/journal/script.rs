@@ -48,7 +48,7 @@ pub struct Header {
     pub rtproof: String,
     /// When, in nanoseconds since 1970.
     pub started_ns: i64,
-    /// What was asked for.
+    /// What was requested.
     pub what: String,
 }
 
@@ -122,10 +122,10 @@ pub enum Line {
     Closed,
 }
 
-/// One change, as far as the journal tells.
+/// One change, as far as the journal knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The change and what asked for it.
+    /// The change and the checks that request it.
     pub item: Item,
     /// What was there before; `None` for one that could not be begun.
     pub before: Option<State>,
@@ -146,7 +146,7 @@ pub struct Entry {
 pub enum Stage {
     /// The machine was so already.
     WasSo,
-    /// Begun and, as far as the journal tells, not ended.
+    /// Begun and, as far as the journal knows, not ended.
     Begun,
     /// Made and read back.
     Done,

@@ -2,6 +2,7 @@
 
 use crate::{
     change::Bytes,
+    knob::Rank,
     tune::{
         error::ChangeError,
         kind::{Kind, Part},
@@ -62,6 +63,10 @@ impl Kind for EfiVariable<'_> {
 
     fn part(&self) -> Part {
         Part::Loader
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::BootLoader
     }
 
     fn is_durable(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::{
     change::Bytes,
+    knob::Rank,
     tune::{
         error::ChangeError,
         kind::{Kind, Pace, Part},
@@ -54,6 +55,10 @@ impl Kind for File<'_> {
 
     fn part(&self) -> Part {
         if self.is_durable() { Part::Files } else { Part::Kernel }
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Files
     }
 
     fn pace(&self) -> Pace {

@@ -1,5 +1,6 @@
 //! Folders: a control group, or one of ours under /etc.
 
+use crate::knob::Rank;
 use crate::tune::{
     error::ChangeError,
     kind::{Kind, Pace, Part},
@@ -36,6 +37,10 @@ impl Kind for Folder<'_> {
 
     fn part(&self) -> Part {
         if self.is_durable() { Part::Files } else { Part::Kernel }
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Files
     }
 
     fn pace(&self) -> Pace {

@@ -1,5 +1,6 @@
 //! One variable of GRUB's environment block, the others untouched.
 
+use crate::knob::Rank;
 use crate::tune::{
     error::ChangeError,
     grubenv,
@@ -44,6 +45,10 @@ impl Kind for GrubEnv<'_> {
 
     fn part(&self) -> Part {
         Part::Loader
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::BootLoader
     }
 
     fn is_durable(&self) -> bool {

@@ -4,6 +4,7 @@
 use crate::{
     CpuList, Root,
     change::{Bytes, Compare, IrqName, Scheduling, TaskName},
+    knob::Rank,
     tune::{
         error::ChangeError,
         kind::{Kind, Pace, Part},
@@ -41,6 +42,10 @@ impl Kind for Hotplug<'_> {
 
     fn part(&self) -> Part {
         Part::Kernel
+    }
+
+    fn rank(&self) -> Rank {
+        if matches!(self.value, "1" | "on") { Rank::CpusCome } else { Rank::CpusGo }
     }
 
     fn pace(&self) -> Pace {
@@ -189,7 +194,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Moves tasks back into a group whose last CPU had gone: version 1 moves them to the group
+    /// Moves tasks back into a group whose last CPU was gone: version 1 moves them to the group
     /// above.
     fn move_back(
         &self,
@@ -320,7 +325,7 @@ fn groups(root: &Root, going: &CpuList) -> Vec<(String, Bytes)> {
     found
 }
 
-/// Folders in a folder, told by what every group has.
+/// Folders in a folder, found by what every group has.
 fn below(root: &Root, folder: &str, names: &[String]) -> Vec<String> {
     let path = |name: &String| format!("{folder}/{name}");
     let is_group = |path: &String| {

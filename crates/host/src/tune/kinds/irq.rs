@@ -4,6 +4,7 @@
 use crate::{
     CpuList, Root,
     change::{Change, Compare, IrqName},
+    knob::Rank,
     tune::{
         error::ChangeError,
         kind::{Kind, Pace, Part},
@@ -57,6 +58,10 @@ impl Kind for Irq<'_> {
 
     fn part(&self) -> Part {
         Part::Irqs
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Irqs
     }
 
     fn pace(&self) -> Pace {

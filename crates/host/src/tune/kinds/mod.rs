@@ -19,7 +19,10 @@ use super::{
     state::State,
     three::{Side, Three},
 };
-use crate::change::{Change, Compare};
+use crate::{
+    change::{Change, Compare},
+    knob::Rank,
+};
 
 impl Change {
     /// The list.
@@ -97,6 +100,12 @@ impl Change {
     #[must_use]
     pub fn part(&self) -> Part {
         self.kind().part()
+    }
+
+    /// When it is made, compared with other changes.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        self.kind().rank()
     }
 
     /// How an experiment can switch it.

@@ -2,6 +2,7 @@
 
 use crate::{
     CpuList,
+    knob::Rank,
     tune::{
         error::ChangeError,
         kind::{Kind, Pace, Part},
@@ -40,6 +41,10 @@ impl Kind for Property<'_> {
 
     fn part(&self) -> Part {
         Part::Units
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::UnitProperties
     }
 
     fn pace(&self) -> Pace {

@@ -8,6 +8,7 @@ use crate::{
     Root,
     change::{Change, Scheduling, TaskName},
     facts::tasks::Stat,
+    knob::Rank,
     tune::{
         error::ChangeError,
         kind::{Kind, Pace, Part},
@@ -65,6 +66,10 @@ impl Kind for Task<'_> {
 
     fn part(&self) -> Part {
         Part::Tasks
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Tasks
     }
 
     fn pace(&self) -> Pace {

@@ -2,6 +2,7 @@
 
 use crate::{
     change::{Bytes, Compare},
+    knob::Rank,
     tune::{
         compare::{self, meaning},
         error::ChangeError,
@@ -71,6 +72,10 @@ impl Kind for Value<'_> {
 
     fn part(&self) -> Part {
         Part::Kernel
+    }
+
+    fn rank(&self) -> Rank {
+        Rank::Values
     }
 
     fn pace(&self) -> Pace {

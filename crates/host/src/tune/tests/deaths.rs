@@ -178,7 +178,7 @@ impl Whole {
         Machine::played(&self.root, &self.tasks, &self.units).unwrap()
     }
 
-    /// Everything that there is to be seen of it.
+    /// Everything that is visible of it.
     fn seen(&self) -> Seen {
         let mut tree = snapshot(self.tree.path());
         // Made by systemctl itself, emptied by us.

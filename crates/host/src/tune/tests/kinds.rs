@@ -45,7 +45,7 @@ fn a_value_that_is_not_there_is_no_file_to_be_made() {
     let refused = why(small.apply(&value("/proc/sys/vm/none", "1")));
     assert!(refused.contains("/proc/sys/vm/none: not there"), "{refused}");
     assert!(!small.tree.path().join("proc/sys/vm").exists());
-    // In the middle of a plan the changes before it are taken back.
+    // In the middle of a plan the changes before it are undone.
     let machine = small.machine();
     let changes =
         [value("/proc/sys/x", "2"), value("/proc/sys/none", "1"), value("/proc/sys/x", "3")];
@@ -169,7 +169,7 @@ fn values_that_move_each_other_end_as_they_were() {
     small.apply(&change).unwrap();
     assert_eq!(small.undo(), Outcome::Restored);
     assert_eq!(text(&small.tree, "proc/sys/vm/dirty_ratio"), "20\n");
-    // What somebody has set since stays.
+    // What another program has set since stays.
     small.apply(&change).unwrap();
     small.tree.write("proc/sys/vm/dirty_ratio", "5\n");
     assert_eq!(small.undo(), Outcome::Restored);
@@ -304,7 +304,7 @@ fn a_task_is_never_another_one() {
         small.tasks.0.borrow_mut().insert(tid, ordinary("0-1"));
     }
     assert!(why(small.apply(&to_fifo(0, None, "twin"))).contains("2 tasks of this name"));
-    // One that has ended is told, and takes nothing else back.
+    // One that has ended is reported, and undoes nothing else.
     let gone = small.apply(&to_fifo(7, Some(99), "plc")).unwrap();
     assert!(gone.done == 0 && gone.left_out[0].1.ends_with(": gone"), "{gone:?}");
     assert!(why(small.apply(&to_fifo(10, None, "migration/1"))).contains("PF_NO_SETAFFINITY"));
@@ -396,7 +396,7 @@ fn units_are_put_back_link_by_link() {
     assert!(refused.contains("mask it"), "{refused}");
     assert!(why(small.apply(&unit("own.service", UnitState::Masked))).contains("disable it"));
     assert!(why(small.apply(&unit("none.service", UnitState::Enabled))).contains("installed"));
-    // Enabled by somebody since in another way: theirs stays.
+    // Enabled since in another way: that stays.
     small.apply(&unit("a.service", UnitState::Disabled)).unwrap();
     symlink("/lib/systemd/system/a.service", path("etc/systemd/system/m.target.wants/a.service"))
         .unwrap();

@@ -99,7 +99,7 @@ pub(super) fn undo_on(machine: &Machine<'_>) -> Vec<Outcome> {
     undone.into_iter().map(|undone| undone.outcome).collect()
 }
 
-/// Tasks of nobody.
+/// No tasks.
 pub(super) struct NoTasks;
 
 impl Tasks for NoTasks {

@@ -50,7 +50,7 @@ pub(super) fn ordinary(cpus: &str) -> Scheduling {
     }
 }
 
-/// Units that run or do not, properties with drop-ins in a tree, and what was asked.
+/// Units that run or do not, properties with drop-ins in a tree, and the calls.
 #[derive(Debug)]
 pub(super) struct PlayedUnits {
     pub(super) tree: std::path::PathBuf,

@@ -188,7 +188,7 @@ fn an_immutable_folder_is_found_before_anything_is_changed() {
     let root = tree.root();
     let (etc, lib) = (tree.path().join("etc/x"), tree.path().join("var/lib"));
     if !immutable(&etc, true) {
-        // No right to, or a file system without such flags: the others tell.
+        // No right to, or a file system without such flags: the others decide.
         return;
     }
     let machine = Machine::new(&root, &NoTasks).unwrap();

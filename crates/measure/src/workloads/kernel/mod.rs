@@ -12,7 +12,7 @@ use std::{
 
 use rtproof_host::{
     Root,
-    tracefs::{Tracer, Wish},
+    tracefs::{Tracer, TracerRequest},
 };
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -47,12 +47,12 @@ pub(super) enum Source {
 /// Starts a tracer.
 pub(super) fn arm(
     workload: &'static str,
-    wish: &Wish,
+    request: &TracerRequest,
     source: Source,
     setting: &Setting,
 ) -> Result<Box<dyn Armed>, WorkloadError> {
     let unfit = |error| WorkloadError::unfit(workload, error);
-    let tracer = Tracer::start(&Root::live(), wish).map_err(unfit)?;
+    let tracer = Tracer::start(&Root::live(), request).map_err(unfit)?;
     let pipe = tracer.lines().map_err(unfit)?;
     stand_beside(setting.cpu);
     let account = Account::new(source, setting.cpu, setting.period_ns);

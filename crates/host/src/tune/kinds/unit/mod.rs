@@ -5,6 +5,7 @@ mod links;
 use self::links::Links;
 use crate::{
     change::UnitState,
+    knob::Rank,
     tune::{
         error::ChangeError,
         kind::{Kind, Pace, Part},
@@ -56,6 +57,10 @@ impl Kind for Unit<'_> {
 
     fn part(&self) -> Part {
         Part::Units
+    }
+
+    fn rank(&self) -> Rank {
+        if self.want.stops() { Rank::UnitsStop } else { Rank::UnitsStart }
     }
 
     fn pace(&self) -> Pace {

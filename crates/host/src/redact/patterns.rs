@@ -14,7 +14,7 @@ pub(super) struct Pattern {
 /// Fewest hexadecimal digits of an id: a machine-id has 32, masks and addresses of the kernel 16.
 const ID_DIGITS_MIN: usize = 32;
 
-/// What stands before the name of a disk.
+/// What comes before the name of a disk.
 const MARKS: &[(&str, &str)] =
     &[("UUID=", "uuid"), ("PARTUUID=", "uuid"), ("LABEL=", "label"), ("PARTLABEL=", "label")];
 
@@ -83,7 +83,7 @@ fn ends(rest: &[u8]) -> bool {
     rest.first().is_none_or(|byte| !byte.is_ascii_alphanumeric())
 }
 
-/// Whether a word stands here on its own, or in a name like `rhel_robot7`.
+/// Whether a word is here on its own, or in a name like `rhel_robot7`.
 fn is_word(bytes: &[u8], at: usize, word: &str) -> bool {
     let joins = |byte: &u8| byte.is_ascii_alphanumeric();
     let here = bytes.get(at..at + word.len());
@@ -127,7 +127,7 @@ fn mac(rest: &[u8]) -> Option<usize> {
     (pairs >= 6 && ends(&rest[length..])).then_some(length)
 }
 
-/// Two groups or more: `::` and `::1` name nobody, and `0::` begins a line of a cgroup file.
+/// Two groups or more: `::` and `::1` name no one, and `0::` begins a line of a cgroup file.
 fn ipv6(text: &str, at: usize) -> Option<usize> {
     let rest = &text[at..];
     let run = length_of(rest.as_bytes(), |byte| byte.is_ascii_hexdigit() || b":.".contains(&byte));

@@ -9,7 +9,7 @@ mod patterns;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::patterns::Pattern;
-use super::{Capture, Entry};
+use crate::capture::{Capture, Entry};
 use crate::facts::{app::is_unit_setting, mounts::OPTIONS, platform::is_sysctl_setting};
 
 /// Files that hold what names this machine alone. What is read from them is a hash at most, and a
@@ -28,7 +28,7 @@ const IDENTITIES: &[&str] = &[
 const HOST_NAMES: &[&str] =
     &["/etc/hostname", "/proc/sys/kernel/domainname", "/proc/sys/kernel/hostname"];
 
-/// Host names that name nobody.
+/// Host names that identify no machine.
 const COMMON_HOST_NAMES: &[&str] = &["", "(none)", "localhost", "localhost.localdomain"];
 
 /// Shortest host name that is looked for elsewhere: a shorter one is part of too many words.
@@ -71,7 +71,7 @@ const OF_THE_KERNEL: &[&str] = &["/boot/", "/lib/", "/proc/sys/", "/sys/", "/usr
 /// Where the kernel lists control groups, which people name.
 const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 
-/// Swap files that name nobody.
+/// Swap files that identify no machine.
 const COMMON_SWAPS: &[&str] = &["/swap", "/swap.img", "/swapfile"];
 
 /// Parts of parameters' names whose value is a secret.
@@ -81,7 +81,7 @@ const SECRETS: &[&str] =
 /// Boot parameters that name a disk: kept where that is a device of the kernel.
 const DISKS: &[&str] = &["resume", "root", "swap"];
 
-/// Boot parameters whose value tells of people, places or networks; a trailing `*` is any ending.
+/// Boot parameters whose value names people, places or networks; a trailing `*` is any ending.
 const PARAMETERS: &[&str] = &[
     "BOOTIF",
     "bond",
@@ -121,7 +121,7 @@ const PARAMETERS: &[&str] = &[
     "vlan",
 ];
 
-/// Mount points that name nobody.
+/// Mount points that identify no one.
 const COMMON_POINTS: &[&str] = &[
     "/",
     "/boot",
@@ -147,7 +147,7 @@ const COMMON_POINTS: &[&str] = &[
 /// Folders of the kernel, whose mount points it names.
 const COMMON_TREES: &[&str] = &["/dev", "/proc", "/sys"];
 
-/// Accounts that every machine of a kind has: they name nobody.
+/// Accounts that every machine of a kind has: they identify no one.
 const COMMON_ACCOUNTS: &[&str] = &[
     "adm", "audio", "jackuser", "pipewire", "realtime", "root", "rt", "rtkit", "sudo", "users",
     "video", "wheel", "xenomai",
@@ -220,7 +220,7 @@ impl Names {
             }
             Entry::Link(target) => Entry::Link(self.free(&target)),
             Entry::Call(answer) if path == "kernel log" => Entry::Call(self.known(&answer)),
-            // Releases, numbers and lists of CPUs name nobody.
+            // Releases, numbers and lists of CPUs identify no one.
             Entry::Call(answer) => Entry::Call(answer),
             entry => entry,
         }
@@ -284,7 +284,7 @@ impl Names {
             _ if name == "environ" => container_alone(text),
             _ if name == "stat" => addresses_left_out(text),
             _ if of_the_kernel(path) => self.known(text),
-            // Comments tell of people, and nobody reads them.
+            // Comments name people, and no reader needs them.
             _ if path.starts_with("/etc/") => {
                 self.free(&lines_kept(text, |line| !line.trim_start().starts_with(['#', ';'])))
             }
@@ -590,7 +590,7 @@ fn serial_left_out(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Of an environment only the name of the container is read; the rest is nobody's business.
+/// Of an environment only the name of the container is read; the rest is private.
 fn container_alone(text: &str) -> String {
     let kept = text.split('\0').filter(|variable| variable.starts_with("container="));
     kept.map(|variable| format!("{variable}\0")).collect()
@@ -607,7 +607,7 @@ fn of_limits_alone(text: &str) -> String {
 }
 
 /// Addresses of memory in /proc/PID/stat (fields 26 to 30, 35 and 45 to 51 of proc(5)): they change
-/// at every start and tell an attacker where things are.
+/// at every start and show an attacker where things are.
 fn addresses_left_out(text: &str) -> String {
     let Some((head, tail)) = text.rsplit_once(')') else {
         return text.to_owned();

@@ -6,6 +6,13 @@ use rustix::io::Errno;
 
 use crate::Reading;
 
+/// Largest file read whole: /proc/interrupts of 1024 CPUs and 2000 interrupts is about 25 MB, any
+/// other file far smaller.
+pub(crate) const READ_BYTES_MAX: u64 = 32 << 20;
+
+/// Symbolic links followed for one path, as in the kernel (MAXSYMLINKS).
+pub(crate) const LINKS_MAX: u32 = 40;
+
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -13,7 +20,7 @@ pub(crate) enum Refusal {
     Errno(i32),
     /// An error without a number.
     Text(String),
-    /// Nobody asked when the machine was captured.
+    /// It was not read when the machine was captured.
     NotCaptured,
     /// Left out of the capture.
     Redacted,
@@ -21,12 +28,12 @@ pub(crate) enum Refusal {
 
 /// What explains a refused read.
 #[derive(Clone, Debug)]
-pub(super) struct Surroundings {
+pub(crate) struct Surroundings {
     /// Lockdown mode other than none.
-    pub(super) lockdown: Option<String>,
-    pub(super) container: bool,
+    pub(crate) lockdown: Option<String>,
+    pub(crate) container: bool,
     /// Read on the machine itself, and not by root.
-    pub(super) unprivileged: bool,
+    pub(crate) unprivileged: bool,
 }
 
 impl From<io::Error> for Refusal {
@@ -59,12 +66,12 @@ impl Refusal {
     }
 
     /// readlink(2): there is something, and it is no link.
-    pub(super) fn is_no_link(&self) -> bool {
+    pub(crate) fn is_no_link(&self) -> bool {
         self.errno() == Some(Errno::INVAL)
     }
 
-    /// The state that it stands for.
-    pub(super) fn reading<'a, T>(
+    /// The state of a reading that it means.
+    pub(crate) fn reading<'a, T>(
         &self,
         path: &str,
         surroundings: impl FnOnce() -> &'a Surroundings,
@@ -92,7 +99,7 @@ impl Refusal {
     }
 }
 
-/// What stands behind a refusal. Lockdown answers EPERM (security/lockdown/lockdown.c) and hides
+/// The reason behind a refusal. Lockdown answers EPERM (security/lockdown/lockdown.c) and hides
 /// debugfs; EACCES elsewhere is file permissions.
 fn why_refused(path: &str, refusal: Errno, around: &Surroundings) -> String {
     let hidden = ["/sys/kernel/debug", "/sys/kernel/tracing", "/dev/", "/proc/kcore"];

@@ -1,0 +1,150 @@
+//! The content of a capture: what there was under each path.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read},
+};
+
+/// Largest capture that is read: /proc/interrupts of the largest machines, four times.
+pub const CAPTURE_BYTES_MAX: u64 = 128 << 20;
+
+/// Longest path and target of a link, as in the kernel (PATH_MAX).
+pub(super) const PATH_BYTES_MAX: usize = 4096;
+
+/// First line of every file, with the version of the format.
+pub(super) const FIRST_LINE: &str = "rtproof capture 1";
+
+/// Last line: a file without it was cut off.
+pub(super) const LAST_LINE: &str = "== end";
+
+/// A captured machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    pub(crate) origin: Origin,
+    /// Comments at the head, without their `#`.
+    pub(crate) about: Vec<String>,
+    /// By path, or by the name of a system call.
+    pub(crate) entries: BTreeMap<String, Entry>,
+}
+
+/// Where a capture was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// On the machine itself: what was absent, the machine does not have.
+    Live {
+        /// By root, who may read everything.
+        by_root: bool,
+    },
+    /// From a folder, which may hold a part of the machine.
+    Folder,
+}
+
+/// What there was under a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A file and its bytes.
+    File(Vec<u8>),
+    /// Some lines of a file, of which the others were not read.
+    Lines(String),
+    /// A gzip file and the text inside.
+    Gzip(String),
+    /// The names in a folder, sorted.
+    Folder(Vec<String>),
+    /// A symbolic link and its target.
+    Link(String),
+    /// Something whose content was not read.
+    There,
+    /// Refused, with the kernel's error number.
+    Denied(i32),
+    /// Refused with an error that has no number.
+    Failed(String),
+    /// Nothing.
+    Absent,
+    /// It names the machine and was left out.
+    Redacted,
+    /// The answer to a system call.
+    Call(String),
+}
+
+/// What is wrong with a capture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {text}")]
+pub struct CaptureError {
+    /// Line, from 1.
+    pub line: usize,
+    /// What is wrong, what was expected, the next step.
+    pub text: String,
+}
+
+impl Capture {
+    /// Reads a file. The outer error is of the reading, the inner one of what was read.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no capture.
+    pub fn read(from: impl Read) -> io::Result<Result<Self, CaptureError>> {
+        let mut bytes = Vec::new();
+        from.take(CAPTURE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        Ok(Self::parse(&bytes))
+    }
+
+    /// A machine of these files and no others: for tests, and for questions of what would be.
+    #[must_use]
+    pub fn of_files<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+        let mut capture =
+            Self { origin: Origin::Folder, about: Vec::new(), entries: BTreeMap::new() };
+        for (path, bytes) in files {
+            capture.set_file(path, bytes);
+        }
+        capture
+    }
+
+    /// Puts a file in the place of whatever was there.
+    pub fn set_file(&mut self, path: &str, bytes: &[u8]) {
+        self.entries.insert(clean(path), Entry::File(bytes.to_vec()));
+    }
+
+    /// Makes a path absent.
+    pub fn set_absent(&mut self, path: &str) {
+        self.entries.insert(clean(path), Entry::Absent);
+    }
+
+    /// Makes a path refused, for want of rights.
+    pub fn set_denied(&mut self, path: &str) {
+        let error = rustix::io::Errno::ACCESS.raw_os_error();
+        self.entries.insert(clean(path), Entry::Denied(error));
+    }
+
+    /// Where it was taken.
+    #[must_use]
+    pub const fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Number of paths and calls.
+    #[must_use]
+    pub fn entry_count(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+/// A path with one `/` between names and no dots; `..` takes the name before it away.
+pub(super) fn clean(path: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    format!("/{}", names.join("/"))
+}
+
+/// Where a link leads.
+pub(super) fn follow(path: &str, target: &str) -> String {
+    if target.starts_with('/') {
+        return clean(target);
+    }
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    clean(&format!("{folder}/{target}"))
+}

@@ -1,0 +1,37 @@
+//! Pieces of text that several readers take out.
+
+/// The lines that begin with a key and a colon; `None` where a key has none.
+pub(crate) fn excerpt(bytes: &[u8], keys: &[&str]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let key = |line: &str| line.split_once(':').map(|(key, _)| key.to_owned());
+    let wanted = |line: &&str| key(line).is_some_and(|key| keys.contains(&key.as_str()));
+    let lines: Vec<&str> = text.lines().filter(wanted).collect();
+    let is_there = |wanted: &&str| lines.iter().any(|line| key(line).as_deref() == Some(*wanted));
+    keys.iter().all(is_there).then(|| lines.iter().map(|line| format!("{line}\n")).collect())
+}
+
+/// The text between the first `open` and the next `close`.
+pub(crate) fn between(text: &str, open: char, close: char) -> Option<&str> {
+    let (_, rest) = text.split_once(open)?;
+    rest.split_once(close).map(|(inner, _)| inner)
+}
+
+/// Undoes the octal escapes of a name: white space and backslash are written `\\040`.
+pub(crate) fn unescape(name: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = name.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let code = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(escaped) if byte == b'\\' => {
+                bytes.push(escaped);
+                rest = &after[3..];
+            }
+            _ => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
