@@ -51,8 +51,14 @@ pub struct Share {
     pub culprit: String,
     /// Nanoseconds.
     pub ns: u64,
-    /// Other causes that it may as well be, by id; empty: it can be nothing else.
+    /// Other causes that it may as well be, by id.
     pub or: Vec<String>,
+    /// What was not recorded and could contradict it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<String>,
+    /// How certain it is; `None`: an older rtproof wrote it, see [`Share::certainty`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<Certainty>,
     /// What more is known: control group, waker, stack, address.
     pub detail: Vec<String>,
     /// systemd unit, driver or module that it belongs to.
@@ -61,6 +67,39 @@ pub struct Share {
     pub checks: Vec<String>,
     /// What would remove it.
     pub remedies: Vec<Remedy>,
+}
+
+/// How certain the cause of a share is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Certainty {
+    /// All events that could contradict it were recorded, and none does.
+    Certain,
+    /// It fits; what else fits, and what was not recorded, is named with it.
+    Likely,
+    /// No cause is known.
+    Unknown,
+}
+
+impl Share {
+    /// How certain its cause is.
+    #[must_use]
+    pub fn certainty(&self) -> Certainty {
+        if self.cause == "unexplained" {
+            Certainty::Unknown
+        } else if self.or.is_empty() && self.unseen.is_empty() {
+            Certainty::Certain
+        } else {
+            Certainty::Likely
+        }
+    }
+
+    /// Whether it can be nothing else.
+    #[must_use]
+    pub fn is_certain(&self) -> bool {
+        self.certainty() == Certainty::Certain
+    }
 }
 
 impl Explanation {
@@ -73,14 +112,14 @@ impl Explanation {
     /// Nanoseconds that can be nothing else.
     #[must_use]
     pub fn certain_ns(&self) -> u64 {
-        self.shares.iter().filter(|share| share.or.is_empty()).map(|share| share.ns).sum()
+        self.shares.iter().filter(|share| share.is_certain()).map(|share| share.ns).sum()
     }
 
     /// Whether it is mostly one of several causes that a stack at the timer interrupt would tell
     /// apart.
     #[must_use]
     pub fn wants_stacks(&self) -> bool {
-        let latency_ns = self.wake.latency_ns();
-        latency_ns.saturating_sub(self.certain_ns()) > latency_ns / 2
+        let several = self.shares.iter().filter(|share| !share.or.is_empty());
+        several.map(|share| share.ns).sum::<u64>() > self.wake.latency_ns() / 2
     }
 }

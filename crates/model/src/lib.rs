@@ -11,7 +11,7 @@ pub mod spikes;
 pub mod trial;
 pub mod verdict;
 
-pub use explanation::{Explanation, Share, Span};
+pub use explanation::{Certainty, Explanation, Share, Span};
 pub use finding::{Evidence, Finding, Impact, Remedy, Status, When};
 pub use run::{Cost, EndReason};
 pub use spikes::{CauseCpu, CauseRow, Moment, Recorder, Spike, Spikes, Structure};

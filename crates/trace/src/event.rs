@@ -309,6 +309,13 @@ pub enum What {
         /// Return addresses, innermost first.
         frames: Box<[u64]>,
     },
+    /// A call of a kernel function (tracers function and function_graph).
+    Call {
+        /// Address of the function.
+        function: u64,
+        /// Address of the code that calls it; 0: not recorded.
+        caller: u64,
+    },
     /// signal_generate: the current task sends a signal.
     Signal {
         /// Number.

@@ -10,6 +10,7 @@
 pub mod around;
 mod carry;
 pub mod context;
+pub mod coverage;
 pub mod dat;
 pub mod decode;
 pub mod event;
@@ -29,6 +30,7 @@ pub mod wakeup;
 pub mod window;
 
 pub use around::Around;
+pub use coverage::{Class, Coverage, Extent};
 pub use decode::{Brief, Decoder};
 pub use event::{Event, What};
 pub use format::{ByteOrder, Formats};
@@ -39,4 +41,4 @@ pub use scan::{Scanner, Subjects};
 pub use store::Store;
 pub use text_value::Text;
 pub use wakeup::{How, WakeUp};
-pub use window::{Beside, IdleState, LateTimer, Lost, Policy, Task, Window};
+pub use window::{Beside, IdleState, LateTimer, Lost, Policy, Section, Task, Window};

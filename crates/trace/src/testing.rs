@@ -69,6 +69,7 @@ const EVENTS: &[(&str, &str)] = &[
     ("signal:signal_generate", "int sig; int errno; int code; char comm[16]; pid_t pid"),
     ("cpuhp:cpuhp_enter", "unsigned int cpu; int target; int idx; void * fun"),
     ("cpuhp:cpuhp_multi_enter", "unsigned int cpu; int target; int idx; void * fun"),
+    ("ftrace:function", "unsigned long ip; unsigned long parent_ip"),
     ("ftrace:timerlat", "unsigned int seqnum; int context; u64 timer_latency"),
     ("osnoise:irq_noise", "u64 start; u64 duration; __data_loc char[] desc; int vector"),
     ("osnoise:softirq_noise", "u64 start; u64 duration; int vector"),

@@ -37,4 +37,9 @@ pub enum How {
     Timer,
     /// From the trace: due is when somebody woke it (sched_waking), ran as above.
     Woken,
+    /// No wake-up: a section of code with interrupts or preemption off, from its begin to its end,
+    /// as the kernel's tracer measured it.
+    Section,
+    /// No wake-up: a gap in the work of a thread that polls the clock (tracers hwlat, osnoise).
+    Gap,
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Event, What,
+    Coverage, Event, What,
     kernel::{self, Value},
 };
 
@@ -34,15 +34,32 @@ pub struct Window {
     pub missing: Vec<String>,
     /// Whether events were left out because there were too many.
     pub cut: bool,
+    /// What the source of the events holds.
+    #[serde(default, skip_serializing_if = "Coverage::is_all")]
+    pub coverage: Coverage,
     /// Other CPUs that were idle, and whose timer came late meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_idle: Vec<LateTimer>,
     /// Timers of the late CPU itself that came late meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late_own: Vec<LateTimer>,
+    /// The section of code that a tracer measured: a wake-up of [`crate::How::Section`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<Section>,
     /// What is known beside the events.
     #[serde(default)]
     pub beside: Beside,
+}
+
+/// A section with interrupts or preemption off, as irqsoff, preemptoff and preemptirqsoff keep it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Section {
+    /// Name of the tracer.
+    pub tracer: String,
+    /// Function that turned interrupts or preemption off; empty: the text does not say.
+    pub began: String,
+    /// Function that turned them on again.
+    pub ended: String,
 }
 
 /// A timer that came late after a silence of its CPU.

@@ -11,7 +11,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let _ = parse_rtla(&text);
     let Ok(trace) = parse(&text) else { return };
-    let _ = trace.longest_gap_ns();
     let (Some(mut window), Some(subject)) = (trace.window(), trace.subject) else { return };
     assert!(!perfetto::encode(&window, &subject, &[]).is_empty());
     // A CPU of our files has a place in a table.

@@ -111,6 +111,7 @@ mod tests {
         let cargo = "[workspace.package]\nrust-version = \"1.89\"\n";
         let files = [
             ("clippy.toml", &*all),
+            ("crates/checks/clippy.toml", &*pure),
             ("crates/judge/clippy.toml", &*pure),
             ("crates/report/clippy.toml", &*pure),
             ("crates/results/clippy.toml", &*pure),

@@ -53,6 +53,8 @@ pub struct Attribution {
     pub culprit: String,
     /// Other causes that fit as well.
     pub or: Vec<&'static str>,
+    /// What was not recorded and could contradict it.
+    pub unseen: Vec<&'static str>,
     /// More evidence.
     pub detail: Vec<String>,
     /// Unit, driver or module.

@@ -12,6 +12,7 @@
 mod _template;
 mod blocked;
 mod cause;
+pub mod coverage;
 mod explain;
 mod frequency;
 mod hotplug;
@@ -35,6 +36,7 @@ mod priority_inheritance;
 mod queued;
 mod rtproof;
 pub mod scene;
+mod section;
 mod softirq;
 pub mod stack;
 mod stall;
@@ -51,7 +53,8 @@ pub use cause::{Attribution, Cause, Kind};
 pub use explain::explain;
 pub use of_run::{gathered, of_run};
 pub use rtproof_model::{
-    CauseCpu, CauseRow, Explanation, Moment, Recorder, Share, Span, Spike, Spikes, Structure,
+    CauseCpu, CauseRow, Certainty, Explanation, Moment, Recorder, Share, Span, Spike, Spikes,
+    Structure,
 };
 pub use table::Table;
 

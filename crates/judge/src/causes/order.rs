@@ -1,5 +1,7 @@
 //! Which of two tasks runs first.
 
+use rtproof_trace::What;
+
 use super::scene::Moment;
 
 /// First priority of fair tasks in the kernel's scale.
@@ -20,9 +22,23 @@ pub(super) enum Order {
 
 /// Compares the task on the CPU with the late thread.
 pub(super) fn order(moment: &Moment<'_>) -> Order {
-    let (Some(theirs), Some(ours)) = (theirs(moment), moment.scene.prio) else {
-        return Order::Unknown;
-    };
+    match (theirs(moment), left_with(moment), moment.scene.prio_at(moment.from_ns)) {
+        (_, _, None) => Order::Unknown,
+        (Some(theirs), Some(left), Some(ours)) if left != theirs => {
+            // It changed while the task ran: that it outranked the thread in the end counts.
+            match compare(moment, left, ours) {
+                Order::Above => Order::Above,
+                _ => compare(moment, theirs, ours),
+            }
+        }
+        (None, None, _) => Order::Unknown,
+        (Some(theirs), _, Some(ours)) | (None, Some(theirs), Some(ours)) => {
+            compare(moment, theirs, ours)
+        }
+    }
+}
+
+fn compare(moment: &Moment<'_>, theirs: i32, ours: i32) -> Order {
     if moment.cpu.task == 0 {
         return Order::Below;
     }
@@ -37,10 +53,42 @@ pub(super) fn order(moment: &Moment<'_>) -> Order {
     }
 }
 
+/// The priority with which the task on the CPU left it in the end.
+pub(super) fn left_with(moment: &Moment<'_>) -> Option<i32> {
+    let scene = moment.scene;
+    scene.events(moment.from_ns, u64::MAX).find_map(|event| match event.what {
+        What::Switch { prev_pid, prev_prio, .. } if prev_pid == moment.cpu.task => Some(prev_prio),
+        _ => None,
+    })
+}
+
+/// That the priority of the task on the CPU or of the late thread was another one at times.
+pub(super) fn changed(moment: &Moment<'_>) -> Option<String> {
+    let scene = moment.scene;
+    let rank = |prio: i32| super::names::rank(None, Some(prio));
+    let ours = scene.prio_at(moment.from_ns).zip(scene.prio).filter(|(then, last)| then != last);
+    if let Some((then, last)) = ours {
+        return Some(format!(
+            "the late thread itself was [{}] then, not [{}]: something changed its priority",
+            rank(then),
+            rank(last)
+        ));
+    }
+    let theirs = theirs(moment).zip(left_with(moment)).filter(|(came, left)| came != left);
+    theirs.map(|(came, left)| {
+        format!(
+            "its priority changed while it ran: [{}] at first, [{}] at last",
+            rank(came),
+            rank(left)
+        )
+    })
+}
+
 /// Priority of the task on the CPU: as the switch to it recorded, which includes inheritance.
 fn theirs(moment: &Moment<'_>) -> Option<i32> {
     moment.cpu.prio.or_else(|| {
-        let task = moment.scene.task(moment.cpu.task)?;
+        // A trace in text knows names only.
+        let task = moment.scene.task(moment.cpu.task).filter(|task| task.policy.is_some())?;
         let rt = i32::try_from(task.rt_priority).ok()?;
         Some(if rt > 0 { 99 - rt } else { 120 + task.nice })
     })

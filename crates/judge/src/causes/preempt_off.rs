@@ -1,5 +1,7 @@
 //! A task of lower priority could not be preempted.
 
+use rtproof_trace::What;
+
 use super::{
     cause::{Attribution, Cause, Kind},
     names,
@@ -43,6 +45,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
         Interrupted::Kernel(frames) => Some(format!("in {}", frames.join(" ← "))),
         _ => None,
     };
+    let stack = stack.or_else(|| ended_in(moment));
     let told = stack.is_some() || moment.preempt & 0x0f > 0;
     let owner = match moment.interrupted() {
         Interrupted::Kernel(frames) => frames.iter().find_map(|frame| names::module_of(frame)),
@@ -52,5 +55,26 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
         "a PREEMPT_RT kernel preempts nearly everywhere; there it is the driver or call named \
          here",
     );
+    let attribution = match order(moment) {
+        Order::Unknown => attribution.or(&["preempted", "queued"]),
+        _ => attribution,
+    };
     Some(if told { attribution } else { attribution.or(&["stall"]) })
+}
+
+/// Where preemption came back on: the stack of the switch that ended the wait, where the trace has
+/// one (option stacktrace).
+fn ended_in(moment: &Moment<'_>) -> Option<String> {
+    let scene = moment.scene;
+    let switched_ns = scene.switched_ns?;
+    let mut after = scene.events(switched_ns, u64::MAX).filter(|e| e.pid == moment.cpu.task);
+    let frames = after.find_map(|event| match &event.what {
+        What::Stack { frames } => Some(frames),
+        _ => None,
+    })?;
+    let names: Vec<&str> = frames.iter().filter_map(|&at| scene.window.symbol(at)).collect();
+    let is_scheduler = |name: &&str| name.contains("schedule");
+    let below = names.iter().rposition(is_scheduler).map_or(0, |at| at + 1);
+    (below < names.len())
+        .then(|| format!("preemption came back on in {}", names[below..].join(" ← ")))
 }

@@ -3,7 +3,7 @@
 use super::{
     cause::{Attribution, Cause, Kind},
     names,
-    order::{Order, order},
+    order::{Order, changed, left_with, order},
     scene::{Moment, Phase},
 };
 
@@ -24,8 +24,15 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     }
     let scene = moment.scene;
     let tid = moment.cpu.task;
-    let attribution = Attribution::by(names::task(scene, tid, moment.cpu.prio));
+    let attribution =
+        Attribution::by(names::task(scene, tid, left_with(moment).or(moment.cpu.prio)));
     let attribution =
         attribution.detail(names::task_detail(scene, tid)).owner(names::owner(scene, tid));
+    let attribution = attribution.detail(changed(moment));
+    // It may have gone on for a while before it was raised above the thread.
+    let was_raised = moment.cpu.prio.zip(left_with(moment)).is_some_and(|(came, left)| {
+        left < came && scene.prio_at(moment.from_ns).is_some_and(|ours| came > ours)
+    });
+    let attribution = if was_raised { attribution.or(&["preempt-off"]) } else { attribution };
     Some(names::against_task(attribution, scene, tid))
 }

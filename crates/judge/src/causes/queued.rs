@@ -3,7 +3,7 @@
 use super::{
     cause::{Attribution, Cause, Kind},
     names,
-    order::{Order, order},
+    order::{Order, changed, order},
     scene::{Moment, Phase},
 };
 
@@ -27,6 +27,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let attribution = Attribution::by(names::task(scene, tid, moment.cpu.prio));
     let attribution =
         attribution.detail(names::task_detail(scene, tid)).owner(names::owner(scene, tid));
+    let attribution = attribution.detail(changed(moment));
     if scene.prio.is_some_and(|prio| prio >= 100) {
         return Some(
             attribution.manual("an ordinary thread takes its turn: give it SCHED_FIFO (chrt -f)"),

@@ -78,7 +78,7 @@ impl Table {
             top = top.or(Some(place));
             let (ns, ambiguous_ns) = sums.entry(place).or_default();
             *ns = ns.saturating_add(share.ns);
-            *ambiguous_ns += if share.or.is_empty() { 0 } else { share.ns };
+            *ambiguous_ns += if share.is_certain() { 0 } else { share.ns };
             self.rows[place].learn(share);
         }
         for (place, (ns, ambiguous_ns)) in sums {
@@ -227,6 +227,8 @@ mod tests {
             culprit: culprit.into(),
             ns,
             or: if certain { Vec::new() } else { vec!["stall".into()] },
+            unseen: Vec::new(),
+            certainty: None,
             detail: Vec::new(),
             owner: Some("x.service".into()),
             checks: vec!["rt-throttling".into()],

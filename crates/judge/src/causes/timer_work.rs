@@ -1,6 +1,6 @@
 //! The timer interrupt itself: timers that expire before the thread's own, and the tick.
 
-use rtproof_trace::What;
+use rtproof_trace::{Class, What};
 
 use super::{
     cause::{Attribution, Cause, Kind},
@@ -33,8 +33,11 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let culprit = function.map(|function| names::function(scene, function));
     // Between callbacks there is only the interrupt's own path: much longer, and the CPU
     // stood still.
+    let has_timers = scene.coverage.has(Class::Timers);
     if culprit.is_none() && moment.whole_ns() > QUIET_NS {
-        return None;
+        // Where the functions are not recorded, one of them may have been as long.
+        return (!has_timers)
+            .then(|| Attribution::by("a function that was not recorded").or(&["stall"]));
     }
     // So is it where a function that is always short was long.
     let is_short = culprit.as_deref().is_some_and(|name| SHORT.contains(&name));

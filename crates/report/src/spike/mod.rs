@@ -29,10 +29,15 @@ pub(crate) fn named_short(share: &Share) -> String {
     if share.culprit.is_empty() { short } else { format!("{short}: {}", share.culprit) }
 }
 
-/// What else a share may be, as a clause: `or: interrupts off in the kernel`.
+/// What else a share may be, as a clause, and what was not recorded that would tell:
+/// `or: interrupts off in the kernel`.
 pub(crate) fn otherwise(share: &Share) -> Option<String> {
     let others: Vec<String> = share.or.iter().map(|id| title(id).to_owned()).collect();
-    (!others.is_empty()).then(|| format!("or: {}", others.join("; ")))
+    let or = (!others.is_empty()).then(|| format!("or: {}", others.join("; ")));
+    let unseen = (!share.unseen.is_empty())
+        .then(|| format!("likely only, not recorded: {}", share.unseen.join(", ")));
+    let clauses: Vec<String> = or.into_iter().chain(unseen).collect();
+    (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 
 /// Colour of a cause on the page: causes of a kind have the same in every picture. Names carry the

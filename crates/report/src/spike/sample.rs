@@ -9,7 +9,8 @@ use rtproof_judge::{
     causes::{CauseCpu, CauseRow, Explanation, Recorder, Share, Span, Spike, Spikes, Structure},
 };
 use rtproof_trace::{
-    Beside, Event, How, IdleState, Lost, Policy, Task, WakeUp, What, Window, event::Vector,
+    Beside, Coverage, Event, How, IdleState, Lost, Policy, Task, WakeUp, What, Window,
+    event::Vector,
 };
 
 const TID: i32 = 4212;
@@ -71,6 +72,8 @@ fn explanation(parts: &[(&str, &str, u64)]) -> Explanation {
                 culprit: (*culprit).into(),
                 ns: *ns,
                 or: Vec::new(),
+                unseen: Vec::new(),
+                certainty: None,
                 detail: Vec::new(),
                 owner: None,
                 checks: Vec::new(),
@@ -270,6 +273,8 @@ pub(crate) fn window(number: u32) -> Option<Window> {
         late_idle: Vec::new(),
         late_own: Vec::new(),
         cut: false,
+        coverage: Coverage::default(),
+        section: None,
         beside: Beside { idle_states: BTreeMap::from([(2, states)]), ..Beside::default() },
     })
 }
@@ -365,7 +370,7 @@ fn rows(worst: &[Spike]) -> Vec<CauseRow> {
         let row = &mut rows[at];
         (row.count, row.top) = (row.count + 1, row.top + u64::from(share.ns > 200_000));
         (row.sum_ns, row.worst_ns) = (row.sum_ns + share.ns, row.worst_ns.max(share.ns));
-        row.ambiguous_ns += if share.or.is_empty() { 0 } else { share.ns };
+        row.ambiguous_ns += if share.is_certain() { 0 } else { share.ns };
         let (count, worst_ns, sum_ns) = (row.count, row.worst_ns, row.sum_ns);
         row.cpus = vec![CauseCpu { cpu: 1, count, worst_ns, sum_ns }];
     }

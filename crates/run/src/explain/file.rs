@@ -1,6 +1,11 @@
 //! What kind of file it is that somebody wants explained.
 
-use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    os::unix::fs::FileExt,
+    path::Path,
+};
 
 use anyhow::Context;
 use rtproof_trace::dat::ReadAt;
@@ -19,12 +24,22 @@ pub enum Kind {
     Record,
     /// trace-cmd's.
     TraceDat(OnDisk),
-    /// The kernel's `trace` file, or what rtla prints.
-    Text(String),
+    /// A trace as text, or what rtla prints.
+    Text(TextFile),
 }
 
-/// Longest text that is read.
-const TEXT_BYTES_MAX: u64 = 256 << 20;
+/// A text that is read more than once, without being held in memory.
+#[derive(Debug)]
+pub struct TextFile {
+    file: OnDisk,
+    /// Decoded from UTF-16.
+    decoded: Option<String>,
+}
+
+/// Longest text in UTF-16, which is decoded whole.
+const UTF16_BYTES_MAX: u64 = 64 << 20;
+/// How much of the beginning is looked at at once.
+const START_BYTES: u64 = 1 << 20;
 /// How SQLite files and trace.dat files begin.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 const TRACE_DAT: &[u8] = b"\x17\x08\x44tracing";
@@ -55,23 +70,72 @@ impl Kind {
         if begins.starts_with(TRACE_DAT) {
             return Ok(Self::TraceDat(on_disk));
         }
+        let utf16 = match begins {
+            [0xff, 0xfe, ..] => Some(u16::from_le_bytes as fn([u8; 2]) -> u16),
+            [0xfe, 0xff, ..] => Some(u16::from_be_bytes as fn([u8; 2]) -> u16),
+            _ => None,
+        };
+        if let Some(unit) = utf16 {
+            anyhow::ensure!(
+                on_disk.length <= UTF16_BYTES_MAX,
+                "{}: a text in UTF-16 of {} bytes, {UTF16_BYTES_MAX} at most; convert it with iconv",
+                path.display(),
+                on_disk.length
+            );
+            let mut bytes = vec![0; usize::try_from(on_disk.length)?];
+            on_disk.file.read_exact_at(&mut bytes, 0).with_context(cannot)?;
+            let units: Vec<u16> =
+                bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+            let decoded = Some(String::from_utf16_lossy(&units));
+            return Ok(Self::Text(TextFile { file: on_disk, decoded }));
+        }
+        let mut start = vec![0; usize::try_from(on_disk.length.min(4096))?];
+        on_disk.file.read_exact_at(&mut start, 0).with_context(cannot)?;
         anyhow::ensure!(
-            on_disk.length <= TEXT_BYTES_MAX,
-            "{}: neither a record nor a trace.dat, and too long for a text ({} bytes, {} at most); \
-             record with trace-cmd instead of copying the trace file",
-            path.display(),
-            on_disk.length,
-            TEXT_BYTES_MAX
-        );
-        let mut bytes = vec![0; usize::try_from(on_disk.length)?];
-        on_disk.file.read_exact_at(&mut bytes, 0).with_context(cannot)?;
-        let is_text = !bytes.is_empty() && !bytes.iter().take(4096).any(|&byte| byte == 0);
-        anyhow::ensure!(
-            is_text,
+            !start.is_empty() && !start.contains(&0),
             "{}: not a record (*.rtproof), not a trace.dat of trace-cmd, and no text",
             path.display()
         );
-        Ok(Self::Text(String::from_utf8_lossy(&bytes).into_owned()))
+        Ok(Self::Text(TextFile { file: on_disk, decoded: None }))
+    }
+}
+
+impl TextFile {
+    /// Reads it from its beginning.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn open(&self) -> io::Result<Box<dyn BufRead + '_>> {
+        Ok(match &self.decoded {
+            Some(text) => Box::new(text.as_bytes()),
+            None => {
+                Box::new(BufReader::with_capacity(1 << 16, FromStart { of: &self.file, at: 0 }))
+            }
+        })
+    }
+
+    /// Its beginning, where an analysis of rtla would stand.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn start(&self) -> io::Result<String> {
+        let mut bytes = Vec::new();
+        self.open()?.take(START_BYTES).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Reads a file from a place of its own.
+struct FromStart<'a> {
+    of: &'a OnDisk,
+    at: u64,
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.of.read_at(self.at, buf)?;
+        self.at += count as u64;
+        Ok(count)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Explains late wake-ups as they come, and keeps the worst of each cause with their windows.
 
-use rtproof_judge::causes::{self, Recorder, Spike, Table, explain};
+use rtproof_judge::causes::{self, Explanation, Recorder, Spike, Table, explain};
 use rtproof_record::spikes::Summary;
 use rtproof_trace::{WakeUp, Window};
 
@@ -18,8 +18,19 @@ impl Gather {
     /// A late wake-up that is explained. Times in the answer count from `origin_ns`. Returns
     /// whether a stack at the timer interrupt would tell more.
     pub fn add(&mut self, wake: &WakeUp, window: Window, origin_ns: u64) -> bool {
-        self.seen += 1;
         let explanation = explain(wake, &window);
+        self.explained(wake, window, explanation, origin_ns)
+    }
+
+    /// The same, explained already.
+    pub fn explained(
+        &mut self,
+        wake: &WakeUp,
+        window: Window,
+        explanation: Explanation,
+        origin_ns: u64,
+    ) -> bool {
+        self.seen += 1;
         let wants_stacks = explanation.wants_stacks();
         let added = self.table.add(&explanation);
         if let Some(number) = added.drop {
@@ -42,12 +53,16 @@ impl Gather {
         self.kept.sort_by_key(|(spike, _)| {
             (std::cmp::Reverse(spike.explanation.wake.latency_ns()), spike.at_ns)
         });
-        let (mut worst, mut windows) = (Vec::new(), Vec::new());
+        let (mut worst, mut windows) = (Vec::<Spike>::new(), Vec::new());
         for (number, (mut spike, window)) in (1..).zip(self.kept) {
             spike.number = number;
             worst.push(spike);
             windows.push((number, window));
         }
+        // What a tracer kept counts however short it is.
+        let least_ns = worst.iter().map(|spike| spike.explanation.wake.latency_ns()).min();
+        let threshold_ns = least_ns
+            .map_or(threshold_ns, |ns| threshold_ns.min(ns.saturating_sub(1) / 1_000 * 1_000));
         let summary = Summary { threshold_ns, seen: self.seen, ..Summary::default() };
         let spikes = causes::gathered(&mut self.table, summary, recorder, worst);
         Explained { about, spikes, windows, notes: Vec::new() }

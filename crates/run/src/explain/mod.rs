@@ -5,6 +5,7 @@ mod file;
 mod gather;
 mod live;
 mod record;
+mod rtla;
 mod text;
 mod trace_dat;
 
@@ -12,7 +13,7 @@ use rtproof_judge::causes::{Spike, Spikes};
 use rtproof_trace::Window;
 
 pub use export::export;
-pub use file::Kind;
+pub use file::{Kind, TextFile};
 pub use gather::Gather;
 pub use live::{Whom, live};
 pub use record::of_record;

@@ -1,38 +1,152 @@
-//! Late wake-ups in a text: the kernel's `trace` file with events, or what wakeup_rt kept.
+//! Late wake-ups in a text: the kernel's `trace` file in every form, trace-cmd report, perf script,
+//! and what rtla prints.
 
-use std::path::Path;
+use std::{io::BufRead, path::Path};
 
 use anyhow::Context;
 use rtproof_judge::{causes, units};
 use rtproof_trace::{
-    Brief, How, WakeUp,
-    ftrace_text::{self, TextTrace},
-    scan::{Scanner, Subjects},
+    Class, WakeUp,
+    ftrace_text::{self, Finder, TextError, TextTrace, Windows},
+    scan::Subjects,
 };
 
-use super::{Explained, Gather};
+use super::{Explained, Gather, TextFile};
+
+/// A latency that the header gives may differ from the events by this: the tracer reads the clock
+/// before and after it writes them.
+const HEADER_NS: u64 = 30_000;
 
 /// Explains what it is about, or the late wake-ups of some threads.
 ///
 /// # Errors
-/// A text that is no trace; one without the threads asked for.
+/// A text that is no trace; one that cannot be read.
 pub fn of_text(
     path: &Path,
-    text: &str,
+    text: &TextFile,
     subjects: &Subjects,
     over_ns: u64,
 ) -> anyhow::Result<Explained> {
-    let trace = ftrace_text::parse(text).with_context(|| path.display().to_string())?;
-    let late = match trace.subject {
-        Some(subject) => vec![subject],
-        None => find(&trace, subjects, over_ns),
+    let at = || path.display().to_string();
+    let analysis = super::rtla::of_text(&text.start().with_context(at)?);
+    let (traces, finders) = match scan(&mut *text.open().with_context(at)?, subjects, over_ns) {
+        Ok(found) => found,
+        Err(TextError::None { .. }) if analysis.is_some() => (Vec::new(), Vec::new()),
+        Err(error) => return Err(error).with_context(at),
     };
-    let begin_ns = trace.events.first().map_or(0, |event| event.at_ns);
     let mut gather = Gather::default();
-    for wake in &late {
-        gather.add(wake, trace.window_of(wake), begin_ns);
+    let mut notes = Vec::new();
+    for (wake, window, explanation) in analysis.into_iter().flatten() {
+        gather.explained(&wake, window, explanation, 0);
     }
-    let mut notes = vec!["Times of a text are whole microseconds.".to_owned()];
+    let mut late = Vec::new();
+    for (trace, finder) in traces.iter().zip(finders) {
+        let wake_ups = finder.wake_ups();
+        let (found, count) = finder.finish(trace.subject);
+        gather.unexamined(count - found.len() as u64);
+        say(trace, &found, (wake_ups, over_ns), &mut notes);
+        late.push(found);
+    }
+    if late.iter().any(|late| !late.is_empty()) {
+        windows(&mut *text.open().with_context(at)?, &traces, late, &mut gather)?;
+    }
+    let about = format!("{}: {}", path.display(), about(&traces));
+    let told = gather.finish(over_ns, causes::Recorder::default(), about);
+    Ok(Explained { notes, ..told })
+}
+
+/// First pass: what is late.
+fn scan(
+    text: &mut dyn BufRead,
+    subjects: &Subjects,
+    over_ns: u64,
+) -> Result<(Vec<TextTrace>, Vec<Finder>), TextError> {
+    let mut finders: Vec<Finder> = Vec::new();
+    let traces = ftrace_text::read(text, &mut |trace, event, header| {
+        while finders.len() <= trace {
+            finders.push(Finder::new(subjects, over_ns));
+        }
+        finders[trace].take(event, header);
+    })?;
+    while finders.len() < traces.len() {
+        finders.push(Finder::new(subjects, over_ns));
+    }
+    Ok((traces, finders))
+}
+
+/// Second pass: the events round it.
+fn windows(
+    text: &mut dyn BufRead,
+    traces: &[TextTrace],
+    late: Vec<Vec<WakeUp>>,
+    gather: &mut Gather,
+) -> anyhow::Result<()> {
+    let begin_ns = late.iter().flatten().map(|wake| wake.due_ns).min().unwrap_or(0);
+    let mut all: Vec<Windows<'_>> =
+        traces.iter().zip(late).map(|(trace, late)| Windows::new(trace, late)).collect();
+    let mut found = |wake: &WakeUp, window| {
+        gather.add(wake, window, begin_ns);
+    };
+    ftrace_text::read(text, &mut |trace, event, _| {
+        if let Some(windows) = all.get_mut(trace) {
+            windows.take(event, &mut found);
+        }
+    })?;
+    for windows in all {
+        windows.finish(&mut found);
+    }
+    Ok(())
+}
+
+fn about(traces: &[TextTrace]) -> String {
+    let of = |trace: &TextTrace| {
+        let tracer = if trace.tracer.is_empty() { "text" } else { &trace.tracer };
+        let latency =
+            trace.latency_ns.map_or_else(String::new, |ns| format!(", {}", units::ns(ns)));
+        format!("{tracer}{latency}")
+    };
+    if traces.is_empty() {
+        return "analysis of rtla".into();
+    }
+    traces.iter().map(of).collect::<Vec<_>>().join("; ")
+}
+
+/// What the user must know of a text.
+fn say(
+    trace: &TextTrace,
+    late: &[WakeUp],
+    (wake_ups, over_ns): (u64, u64),
+    notes: &mut Vec<String>,
+) {
+    notes.push("Times of a text are whole microseconds.".to_owned());
+    if let Some((said, read)) = trace.entries.filter(|(said, read)| read < said) {
+        notes.push(format!(
+            "Its header says {said} entries, {read} are here: it was cut or abbreviated, and what \
+             is missing may contradict the rest."
+        ));
+    }
+    if let Some(latency_ns) = trace.latency_ns {
+        let ours = late.first().map(WakeUp::latency_ns);
+        match ours {
+            Some(ns) if ns.abs_diff(latency_ns) > HEADER_NS.max(latency_ns / 20) => {
+                notes.push(format!(
+                    "Its header says {}, its entries {}: one of them is wrong, or the text is not \
+                     whole.",
+                    units::ns(latency_ns),
+                    units::ns(ns)
+                ));
+            }
+            None => notes.push(format!(
+                "Its header says {}; the entries that would explain it are not in the text.",
+                units::ns(latency_ns)
+            )),
+            Some(_) => {}
+        }
+    }
+    let without = trace.coverage.without();
+    if !without.is_empty() && trace.count > 0 {
+        notes.push(format!("Not recorded in it, or not completely: {without}."));
+    }
     if trace.skipped.count > 0 {
         notes.push(format!(
             "{} lines were not understood, e.g. {:?}.",
@@ -40,28 +154,23 @@ pub fn of_text(
             trace.skipped.first.first().map_or("", String::as_str)
         ));
     }
-    if late.is_empty() {
-        notes.push(format!(
-            "No wake-up of these threads is more than {} late in it; it holds {} events.",
-            units::ns(over_ns),
-            trace.events.len()
-        ));
+    if late.is_empty() && trace.latency_ns.is_none() {
+        let blind = !trace.coverage.has(Class::WakeUps) || !trace.coverage.has(Class::Switches);
+        notes.push(if trace.tracer == "hwlat" {
+            "hwlat found no gap above its own threshold, which the text does not say.".into()
+        } else if wake_ups == 0 && blind {
+            format!(
+                "It holds {} events and no wake-up of these threads (sched_waking with \
+                 sched_switch, or timerlat): whether one was late cannot be seen in it.",
+                trace.count
+            )
+        } else {
+            format!(
+                "No wake-up of these threads is more than {} late in it; it holds {} events and \
+                 {wake_ups} wake-ups of them.",
+                units::ns(over_ns),
+                trace.count
+            )
+        });
     }
-    let latency = trace.latency_ns.map_or_else(String::new, |ns| format!(", {}", units::ns(ns)));
-    let tracer = if trace.tracer.is_empty() { "text" } else { &trace.tracer };
-    let about = format!("{}: {tracer}{latency}", path.display());
-    let told = gather.finish(over_ns, causes::Recorder::default(), about);
-    Ok(Explained { notes, ..told })
-}
-
-/// Wake-ups in the events.
-fn find(trace: &TextTrace, subjects: &Subjects, over_ns: u64) -> Vec<WakeUp> {
-    let mut scanner = Scanner::new(subjects, over_ns, false);
-    let mut late: Vec<WakeUp> = Vec::new();
-    for event in &trace.events {
-        late.extend(scanner.feed_brief(event.at_ns, event.cpu, &Brief::of(event)));
-    }
-    // Without the expiry of timers all that is known is who was woken when.
-    debug_assert!(late.iter().all(|wake| wake.how != How::Measured));
-    late
 }

@@ -6,7 +6,8 @@ use std::{collections::BTreeMap, path::Path};
 use anyhow::Context;
 use rtproof_judge::{causes, units};
 use rtproof_trace::{
-    Around, Brief, Decoder, Pages, Task, WakeUp, Window, around,
+    Around, Brief, Coverage, Decoder, Pages, Task, WakeUp, Window, around,
+    coverage::Seen,
     dat::{self, Symbols, TraceDat},
     merge::Merge,
     scan::{Scanner, Subjects, Totals},
@@ -46,9 +47,10 @@ pub fn of_trace_dat(
         .with_context(at)?;
     anyhow::ensure!(
         found.wakings > 0,
-        "{}: no wake-up was recorded in it (sched_waking, sched_wakeup): record with trace-cmd \
-         record -C mono -e sched -e irq -e irq_vectors -e timer",
-        at()
+        "{}: no wake-up was recorded in it (sched_waking, sched_wakeup): it holds {}; record with \
+         trace-cmd record -C mono -e sched -e irq -e irq_vectors -e timer -e power",
+        at(),
+        held(&trace, &found.ids)
     );
     anyhow::ensure!(
         !found.totals.is_empty(),
@@ -67,6 +69,7 @@ pub fn of_trace_dat(
             tsc.apply(&mut window);
         }
         name(&mut window, trace.comms(), &symbols);
+        window.coverage = found.coverage.clone();
         lost += u64::from(!window.lost.is_empty());
         gather.add(wake, window, found.begin_ns);
     }
@@ -81,6 +84,10 @@ pub fn of_trace_dat(
             "The clock of this trace is {clock}: when a timer was due is counted back from its \
              interrupt. Record with -C mono for exact times."
         ));
+    }
+    let without = found.coverage.without();
+    if !without.is_empty() {
+        notes.push(format!("Not recorded in it, or not completely: {without}."));
     }
     if lost > 0 {
         notes.push(format!("{lost} windows have lost events: their shares may be wrong."));
@@ -99,6 +106,25 @@ struct Found {
     wakings: u64,
     begin_ns: u64,
     end_ns: u64,
+    /// Events by their number.
+    ids: BTreeMap<u16, u64>,
+    coverage: Coverage,
+}
+
+/// Events of one number that are looked at for what they show of their class: the first one of
+/// an interrupt's may be of a device, a later one the timer's.
+const LOOKED_AT: u64 = 1_000;
+
+/// What a file holds: the most frequent events.
+fn held(dat: &TraceDat<OnDisk>, ids: &BTreeMap<u16, u64>) -> String {
+    let mut counts: Vec<(u64, u16)> = ids.iter().map(|(&id, &count)| (count, id)).collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let named = counts.iter().take(8).map(|&(count, id)| {
+        let name = dat.formats().event_name(id).unwrap_or("unknown");
+        format!("{} {name}", units::grouped(count))
+    });
+    let named: Vec<String> = named.collect();
+    if named.is_empty() { "no event".into() } else { named.join(", ") }
 }
 
 fn find(
@@ -119,7 +145,11 @@ fn find(
         wakings: 0,
         begin_ns: 0,
         end_ns: 0,
+        ids: BTreeMap::new(),
+        coverage: Coverage::default(),
     };
+    let mut seen = Seen::default();
+    let mut counts: Vec<u64> = Vec::new();
     let mut merge = Merge::new(pages, dat.formats().layout());
     while let Some(merged) = merge.next()? {
         if found.events == 0 {
@@ -127,6 +157,14 @@ fn find(
         }
         found.end_ns = merged.raw.at_ns;
         found.events += 1;
+        let id = usize::from(merged.raw.id);
+        if counts.len() <= id {
+            counts.resize(id + 1, 0);
+        }
+        counts[id] += 1;
+        if counts[id] <= LOOKED_AT && decoder.knows(merged.raw.id) {
+            seen.take(&decoder.event(merged.cpu, &merged.raw).what);
+        }
         let brief = decoder.brief(&merged.raw);
         found.wakings += u64::from(matches!(brief, Brief::Waking { .. } | Brief::Wakeup { .. }));
         if merged.missed.is_some() {
@@ -143,6 +181,9 @@ fn find(
     }
     found.late.sort_by_key(|wake| std::cmp::Reverse(wake.latency_ns()));
     found.late.truncate(EXPLAINED_MAX);
+    found.coverage = seen.coverage();
+    let ids = (0..=u16::MAX).zip(counts).filter(|(_, count)| *count > 0);
+    found.ids = ids.collect();
     found.totals = scanner.totals().filter(|of| of.wake_ups > 0).copied().collect();
     Ok(found)
 }

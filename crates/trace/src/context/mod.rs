@@ -102,6 +102,8 @@ pub struct State {
     pub idle: Option<u32>,
     /// In a non-maskable interrupt with this handler.
     pub nmi: Option<u64>,
+    /// The switch to the task was not recorded: a later event shows that it was current.
+    pub inferred: bool,
 }
 
 impl Default for State {
@@ -117,6 +119,7 @@ impl Default for State {
             work: None,
             idle: None,
             nmi: None,
+            inferred: false,
         }
     }
 }
@@ -125,12 +128,74 @@ impl Default for State {
 /// before `from_ns` set the scene.
 #[must_use]
 pub fn reconstruct(events: &[Event], cpu: u32, from_ns: u64, to_ns: u64) -> Vec<Stretch> {
+    let own = || events.iter().filter(|event| event.cpu == cpu);
     let mut machine = Machine::new(from_ns, to_ns);
-    for event in events.iter().filter(|event| event.cpu == cpu) {
+    machine.ends = Ends::of(own());
+    for event in own() {
+        // osnoise writes its events inside of the switch, when the old task is still current.
+        let is_reliable = !matches!(event.what, What::Noise { .. });
+        if machine.state.task >= 0 && is_reliable && machine.state.task != current(event) {
+            machine.infer(event, prio_of(events, event));
+        }
         machine.take(event);
+        if machine.state.prio.is_none() && is_reliable {
+            machine.state.prio = prio_of(events, event).filter(|_| machine.state.task == event.pid);
+        }
     }
     machine.finish()
 }
+
+/// The task that is current when an event is written.
+const fn current(event: &Event) -> i32 {
+    match event.what {
+        What::Switch { prev_pid, .. } => prev_pid,
+        _ => event.pid,
+    }
+}
+
+/// The priority of the task that is current at an event, from the next event that names it.
+fn prio_of(events: &[Event], at: &Event) -> Option<i32> {
+    let tid = current(at);
+    let first = events.partition_point(|event| event.at_ns < at.at_ns);
+    let named = |event: &Event| match event.what {
+        What::Switch { prev_pid, prev_prio, .. } if prev_pid == tid => Some(prev_prio),
+        What::Switch { next_pid, next_prio, .. } if next_pid == tid => Some(next_prio),
+        What::Waking { pid, prio, .. } | What::Wakeup { pid, prio, .. } if pid == tid => Some(prio),
+        _ => None,
+    };
+    let after = events[first..].iter().find_map(named);
+    after.or_else(|| events[..first].iter().rev().find_map(named))
+}
+
+/// Which kinds of interrupts have ends in the events. Without ends their begins say nothing of how
+/// long they took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    vectors: bool,
+    irqs: bool,
+    ipis: bool,
+}
+
+impl Ends {
+    fn of<'a>(events: impl Iterator<Item = &'a Event>) -> Self {
+        events.fold(Self::default(), |mut ends, event| {
+            match event.what {
+                What::VectorExit { .. } => ends.vectors = true,
+                What::IrqExit { .. } => ends.irqs = true,
+                What::IpiExit { .. } => ends.ipis = true,
+                _ => {}
+            }
+            ends
+        })
+    }
+
+    const fn any(self) -> bool {
+        self.vectors || self.irqs || self.ipis
+    }
+}
+
+/// Longest time between two entries of a text that are as good as at the same time.
+const ADJACENT_NS: u64 = 2_000;
 
 /// The state of a CPU while its events are taken.
 struct Machine {
@@ -143,7 +208,9 @@ struct Machine {
     wheels: BTreeMap<i32, u64>,
     works: BTreeMap<i32, u64>,
     done: Vec<Stretch>,
-    nmis: Vec<(u64, u64, u64)>,
+    /// What was written when it had ended: from, to, and what it was.
+    over: Vec<(u64, u64, Over)>,
+    ends: Ends,
     /// Since when events without the beginning of an interrupt were flagged to be in one.
     inside: Option<u64>,
 }
@@ -160,7 +227,8 @@ impl Machine {
             wheels: BTreeMap::new(),
             works: BTreeMap::new(),
             done: Vec::new(),
-            nmis: Vec::new(),
+            over: Vec::new(),
+            ends: Ends::default(),
             inside: None,
         }
     }
@@ -179,7 +247,25 @@ impl Machine {
         }
         self.flagged(event);
         self.advance(event);
+        // From this event on it is known.
+        self.state.inferred = false;
         self.apply(event);
+        self.refresh();
+    }
+
+    /// Another task is current than the one that was switched to last: the switch between them was
+    /// not recorded. What was since the last event is taken for the new task's, unless that is
+    /// next to nothing.
+    fn infer(&mut self, event: &Event, prio: Option<i32>) {
+        if event.at_ns.saturating_sub(self.at_ns) <= ADJACENT_NS {
+            self.advance(event);
+        }
+        self.state.task = current(event);
+        self.state.prio = prio;
+        self.state.since_ns = None;
+        self.state.idle = None;
+        self.state.inferred = true;
+        self.hard.clear();
         self.refresh();
     }
 
@@ -190,7 +276,9 @@ impl Machine {
             event.what,
             What::IrqEntry { .. } | What::VectorEntry { .. } | What::IpiEntry { .. }
         );
-        let is_inside = event.flags & flags::HARDIRQ != 0 && !enters && self.hard.is_empty();
+        // Where no interrupt's end is recorded, flags do not tell one from the next.
+        let is_inside =
+            self.ends.any() && event.flags & flags::HARDIRQ != 0 && !enters && self.hard.is_empty();
         match self.inside {
             Some(from_ns) if is_inside => self.state.hard = Some((Hard::Unknown, from_ns)),
             _ => self.inside = is_inside.then_some(event.at_ns),
@@ -227,11 +315,15 @@ impl Machine {
                 self.hard.clear();
                 self.state.expiring = None;
             }
-            What::VectorEntry { vector } => self.enter(Hard::Vector(*vector), event.at_ns),
-            What::IrqEntry { irq, name } => {
+            What::VectorEntry { vector } if self.ends.vectors => {
+                self.enter(Hard::Vector(*vector), event.at_ns);
+            }
+            What::IrqEntry { irq, name } if self.ends.irqs => {
                 self.enter(Hard::Irq { irq: *irq, name: *name }, event.at_ns);
             }
-            What::IpiEntry { reason } => self.enter(Hard::Ipi { reason: *reason }, event.at_ns),
+            What::IpiEntry { reason } if self.ends.ipis => {
+                self.enter(Hard::Ipi { reason: *reason }, event.at_ns);
+            }
             What::VectorExit { vector } => self.leave(|hard| *hard == Hard::Vector(*vector)),
             What::IrqExit { irq } => {
                 self.leave(|hard| matches!(hard, Hard::Irq { irq: open, .. } if open == irq));
@@ -264,10 +356,29 @@ impl Machine {
             What::Idle { state } => self.state.idle = Some(*state),
             What::IdleExit => self.state.idle = None,
             What::Nmi { handler, delta_ns } => {
-                self.nmis.push((event.at_ns.saturating_sub(*delta_ns), event.at_ns, *handler));
+                let from_ns = event.at_ns.saturating_sub(*delta_ns);
+                self.over.push((from_ns, event.at_ns, Over::Nmi(*handler)));
+            }
+            What::Noise { kind, name, number, start_ns, duration_ns } => {
+                self.noise(event.at_ns, kind, *name, *number, (*start_ns, *duration_ns));
             }
             _ => {}
         }
+    }
+
+    /// osnoise writes at the end how long an interrupt took, without what interrupted it in turn.
+    fn noise(&mut self, at_ns: u64, kind: &Name, name: Name, irq: i32, (start, ns): (u64, u64)) {
+        let over = match kind.as_bytes() {
+            b"irq" if !self.ends.any() => Over::Hard(Hard::Irq { irq, name }),
+            b"softirq" => Over::Softirq(irq.unsigned_abs()),
+            b"nmi" => Over::Nmi(0),
+            _ => return,
+        };
+        // Its start is on the local clock: of use only where that is the clock of the trace.
+        let shortest_ns = at_ns.saturating_sub(ns);
+        let same = start <= shortest_ns && shortest_ns - start <= ns.saturating_add(SAME_CLOCK_NS);
+        let from_ns = if same { start } else { shortest_ns };
+        self.over.push((from_ns, at_ns, over));
     }
 
     fn enter(&mut self, hard: Hard, at_ns: u64) {
@@ -300,34 +411,56 @@ impl Machine {
             self.push(self.to_ns, 0, 0, self.to_ns);
         }
         let mut done = self.done;
-        for (from_ns, to_ns, handler) in self.nmis {
-            done = carve(done, from_ns.max(self.from_ns), to_ns.min(self.to_ns), handler);
+        // What began first contains the others.
+        self.over.sort_by_key(|&(from_ns, to_ns, _)| (from_ns, std::cmp::Reverse(to_ns)));
+        for (from_ns, to_ns, over) in self.over {
+            let (from_ns, to_ns) = (from_ns.max(self.from_ns), to_ns.min(self.to_ns));
+            carve(&mut done, from_ns, to_ns, over);
         }
         done
     }
 }
 
-/// Marks a time as spent in a non-maskable interrupt: its event comes when it has ended.
-fn carve(stretches: Vec<Stretch>, from_ns: u64, to_ns: u64, handler: u64) -> Vec<Stretch> {
-    let mut out = Vec::with_capacity(stretches.len() + 2);
-    for stretch in stretches {
-        let (from, to) = (stretch.from_ns.max(from_ns), stretch.to_ns.min(to_ns));
-        if from >= to {
-            out.push(stretch);
-            continue;
-        }
+/// A start that is earlier than the duration explains, by more than this, is of another clock.
+const SAME_CLOCK_NS: u64 = 1_000_000;
+
+/// What an event that is written at the end says of the time before.
+#[derive(Clone, Copy, Debug)]
+enum Over {
+    /// A non-maskable interrupt with this handler.
+    Nmi(u64),
+    /// A hard interrupt.
+    Hard(Hard),
+    /// A softirq.
+    Softirq(u32),
+}
+
+/// Marks a time as spent in something whose event comes when it has ended.
+fn carve(done: &mut Vec<Stretch>, from_ns: u64, to_ns: u64, over: Over) {
+    let first = done.partition_point(|stretch| stretch.to_ns <= from_ns);
+    let end = done.partition_point(|stretch| stretch.from_ns < to_ns);
+    if first >= end || from_ns >= to_ns {
+        return;
+    }
+    let mut new = Vec::with_capacity(end - first + 2);
+    for stretch in &done[first..end] {
         let part = |from_ns, to_ns| Stretch { from_ns, to_ns, ..stretch.clone() };
+        let (from, to) = (stretch.from_ns.max(from_ns), stretch.to_ns.min(to_ns));
         if stretch.from_ns < from {
-            out.push(part(stretch.from_ns, from));
+            new.push(part(stretch.from_ns, from));
         }
         let mut inside = part(from, to);
-        inside.state.nmi = Some(handler);
-        out.push(inside);
+        match over {
+            Over::Nmi(handler) => inside.state.nmi = Some(handler),
+            Over::Hard(hard) => inside.state.hard = Some((hard, from_ns)),
+            Over::Softirq(vec) => inside.state.softirq = Some(vec),
+        }
+        new.push(inside);
         if to < stretch.to_ns {
-            out.push(part(to, stretch.to_ns));
+            new.push(part(to, stretch.to_ns));
         }
     }
-    out
+    done.splice(first..end, new);
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The lines of a trace that begin with `#`: tracer, latency, task, and what the columns mean.
 
 use super::line::{Column, Columns};
-use crate::{Policy, Task};
+use crate::{How, Policy, Task, WakeUp};
 
-/// What the header says.
-#[derive(Default)]
-pub(super) struct Header {
+/// What the header of a trace says.
+#[derive(Clone, Debug, Default)]
+pub struct Header {
     pub(super) tracer: String,
     pub(super) kernel: Option<String>,
     pub(super) latency_ns: Option<u64>,
@@ -14,17 +14,26 @@ pub(super) struct Header {
     pub(super) task: Option<(i32, Task)>,
     pub(super) started: Option<String>,
     pub(super) ended: Option<String>,
+    /// Entries that the text should have.
+    pub(super) entries: Option<u64>,
 }
 
 impl Header {
     /// A line without its `#`.
     pub(super) fn line(&mut self, line: &str, columns: &mut Columns) {
         let text = line.trim().trim_start_matches('|').trim();
+        if let Some(rest) = text.strip_prefix("entries-in-buffer/entries-written:") {
+            self.entries = rest.trim().split('/').next().and_then(|count| count.parse().ok());
+            return;
+        }
         if let Some(name) = text.strip_prefix("tracer:") {
             name.trim().clone_into(&mut self.tracer);
             // Two traces in one text: the legend of the second counts.
             *columns = Columns::default();
-        } else if let Some((_, kernel)) = text.split_once(" latency trace v") {
+        } else if let Some((name, kernel)) = text.split_once(" latency trace v") {
+            if self.tracer.is_empty() {
+                name.trim().clone_into(&mut self.tracer);
+            }
             self.kernel = kernel.split_once(" on ").map(|(_, kernel)| kernel.trim().to_owned());
         } else if let Some(rest) = text.strip_prefix("latency:") {
             self.latency(rest);
@@ -48,6 +57,22 @@ impl Header {
         let cpu = text.split_once("CPU#").map(|(_, rest)| rest);
         let digits = cpu.and_then(|cpu| cpu.split(|c: char| !c.is_ascii_digit()).next());
         self.cpu = digits.and_then(|digits| digits.parse().ok());
+        let entries = text.split_once(", #").and_then(|(_, rest)| rest.split('/').next());
+        self.entries = entries.and_then(|count| count.parse().ok());
+    }
+
+    /// The wake-up or section that the header is about, as if it ended with the text.
+    pub(super) fn subject(&self, end_ns: u64) -> Option<WakeUp> {
+        let (latency_ns, cpu) = (self.latency_ns?, self.cpu?);
+        let how = if self.is_section() { How::Section } else { How::Woken };
+        let tid = self.task.as_ref().map_or(-1, |(tid, _)| *tid);
+        let due_ns = end_ns.saturating_sub(latency_ns);
+        Some(WakeUp { tid, cpu, due_ns, ran_ns: due_ns + latency_ns, how })
+    }
+
+    /// Whether it is a tracer that keeps the longest section with interrupts or preemption off.
+    pub(super) fn is_section(&self) -> bool {
+        matches!(self.tracer.as_str(), "irqsoff" | "preemptoff" | "preemptirqsoff")
     }
 }
 

@@ -114,34 +114,41 @@ pub(super) enum Body<'a> {
         name: &'a str,
         fields: &'a str,
     },
-    Call {
-        function: &'a str,
-        caller: &'a str,
-    },
+    Call(&'a str),
     Unknown,
 }
 
-/// `CPU:1 [LOST 67486 EVENTS]`: which CPU, how many.
+/// `CPU:1 [LOST 67486 EVENTS]`, or as trace-cmd writes it, `CPU:1 [67486 EVENTS DROPPED]`: which
+/// CPU, how many.
 pub(super) fn lost(line: &str) -> Option<(u32, u64)> {
-    let (cpu, rest) = line.strip_prefix("CPU:")?.split_once(" [LOST ")?;
-    Some((cpu.trim().parse().ok()?, rest.strip_suffix(" EVENTS]")?.trim().parse().ok()?))
+    let at = line.find("CPU:")?;
+    let (cpu, rest) = line[at + 4..].split_once(" [")?;
+    let count = rest
+        .strip_prefix("LOST ")
+        .and_then(|rest| rest.strip_suffix(" EVENTS]"))
+        .or_else(|| rest.strip_suffix(" EVENTS DROPPED]"))?;
+    let count = if count == "EVENTS DROPPED" { 0 } else { count.trim().parse().ok()? };
+    Some((cpu.trim().parse().ok()?, count))
 }
 
-/// Splits a line of either form.
+/// Splits a line of any form.
 pub(super) fn parse<'a>(line: &'a str, columns: &Columns) -> Option<Line<'a>> {
     // Names may have dashes and spaces: the first place counts where the rest fits.
-    line.match_indices('-').find_map(|(at, _)| {
+    let dashed = line.match_indices('-').find_map(|(at, _)| {
         let comm = line[..at].trim_start();
+        // trace-cmd writes the name of the buffer first.
+        let comm = comm.rsplit(":  ").next().unwrap_or(comm).trim_start();
         let rest = &line[at + 1..];
         let (pid, rest) = number(rest)?;
         let pid = i32::try_from(pid).ok()?;
-        let rest = rest.strip_prefix(' ')?.trim_start();
+        let rest = rest.strip_prefix([' ', '\t'])?.trim_start();
         usual(rest, columns).or_else(|| latency(rest, columns)).map(|line| Line {
             comm,
             pid,
             ..line
         })
-    })
+    });
+    dashed.or_else(|| perf(line)).or_else(|| verbose(line)).or_else(|| graph(line, columns))
 }
 
 /// Digits at the start, and what is behind.
@@ -158,21 +165,139 @@ fn usual<'a>(text: &'a str, columns: &Columns) -> Option<Line<'a>> {
         None => text,
     };
     let (cpu, rest) = text.strip_prefix('[')?.split_once(']')?;
-    let mut rest = rest.strip_prefix(' ')?.trim_start();
+    let mut rest = rest.strip_prefix([' ', '\t'])?.trim_start();
     let mut letters = "";
     if !rest.starts_with(|letter: char| letter.is_ascii_digit()) || !time_is_first(rest) {
-        (letters, rest) = rest.split_once(' ')?;
+        (letters, rest) = rest.split_once([' ', '\t'])?;
     }
     let (time, rest) = rest.trim_start().split_once(':')?;
     let (flags, preempt) = columns.read(letters);
     Some(Line {
         comm: "",
         pid: 0,
-        cpu: cpu.parse().ok()?,
+        cpu: cpu.trim().parse().ok()?,
         at_ns: time_ns(time.trim())?,
         flags,
         preempt,
-        rest: rest.strip_prefix(' ').unwrap_or(rest),
+        rest: without_difference(rest),
+    })
+}
+
+/// trace-cmd's `--ts-diff` writes the time since the line before: `(+13)`.
+fn without_difference(rest: &str) -> &str {
+    let trimmed = rest.trim_start();
+    let behind = trimmed.strip_prefix("(+").and_then(|behind| behind.split_once(')'));
+    behind.map_or(rest.strip_prefix(' ').unwrap_or(rest), |(_, behind)| behind.trim_start())
+}
+
+/// `perf 27971/27972 [000] 13718.338192:    1 sched:sched_waking: ...`, of perf script.
+fn perf(line: &str) -> Option<Line<'_>> {
+    line.match_indices(" [").find_map(|(at, _)| {
+        let (comm, ids) = line[..at].trim_end().rsplit_once(|c: char| c.is_ascii_whitespace())?;
+        let tid = ids.rsplit('/').next()?.parse().ok()?;
+        let (cpu, rest) = line[at + 2..].split_once(']')?;
+        let (time, rest) = rest.trim_start().split_once(':')?;
+        let rest = rest.trim_start();
+        // The period of the sample.
+        let rest = match number(rest) {
+            Some((_, behind)) if behind.starts_with(' ') => behind.trim_start(),
+            _ => rest,
+        };
+        let comm = comm.trim();
+        Some(Line {
+            comm: if tid == 0 { "<idle>" } else { comm },
+            pid: tid,
+            cpu: cpu.parse().ok()?,
+            at_ns: time_ns(time.trim()).filter(|_| !comm.is_empty())?,
+            flags: 0,
+            preempt: 0,
+            rest,
+        })
+    })
+}
+
+/// `0dn.h413    1us+: ...`: CPU and flags in one, microseconds since the trace began; trace-cmd's
+/// `-l` writes the seconds of the clock instead.
+fn latency<'a>(text: &'a str, columns: &Columns) -> Option<Line<'a>> {
+    let (cpu, rest) = number(text)?;
+    let (letters, rest) = rest.split_once([' ', '\t'])?;
+    if letters.is_empty() {
+        return None;
+    }
+    let rest = rest.trim_start();
+    let (time, rest) = rest.split_once(':')?;
+    // Behind the time stands one letter that says how long it is until the next line.
+    let time = time.trim_end().trim_end_matches(['+', '!', '#', '*', '@', '$']).trim_end();
+    let at_ns = match time.strip_suffix("us") {
+        Some(us) => us.trim_end().parse::<u64>().ok()?.checked_mul(1_000)?,
+        None if time.contains('.') => time_ns(time)?,
+        None => return None,
+    };
+    let (flags, preempt) = columns.read(letters);
+    Some(Line {
+        comm: "",
+        pid: 0,
+        cpu: u32::try_from(cpu).ok()?,
+        at_ns,
+        flags,
+        preempt,
+        rest: without_difference(rest),
+    })
+}
+
+/// `cyclictest 12905 1 1 00000003 00000123 [0000a1b2] 0.389ms (+0.001ms): ...`: trace option
+/// verbose.
+fn verbose(line: &str) -> Option<Line<'_>> {
+    let (left, right) = line.split_once(" [")?;
+    let (_, right) = right.split_once("] ")?;
+    let (ms, rest) = right.trim_start().split_once("ms (+")?;
+    let (_, rest) = rest.split_once("): ")?;
+    let mut words = left.split_whitespace().rev();
+    let (_index, preempt, flags) = (words.next()?, words.next()?, words.next()?);
+    let (cpu, pid) = (words.next()?, words.next()?);
+    let comm = words.next()?;
+    Some(Line {
+        comm,
+        pid: pid.parse().ok()?,
+        cpu: cpu.parse().ok()?,
+        at_ns: time_ns(ms)? / 1_000,
+        flags: u8::try_from(u32::from_str_radix(flags, 16).ok()? & 0xff).ok()?,
+        preempt: u8::try_from(u32::from_str_radix(preempt, 16).ok()? & 0xff).ok()?,
+        rest,
+    })
+}
+
+/// `  2400.439123 |   0)   cat-183   |  d..1. |   0.123 us    |    func();` of function_graph with
+/// its time (trace option funcgraph-abstime), or with microseconds, of a latency tracer.
+fn graph<'a>(line: &'a str, columns: &Columns) -> Option<Line<'a>> {
+    let (time, rest) = line.split_once('|')?;
+    let time = time.trim();
+    let at_ns = match time.strip_suffix("us") {
+        Some(us) => us.trim().parse::<u64>().ok()?.checked_mul(1_000)?,
+        None => time_ns(time).filter(|_| time.contains('.'))?,
+    };
+    let (cpu, rest) = rest.split_once(')')?;
+    let mut parts = rest.split('|');
+    let (comm, pid) = parts.next()?.trim().rsplit_once('-')?;
+    let mut letters = "";
+    let mut last = "";
+    for part in parts {
+        let part = part.trim();
+        let is_flags = letters.is_empty() && part.len() >= 4 && !part.contains([' ', '(']);
+        if is_flags {
+            letters = part;
+        }
+        last = part;
+    }
+    let (flags, preempt) = columns.read(letters);
+    Some(Line {
+        comm,
+        pid: pid.trim().parse().ok()?,
+        cpu: cpu.trim().parse().ok()?,
+        at_ns,
+        flags,
+        preempt,
+        rest: last,
     })
 }
 
@@ -191,41 +316,17 @@ fn time_ns(text: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(parts)
 }
 
-/// `0dn.h413    1us+: ...`: CPU and flags in one, microseconds since the trace began.
-fn latency<'a>(text: &'a str, columns: &Columns) -> Option<Line<'a>> {
-    let (cpu, rest) = number(text)?;
-    let (letters, rest) = rest.split_once(' ')?;
-    if letters.is_empty() {
-        return None;
-    }
-    let (us, rest) = number(rest.trim_start())?;
-    let rest = rest.strip_prefix("us")?;
-    // One letter says how long until the next line.
-    let mut rest = rest.chars();
-    rest.next()?;
-    let rest = rest.as_str().strip_prefix(':')?;
-    let (flags, preempt) = columns.read(letters);
-    Some(Line {
-        comm: "",
-        pid: 0,
-        cpu: u32::try_from(cpu).ok()?,
-        at_ns: us.checked_mul(1_000)?,
-        flags,
-        preempt,
-        rest: rest.strip_prefix(' ').unwrap_or(rest),
-    })
-}
-
 impl<'a> Line<'a> {
     /// An event of its time and place.
-    pub(super) const fn event(&self) -> Event {
+    pub(super) const fn event(&self, what: What) -> Event {
         let Self { pid, cpu, at_ns, flags, preempt, .. } = *self;
-        Event { at_ns, cpu, pid, flags, preempt, what: What::IdleExit }
+        Event { at_ns, cpu, pid, flags, preempt, what }
     }
 
     pub(super) fn body(&self) -> Body<'a> {
         let text = self.rest.trim();
-        if text.starts_with("<stack trace>") {
+        let text = text.strip_prefix("kernel_stack:").map_or(text, str::trim);
+        if text.starts_with("<stack trace") {
             return Body::StackBegins;
         }
         if let Some(body) = self.switch(text) {
@@ -235,23 +336,28 @@ impl<'a> Line<'a> {
             let name = if text.contains("timer_latency") { "timerlat" } else { "hwlat" };
             return Body::Event { name, fields: text };
         }
-        let is_word = |text: &str| {
-            !text.is_empty()
-                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.$".contains(&byte))
-        };
-        if let Some((name, fields)) = text.split_once(':')
+        // perf writes the system first.
+        let named = text.split_once(':').and_then(|(system, rest)| {
+            let is_system = is_word(system) && rest.starts_with(|c: char| c.is_ascii_alphabetic());
+            is_system.then_some(rest)
+        });
+        if let Some((name, fields)) = named.unwrap_or(text).split_once(':')
             && is_word(name)
-            && (fields.is_empty() || fields.starts_with(' '))
+            && (fields.is_empty() || fields.starts_with([' ', '\t']))
         {
-            return Body::Event { name, fields: fields.trim() };
+            return match name {
+                "function" => Body::Call(fields.trim()),
+                "funcgraph_entry" => graphed(fields),
+                _ => Body::Event { name, fields: fields.trim() },
+            };
         }
-        let (function, caller) = match text.split_once(" <-") {
-            Some((function, caller)) => (function.trim(), caller.trim()),
-            None => (text, ""),
-        };
-        let is_function = |text: &str| is_word(text.split(['+', ' ']).next().unwrap_or(text));
-        if is_function(function) && !function.contains(' ') {
-            return Body::Call { function, caller };
+        if text.ends_with("();") || text.ends_with("() {") || text.starts_with('}') {
+            return graphed(text);
+        }
+        let function = text.split(" <-").next().unwrap_or(text);
+        let is_function = is_word(function.split(['+', ' ']).next().unwrap_or(function));
+        if is_function && !function.trim().contains(' ') {
+            return Body::Call(text);
         }
         Body::Unknown
     }
@@ -300,4 +406,19 @@ fn priority(text: &str) -> Option<(i32, &str)> {
 fn state(text: &str) -> Option<(u64, &str)> {
     let end = text.find(' ').unwrap_or(text.len());
     Some((task_state(&text[..end])?, &text[end..]))
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.$".contains(&byte))
+}
+
+/// `0.123 us | func();`, `func() {`, `}`
+fn graphed(text: &str) -> Body<'_> {
+    let call = text.rsplit('|').next().unwrap_or(text).trim();
+    match call.split_once("()") {
+        Some((function, _)) if is_word(function) => Body::Call(function),
+        // The end of a function is a sign of life, no call.
+        _ => Body::Event { name: "funcgraph_exit", fields: "" },
+    }
 }

@@ -5,17 +5,25 @@
 mod header;
 mod line;
 mod rtla;
+mod subject;
+mod windows;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, BufRead},
+};
 
+pub use header::Header;
 pub use rtla::{RtlaCpu, RtlaPart, RtlaText, parse_rtla};
+pub use subject::Finder;
+pub use windows::Windows;
 
 use crate::{
-    Event, How, Lost, Task, WakeUp, What, Window,
+    Coverage, Event, How, Lost, Section, Subjects, Task, WakeUp, What, Window,
+    coverage::Seen,
     event::Comm,
     kernel::{self, text::Symbols},
 };
-use header::Header;
 use line::{Body, Columns, Line};
 
 /// A time in a text is cut to this.
@@ -24,8 +32,12 @@ pub const RESOLUTION_NS: u64 = 1_000;
 const SKIPPED_QUOTED: usize = 5;
 /// How much of each.
 const SKIPPED_CHARS: usize = 120;
+/// Longest line that is read; the rest of a longer one is left out.
+const LINE_BYTES: u64 = 64 << 10;
 /// Names of events without a meaning here, counted one by one.
 const OTHERS_MAX: usize = 1_000;
+/// Losses that are kept.
+const LOST_MAX: usize = 100_000;
 /// Before the wake-up and after it, in a window.
 const LEAD_NS: u64 = 2_000_000;
 const TAIL_NS: u64 = 200_000;
@@ -41,40 +53,31 @@ pub struct TextTrace {
     pub latency_ns: Option<u64>,
     /// CPU of that latency.
     pub cpu: Option<u32>,
-    /// Where an irqsoff or preemptoff section began and ended.
-    pub section: Option<(String, String)>,
-    /// The events, in the order of the text.
+    /// The section that irqsoff or preemptoff kept.
+    pub section: Option<Section>,
+    /// How many entries the text has by its own header, and how many were read.
+    pub entries: Option<(u64, u64)>,
+    /// The events that were kept, in the order of the text.
     pub events: Vec<Event>,
-    /// Calls of functions, in the order of the text.
-    pub calls: Vec<Call>,
+    /// How many events there were.
+    pub count: u64,
+    /// Which events the text holds.
+    pub coverage: Coverage,
     /// Tasks by thread id, with the last name that the text gives them.
     pub tasks: BTreeMap<i32, Task>,
     /// Names of the addresses in the events. Where the text has names alone, the addresses are
     /// made up: each name has one.
     pub symbols: BTreeMap<u64, String>,
-    /// The late wake-up that the trace is about.
+    /// What the trace is about: the late wake-up, or section, that a tracer kept.
     pub subject: Option<WakeUp>,
+    /// Time of the last entry.
+    pub end_ns: u64,
     /// Events that were lost, by CPU.
     pub lost: Vec<(u32, Lost)>,
     /// Events that have no meaning here, by name.
     pub others: BTreeMap<String, u64>,
     /// Lines that were not understood.
     pub skipped: Skipped,
-}
-
-/// A function that was called.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// When.
-    pub at_ns: u64,
-    /// On which CPU.
-    pub cpu: u32,
-    /// Task that was current.
-    pub pid: i32,
-    /// Its name.
-    pub function: String,
-    /// Who called it; empty: not told.
-    pub caller: String,
 }
 
 /// Lines that were not understood.
@@ -87,103 +90,190 @@ pub struct Skipped {
 }
 
 /// Why a text is no trace.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "none of {lines} lines is one of a trace, e.g. {first:?}; expected the kernel's `trace` file, \
-     or what rtla prints with --auto-analysis"
-)]
-pub struct TextError {
-    lines: u64,
-    first: String,
+#[derive(Debug, thiserror::Error)]
+pub enum TextError {
+    /// No line of it is one of a trace.
+    #[error(
+        "none of {lines} lines is one of a trace, e.g. {first:?}; expected the kernel's `trace` \
+         file, trace-cmd report, perf script, or what rtla prints with --auto-analysis"
+    )]
+    None {
+        /// How many lines there are.
+        lines: u64,
+        /// The first that is not empty.
+        first: String,
+    },
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
-/// Reads a text.
+/// Reads a text whole. Of several traces in it, the last one.
 ///
 /// # Errors
 /// When no line of it is one of a trace.
 pub fn parse(text: &str) -> Result<TextTrace, TextError> {
-    let mut reader = Reader::default();
-    let mut lines = 0;
-    for line in text.lines() {
-        lines += 1;
-        reader.line(line.trim_end());
-    }
-    reader.finish(lines)
+    let everyone = Subjects { all_real_time: true, ..Subjects::default() };
+    let mut events: Vec<Event> = Vec::new();
+    let (mut last, mut finder) = (0, Finder::new(&everyone, u64::MAX));
+    let traces = read(&mut text.as_bytes(), &mut |trace, event, header| {
+        if trace != last {
+            events.clear();
+            (last, finder) = (trace, Finder::new(&everyone, u64::MAX));
+        }
+        finder.take(event, header);
+        events.push(event.clone());
+    })?;
+    let trace = traces.into_iter().next_back().unwrap_or_default();
+    Ok(TextTrace { subject: finder.kept(trace.subject), events, ..trace })
 }
 
-#[derive(Default)]
-struct Reader {
+/// Receives an event: number of the trace in the text, event, what its header said.
+pub type Sink<'a> = dyn FnMut(usize, &Event, &Header) + 'a;
+
+/// Reads a text and hands each event on, so that memory does not grow with the text. Gives the
+/// traces that are in it, each without its events.
+///
+/// # Errors
+/// When no line of it is one of a trace; when it cannot be read.
+pub fn read(text: &mut dyn BufRead, sink: &mut Sink<'_>) -> Result<Vec<TextTrace>, TextError> {
+    let mut reader = Reader::new(sink);
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        let count = io::Read::take(&mut *text, LINE_BYTES).read_until(b'\n', &mut bytes)?;
+        if count == 0 {
+            break;
+        }
+        reader.lines += 1;
+        reader.line(String::from_utf8_lossy(&bytes).trim_end());
+    }
+    reader.finish()
+}
+
+struct Reader<'s, 'e> {
+    sink: &'s mut Sink<'e>,
+    done: Vec<TextTrace>,
     trace: TextTrace,
     header: Header,
     columns: Columns,
     symbols: Symbols,
+    seen: Seen,
+    lines: u64,
+    /// Entries of this trace so far.
+    entries: u64,
     /// Stack that is being read: its event, and whether it has reached what is no symbol.
     stack: Option<(Event, Vec<u64>, bool)>,
     /// Last event of each CPU.
     last_ns: BTreeMap<u32, u64>,
     /// Losses that no event came after yet, by CPU.
     losing: BTreeMap<u32, u64>,
+    /// Entries were left out here by whoever copied the text: until when each CPU's last event
+    /// before was.
+    left_out: Option<BTreeMap<u32, u64>>,
+    is_abbreviated: bool,
+    /// Wake-ups in the form of the wakeup tracers, which write the last switch alone.
+    is_wakeup: bool,
     /// Tasks whose whole name is known; those in the first column are cut.
     named: BTreeSet<i32>,
 }
 
-impl Reader {
+impl<'s, 'e> Reader<'s, 'e> {
+    fn new(sink: &'s mut Sink<'e>) -> Self {
+        Self {
+            sink,
+            done: Vec::new(),
+            trace: TextTrace::default(),
+            header: Header::default(),
+            columns: Columns::default(),
+            symbols: Symbols::default(),
+            seen: Seen::default(),
+            lines: 0,
+            entries: 0,
+            stack: None,
+            last_ns: BTreeMap::new(),
+            losing: BTreeMap::new(),
+            left_out: None,
+            is_abbreviated: false,
+            is_wakeup: false,
+            named: BTreeSet::new(),
+        }
+    }
+
     fn line(&mut self, line: &str) {
-        if line.trim().is_empty() {
+        // People paste from mails.
+        let line = line.trim_start_matches(['>', '\u{feff}']);
+        let trimmed = line.trim_start();
+        if trimmed.is_empty() {
             return;
         }
-        if let Some(frame) = line.trim_start().strip_prefix("=> ")
+        if let Some(frame) = trimmed.strip_prefix("=> ").or_else(|| perf_frame(line))
             && self.stack.is_some()
         {
             return self.frame(frame.trim());
         }
         self.end_stack();
-        if let Some(comment) = line.strip_prefix('#')
+        if let Some(comment) = trimmed.strip_prefix('#')
             && !comment.starts_with("####")
+            && !comment.starts_with(|c: char| c.is_ascii_digit())
         {
+            if comment.trim().starts_with("tracer:") && self.has_begun() {
+                self.next_trace();
+            }
             return self.header.line(comment, &mut self.columns);
         }
         if let Some((cpu, count)) = line::lost(line) {
             *self.losing.entry(cpu).or_default() += count;
             return;
         }
-        if line.starts_with("#####") {
+        if trimmed.starts_with("#####") || trimmed.starts_with("cpus=") {
             return;
         }
         match line::parse(line, &self.columns) {
             Some(parsed) => self.take(&parsed, line),
-            None => self.skip(line),
+            None if perf_frame(line).is_some() => {}
+            None => {
+                if self.has_begun() && is_left_out(trimmed) {
+                    self.left_out.get_or_insert_with(|| self.last_ns.clone());
+                    self.is_abbreviated = true;
+                }
+                self.skip(line);
+            }
         }
     }
 
+    fn has_begun(&self) -> bool {
+        self.entries > 0 || !self.header.tracer.is_empty()
+    }
+
     fn take(&mut self, line: &Line<'_>, whole: &str) {
+        self.entries += 1;
         if let Some(count) = self.losing.remove(&line.cpu) {
-            let from_ns = self.last_ns.get(&line.cpu).copied().unwrap_or(0);
-            let lost = Lost { from_ns, to_ns: line.at_ns, count: Some(count) };
-            self.trace.lost.push((line.cpu, lost));
+            self.lose(line.cpu, line.at_ns, (count > 0).then_some(count));
+        }
+        if let Some(before) = self.left_out.take() {
+            for (cpu, from_ns) in before {
+                let lost = Lost { from_ns, to_ns: line.at_ns, count: None };
+                self.trace.lost.push((cpu, lost));
+            }
         }
         self.last_ns.insert(line.cpu, line.at_ns);
+        self.trace.end_ns = self.trace.end_ns.max(line.at_ns);
         if !self.named.contains(&line.pid) && !line.comm.starts_with('<') {
             self.name(line.pid, line.comm);
         }
-        let mut event = line.event();
+        let other = What::Other { id: 0 };
         match line.body() {
-            Body::StackBegins => self.stack = Some((event, Vec::new(), false)),
+            Body::StackBegins => self.stack = Some((line.event(other), Vec::new(), false)),
             // The name of who left is that of the first column, and cut.
-            Body::Switch(what) => {
-                event.what = what;
-                self.push(event, true);
-            }
+            Body::Switch(what) => self.push(line.event(what), true),
             Body::Wakeup(what) => {
-                event.what = what;
-                self.push(event, false);
+                self.is_wakeup = true;
+                self.push(line.event(what), false);
             }
             Body::Event { name, fields } => {
                 match kernel::parse(name, fields, &mut self.symbols) {
-                    Some(Ok(what)) => {
-                        event.what = what;
-                        self.push(event, false);
-                    }
+                    Some(Ok(what)) => self.push(line.event(what), false),
                     // Known, but not as it is here.
                     Some(Err(())) => self.skip(whole),
                     None => {
@@ -191,40 +281,48 @@ impl Reader {
                         if count < OTHERS_MAX || self.trace.others.contains_key(name) {
                             *self.trace.others.entry(name.to_owned()).or_default() += 1;
                         }
+                        // Whatever it means, it tells which task was current.
+                        self.push(line.event(other), false);
                     }
                 }
             }
-            Body::Call { function, caller } => self.trace.calls.push(Call {
-                at_ns: line.at_ns,
-                cpu: line.cpu,
-                pid: line.pid,
-                function: function.to_owned(),
-                caller: caller.to_owned(),
-            }),
-            Body::Unknown => self.skip(whole),
+            Body::Call(call) => match kernel::parse("function", call, &mut self.symbols) {
+                Some(Ok(what)) => self.push(line.event(what), false),
+                _ => self.skip(whole),
+            },
+            Body::Unknown => {
+                self.push(line.event(other), false);
+                self.skip(whole);
+            }
+        }
+    }
+
+    fn lose(&mut self, cpu: u32, to_ns: u64, count: Option<u64>) {
+        let from_ns = self.last_ns.get(&cpu).copied().unwrap_or(0);
+        if self.trace.lost.len() < LOST_MAX {
+            self.trace.lost.push((cpu, Lost { from_ns, to_ns, count }));
         }
     }
 
     fn push(&mut self, event: Event, is_cut: bool) {
-        let mut names: Vec<(i32, Comm)> = Vec::new();
+        let mut names: [Option<(i32, Comm)>; 2] = [None, None];
         match event.what {
             What::Switch { prev_comm, prev_pid, next_comm, next_pid, .. } => {
-                if !is_cut {
-                    names.push((prev_pid, prev_comm));
-                }
-                names.push((next_pid, next_comm));
+                names = [(!is_cut).then_some((prev_pid, prev_comm)), Some((next_pid, next_comm))];
             }
             What::Waking { comm, pid, .. }
             | What::Wakeup { comm, pid, .. }
             | What::Migrate { comm, pid, .. }
-            | What::PiSetprio { comm, pid, .. } => names.push((pid, comm)),
+            | What::PiSetprio { comm, pid, .. } => names[0] = Some((pid, comm)),
             _ => {}
         }
-        for (pid, comm) in names {
+        for (pid, comm) in names.into_iter().flatten() {
             self.named.insert(pid);
             self.name(pid, &comm.to_string());
         }
-        self.trace.events.push(event);
+        self.seen.take(&event.what);
+        self.trace.count += 1;
+        (self.sink)(self.done.len(), &event, &self.header);
     }
 
     fn name(&mut self, pid: i32, comm: &str) {
@@ -239,134 +337,158 @@ impl Reader {
         // What is no symbol is what the buffer held before, and so is all behind it.
         *is_over |= frame == "0" || frame.starts_with("0x") || frame.starts_with('<');
         if !*is_over {
-            frames.push(self.symbols.address(frame));
+            // trace-cmd writes the address behind the name.
+            let name = frame.split(" (").next().unwrap_or(frame);
+            frames.push(self.symbols.address(name));
         }
     }
 
     fn end_stack(&mut self) {
         if let Some((mut event, frames, _)) = self.stack.take() {
             event.what = What::Stack { frames: frames.into() };
-            self.trace.events.push(event);
+            self.push(event, false);
         }
     }
 
     fn skip(&mut self, line: &str) {
         self.trace.skipped.count += 1;
         if self.trace.skipped.first.len() < SKIPPED_QUOTED {
-            self.trace.skipped.first.push(line.chars().take(SKIPPED_CHARS).collect());
+            self.trace.skipped.first.push(line.trim().chars().take(SKIPPED_CHARS).collect());
         }
     }
 
-    fn finish(mut self, lines: u64) -> Result<TextTrace, TextError> {
-        self.end_stack();
-        let is_trace = !self.header.tracer.is_empty()
-            || !self.trace.events.is_empty()
-            || !self.trace.calls.is_empty()
-            || !self.trace.others.is_empty();
-        if !is_trace {
-            let first = self.trace.skipped.first.into_iter().next().unwrap_or_default();
-            return Err(TextError { lines, first });
-        }
-        let Header { tracer, kernel, latency_ns, cpu, task, started, ended } = self.header;
-        let mut trace = self.trace;
-        trace.subject = subject(&trace.events, task.as_ref().map(|(tid, _)| *tid), cpu, latency_ns);
+    /// Another trace begins in the same text.
+    fn next_trace(&mut self) {
+        let mut trace = std::mem::take(&mut self.trace);
+        let header = std::mem::take(&mut self.header);
+        trace.coverage = self.coverage(&header);
+        trace.entries = header.entries.map(|said| (said, self.entries));
+        trace.subject = header.subject(trace.end_ns);
+        let is_section = header.is_section();
+        let Header { tracer, kernel, latency_ns, cpu, task, started, ended, .. } = header;
         if let Some((tid, of_header)) = task {
             let named = trace.tasks.remove(&tid).map(|task| task.comm);
             let comm = named.unwrap_or_else(|| of_header.comm.clone());
             trace.tasks.insert(tid, Task { comm, ..of_header });
         }
-        trace.section = started.zip(ended);
-        trace.symbols = self.symbols.into_names();
-        Ok(TextTrace { tracer, kernel, latency_ns, cpu, ..trace })
+        trace.section = is_section.then(|| Section {
+            tracer: tracer.clone(),
+            began: started.unwrap_or_default(),
+            ended: ended.unwrap_or_default(),
+        });
+        trace.symbols = std::mem::take(&mut self.symbols).into_names();
+        self.done.push(TextTrace { tracer, kernel, latency_ns, cpu, ..trace });
+        self.columns = Columns::default();
+        self.seen = Seen::default();
+        self.entries = 0;
+        self.last_ns.clear();
+        self.losing.clear();
+        self.left_out = None;
+        self.is_abbreviated = false;
+        self.is_wakeup = false;
+        self.named.clear();
+    }
+
+    fn coverage(&self, header: &Header) -> Coverage {
+        let mut coverage = self.seen.coverage();
+        if header.tracer.starts_with("wakeup") || self.is_wakeup {
+            coverage.limit(crate::Class::Switches, crate::Extent::Partial);
+        }
+        if header.entries.is_some_and(|said| said > self.entries) || self.is_abbreviated {
+            coverage.thin();
+        }
+        coverage
+    }
+
+    fn finish(mut self) -> Result<Vec<TextTrace>, TextError> {
+        self.end_stack();
+        if self.has_begun() {
+            self.next_trace();
+        }
+        if self.done.is_empty() {
+            let first = self.trace.skipped.first.into_iter().next().unwrap_or_default();
+            return Err(TextError::None { lines: self.lines, first });
+        }
+        Ok(self.done)
     }
 }
 
-/// The late wake-up that a trace is about: of a latency tracer, or of a timerlat that has stopped.
-fn subject(
-    events: &[Event],
-    task: Option<i32>,
-    cpu: Option<u32>,
-    latency_ns: Option<u64>,
-) -> Option<WakeUp> {
-    if let (Some(tid), Some(latency_ns)) = (task, latency_ns) {
-        let is_woken = |what: &What| match what {
-            What::Wakeup { pid, .. } | What::Waking { pid, .. } => *pid == tid,
-            _ => false,
-        };
-        let is_here =
-            |what: &What| matches!(what, What::Switch { next_pid, .. } if *next_pid == tid);
-        let ran = events.iter().rposition(|event| is_here(&event.what))?;
-        let woken = events[..ran].iter().rposition(|event| is_woken(&event.what));
-        let ran = &events[ran];
-        let due_ns = woken.map_or(ran.at_ns.saturating_sub(latency_ns), |at| events[at].at_ns);
-        let cpu = cpu.unwrap_or(ran.cpu);
-        return Some(WakeUp { tid, cpu, due_ns, ran_ns: ran.at_ns, how: How::Woken });
-    }
-    // timerlat writes the stack of its interrupt when it stops.
-    let stack = events.iter().rposition(|event| matches!(event.what, What::Stack { .. }))?;
-    let cpu = events[stack].cpu;
-    let own = events[..stack].iter().rev().filter(|event| event.cpu == cpu);
-    own.take(16).find_map(|event| match event.what {
-        What::Timerlat { context: 1 | 2, latency_ns, .. } => Some(WakeUp {
-            tid: event.pid,
-            cpu,
-            due_ns: event.at_ns.saturating_sub(latency_ns),
-            ran_ns: event.at_ns,
-            how: How::Measured,
-        }),
-        _ => None,
-    })
+/// What people write where they left lines out.
+fn is_left_out(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    line.starts_with("...")
+        || line.starts_with("[...")
+        || ["omit", "snip", "abbrev", "left out", "truncated"]
+            .iter()
+            .any(|word| line.contains(word))
+}
+
+/// A line of a stack of perf script: `  ffffffff8100 function+0x1 ([kernel.kallsyms])`.
+fn perf_frame(line: &str) -> Option<&str> {
+    let (address, rest) = line.strip_prefix(['\t', ' '])?.trim_start().split_once(' ')?;
+    let is_address = address.len() >= 6 && address.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_address && rest.ends_with(')')).then_some(rest)
 }
 
 impl TextTrace {
-    /// The events round the wake-up that the trace is about.
+    /// When the window of a wake-up begins and ends.
+    #[must_use]
+    pub const fn span(subject: &WakeUp) -> (u64, u64) {
+        (subject.due_ns.saturating_sub(LEAD_NS), subject.ran_ns.saturating_add(TAIL_NS))
+    }
+
+    /// The events round the wake-up that the trace is about, of those that were kept.
     #[must_use]
     pub fn window(&self) -> Option<Window> {
-        self.subject.map(|subject| self.window_of(&subject))
+        let subject = self.subject?;
+        let (from_ns, _) = Self::span(&subject);
+        // The last switch before shows who ran when the window begins.
+        let is_before = |event: &&Event| {
+            event.cpu == subject.cpu
+                && event.at_ns < from_ns
+                && matches!(event.what, What::Switch { .. })
+        };
+        let carried = self.events.iter().filter(is_before).next_back();
+        Some(self.window_of(&subject, carried, &self.events))
     }
 
-    /// The events round a wake-up.
+    /// The events round a wake-up. `carried`: the last switch of its CPU before them.
     #[must_use]
-    pub fn window_of(&self, subject: &WakeUp) -> Window {
-        let from_ns = subject.due_ns.saturating_sub(LEAD_NS);
-        let to_ns = subject.ran_ns + TAIL_NS;
-        let own = || self.events.iter().filter(|event| event.cpu == subject.cpu);
-        // The last switch before tells who ran when the window begins.
-        let is_switch = |event: &&Event| matches!(event.what, What::Switch { .. });
-        let carried = own().take_while(|event| event.at_ns < from_ns).filter(is_switch).last();
-        let inside = self.events.iter().filter(|event| (from_ns..=to_ns).contains(&event.at_ns));
+    pub fn window_of(&self, subject: &WakeUp, carried: Option<&Event>, events: &[Event]) -> Window {
+        let (from_ns, to_ns) = Self::span(subject);
+        let inside = events.iter().filter(|event| (from_ns..=to_ns).contains(&event.at_ns));
         let mut events: Vec<Event> = carried.into_iter().chain(inside).cloned().collect();
         events.sort_by_key(|event| event.at_ns);
+        let own = || events.iter().filter(|event| event.cpu == subject.cpu);
         let lost = self.lost.iter().filter(|(cpu, _)| *cpu == subject.cpu).map(|(_, lost)| *lost);
-        Window {
+        let mut window = Window {
             cpu: subject.cpu,
             from_ns: own().next().map_or(from_ns, |first| first.at_ns.max(from_ns)),
-            to_ns: own().next_back().map_or(to_ns, |last| last.at_ns.min(to_ns)),
-            events,
+            // Where the text goes on, the CPU was silent.
+            to_ns: if self.end_ns >= to_ns {
+                to_ns
+            } else {
+                own()
+                    .next_back()
+                    .map_or(self.end_ns, |last| last.at_ns.max(subject.ran_ns.min(self.end_ns)))
+            },
             lost: lost.filter(|lost| lost.to_ns > from_ns && lost.from_ns < to_ns).collect(),
-            tasks: self.tasks.clone(),
-            symbols: self.symbols.clone(),
+            coverage: self.coverage.clone(),
+            section: self.section.clone().filter(|_| subject.how == How::Section),
             ..Window::default()
+        };
+        window.events = events;
+        for tid in window.tids().into_iter().chain([subject.tid]) {
+            if let Some(task) = self.tasks.get(&tid) {
+                window.tasks.insert(tid, task.clone());
+            }
         }
-    }
-
-    /// The longest time between two lines of a CPU inside the wake-up: from when, to when. What a
-    /// latency tracer does not show lies there.
-    #[must_use]
-    pub fn longest_gap_ns(&self) -> Option<(u64, u64)> {
-        let subject = self.subject?;
-        let events = self.events.iter().map(|event| (event.cpu, event.at_ns));
-        let calls = self.calls.iter().map(|call| (call.cpu, call.at_ns));
-        let mut times: Vec<u64> = events
-            .chain(calls)
-            .filter(|(cpu, at_ns)| {
-                *cpu == subject.cpu && (subject.due_ns..=subject.ran_ns).contains(at_ns)
-            })
-            .map(|(_, at_ns)| at_ns)
-            .collect();
-        times.sort_unstable();
-        let gaps = times.windows(2).map(|pair| (pair[0], pair[1]));
-        gaps.max_by_key(|(from, to)| to - from)
+        for address in window.addresses() {
+            if let Some(name) = self.symbols.get(&address) {
+                window.symbols.insert(address, name.clone());
+            }
+        }
+        window
     }
 }
 

@@ -3,7 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::event::flags;
+use crate::{Class, How, event::flags};
+
+fn calls(trace: &TextTrace) -> Vec<&Event> {
+    trace.events.iter().filter(|event| matches!(event.what, What::Call { .. })).collect()
+}
 
 fn one(line: &str) -> Event {
     let trace = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -191,7 +195,9 @@ fn what_is_not_understood_is_counted_and_quoted() {
     assert_eq!(trace.others["sched_stat_runtime"], 1);
     let lost = Lost { from_ns: 1_500_000_000, to_ns: 2_000_000_000, count: Some(17) };
     assert_eq!(trace.lost, [(0, lost)]);
-    assert_eq!((trace.calls.len(), trace.calls[0].caller.as_str()), (2, "schedule"));
+    let calls = calls(&trace);
+    let What::Call { caller, .. } = calls[0].what else { panic!() };
+    assert_eq!((calls.len(), trace.symbols[&caller].as_str()), (2, "schedule"));
     let error = parse("PID USER\n 1 root\n").expect_err("no trace");
     assert!(error.to_string().contains("none of 2 lines"), "{error}");
 }
@@ -222,15 +228,107 @@ fn an_irqsoff_trace_has_its_section() {
         (trace.tracer.as_str(), trace.latency_ns, trace.cpu),
         ("irqsoff", Some(16_000), Some(2))
     );
-    let (began, ended) = trace.section.as_ref().expect("a section");
-    assert_eq!((began.as_str(), ended.as_str()), ("run_timer_softirq", "run_timer_softirq"));
-    assert_eq!((trace.calls.len(), trace.calls[0].cpu, trace.calls[2].at_ns), (3, 2, 17_000));
-    let What::Stack { frames } = &trace.events[0].what else { panic!("{trace:?}") };
+    let section = trace.section.as_ref().expect("a section");
+    assert_eq!(
+        (section.began.as_str(), section.ended.as_str()),
+        ("run_timer_softirq", "run_timer_softirq")
+    );
+    let calls = calls(&trace);
+    assert_eq!((calls.len(), calls[0].cpu, calls[2].at_ns), (3, 2, 17_000));
+    let What::Stack { frames } = &trace.events[3].what else { panic!("{trace:?}") };
     let names: Vec<_> = frames.iter().map(|frame| trace.symbols[frame].as_str()).collect();
     assert_eq!(names, ["_raw_spin_unlock_irq", "run_timer_softirq"]);
     let bits = flags::IRQS_OFF | flags::NEED_RESCHED | flags::SOFTIRQ;
-    assert_eq!((trace.events[0].flags, trace.events[0].preempt), (bits, 3));
-    assert_eq!((trace.skipped.count, trace.subject), (0, None), "{:?}", trace.skipped);
+    assert_eq!((trace.events[3].flags, trace.events[3].preempt), (bits, 3));
+    let subject = WakeUp { tid: 0, cpu: 2, due_ns: 0, ran_ns: 16_000, how: How::Section };
+    assert_eq!((trace.skipped.count, trace.subject), (0, Some(subject)), "{:?}", trace.skipped);
+    assert_eq!(trace.entries, Some((4, 4)));
+}
+
+/// The same two events in the words of each tool.
+#[test]
+fn every_form_of_a_line_is_the_same_event() {
+    let plain = "         multipathd-1456    [001] d...3..    58.000001: sched_switch: \
+        prev_comm=a prev_pid=1456 prev_prio=0 prev_state=S ==> next_comm=cyclictest next_pid=7 \
+        next_prio=19";
+    let wanted = one(plain).what;
+    for line in [
+        // trace-cmd report, of a buffer of its own, with -R, -t, --ts-diff and -l.
+        "main:  multipathd-1456  [001] 58.000001: sched_switch: a:1456 [0] S ==> cyclictest:7 [19]",
+        "multipathd-1456 [001] d..3. 58.000001: sched_switch: a:1456 [0] S ==> cyclictest:7 [19]",
+        "multipathd-1456 [001] 58.000001: sched_switch:  prev_comm=a prev_pid=1456 prev_prio=0 \
+         prev_state=1 next_comm=cyclictest next_pid=7 next_prio=19",
+        "multipathd-1456 [001] 58.000001000: sched_switch: a:1456 [0] S ==> cyclictest:7 [19]",
+        "multipathd-1456 [001] 58.000001: (+13)    sched_switch: a:1456 [0] S ==> cyclictest:7 [19]",
+        "multipat-1456    1d..3. 58.000001: sched_switch: a:1456 [0] S ==> cyclictest:7 [19]",
+        // perf script, with the process and with the period.
+        "  multi path d 1456 [001]    58.000001:  sched:sched_switch: prev_comm=a prev_pid=1456 \
+         prev_prio=0 prev_state=S ==> next_comm=cyclictest next_pid=7 next_prio=19",
+        "multipathd  1/1456 [001]    58.000001:   1 sched:sched_switch: prev_comm=a prev_pid=1456 \
+         prev_prio=0 prev_state=S ==> next_comm=cyclictest next_pid=7 next_prio=19",
+        // Out of a mail.
+        "> > multipathd-1456 [001] d...3..  58.000001: sched_switch: prev_comm=a prev_pid=1456 \
+         prev_prio=0 prev_state=S ==> next_comm=cyclictest next_pid=7 next_prio=19",
+    ] {
+        let event = one(line);
+        assert_eq!((event.at_ns, event.cpu, event.pid), (58_000_001_000, 1, 1456), "{line}");
+        assert_eq!(event.what, wanted, "{line}");
+    }
+    let waking = one("x-1 [000] 1.0: sched_wakeup: a:b:7 [19] success=1 CPU:003").what;
+    let comm = "a:b".into();
+    assert_eq!(waking, What::Wakeup { comm, pid: 7, prio: 19, target_cpu: 3 });
+}
+
+#[test]
+fn calls_of_every_tracer_are_calls() {
+    let function = |line: &str| {
+        let trace = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let [event] = &trace.events[..] else { panic!("{line}: {trace:?}") };
+        let What::Call { function, .. } = event.what else { panic!("{line}: {event:?}") };
+        (trace.symbols[&function].clone(), event.cpu, event.pid, event.at_ns)
+    };
+    for line in [
+        "cat-7 [001] d..2. 58.000001: schedule <-do_nanosleep",
+        "cat-7 [001] 58.000001: function: schedule <-- do_nanosleep",
+        "cat-7 [001] 58.000001: funcgraph_entry:   0.123 us   |  schedule();",
+        "   58.000001 |   1)    cat-7    |  d..2. |   0.123 us    |    schedule();",
+        "   58.000001 |   1)    cat-7    |  d..2. | ! 123.1 us    |    schedule() {",
+    ] {
+        assert_eq!(function(line), ("schedule".to_owned(), 1, 7, 58_000_001_000), "{line}");
+    }
+    let verbose = "  cyclictest    7 1 1 00000001 00000002 [00000003] 58.001ms (+0.001ms): \
+        schedule <-do_nanosleep";
+    assert_eq!(function(verbose), ("schedule".to_owned(), 1, 7, 58_001_000));
+}
+
+#[test]
+fn what_is_missing_from_a_text_is_known() {
+    let head = "# tracer: wakeup_rt\n# latency: 400 us, #9/9, CPU#1 | (M:preempt_rt)\n\
+        # | task: cyclictest-7 (uid:0 nice:0 policy:1 rt_prio:80)\n";
+    let wake = "a-8    1dN.h4..    1us :    8:120:R   + [001]   7: 19:R cyclictest\n";
+    let end = "b-9    1d...3..  389us :    9:  0:S ==> [001]   7: 19:R cyclictest\n";
+    let cut = parse(&format!("{head}{wake}")).expect("a trace");
+    // It never ran in the text: its header says how late it was.
+    let wanted = WakeUp { tid: 7, cpu: 1, due_ns: 1_000, ran_ns: 401_000, how: How::Woken };
+    assert_eq!((cut.subject, cut.entries), (Some(wanted), Some((9, 1))));
+    let omitted = format!("{head}{wake}[omitted for brevity]\n{end}");
+    let omitted = parse(&omitted).expect("a trace");
+    let lost = Lost { from_ns: 1_000, to_ns: 389_000, count: None };
+    assert_eq!(omitted.lost, [(1, lost)]);
+    assert_eq!(omitted.subject.map(|subject| subject.ran_ns), Some(389_000));
+    assert!(Class::ALL.into_iter().all(|class| !omitted.coverage.has(class)));
+}
+
+#[test]
+fn of_several_traces_each_is_read() {
+    let one = |tracer: &str, pid: i32| {
+        format!("# tracer: {tracer}\n x-{pid} [000] 1.0: cpu_idle: state=1 cpu_id=0\n")
+    };
+    let text = one("nop", 7) + &one("timerlat", 8);
+    let mut pids = Vec::new();
+    let traces = read(&mut text.as_bytes(), &mut |trace, event, _| pids.push((trace, event.pid)));
+    let names: Vec<String> = traces.expect("two").into_iter().map(|trace| trace.tracer).collect();
+    assert_eq!((names, pids), (vec!["nop".into(), "timerlat".into()], vec![(0, 7), (1, 8)]));
 }
 
 proptest! {
@@ -239,7 +337,7 @@ proptest! {
         let _ = parse(&text);
         let _ = parse_rtla(&text);
         if let Ok(trace) = parse(&format!("x-1 [000] d.h3. 2.0: {tail}")) {
-            let _ = (trace.window(), trace.longest_gap_ns());
+            let _ = trace.window();
         }
     }
 }

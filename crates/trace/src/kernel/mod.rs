@@ -35,7 +35,8 @@ pub(crate) fn values(what: &What) -> Option<(&'static Kind, Vec<Value<'_>>)> {
 /// An event of a text. `None`: it has no meaning here; `Err`: its fields are not as expected.
 pub(crate) fn parse(name: &str, text: &str, symbols: &mut Symbols) -> Option<Result<What, ()>> {
     let parse = all().find(|kind| kind.name == name)?.parse?;
-    Some(parse(text, symbols).map(completed).ok_or(()))
+    let what = parse(text, symbols).or_else(|| text::of_trace_cmd(name, text));
+    Some(what.map(completed).ok_or(()))
 }
 
 /// The kernel writes the end of idle as a state of -1.

@@ -410,6 +410,14 @@ pub(super) static EVENTS: &[Kind] = &[
          REC->nmi_count";
         Some(|text, _| text::hwlat(text))
     ),
+    event!(
+        Plain "ftrace" "function" Perfetto::Generic =>
+        Call { function; caller }
+        function: Symbol "unsigned long" ip @1,
+        caller: Symbol "unsigned long" parent_ip @2;
+        r#"" %ps <-- %ps", (void *)REC->ip, (void *)REC->parent_ip"#;
+        Some(|text, symbols| text::call(text, symbols))
+    ),
 ];
 
 /// Events that are read, and whose meaning is written as another event. The end of idle is written

@@ -20,6 +20,8 @@ impl Symbols {
         if let Some(address) = hex(text) {
             return address;
         }
+        // trace-cmd writes `function/0x0` where it does not know the offset.
+        let text = text.strip_suffix("/0x0").unwrap_or(text);
         if let Some(&address) = self.by_name.get(text) {
             return address;
         }
@@ -85,8 +87,8 @@ pub(super) fn cpu_list(text: &str) -> Option<u64> {
 
 /// `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=9`
 pub(super) fn switch(text: &str) -> Option<What> {
-    let (prev, next) = text.split_at(text.rfind(" ==> next_comm=")?);
-    let next = &next[" ==> ".len()..];
+    let (prev, next) = text.split_at(text.rfind(" next_comm=")?);
+    let (prev, next) = (prev.strip_suffix(" ==>").unwrap_or(prev), &next[1..]);
     Some(What::Switch {
         prev_comm: Comm::from(name(prev, "prev_comm=", " prev_pid=")?),
         prev_pid: value(prev, "prev_pid=")?,
@@ -96,6 +98,55 @@ pub(super) fn switch(text: &str) -> Option<What> {
         next_pid: value(next, "next_pid=")?,
         next_prio: value(next, "next_prio=")?,
     })
+}
+
+/// `__schedule <-schedule`; trace-cmd writes two dashes.
+pub(super) fn call(text: &str, symbols: &mut Symbols) -> Option<What> {
+    let (function, caller) = match text.split_once(" <-") {
+        Some((function, caller)) => (function.trim(), caller.trim_start_matches('-').trim()),
+        None => (text.trim(), ""),
+    };
+    let is_name = |text: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.$+/[]:- ".contains(&byte);
+        !text.is_empty() && text.bytes().all(allowed)
+    };
+    let caller = if caller.is_empty() { 0 } else { symbols.address(caller) };
+    is_name(function).then(|| What::Call { function: symbols.address(function), caller })
+}
+
+/// The forms of trace-cmd's own: `a:12 [120] R ==> b:13 [19]`, and `b:13 [19] success=1 CPU:000`.
+pub(super) fn of_trace_cmd(name: &str, text: &str) -> Option<What> {
+    if name == "sched_switch" {
+        let (prev, next) = text.split_once(" ==> ")?;
+        let (prev, prev_state) = prev.rsplit_once(' ')?;
+        let (prev_comm, prev_pid, prev_prio) = ranked(prev)?;
+        let (next_comm, next_pid, next_prio) = ranked(next)?;
+        let prev_state = task_state(prev_state)?;
+        return Some(What::Switch {
+            prev_comm,
+            prev_pid,
+            prev_prio,
+            prev_state,
+            next_comm,
+            next_pid,
+            next_prio,
+        });
+    }
+    let (task, cpu) = text.rsplit_once("CPU:")?;
+    let task = &task[..task.rfind(']')? + 1];
+    let ((comm, pid, prio), target_cpu) = (ranked(task)?, cpu.trim().parse().ok()?);
+    match name {
+        "sched_waking" => Some(What::Waking { comm, pid, prio, target_cpu }),
+        "sched_wakeup" | "sched_wakeup_new" => Some(What::Wakeup { comm, pid, prio, target_cpu }),
+        _ => None,
+    }
+}
+
+/// `name:12 [120]`
+fn ranked(text: &str) -> Option<(Comm, i32, i32)> {
+    let (who, prio) = text.trim().strip_suffix(']')?.rsplit_once(" [")?;
+    let (comm, pid) = who.rsplit_once(':')?;
+    Some((Comm::from(comm), pid.parse().ok()?, prio.parse().ok()?))
 }
 
 /// `#2018  context    irq timer_latency      2848 ns`
@@ -171,7 +222,10 @@ pub(crate) fn task_state(text: &str) -> Option<u64> {
                 "I" => 0x80,
                 // Wake-kill, waking and such say nothing of whether it can run.
                 "K" | "W" | "N" | "x" | "L" => 0,
-                number => u64::from_str_radix(number.strip_prefix("0x")?, 16).ok()? & 0xff,
+                number => match number.strip_prefix("0x") {
+                    Some(digits) => u64::from_str_radix(digits, 16).ok()? & 0xff,
+                    None => number.parse::<u64>().ok()? & 0xff,
+                },
             },
         )
     })

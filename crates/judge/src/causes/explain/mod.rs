@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rtproof_trace::{WakeUp, Window};
 
 use super::{
-    Attribution, CAUSES, Cause, Explanation, Share, Span, names,
+    Attribution, CAUSES, Cause, Explanation, Share, Span, coverage, names,
     scene::{Blind, Moment, Scene},
-    stall,
+    section, stall,
 };
 
 /// Most wakers in an explanation.
@@ -18,6 +18,9 @@ const DETAIL_MAX: usize = 6;
 /// Why a wake-up was late.
 #[must_use]
 pub fn explain(wake: &WakeUp, window: &Window) -> Explanation {
+    if let Some(explanation) = section::explain(wake, window) {
+        return explanation;
+    }
     let scene = Scene::new(wake, window);
     let mut shares = Shares::default();
     for moment in scene.moments() {
@@ -54,8 +57,16 @@ fn attribute(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
     let mut blind = moment.scene.blind.iter();
     let here = |blind: &&Blind| (blind.from_ns..blind.to_ns).contains(&moment.from_ns);
     if let Some(blind) = blind.find(here) {
-        return (&CAUSES[CAUSES.len() - 1], Attribution::by(blind.why));
+        // Nobody is the culprit of what was not recorded.
+        let nobody = Attribution::default().detail([blind.why.to_owned()]);
+        return (&CAUSES[CAUSES.len() - 1], nobody);
     }
+    let (cause, attribution) = of_events(moment);
+    (cause, coverage::doubt(moment, cause.id, attribution))
+}
+
+/// By the events that are there.
+fn of_events(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
     // Whatever was on the CPU: it did not run.
     if let Some(attribution) = stall::together(moment) {
         return (&stall::CAUSE, attribution);
@@ -71,23 +82,29 @@ fn attribute(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
     }
 }
 
+/// Cause, culprit, and whether it can be nothing else.
+type Key = (&'static str, String, bool);
+
 /// Shares by cause and culprit, and the spans that they are made of.
 #[derive(Default)]
 struct Shares {
     shares: Vec<Share>,
-    places: BTreeMap<(&'static str, String, Vec<&'static str>), usize>,
+    places: BTreeMap<Key, usize>,
     spans: Vec<(u64, u64, usize)>,
 }
 
 impl Shares {
     fn add(&mut self, cause: &Cause, attribution: Attribution, from_ns: u64, to_ns: u64) {
-        let key = (cause.id, attribution.culprit.clone(), attribution.or.clone());
+        let Attribution { culprit, or, unseen, .. } = &attribution;
+        let key = (cause.id, culprit.clone(), or.is_empty() && unseen.is_empty());
         let place = *self.places.entry(key).or_insert_with(|| {
             self.shares.push(Share {
                 cause: cause.id.into(),
                 culprit: attribution.culprit.clone(),
                 ns: 0,
-                or: attribution.or.iter().map(ToString::to_string).collect(),
+                or: Vec::new(),
+                unseen: Vec::new(),
+                certainty: None,
                 detail: Vec::new(),
                 owner: None,
                 checks: cause.checks.iter().map(ToString::to_string).collect(),
@@ -97,6 +114,15 @@ impl Shares {
         });
         let share = &mut self.shares[place];
         share.ns += to_ns - from_ns;
+        for (list, more) in
+            [(&mut share.or, &attribution.or), (&mut share.unseen, &attribution.unseen)]
+        {
+            for text in more {
+                if !list.iter().any(|known| known == text) {
+                    list.push((*text).to_owned());
+                }
+            }
+        }
         for line in attribution.detail {
             if share.detail.len() < DETAIL_MAX && !share.detail.contains(&line) {
                 share.detail.push(line);
@@ -126,7 +152,11 @@ impl Shares {
         let spans =
             spans.map(|&(from_ns, to_ns, place)| Span { from_ns, to_ns, share: rank[place] });
         let spans = spans.collect();
-        let mut shares: Vec<Option<Share>> = self.shares.into_iter().map(Some).collect();
+        let rated = self
+            .shares
+            .into_iter()
+            .map(|share| Share { certainty: Some(share.certainty()), ..share });
+        let mut shares: Vec<Option<Share>> = rated.map(Some).collect();
         (spans, order.iter().filter_map(|&place| shares[place].take()).collect())
     }
 }
@@ -138,12 +168,18 @@ fn incomplete(scene: &Scene<'_>) -> Vec<String> {
     if window.events.is_empty() {
         reasons.push("no event of this time was recorded".into());
     } else if let Some(blind) = scene.blind.first() {
-        reasons.push(blind.reason().into());
+        reasons.push(blind.why.into());
     } else if scene.woken_ns.is_none() && scene.switched_ns.is_none() && wake.latency_ns() > 0 {
         let ran = window.events.iter().any(|event| event.pid == wake.tid);
         if !ran {
             reasons.push("neither the wake-up nor the switch to the thread was seen".into());
         }
+    }
+    if let Some(doubt) = scene.doubts.first().filter(|_| scene.blind.is_empty()) {
+        reasons.push(doubt.why.into());
+    }
+    if scene.blind.is_empty() && scene.is_inferred() {
+        reasons.push("a task switch was not recorded: inferred from a later event".into());
     }
     if window.cut {
         reasons.push("there were too many events to keep".into());

@@ -2,7 +2,7 @@
 //! in which neither changed.
 
 use rtproof_trace::{
-    Event, Task, WakeUp, What, Window,
+    Class, Coverage, Event, Extent, How, Task, WakeUp, What, Window,
     context::{Hard, State, Stretch, reconstruct},
     event::Vector,
 };
@@ -12,7 +12,7 @@ use super::stack::Interrupted;
 mod blind;
 mod stood;
 
-pub use blind::Blind;
+pub use blind::{Blind, Doubt};
 pub use stood::Stood;
 
 /// What the late thread was doing.
@@ -82,6 +82,8 @@ pub struct Moment<'a> {
     pub fault: Option<&'a Event>,
     /// Length of what an earlier cause took off its beginning.
     pub taken_ns: u64,
+    /// Events are missing in it, and what is before and after fits together.
+    pub doubt: Option<&'static str>,
 }
 
 impl<'a> Moment<'a> {
@@ -135,6 +137,10 @@ pub struct Scene<'a> {
     pub interrupted: Interrupted,
     /// Stretches in which nothing is certain: events are missing, and with them what was going on.
     pub blind: Vec<Blind>,
+    /// What the source of the events holds.
+    pub coverage: Coverage,
+    /// Stretches in which events are missing, and yet the same task was current before and after.
+    pub doubts: Vec<Doubt>,
     /// Stretches in which the machine stood still, by the witness of another CPU.
     pub stood: Vec<Stood>,
     /// What the thread was doing, in order, from due to run.
@@ -150,6 +156,7 @@ impl<'a> Scene<'a> {
         let thread = thread_states(wake, window);
         let armed_ns = armed(wake, window);
         let (woken_ns, switched_ns) = wake_and_switch(wake, window, armed_ns);
+        let (blind, doubts) = blind::stretches(wake, window, &thread);
         // From the window's start: an interrupt may have begun before the thread was due.
         let from_ns = window.from_ns.min(wake.due_ns);
         let all = reconstruct(&window.events, wake.cpu, from_ns, wake.ran_ns);
@@ -170,8 +177,10 @@ impl<'a> Scene<'a> {
             armed_ns,
             woken_ns,
             switched_ns,
-            interrupted: Interrupted::at(window, wake.cpu, irq_ns),
-            blind: blind::stretches(wake, window, &thread),
+            interrupted: interrupted(wake, window, irq_ns),
+            blind,
+            doubts,
+            coverage: coverage(window),
             stood: stood::stretches(wake, window),
             thread,
             stretches,
@@ -188,6 +197,7 @@ impl<'a> Scene<'a> {
         edges.extend(self.irq_ns);
         edges.extend(self.armed_ns);
         edges.extend(self.blind.iter().flat_map(|blind| [blind.from_ns, blind.to_ns]));
+        edges.extend(self.doubts.iter().flat_map(|doubt| [doubt.from_ns, doubt.to_ns]));
         edges.extend(self.stood.iter().flat_map(|stood| [stood.from_ns, stood.to_ns]));
         edges.extend(faults.iter().map(|fault| fault.at_ns));
         edges.retain(|at_ns| (self.wake.due_ns..=self.wake.ran_ns).contains(at_ns));
@@ -225,7 +235,22 @@ impl<'a> Scene<'a> {
             flags_at_ns: stretch.flags_at_ns,
             fault,
             taken_ns: 0,
+            doubt: self.doubt(from_ns).or(stretch.state.inferred.then_some(INFERRED)),
         }
+    }
+
+    /// Whether a switch between due and run was not recorded.
+    #[must_use]
+    pub fn is_inferred(&self) -> bool {
+        let inside = |stretch: &&Stretch| {
+            stretch.from_ns < self.wake.ran_ns && stretch.to_ns > self.wake.due_ns
+        };
+        self.stretches.iter().filter(inside).any(|stretch| stretch.state.inferred)
+    }
+
+    fn doubt(&self, at_ns: u64) -> Option<&'static str> {
+        let here = |doubt: &&Doubt| (doubt.from_ns..doubt.to_ns).contains(&at_ns);
+        self.doubts.iter().find(here).map(|doubt| doubt.why)
     }
 
     fn phase(&self, from_ns: u64, thread: Thread) -> Phase {
@@ -271,6 +296,16 @@ impl<'a> Scene<'a> {
         self.window.tasks.get(&tid)
     }
 
+    /// Priority of the late thread at a time: as the last event before recorded it, else the next.
+    #[must_use]
+    pub fn prio_at(&self, at_ns: u64) -> Option<i32> {
+        let events = &self.window.events;
+        let first = events.partition_point(|event| event.at_ns <= at_ns);
+        let of = |event: &Event| prio_of(event, self.wake.tid);
+        let before = events[..first].iter().rev().find_map(of);
+        before.or_else(|| events[first..].iter().find_map(of)).or(self.prio)
+    }
+
     /// Events of the late CPU in a stretch of time.
     pub fn events(
         &self,
@@ -285,6 +320,51 @@ impl<'a> Scene<'a> {
     }
 }
 
+/// Why a task is not certain to have run that a later event shows.
+const INFERRED: &str = "the switch to this task was not recorded: inferred from a later event";
+
+/// Whether a wake-up is one of the kernel's timerlat threads, whose interrupt writes an event of
+/// its own instead of sched_waking.
+fn is_timerlat(wake: &WakeUp, window: &Window) -> bool {
+    let is_named = |task: &Task| task.comm.starts_with("timerlat/");
+    wake.how == How::Measured && (wake.tid < 0 || window.tasks.get(&wake.tid).is_some_and(is_named))
+}
+
+/// Whether an event is the interrupt of the timerlat thread that wakes it.
+fn is_timerlat_irq(event: &Event, wake: &WakeUp, window: &Window) -> bool {
+    matches!(event.what, What::Timerlat { context: 0, .. })
+        && event.cpu == wake.cpu
+        && is_timerlat(wake, window)
+}
+
+/// What was recorded: what the source says, less what the kernel does not have. Of interrupts with
+/// a vector of their own, and of non-maskable ones, a kernel for another processor has no events.
+fn coverage(window: &Window) -> Coverage {
+    let mut coverage = window.coverage.clone();
+    for name in &window.missing {
+        let is_foreign = name.starts_with("irq_vectors:") || name.starts_with("nmi:");
+        if let Some(class) = Class::of_event(name).filter(|_| !is_foreign) {
+            coverage.limit(class, Extent::None);
+        }
+    }
+    coverage
+}
+
+fn interrupted(wake: &WakeUp, window: &Window, irq_ns: Option<u64>) -> Interrupted {
+    // timerlat keeps the stack of its interrupt, and writes it when it stops.
+    let stopped = is_timerlat(wake, window)
+        .then(|| {
+            let mut stacks = window.events.iter().filter(|event| {
+                event.cpu == wake.cpu
+                    && event.at_ns >= irq_ns.unwrap_or(wake.due_ns)
+                    && matches!(event.what, What::Stack { .. })
+            });
+            stacks.next().map(|event| event.at_ns)
+        })
+        .flatten();
+    Interrupted::at(window, wake.cpu, stopped.or(irq_ns))
+}
+
 /// Bits of a task's state in sched_switch (TASK_REPORT in include/linux/sched.h).
 mod state {
     pub(super) const INTERRUPTIBLE: u64 = 0x01;
@@ -297,7 +377,7 @@ mod state {
 /// What the thread was doing from due to run, from its own events on any CPU.
 fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, Thread)> {
     let changes: Vec<(u64, Option<Thread>, Thread)> =
-        window.events.iter().filter_map(|event| change(event, wake.tid)).collect();
+        window.events.iter().filter_map(|event| change(event, wake, window)).collect();
     let (before, after) =
         changes.split_at(changes.partition_point(|(at_ns, ..)| *at_ns <= wake.due_ns));
     // What an event means depends on what was before it: a thread on its way to sleep is woken
@@ -340,8 +420,8 @@ fn follow(now: Thread, then: Thread, at_ns: u64) -> Thread {
 
 /// What an event says of the thread: when, its state before where that is certain, its state after.
 /// A wake-up carries `u64::MAX`: what it means depends on the state before.
-fn change(event: &Event, tid: i32) -> Option<(u64, Option<Thread>, Thread)> {
-    let at_ns = event.at_ns;
+fn change(event: &Event, wake: &WakeUp, window: &Window) -> Option<(u64, Option<Thread>, Thread)> {
+    let (at_ns, tid) = (event.at_ns, wake.tid);
     match &event.what {
         What::Switch { prev_pid, prev_state, .. } if *prev_pid == tid => {
             let bits = prev_state & state::REPORTED;
@@ -375,6 +455,11 @@ fn change(event: &Event, tid: i32) -> Option<(u64, Option<Thread>, Thread)> {
         What::Migrate { pid, to_cpu, .. } if *pid == tid => {
             Some((at_ns, None, Thread::Runnable { cpu: *to_cpu, since_ns: u64::MAX }))
         }
+        What::Timerlat { .. } if is_timerlat_irq(event, wake, window) => {
+            let then = Thread::Runnable { cpu: event.cpu, since_ns: u64::MAX };
+            let before = (event.pid != tid).then_some(Thread::Sleeping);
+            Some((at_ns, before, then))
+        }
         _ => None,
     }
 }
@@ -393,6 +478,12 @@ fn wake_and_switch(
         match &event.what {
             What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == wake.tid => {
                 if asleep && event.at_ns >= wake.due_ns.saturating_sub(EARLY_NS) {
+                    (woken_ns, switched_ns) = (Some(event.at_ns), None);
+                }
+                asleep = false;
+            }
+            What::Timerlat { .. } if is_timerlat_irq(event, wake, window) => {
+                if asleep && event.at_ns >= wake.due_ns {
                     (woken_ns, switched_ns) = (Some(event.at_ns), None);
                 }
                 asleep = false;
@@ -438,8 +529,9 @@ fn interrupt_at(
 ) -> Option<u64> {
     let waking = window.events.iter().find(|event| {
         event.at_ns == woken_ns
-            && matches!(&event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. }
-                if *pid == wake.tid)
+            && (is_timerlat_irq(event, wake, window)
+                || matches!(&event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. }
+                    if *pid == wake.tid))
     })?;
     if waking.cpu != wake.cpu {
         return None;
@@ -447,6 +539,17 @@ fn interrupt_at(
     // The stretch that ends with or holds the waking.
     let stretch = stretches.iter().find(|s| s.from_ns < woken_ns && woken_ns <= s.to_ns)?;
     stretch.state.hard.map(|(_, from_ns)| from_ns)
+}
+
+/// The priority that an event records of a thread.
+fn prio_of(event: &Event, tid: i32) -> Option<i32> {
+    match event.what {
+        What::Waking { pid, prio, .. } | What::Wakeup { pid, prio, .. } if pid == tid => Some(prio),
+        What::Switch { next_pid, next_prio, .. } if next_pid == tid => Some(next_prio),
+        What::Switch { prev_pid, prev_prio, .. } if prev_pid == tid => Some(prev_prio),
+        What::PiSetprio { pid, new_prio, .. } if pid == tid => Some(new_prio),
+        _ => None,
+    }
 }
 
 fn priority(wake: &WakeUp, window: &Window) -> Option<i32> {
@@ -458,7 +561,7 @@ fn priority(wake: &WakeUp, window: &Window) -> Option<i32> {
         _ => None,
     });
     told.or_else(|| {
-        let task = window.tasks.get(&wake.tid)?;
+        let task = window.tasks.get(&wake.tid).filter(|task| task.policy.is_some())?;
         Some(if task.rt_priority > 0 {
             99 - i32::try_from(task.rt_priority).ok()?
         } else {

@@ -70,13 +70,13 @@ fn one(layout: &Layout<'_>, bar: &Bar, top: f64) -> Markup {
         lines.into_iter().filter_map(|(line, class)| Some((line?, class))).collect();
     let first = top + HEIGHT / 2.0 + 7.0 - 8.5 * (lines.len().max(1) as f64 - 1.0);
     let thin = if to - from < THIN { " thin" } else { "" };
-    let halo = if share.or.is_empty() { "halo" } else { "halo wide" };
+    let halo = if share.is_certain() { "halo" } else { "halo wide" };
     html! {
         g class={ "span " (spike::class(&share.cause)) (thin) } {
             title { (tip(layout, bar, share)) }
             (rect(from, to, top, HEIGHT))
             g.band { (rect(from, to, top, 4.0)) }
-            @if !share.or.is_empty() { path.hatch d=(hatch(from, to, top, top + HEIGHT)) {} }
+            @if !share.is_certain() { path.hatch d=(hatch(from, to, top, top + HEIGHT)) {} }
             @for (i, (line, class)) in lines.iter().enumerate() {
                 text class=(format!("{class} {halo}")) x=(px(f64::midpoint(from, to)))
                     y=(px(first + 17.0 * i as f64)) text-anchor="middle" { (line) }

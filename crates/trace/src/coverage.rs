@@ -1,0 +1,291 @@
+//! Which classes of kernel events a source holds: what was not recorded cannot contradict a cause.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Event, What, event::Vector};
+
+/// A class of kernel events that shows one kind of cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// sched_switch: which task runs.
+    Switches,
+    /// sched_waking, sched_wakeup: who wakes whom.
+    WakeUps,
+    /// Begin and end of hard interrupts: of devices, of the timer, between processors.
+    Interrupts,
+    /// Begin and end of softirqs.
+    Softirqs,
+    /// Non-maskable interrupts.
+    Nmis,
+    /// Idle states.
+    Idle,
+    /// Functions of high-resolution timers.
+    Timers,
+}
+
+impl Class {
+    /// All classes.
+    pub const ALL: [Self; 7] = [
+        Self::Switches,
+        Self::WakeUps,
+        Self::Interrupts,
+        Self::Softirqs,
+        Self::Nmis,
+        Self::Idle,
+        Self::Timers,
+    ];
+
+    /// In words, as what was not recorded.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Switches => "every task switch",
+            Self::WakeUps => "wake-ups",
+            Self::Interrupts => "begin and end of every interrupt",
+            Self::Softirqs => "softirqs",
+            Self::Nmis => "non-maskable interrupts",
+            Self::Idle => "idle states",
+            Self::Timers => "functions of timers",
+        }
+    }
+
+    /// The class that an event of this name belongs to, e.g. `irq:irq_handler_entry`.
+    #[must_use]
+    pub fn of_event(name: &str) -> Option<Self> {
+        let (system, event) = name.split_once(':').unwrap_or(("", name));
+        Some(match (system, event) {
+            (_, "sched_switch") => Self::Switches,
+            (_, "sched_waking" | "sched_wakeup" | "sched_wakeup_new") => Self::WakeUps,
+            (_, "softirq_entry" | "softirq_exit") => Self::Softirqs,
+            (_, "irq_handler_entry" | "irq_handler_exit" | "ipi_entry" | "ipi_exit") => {
+                Self::Interrupts
+            }
+            ("irq_vectors", _) => Self::Interrupts,
+            ("nmi", _) => Self::Nmis,
+            (_, "cpu_idle") => Self::Idle,
+            (_, "hrtimer_expire_entry" | "hrtimer_expire_exit") => Self::Timers,
+            _ => return None,
+        })
+    }
+}
+
+/// How much of a class a source holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extent {
+    /// None.
+    None,
+    /// Some of it, or no event that would prove that all are there.
+    Partial,
+    /// All.
+    Complete,
+}
+
+/// How much a source holds of each class. The default is a recording of our own: all that is not
+/// named is complete.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Coverage(BTreeMap<Class, Extent>);
+
+impl Coverage {
+    /// Nothing at all.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(Class::ALL.into_iter().map(|class| (class, Extent::None)).collect())
+    }
+
+    /// How much of a class there is.
+    #[must_use]
+    pub fn of(&self, class: Class) -> Extent {
+        self.0.get(&class).copied().unwrap_or(Extent::Complete)
+    }
+
+    /// Whether there is all of a class.
+    #[must_use]
+    pub fn has(&self, class: Class) -> bool {
+        self.of(class) == Extent::Complete
+    }
+
+    /// Whether everything is complete.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        Class::ALL.into_iter().all(|class| self.has(class))
+    }
+
+    /// The classes that are not complete, in words.
+    #[must_use]
+    pub fn without(&self) -> String {
+        let lacking = Class::ALL.into_iter().filter(|&class| !self.has(class));
+        lacking.map(Class::text).collect::<Vec<_>>().join(", ")
+    }
+
+    /// At most so much of a class.
+    pub fn limit(&mut self, class: Class, extent: Extent) {
+        let extent = extent.min(self.of(class));
+        if extent == Extent::Complete {
+            self.0.remove(&class);
+        } else {
+            self.0.insert(class, extent);
+        }
+    }
+
+    /// Entries are missing, and it is not known which: nothing is complete.
+    pub fn thin(&mut self) {
+        for class in Class::ALL {
+            self.limit(class, Extent::Partial);
+        }
+    }
+}
+
+/// Which kinds of events came so far: a kind that came was recorded, one that did not perhaps not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    kinds: u32,
+}
+
+mod kind {
+    pub(super) const SWITCH: u32 = 1;
+    pub(super) const WAKE: u32 = 1 << 1;
+    pub(super) const TIMER_ENTRY: u32 = 1 << 2;
+    pub(super) const TIMER_EXIT: u32 = 1 << 3;
+    pub(super) const VECTOR: u32 = 1 << 4;
+    pub(super) const IRQ_ENTRY: u32 = 1 << 5;
+    pub(super) const IRQ_EXIT: u32 = 1 << 6;
+    /// The timer's interrupt is one of a device (Arm, RISC-V).
+    pub(super) const TIMER_IRQ: u32 = 1 << 7;
+    pub(super) const SOFTIRQ_ENTRY: u32 = 1 << 8;
+    pub(super) const SOFTIRQ_EXIT: u32 = 1 << 9;
+    /// softirq_raise is recorded with the others of its system, irq.
+    pub(super) const SOFTIRQ_RAISE: u32 = 1 << 10;
+    pub(super) const NMI: u32 = 1 << 11;
+    pub(super) const IDLE: u32 = 1 << 12;
+    pub(super) const IDLE_EXIT: u32 = 1 << 13;
+    /// osnoise:irq_noise and its like: written at the end, with the duration.
+    pub(super) const NOISE_IRQ: u32 = 1 << 14;
+    pub(super) const NOISE_THREAD: u32 = 1 << 15;
+    pub(super) const NOISE_SOFTIRQ: u32 = 1 << 16;
+    pub(super) const EXPIRE: u32 = 1 << 17;
+    pub(super) const EXPIRED: u32 = 1 << 18;
+}
+
+impl Seen {
+    /// An event came.
+    pub fn take(&mut self, what: &What) {
+        use crate::context::Hard;
+        self.kinds |= match what {
+            What::Switch { .. } => kind::SWITCH,
+            What::Waking { .. } | What::Wakeup { .. } => kind::WAKE,
+            What::VectorEntry { vector: Vector::LocalTimer } => kind::TIMER_ENTRY,
+            What::VectorExit { vector: Vector::LocalTimer } => kind::TIMER_EXIT,
+            What::VectorEntry { .. } | What::VectorExit { .. } => kind::VECTOR,
+            What::IrqEntry { irq, name } => {
+                let is_timer = Hard::Irq { irq: *irq, name: *name }.is_timer();
+                kind::IRQ_ENTRY | if is_timer { kind::TIMER_IRQ } else { 0 }
+            }
+            What::IrqExit { .. } => kind::IRQ_EXIT,
+            What::SoftirqEntry { .. } => kind::SOFTIRQ_ENTRY,
+            What::SoftirqExit { .. } => kind::SOFTIRQ_EXIT,
+            What::SoftirqRaise { .. } => kind::SOFTIRQ_RAISE,
+            What::Nmi { .. } => kind::NMI,
+            What::Idle { .. } => kind::IDLE,
+            What::IdleExit => kind::IDLE_EXIT,
+            What::TimerExpire { .. } => kind::EXPIRE,
+            What::TimerExpired { .. } => kind::EXPIRED,
+            What::Noise { kind: of, .. } => match of.as_bytes() {
+                b"irq" => kind::NOISE_IRQ,
+                b"thread" => kind::NOISE_THREAD,
+                b"softirq" => kind::NOISE_SOFTIRQ,
+                _ => kind::NMI,
+            },
+            _ => 0,
+        };
+    }
+
+    /// What a source holds in which these came.
+    #[must_use]
+    pub fn coverage(self) -> Coverage {
+        let has = |kinds: u32| self.kinds & kinds == kinds;
+        let any = |kinds: u32| self.kinds & kinds != 0;
+        let extent = |complete: bool, some: bool| match (complete, some) {
+            (true, _) => Extent::Complete,
+            (false, true) => Extent::Partial,
+            (false, false) => Extent::None,
+        };
+        let noise = has(kind::NOISE_IRQ | kind::NOISE_THREAD);
+        // Events of one system are enabled together more often than not; a raised softirq shows
+        // that the interrupts of devices, of the same system, were recorded where none came.
+        let devices = has(kind::IRQ_ENTRY | kind::IRQ_EXIT)
+            || has(kind::SOFTIRQ_RAISE | kind::SOFTIRQ_ENTRY | kind::SOFTIRQ_EXIT);
+        let timer = has(kind::TIMER_ENTRY | kind::TIMER_EXIT)
+            || has(kind::TIMER_IRQ | kind::IRQ_ENTRY | kind::IRQ_EXIT);
+        let interrupts = kind::TIMER_ENTRY
+            | kind::TIMER_EXIT
+            | kind::VECTOR
+            | kind::IRQ_ENTRY
+            | kind::IRQ_EXIT
+            | kind::NOISE_IRQ;
+        let softirqs = kind::SOFTIRQ_ENTRY | kind::SOFTIRQ_EXIT;
+        let all = [
+            (Class::Switches, extent(has(kind::SWITCH), has(kind::NOISE_THREAD))),
+            (Class::WakeUps, extent(has(kind::WAKE), false)),
+            (Class::Interrupts, extent(devices && timer || noise, any(interrupts))),
+            (Class::Softirqs, extent(has(softirqs) || noise, any(softirqs | kind::NOISE_SOFTIRQ))),
+            (Class::Nmis, extent(has(kind::NMI) || noise, false)),
+            (
+                Class::Idle,
+                extent(has(kind::IDLE | kind::IDLE_EXIT), any(kind::IDLE | kind::IDLE_EXIT)),
+            ),
+            (
+                Class::Timers,
+                extent(has(kind::EXPIRE | kind::EXPIRED), any(kind::EXPIRE | kind::EXPIRED)),
+            ),
+        ];
+        let mut coverage = Coverage::default();
+        for (class, extent) in all {
+            coverage.limit(class, extent);
+        }
+        coverage
+    }
+}
+
+impl<'a> Extend<&'a Event> for Seen {
+    fn extend<T: IntoIterator<Item = &'a Event>>(&mut self, events: T) {
+        events.into_iter().for_each(|event| self.take(&event.what));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(whats: &[What]) -> Coverage {
+        let mut seen = Seen::default();
+        whats.iter().for_each(|what| seen.take(what));
+        seen.coverage()
+    }
+
+    #[test]
+    fn only_begin_and_end_of_all_interrupts_cover_them() {
+        let timer = Vector::LocalTimer;
+        let entry = What::VectorEntry { vector: timer };
+        let exit = What::VectorExit { vector: timer };
+        let (irq, name) = (1, "eth0".into());
+        let device = [What::IrqEntry { irq, name }, What::IrqExit { irq }];
+        let interrupts = |whats: &[What]| of(whats).of(Class::Interrupts);
+        assert_eq!(interrupts(&[]), Extent::None);
+        assert_eq!(interrupts(&[entry.clone(), exit.clone()]), Extent::Partial);
+        // Of devices alone: the timer's have vectors of their own.
+        assert_eq!(interrupts(&device), Extent::Partial);
+        let all = [&device[..], &[entry, exit]].concat();
+        assert_eq!(interrupts(&all), Extent::Complete);
+        // Not where the ends are missing.
+        assert_eq!(interrupts(&[all[0].clone(), all[2].clone()]), Extent::Partial);
+        let arm = [What::IrqEntry { irq: 3, name: "arch_timer".into() }, What::IrqExit { irq: 3 }];
+        assert_eq!(interrupts(&arm), Extent::Complete);
+        assert!(Coverage::default().is_all() && !of(&all).is_all());
+        assert_eq!(Coverage::none().of(Class::Idle), Extent::None);
+    }
+}
