@@ -73,6 +73,132 @@ fn what_wakeup_rt_kept() {
     assert!(text.contains("cyclictest") && text.contains("the latency, exactly"), "{text}");
 }
 
+/// The listing of Wu's article, as people paste it.
+const ARTICLE: &str = "
+   # tracer: wakeup_rt
+   # wakeup_rt latency trace v1.1.5 on 5.4.140-rt64
+   # latency: 400 us, #345/345, CPU#1 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:4)
+   #    | task: cyclictest-12905 (uid:0 nice:0 policy:1 rt_prio:80)
+   stress-n-12898     1dN.h4..    1us :    12898:120:R   + [001]   12905: 19:R cyclictest
+   [omitted for brevity]
+   stress-n-12898     1d...3..   57us : cpu_have_feature <-__switch_to
+   multipat-1456      1d...3..   58us : finish_task_switch <-__schedule
+   [omitted for brevity]
+   multipat-1456      1d...3..  382us : update_curr_rt <-put_prev_task_rt
+   multipat-1456      1d...3..  389us : __schedule <-schedule
+   multipat-1456      1d...3..  389us :     1456:  0:S ==> [001]   12905: 19:R cyclictest
+";
+
+fn worst(answer: &Value) -> &Value {
+    assert_sums(answer);
+    &answer["spikes"]["worst"][0]["explanation"]
+}
+
+fn notes(answer: &Value) -> String {
+    answer["notes"].to_string()
+}
+
+#[test]
+fn the_listing_of_the_article_names_multipathd() {
+    let folder = folder();
+    for (name, text) in [
+        ("plain", ARTICLE.to_owned()),
+        ("quoted", ARTICLE.lines().map(|line| format!("> {line}\r\n")).collect()),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a text");
+        let answer = explain(&path, &[]);
+        let top = &worst(&answer)["shares"][0];
+        assert_eq!((&top["cause"], &top["ns"]), (&"preempted".into(), &331_000.into()), "{top}");
+        assert_eq!(top["culprit"], "multipat [real-time 99]");
+        // Most of the listing is left out: interrupts and other tasks may stand there.
+        assert_eq!(top["certainty"], "likely", "{top}");
+        assert!(notes(&answer).contains("345 entries, 6 are here"), "{}", notes(&answer));
+    }
+    // As a text in UTF-16.
+    let path = folder.path().join("utf16");
+    let units = std::iter::once(0xfeff).chain(ARTICLE.encode_utf16());
+    std::fs::write(&path, units.flat_map(u16::to_le_bytes).collect::<Vec<u8>>()).expect("a text");
+    assert_eq!(worst(&explain(&path, &[]))["shares"][0]["ns"], 331_000);
+}
+
+/// Wherever a listing is cut, nothing is certain, and what its header says is not lost.
+#[test]
+fn a_cut_listing_is_certain_of_nothing() {
+    let folder = folder();
+    let path = folder.path().join("cut");
+    let begin = ARTICLE.find("   stress-n").expect("the first entry");
+    for end in (begin + 1..ARTICLE.len()).step_by(7) {
+        std::fs::write(&path, &ARTICLE[..end]).expect("a text");
+        let answer = explain(&path, &[]);
+        let said = notes(&answer);
+        for share in answer["spikes"]["worst"].as_array().into_iter().flatten() {
+            let shares = share["explanation"]["shares"].as_array().expect("shares");
+            assert!(
+                shares.iter().all(|share| share["certainty"] != "certain"),
+                "{end}: {shares:?}"
+            );
+        }
+        let is_told = answer["spikes"]["seen"] == 1 || said.contains("Its header says 400 µs");
+        assert!(is_told, "{end}: {answer}");
+    }
+}
+
+#[test]
+fn what_the_timerlat_tracer_recorded_is_what_it_says() {
+    for (name, cause, culprit) in [
+        ("rr99", "preempted", "multipathd"),
+        ("irqsoff", "irqs-off", "labdelay_irqsoff in sh"),
+        ("preemptoff", "preempt-off", "sh"),
+        ("hardirq", "timer-work", ""),
+        ("smi", "irqs-off", "s_smi in sh"),
+    ] {
+        let Some(path) = capture(&format!("lab-timerlat-traces/{name}.txt")) else { return };
+        let answer = explain(&path, &[]);
+        let top = &worst(&answer)["shares"][0];
+        assert_eq!(top["cause"], cause, "{name}: {top}");
+        assert!(top["culprit"].as_str().unwrap().starts_with(culprit), "{name}: {top}");
+        assert!(top["ns"].as_u64().unwrap() > 4_600_000, "{name}: {top}");
+        // A system management interrupt looks the same as interrupts off.
+        let or = top["or"].to_string();
+        assert_eq!(or.contains("stall"), ["irqsoff", "hardirq", "smi"].contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn what_other_tracers_and_tools_kept() {
+    let kernel_list = |name: &str| capture(&format!("kernel-list-traces/{name}"));
+    let Some(path) = kernel_list("hwlat-tracer-mgag200-v6.6.txt") else { return };
+    let answer = explain(&path, &[]);
+    assert_eq!(
+        (&answer["spikes"]["seen"], &worst(&answer)["wake"]["how"]),
+        (&6.into(), &"gap".into())
+    );
+    let Some(path) = kernel_list("rtla-timerlat-aa-igb-709us.txt") else { return };
+    let answer = explain(&path, &[]);
+    let top = &worst(&answer)["shares"][0];
+    assert_eq!((&top["cause"], &top["ns"]), (&"irqs-off".into(), &709_250.into()));
+    assert_eq!(
+        (&top["culprit"], &top["certainty"]),
+        (&"igb_update_mc_addr_list in ip:3567".into(), &"likely".into())
+    );
+
+    let folder = folder();
+    let path = folder.path().join("irqsoff.txt");
+    let text = "# tracer: irqsoff\n# irqsoff latency trace v1.1.5 on 6.1.0\n\
+        # latency: 49000 us, #3/3, CPU#0 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:2)\n\
+        # | task: cat-300 (uid:0 nice:0 policy:0 rt_prio:0)\n\
+        #  => started at: plant_irqsoff\n#  => ended at:   plant_irqsoff\n\
+        \x20    cat-300     0d....    0us!: plant_irqsoff <-param_attr_store\n\
+        \x20    cat-300     0d.... 49000us : plant_irqsoff <-param_attr_store\n\
+        \x20    cat-300     0d.... 49001us : tracer_hardirqs_on <-plant_irqsoff\n";
+    std::fs::write(&path, text).expect("a text");
+    let answer = explain(&path, &[]);
+    let top = &worst(&answer)["shares"][0];
+    assert_eq!((&top["cause"], &top["ns"]), (&"irqs-off".into(), &49_000_000.into()));
+    assert_eq!(top["culprit"], "plant_irqsoff to plant_irqsoff in cat (300)");
+}
+
 #[test]
 fn a_trace_dat_of_somebody_else() {
     let Some(path) = capture("trace-dat/trappy-raw_trace.dat") else { return };

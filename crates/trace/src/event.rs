@@ -150,8 +150,11 @@ pub enum What {
         timer: u64,
         /// Address of its function.
         function: u64,
-        /// When it is to expire, CLOCK_MONOTONIC for timers of that clock.
+        /// When it is to expire at the latest, CLOCK_MONOTONIC for timers of that clock.
         expires_ns: u64,
+        /// From when on it may expire: what its owner asked for, before slack; 0: not recorded.
+        #[serde(default)]
+        soft_ns: u64,
     },
     /// hrtimer_cancel.
     TimerCancel {

@@ -1,18 +1,19 @@
-//! The thread waited inside the kernel.
+//! The thread waited for something else than its timer.
 
 use super::{
     cause::{Attribution, Cause, Kind},
     names,
-    scene::{Moment, Phase},
+    scene::{Moment, Phase, Thread},
 };
 
 pub(super) const CAUSE: Cause = Cause {
     id: "blocked",
     kind: Kind::Blocking,
-    title: "waiting inside the kernel",
-    about: "sched_switch saw the thread leave uninterruptibly (D), without a page fault before: a \
-        lock, the disk, memory reclaim",
-    source: "include/linux/sched.h (TASK_UNINTERRUPTIBLE)",
+    title: "waiting for a lock, a message, the disk or memory",
+    about: "sched_switch saw the thread leave uninterruptibly (D), without a page fault before; or \
+        it was asleep before it had started its timer, or while timer interrupts of its CPU were \
+        served that did not wake it. Who woke it ended the wait",
+    source: "include/linux/sched.h (TASK_UNINTERRUPTIBLE); futex(7)",
     checks: &["app-swapped", "swap"],
     attribute,
 };
@@ -21,8 +22,66 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     if moment.phase != Phase::Blocked {
         return None;
     }
-    let by = names::waker(moment.scene, moment.scene.wake.tid, moment.to_ns);
-    Some(
-        Attribution::by("a lock, the disk or memory").detail(by.map(|by| format!("ended by {by}"))),
-    )
+    let scene = moment.scene;
+    let waking = names::waking(scene, scene.wake.tid, scene.wake.ran_ns)
+        .filter(|event| event.at_ns >= moment.from_ns);
+    let by = waking.map(|event| names::waker_of(scene, event));
+    let (what, how) = if moment.thread == Thread::Blocked {
+        ("a lock, the disk or memory", None)
+    } else if scene.armed_ns.is_some_and(|at_ns| at_ns > moment.from_ns) {
+        ("a lock, a message or a fault", Some("it was asleep before it had started its timer"))
+    } else {
+        let why = "timer interrupts of its CPU were served meanwhile and did not wake it";
+        ("a lock, a message or a fault", Some(why))
+    };
+    let ended = by.as_ref().map(|by| format!("ended by {by}"));
+    let attribution =
+        Attribution::by(by.map_or_else(|| what.to_owned(), |by| format!("{what}, held by {by}")));
+    let attribution = attribution.detail(how.map(str::to_owned)).detail(ended);
+    Some(attribution.manual(
+        "take nothing in the loop that others hold: locks with priority inheritance \
+         (PTHREAD_PRIO_INHERIT), memory locked (mlockall), no blocking calls",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_trace::{What, event::flags};
+
+    use crate::causes::testing::{DUE, LATE, Story, US, top};
+
+    #[test]
+    fn a_thread_that_sleeps_before_it_starts_its_timer_is_blocked() {
+        // It left in its own cycle, and a sibling woke it 5 ms later; the tick went on.
+        let (timer, function) = (1, 2);
+        let mut story = Story::new().with(60, "sibling", rtproof_trace::Policy::Other, 0);
+        for tick in 1..5 {
+            let vector = rtproof_trace::event::Vector::LocalTimer;
+            story = story
+                .event(tick * 1_000, 7, flags::IRQS_OFF, What::VectorEntry { vector })
+                .event(tick * 1_000 + 3, 7, flags::HARDIRQ, What::VectorExit { vector });
+        }
+        let story = story.switch(4_800, 7, 120, 0, 60, 120);
+        let waking = What::Waking { comm: "control".into(), pid: LATE, prio: 19, target_cpu: 0 };
+        let story = story.event(5_000, 60, 0, waking).switch(5_004, 60, 120, 0, LATE, 19);
+        let start = What::TimerStart { timer, function, expires_ns: DUE, soft_ns: DUE };
+        let told = story.event(5_010, LATE, 0, start).ran(5_020);
+        let (cause, culprit, us) = top(&told);
+        assert_eq!((cause, us), ("blocked", 5_000), "{told:?}");
+        assert!(culprit.contains("sibling"), "{culprit}");
+        assert!(told.shares.iter().all(|share| share.cause != "irqs-off"), "{told:?}");
+        let _ = US;
+    }
+
+    #[test]
+    fn timer_interrupts_that_do_not_wake_it_are_not_its_own() {
+        let vector = rtproof_trace::event::Vector::LocalTimer;
+        let story = Story::new()
+            .event(1_000, 7, flags::IRQS_OFF, What::VectorEntry { vector })
+            .event(1_003, 7, flags::HARDIRQ, What::VectorExit { vector });
+        let told = story.timer(9_000, 7).runs(9_010, 7, 120);
+        assert_eq!(top(&told).0, "blocked", "{told:?}");
+        // Before the first of them its own may have been masked.
+        assert!(told.shares.iter().any(|s| s.cause == "irqs-off" && s.ns == 1_000 * US));
+    }
 }

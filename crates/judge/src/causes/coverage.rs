@@ -22,6 +22,7 @@ pub const CONTRADICTIONS: &[(&str, &[Class])] = &[
     ("migration", &[Class::Switches]),
     ("page-fault", &[Class::Switches, Class::Interrupts]),
     ("blocked", &[Class::Switches]),
+    ("timer-slack", &[]),
     ("masked", &[Class::Interrupts]),
     ("timer-work", &[Class::Interrupts, Class::Timers]),
     ("ipi", &[Class::Interrupts]),

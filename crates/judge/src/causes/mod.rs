@@ -46,6 +46,7 @@ pub mod table;
 #[cfg(test)]
 mod testing;
 mod throttled;
+mod timer_slack;
 mod timer_work;
 mod unexplained;
 
@@ -66,6 +67,7 @@ pub const CAUSES: &[Cause] = &[
     migration::CAUSE,
     page_fault::CAUSE,
     blocked::CAUSE,
+    timer_slack::CAUSE,
     masked::CAUSE,
     timer_work::CAUSE,
     ipi::CAUSE,

@@ -42,7 +42,14 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
             Attribution::by(format!("signal {number} of {by}"))
                 .owner(names::owner(scene, event.pid))
         }
-        None => Attribution::by("a signal or debugger that was not seen"),
+        // A tracer lets it go on; the kernel records no signal of a stop by ptrace.
+        None => match names::waking(scene, scene.wake.tid, scene.wake.ran_ns) {
+            Some(event) if event.at_ns >= moment.from_ns => {
+                Attribution::by(format!("let go on by {}", names::waker_of(scene, event)))
+                    .owner(names::owner(scene, event.pid))
+            }
+            _ => Attribution::by("a signal or debugger that was not seen"),
+        },
     };
     Some(attribution.manual("nothing may stop the application while it has to be on time"))
 }

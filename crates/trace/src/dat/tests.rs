@@ -198,7 +198,7 @@ fn kinds() -> Vec<What> {
         What::Wakeup { comm, pid: 7, prio: 19, target_cpu: 3 },
         What::Migrate { comm, pid: 7, prio: 19, from_cpu: 0, to_cpu: 3 },
         What::PiSetprio { comm, pid: 7, old_prio: 120, new_prio: 19 },
-        What::TimerStart { timer, function, expires_ns: 123_456_789_012 },
+        What::TimerStart { timer, function, expires_ns: 123_456_789_012, soft_ns: 123_456_000_000 },
         What::TimerCancel { timer },
         What::TimerExpire { timer, function, now_ns: 123_456_789_013 },
         What::TimerExpired { timer },

@@ -124,6 +124,8 @@ pub enum Brief<'a> {
         function: u64,
         /// When it is to expire, on the timer's clock.
         expires_ns: u64,
+        /// From when on it may expire; 0: not recorded.
+        soft_ns: u64,
     },
     /// hrtimer_expire_entry.
     TimerExpire {
@@ -167,12 +169,13 @@ impl<'a> Brief<'a> {
                 target_cpu: *target_cpu,
                 comm: comm.as_bytes(),
             },
-            What::TimerStart { timer, function, expires_ns } => Self::TimerStart {
+            What::TimerStart { timer, function, expires_ns, soft_ns } => Self::TimerStart {
                 pid: event.pid,
                 flags: event.flags,
                 timer: *timer,
                 function: *function,
                 expires_ns: *expires_ns,
+                soft_ns: *soft_ns,
             },
             What::TimerExpire { timer, now_ns, .. } => {
                 Self::TimerExpire { timer: *timer, now_ns: *now_ns }
@@ -304,13 +307,14 @@ impl Decoder {
                 }
             }
             Role::TimerStart => {
-                let [timer, function, expires, ..] = plan.at;
+                let [timer, function, expires, soft, ..] = plan.at;
                 Brief::TimerStart {
                     pid: record.int(plan.common.as_ref()?.pid)?,
                     flags: record.byte(plan.common.as_ref()?.flags)?,
                     timer: record.get(timer)?,
                     function: record.get(function)?,
                     expires_ns: record.get(expires)?,
+                    soft_ns: record.get(soft)?,
                 }
             }
             Role::TimerExpire => {

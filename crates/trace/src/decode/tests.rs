@@ -98,7 +98,7 @@ fn timer_events() {
             let record = record.set("hrtimer", 0xf000).set("function", 0xc100);
             record.set("expires", 1 << 50).set("softexpires", 5)
         },
-        &What::TimerStart { timer, function, expires_ns: 1 << 50 },
+        &What::TimerStart { timer, function, expires_ns: 1 << 50, soft_ns: 5 },
     );
     let one = |record: Written| record.set("hrtimer", 0xf000);
     check("timer:hrtimer_cancel", one, &What::TimerCancel { timer });
@@ -395,7 +395,7 @@ fn the_brief_form_says_the_same() {
         let record = record.set("expires", 7).pid(8).set("common_flags", 1);
         assert_eq!(
             brief(&record, name, record.data.len()),
-            "TimerStart { pid: 8, flags: 1, timer: 5, function: 6, expires_ns: 7 }"
+            "TimerStart { pid: 8, flags: 1, timer: 5, function: 6, expires_ns: 7, soft_ns: 0 }"
         );
         let name = "timer:hrtimer_expire_entry";
         let record = kernel.record(&formats, name).set("hrtimer", 5).set("now", 6);

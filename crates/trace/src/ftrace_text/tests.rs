@@ -82,7 +82,7 @@ fn every_kind_of_line_has_its_event() {
         ),
         (
             "hrtimer_start: hrtimer=0000000073d9c642 function=tick expires=24 softexpires=2 mode=ABS",
-            r#"{"timer_start":{"timer":1943651906,"function":17293822569102704640,"expires_ns":24}}"#,
+            r#"{"timer_start":{"timer":1943651906,"function":17293822569102704640,"expires_ns":24,"soft_ns":2}}"#,
         ),
         ("hrtimer_cancel: hrtimer=00000000d64cf595", r#"{"timer_cancel":{"timer":3595367829}}"#),
         (

@@ -147,11 +147,11 @@ pub(super) static EVENTS: &[Kind] = &[
     ),
     event!(
         TimerStart "timer" "hrtimer_start" Perfetto::Message(551) =>
-        TimerStart { timer; function; expires_ns }
+        TimerStart { timer; function; expires_ns; soft_ns }
         timer: Pointer "void *" hrtimer @1,
         function: Symbol "void *" function @2,
         expires_ns: Wide "s64" expires @3,
-        + Value::Number(*expires_ns) => "s64" softexpires;
+        soft_ns: Wide "s64" softexpires;
         "\"hrtimer=%p function=%ps expires=%llu softexpires=%llu\", REC->hrtimer, \
          REC->function, REC->expires, REC->softexpires"
     ),

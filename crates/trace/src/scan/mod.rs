@@ -144,8 +144,10 @@ impl Scanner {
                 let due = self.due(at, at_ns, cpu);
                 return self.overrun(at, at_ns, cpu, due);
             }
-            Brief::TimerStart { pid, flags, timer, function, expires_ns } => {
-                self.start(cpu, pid, flags, timer, function, expires_ns);
+            Brief::TimerStart { pid, flags, timer, function, expires_ns, soft_ns } => {
+                // The thread asked for the one; up to the other the kernel may put it off.
+                let due_ns = if soft_ns == 0 { expires_ns } else { soft_ns.min(expires_ns) };
+                self.start(cpu, pid, flags, timer, function, due_ns);
             }
             Brief::TimerExpire { timer, now_ns } => {
                 let expiring = Expiring { timer, at_ns, now_ns };

@@ -530,7 +530,7 @@ fn a_thread_that_has_started_its_timer_is_done_with_its_cycle() {
     let sleeps = |until_us: i64, stack: &[&str]| {
         let mut story = Story::new().switch(-300, 7, 120, 0, LATE, 19);
         story.window.beside.guest = Some(true);
-        let start = What::TimerStart { timer: 1, function: 2, expires_ns: DUE };
+        let start = What::TimerStart { timer: 1, function: 2, expires_ns: DUE, soft_ns: DUE };
         story = story.event(-20, LATE, 0, start);
         if !stack.is_empty() {
             // The interrupt comes before it is off the CPU.
@@ -549,7 +549,7 @@ fn a_thread_that_has_started_its_timer_is_done_with_its_cycle() {
     assert_eq!((top(&told).0, top(&told).2), ("stall", 50_000), "{told:?}");
     assert_eq!((told.woken_ns, told.irq_ns), (Some(DUE + 50_002 * US), Some(DUE + 50_000 * US)));
     // It was late with that: until then it is its own cycle.
-    let start = What::TimerStart { timer: 1, function: 2, expires_ns: DUE };
+    let start = What::TimerStart { timer: 1, function: 2, expires_ns: DUE, soft_ns: DUE };
     let story = Story::new().switch(-300, 7, 120, 0, LATE, 19).event(500, LATE, 0, start);
     let told = story.switch(505, LATE, 19, 1, 7, 120).timer(506, 7).runs(515, 7, 120);
     assert_eq!(top(&told), ("own-cycle", "control", 500), "{told:?}");

@@ -53,7 +53,7 @@ pub enum Phase {
     OwnCycle,
     /// Stopped.
     Stopped,
-    /// Waiting inside the kernel.
+    /// Waiting for something else than its timer: inside the kernel, or asleep.
     Blocked,
     /// On another CPU than the one that the window shows.
     Elsewhere(u32),
@@ -70,6 +70,8 @@ pub struct Moment<'a> {
     pub to_ns: u64,
     /// Where the thread was on its way.
     pub phase: Phase,
+    /// What the thread was doing.
+    pub thread: Thread,
     /// Since when it was runnable, in that phase.
     pub runnable_since_ns: u64,
     /// What the CPU was doing.
@@ -129,6 +131,10 @@ pub struct Scene<'a> {
     /// When the thread started the timer of this wake-up, where it was seen: nothing of what came
     /// before is left then.
     pub armed_ns: Option<u64>,
+    /// Until when the kernel may put that timer off, by the thread's timer slack.
+    pub slack_ns: Option<u64>,
+    /// When its CPU had served a timer interrupt that did not wake the thread, though it was due.
+    pub served_ns: Option<u64>,
     /// When it was woken.
     pub woken_ns: Option<u64>,
     /// When it was switched to.
@@ -154,13 +160,23 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn new(wake: &WakeUp, window: &'a Window) -> Self {
         let thread = thread_states(wake, window);
-        let armed_ns = armed(wake, window);
+        let armed = armed(wake, window);
+        let armed_ns = armed.map(|event| event.at_ns);
+        let slack_ns = armed.and_then(|event| match event.what {
+            What::TimerStart { expires_ns, soft_ns, .. } if soft_ns > 0 => {
+                Some(expires_ns).filter(|&expires_ns| expires_ns > wake.due_ns)
+            }
+            _ => None,
+        });
         let (woken_ns, switched_ns) = wake_and_switch(wake, window, armed_ns);
         let (blind, doubts) = blind::stretches(wake, window, &thread);
         // From the window's start: an interrupt may have begun before the thread was due.
         let from_ns = window.from_ns.min(wake.due_ns);
         let all = reconstruct(&window.events, wake.cpu, from_ns, wake.ran_ns);
         let irq_ns = woken_ns.and_then(|at_ns| interrupt_at(window, wake, &all, at_ns));
+        let prio = priority(wake, window);
+        let served_ns =
+            served(wake, &all, prio).filter(|&at_ns| woken_ns.is_none_or(|w| at_ns < w));
         let stretches = all
             .into_iter()
             .filter(|stretch| stretch.to_ns > wake.due_ns)
@@ -172,9 +188,11 @@ impl<'a> Scene<'a> {
         Self {
             wake: *wake,
             window,
-            prio: priority(wake, window),
+            prio,
             irq_ns,
             armed_ns,
+            slack_ns,
+            served_ns,
             woken_ns,
             switched_ns,
             interrupted: interrupted(wake, window, irq_ns),
@@ -196,6 +214,8 @@ impl<'a> Scene<'a> {
         edges.extend(self.thread.iter().map(|(_, to_ns, _)| *to_ns));
         edges.extend(self.irq_ns);
         edges.extend(self.armed_ns);
+        edges.extend(self.slack_ns);
+        edges.extend(self.served_ns);
         edges.extend(self.blind.iter().flat_map(|blind| [blind.from_ns, blind.to_ns]));
         edges.extend(self.doubts.iter().flat_map(|doubt| [doubt.from_ns, doubt.to_ns]));
         edges.extend(self.stood.iter().flat_map(|stood| [stood.from_ns, stood.to_ns]));
@@ -215,7 +235,7 @@ impl<'a> Scene<'a> {
         let (begin_ns, _, thread) = self.thread[at.min(self.thread.len() - 1)];
         let phase = self.phase(from_ns, thread);
         let fault = match thread {
-            Thread::Running { .. } | Thread::Blocked => {
+            Thread::Running { .. } | Thread::Blocked | Thread::Sleeping => {
                 faults[..faults.partition_point(|fault| fault.at_ns <= from_ns)].last().copied()
             }
             _ => None,
@@ -229,6 +249,7 @@ impl<'a> Scene<'a> {
             from_ns,
             to_ns,
             phase,
+            thread,
             runnable_since_ns,
             cpu: &stretch.state,
             preempt: stretch.preempt,
@@ -259,6 +280,14 @@ impl<'a> Scene<'a> {
             Thread::Blocked => Phase::Blocked,
             Thread::Running { cpu } | Thread::Runnable { cpu, .. } if cpu != self.wake.cpu => {
                 Phase::Elsewhere(cpu)
+            }
+            // Asleep before it has started its timer, or after its CPU's timers were served: it
+            // waits for something else.
+            Thread::Sleeping if self.armed_ns.is_some_and(|at_ns| at_ns > from_ns) => {
+                Phase::Blocked
+            }
+            Thread::Sleeping if self.served_ns.is_some_and(|at_ns| at_ns <= from_ns) => {
+                Phase::Blocked
             }
             Thread::Sleeping => self.waiting(from_ns),
             Thread::Runnable { .. } => Phase::Runnable,
@@ -503,15 +532,34 @@ fn wake_and_switch(
 }
 
 /// When the thread started the timer of this wake-up.
-fn armed(wake: &WakeUp, window: &Window) -> Option<u64> {
+fn armed<'a>(wake: &WakeUp, window: &'a Window) -> Option<&'a Event> {
     let is_ours = |event: &&Event| {
         event.pid == wake.tid
             && event.at_ns < wake.ran_ns
-            && matches!(event.what, What::TimerStart { expires_ns, .. }
-                if expires_ns.checked_sub(wake.due_ns).is_some_and(|ns| ns <= TIMER_SLACK_NS))
+            && matches!(event.what, What::TimerStart { expires_ns, soft_ns, .. }
+                if expires_ns.checked_sub(wake.due_ns).is_some_and(|ns| ns <= TIMER_SLACK_NS)
+                    || soft_ns > 0 && (soft_ns..=expires_ns).contains(&wake.due_ns))
     };
-    window.events.iter().rfind(is_ours).map(|event| event.at_ns)
+    window.events.iter().rfind(is_ours)
 }
+
+/// When the interrupt ended that the late CPU's timers got first after the thread was due, if it
+/// did not wake the thread: then it was not this CPU's timer that the thread waited for.
+fn served(wake: &WakeUp, stretches: &[Stretch], prio: Option<i32>) -> Option<u64> {
+    // On PREEMPT_RT timers of ordinary threads expire in a softirq, after the interrupt.
+    prio.filter(|&prio| prio < FAIR)?;
+    let is_timer = |stretch: &&Stretch| {
+        let begun = stretch.state.hard.filter(|(hard, _)| hard.is_timer());
+        begun.is_some_and(|(_, from_ns)| from_ns > wake.due_ns + EARLY_NS)
+    };
+    let first = stretches.iter().find(is_timer)?;
+    let begun_ns = first.state.hard.map(|(_, from_ns)| from_ns);
+    let of_it = |stretch: &&Stretch| stretch.state.hard.map(|(_, from_ns)| from_ns) == begun_ns;
+    stretches.iter().filter(of_it).map(|stretch| stretch.to_ns).max()
+}
+
+/// First priority of fair tasks in the kernel's scale.
+const FAIR: i32 = 100;
 
 /// What ordinary threads' timers expire later than asked for: twice the default (timer slack,
 /// prctl(2)).
