@@ -4,6 +4,7 @@
 
 pub mod calibrate;
 pub mod cycle;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod loads;

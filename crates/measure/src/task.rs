@@ -62,6 +62,15 @@ pub fn pin_all(cpus: &[u32]) -> std::io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
+/// Moves the calling thread off a CPU, where it may use another.
+pub(crate) fn leave(cpu: u32) {
+    let mut others = sys::affinity(0).unwrap_or_default();
+    others.retain(|&other| other != cpu);
+    if !others.is_empty() {
+        let _ = pin_all(&others);
+    }
+}
+
 /// Locks the first pages of a function; fewer where the program ends before.
 pub(crate) fn lock_code(address: usize) -> std::io::Result<()> {
     let whole = sys::lock(address, CODE_BYTES);

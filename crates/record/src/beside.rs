@@ -1,6 +1,7 @@
 //! What is watched beside a measurement: changes of its threads from outside, and the idle states
 //! of its CPUs.
 
+use crate::error::Contradiction;
 use serde::{Deserialize, Serialize};
 
 /// Marks kept, at most.
@@ -102,13 +103,13 @@ pub struct BesideTick {
 
 impl Beside {
     /// Whether its parts fit together and to the threads (by number) of the run.
-    pub(crate) fn check(&self, threads: &[(u32, u32)]) -> Result<(), String> {
+    pub(crate) fn check(&self, threads: &[(u32, u32)]) -> Result<(), Contradiction> {
         for mark in &self.marks {
             if mark.since_ns > mark.at_ns {
-                return Err(format!("a mark from {} to {} ns", mark.since_ns, mark.at_ns));
+                return Err(format!("a mark from {} to {} ns", mark.since_ns, mark.at_ns).into());
             }
             if threads.iter().all(|(number, _)| *number != mark.thread) {
-                return Err(format!("a mark of thread {}, which is not there", mark.thread));
+                return Err(format!("a mark of thread {}, which is not there", mark.thread).into());
             }
         }
         let known = |time: &IdleTime| {
@@ -117,7 +118,7 @@ impl Beside {
         };
         let stray = self.idle.iter().flat_map(|reading| &reading.times).find(|time| !known(time));
         stray.map_or(Ok(()), |time| {
-            Err(format!("idle state {} of CPU {}, which is not there", time.state, time.cpu))
+            Err(format!("idle state {} of CPU {}, which is not there", time.state, time.cpu).into())
         })
     }
 

@@ -4,6 +4,7 @@
 //!
 //! Ratios are with the change to without it, in parts per million: 800 000 is a fifth less.
 
+use crate::error::Contradiction;
 use serde::{Deserialize, Serialize};
 
 /// Knobs, at most.
@@ -205,20 +206,21 @@ pub enum Part {
 
 impl Effects {
     /// Whether its parts fit together.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), Contradiction> {
         let known = |number: &u32| self.knobs.iter().any(|knob| knob.number == *number);
         for slice in &self.slices {
             if slice.from_ns > slice.to_ns {
-                return Err(format!("slice {} from {} ns", slice.number, slice.from_ns));
+                return Err(format!("slice {} from {} ns", slice.number, slice.from_ns).into());
             }
             if slice.on.len() > KNOBS_MAX {
-                return Err(format!("slice {} with {} knobs", slice.number, slice.on.len()));
+                return Err(format!("slice {} with {} knobs", slice.number, slice.on.len()).into());
             }
             if let Some(number) = slice.on.iter().find(|number| !known(number)) {
                 return Err(format!(
                     "slice {} with knob {number}, which is not there",
                     slice.number
-                ));
+                )
+                .into());
             }
         }
         Ok(())

@@ -122,7 +122,34 @@ pub enum WriteError {
 /// How long a commit waits for a reader to let go.
 pub(crate) const BUSY_SECONDS: u64 = 5;
 
+/// What does not fit together, with what was expected.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(crate) struct Contradiction(String);
+
+impl From<String> for Contradiction {
+    fn from(what: String) -> Self {
+        Self(what)
+    }
+}
+
+impl From<&str> for Contradiction {
+    fn from(what: &str) -> Self {
+        Self(what.into())
+    }
+}
+
+impl From<Contradiction> for String {
+    fn from(Contradiction(what): Contradiction) -> Self {
+        what
+    }
+}
+
 impl WriteError {
+    pub(crate) fn inconsistent(path: &Path, subject: &str, what: impl Into<String>) -> Self {
+        Self::Inconsistent { path: path.into(), subject: subject.into(), what: what.into() }
+    }
+
     /// Sorts an SQLite error by what the user can do about it.
     pub(crate) fn sqlite(path: &Path, doing: &'static str, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
@@ -242,6 +269,12 @@ pub(crate) enum Fault {
 impl From<rusqlite::Error> for Fault {
     fn from(source: rusqlite::Error) -> Self {
         Self::Sqlite(source)
+    }
+}
+
+impl From<Contradiction> for Fault {
+    fn from(Contradiction(what): Contradiction) -> Self {
+        Self::Content(what)
     }
 }
 

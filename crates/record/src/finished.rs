@@ -11,30 +11,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rtproof_model::{Finding, Verdict};
 use rusqlite::{Connection, params};
 
 use crate::{
-    ReadError, SealState, WriteError, file, read,
+    ReadError, SealState, WriteError, db, file, read,
+    rows::put,
+    run::Judgement,
     seal::{self, Mark},
-    write,
 };
 
 /// A record that is complete but not sealed.
 #[derive(Debug)]
 pub struct Finished {
     path: PathBuf,
-}
-
-/// What was judged of a run, the judge's answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
-    /// Findings.
-    pub findings: Vec<Finding>,
-    /// Verdict.
-    pub verdict: Verdict,
-    /// The verdict in one line, for `sqlite3` and lists of runs.
-    pub summary: String,
 }
 
 impl Finished {
@@ -73,14 +62,14 @@ impl Finished {
     /// If the file cannot be written.
     pub fn store_judgement(&self, judgement: &Judgement) -> Result<(), WriteError> {
         self.change("storing the verdict", |conn| {
-            write::transact(conn, |tx| {
+            db::transact(conn, |tx| {
                 tx.execute(
                     "INSERT OR REPLACE INTO finding VALUES (1, ?1)",
-                    [write::json(&judgement.findings)?],
+                    [put::json(&judgement.findings)?],
                 )?;
                 tx.execute(
                     "INSERT OR REPLACE INTO verdict VALUES (1, ?1, ?2)",
-                    params![write::json(&judgement.verdict)?, judgement.summary],
+                    params![put::json(&judgement.verdict)?, judgement.summary],
                 )
                 .map(drop)
             })
@@ -95,7 +84,7 @@ impl Finished {
         const DOING: &str = "sealing the record";
         let mut run_id = String::new();
         self.change(DOING, |conn| {
-            write::transact(conn, |tx| {
+            db::transact(conn, |tx| {
                 run_id = tx.query_row("SELECT run_id FROM run", [], |row| row.get(0))?;
                 tx.execute("INSERT OR REPLACE INTO seal VALUES (1, ?1)", [seal::open_mark(&run_id)])
                     .map(drop)
@@ -133,9 +122,9 @@ impl Finished {
         body: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
     ) -> Result<(), WriteError> {
         let error = |error| WriteError::sqlite(&self.path, doing, error);
-        let mut conn = write::open(&self.path).map_err(error)?;
+        let mut conn = db::open(&self.path).map_err(error)?;
         body(&mut conn).map_err(error)?;
-        write::close(conn, &self.path, doing)
+        db::close(conn, &self.path, doing)
     }
 
     /// Writes the compact copy; `false` where there is no room for it.
@@ -162,11 +151,8 @@ impl Finished {
         let marks = seal::find(record).map_err(io)?;
         let own: Vec<&Mark> = marks.iter().filter(|mark| mark.run_id == run_id).collect();
         let [mark] = own[..] else {
-            return Err(WriteError::Inconsistent {
-                path: self.path.clone(),
-                subject: "seal".into(),
-                what: format!("its mark stands in the file {} times, expected once", own.len()),
-            });
+            let what = format!("its mark stands in the file {} times, expected once", own.len());
+            return Err(WriteError::inconsistent(&self.path, "seal", what));
         };
         let digest = seal::digest(record, mark.digits_at).map_err(io)?;
         let open = file::open_to_write(record).map_err(io)?;

@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 
+use crate::error::Contradiction;
 use rtproof_stats::Layout;
 
 /// Bytes of ascending pairs.
@@ -28,7 +29,7 @@ fn push(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Pairs of bytes; buckets ascend and lie in `layout`, counts are positive.
-pub(crate) fn decode(mut bytes: &[u8], layout: Layout) -> Result<Vec<(u16, u64)>, String> {
+pub(crate) fn decode(mut bytes: &[u8], layout: Layout) -> Result<Vec<(u16, u64)>, Contradiction> {
     let mut pairs = Vec::with_capacity(bytes.len() / 2);
     let mut previous: u64 = 0;
     while !bytes.is_empty() {
@@ -36,10 +37,10 @@ pub(crate) fn decode(mut bytes: &[u8], layout: Layout) -> Result<Vec<(u16, u64)>
         let n = pull(&mut bytes)?;
         let bucket = previous.saturating_add(delta);
         if bucket >= layout.len() as u64 {
-            return Err(format!("bucket {bucket} of {}", layout.len()));
+            return Err(format!("bucket {bucket} of {}", layout.len()).into());
         }
         if n == 0 || (delta == 0 && !pairs.is_empty()) {
-            return Err(format!("bucket {bucket} is empty or comes twice"));
+            return Err(format!("bucket {bucket} is empty or comes twice").into());
         }
         pairs.push((bucket as u16, n)); // a grid has fewer than 2^16 buckets
         previous = bucket;
@@ -47,7 +48,7 @@ pub(crate) fn decode(mut bytes: &[u8], layout: Layout) -> Result<Vec<(u16, u64)>
     Ok(pairs)
 }
 
-fn pull(bytes: &mut &[u8]) -> Result<u64, String> {
+fn pull(bytes: &mut &[u8]) -> Result<u64, Contradiction> {
     let mut value = 0;
     for shift in (0..63).step_by(7) {
         let (&byte, rest) = bytes.split_first().ok_or("a number is cut off")?;
@@ -61,7 +62,7 @@ fn pull(bytes: &mut &[u8]) -> Result<u64, String> {
 }
 
 /// Whether buckets ascend, lie in `layout` and hold something: what [`encode`] relies on.
-pub(crate) fn check(pairs: &[(u16, u64)], layout: Layout) -> Result<(), String> {
+pub(crate) fn check(pairs: &[(u16, u64)], layout: Layout) -> Result<(), Contradiction> {
     let ascending = pairs.windows(2).all(|pair| pair[0].0 < pair[1].0);
     let inside = pairs.last().is_none_or(|&(bucket, _)| usize::from(bucket) < layout.len());
     let positive = pairs.iter().all(|&(_, n)| n > 0 && n <= i64::MAX as u64);

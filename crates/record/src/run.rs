@@ -2,11 +2,12 @@
 
 use rtproof_host::{Facts, facts::tasks::Policy};
 pub use rtproof_model::run::{Cost, EndReason};
+use rtproof_model::{Finding, Verdict};
 use rtproof_stats::{Histogram, Moments};
 pub use rtproof_stats::{Sample, Totals};
 use serde::{Deserialize, Serialize};
 
-use crate::{Beside, Effects, Options, Spikes, import::Imported, pairs};
+use crate::{Beside, Effects, Options, Spikes, imported::Imported, pairs};
 
 /// One run, read back from its record.
 #[derive(Clone, Debug)]
@@ -38,6 +39,17 @@ pub struct Run {
     /// What another tool measured; `None`: rtproof measured it. Else there are no threads, and
     /// options, cost and facts say nothing.
     pub imported: Option<Imported>,
+}
+
+/// What was judged of a run, the judge's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// Findings.
+    pub findings: Vec<Finding>,
+    /// Verdict.
+    pub verdict: Verdict,
+    /// The verdict in one line, for `sqlite3` and lists of runs.
+    pub summary: String,
 }
 
 /// Identity of a run.

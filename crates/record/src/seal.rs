@@ -49,6 +49,11 @@ pub(crate) fn open_mark(run_id: &str) -> String {
     format!("rtproof-seal-1:{run_id}:{}", "0".repeat(DIGITS))
 }
 
+/// Whether `id` is 32 lower-case hex digits: the seal is found in the file's bytes by it.
+pub(crate) fn is_run_id(id: &str) -> bool {
+    id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// Reads the text of a mark; `None` if it is none.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Mark> {
     let rest = bytes.strip_prefix(PREFIX)?;

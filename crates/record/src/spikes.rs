@@ -1,5 +1,6 @@
 //! Spikes of a run as a record holds them: numbers, causes, the list, the kept windows.
 
+use crate::error::Contradiction;
 use rtproof_model::{CauseRow, Recorder, Remedy};
 use rtproof_trace::Window;
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
@@ -161,7 +162,7 @@ impl Spikes {
     }
 
     /// What must hold between the parts; `threads`: (number, CPU) of those that the run has.
-    pub(crate) fn check(&self, threads: &[(u32, u32)]) -> Result<(), String> {
+    pub(crate) fn check(&self, threads: &[(u32, u32)]) -> Result<(), Contradiction> {
         self.summary.check()?;
         let Summary { seen, explained, .. } = self.summary;
         bound("spikes", self.list.len(), SPIKES_MAX)?;
@@ -173,11 +174,12 @@ impl Spikes {
                 "{} spikes are listed, {whys} with a cause, but {seen} were seen and {explained} \
                  explained",
                 self.list.len()
-            ));
+            )
+            .into());
         }
         let known = |number: u32| threads.iter().find(|thread| thread.0 == number);
         if let Some(spike) = self.list.iter().find(|spike| known(spike.thread).is_none()) {
-            return Err(format!("a spike of thread {}, which does not exist", spike.thread));
+            return Err(format!("a spike of thread {}, which does not exist", spike.thread).into());
         }
         for kept in &self.kept {
             let cpu = known(kept.thread).map(|thread| thread.1);
@@ -185,7 +187,8 @@ impl Spikes {
                 return Err(format!(
                     "window {} is of CPU {}, but its thread {} of {cpu:?}",
                     kept.number, kept.window.cpu, kept.thread
-                ));
+                )
+                .into());
             }
             bound("events of a window", kept.window.events.len(), EVENTS_MAX)?;
         }
@@ -193,16 +196,16 @@ impl Spikes {
     }
 }
 
-fn bound(what: &str, found: usize, most: usize) -> Result<(), String> {
+fn bound(what: &str, found: usize, most: usize) -> Result<(), Contradiction> {
     if found > most {
-        return Err(format!("{found} {what}, expected {most} at most"));
+        return Err(format!("{found} {what}, expected {most} at most").into());
     }
     Ok(())
 }
 
 impl Summary {
     /// Whether the numbers fit each other.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), Contradiction> {
         let Self { seen, explained, incomplete, unexamined, dropped, sum_ns, certain_ns, .. } =
             *self;
         if explained.checked_add(unexamined) != Some(seen)
@@ -213,7 +216,8 @@ impl Summary {
             return Err(format!(
                 "{seen} spikes cannot be {explained} explained ({incomplete} incomplete, \
                  {certain_ns} of {sum_ns} ns certain) and {unexamined} not ({dropped} dropped)"
-            ));
+            )
+            .into());
         }
         Ok(())
     }
@@ -221,10 +225,10 @@ impl Summary {
 
 impl CauseEntry {
     /// Whether the numbers fit each other and those of the CPUs.
-    pub(crate) fn check(&self, explained: u64) -> Result<(), String> {
+    pub(crate) fn check(&self, explained: u64) -> Result<(), Contradiction> {
         let row = &self.row;
         let bad = |what: &str| {
-            Err(format!("cause {} ({} {}): {what}", self.number, row.cause, row.culprit))
+            Err(format!("cause {} ({} {}): {what}", self.number, row.cause, row.culprit).into())
         };
         if self.number as usize >= CAUSES_MAX {
             return bad("its number is beyond the last one");

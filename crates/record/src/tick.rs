@@ -4,6 +4,7 @@
 use rtproof_host::{Facts, flatten::FactRow};
 use rtproof_stats::{Histogram, Layout, Sample};
 
+use crate::error::Contradiction;
 use crate::{
     BesideTick, EffectTick, Options, SpikeTick, pairs,
     run::{Cost, HostSecond, Load, Meta, Note, RunEnd, Second, ThreadEnd, ThreadInfo},
@@ -117,16 +118,18 @@ impl ThreadTick {
     }
 
     /// Whether sums, both grids and the largest samples tell the same story.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), Contradiction> {
         let second = &self.second;
         let sampled = second.totals.wake.count();
         check_view("sampled", sampled, &second.wake, &self.wake_fine)?;
         check_view("missed", second.totals.missed, &second.missed, &self.missed_fine)?;
         if second.from_ns > second.to_ns {
-            return Err(format!("second from {} to {} ns", second.from_ns, second.to_ns));
+            return Err(format!("second from {} to {} ns", second.from_ns, second.to_ns).into());
         }
         if self.top.len() > TOP_MAX {
-            return Err(format!("{} largest samples, expected {TOP_MAX} at most", self.top.len()));
+            return Err(
+                format!("{} largest samples, expected {TOP_MAX} at most", self.top.len()).into()
+            );
         }
         let wake = &second.totals.wake;
         let edges = [self.wake_fine.first(), self.wake_fine.last()];
@@ -136,14 +139,16 @@ impl ThreadTick {
                 "extremes {:?} and {:?} ns are not those of the histogram",
                 wake.min(),
                 wake.max()
-            ));
+            )
+            .into());
         }
         let largest = self.top.iter().map(|sample| sample.latency_ns).max();
         if largest.is_some() && largest != wake.max() {
             return Err(format!(
                 "largest sample {largest:?}, but the second's maximum is {:?}",
                 wake.max()
-            ));
+            )
+            .into());
         }
         Ok(())
     }
@@ -154,7 +159,7 @@ fn check_view(
     count: u64,
     coarse: &[(u16, u64)],
     fine: &[(u16, u64)],
-) -> Result<(), String> {
+) -> Result<(), Contradiction> {
     pairs::check(coarse, Layout::COARSE)?;
     pairs::check(fine, Layout::FINE)?;
     let (in_coarse, in_fine) = (pairs::total(coarse), pairs::total(fine));
@@ -162,10 +167,13 @@ fn check_view(
         return Err(format!(
             "{count} wake-ups {view}, but its histograms hold {in_coarse} (coarse) and {in_fine} \
              (fine)"
-        ));
+        )
+        .into());
     }
     if coarsened(fine) != coarse {
-        return Err(format!("the coarse histogram of the {view} is not the fine one coarsened"));
+        return Err(
+            format!("the coarse histogram of the {view} is not the fine one coarsened").into()
+        );
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rtproof_record::import::{Doubt, Imported, ImportedThread, Kind, Omitted, Reading};
+use rtproof_record::import::{Doubt, Imported, ImportedThread, Kind, Omitted, ToolValue};
 use serde::Serialize;
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
@@ -76,7 +76,7 @@ pub struct Series {
     /// Mean as the tool says it; null: it does not.
     pub mean_ns: Option<f64>,
     /// Largest; null: there is none.
-    pub max: Option<Reading>,
+    pub max: Option<ToolValue>,
     /// Quantiles, the first ones that there are samples for.
     pub quantiles: Vec<QuantileOf>,
     /// Samples without value, at the far end.
@@ -96,7 +96,7 @@ pub struct QuantileOf {
     /// Which one, parts per million.
     pub ppm: u32,
     /// Its value, in the tool's own steps.
-    pub value: Reading,
+    pub value: ToolValue,
 }
 
 impl Document {

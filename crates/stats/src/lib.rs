@@ -18,6 +18,7 @@ mod optimum;
 pub mod p2;
 pub mod paired;
 pub mod period;
+mod plackett_burman;
 pub mod quantile;
 pub mod quantity;
 mod random;

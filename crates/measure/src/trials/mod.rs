@@ -6,10 +6,10 @@
 //! itself, at a deadline that each of its threads looks at. To add one: copy `_template.rs`, fill
 //! it in, add one line to [`TRIALS`] and one variant to [`Observation`].
 
-use rtproof_host::{CpuList, Facts, Root};
 pub use rtproof_model::trial::{Observation, Refusal};
 
-use crate::{loads::Settings, sys, task::pin_all};
+pub use self::trial::{Context, Length, Trial};
+use crate::task::pin_all;
 
 pub mod isolation;
 pub mod memlock;
@@ -19,6 +19,7 @@ pub mod smi;
 #[path = "_template.rs"]
 mod template;
 pub mod throttling;
+mod trial;
 
 /// Every trial, in the order in which they are run.
 pub const TRIALS: &[&dyn Trial] = &[
@@ -30,104 +31,10 @@ pub const TRIALS: &[&dyn Trial] = &[
     &smi::Smi,
 ];
 
-/// One experiment.
-pub trait Trial: Sync + std::fmt::Debug {
-    /// Name on the command line: lower case, one word.
-    fn name(&self) -> &'static str;
-    /// What it tries, as a phrase for `--help`.
-    fn about(&self) -> &'static str;
-    /// How long it takes.
-    fn length(&self) -> Length {
-        Length::AtOnce
-    }
-    /// Tries it. Called in a thread of its own, an ordinary one that stays off the CPUs of
-    /// [`Trial::measured`] where there are others. Looks at [`Context::is_stopped`] at least every
-    /// 100 ms where it waits.
-    fn observe(&self, ctx: &Context<'_>) -> Observation;
-    /// The CPUs that nothing else of ours may run on meanwhile.
-    fn measured(&self, _: &Context<'_>) -> CpuList {
-        CpuList::default()
-    }
-}
-
-/// How long a trial takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// No time that one would notice.
-    AtOnce,
-    /// A time that can be chosen.
-    Time {
-        /// Unless another is requested, nanoseconds.
-        default_ns: u64,
-        /// At most, nanoseconds.
-        longest_ns: u64,
-    },
-}
-
-impl Length {
-    /// Nanoseconds, where `wanted_ns` or nothing is requested.
-    #[must_use]
-    pub fn of(self, wanted_ns: Option<u64>) -> u64 {
-        match self {
-            Self::AtOnce => 0,
-            Self::Time { default_ns, longest_ns } => {
-                wanted_ns.unwrap_or(default_ns).min(longest_ns)
-            }
-        }
-    }
-}
-
 /// The trial of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Trial> {
     TRIALS.iter().copied().find(|trial| trial.name() == name)
-}
-
-/// What a trial is given.
-pub struct Context<'a> {
-    /// The live machine.
-    pub root: &'a Root,
-    /// What is known of it.
-    pub facts: &'a Facts,
-    /// Real-time CPUs, online ones.
-    pub rt_cpus: &'a CpuList,
-    /// The other online CPUs that this process may use.
-    pub housekeeping: &'a CpuList,
-    /// SCHED_FIFO priority of the application.
-    pub priority: u32,
-    /// How long to try, nanoseconds; 0 where it is over at once.
-    pub duration_ns: u64,
-    /// Memory to lock, bytes.
-    pub memory_bytes: u64,
-    /// How loads are started; the trial sets their CPUs.
-    pub loads: &'a Settings,
-    /// Whether the user wants it to end.
-    pub stop: &'a (dyn Fn() -> bool + Sync),
-    /// Told the time that has gone by, nanoseconds, some times a second.
-    pub progress: &'a (dyn Fn(u64) + Sync),
-}
-
-impl Context<'_> {
-    /// Whether the trial shall end.
-    #[must_use]
-    pub fn is_stopped(&self) -> bool {
-        (self.stop)()
-    }
-
-    /// Waits until `duration_ns` after `start_ns`, or until the trial shall end or `each`, which is
-    /// called about every 50 ms, says that it has; returns how long that was.
-    fn wait(&self, start_ns: u64, duration_ns: u64, mut each: impl FnMut(u64) -> bool) -> u64 {
-        loop {
-            let elapsed_ns = sys::now_ns() - start_ns;
-            (self.progress)(elapsed_ns.min(duration_ns));
-            let has_ended = each(elapsed_ns);
-            if has_ended || elapsed_ns >= duration_ns || self.is_stopped() {
-                return elapsed_ns;
-            }
-            let left_ns = duration_ns - elapsed_ns;
-            std::thread::sleep(std::time::Duration::from_nanos(left_ns.min(50_000_000)));
-        }
-    }
 }
 
 /// Runs a trial in a thread of its own, so that policy and affinity of the caller stay.
@@ -157,7 +64,10 @@ pub fn run(trial: &dyn Trial, ctx: &Context<'_>) -> std::io::Result<Observation>
 pub(crate) mod testing {
     use std::path::PathBuf;
 
+    use rtproof_host::{CpuList, Facts, Root};
+
     use super::*;
+    use crate::loads::Settings;
 
     /// Runs a trial on this machine for a short time.
     pub(crate) fn try_out(trial: &dyn Trial, duration_ns: u64, stop: bool) -> Observation {

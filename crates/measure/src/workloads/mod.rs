@@ -41,6 +41,7 @@ use std::sync::Arc;
 pub use error::WorkloadError;
 pub use workload::{Armed, Description, Ending, OwnCost, Place, Program, Setting, Workload};
 
+#[cfg(any(test, feature = "testing"))]
 pub(crate) use self::{
     exec::fuzz as fuzz_exec, kernel::fuzz as fuzz_tracer, marks::fuzz as fuzz_ring,
 };

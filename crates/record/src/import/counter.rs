@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rtproof_stats::{Bin, Bins, Layout};
 
 use super::ImportedThread;
+use crate::error::Contradiction;
 
 /// Different values kept exactly; beyond, values go to cells at most 0.8 % wide.
 const EXACT_MAX: usize = 1 << 16;
@@ -23,7 +24,7 @@ pub(super) struct Counter {
 
 impl Counter {
     /// Adds `n` samples of a value that stands for the `width_ns` from it on.
-    pub(super) fn push(&mut self, ns: u64, width_ns: u64, n: u64) -> Result<(), String> {
+    pub(super) fn push(&mut self, ns: u64, width_ns: u64, n: u64) -> Result<(), Contradiction> {
         self.width_ns = self.width_ns.max(width_ns);
         self.n = self.n.checked_add(n).ok_or("more than 2^64 samples")?;
         self.sum_ns = self.sum_ns.saturating_add(u128::from(ns) * u128::from(n));

@@ -71,6 +71,14 @@ pub(super) fn series(label: impl Into<String>, kind: Kind) -> ImportedThread {
     }
 }
 
+/// A line that a tool prints beside its result, for the remarks.
+pub(super) fn remark(imported: &mut Imported, line: &str) {
+    const REMARKS_MAX: usize = 100;
+    if !line.is_empty() && imported.remarks.len() < REMARKS_MAX {
+        imported.remarks.push(line.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+}
+
 impl Imported {
     /// Adds a doubt, once per kind.
     pub(super) fn doubt(&mut self, id: &str, text: impl Into<String>) {

@@ -14,6 +14,7 @@ use super::{
     draft::{draft, series},
     text::{Line, Text, decimal_ns, head, quoted, scaled},
 };
+use crate::error::Contradiction;
 
 const DEFLATED: u32 = 0x1c84_9314;
 const PLAIN: u32 = 0x1c84_9313;
@@ -77,7 +78,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         imported.duration_ns = imported.duration_ns.or(Some(u64::saturating_sub(to, from)));
     }
     for (tag, cells) in tags {
-        imported.threads.push(thread(&tag, cells).map_err(|what| text.cut(&what))?);
+        imported.threads.push(thread(&tag, cells).map_err(|what| text.cut(&what.to_string()))?);
     }
     if hints.unit_ns.is_none() {
         imported.unit_assumed("nanoseconds");
@@ -97,7 +98,10 @@ fn about(imported: &mut Imported, comment: &str) {
     }
 }
 
-fn thread(tag: &str, cells: BTreeMap<(u64, u64), u64>) -> Result<super::ImportedThread, String> {
+fn thread(
+    tag: &str,
+    cells: BTreeMap<(u64, u64), u64>,
+) -> Result<super::ImportedThread, Contradiction> {
     let label = if tag.is_empty() { "all".into() } else { tag.to_owned() };
     let mut thread = series(label, Kind::Unknown);
     // What rtproof writes: the tag says CPU and quantity.
@@ -158,9 +162,9 @@ impl<'a> Interval<'a> {
 }
 
 /// Smallest value, width and count of each cell that holds something.
-fn decode(text: &str) -> Result<Vec<(u64, u64, u64)>, String> {
+fn decode(text: &str) -> Result<Vec<(u64, u64, u64)>, Contradiction> {
     let outer = base64(text)?;
-    let word = |bytes: &[u8], at: usize| -> Result<u32, String> {
+    let word = |bytes: &[u8], at: usize| -> Result<u32, Contradiction> {
         let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
         four.map(u32::from_be_bytes).ok_or_else(|| "a histogram that is cut off".into())
     };
@@ -173,7 +177,8 @@ fn decode(text: &str) -> Result<Vec<(u64, u64, u64)>, String> {
                 return Err(format!(
                     "a histogram of {} bytes, but it says {claimed}",
                     packed.len()
-                ));
+                )
+                .into());
             }
             let mut inner = Vec::new();
             let mut unpack = ZlibDecoder::new(packed).take(UNPACKED_MAX + 1);
@@ -181,7 +186,7 @@ fn decode(text: &str) -> Result<Vec<(u64, u64, u64)>, String> {
                 .read_to_end(&mut inner)
                 .map_err(|error| format!("a histogram that cannot be unpacked ({error})"))?;
             if inner.len() as u64 > UNPACKED_MAX {
-                return Err(format!("a histogram of more than {UNPACKED_MAX} bytes"));
+                return Err(format!("a histogram of more than {UNPACKED_MAX} bytes").into());
             }
             inner
         }
@@ -189,27 +194,29 @@ fn decode(text: &str) -> Result<Vec<(u64, u64, u64)>, String> {
             return Err(format!(
                 "a histogram of format {other:#010x}, expected V2 ({DEFLATED:#010x}); older \
                  ones are not read"
-            ));
+            )
+            .into());
         }
     };
     if word(&inner, 0)? != PLAIN {
         return Err(format!(
             "a histogram of format {:#010x}, expected V2 ({PLAIN:#010x})",
             word(&inner, 0)?
-        ));
+        )
+        .into());
     }
     let length = word(&inner, 4)? as usize;
     let digits = word(&inner, 12)?;
     let low = u64::from(word(&inner, 16)?) << 32 | u64::from(word(&inner, 20)?);
     let payload = inner.get(HEADER..).unwrap_or_default();
     if payload.len() != length {
-        return Err(format!("counts of {} bytes, but it says {length}", payload.len()));
+        return Err(format!("counts of {} bytes, but it says {length}", payload.len()).into());
     }
     if word(&inner, 8)? != 0 {
         return Err("a shifted histogram (normalizing index offset), which is not read".into());
     }
     if digits > 5 || low == 0 {
-        return Err(format!("{digits} digits from {low} on, expected 0 to 5 from 1 on"));
+        return Err(format!("{digits} digits from {low} on, expected 0 to 5 from 1 on").into());
     }
     cells(payload, Grid::new(digits, low))
 }
@@ -244,7 +251,7 @@ impl Grid {
     }
 }
 
-fn cells(mut payload: &[u8], grid: Grid) -> Result<Vec<(u64, u64, u64)>, String> {
+fn cells(mut payload: &[u8], grid: Grid) -> Result<Vec<(u64, u64, u64)>, Contradiction> {
     let (mut all, mut index) = (Vec::new(), 0_u64);
     while !payload.is_empty() {
         let number = zigzag(&mut payload)?;
@@ -264,7 +271,7 @@ fn cells(mut payload: &[u8], grid: Grid) -> Result<Vec<(u64, u64, u64)>, String>
 }
 
 /// One number: seven bits a byte, the ninth byte whole.
-fn zigzag(bytes: &mut &[u8]) -> Result<i64, String> {
+fn zigzag(bytes: &mut &[u8]) -> Result<i64, Contradiction> {
     let mut value = 0_u64;
     for i in 0..9 {
         let (&byte, rest) = bytes.split_first().ok_or("counts that are cut off")?;
@@ -279,13 +286,14 @@ fn zigzag(bytes: &mut &[u8]) -> Result<i64, String> {
 }
 
 /// RFC 4648, section 4; padding must be there.
-fn base64(text: &str) -> Result<Vec<u8>, String> {
+fn base64(text: &str) -> Result<Vec<u8>, Contradiction> {
     let bytes = text.as_bytes();
     if bytes.is_empty() || !bytes.len().is_multiple_of(4) {
         return Err(format!(
             "{} digits of base64, expected a multiple of 4: the line was cut off",
             bytes.len()
-        ));
+        )
+        .into());
     }
     let padding = bytes.iter().rev().take_while(|&&byte| byte == b'=').count();
     if padding > 2 {
@@ -302,7 +310,7 @@ fn base64(text: &str) -> Result<Vec<u8>, String> {
                 b'+' => 62,
                 b'/' => 63,
                 b'=' if i >= 2 => 0,
-                _ => return Err(format!("{:?} in base64", char::from(byte))),
+                _ => return Err(format!("{:?} in base64", char::from(byte)).into()),
             };
             bits = bits << 6 | u32::from(digit);
         }

@@ -9,6 +9,7 @@ use serde::{
 };
 
 use super::{BINS_MAX, Hints, ImportError};
+use crate::error::Contradiction;
 
 /// An object as pairs in its own order; nothing is dropped when a key comes twice.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
 
 impl<T> Pairs<T> {
     /// The pairs by the number of their key, ascending.
-    pub(super) fn by_number(self) -> Result<Vec<(u64, T)>, String> {
+    pub(super) fn by_number(self) -> Result<Vec<(u64, T)>, Contradiction> {
         let mut all = Vec::with_capacity(self.0.len());
         for (key, value) in self.0 {
             let number =
@@ -58,7 +59,7 @@ impl<T> Pairs<T> {
         }
         all.sort_by_key(|(number, _)| *number);
         match all.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            Some(pair) => Err(format!("key \"{}\" comes twice", pair[0].0)),
+            Some(pair) => Err(format!("key \"{}\" comes twice", pair[0].0).into()),
             None => Ok(all),
         }
     }
@@ -90,11 +91,8 @@ pub(super) fn parse<T: DeserializeOwned>(
     bytes: &[u8],
     hints: &Hints,
 ) -> Result<(T, bool), ImportError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| ImportError::Byte {
-        name: hints.name.clone(),
-        offset: error.valid_up_to() as u64,
-        what: "no text (UTF-8), expected JSON".into(),
-    })?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| hints.at_byte(error.valid_up_to(), "no text (UTF-8), expected JSON"))?;
     let first = match serde_json::from_str(text) {
         Ok(value) => return Ok((value, false)),
         Err(error) => error,
@@ -177,7 +175,7 @@ mod tests {
     fn no_key_is_dropped() {
         let twice: Pairs<u64> =
             serde_json::from_str("{\"3\": 1, \"2\": 5, \"3\": 2}").expect("pairs");
-        assert!(twice.by_number().expect_err("twice").contains("\"3\""));
+        assert!(twice.by_number().expect_err("twice").to_string().contains("\"3\""));
         let word: Pairs<u64> = serde_json::from_str("{\"x\": 1}").expect("pairs");
         word.by_number().expect_err("no number");
         assert_eq!(mail_time_s("Mon, 07 Sep 2026 14:29:23 -0500"), Some(1_788_809_363));

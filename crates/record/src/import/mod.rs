@@ -8,7 +8,7 @@ mod command;
 mod counter;
 mod cyclictest;
 mod draft;
-mod error;
+mod format;
 mod hdr_log;
 mod hwlat;
 mod jitterdebugger;
@@ -19,7 +19,6 @@ mod rtla;
 mod store;
 mod sysjitter;
 mod text;
-mod types;
 
 use std::{
     io::{self, Read},
@@ -30,31 +29,15 @@ use sha2::{Digest, Sha256};
 
 use crate::file;
 
+use self::draft::remark;
 pub use self::{
     draft::DOUBTS,
-    error::ImportError,
+    format::{BYTES_MAX, Hints, ImportError, Importer},
     store::store,
-    types::{Doubt, Hints, Imported, ImportedThread, Kind, Omitted, Reading},
 };
-
-/// Largest file that is read.
-pub const BYTES_MAX: u64 = 512 << 20;
-/// Most series of one file.
-pub const THREADS_MAX: usize = 16_384;
-/// Most cells of one series.
-pub const BINS_MAX: usize = 1 << 20;
-
-/// One format of one tool.
-pub struct Importer {
-    /// Name on the command line and in records.
-    pub id: &'static str,
-    /// Tool and format, for help.
-    pub title: &'static str,
-    /// Whether these bytes are of this format, by their content.
-    detect: fn(&[u8]) -> bool,
-    /// Reads them; an error if anything differs from what the tool writes.
-    read: fn(&[u8], &Hints) -> Result<Imported, ImportError>,
-}
+pub use crate::imported::{
+    BINS_MAX, Doubt, Imported, ImportedThread, Kind, Omitted, THREADS_MAX, ToolValue,
+};
 
 /// All formats; the first that detects its format in a file reads it.
 pub const FORMATS: &[Importer] = &[
@@ -80,15 +63,8 @@ pub const FORMATS: &[Importer] = &[
     jitterdebugger::csv::CSV,
 ];
 
-/// A line that a tool prints beside its result, for the remarks.
-fn remark(imported: &mut Imported, line: &str) {
-    const REMARKS_MAX: usize = 100;
-    if !line.is_empty() && imported.remarks.len() < REMARKS_MAX {
-        imported.remarks.push(line.split_whitespace().collect::<Vec<_>>().join(" "));
-    }
-}
-
-fn names() -> String {
+/// Ids of all formats, for messages.
+fn known() -> String {
     FORMATS.iter().map(|format| format.id).collect::<Vec<_>>().join(", ")
 }
 
@@ -142,17 +118,16 @@ pub fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         Some(asked) => FORMATS
             .iter()
             .find(|format| format.id == asked)
-            .ok_or_else(|| ImportError::UnknownFormat { asked: asked.clone() })?,
-        None => FORMATS
-            .iter()
-            .find(|format| (format.detect)(bytes))
-            .ok_or_else(|| ImportError::Unknown { name: name(), begins: begins(bytes) })?,
+            .ok_or_else(|| ImportError::UnknownFormat { asked: asked.clone(), known: known() })?,
+        None => FORMATS.iter().find(|format| (format.detect)(bytes)).ok_or_else(|| {
+            ImportError::Unknown { name: name(), begins: begins(bytes), known: known() }
+        })?,
     };
     let mut imported = (found.read)(bytes, hints)?;
     imported.dialect = found.id.into();
     imported.source.clone_from(&hints.name);
     imported.digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    imported.check().map_err(|what| ImportError::Byte { name: name(), offset: 0, what })?;
+    imported.check().map_err(|what| hints.at_byte(0, what))?;
     Ok(imported)
 }
 
@@ -160,35 +135,4 @@ pub fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
 fn begins(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(24)]);
     format!("{:?}", text.lines().next().unwrap_or_default())
-}
-
-impl Imported {
-    /// Whether counts, cells and extremes tell the same story.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if self.threads.is_empty() || self.threads.len() > THREADS_MAX {
-            return Err(format!("{} series, expected 1 to {THREADS_MAX}", self.threads.len()));
-        }
-        for thread in &self.threads {
-            thread.check().map_err(|what| format!("{}: {what}", thread.label))?;
-        }
-        Ok(())
-    }
-}
-
-impl ImportedThread {
-    fn check(&self) -> Result<(), String> {
-        let total = self.bins.total();
-        if total != self.n && !self.bins.is_empty() {
-            return Err(format!("{} samples, but its cells hold {total}", self.n));
-        }
-        if self.overflow > self.n {
-            return Err(format!("{} of {} samples without value", self.overflow, self.n));
-        }
-        match (self.min_ns, self.max_ns) {
-            (Some(min), Some(max)) if min > max => {
-                Err(format!("its smallest value {min} ns is above its largest {max} ns"))
-            }
-            _ => Ok(()),
-        }
-    }
 }

@@ -12,6 +12,7 @@ use super::{
     json::{self, Pairs},
     text::{Cells, Line, Text, decimal_ns, head, quoted, tail},
 };
+use crate::error::Contradiction;
 
 const UNIT_NS: u64 = 1000;
 
@@ -35,7 +36,7 @@ fn width_ns(labels: impl Iterator<Item = u64>) -> u64 {
 }
 
 impl Core {
-    fn thread(&self, width_ns: u64, end_ns: u64) -> Result<ImportedThread, String> {
+    fn thread(&self, width_ns: u64, end_ns: u64) -> Result<ImportedThread, Contradiction> {
         let mut thread = series(format!("CPU {}", self.cpu), Kind::Gap);
         thread.cpu = Some(self.cpu);
         let filled: Vec<(u64, u64)> = self.rows.iter().copied().filter(|&(_, n)| n > 0).collect();
@@ -47,14 +48,16 @@ impl Core {
             return Err(format!(
                 "from {} to {} ns, but it has gaps up to {last_ns} ns",
                 self.min_ns, self.max_ns
-            ));
+            )
+            .into());
         }
         let beyond = self.max_ns > last_ns;
         if beyond && last_ns < end_ns {
             return Err(format!(
                 "the largest is {} ns, but its last row is {last_ns} ns",
                 self.max_ns
-            ));
+            )
+            .into());
         }
         let mut cells = Cells::default();
         for &(label_ns, n) in &filled {
@@ -69,7 +72,7 @@ impl Core {
     }
 }
 
-fn conclude(imported: &mut Imported, cores: &[Core]) -> Result<(), String> {
+fn conclude(imported: &mut Imported, cores: &[Core]) -> Result<(), Contradiction> {
     let labels = || cores.iter().flat_map(|core| core.rows.iter().map(|&(label, _)| label));
     let width_ns = width_ns(labels());
     let end_ns = labels().max().unwrap_or(0);
@@ -237,8 +240,8 @@ pub(super) const OSLAT_JSON: Importer = Importer {
 fn read_oslat_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let (envelope, repaired): (Envelope<OfThread>, bool) = json::parse(bytes, hints)?;
     let mut imported = draft("oslat", UNIT_NS, hints);
-    let wrong = |what| ImportError::Byte { name: hints.name.clone(), offset: 0, what };
-    let threads = envelope.open(&mut imported, repaired).map_err(wrong)?;
+    let wrong = |what: String| hints.at_byte(0, what);
+    let threads = envelope.open(&mut imported, repaired).map_err(|what| hints.at_byte(0, what))?;
     let mut cores = Vec::with_capacity(threads.len());
     let mut duration_ns = 0;
     for (number, of) in threads {
@@ -267,6 +270,6 @@ fn read_oslat_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
         cores.push(core);
     }
     imported.duration_ns = imported.duration_ns.or((duration_ns > 0).then_some(duration_ns));
-    conclude(&mut imported, &cores).map_err(wrong)?;
+    conclude(&mut imported, &cores).map_err(|what| hints.at_byte(0, what))?;
     Ok(imported)
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use rtproof_stats::{Bin, Bins};
 
 use super::{BINS_MAX, Hints, ImportError};
+use crate::error::Contradiction;
 
 /// Bytes at either end of a file that recognition looks at.
 const PEEK_BYTES: usize = 64 << 10;
@@ -36,15 +37,13 @@ pub(super) struct Line<'a> {
 impl<'a> Text<'a> {
     /// The text of a file. All tools end each line, so a file that does not was cut off.
     pub(super) fn new(bytes: &'a [u8], hints: &'a Hints) -> Result<Self, ImportError> {
-        let text = std::str::from_utf8(bytes).map_err(|error| ImportError::Byte {
-            name: hints.name.clone(),
-            offset: error.valid_up_to() as u64,
-            what: "no text (UTF-8), expected the text output of a tool".into(),
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let what = "no text (UTF-8), expected the text output of a tool";
+            hints.at_byte(error.valid_up_to(), what)
         })?;
         let text = Self { name: &hints.name, text };
         if let Some(at) = bytes.iter().position(|&byte| byte == 0) {
-            let what = "a zero byte, expected the text output of a tool".into();
-            return Err(ImportError::Byte { name: hints.name.clone(), offset: at as u64, what });
+            return Err(hints.at_byte(at, "a zero byte, expected the text output of a tool"));
         }
         if !bytes.ends_with(b"\n") {
             let last = text.lines().last().map_or(1, |line| line.number);
@@ -171,15 +170,15 @@ pub(super) struct Cells {
 
 impl Cells {
     /// `n` samples from `low_ns` on, in a cell `width_ns` wide; cells come in ascending order.
-    pub(super) fn push(&mut self, low_ns: u64, width_ns: u64, n: u64) -> Result<(), String> {
+    pub(super) fn push(&mut self, low_ns: u64, width_ns: u64, n: u64) -> Result<(), Contradiction> {
         if n == 0 {
             return Ok(());
         }
         if self.bins.len() >= BINS_MAX {
-            return Err(format!("more than {BINS_MAX} different values"));
+            return Err(format!("more than {BINS_MAX} different values").into());
         }
         if self.bins.last().is_some_and(|last| low_ns <= last.high_ns) {
-            return Err(format!("the cell from {low_ns} ns comes after a later one"));
+            return Err(format!("the cell from {low_ns} ns comes after a later one").into());
         }
         self.bins.push(Bin { low_ns, high_ns: low_ns.saturating_add(width_ns - 1), n });
         Ok(())
@@ -201,18 +200,19 @@ impl Cells {
         over: u64,
         from_ns: u64,
         max_ns: Option<u64>,
-    ) -> Result<Bins, String> {
+    ) -> Result<Bins, Contradiction> {
         if over > 0 {
             let high_ns = max_ns.unwrap_or(from_ns);
             if high_ns < from_ns {
                 return Err(format!(
                     "{over} samples beyond the last row ({from_ns} ns), but the largest is \
                      {high_ns} ns"
-                ));
+                )
+                .into());
             }
             self.push(from_ns, high_ns - from_ns + 1, over)?;
         }
-        Bins::from_bins(self.bins).map_err(|error| error.to_string())
+        Bins::from_bins(self.bins).map_err(|error| error.to_string().into())
     }
 }
 

@@ -7,18 +7,17 @@ use rtproof_stats::{Histogram, Layout};
 
 use crate::{
     Effects,
+    error::Contradiction,
+    rows::COUNT_MAX,
     run::{Run, Second, Thread, Totals},
     tick::TOP_MAX,
 };
-
-/// Most wake-ups of one thread in one run: 5 us for 44 years. Sums over 2^15 threads fit 64 bits.
-pub(super) const COUNT_MAX: u64 = 1 << 48;
 
 /// Most seconds of one thread: 34 years.
 pub(super) const SECONDS_MAX: u64 = 1 << 30;
 
 /// Checks all threads.
-pub(super) fn run(run: &Run) -> Result<(), String> {
+pub(super) fn run(run: &Run) -> Result<(), Contradiction> {
     for thread in &run.threads {
         check(thread).map_err(|what| format!("thread {}: {what}", thread.info.number))?;
     }
@@ -29,7 +28,7 @@ pub(super) fn run(run: &Run) -> Result<(), String> {
 }
 
 /// The exact sums of a thread.
-pub(super) fn totals(seconds: &[Second]) -> Result<Totals, String> {
+pub(super) fn totals(seconds: &[Second]) -> Result<Totals, Contradiction> {
     let mut totals = Totals::default();
     for second in seconds {
         check_second(second)?;
@@ -44,55 +43,58 @@ pub(super) fn totals(seconds: &[Second]) -> Result<Totals, String> {
             totals.early,
         ];
         if counts.iter().any(|&n| n > COUNT_MAX) {
-            return Err(format!("more than {COUNT_MAX} wake-ups"));
+            return Err(format!("more than {COUNT_MAX} wake-ups").into());
         }
     }
     Ok(totals)
 }
 
 /// Whether the numbers of a second can be: sums of such seconds fit.
-pub(super) fn check_second(second: &Second) -> Result<(), String> {
+pub(super) fn check_second(second: &Second) -> Result<(), Contradiction> {
     let totals = &second.totals;
     let n = u128::from(totals.wake.count());
     let (min, max) = (totals.wake.min().unwrap_or(0), totals.wake.max().unwrap_or(0));
     let sum = totals.wake.sum();
     if min > max || sum < n * u128::from(min) || sum > n * u128::from(max) {
-        return Err(format!("{n} samples from {min} to {max} ns cannot sum to {sum} ns"));
+        return Err(format!("{n} samples from {min} to {max} ns cannot sum to {sum} ns").into());
     }
     if totals.missed_sum_ns > u128::from(totals.missed) * (i64::MAX as u128) {
-        return Err(format!("{} missed cannot sum to {}", totals.missed, totals.missed_sum_ns));
+        return Err(
+            format!("{} missed cannot sum to {}", totals.missed, totals.missed_sum_ns).into()
+        );
     }
     let of = &second.intervals;
     let [low, high] =
         [of.min(), of.max()].map(|ns| u128::from(of.count()) * u128::from(ns.unwrap_or(0)));
     if low > high || of.sum() < low || of.sum() > high {
-        return Err(format!("{} intervals cannot sum to {} ns", of.count(), of.sum()));
+        return Err(format!("{} intervals cannot sum to {} ns", of.count(), of.sum()).into());
     }
     if second.from_ns > second.to_ns {
-        return Err(format!("a second from {} to {} ns", second.from_ns, second.to_ns));
+        return Err(format!("a second from {} to {} ns", second.from_ns, second.to_ns).into());
     }
     Ok(())
 }
 
-fn check(thread: &Thread) -> Result<(), String> {
+fn check(thread: &Thread) -> Result<(), Contradiction> {
     let Thread { totals, wake, missed, seconds, top, .. } = thread;
     if let Some(pair) = seconds.windows(2).find(|pair| pair[0].to_ns > pair[1].from_ns) {
-        return Err(format!("two seconds lap at {} ns", pair[1].from_ns));
+        return Err(format!("two seconds lap at {} ns", pair[1].from_ns).into());
     }
     same("sampled", totals.wake.count(), wake, seconds, |second| &second.wake)?;
     same("missed", totals.missed, missed, seconds, |second| &second.missed)?;
     if let Some(second) = seconds.iter().find(|second| !extremes_fit(second)) {
-        return Err(format!("the extremes at {} ns are not the histogram's", second.from_ns));
+        return Err(format!("the extremes at {} ns are not the histogram's", second.from_ns).into());
     }
     if top.len() > TOP_MAX {
-        return Err(format!("{} largest samples, expected {TOP_MAX} at most", top.len()));
+        return Err(format!("{} largest samples, expected {TOP_MAX} at most", top.len()).into());
     }
     if top.first().is_some_and(|sample| Some(sample.latency_ns) != totals.wake.max()) {
         return Err(format!(
             "the largest sample is {} ns, but the maximum is {:?} ns",
             top[0].latency_ns,
             totals.wake.max()
-        ));
+        )
+        .into());
     }
     Ok(())
 }
@@ -112,7 +114,7 @@ fn same(
     whole: &Histogram,
     seconds: &[Second],
     of: impl Fn(&Second) -> &Vec<(u16, u64)>,
-) -> Result<(), String> {
+) -> Result<(), Contradiction> {
     let mut merged = Histogram::new(Layout::COARSE);
     for second in seconds {
         for &(bucket, n) in of(second) {
@@ -124,10 +126,13 @@ fn same(
             "{count} wake-ups {view}, but its histograms hold {} (whole run) and {} (seconds)",
             whole.total(),
             merged.total()
-        ));
+        )
+        .into());
     }
     if whole.coarsened(Layout::COARSE) != merged {
-        return Err(format!("the seconds' histograms of the {view} do not sum to the whole run's"));
+        return Err(
+            format!("the seconds' histograms of the {view} do not sum to the whole run's").into()
+        );
     }
     Ok(())
 }

@@ -12,7 +12,8 @@ mod import;
 mod long;
 mod measure;
 mod recover;
-mod rows;
+mod run;
+mod second;
 mod spikes;
 
 use std::{
@@ -23,12 +24,14 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, limits::Limit};
+use rusqlite::Connection;
 
+use self::long::Detail;
 use crate::{
-    Judgement, Run,
+    Run,
     error::{Fault, ReadError},
     file,
+    run::Judgement,
     schema::{APPLICATION_ID, TABLES, VERSION},
     seal::{self, SealState},
 };
@@ -42,18 +45,6 @@ pub struct Opened {
     pub state: SealState,
     /// What was judged when the run ended; `None` if the run was torn before that.
     pub judgement: Option<Judgement>,
-}
-
-/// Longest text or blob taken from a file, in bytes.
-const LENGTH_MAX: i32 = 256 << 20;
-
-/// How much is read of a long run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Detail {
-    /// Every second.
-    Seconds,
-    /// Of a long run, minutes and more in one.
-    Shown(long::Limits),
 }
 
 /// Reads a record, of a run that goes on as well: what is committed is read. Every second of it is
@@ -116,7 +107,7 @@ fn read_in<T>(
         return Err(ReadError::Empty { path: path.into() });
     }
     let version = check_schema(conn).map_err(fault)?;
-    let (run_id, row) = rows::claim(conn).map_err(fault)?;
+    let (run_id, row) = run::claim(conn).map_err(fault)?;
     let state = seal::state(path, row.as_deref(), &run_id, &scan).map_err(open)?;
     if !matches!(state, SealState::Sealed { .. }) {
         quick_check(conn).map_err(fault)?;
@@ -201,8 +192,8 @@ impl Contents {
 }
 
 fn contents(conn: &Connection, version: i32, detail: Detail) -> Result<Contents, Fault> {
-    let (run_id, row) = rows::claim(conn)?;
-    let (mut run, is_long) = rows::run(conn, detail, version)?;
+    let (run_id, row) = run::claim(conn)?;
+    let (mut run, is_long) = run::run(conn, detail, version)?;
     if version >= 2 {
         run.spikes = spikes::spikes(conn)?;
     }
@@ -216,8 +207,8 @@ fn contents(conn: &Connection, version: i32, detail: Detail) -> Result<Contents,
         run.beside = measure::beside(conn)?;
         run.imported = import::imported(conn)?;
     }
-    check::run(&run).map_err(Fault::Content)?;
-    let judgement = rows::judgement(conn);
+    check::run(&run)?;
+    let judgement = run::judgement(conn);
     Ok(Contents { run_id, row, run, judgement })
 }
 
@@ -264,14 +255,6 @@ fn check_header(path: &Path) -> Result<(), ReadError> {
 /// Whether the very first write was cut off and rolled back.
 fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {
     conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
-}
-
-/// Options for files that may be damaged or made to harm.
-fn harden(conn: &Connection) -> rusqlite::Result<()> {
-    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
-    conn.execute_batch(
-        "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;",
-    )
 }
 
 /// The tables must be the ones of the file's version, to the letter; others may stand beside them.

@@ -11,13 +11,15 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, limits::Limit};
 
-use super::harden;
 use crate::{
     error::{BUSY_SECONDS, Fault, ReadError},
     file,
 };
+
+/// Longest text or blob taken from a file, in bytes.
+const LENGTH_MAX: i32 = 256 << 20;
 
 /// An open record; `copy` is removed after it is closed.
 pub(super) struct Source {
@@ -74,7 +76,11 @@ pub(super) fn in_copy(path: &Path) -> Result<Source, ReadError> {
 fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
-    harden(&conn)?;
+    // The file may be damaged or made to harm.
+    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
+    conn.execute_batch(
+        "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;",
+    )?;
     conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
     Ok(conn)
 }

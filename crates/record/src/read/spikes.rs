@@ -2,70 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_model::{CauseCpu, CauseRow, Recorder};
+use rtproof_model::{CauseCpu, CauseRow};
 use rusqlite::Connection;
 
-use super::rows::{Columns, Result, each, fault};
-use crate::spikes::{
-    CAUSES_MAX, CPUS_MAX, CauseDocument, CauseEntry, Kept, SPIKES_MAX, Spike, Spikes, Summary,
-    WINDOWS_MAX, Why,
+use crate::{
+    rows::{Result, Row, each, each_of, fault, list, room},
+    spikes::{
+        CAUSES_MAX, CPUS_MAX, CauseDocument, CauseEntry, SPIKES_MAX, Spike, Spikes, Summary,
+        WINDOWS_MAX, Why,
+    },
 };
 
 /// The spikes of a record that has the tables; `None`: nothing was written of them.
 pub(super) fn spikes(conn: &Connection) -> Result<Option<Spikes>> {
-    let mut summary = None;
-    each(
-        conn,
-        "SELECT threshold_ns, adaptive, seen, explained, incomplete, unexamined, dropped, sum_ns, \
-         certain_ns, document FROM recorder",
-        |row| {
-            let mut c = Columns::new(row);
-            summary = Some(Summary {
-                threshold_ns: c.uint()?,
-                adaptive: c.get()?,
-                seen: c.count()?,
-                explained: c.count()?,
-                incomplete: c.count()?,
-                unexamined: c.count()?,
-                dropped: c.count()?,
-                sum_ns: c.uint()?,
-                certain_ns: c.uint()?,
-                recorder: recorder(c.json()?),
-            });
-            Ok(())
-        },
-    )?;
-    let Some(summary) = summary else {
+    let Some(summary) = list::<Summary>(conn, 1, "", 1)?.pop() else {
         return Ok(None);
     };
-    Ok(Some(Spikes { summary, causes: causes(conn)?, list: list(conn)?, kept: kept(conn)? }))
+    let kept = list(conn, 0, "ORDER BY number", WINDOWS_MAX)?;
+    Ok(Some(Spikes { summary, causes: causes(conn)?, list: spike_list(conn)?, kept }))
 }
 
-/// Refuses more rows than a record has, before they take memory.
-pub(super) fn room(table: &str, len: usize, most: usize) -> Result<()> {
-    if len >= most {
-        return fault(format!("table {table} has more than {most} rows"));
-    }
-    Ok(())
-}
-
-/// How kernel events were recorded; what another version wrote is read as far as it goes.
-fn recorder(document: serde_json::Value) -> Recorder {
-    serde_json::from_value(document).unwrap_or_else(|error| Recorder {
-        off: Some(format!("the record does not say it in words that are known here ({error})")),
-        ..Recorder::default()
-    })
-}
-
-fn list(conn: &Connection) -> Result<Vec<Spike>> {
+fn spike_list(conn: &Connection) -> Result<Vec<Spike>> {
     let mut list = Vec::new();
-    let sql = "SELECT thread, due_ns, latency_ns, complete, cause, culprit FROM spike";
-    each(conn, &format!("{sql} ORDER BY thread, due_ns"), |row| {
+    each(conn, "SELECT * FROM spike ORDER BY thread, due_ns", [], |c| {
         room("spike", list.len(), SPIKES_MAX)?;
-        let mut c = Columns::new(row);
         let (thread, due_ns, latency_ns) = (c.get()?, c.uint()?, c.uint()?);
-        let complete: bool = c.get()?;
         let (cause, culprit): (Option<String>, Option<String>) = (c.get()?, c.get()?);
+        let complete: bool = c.get()?;
         let why = match (cause, culprit) {
             (Some(cause), Some(culprit)) => Some(Why { cause, culprit, complete }),
             (None, None) if !complete => None,
@@ -79,11 +42,8 @@ fn list(conn: &Connection) -> Result<Vec<Spike>> {
 
 fn causes(conn: &Connection) -> Result<Vec<CauseEntry>> {
     let mut causes: BTreeMap<u32, CauseEntry> = BTreeMap::new();
-    let sql = "SELECT number, cause, culprit, top, count, worst_ns, sum_ns, ambiguous_ns, words \
-               FROM cause";
-    each(conn, sql, |row| {
+    each(conn, "SELECT * FROM cause", [], |c| {
         room("cause", causes.len(), CAUSES_MAX)?;
-        let mut c = Columns::new(row);
         let number = c.get()?;
         let mut row = CauseRow {
             cause: c.get()?,
@@ -100,39 +60,13 @@ fn causes(conn: &Connection) -> Result<Vec<CauseEntry>> {
         causes.insert(number, CauseEntry { number, row });
         Ok(())
     })?;
-    let sql = "SELECT cause, cpu, count, worst_ns, sum_ns FROM cause_cpu ORDER BY cause, cpu";
-    each(conn, sql, |row| {
-        let mut c = Columns::new(row);
-        let number: u32 = c.get()?;
+    each_of(conn, "ORDER BY cause, cpu", |number: u32, cpu: CauseCpu| {
         let Some(cause) = causes.get_mut(&number) else {
             return fault(format!("CPUs of cause {number}, which table cause does not have"));
         };
-        room("cause_cpu", cause.row.cpus.len(), CPUS_MAX)?;
-        cause.row.cpus.push(CauseCpu {
-            cpu: c.get()?,
-            count: c.count()?,
-            worst_ns: c.uint()?,
-            sum_ns: c.uint()?,
-        });
+        room(CauseCpu::TABLE, cause.row.cpus.len(), CPUS_MAX)?;
+        cause.row.cpus.push(cpu);
         Ok(())
     })?;
     Ok(causes.into_values().collect())
-}
-
-fn kept(conn: &Connection) -> Result<Vec<Kept>> {
-    let mut kept = Vec::new();
-    let sql = "SELECT number, thread, due_ns, latency_ns, document FROM window ORDER BY number";
-    each(conn, sql, |row| {
-        room("window", kept.len(), WINDOWS_MAX)?;
-        let mut c = Columns::new(row);
-        kept.push(Kept {
-            number: c.get()?,
-            thread: c.get()?,
-            due_ns: c.uint()?,
-            latency_ns: c.uint()?,
-            window: c.json()?,
-        });
-        Ok(())
-    })?;
-    Ok(kept)
 }

@@ -1,6 +1,6 @@
 //! The tables that a long run is shown from: since version 5.
 
-use super::{Table, c, of_seconds};
+use super::table::{Table, c, of_seconds};
 
 /// Seconds, or readings, that make a block.
 pub(crate) const BLOCK: u64 = 60;

@@ -1,6 +1,6 @@
 //! The tables of what changes did to latency: since version 3.
 
-use super::{Table, c};
+use super::table::{Table, c};
 
 pub(super) const TRIAL: Table = Table {
     name: "trial",

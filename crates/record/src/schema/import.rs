@@ -1,6 +1,6 @@
 //! The tables of what was imported from another tool: since version 4.
 
-use super::{Table, c};
+use super::table::{Table, c};
 
 pub(super) const IMPORT: Table = Table {
     name: "import",

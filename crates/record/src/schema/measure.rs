@@ -1,6 +1,6 @@
 //! The tables of what is watched beside a measurement: since version 4.
 
-use super::{Table, c};
+use super::table::{Table, c};
 
 pub(super) const INTERVAL: Table = Table {
     name: "interval",

@@ -1,7 +1,7 @@
 //! The tables of spikes: since version 2. What judging owns (how a cause is called, what removes
 //! it) is a document here, because a record is below the judge and must outlive its lists.
 
-use super::{Table, c};
+use super::table::{Table, c};
 
 pub(super) const RECORDER: Table = Table {
     name: "recorder",

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, Result, params};
+use rusqlite::{Connection, Result, ToSql, params};
 
-use super::rows::{int, of_seconds, opt_int, run};
+use super::measure::last_reading;
 use crate::{
     pairs,
+    rows::{insert_into, put, put_values},
     run::{HostCpuSecond, HostSecond, Second},
     schema::BLOCK,
 };
@@ -43,9 +44,9 @@ pub(super) fn thread(conn: &Connection, thread: u32, at: i64, block: &Second) ->
     let more = params![
         pairs::encode(&block.wake),
         pairs::encode(&block.missed),
-        int(block.intervals.count())?,
-        opt_int(block.intervals.min())?,
-        opt_int(block.intervals.max())?,
+        put::uint(&block.intervals.count())?,
+        put::opt_uint(&block.intervals.min())?,
+        put::opt_uint(&block.intervals.max())?,
         sum.to_string(),
         sum2.to_string(),
     ];
@@ -57,13 +58,40 @@ pub(super) fn host(conn: &Connection, cpus: &[HostCpuSecond]) -> Result<()> {
     if cpus.is_empty() {
         return Ok(());
     }
-    let host: i64 =
-        conn.prepare_cached("SELECT max(number) FROM host")?.query_row([], |row| row.get(0))?;
-    cpus.iter().try_for_each(|cpu| {
-        run(
-            conn,
-            "INSERT INTO host_block VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![host, cpu.cpu, int(cpu.busy_ms)?, int(cpu.steal_ms)?, opt_int(cpu.freq_hz)?],
-        )
-    })
+    let host = last_reading(conn)?;
+    cpus.iter().try_for_each(|row| insert_into(conn, "host_block", params![host], row))
+}
+
+/// Writes a row of a table of seconds: its key, the columns that all such tables have, the others.
+pub(super) fn of_seconds(
+    conn: &Connection,
+    table: &str,
+    (at, number): (i64, u32),
+    second: &Second,
+    more: &[&dyn ToSql],
+) -> Result<()> {
+    let totals = &second.totals;
+    let (sum, sum2, higher) = totals.wake.power_sums();
+    let common: [&dyn ToSql; 18] = [
+        &at,
+        &number,
+        &put::uint(&second.from_ns)?,
+        &put::uint(&second.to_ns)?,
+        &put::uint(&totals.wake.count())?,
+        &put::opt_uint(&totals.wake.min())?,
+        &put::opt_uint(&totals.wake.max())?,
+        &put::uint(&second.max_at_ns)?,
+        &sum.to_string(),
+        &sum2.to_string(),
+        &higher.map(|(sum3, _)| sum3.to_string()),
+        &higher.map(|(_, sum4)| sum4.to_string()),
+        &put::uint(&totals.missed)?,
+        &totals.missed_sum_ns.to_string(),
+        &put::uint(&totals.late_sampled)?,
+        &put::uint(&totals.late_missed)?,
+        &put::uint(&totals.late_clusters)?,
+        &put::uint(&totals.early)?,
+    ];
+    let values = [&common[..], more].concat();
+    put_values(conn, ("INSERT", table, ""), &values)
 }

@@ -10,7 +10,6 @@
 
 mod blocks;
 mod effects;
-mod import;
 mod measure;
 mod plan;
 mod rows;
@@ -22,19 +21,17 @@ use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
-
-pub(crate) use plan::is_run_id;
-pub(crate) use rows::json;
+use rusqlite::{Connection, params};
 
 use crate::{
-    error::{BUSY_SECONDS, WriteError},
+    db::{close, open, transact},
+    error::{Contradiction, WriteError},
     file,
     finished::Finished,
-    import::Imported,
+    imported::Imported,
+    rows::insert,
     schema::{APPLICATION_ID, TABLES, VERSION},
     tick::{Head, Tail, Tick},
 };
@@ -115,26 +112,19 @@ impl Writer {
         let planned = plan::plan(&self.path, &self.threads, tick)?;
         let known =
             |number| self.threads.contains_key(&number) || planned.threads.contains_key(&number);
-        let spikes = self.spikes.after(&tick.spikes, known).map_err(|what| {
-            WriteError::Inconsistent { path: self.path.clone(), subject: "spikes".into(), what }
-        })?;
-        let effects = self.effects.after(&tick.effects).map_err(|what| {
-            WriteError::Inconsistent { path: self.path.clone(), subject: "effects".into(), what }
-        })?;
+        let path = &self.path;
+        let inconsistent = |subject: &'static str| {
+            move |what: Contradiction| WriteError::inconsistent(path, subject, what)
+        };
+        let spikes = self.spikes.after(&tick.spikes, known).map_err(inconsistent("spikes"))?;
+        let effects = self.effects.after(&tick.effects).map_err(inconsistent("effects"))?;
         let (before, has_host) = (self.beside, tick.host.is_some());
-        let beside =
-            before.after(&tick.beside, |number| known(*number), has_host).map_err(|what| {
-                WriteError::Inconsistent {
-                    path: self.path.clone(),
-                    subject: "watched".into(),
-                    what,
-                }
-            })?;
+        let beside = before
+            .after(&tick.beside, |number| known(*number), has_host)
+            .map_err(inconsistent("watched"))?;
         let (host, host_block) = self.host.after(tick.host.as_ref());
         transact(&mut self.conn, |tx| {
-            for info in &tick.started {
-                rows::thread(tx, info)?;
-            }
+            tick.started.iter().try_for_each(|row| insert(tx, &[], row))?;
             for (thread, step) in tick.threads.iter().zip(&planned.steps) {
                 rows::second(tx, thread, step)?;
             }
@@ -160,17 +150,20 @@ impl Writer {
     /// # Errors
     /// As [`Writer::append`].
     pub fn import(&mut self, imported: &Imported) -> Result<(), WriteError> {
-        let inconsistent = |what: String| WriteError::Inconsistent {
-            path: self.path.clone(),
-            subject: "import".into(),
-            what,
-        };
+        let inconsistent = |what| WriteError::inconsistent(&self.path, "import", what);
         imported.check().map_err(inconsistent)?;
         if !self.threads.is_empty() {
             return Err(inconsistent("the record has threads of its own".into()));
         }
-        transact(&mut self.conn, |tx| import::write(tx, imported))
-            .map_err(|error| WriteError::sqlite(&self.path, "writing the import", error))
+        transact(&mut self.conn, |tx| {
+            insert(tx, params![1], imported)?;
+            for (number, thread) in (0_i64..).zip(&imported.threads) {
+                insert(tx, params![number], thread)?;
+                thread.bins.iter().try_for_each(|bin| insert(tx, params![number], bin))?;
+            }
+            Ok(())
+        })
+        .map_err(|error| WriteError::sqlite(&self.path, "writing the import", error))
     }
 
     /// Writes the end of the run and closes the file, ready to be read back, judged and sealed.
@@ -185,36 +178,4 @@ impl Writer {
         close(self.conn, &self.path, DOING)?;
         Ok(Finished::new(self.path))
     }
-}
-
-/// Opens an existing record for writing.
-pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags)?;
-    conn.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
-    conn.set_prepared_statement_cache_capacity(32);
-    // 4 MiB hold the pages that one second of 64 threads touches, so that no transaction spills.
-    conn.execute_batch(
-        "PRAGMA journal_mode = DELETE;
-         PRAGMA synchronous = EXTRA;
-         PRAGMA foreign_keys = ON;
-         PRAGMA temp_store = MEMORY;
-         PRAGMA cache_size = -4096;",
-    )?;
-    Ok(conn)
-}
-
-/// Runs `body` in one transaction; an error leaves nothing of it behind.
-pub(crate) fn transact(
-    conn: &mut Connection,
-    body: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    body(&tx)?;
-    tx.commit()
-}
-
-/// Closes the file.
-pub(crate) fn close(conn: Connection, path: &Path, doing: &'static str) -> Result<(), WriteError> {
-    conn.close().map_err(|(_, error)| WriteError::sqlite(path, doing, error))
 }

@@ -11,9 +11,10 @@ use std::{
 use rtproof_stats::Sample;
 
 use crate::{
-    WriteError,
+    error::{Contradiction, WriteError},
     run::{Second, ThreadEnd},
     schema::BLOCK,
+    seal,
     tick::{Head, TOP_MAX, ThreadTick, Tick},
 };
 
@@ -58,10 +59,8 @@ pub(super) fn plan(
     threads: &BTreeMap<u32, ThreadState>,
     tick: &Tick,
 ) -> Result<Planned, WriteError> {
-    let bad = |thread: u32, what: String| WriteError::Inconsistent {
-        path: path.into(),
-        subject: format!("thread {thread}"),
-        what,
+    let bad = |thread: u32, what: Contradiction| {
+        WriteError::inconsistent(path, &format!("thread {thread}"), what)
     };
     let mut changed = BTreeMap::new();
     for info in &tick.started {
@@ -100,28 +99,22 @@ pub(super) fn check_ends(
 
 /// Whether the head can be read back.
 pub(super) fn check_head(path: &Path, head: &Head) -> Result<(), WriteError> {
-    let bad = |subject: &str, what| {
-        Err(WriteError::Inconsistent { path: path.into(), subject: subject.into(), what })
-    };
     let id = &head.meta.run_id;
-    if !is_run_id(id) {
-        return bad("run id", format!("\"{id}\", expected 32 lower-case hex digits"));
+    if !seal::is_run_id(id) {
+        let what = format!("\"{id}\", expected 32 lower-case hex digits");
+        return Err(WriteError::inconsistent(path, "run id", what));
     }
     Ok(())
 }
 
-/// Whether `id` is 32 lower-case hex digits: the seal is found in the file's bytes by it.
-pub(crate) fn is_run_id(id: &str) -> bool {
-    id.len() == 32 && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-}
-
 impl ThreadState {
-    fn step(&mut self, tick: &ThreadTick) -> Result<Step, String> {
+    fn step(&mut self, tick: &ThreadTick) -> Result<Step, Contradiction> {
         if tick.second.from_ns < self.to_ns {
             return Err(format!(
                 "second from {} ns, but the one before it ends at {} ns",
                 tick.second.from_ns, self.to_ns
-            ));
+            )
+            .into());
         }
         let second = self.next_second;
         self.next_second += 1;
@@ -143,10 +136,10 @@ impl ThreadState {
         &mut self,
         before: &BTreeSet<u64>,
         samples: &[Sample],
-    ) -> Result<(Vec<Sample>, Vec<Sample>), String> {
+    ) -> Result<(Vec<Sample>, Vec<Sample>), Contradiction> {
         let mut seen = before.clone();
         if let Some(twice) = samples.iter().find(|sample| !seen.insert(sample.due_ns)) {
-            return Err(format!("two largest samples were due at {} ns", twice.due_ns));
+            return Err(format!("two largest samples were due at {} ns", twice.due_ns).into());
         }
         let mut all = std::mem::take(&mut self.top);
         all.extend_from_slice(samples);

@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, Result, params};
 
-use super::rows::{int, json, run};
-use crate::spikes::{
-    CAUSES_MAX, CauseDocument, CauseEntry, EVENTS_MAX, Kept, SPIKES_MAX, Spike, SpikeTick,
-    WINDOWS_MAX,
+use crate::error::Contradiction;
+use crate::{
+    rows::{insert, on_conflict, put, put_values, replace, run},
+    spikes::{
+        CAUSES_MAX, CauseDocument, CauseEntry, EVENTS_MAX, SPIKES_MAX, Spike, SpikeTick,
+        WINDOWS_MAX,
+    },
 };
 
 /// What the writer remembers of the rows there are.
@@ -23,7 +26,7 @@ impl State {
         &self,
         tick: &SpikeTick,
         known: impl Fn(u32) -> bool,
-    ) -> std::result::Result<Self, String> {
+    ) -> std::result::Result<Self, Contradiction> {
         if let Some(summary) = &tick.summary {
             summary.check()?;
         }
@@ -33,15 +36,15 @@ impl State {
         }
         let threads = tick.list.iter().map(|s| s.thread).chain(tick.kept.iter().map(|k| k.thread));
         if let Some(number) = threads.into_iter().find(|&number| !known(number)) {
-            return Err(format!("a spike of thread {number}, which has not started"));
+            return Err(format!("a spike of thread {number}, which has not started").into());
         }
         let listed = self.listed + tick.list.len();
         let mut kept = self.kept.clone();
         if let Some(number) = tick.dropped.iter().find(|&number| !kept.remove(number)) {
-            return Err(format!("window {number} is to go, but is not there"));
+            return Err(format!("window {number} is to go, but is not there").into());
         }
         if let Some(twice) = tick.kept.iter().find(|new| !kept.insert(new.number)) {
-            return Err(format!("window {} comes twice", twice.number));
+            return Err(format!("window {} comes twice", twice.number).into());
         }
         let most = tick.kept.iter().map(|kept| kept.window.events.len()).max().unwrap_or(0);
         for (what, n, max) in [
@@ -51,7 +54,7 @@ impl State {
             ("events of a window", most, EVENTS_MAX),
         ] {
             if n > max {
-                return Err(format!("{n} {what}, expected {max} at most"));
+                return Err(format!("{n} {what}, expected {max} at most").into());
             }
         }
         Ok(Self { listed, kept })
@@ -60,86 +63,40 @@ impl State {
 
 /// Writes what a second brought.
 pub(super) fn write(conn: &Connection, tick: &SpikeTick) -> Result<()> {
-    if let Some(summary) = &tick.summary {
-        run(
-            conn,
-            "INSERT OR REPLACE INTO recorder VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            params![
-                int(summary.threshold_ns)?,
-                summary.adaptive,
-                int(summary.seen)?,
-                int(summary.explained)?,
-                int(summary.incomplete)?,
-                int(summary.unexamined)?,
-                int(summary.dropped)?,
-                int(summary.sum_ns)?,
-                int(summary.certain_ns)?,
-                json(&summary.recorder)?,
-            ],
-        )?;
-    }
+    tick.summary.iter().try_for_each(|row| replace(conn, params![1], row))?;
     tick.causes.iter().try_for_each(|row| cause(conn, row))?;
     tick.list.iter().try_for_each(|row| spike(conn, row))?;
     for number in &tick.dropped {
         run(conn, "DELETE FROM window WHERE number = ?1", params![number])?;
     }
-    tick.kept.iter().try_for_each(|row| window(conn, row))
+    tick.kept.iter().try_for_each(|row| insert(conn, &[], row))
 }
 
 fn spike(conn: &Connection, spike: &Spike) -> Result<()> {
     let why = spike.why.as_ref();
-    run(
-        conn,
-        "INSERT INTO spike VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![
-            spike.thread,
-            int(spike.due_ns)?,
-            int(spike.latency_ns)?,
-            why.map(|why| &why.cause),
-            why.map(|why| &why.culprit),
-            why.is_some_and(|why| why.complete),
-        ],
-    )
+    let values = params![
+        spike.thread,
+        put::uint(&spike.due_ns)?,
+        put::uint(&spike.latency_ns)?,
+        why.map(|why| &why.cause),
+        why.map(|why| &why.culprit),
+        why.is_some_and(|why| why.complete),
+    ];
+    put_values(conn, ("INSERT", "spike", ""), values)
 }
 
 fn cause(conn: &Connection, CauseEntry { number, row: cause }: &CauseEntry) -> Result<()> {
-    run(
-        conn,
-        "INSERT INTO cause VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (number) \
-         DO UPDATE SET top = excluded.top, count = excluded.count, worst_ns = excluded.worst_ns, \
-         sum_ns = excluded.sum_ns, ambiguous_ns = excluded.ambiguous_ns, words = excluded.words",
-        params![
-            number,
-            cause.cause,
-            cause.culprit,
-            int(cause.top)?,
-            int(cause.count)?,
-            int(cause.worst_ns)?,
-            int(cause.sum_ns)?,
-            int(cause.ambiguous_ns)?,
-            json(&CauseDocument::of(cause))?,
-        ],
-    )?;
-    for cpu in &cause.cpus {
-        run(
-            conn,
-            "INSERT OR REPLACE INTO cause_cpu VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![number, cpu.cpu, int(cpu.count)?, int(cpu.worst_ns)?, int(cpu.sum_ns)?],
-        )?;
-    }
-    Ok(())
-}
-
-fn window(conn: &Connection, kept: &Kept) -> Result<()> {
-    run(
-        conn,
-        "INSERT INTO window VALUES (?1, ?2, ?3, ?4, ?5)",
-        params![
-            kept.number,
-            kept.thread,
-            int(kept.due_ns)?,
-            int(kept.latency_ns)?,
-            json(&kept.window)?
-        ],
-    )
+    let values = params![
+        number,
+        cause.cause,
+        cause.culprit,
+        put::uint(&cause.top)?,
+        put::uint(&cause.count)?,
+        put::uint(&cause.worst_ns)?,
+        put::uint(&cause.sum_ns)?,
+        put::uint(&cause.ambiguous_ns)?,
+        put::json(&CauseDocument::of(cause))?,
+    ];
+    put_values(conn, ("INSERT", "cause", &on_conflict("cause", "number")), values)?;
+    cause.cpus.iter().try_for_each(|row| replace(conn, params![number], row))
 }

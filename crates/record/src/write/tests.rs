@@ -1,6 +1,6 @@
 //! Faults while writing.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use super::*;
 use crate::{

@@ -3,7 +3,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rtproof_judge::units::{self, grouped, us_column};
-use rtproof_record::import::{Imported, Reading};
+use rtproof_record::import::{Imported, ToolValue};
 
 use super::{POLICY, STYLE, parts};
 use crate::imported::{QUANTILES, Series, series};
@@ -99,7 +99,7 @@ fn row(series: &Series) -> Markup {
     }
 }
 
-fn reading(reading: Reading) -> String {
+fn reading(reading: ToolValue) -> String {
     format!("{}{}", if reading.at_least { "≥ " } else { "" }, us_column(reading.ns))
 }
 

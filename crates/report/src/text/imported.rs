@@ -6,7 +6,7 @@ use std::{
 };
 
 use rtproof_judge::units::{self, grouped, us_column};
-use rtproof_record::import::{Imported, Kind, Reading};
+use rtproof_record::import::{Imported, Kind, ToolValue};
 
 use crate::{
     imported::{QUANTILES, Series, series},
@@ -111,7 +111,7 @@ fn row(
 }
 
 /// A value, or the least that it is.
-fn reading(reading: Reading) -> String {
+fn reading(reading: ToolValue) -> String {
     let at_least = if reading.at_least { "≥" } else { "" };
     format!("{at_least}{}", us_column(reading.ns))
 }

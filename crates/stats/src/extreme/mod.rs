@@ -11,6 +11,7 @@ pub mod gev;
 pub mod gpd;
 pub mod holdout;
 pub mod iid;
+mod level;
 pub mod lmoments;
 mod profile;
 mod rules;

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     gpd, iid,
-    tail::{self, Level, Measured},
+    level::{Level, Measured},
 };
+use crate::period::{self, Ask};
 
 /// Level of the tests of rules 2 and 3.
 const TEST_LEVEL: f64 = 0.01;
@@ -59,12 +60,12 @@ pub enum Rule {
     TooWide {
         /// Upper end of the 95 % interval of the shape; `None`: there is none.
         xi_high: Option<f64>,
-        /// Upper end of the level's interval in levels; `None`: not asked, or there is none.
+        /// Upper end of the level's interval in levels; `None`: not requested, or there is none.
         ratio: Option<f64>,
     },
     /// 6: too far ahead.
     TooFar {
-        /// The time asked for, in times measured.
+        /// The requested time, in times measured.
         times: f64,
     },
     /// 7: the values are too coarse.
@@ -166,7 +167,8 @@ pub(super) fn not_alike(excesses: &[f64]) -> Option<Rule> {
 }
 
 pub(super) fn periodic(times_ns: &[u64], sampling_ns: u64) -> Option<Rule> {
-    let found = tail::period_of(times_ns, sampling_ns).filter(|found| found.p < TEST_LEVEL)?;
+    let ask = Ask { sampling_ns, shortest_ns: 3 * sampling_ns.max(1), hints_ns: &[] };
+    let found = period::search(times_ns, &ask).filter(|found| found.p < TEST_LEVEL)?;
     Some(Rule::Periodic { period_ns: found.period_ns, count: found.fold.follow, p: found.p })
 }
 

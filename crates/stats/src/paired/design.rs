@@ -1,7 +1,10 @@
 //! Which slice of a pair has the change: by chance, from a seed that is kept.
 
 use super::PAIRS;
-use crate::{random::Random, screening::plackett_burman};
+use crate::{
+    plackett_burman::{plackett_burman, shuffle},
+    random::Random,
+};
 
 /// For each pair, whether its first slice is the one with the change. Coins, not an alternation:
 /// what the exact test takes for granted.
@@ -29,15 +32,7 @@ pub fn mirrored_pairs(changes: usize) -> Option<usize> {
 pub fn mirrored(seed: u64, changes: usize) -> Option<Vec<Vec<bool>>> {
     let mut rows = plackett_burman(mirrored_pairs(changes)?)?;
     rows.iter_mut().for_each(|row| row.truncate(changes));
-    let mut random = Random::new(seed);
-    for last in (1..rows.len()).rev() {
-        rows.swap(last, random.below(last as u64 + 1) as usize);
-    }
-    for row in &mut rows {
-        if random.below(2) == 1 {
-            row.iter_mut().for_each(|on| *on = !*on);
-        }
-    }
+    shuffle(seed, &mut rows);
     Some(rows)
 }
 

@@ -1,10 +1,10 @@
 //! Which changes are on in which slice.
 
-use crate::{paired::PAIRS, random::Random};
+use crate::{
+    paired::PAIRS,
+    plackett_burman::{plackett_burman, shuffle},
+};
 
-/// First rows of the designs of Plackett and Burman (Biometrika 33, 1946), which are shifted round.
-const TWELVE: &str = "++-+++---+-";
-const TWENTY: &str = "++--++++-+-+----++-";
 /// Most changes that are tried in every combination.
 const FACTORIAL_MAX: usize = 4;
 /// Most changes of a design.
@@ -54,20 +54,6 @@ impl Design {
     }
 }
 
-/// The rows of the design of Plackett and Burman with so many runs, columns one fewer: the
-/// generator shifted round, then a row of minuses. `None`: there is none here (12 and 20 are).
-#[must_use]
-pub fn plackett_burman(runs: usize) -> Option<Vec<Vec<bool>>> {
-    let generator = [TWELVE, TWENTY].into_iter().find(|text| text.len() + 1 == runs)?.as_bytes();
-    let shifted = |shift: usize| {
-        let at = |column: usize| generator[(column + runs - 1 - shift) % generator.len()];
-        (0..runs - 1).map(|column| at(column) == b'+').collect()
-    };
-    let mut rows: Vec<Vec<bool>> = (0..runs - 1).map(shifted).collect();
-    rows.push(vec![false; runs - 1]);
-    Some(rows)
-}
-
 /// Half of all combinations, none of them another's mirror image, repeated until there are pairs
 /// enough.
 fn factorial(factors: usize) -> Vec<Vec<bool>> {
@@ -90,21 +76,14 @@ pub fn design(seed: u64, factors: usize) -> Option<Design> {
             (Kind::PlackettBurman, rows)
         }
     };
-    let mut random = Random::new(seed);
-    for last in (1..rows.len()).rev() {
-        rows.swap(last, random.below(last as u64 + 1) as usize);
-    }
-    for row in &mut rows {
-        if random.below(2) == 1 {
-            row.iter_mut().for_each(|on| *on = !*on);
-        }
-    }
+    shuffle(seed, &mut rows);
     Some(Design { kind, factors, rows })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plackett_burman::TWELVE;
 
     #[test]
     fn the_designs_of_plackett_and_burman_are_orthogonal() {

@@ -13,6 +13,6 @@ mod lenth;
 #[cfg(test)]
 mod simulation;
 
-pub use design::{Design, FACTORS_MAX, Kind, design, plackett_burman};
+pub use design::{Design, FACTORS_MAX, Kind, design};
 pub use effects::{Effect, Interaction, effects, interactions};
 pub use lenth::{CONTRASTS_MIN, Lenth, lenth};

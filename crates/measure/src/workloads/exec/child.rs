@@ -8,16 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::{
-    process::{Pid, Signal},
-    thread::ClockId,
-};
+use rustix::process::{Pid, Signal};
 
 use super::super::workload::{Program, Setting};
-use crate::{
-    Policy, sys,
-    task::{pin, pin_all},
-};
+use crate::{Policy, sys, task::pin};
 
 /// Time from SIGTERM to SIGKILL.
 const TERM_MAX: Duration = Duration::from_millis(300);
@@ -151,19 +145,4 @@ pub(super) fn line_cost_ns() -> u64 {
         end_ns - start_ns
     });
     times.min().unwrap_or(0)
-}
-
-/// Puts the calling thread off the measured CPU, where there is another: it only takes notes.
-pub(in crate::workloads) fn stand_beside(cpu: u32) {
-    let others: Vec<u32> =
-        sys::affinity(0).unwrap_or_default().into_iter().filter(|&other| other != cpu).collect();
-    if !others.is_empty() {
-        let _ = pin_all(&others);
-    }
-}
-
-/// Sleeps until a time of CLOCK_MONOTONIC.
-pub(in crate::workloads) fn pause_until(at_ns: u64) {
-    let at = sys::timespec(at_ns);
-    let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &at);
 }

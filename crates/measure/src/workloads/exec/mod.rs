@@ -12,14 +12,14 @@ use std::sync::{
 };
 
 use self::{
-    child::{Running, line_cost_ns, stand_beside},
+    child::{Running, line_cost_ns},
     protocol::{Grid, Line, Lines},
 };
 use super::{
     error::WorkloadError,
     workload::{Armed, Description, Ending, OwnCost, Program, Setting, Workload},
 };
-use crate::{EndReason, cycle::Cycle, quantity::Quantity, sys};
+use crate::{EndReason, cycle::Cycle, quantity::Quantity, sys, task};
 
 /// A program that says nothing for this long, or for ten periods, hangs.
 const SILENT_NS: u64 = 5_000_000_000;
@@ -73,7 +73,7 @@ impl Workload for Exec {
         let running = running.map_err(|error| {
             WorkloadError::unfit(self.name(), format!("`{}`: {error}", self.command))
         })?;
-        stand_beside(setting.cpu);
+        task::leave(setting.cpu);
         Ok(Box::new(Reader {
             running: Some(running),
             lines: Lines::default(),
@@ -219,6 +219,7 @@ impl Account<'_> {
 }
 
 /// The lines of a program for the fuzz targets, with the account that is kept of them.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn fuzz(
     bytes: &[u8],
     piece: usize,

@@ -19,10 +19,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 use self::lines::{Context, Event, Line, Lines};
 use super::{
     error::WorkloadError,
-    exec::child::stand_beside,
     workload::{Armed, Ending, OwnCost, Setting},
 };
-use crate::{EndReason, cycle::Cycle, sys};
+use crate::{EndReason, cycle::Cycle, sys, task};
 
 /// Longest wait for lines, so that a stop is seen.
 const LOOK_NS: u64 = 50_000_000;
@@ -54,7 +53,7 @@ pub(super) fn arm(
     let unfit = |error| WorkloadError::unfit(workload, error);
     let tracer = Tracer::start(&Root::live(), request).map_err(unfit)?;
     let pipe = tracer.lines().map_err(unfit)?;
-    stand_beside(setting.cpu);
+    task::leave(setting.cpu);
     let account = Account::new(source, setting.cpu, setting.period_ns);
     Ok(Box::new(Reader {
         workload,
@@ -211,6 +210,7 @@ impl Account {
 }
 
 /// Lines of a tracer for the fuzz targets, with the account that is kept of them: what was lost.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn fuzz(which: u8, bytes: &[u8], piece: usize, cycle: &mut Cycle) -> u64 {
     let sources = [Source::TimerIrq, Source::TimerThread, Source::Noise, Source::Hardware];
     let source = sources[usize::from(which) % sources.len()];

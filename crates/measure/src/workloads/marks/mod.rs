@@ -15,10 +15,10 @@ use rtproof_host::Root;
 use self::ring::{Marked, Ring};
 use super::{
     error::WorkloadError,
-    exec::child::{pause_until, stand_beside},
+    timing::sleep_until,
     workload::{Armed, Description, Ending, OwnCost, Program, Setting, Workload},
 };
-use crate::{EndReason, Policy, cycle::Cycle, quantity::Quantity, sys};
+use crate::{EndReason, Policy, cycle::Cycle, quantity::Quantity, sys, task};
 
 /// Time between two looks: a ring of 4096 cycles holds this much of 200 kHz.
 const LOOK_NS: u64 = 20_000_000;
@@ -79,7 +79,7 @@ impl Workload for Marks {
             Err(_) => PathBuf::from(&self.which),
         };
         let ring = Ring::open(&path).map_err(unfit)?;
-        stand_beside(setting.cpu);
+        task::leave(setting.cpu);
         Ok(Box::new(Reader { ring, last_begin_ns: None, cycles: 0, ending: Ending::default() }))
     }
 }
@@ -115,6 +115,7 @@ fn of_process(pid: u32, folders: &[String]) -> Result<PathBuf, String> {
 }
 
 /// A ring for the fuzz targets, looked at after each change.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn fuzz(
     path: &Path,
     change: &mut dyn FnMut() -> bool,
@@ -138,7 +139,7 @@ struct Reader {
 impl Reader {
     fn follow(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> Result<EndReason, String> {
         let schedule = *cycle.schedule();
-        pause_until(schedule.first_ns);
+        sleep_until(schedule.first_ns);
         self.ring.skip()?;
         let could_be_seen = self.is_alive();
         loop {
@@ -158,7 +159,7 @@ impl Reader {
             if could_be_seen && !was_alive {
                 break;
             }
-            pause_until(cycle.edge_ns().min(now_ns + LOOK_NS));
+            sleep_until(cycle.edge_ns().min(now_ns + LOOK_NS));
         }
         match self.cycles {
             0 => Err("no cycle was marked; does the application run?".into()),

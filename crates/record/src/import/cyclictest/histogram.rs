@@ -9,6 +9,7 @@ use super::super::{
     draft::{draft, series},
     text::{Cells, Line, Text, field, head, plain, quoted, tail},
 };
+use crate::error::Contradiction;
 
 pub(in super::super) const HISTOGRAM: Importer = Importer {
     id: "cyclictest-histogram",
@@ -244,7 +245,7 @@ impl<'a> Read<'a> {
         i: usize,
     ) -> Result<ImportedThread, ImportError> {
         let max_line = self.foot[MAX].as_ref().map_or(1, |(line, _)| line.number);
-        let at_max = |what: String| text.at(max_line, format!("thread {i}: {what}"));
+        let at_max = |what: Contradiction| text.at(max_line, format!("thread {i}: {what}"));
         let ns = |value| text.ns(self.rows_line, value, of.unit_ns);
         let mut cells = Cells::default();
         for (value, row) in &self.rows {
@@ -267,13 +268,16 @@ impl<'a> Read<'a> {
         if let Some((low_ns, high_ns)) = cells.edges()
             && (thread.min_ns != Some(low_ns) || (over == 0 && thread.max_ns != Some(high_ns)))
         {
-            return Err(at_max(format!(
-                "from {} to {}, but its rows go from {} to {}: the file was cut off or edited",
-                of.mins[i],
-                of.maxs[i],
-                low_ns / of.unit_ns,
-                high_ns / of.unit_ns
-            )));
+            return Err(at_max(
+                format!(
+                    "from {} to {}, but its rows go from {} to {}: the file was cut off or edited",
+                    of.mins[i],
+                    of.maxs[i],
+                    low_ns / of.unit_ns,
+                    high_ns / of.unit_ns
+                )
+                .into(),
+            ));
         }
         if !self.rows.is_empty() {
             thread.bins = cells.finish(over, of.end_ns, thread.max_ns).map_err(at_max)?;

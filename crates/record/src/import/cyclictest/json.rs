@@ -9,6 +9,7 @@ use super::super::{
     json::{self, Pairs, SysInfo},
     text::{Cells, decimal_ns, head, scaled, too_large},
 };
+use crate::error::Contradiction;
 
 /// What all tools of rt-tests write round their results.
 #[derive(Debug, Deserialize)]
@@ -38,7 +39,7 @@ impl<T> Envelope<T> {
         self,
         imported: &mut Imported,
         repaired: bool,
-    ) -> Result<Vec<(u64, T)>, String> {
+    ) -> Result<Vec<(u64, T)>, Contradiction> {
         if imported.command.is_none() && !self.cmdline.is_empty() {
             imported.command = Some(self.cmdline);
         }
@@ -71,7 +72,7 @@ impl<T> Envelope<T> {
         }
         let threads = self.thread.by_number()?;
         if threads.is_empty() || threads.len() > THREADS_MAX {
-            return Err(format!("{} threads, expected 1 to {THREADS_MAX}", threads.len()));
+            return Err(format!("{} threads, expected 1 to {THREADS_MAX}", threads.len()).into());
         }
         if threads.len() as u64 != self.num_threads {
             let text = format!(
@@ -124,8 +125,8 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let unit_ns = if envelope.resolution_in_ns == 1 { 1 } else { 1000 };
     let tool = program(bytes).unwrap_or_else(|| "cyclictest".into());
     let mut imported = draft(&tool, unit_ns, hints);
-    let wrong = |what| ImportError::Byte { name: hints.name.clone(), offset: 0, what };
-    let threads = envelope.open(&mut imported, repaired).map_err(wrong)?;
+    let wrong = |what: String| hints.at_byte(0, what);
+    let threads = envelope.open(&mut imported, repaired).map_err(|what| hints.at_byte(0, what))?;
     let asked = imported.command.as_deref().and_then(command::cyclictest);
     let rows = asked.and_then(|asked| asked.histogram);
     for (number, thread) in threads {
@@ -150,7 +151,7 @@ fn one(
     unit_ns: u64,
     rows: Option<u64>,
     imported: &mut Imported,
-) -> Result<ImportedThread, String> {
+) -> Result<ImportedThread, Contradiction> {
     let ns = |value: u64| scaled(value, unit_ns).ok_or_else(|| too_large(value));
     let mut thread = series(
         of.cpu.map_or(format!("thread {number}"), |cpu| format!("CPU {cpu}")),
@@ -189,7 +190,8 @@ fn one(
             of.max,
             low_ns / unit_ns,
             high_ns / unit_ns
-        ));
+        )
+        .into());
     }
     thread.bins = cells.finish(over, from_ns, thread.max_ns)?;
     thread.overflow = over;

@@ -9,6 +9,7 @@ use super::super::{
     json::{self, Pairs, SysInfo},
     text::{Cells, decimal_ns, head, scaled, too_large},
 };
+use crate::error::Contradiction;
 
 /// Where its histogram ends, whatever its resolution.
 const END_NS: u64 = 1_000_000;
@@ -40,7 +41,7 @@ fn detect(bytes: &[u8]) -> bool {
 
 fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let (document, repaired): (Document, bool) = json::parse(bytes, hints)?;
-    let wrong = |what| ImportError::Byte { name: hints.name.clone(), offset: 0, what };
+    let wrong = |what: String| hints.at_byte(0, what);
     let unit_ns = match document.sysinfo.resolution_in_ns {
         Some(unit_ns @ (1 | 1000)) => unit_ns,
         other => {
@@ -53,7 +54,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     if repaired {
         imported.doubt("repaired", "the file is no JSON: a text in it was not escaped");
     }
-    let threads = document.cpu.by_number().map_err(wrong)?;
+    let threads = document.cpu.by_number().map_err(|what| hints.at_byte(0, what))?;
     if threads.is_empty() || threads.len() > THREADS_MAX {
         return Err(wrong(format!("{} threads, expected 1 to {THREADS_MAX}", threads.len())));
     }
@@ -77,7 +78,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     Ok(imported)
 }
 
-fn one(number: u64, of: OfThread, unit_ns: u64) -> Result<ImportedThread, String> {
+fn one(number: u64, of: OfThread, unit_ns: u64) -> Result<ImportedThread, Contradiction> {
     let ns = |value: u64| scaled(value, unit_ns).ok_or_else(|| too_large(value));
     let mut thread = series(format!("thread {number}"), Kind::Latency);
     thread.n = of.count;
@@ -104,7 +105,8 @@ fn one(number: u64, of: OfThread, unit_ns: u64) -> Result<ImportedThread, String
             of.max,
             low_ns / unit_ns,
             high_ns / unit_ns
-        ));
+        )
+        .into());
     }
     thread.bins = cells.finish(over, END_NS, thread.max_ns)?;
     thread.overflow = over;

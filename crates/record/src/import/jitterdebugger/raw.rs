@@ -65,11 +65,7 @@ pub(in super::super) const RAW: Importer = Importer {
 };
 
 fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
-    let wrong = |offset: usize, what: String| ImportError::Byte {
-        name: hints.name.clone(),
-        offset: offset as u64,
-        what,
-    };
+    let wrong = |offset: usize, what: String| hints.at_byte(offset, what);
     let little = order(bytes).ok_or_else(|| {
         wrong(0, format!("no records of {RECORD} bytes as jitterdebugger writes them"))
     })?;
@@ -99,7 +95,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         }
         let ns = scaled(record.value, unit_ns).ok_or_else(|| wrong(at, too_large(record.value)))?;
         let counter = threads.entry(record.thread).or_default();
-        counter.push(ns, unit_ns, 1).map_err(|what| wrong(at, what))?;
+        counter.push(ns, unit_ns, 1).map_err(|what| wrong(at, what.into()))?;
         let (from, to) = span.unwrap_or((record.seconds, record.seconds));
         span = Some((from.min(record.seconds), to.max(record.seconds)));
     }

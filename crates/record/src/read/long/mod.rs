@@ -7,20 +7,28 @@
 
 use std::collections::BTreeMap;
 
-use rtproof_stats::{Layout, Moments};
+use rtproof_stats::Moments;
 use rusqlite::{Connection, params};
 
 use super::{
     check::check_second,
-    rows::{Columns, Result, SECOND, each, each_in, fault, of, second},
+    second::{coarse, histogram, of, second},
 };
 use crate::{
     Options,
-    error::Fault,
-    pairs,
+    rows::{Columns, Result, each, fault},
     run::{Second, Thread},
     schema::BLOCK,
 };
+
+/// How much is read of a long run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// Every second.
+    Seconds,
+    /// Of a long run, minutes and more in one.
+    Shown(Limits),
+}
 
 /// What is kept in memory, at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,8 +79,7 @@ impl Blocks {
         }
         let mut edges: Vec<u64> =
             options.phases.iter().flat_map(|phase| [phase.from_ns, phase.to_ns]).collect();
-        each(conn, "SELECT since_ns, at_ns FROM mark", |row| {
-            let mut c = Columns::new(row);
+        each(conn, "SELECT since_ns, at_ns FROM mark", [], |c| {
             edges.extend([c.uint()?, c.uint()?]);
             Ok(())
         })?;
@@ -92,16 +99,10 @@ impl Blocks {
         let mut places: BTreeMap<u32, Place> =
             threads.keys().map(|&number| (number, Place::default())).collect();
         let mut lapping = (u64::MAX, Found::new());
-        let sql = format!(
-            "SELECT thread, block, {SECOND}, wake_data, missed_data, interval_n, interval_min_ns, \
-             interval_max_ns, interval_sum_ns, interval_sum2 FROM block ORDER BY block, thread"
-        );
-        each(conn, &sql, |row| {
-            let mut c = Columns::new(row);
-            let number = c.get()?;
+        each(conn, "SELECT * FROM block ORDER BY block, thread", [], |c| {
+            let (at, number) = (c.uint()?, c.get()?);
             let thread = of(threads, number)?;
             let place = places.entry(number).or_default();
-            let at = c.uint()?;
             if at != place.blocks {
                 return fault(format!("block {at} of thread {number}, expected {}", place.blocks));
             }
@@ -109,7 +110,7 @@ impl Blocks {
             if at % self.per_piece == 0 {
                 thread.seconds.extend(place.piece.take());
             }
-            let block = block(&mut c)?;
+            let block = block(c)?;
             if !self.laps(&block) {
                 match &mut place.piece {
                     Some(piece) if piece.to_ns <= block.from_ns => piece.merge(&block),
@@ -154,9 +155,7 @@ impl Blocks {
 
 fn block(c: &mut Columns<'_, '_>) -> Result<Second> {
     let second = second(c)?;
-    let (wake, missed): (Vec<u8>, Vec<u8>) = (c.get()?, c.get()?);
-    let decode = |data: &[u8]| pairs::decode(data, Layout::COARSE).map_err(Fault::Content);
-    let (wake, missed) = (decode(&wake)?, decode(&missed)?);
+    let (wake, missed) = (coarse(c)?, coarse(c)?);
     let n = c.count()?;
     let extremes = (c.opt_uint()?, c.opt_uint()?);
     let sums = (c.sum()?, c.sum()?);
@@ -166,7 +165,7 @@ fn block(c: &mut Columns<'_, '_>) -> Result<Second> {
         _ => return fault(format!("{n} intervals with extremes {extremes:?}")),
     };
     let block = Second { wake, missed, intervals, ..second };
-    check_second(&block).map_err(Fault::Content)?;
+    check_second(&block)?;
     Ok(block)
 }
 
@@ -177,35 +176,22 @@ fn seconds(conn: &Connection, block: u64) -> Result<Found> {
     let range = range.map(|number| i64::try_from(number).unwrap_or(i64::MAX));
     let params = params![range[0], range[1]];
     const WITHIN: &str = "WHERE second >= ?1 AND second < ?2 ORDER BY second, thread";
-    let sql = format!("SELECT thread, second, {SECOND} FROM stat {WITHIN}");
-    each_in(conn, &sql, params, |row| {
-        let mut c = Columns::new(row);
-        let (thread, at): (u32, i64) = (c.get()?, c.get()?);
+    each(conn, &format!("SELECT * FROM stat {WITHIN}"), params, |c| {
+        let (at, thread): (i64, u32) = (c.get()?, c.get()?);
         let seconds = found.entry(thread).or_default();
         if usize::try_from(at - range[0]) != Ok(seconds.len()) {
             return fault(format!("second {at} of thread {thread}, expected another"));
         }
-        let second = second(&mut c)?;
-        check_second(&second).map_err(Fault::Content)?;
+        let second = second(c)?;
+        check_second(&second)?;
         seconds.push(second);
         Ok(())
     })?;
-    let sql = format!("SELECT thread, second, view, data FROM hist_second {WITHIN}");
-    each_in(conn, &sql, params, |row| {
-        let mut c = Columns::new(row);
-        let second = place(&mut found, range[0], c.get()?, c.get()?)?;
-        let (view, data): (String, Vec<u8>) = (c.get()?, c.get()?);
-        let pairs = pairs::decode(&data, Layout::COARSE).map_err(Fault::Content)?;
-        match view.as_str() {
-            "wake" => second.wake = pairs,
-            _ => second.missed = pairs,
-        }
-        Ok(())
+    each(conn, &format!("SELECT * FROM hist_second {WITHIN}"), params, |c| {
+        let (at, thread) = (c.get()?, c.get()?);
+        histogram(c, place(&mut found, range[0], at, thread)?)
     })?;
-    let sql =
-        format!("SELECT thread, second, n, min_ns, max_ns, sum_ns, sum2 FROM interval {WITHIN}");
-    each_in(conn, &sql, params, |row| {
-        let mut c = Columns::new(row);
+    each(conn, &format!("SELECT * FROM interval {WITHIN}"), params, |c| {
         let second = place(&mut found, range[0], c.get()?, c.get()?)?;
         let (n, extremes) = (c.count()?, (c.uint()?, c.uint()?));
         second.intervals = Moments::from_parts(n, extremes, (c.sum()?, c.sum()?), None);
@@ -214,12 +200,10 @@ fn seconds(conn: &Connection, block: u64) -> Result<Found> {
     Ok(found)
 }
 
-fn place(found: &mut Found, from: i64, thread: u32, at: i64) -> Result<&mut Second> {
+fn place(found: &mut Found, from: i64, at: i64, thread: u32) -> Result<&mut Second> {
     let seconds = found.get_mut(&thread);
     let second = seconds.and_then(|seconds| seconds.get_mut(usize::try_from(at - from).ok()?));
-    second.ok_or_else(|| {
-        Fault::Content(format!("rows of second {at}, which table stat does not have"))
-    })
+    second.map_or_else(|| fault(format!("rows of second {at}, which table stat does not have")), Ok)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    super::{Detail, Opened, read_in},
+    super::{Opened, read_in},
     *,
 };
 use crate::{

@@ -6,6 +6,13 @@
 use rtproof_stats::Bins;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Contradiction;
+
+/// Most series of one file.
+pub const THREADS_MAX: usize = 16_384;
+/// Most cells of one series.
+pub const BINS_MAX: usize = 1 << 20;
+
 /// One result file of another tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -14,7 +21,7 @@ pub struct Imported {
     pub tool: String,
     /// Its version, where the file says it.
     pub tool_version: Option<String>,
-    /// Which of its formats: [`super::Importer::id`].
+    /// Which of its formats: [`Importer::id`](crate::import::Importer::id).
     pub dialect: String,
     /// Name of the file, without its folder.
     pub source: String,
@@ -132,7 +139,7 @@ impl Kind {
 /// A value that a tool measured, or the least that it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Reading {
+pub struct ToolValue {
     /// The value, nanoseconds.
     pub ns: u64,
     /// Whether it may be larger: the tool counted the sample and not its value.
@@ -142,28 +149,28 @@ pub struct Reading {
 impl ImportedThread {
     /// The largest sample: what the tool says, else the upper edge of the last cell.
     #[must_use]
-    pub fn largest(&self) -> Option<Reading> {
+    pub fn largest(&self) -> Option<ToolValue> {
         let from_cells = || self.bins.iter().last().map(|bin| bin.high_ns);
         let ns = self.max_ns.or_else(from_cells)?;
-        Some(Reading { ns, at_least: self.max_is_at_least })
+        Some(ToolValue { ns, at_least: self.max_is_at_least })
     }
 
     /// The p-quantile in steps of the tool (`step_ns`): cyclictest's 193 µs are 193 000 ns here and
     /// not the end of that microsecond. Among samples without value only the least is known.
     #[must_use]
-    pub fn quantile(&self, p: f64, step_ns: u64) -> Option<Reading> {
+    pub fn quantile(&self, p: f64, step_ns: u64) -> Option<ToolValue> {
         if self.bins.is_empty() {
             let told = self.told.iter().find(|(ppm, _)| (f64::from(*ppm) / 1e6 - p).abs() < 1e-9);
-            return told.map(|&(_, ns)| Reading { ns, at_least: false });
+            return told.map(|&(_, ns)| ToolValue { ns, at_least: false });
         }
         let high_ns = self.bins.quantile(p)?;
         let last = self.bins.iter().last()?;
         if self.overflow > 0 && high_ns == last.high_ns {
             let exact = self.overflow == 1 && self.max_ns.is_some() && !self.max_is_at_least;
             let ns = if exact { self.max_ns? } else { last.low_ns };
-            return Some(Reading { ns, at_least: !exact });
+            return Some(ToolValue { ns, at_least: !exact });
         }
-        Some(Reading { ns: high_ns / step_ns.max(1) * step_ns.max(1), at_least: false })
+        Some(ToolValue { ns: high_ns / step_ns.max(1) * step_ns.max(1), at_least: false })
     }
 }
 
@@ -171,7 +178,7 @@ impl ImportedThread {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Doubt {
-    /// Stable identifier: one of [`super::DOUBTS`].
+    /// Stable identifier: one of [`DOUBTS`](crate::import::DOUBTS).
     pub id: String,
     /// What is so, and what follows.
     pub text: String,
@@ -198,19 +205,35 @@ impl Omitted {
     }
 }
 
-/// What the user knows of a file that the file does not say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
-    /// Name of the file, for messages and the record.
-    pub name: String,
-    /// Format, by its id; `None`: by content.
-    pub format: Option<String>,
-    /// Command line that made it.
-    pub command: Option<String>,
-    /// Period of the first thread.
-    pub period_ns: Option<u64>,
-    /// How long it measured.
-    pub duration_ns: Option<u64>,
-    /// Nanoseconds in one unit of its values, where the format does not fix it.
-    pub unit_ns: Option<u64>,
+impl Imported {
+    /// Whether counts, cells and extremes tell the same story.
+    pub(crate) fn check(&self) -> Result<(), Contradiction> {
+        if self.threads.is_empty() || self.threads.len() > THREADS_MAX {
+            return Err(
+                format!("{} series, expected 1 to {THREADS_MAX}", self.threads.len()).into()
+            );
+        }
+        for thread in &self.threads {
+            thread.check().map_err(|what| format!("{}: {what}", thread.label))?;
+        }
+        Ok(())
+    }
+}
+
+impl ImportedThread {
+    fn check(&self) -> Result<(), Contradiction> {
+        let total = self.bins.total();
+        if total != self.n && !self.bins.is_empty() {
+            return Err(format!("{} samples, but its cells hold {total}", self.n).into());
+        }
+        if self.overflow > self.n {
+            return Err(format!("{} of {} samples without value", self.overflow, self.n).into());
+        }
+        match (self.min_ns, self.max_ns) {
+            (Some(min), Some(max)) if min > max => {
+                Err(format!("its smallest value {min} ns is above its largest {max} ns").into())
+            }
+            _ => Ok(()),
+        }
+    }
 }

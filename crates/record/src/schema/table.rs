@@ -1,0 +1,79 @@
+//! What a table is made of.
+
+/// One table.
+#[derive(Debug)]
+pub struct Table {
+    /// Name.
+    pub name: &'static str,
+    /// Version of the record that it came with.
+    pub since: i32,
+    /// What a row is.
+    pub about: &'static str,
+    /// Columns in order.
+    pub columns: &'static [Column],
+    /// Table constraints and options after the columns; starts with `, ` when not empty.
+    pub(super) constraints: &'static str,
+    /// Whether rows are kept in the order of the primary key.
+    pub(super) without_rowid: bool,
+}
+
+/// One column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Name; ends in its unit where it has one.
+    pub name: &'static str,
+    /// SQL type and constraints.
+    pub sql: &'static str,
+    /// Meaning, with unit and when it is NULL.
+    pub about: &'static str,
+}
+
+pub(super) const fn c(name: &'static str, sql: &'static str, about: &'static str) -> Column {
+    Column { name, sql, about }
+}
+
+/// What a second and what many seconds together have in common.
+const SECOND: [Column; 16] = [
+    c("from_ns", "INTEGER NOT NULL", "Due time of the first wake-up covered."),
+    c("to_ns", "INTEGER NOT NULL", "Due time of the first wake-up no longer covered."),
+    c("n", "INTEGER NOT NULL", "Sampled wake-ups."),
+    c("min_ns", "INTEGER", "Smallest latency. NULL: no sample."),
+    c("max_ns", "INTEGER", "Largest latency. NULL: no sample."),
+    c("max_at_ns", "INTEGER NOT NULL", "Due time of the largest latency."),
+    c("sum_ns", "TEXT NOT NULL", "Sum of latencies, decimal; up to 128 bits."),
+    c("sum2", "TEXT NOT NULL", "Sum of their squares, ns^2, decimal."),
+    c("sum3", "TEXT", "Sum of their cubes, ns^3, decimal. NULL: did not fit."),
+    c("sum4", "TEXT", "Sum of their fourth powers, ns^4, decimal. NULL: did not fit."),
+    c("missed", "INTEGER NOT NULL", "Wake-ups due while the thread was still late."),
+    c("missed_sum_ns", "TEXT NOT NULL", "Sum of their lateness, decimal."),
+    c("late_sampled", "INTEGER NOT NULL", "Sampled wake-ups later than the budget."),
+    c("late_missed", "INTEGER NOT NULL", "Missed wake-ups later than the budget."),
+    c("late_clusters", "INTEGER NOT NULL", "Groups of late wake-ups."),
+    c("early", "INTEGER NOT NULL", "Wake-ups before their time, counted as 0 ns."),
+];
+
+/// Columns of a table of seconds: its key, the columns that all such tables have, the others.
+pub(super) const fn of_seconds<const N: usize>(key: [Column; 2], more: &[Column]) -> [Column; N] {
+    let mut all = [key[0]; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = match at {
+            0 | 1 => key[at],
+            2..18 => SECOND[at - 2],
+            _ => more[at - 18],
+        };
+        at += 1;
+    }
+    all
+}
+
+impl Table {
+    /// The statement that makes the table, as SQLite keeps it in `sqlite_schema`.
+    #[must_use]
+    pub fn create_sql(&self) -> String {
+        let columns: Vec<String> =
+            self.columns.iter().map(|c| format!("{} {}", c.name, c.sql)).collect();
+        let options = if self.without_rowid { "STRICT, WITHOUT ROWID" } else { "STRICT" };
+        format!("CREATE TABLE {} ({}{}) {options}", self.name, columns.join(", "), self.constraints)
+    }
+}
