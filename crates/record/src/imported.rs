@@ -170,7 +170,10 @@ impl ImportedThread {
             let ns = if exact { self.max_ns? } else { last.low_ns };
             return Some(ToolValue { ns, at_least: !exact });
         }
-        Some(ToolValue { ns: high_ns / step_ns.max(1) * step_ns.max(1), at_least: false })
+        let ns = high_ns / step_ns.max(1) * step_ns.max(1);
+        // A row may be wider than a step: no sample of it is larger than the largest.
+        let ns = self.max_ns.filter(|_| !self.max_is_at_least).map_or(ns, |max_ns| ns.min(max_ns));
+        Some(ToolValue { ns, at_least: false })
     }
 }
 

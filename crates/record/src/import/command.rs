@@ -30,6 +30,14 @@ pub(super) fn cyclictest(command: &str) -> Option<Asked> {
     let words: Vec<&str> = words
         .take_while(|word| !matches!(*word, "|" | "&&" | ";" | "&") && !word.contains('>'))
         .collect();
+    // A version ("cyclictest V 2.40") or a sentence about it has no options.
+    let is_option = |word: &&str| {
+        word.strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '-'))
+    };
+    if !words.is_empty() && !words.iter().any(is_option) {
+        return None;
+    }
     let mut asked = Asked { interval_us: 1000, distance_us: 500, ..Asked::default() };
     let (mut smp, mut distance) = (false, None);
     let mut one_thread = true;
@@ -131,6 +139,8 @@ mod tests {
         assert_eq!(asked("cyclictest -t -m").threads, None);
         assert_eq!(asked("cyclictest -m").threads, Some(1));
         assert!(cyclictest("oslat -D 10").is_none() && cyclictest("").is_none());
+        assert!(cyclictest("cyclictest V 2.40").is_none());
+        assert!(cyclictest("# results of cyclictest on rig 3 - idle").is_none());
         assert_eq!(asked("cyclictest -i").interval_us, 1000);
         assert_eq!(
             (seconds("2H"), seconds("x"), seconds("5w"), seconds("0")),

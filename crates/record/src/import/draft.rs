@@ -11,6 +11,8 @@ pub const DOUBTS: &[(&str, &str)] = &[
     ("command-histogram", "the file has rows that the command line's histogram has not"),
     ("samples-missing", "fewer samples than the run must have: it ended early or the file was cut"),
     ("samples-lost", "samples that the tool took and did not write"),
+    ("none-or-beyond", "no samples, or all beyond the last row: the file does not say which"),
+    ("no-line-end", "the last line has no end; what the file counts is complete"),
     ("omission-uncounted", "the tool skips wake-ups while it is late; how many is unknown"),
     ("omission", "the tool skipped wake-ups while it was late; how many"),
     ("overflow", "samples without value, beyond the last row"),

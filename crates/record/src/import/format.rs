@@ -83,6 +83,15 @@ pub enum ImportError {
         /// Ids of the known formats.
         known: String,
     },
+    /// It is a trace: events, not results.
+    #[error(
+        "{name}: this is a trace of kernel events or an analysis of one, not a result; use: \
+         rtproof explain {name}"
+    )]
+    Trace {
+        /// The file.
+        name: String,
+    },
     /// There is no such format.
     #[error("\"{asked}\" is not a format; choose one of {known}")]
     UnknownFormat {

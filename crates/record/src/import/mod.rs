@@ -15,6 +15,7 @@ mod jitterdebugger;
 mod json;
 mod omission;
 mod oslat;
+mod pasted;
 mod rtla;
 mod store;
 mod sysjitter;
@@ -68,7 +69,7 @@ fn known() -> String {
     FORMATS.iter().map(|format| format.id).collect::<Vec<_>>().join(", ")
 }
 
-/// Reads a result file by its path; `hints.name` is what errors call it.
+/// Reads a result file by its path, `-` for standard input; `hints.name` is what errors call it.
 ///
 /// # Errors
 /// As [`read`], and if the file cannot be read or is larger than [`BYTES_MAX`].
@@ -76,6 +77,8 @@ pub fn read_file(path: &Path, hints: &Hints) -> Result<Imported, ImportError> {
     let name = || hints.name.clone();
     let unreadable =
         |error: io::Error| ImportError::Unreadable { name: name(), why: error.to_string() };
+    let is_input = path == Path::new("-");
+    let path = if is_input { Path::new("/dev/stdin") } else { path };
     let file = file::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if metadata.is_dir() {
@@ -119,16 +122,63 @@ pub fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             .iter()
             .find(|format| format.id == asked)
             .ok_or_else(|| ImportError::UnknownFormat { asked: asked.clone(), known: known() })?,
-        None => FORMATS.iter().find(|format| (format.detect)(bytes)).ok_or_else(|| {
-            ImportError::Unknown { name: name(), begins: begins(bytes), known: known() }
-        })?,
+        None => match FORMATS.iter().find(|format| (format.detect)(bytes)) {
+            Some(found) => found,
+            None => return read_pasted(bytes, hints),
+        },
     };
-    let mut imported = (found.read)(bytes, hints)?;
+    // Where the result itself says how much it holds, a last line without an end may be whole.
+    let is_counted = found.id == cyclictest::histogram::HISTOGRAM.id;
+    let mut imported = if is_counted && !bytes.ends_with(b"\n") {
+        let mut imported = (found.read)(&[bytes, b"\n"].concat(), hints)?;
+        let text = "the last line has no end: the file may have been cut there; its counts are \
+                    complete";
+        imported.doubt("no-line-end", text);
+        imported
+    } else {
+        (found.read)(bytes, hints)?
+    };
     imported.dialect = found.id.into();
     imported.source.clone_from(&hints.name);
-    imported.digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    imported.digest = digest(bytes);
     imported.check().map_err(|what| hints.at_byte(0, what))?;
     Ok(imported)
+}
+
+/// Reads a result out of a mail or an editor, which no format detects as it is.
+fn read_pasted(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
+    let name = || hints.name.clone();
+    if is_trace(bytes) {
+        return Err(ImportError::Trace { name: name() });
+    }
+    let unknown = || ImportError::Unknown { name: name(), begins: begins(bytes), known: known() };
+    let plain = pasted::plain(bytes).ok_or_else(unknown)?;
+    if !FORMATS.iter().any(|format| (format.detect)(&plain)) {
+        return Err(if is_trace(&plain) { ImportError::Trace { name: name() } } else { unknown() });
+    }
+    let mut imported = read(&plain, hints)?;
+    imported.digest = digest(bytes);
+    Ok(imported)
+}
+
+/// Whether it is what `rtproof explain` reads.
+fn is_trace(bytes: &[u8]) -> bool {
+    const MARKS: &[&str] = &[
+        "# tracer:",
+        " latency trace v",
+        ": sched_switch:",
+        "sched:sched_",
+        "hit stop tracing, analyzing it",
+        "cpus=",
+    ];
+    let head = text::head(bytes);
+    bytes.starts_with(b"\x17\x08\x44tracing")
+        || MARKS[..5].iter().any(|mark| head.contains(mark))
+        || head.starts_with(MARKS[5])
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The first bytes of a file, for a message.

@@ -106,9 +106,14 @@ impl Imported {
             let lacking = thread.expected.map(|expected| expected.saturating_sub(thread.n));
             let stagger = STAGGER.saturating_mul(i as u64);
             let count = match lacking {
-                Some(lacking) if i == 0 && (low..=high).contains(&lacking) => {
+                // Where samples have no value the law only bounds what was skipped.
+                Some(lacking) if i == 0 && low == high && lacking == low => {
                     confirmed = Some(thread.expected >= Some(thread.n));
                     lacking
+                }
+                Some(lacking) if i == 0 && (low..=high).contains(&lacking) => {
+                    at_least = true;
+                    low
                 }
                 Some(lacking) => {
                     if i == 0 {

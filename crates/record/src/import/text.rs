@@ -125,9 +125,18 @@ pub(super) fn plain(line: &str) -> Cow<'_, str> {
         match c {
             '\r' => {}
             '\x1b' => {
-                if chars.next() == Some('[') {
-                    // Parameters, then one letter.
-                    let _ = chars.by_ref().find(|c| c.is_ascii_alphabetic());
+                // Parameters, then one letter; or a letter or mark alone. Anything else is damage,
+                // and must not join what stands on either side of it.
+                let is_whole = match chars.next() {
+                    Some('[') => {
+                        let last = chars.by_ref().find(|c| !matches!(c, ' '..='?'));
+                        last.is_none_or(|last| matches!(last, '@'..='~'))
+                    }
+                    Some(c) => matches!(c, 'c' | '7' | '8' | '=' | '>' | 'D' | 'E' | 'H' | 'M'),
+                    None => true,
+                };
+                if !is_whole {
+                    out.push('\u{fffd}');
                 }
             }
             c => out.push(c),
@@ -225,6 +234,9 @@ mod tests {
         assert_eq!(plain("\x1b[4Apolicy: fifo\x1b[K\r"), "policy: fifo");
         assert_eq!(plain("\x1bcCPU \x1b[2;30;47mCOUNT\x1b[0;0;0m"), "CPU COUNT");
         assert_eq!(plain("\x1b["), "");
+        // Damage does not make one number of two.
+        assert_eq!(plain("26\x1b02"), "26\u{fffd}2");
+        assert_eq!(plain("26\x1b[\x012"), "26\u{fffd}2");
     }
 
     #[test]

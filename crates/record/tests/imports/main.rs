@@ -7,4 +7,5 @@ mod captures;
 mod common;
 mod damage;
 mod fixtures;
+mod pasted;
 mod store;

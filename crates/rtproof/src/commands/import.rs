@@ -18,9 +18,10 @@ use crate::{exit, print::Text};
 Examples:
   rtproof import cyclictest.log --interval 200us --duration 15m
   rtproof import results.json -o rig.rtproof
-  rtproof import *.log --show")]
+  rtproof import *.log --show
+  ssh rig cyclictest -S -p 80 -D 60 -h 400 -q | rtproof import - -o rig.rtproof")]
 pub struct Args {
-    /// Result files; what they are is told by their content
+    /// Result files, - for standard input; their content shows what they are
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -99,6 +100,7 @@ fn hints(args: &Args, path: &Path) -> Hints {
 
 /// Where the record of a file goes.
 fn target(args: &Args, path: &Path) -> PathBuf {
+    let path = if path == Path::new("-") { Path::new("stdin") } else { path };
     let mut name: OsString = path.file_name().unwrap_or(path.as_os_str()).into();
     name.push(".rtproof");
     match &args.output {

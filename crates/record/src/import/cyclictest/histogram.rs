@@ -159,9 +159,8 @@ impl<'a> Read<'a> {
             self.command.get_or_insert_with(|| shown.into());
             return Ok(());
         }
-        let is_live = shown.is_empty()
-            || shown.starts_with("policy:")
-            || (shown.starts_with("T:") && field(shown, "Max:").is_some());
+        let is_live =
+            super::is_aside(shown) || (shown.starts_with("T:") && field(shown, "Max:").is_some());
         let is_warning =
             ["WARN", "INFO", "could not", "Warning"].iter().any(|w| shown.starts_with(w));
         if is_warning {

@@ -8,6 +8,28 @@ pub(super) mod verbose;
 
 use super::{Imported, command, text::scaled};
 
+/// Whether a line is one that cyclictest, or a person, prints beside its result.
+fn is_aside(line: &str) -> bool {
+    const BEGINS: &[&str] = &[
+        "policy:",
+        "affinity:",
+        "defaulting realtime priority",
+        "WARN",
+        "Warning",
+        "INFO",
+        "could not",
+        "Max CPUs",
+        "Online CPUs",
+        "Number of online",
+        "Thread ",
+        "cyclictest V ",
+        "# /dev",
+        "/dev/cpu_dma_latency",
+    ];
+    let line = line.trim();
+    line.is_empty() || BEGINS.iter().any(|begin| line.starts_with(begin))
+}
+
 /// Holds data against the command line, gives each thread its period, counts what was skipped.
 pub(super) fn conclude(imported: &mut Imported) {
     let asked = imported.command.as_deref().and_then(command::cyclictest);

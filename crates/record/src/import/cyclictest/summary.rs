@@ -29,6 +29,11 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             if threads.len() > THREADS_MAX {
                 return Err(text.at(line.number, format!("more than {THREADS_MAX} threads")));
             }
+        } else if threads.is_empty() && line.number <= LABELS_MAX {
+            // A label that somebody wrote above it.
+            if !found.around(shown.text) {
+                found.remarks.push(shown.text.into());
+            }
         } else if !found.around(shown.text) {
             let what = format!("{}, expected a line of a thread (T: ...)", quoted(shown.text));
             return Err(text.at(line.number, what));
@@ -55,6 +60,9 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     }
     Ok(imported)
 }
+
+/// Lines of other text before the first line of a thread.
+const LABELS_MAX: u64 = 8;
 
 fn is_thread(line: &str) -> bool {
     line.trim_start().starts_with("T:")
@@ -106,7 +114,7 @@ impl Found {
 
     /// Whether a line is one that these tools print beside.
     fn around(&mut self, line: &str) -> bool {
-        if line.is_empty() || line.starts_with("policy:") || line.starts_with("affinity:") {
+        if super::is_aside(line) && !line.starts_with("WARN") && !line.starts_with("INFO") {
             return true;
         }
         if command::cyclictest(line.trim_start_matches(['#', '$', ' '])).is_some() {

@@ -8,25 +8,30 @@ use std::collections::BTreeMap;
 use super::super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX, command,
     counter::Counter,
-    draft::{draft, series},
+    draft::{draft, remark, series},
     text::{Line, Text, head, quoted},
 };
+use super::is_aside;
 
 pub(in super::super) const VERBOSE: Importer =
     Importer { id: "cyclictest-verbose", title: "cyclictest -v, every sample.", detect, read };
 
 fn detect(bytes: &[u8]) -> bool {
     let head = head(bytes);
-    let mut lines = head.lines().filter(|line| !is_around(line));
-    lines.next().is_some_and(|line| sample(line).is_some())
+    // Before the samples there may be the command line or a label.
+    let mut lines = head.lines().filter(|line| !is_aside(line)).take(LABELS_MAX + 1);
+    lines.any(|line| sample(line).is_some())
 }
+
+/// Lines of other text before the first sample.
+const LABELS_MAX: usize = 8;
 
 fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = Text::new(bytes, hints)?;
     let unit_ns = hints.unit_ns.unwrap_or(1000);
     let mut imported = draft("cyclictest", unit_ns, hints);
     let mut tasks: BTreeMap<u64, Task> = BTreeMap::new();
-    for line in text.lines().filter(|line| !is_around(line.text)) {
+    for line in text.lines().filter(|line| !is_aside(line.text)) {
         if command::cyclictest(line.text).is_some() {
             imported
                 .command
@@ -34,6 +39,10 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             continue;
         }
         let Some([task, cycle, value]) = sample(line.text) else {
+            if tasks.is_empty() && line.number <= LABELS_MAX as u64 {
+                remark(&mut imported, line.text);
+                continue;
+            }
             let what = format!("{}, expected task:cycle:value", quoted(line.text));
             return Err(text.at(line.number, what));
         };
@@ -81,21 +90,6 @@ fn sample(line: &str) -> Option<[u64; 3]> {
         (None | Some(Some(_)), None) => Some(found),
         _ => None,
     }
-}
-
-fn is_around(line: &str) -> bool {
-    let line = line.trim();
-    let known = [
-        "Max CPUs",
-        "Online CPUs",
-        "Number of online",
-        "Thread ",
-        "policy:",
-        "WARN",
-        "INFO",
-        "# /dev",
-    ];
-    line.is_empty() || known.iter().any(|begin| line.starts_with(begin))
 }
 
 #[derive(Default)]

@@ -177,11 +177,11 @@ impl<'a> Table<'a> {
         if self.is_lost(&self.foot[1].as_ref().map_or(Vec::new(), |(_, words)| words.clone())) {
             let cpus: Vec<String> = self.columns.iter().map(|(_, cpu)| cpu.to_string()).collect();
             let text = format!(
-                "rtla prints zeros when all samples lie beyond the last row: those of CPU {} are \
-                 lost; run it with more rows (-E)",
+                "rtla prints zeros both where there was no noise and where all of it lies beyond \
+                 the last row: of CPU {} it is not known which; run it with more rows (-E)",
                 cpus.join(", ")
             );
-            imported.doubt("samples-lost", text);
+            imported.doubt("none-or-beyond", text);
         }
         for i in 0..self.columns.len() {
             let mut thread = self.series(text, i, unit_ns, width, &mut imported)?;
