@@ -12,10 +12,6 @@ pub(super) static HWLAT: Check = Check {
              (Firmware)",
     impact: Impact::Information,
     when: When::Kernel,
-    judge: Judge::Build(Build {
-        options: &["HWLAT_TRACER"],
-        want: |_| Built::Either,
-        ..Build::NEW
-    }),
+    judge: Judge::Build(Build { options: &["HWLAT_TRACER"], want: |_| Built::With, ..Build::NEW }),
     ..Check::NEW
 };

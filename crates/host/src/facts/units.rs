@@ -16,6 +16,9 @@ const FOLDERS: &[&str] = &[
     "/lib/systemd/system",
 ];
 
+/// A unit that systemd itself brings and needs to start (bootup(7)).
+const EVERYWHERE: &str = "basic.target";
+
 /// Groups of running system services, cgroup version 2 and 1.
 const SLICES: &[&str] = &["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"];
 
@@ -60,6 +63,15 @@ pub fn read(root: &Root) -> Reading<Units> {
     }
     if folders.is_empty() {
         return state;
+    }
+    // Every system with systemd has this unit: a tree without it holds some files only, and that a
+    // unit is not in it means nothing.
+    if !folders.iter().any(|(_, entries)| entries.iter().any(|entry| entry == EVERYWHERE)) {
+        let path: Vec<&str> = folders.iter().map(|(folder, _)| *folder).collect();
+        return Reading::denied(
+            path.join(", "),
+            format!("only a part of the unit files is here: {EVERYWHERE} is missing"),
+        );
     }
     let wanted = match wanted(root, &folders) {
         Ok(wanted) => wanted,
@@ -117,6 +129,15 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_the_unit_files_is_not_all() {
+        let service = ("etc/systemd/system/chrony.service", "");
+        let part = read(&Tree::new(&[service]).root());
+        assert!(part.why_unknown().expect("unknown").contains("only a part"), "{part:?}");
+        let whole = Tree::new(&[service, ("usr/lib/systemd/system/basic.target", "")]);
+        assert!(read(&whole.root()).value().is_some());
+    }
+
+    #[test]
     fn wants_folders_enable() {
         let tree = Tree::new(&[
             ("usr/lib/systemd/system/a.service", ""),
@@ -130,7 +151,7 @@ mod tests {
     #[test]
     fn a_list_that_nobody_asked_for_is_not_an_empty_one() {
         let text = "rtproof capture 1\nfrom live, read by root\n\
-            == /etc/systemd/system folder\n|timers.target.wants\n== end\n";
+            == /etc/systemd/system folder\n|basic.target\n|timers.target.wants\n== end\n";
         let capture = crate::Capture::read(text.as_bytes()).unwrap().unwrap();
         let units = read(&Root::captured(capture));
         assert!(units.why_unknown().unwrap().contains("not in the capture"), "{units:?}");

@@ -108,7 +108,10 @@ fn smt_active(root: &Root, online: &Reading<CpuList>, cpus: &[Cpu]) -> Reading<b
             return Reading::absent(path);
         };
         let threads = |cpu: &Cpu| Some(cpu.siblings.value()?.intersection(online).len());
-        let threads: Option<Vec<usize>> = cpus.iter().map(threads).collect();
+        // A captured tree may hold some of them only.
+        let is_whole = online.iter().all(|id| cpus.iter().any(|cpu| cpu.id == id));
+        let threads: Option<Vec<usize>> =
+            if is_whole { cpus.iter().map(threads).collect() } else { None };
         match threads {
             Some(threads) if !threads.is_empty() => {
                 Reading::known(path, threads.iter().any(|&threads| threads > 1))
@@ -339,6 +342,12 @@ mod tests {
         assert_eq!(cpus.online.value().unwrap().as_slice(), [0, 2]);
         assert_eq!(cpus.smt_active.value(), Some(&true));
         assert!(cpus.smt_active.path.ends_with("thread_siblings_list"));
+    }
+
+    #[test]
+    fn siblings_of_some_cpus_say_nothing_of_the_others() {
+        let tree = tree(&[("online", "0-3\n"), ("cpu0/topology/thread_siblings_list", "0\n")]);
+        assert!(Cpus::read(&tree.root()).smt_active.is_absent());
     }
 
     #[test]
