@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CpuList, Reading, Root,
     facts::tasks::{Policy, Stat},
+    text::field,
 };
 
 /// Time of one CPU since boot (/proc/stat), milliseconds in steps of 10: the ABI counts in
@@ -194,15 +195,9 @@ pub fn tasks(root: &Root, cpus: &CpuList) -> Reading<Vec<Task>> {
 fn task(root: &Root, folder: &str, tid: u32) -> Option<Task> {
     let status = root.read_text(&format!("{folder}/status"));
     let status = status.value()?;
-    let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim());
-    let number = |name: &str| field(name)?.parse::<u64>().ok();
+    let number = |name: &str| field(status, name)?.parse::<u64>().ok();
     let stat = root.read_text(&format!("{folder}/stat"));
-    let line = stat.value()?;
-    let parsed = Stat::parse(line)?;
-    // Fields 14 and 15, utime and stime; field 3 follows the name.
-    let (_, tail) = line.rsplit_once(')')?;
-    let ticks: u64 =
-        tail.split_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
+    let parsed = Stat::parse(stat.value()?)?;
     Some(Task {
         tid,
         start_ticks: parsed.start_ticks,
@@ -210,10 +205,10 @@ fn task(root: &Root, folder: &str, tid: u32) -> Option<Task> {
         kernel_thread: parsed.kernel_thread,
         policy: parsed.policy,
         cpu: parsed.cpu,
-        time_ms: ticks.saturating_mul(10),
-        switches: number("voluntary_ctxt_switches:")?
-            .saturating_add(number("nonvoluntary_ctxt_switches:")?),
-        allowed: CpuList::parse(field("Cpus_allowed_list:")?, None).ok()?,
+        time_ms: parsed.cpu_ticks.saturating_mul(10),
+        switches: number("voluntary_ctxt_switches")?
+            .saturating_add(number("nonvoluntary_ctxt_switches")?),
+        allowed: CpuList::parse(field(status, "Cpus_allowed_list")?, None).ok()?,
     })
 }
 

@@ -11,6 +11,15 @@ pub(crate) fn excerpt(bytes: &[u8], keys: &[&str]) -> Option<String> {
 }
 
 /// The text between the first `open` and the next `close`.
+/// What follows a name and a colon in a text of such lines, as /proc/PID/status and /proc/cpuinfo
+/// are.
+pub(crate) fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim())
+    })
+}
+
 pub(crate) fn between(text: &str, open: char, close: char) -> Option<&str> {
     let (_, rest) = text.split_once(open)?;
     rest.split_once(close).map(|(inner, _)| inner)

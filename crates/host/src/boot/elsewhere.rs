@@ -9,7 +9,7 @@ use super::{
     loader::{Around, Entry, ID, Kind, Loader, Method, Standing, Written},
     view::View,
 };
-use crate::change::Change;
+use crate::{change::Change, text::field};
 
 /// Words of /proc/cmdline that a boot loader put there.
 const NOT_OURS: &[&str] = &["BOOT_IMAGE", "initrd"];
@@ -61,10 +61,8 @@ pub(super) fn unknown(view: &View<'_>, around: &Around) -> Loader {
     let is_virtual =
         ["/sys/firmware/qemu_fw_cfg", "/sys/hypervisor"].iter().any(|p| view.exists(p))
             || view.root().read_text("/proc/cpuinfo").value().is_some_and(|text| {
-                text.lines().any(|line| {
-                    line.starts_with("flags")
-                        && line.split_whitespace().any(|word| word == "hypervisor")
-                })
+                let flags = field(text, "flags").unwrap_or_default();
+                flags.split_whitespace().any(|flag| flag == "hypervisor")
             });
     loader(around, if is_virtual { Keeper::Hypervisor } else { Keeper::Unknown })
 }

@@ -17,10 +17,10 @@ pub struct Sched {
     pub fair_server: Reading<Vec<FairServer>>,
     /// The same for tasks of a BPF scheduler (/sys/kernel/debug/sched/ext_server), with kernels
     /// that have it.
-    #[serde(default = "crate::Reading::<Vec<FairServer>>::not_recorded")]
+    #[serde(default)]
     pub ext_server: Reading<Vec<FairServer>>,
     /// Features of the scheduler, those that are off with `NO_` before their name.
-    #[serde(default = "crate::Reading::<Vec<String>>::not_recorded")]
+    #[serde(default)]
     pub features: Reading<Vec<String>>,
 }
 

@@ -37,7 +37,7 @@ pub use journal::{
     Journal, JournalError, Summary, Title,
     script::{Entry, Item, Stage},
 };
-pub use kind::{Pace, Part};
+pub use kind::{Nature, Pace, Part};
 pub use machine::{FOLDER, Machine, NotTunable};
 pub use outcome::{Gone, Outcome};
 pub use state::State;

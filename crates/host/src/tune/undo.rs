@@ -172,7 +172,7 @@ fn outcome(
 ) -> Outcome {
     let change = &entry.item.change;
     let Some(before) = &entry.before else { return Outcome::WasBefore };
-    if is_earlier_boot && !change.is_durable() {
+    if is_earlier_boot && !change.nature().is_durable {
         return Outcome::Gone { why: Gone::Reboot };
     }
     let current = match change.kind().clean(machine).and_then(|()| machine.state(change)) {

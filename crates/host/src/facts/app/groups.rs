@@ -184,10 +184,7 @@ impl<'a> Folder<'a> {
         if self.lacks(name) {
             return Reading::known(path, None);
         }
-        self.root.trimmed(&path).and_then(|path, text| match parse(&text) {
-            Some(value) => Reading::known(path, Some(value)),
-            None => Reading::malformed(path, &text, expected),
-        })
+        self.root.trimmed(&path).parsed(expected, parse).map(Some)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Readers of the CPU facts.
 
 use super::{Cpu, Cpus, Freq, IdleState, Node};
-use crate::{CpuList, Reading, Root};
+use crate::{CpuList, Reading, Root, text::field};
 
 const FOLDER: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
@@ -78,16 +78,12 @@ fn or_own_affinity(root: &Root, read: Reading<CpuList>) -> Reading<CpuList> {
     let Some(called) = root.call(CALL, ask) else {
         return read;
     };
-    read.or_else(|| {
-        called.and_then(|call, list| match CpuList::parse(&list, None) {
-            Ok(cpus) => Reading::known(call, cpus),
-            Err(_) => Reading::malformed(call, &list, "a list of CPUs like 0-3,8"),
-        })
-    })
+    let parse = |list: &str| CpuList::parse(list, None).ok();
+    read.or_else(|| called.parsed("a list of CPUs like 0-3,8", parse))
 }
 
 fn allowed(path: String, status: String) -> Reading<CpuList> {
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let list = field(&status, "Cpus_allowed_list");
     match list.map(|list| CpuList::parse(list, None)) {
         Some(Ok(cpus)) => Reading::known(path, cpus),
         _ => Reading::malformed(path, list.unwrap_or_default(), "Cpus_allowed_list: and a list"),
@@ -97,10 +93,10 @@ fn allowed(path: String, status: String) -> Reading<CpuList> {
 /// From smt/active (4.19 and later), else from the siblings of every online CPU.
 fn smt_active(root: &Root, online: &Reading<CpuList>, cpus: &[Cpu]) -> Reading<bool> {
     let active = root.trimmed(&format!("{FOLDER}/smt/active"));
-    let active = active.and_then(|path, text| match text.as_str() {
-        "0" => Reading::known(path, false),
-        "1" => Reading::known(path, true),
-        _ => Reading::malformed(path, &text, "0 or 1"),
+    let active = active.parsed("0 or 1", |text| match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
     });
     active.or_else(|| {
         let path = format!("{FOLDER}/cpu*/topology/thread_siblings_list");
@@ -167,25 +163,22 @@ fn last_level_cache_bytes(root: &Root, folder: &str) -> Reading<u64> {
             kind.value().is_some_and(|kind| kind == "Unified" || kind == "Data")
         };
         match indices.iter().rev().find(holds_data) {
-            Some(index) => root.trimmed(&format!("{path}/index{index}/size")).and_then(size_bytes),
+            Some(index) => root
+                .trimmed(&format!("{path}/index{index}/size"))
+                .parsed("a size like 512K", size_bytes),
             None => Reading::absent(format!("{path}/index*/type")),
         }
     })
 }
 
 /// `28160K`.
-fn size_bytes(path: String, text: String) -> Reading<u64> {
-    let (digits, unit) = match text.strip_suffix(['K', 'k']) {
+fn size_bytes(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.strip_suffix(['K', 'k', 'M']) {
+        Some(digits) if text.ends_with('M') => (digits, 1 << 20),
         Some(digits) => (digits, 1 << 10),
-        None => match text.strip_suffix('M') {
-            Some(digits) => (digits, 1 << 20),
-            None => (text.as_str(), 1),
-        },
+        None => (text, 1),
     };
-    match digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)) {
-        Some(bytes) => Reading::known(path, bytes),
-        None => Reading::malformed(path, &text, "a size like 512K"),
-    }
+    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 impl Freq {

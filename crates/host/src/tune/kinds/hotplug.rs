@@ -1,18 +1,11 @@
 //! CPUs taken out of operation: what the kernel moves away with them, saved before, and put back
 //! once they are there again. It forgets where things were.
 
+use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
 use crate::{
     CpuList, Root,
     change::{Bytes, Compare, IrqName, Scheduling, TaskName},
-    knob::Rank,
-    tune::{
-        error::ChangeError,
-        kind::{Kind, Pace, Part},
-        kinds::{irq, task, value::Value},
-        machine::Machine,
-        state::State,
-        three::{Side, Three},
-    },
+    tune::kinds::{irq, task, value::Value},
 };
 
 /// A switch of CPUs, and what is written to it.
@@ -40,16 +33,10 @@ impl Kind for Hotplug<'_> {
         vec![self.path, self.value]
     }
 
-    fn part(&self) -> Part {
-        Part::Kernel
-    }
-
-    fn rank(&self) -> Rank {
-        if matches!(self.value, "1" | "on") { Rank::CpusCome } else { Rank::CpusGo }
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Once
+    fn nature(&self) -> Nature {
+        let comes = matches!(self.value, "1" | "on");
+        let rank = if comes { Rank::CpusCome } else { Rank::CpusGo };
+        Nature::lost_at_reboot(Part::Kernel, rank, Pace::Once)
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {

@@ -56,7 +56,7 @@ impl Config {
         let mut config = Self { intent, changes: Vec::new() };
         let mut left_out = Vec::new();
         for (change, checks, reason) in changes {
-            if change.is_durable() {
+            if change.nature().is_durable {
                 continue;
             }
             match lasting_name(root, change).and_then(|what| config.with(what)) {

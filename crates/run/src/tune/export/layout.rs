@@ -152,7 +152,7 @@ impl<'a> Layout<'a> {
                  only rtproof saves and puts back; boot with nosmt or maxcpus= instead, or use \
                  `rtproof tune apply`",
             ),
-            Change::Folder { path } if step.change.is_durable() => {
+            Change::Folder { path } if step.change.nature().is_durable => {
                 self.miss(
                     step,
                     &format!("comes with the files in it; an empty {path} is of no use"),
