@@ -226,10 +226,6 @@ impl Method for Elsewhere {
         Ok(None)
     }
 
-    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
-        Ok(vec![])
-    }
-
     fn confirm(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![])
     }

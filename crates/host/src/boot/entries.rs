@@ -35,7 +35,7 @@ pub(super) fn read(view: &View<'_>, folder: &str) -> Result<Vec<File>, BootError
     let names: Vec<&String> = names.iter().filter(|name| name.ends_with(".conf")).collect();
     if names.len() > FILES_MAX {
         let why = format!("{} entries; expected at most {FILES_MAX}", names.len());
-        return Err(BootError::Unreadable { path: folder.into(), why });
+        return Err(BootError::file(folder, why));
     }
     let mut files = Vec::new();
     for name in names {
@@ -119,7 +119,7 @@ impl File {
     /// Our copy of it: another title, other options, and no sort key, so that it comes last.
     pub(super) fn copy(&self, options: &str, words: &[Word]) -> Result<String, BootError> {
         let options = cmdline::edited(options, words)?;
-        let mut text = format!("{MARK}\ntitle {TITLE}\n");
+        let mut text = head();
         for (key, value, _) in &self.lines {
             if !["title", "options", "sort-key", "id"].contains(&key.as_str()) {
                 text += &format!("{key} {value}\n");
@@ -133,10 +133,9 @@ impl File {
 /// Refuses a file of our name that rtproof did not write.
 pub(super) fn not_taken(view: &View<'_>, path: &str) -> Result<(), BootError> {
     match view.bytes(path)? {
-        Some(bytes) if !bytes.starts_with(MARK.as_bytes()) => Err(BootError::Taken {
-            path: path.into(),
-            why: "this entry was not made by rtproof; give it another name".into(),
-        }),
+        Some(bytes) if !bytes.starts_with(MARK.as_bytes()) => {
+            Err(BootError::file(path, "this entry was not made by rtproof; give it another name"))
+        }
         _ => Ok(()),
     }
 }

@@ -149,7 +149,9 @@ pub(super) trait Method: Debug + Send + Sync {
     fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError>;
 
     /// Boots it once.
-    fn trial(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
+    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+        Ok(vec![])
+    }
 
     /// Makes it the default; it is there.
     fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
@@ -161,8 +163,7 @@ pub(super) trait Method: Debug + Send + Sync {
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
 
     /// Bytes that the boot loader puts before the command line of an entry.
-    fn added_bytes(&self, entry: &Entry) -> usize {
-        let _ = entry;
+    fn added_bytes(&self, _: &Entry) -> usize {
         0
     }
 
@@ -251,7 +252,7 @@ impl Loader {
         }
         let then = View::with(root, &written.changes);
         let Some(entry) = self.method.entry(&then)? else {
-            return Err(BootError::NotWritten { path: self.files.join(", ") });
+            return Err(BootError::not_written(self.files.join(", ")));
         };
         cmdline::check(&entry.cmdline, &words)?;
         cmdline::fits(&entry.cmdline, self.method.added_bytes(&entry), self.limit)?;
@@ -334,7 +335,7 @@ impl Loader {
         if self.entry(root)?.is_some() {
             return Ok(());
         }
-        let why = "there is no entry of rtproof; make it first".into();
-        Err(BootError::NoEntry { path: self.files.join(", "), why })
+        let why = "there is no entry of rtproof; make it first";
+        Err(BootError::file(self.files.join(", "), why))
     }
 }

@@ -11,7 +11,7 @@ pub mod drift;
 mod error;
 #[cfg(test)]
 pub(crate) mod faults;
-mod grubenv;
+pub(crate) mod grubenv;
 pub mod journal;
 mod kind;
 mod kinds;
