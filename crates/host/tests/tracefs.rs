@@ -79,7 +79,7 @@ fn an_instance_records_beside_the_machines_own_tracing_and_goes() {
         formats.iter().any(|(of, text)| *of == system && text.starts_with(&first))
     };
     assert!(has("sched", "sched_switch") && has("ftrace", "kernel_stack"));
-    assert!(instance.header_page().expect("a header").contains("commit"));
+    assert!(instance.header("header_page").expect("a header").contains("commit"));
     let clock = std::fs::read_to_string(format!("{folder}/trace_clock")).expect("a clock");
     assert!(clock.contains("[mono]"), "{clock}");
     let mut pipe = instance.pipe(0).expect("a pipe");

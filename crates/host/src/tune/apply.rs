@@ -235,9 +235,11 @@ fn make(
     let why = match (written, &after) {
         (Err(error), _) => Some(error.to_string()),
         (Ok(()), Err(error)) => Some(format!("written, and cannot be read back: {error}")),
-        (Ok(()), Ok(after)) if !machine.is_done(&change, after) => {
-            Some(format!("{}: written and not in force: reads {}", change.target(), after.brief()))
-        }
+        (Ok(()), Ok(after)) if !machine.is_done(&change, after) => Some(format!(
+            "{}: written and not in force: reads {}",
+            change.target(),
+            change.before(after)
+        )),
         _ => None,
     };
     if let Some(why) = why {

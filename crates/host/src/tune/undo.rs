@@ -201,7 +201,9 @@ fn outcome(
             let three = Three { before, after: None, current: &now, undoing: false };
             match machine.side(change, three) {
                 Side::Before => Outcome::Restored,
-                _ => Outcome::Failed { why: format!("{}: reads {}", change.target(), now.brief()) },
+                _ => Outcome::Failed {
+                    why: format!("{}: reads {}", change.target(), change.before(&now)),
+                },
             }
         }
         Err(error) => without_state(&error),
