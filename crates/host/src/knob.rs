@@ -27,7 +27,7 @@ pub struct Knob {
     pub since: Option<(u32, u32)>,
     /// Machines that can have it.
     pub arch: Arch,
-    /// Whether the value changes by itself: a counter or a measured value, which nobody sets.
+    /// Whether the value changes by itself: a counter or a measured value, which is not set.
     pub is_counter: bool,
     /// Whether a typed fact holds its value: settings then leave it out.
     pub is_fact: bool,
@@ -203,7 +203,7 @@ pub enum Undo {
     WriteBack,
     /// Take out exactly the words that were added to the boot entry, and boot.
     BootEntry,
-    /// Close the file: the value lasts as long as somebody holds it open.
+    /// Close the file: the value lasts as long as a process holds it open.
     Close,
     /// Give the unit the state it had: enabled, active, masked.
     UnitState,

@@ -26,7 +26,7 @@ pub fn limit_us(root: &Root) -> Reading<Option<u32>> {
         Ok(i32::from_ne_bytes(bytes).to_string())
     };
     let Some(answer) = root.call("cpu_dma_latency", ask) else {
-        return Reading::denied(PATH, "only a live machine tells");
+        return Reading::denied(PATH, "only a live machine has a latency limit");
     };
     answer.with_path(PATH).parsed("microseconds", |text| match text.parse().ok()? {
         NO_LIMIT_US => Some(None),

@@ -10,6 +10,11 @@ pub(crate) fn excerpt(bytes: &[u8], keys: &[&str]) -> Option<String> {
     keys.iter().all(is_there).then(|| lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// What follows a name and a colon in a text of such lines, as /proc/PID/status and /proc/cpuinfo
 /// are.
 pub(crate) fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {

@@ -126,7 +126,7 @@ fn sees_all_processes() -> bool {
     is("pid", "4026531836") && is("cgroup", "4026531835")
 }
 
-/// The test binary itself, told to hold an instance until it is killed.
+/// The test binary itself, started to hold an instance until it is killed.
 #[test]
 fn hold_an_instance() {
     if std::env::var_os("RTPROOF_HOLD").is_none() {

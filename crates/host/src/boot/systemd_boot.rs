@@ -163,7 +163,7 @@ fn no_trial(around: &Around) -> Option<String> {
     let firmware = &around.firmware;
     if !firmware.is_uefi {
         return Some(
-            "the machine was not booted by UEFI, so nothing can be told to systemd-boot".into(),
+            "the machine was not booted by UEFI, so systemd-boot cannot be given an entry for one boot".into(),
         );
     }
     match (&firmware.loader, firmware.features) {
@@ -173,8 +173,8 @@ fn no_trial(around: &Around) -> Option<String> {
         (Some(name), _) if name.starts_with("systemd-boot") => None,
         (Some(name), _) => Some(format!("{name} started this system, not systemd-boot")),
         (None, _) => Some(
-            "no boot loader said that it started this system (LoaderInfo), so it cannot be told \
-             whether it takes an entry for one boot"
+            "no boot loader reports that it started this system (LoaderInfo), so it is unknown \
+             whether it accepts an entry for one boot"
                 .into(),
         ),
     }

@@ -58,8 +58,7 @@ mod hex {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        to.serialize_str(&digits)
+        to.serialize_str(&crate::text::hex(bytes))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {

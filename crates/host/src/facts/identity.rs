@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Reading, Root, text::field};
+use crate::{
+    Reading, Root,
+    text::{field, hex},
+};
 
 /// Who the machine is. Nothing here identifies it to others: the id is a hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +71,7 @@ fn usable(path: String, id: String) -> Reading<String> {
 
 pub(crate) fn hash(raw: &str) -> String {
     let digest = Sha256::new().chain_update(SALT).chain_update(raw).finalize();
-    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest[..8])
 }
 
 fn model(root: &Root) -> Reading<String> {

@@ -16,6 +16,7 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 
 use crate::{
     CpuList, Facts, Reading, Root,
+    activity::cpu_ticks,
     facts::{
         kernel::Kernel,
         tasks::{Policy, Stat},
@@ -203,22 +204,15 @@ impl Counters {
             match name {
                 "intr" => counters.interrupts = first(),
                 "ctxt" => counters.context_switches = first(),
-                "cpu" => {}
-                _ => counters.cpus.extend(cpu_row(name, rest)),
+                _ => counters.cpus.extend(cpu_row(line)),
             }
         }
         counters
     }
 }
 
-fn cpu_row(name: &str, rest: &str) -> Option<(u32, u64, u64)> {
-    let cpu = name.strip_prefix("cpu")?.parse().ok()?;
-    let mut ticks = [0u64; 8];
-    let mut words = rest.split_whitespace();
-    for tick in &mut ticks {
-        *tick = words.next()?.parse().ok()?;
-    }
-    let [user, nice, system, _idle, _iowait, irq, softirq, steal] = ticks;
+fn cpu_row(line: &str) -> Option<(u32, u64, u64)> {
+    let (cpu, [user, nice, system, _idle, _iowait, irq, softirq, steal]) = cpu_ticks(line)?;
     let busy = [nice, system, irq, softirq].into_iter().fold(user, u64::saturating_add);
     Some((cpu, busy, steal))
 }

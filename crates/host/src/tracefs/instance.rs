@@ -100,7 +100,7 @@ impl Instance {
             None => Ok(()),
             Some(missing) => Err(TracefsError::Refused {
                 path: self.folder.file(&event_file(missing.event, "enable")),
-                why: format!("{}; without it nobody can tell who ran", missing.why),
+                why: format!("{}; without it the running tasks are unknown", missing.why),
             }),
         }
     }
@@ -109,37 +109,31 @@ impl Instance {
         let mut failed: Vec<(&Wanted, Missing)> = Vec::new();
         for wanted in WANTED {
             for event in wanted.events {
-                match self.enable(event) {
+                let file = event_file(event, "enable");
+                if self.folder.root.read_text(&self.folder.file(&file)).is_absent() {
+                    let why = "is not in this kernel".into();
+                    failed.push((wanted, Missing { event, why, without: wanted.without }));
+                    continue;
+                }
+                match self.folder.write(&file, "1") {
                     Ok(()) => self.enabled.push(event),
-                    Err(Some(why)) => {
-                        self.missing.push(Missing { event, why, without: wanted.without })
-                    }
-                    Err(None) => {
-                        let why = "is not in this kernel".into();
-                        failed.push((wanted, Missing { event, why, without: wanted.without }));
+                    Err(error) => {
+                        let why = format!("is refused ({})", why(&error));
+                        self.missing.push(Missing { event, why, without: wanted.without });
                     }
                 }
             }
         }
         for (wanted, missing) in failed {
-            let is_told = match wanted.or {
+            let is_covered = match wanted.or {
                 Or::NoSuchThing => true,
                 Or::Event(other) => self.enabled.contains(&other),
                 Or::Nothing => false,
             };
-            if !is_told {
+            if !is_covered {
                 self.missing.push(missing);
             }
         }
-    }
-
-    /// `Err(None)`: there is no such event; `Err(Some(why))`: refused.
-    fn enable(&self, event: &str) -> Result<(), Option<String>> {
-        let file = event_file(event, "enable");
-        if self.folder.root.read_text(&self.folder.file(&file)).is_absent() {
-            return Err(None);
-        }
-        self.folder.write(&file, "1").map_err(|error| Some(format!("is refused ({})", why(&error))))
     }
 
     /// Name, `rtproof-PID-START`.

@@ -200,9 +200,9 @@ mod tests {
         let request = |tracer| TracerRequest { tracer, cpu: 0, shared: Vec::new(), events: &[] };
         let options = |text: &str| Tree::new(&[("sys/kernel/tracing/osnoise/options", text)]);
         let off = options("NO_DEFAULTS NO_OSNOISE_WORKLOAD NO_PANIC_ON_STOP \n");
-        let asked = setting_of_some_kernels(&off.root(), TOP, &request("timerlat"));
+        let found = setting_of_some_kernels(&off.root(), TOP, &request("timerlat"));
         let path = format!("{TOP}/osnoise/options");
-        assert_eq!(asked, Some((path, "OSNOISE_WORKLOAD".to_owned())));
+        assert_eq!(found, Some((path, "OSNOISE_WORKLOAD".to_owned())));
         assert_eq!(setting_of_some_kernels(&off.root(), TOP, &request("hwlat")), None);
         let on = options("NO_DEFAULTS OSNOISE_WORKLOAD NO_PANIC_ON_STOP \n");
         assert_eq!(setting_of_some_kernels(&on.root(), TOP, &request("timerlat")), None);
@@ -211,8 +211,8 @@ mod tests {
             None
         );
         let mode = ("sys/kernel/tracing/hwlat_detector/mode", "none [round-robin] per-cpu\n");
-        let asked = setting_of_some_kernels(&Tree::new(&[mode]).root(), TOP, &request("hwlat"));
-        assert_eq!(asked, Some((format!("{TOP}/hwlat_detector/mode"), "none".to_owned())));
+        let found = setting_of_some_kernels(&Tree::new(&[mode]).root(), TOP, &request("hwlat"));
+        assert_eq!(found, Some((format!("{TOP}/hwlat_detector/mode"), "none".to_owned())));
     }
 
     /// `nop` is in every kernel: what there is beside the tracer itself works with it.

@@ -90,7 +90,7 @@ pub enum ApplyError {
     #[error("{0}; nothing was changed")]
     NotWritable(ChangeError),
     /// A change failed, and those before it were undone.
-    #[error("{why}; {}", taken_back(undone))]
+    #[error("{why}; {}", rolled_back(undone))]
     Failed {
         /// The change.
         change: Box<Change>,
@@ -100,7 +100,7 @@ pub enum ApplyError {
         undone: Vec<Undone>,
     },
     /// The journal could not be written; what was changed was undone.
-    #[error("{path}: {source}; {}", taken_back(undone))]
+    #[error("{path}: {source}; {}", rolled_back(undone))]
     Journal {
         /// The journal.
         path: String,
@@ -112,7 +112,7 @@ pub enum ApplyError {
 }
 
 /// How a roll-back ended, as a phrase.
-fn taken_back(undone: &[Undone]) -> String {
+fn rolled_back(undone: &[Undone]) -> String {
     let is_left = |undone: &&Undone| {
         matches!(undone.outcome, Outcome::Failed { .. } | Outcome::LeftAlone { .. })
     };

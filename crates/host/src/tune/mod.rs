@@ -34,7 +34,7 @@ pub use apply::{Applied, ApplyError, Options, Progress, apply};
 pub use drift::{Clue, Suspect, suspects};
 pub use error::ChangeError;
 pub use journal::{
-    Journal, JournalError, Summary, Title,
+    Journal, JournalError, Summary,
     script::{Entry, Item, Stage},
 };
 pub use kind::{Nature, Pace, Part};

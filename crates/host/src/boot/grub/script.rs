@@ -201,7 +201,7 @@ impl Parser<'_> {
                 path: self.path.into(),
                 line: open.line,
                 what: "a { that is not closed".into(),
-                next: "repair the script; grub-script-check tells where",
+                next: "repair the script; grub-script-check shows the line",
             }),
             None => Ok(self.script),
         }
@@ -285,7 +285,7 @@ impl<'a> Scan<'a> {
             path: self.path.into(),
             line: self.line,
             what: what.into(),
-            next: "repair the script; grub-script-check tells where",
+            next: "repair the script; grub-script-check shows the line",
         })
     }
 

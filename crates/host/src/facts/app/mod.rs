@@ -1,7 +1,7 @@
 //! One application: its processes and threads, its control groups, its unit.
 //!
 //! Not a part of [`crate::Facts`]: a machine has many applications, and a record of a run is about
-//! the machine. Everything is read from files, so that a capture that asked for the same
+//! the machine. Everything is read from files, so that a capture that reads the same
 //! application answers the same.
 
 mod groups;
@@ -66,7 +66,7 @@ pub enum AppError {
     Unreadable {
         /// Process.
         pid: u32,
-        /// File asked.
+        /// File that was read.
         path: String,
         /// Why not.
         why: String,
@@ -82,7 +82,7 @@ pub enum AppError {
     /// Processes cannot be listed.
     #[error("{path}: {why}; name the process with --pid")]
     NoList {
-        /// Folder asked.
+        /// Folder that was read.
         path: String,
         /// Why not.
         why: String,

@@ -142,8 +142,8 @@ fn by_board(root: &Root, cpuinfo: &Reading<String>) -> Reading<Option<String>> {
     if board.value().is_some() {
         return board;
     }
-    let asked = format!("/sys/hypervisor/type, {}, {}", board.path, cpuinfo.path);
-    board.with_path(asked)
+    let paths = format!("/sys/hypervisor/type, {}, {}", board.path, cpuinfo.path);
+    board.with_path(paths)
 }
 
 #[cfg(test)]
