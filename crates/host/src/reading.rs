@@ -137,6 +137,18 @@ impl<T> Reading<T> {
 
     /// The same state under another path: for a value that took several files.
     #[must_use]
+    /// The values of all; as the first one that is unknown, if there is one.
+    pub fn all(path: String, readings: impl Iterator<Item = Self>) -> Reading<Vec<T>> {
+        let mut values = Vec::new();
+        for Self { path, state } in readings {
+            match state {
+                State::Known { value } => values.push(value),
+                state => return Self { path, state }.map(|_| Vec::new()),
+            }
+        }
+        Reading::known(path, values)
+    }
+
     /// The value itself; `None` when it is unknown.
     pub fn into_value(self) -> Option<T> {
         match self.state {

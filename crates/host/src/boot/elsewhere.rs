@@ -1,15 +1,11 @@
 //! Where the command line is kept elsewhere (an image's builder, a hypervisor, a server), or
 //! by a boot loader that is not known: nothing is written, and what to do is printed.
 
-use super::{
-    cmdline,
-    cmdline::Edit,
-    cmdline::Word,
-    error::BootError,
-    loader::{Around, Entry, ID, Kind, Loader, Method, Standing, Written},
-    view::View,
+use super::cmdline::Edit;
+use super::loader::{
+    Around, BootError, Change, Entry, ID, Kind, Loader, Method, View, Word, Written, cmdline,
 };
-use crate::{change::Change, text::field};
+use crate::text::field;
 
 /// Words of /proc/cmdline that a boot loader put there.
 const NOT_OURS: &[&str] = &["BOOT_IMAGE", "initrd"];
@@ -215,8 +211,8 @@ impl Method for Elsewhere {
         Ok(vec![])
     }
 
-    fn standing(&self, _: &View<'_>) -> Result<Standing, BootError> {
-        Ok(Standing::Absent)
+    fn is_default(&self, _: &View<'_>) -> Result<bool, BootError> {
+        Ok(false)
     }
 
     fn removal(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {

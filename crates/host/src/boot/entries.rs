@@ -8,8 +8,9 @@ use super::{
     cmdline::Word,
     error::BootError,
     loader::{Entry, ID, TITLE},
-    view::View,
+    view::{self, View},
 };
+use crate::change::Change;
 
 /// First line of our entry: a file of our name without it is not ours.
 const MARK: &str = "# made by rtproof tune, removed by rtproof tune undo";
@@ -138,6 +139,12 @@ pub(super) fn not_taken(view: &View<'_>, path: &str) -> Result<(), BootError> {
         }
         _ => Ok(()),
     }
+}
+
+/// The change that removes an entry of ours; `None` where it is not there.
+pub(super) fn removal(view: &View<'_>, path: &str) -> Result<Option<Change>, BootError> {
+    not_taken(view, path)?;
+    Ok(view.bytes(path)?.map(|_| view::gone(path)))
 }
 
 /// The mark of our files, for entries that are made and not copied.

@@ -1,14 +1,10 @@
 //! extlinux.conf, read by extlinux and by U-Boot ("distro boot"): a second label at the end. There
 //! is no choice for one boot.
 
-use super::{
-    block, cmdline,
-    cmdline::Word,
-    error::BootError,
-    loader::{Around, Entry, ID, Kind, Loader, Method, Standing, TITLE, Written},
-    view::View,
+use super::loader::{
+    Around, BootError, Change, Entry, ID, Kind, Loader, Method, TITLE, View, Word, Written, block,
+    cmdline,
 };
-use crate::change::Change;
 
 /// Where it is, in the order of reading.
 const PATHS: &[&str] = &["/boot/extlinux/extlinux.conf", "/extlinux/extlinux.conf"];
@@ -169,13 +165,8 @@ impl Method for Extlinux {
         Ok(vec![block::put(view, &self.path, &format!("{lines}{default}"))?])
     }
 
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
-        let (labels, default) = self.labels(view)?;
-        Ok(match labels.iter().any(|label| label.name == ID) {
-            false => Standing::Absent,
-            true if default.as_deref() == Some(ID) => Standing::Default,
-            true => Standing::Written,
-        })
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+        Ok(self.labels(view)?.1.as_deref() == Some(ID))
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {

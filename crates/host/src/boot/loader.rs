@@ -4,13 +4,15 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
+use super::efi;
+pub(super) use super::{
+    block,
     cmdline::{self, Word},
-    efi,
     error::BootError,
-    view::View,
+    view::{self, View},
 };
-use crate::{Root, change::Change};
+use crate::Root;
+pub(super) use crate::change::Change;
 
 /// Title of our entry in menus.
 pub const TITLE: &str = "rtproof real-time";
@@ -21,15 +23,15 @@ pub const ID: &str = "rtproof-real-time";
 pub(super) const PANIC: &str = "panic=10";
 
 /// Where nothing is written.
-pub(super) const NOTHING_WRITTEN: &str = "nothing is written here, so nothing falls back by itself: keep the \
-                               old command line at hand";
+pub(super) const NOTHING_WRITTEN: &str =
+    "nothing is written here, so nothing falls back by itself: keep the old command line at hand";
 /// Where nothing falls back.
 pub(super) const BY_HAND: &str =
     "nothing falls back by itself: choose the old entry in the boot menu";
 /// How a trial ends that does not come up; what forgets the choice is put before it.
-pub(super) const AFTER_A_TRIAL: &str = "after a reset, a panic (after which the kernel resets by itself) or a \
-                             power cycle the old default boots; a kernel that hangs without a \
-                             panic needs a watchdog or a hand on the power switch";
+pub(super) const AFTER_A_TRIAL: &str = "after a reset, a panic (after which the kernel resets by itself) or a power cycle the old \
+     default boots; a kernel that hangs without a panic needs a watchdog or a hand on the power \
+     switch";
 
 /// Which boot loader, and how it learns of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -156,8 +158,13 @@ pub(super) trait Method: Debug + Send + Sync {
     /// Makes it the default; it is there.
     fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
 
-    /// How far it is.
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError>;
+    /// Whether our entry is the one for the next boot alone.
+    fn is_armed(&self, _: &View<'_>) -> Result<bool, BootError> {
+        Ok(false)
+    }
+
+    /// Whether our entry is the default.
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError>;
 
     /// Takes it out, for when no journal is there to do so: what others wrote stays.
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
@@ -297,7 +304,13 @@ impl Loader {
     /// # Errors
     /// A file cannot be read or understood.
     pub fn standing(&self, root: &Root) -> Result<Standing, BootError> {
-        self.method.standing(&View::new(root))
+        let view = View::new(root);
+        Ok(match () {
+            () if self.method.entry(&view)?.is_none() => Standing::Absent,
+            () if self.method.is_armed(&view)? => Standing::Armed,
+            () if self.method.is_default(&view)? => Standing::Default,
+            () => Standing::Written,
+        })
     }
 
     /// What boots our entry once, from the files as they are now; empty where

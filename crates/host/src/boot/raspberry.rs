@@ -1,14 +1,10 @@
 //! The firmware of a Raspberry Pi: cmdline.txt, chosen by config.txt, and tryboot.txt, which takes
 //! the place of config.txt for one boot when reboot(2) asks for it.
 
-use super::{
-    block, cmdline,
-    cmdline::Word,
-    error::BootError,
-    loader::{AFTER_A_TRIAL, Around, Entry, Kind, Loader, Method, Standing, TITLE, Written},
-    view::{self, View},
+use super::loader::{
+    AFTER_A_TRIAL, Around, BootError, Change, Entry, Kind, Loader, Method, TITLE, View, Word,
+    Written, block, cmdline, view,
 };
-use crate::change::Change;
 
 /// Where the boot partition is mounted, in the order of reading.
 const FOLDERS: &[&str] = &["/boot/firmware", "/boot"];
@@ -178,12 +174,8 @@ impl Method for Raspberry {
         Ok(vec![block::put(view, &self.path("config.txt"), &Self::choice())?])
     }
 
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
-        Ok(match (self.entry(view)?, block::is_in(view, &self.path("config.txt"))?) {
-            (None, _) => Standing::Absent,
-            (Some(_), true) => Standing::Default,
-            (Some(_), false) => Standing::Written,
-        })
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+        block::is_in(view, &self.path("config.txt"))
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {

@@ -3,16 +3,14 @@
 //! Secure Boot is off.
 
 use super::{
-    block, cmdline,
-    cmdline::Word,
     efi,
     entries::{self, File},
-    error::BootError,
-    loader::{AFTER_A_TRIAL, Around, Entry, ID, Kind, Loader, Method, Standing, TITLE, Written},
+    loader::{
+        AFTER_A_TRIAL, Around, BootError, Change, Entry, ID, Kind, Loader, Method, TITLE, View,
+        Word, Written, block, cmdline, view,
+    },
     pe,
-    view::{self, View},
 };
-use crate::change::Change;
 
 /// Where partitions of a boot loader are mounted.
 const MOUNTS: [&str; 3] = ["/boot", "/efi", "/boot/efi"];
@@ -163,7 +161,8 @@ fn no_trial(around: &Around) -> Option<String> {
     let firmware = &around.firmware;
     if !firmware.is_uefi {
         return Some(
-            "the machine was not booted by UEFI, so systemd-boot cannot be given an entry for one boot".into(),
+            "the machine was not booted by UEFI, so systemd-boot takes no entry for one boot"
+                .into(),
         );
     }
     match (&firmware.loader, firmware.features) {
@@ -400,20 +399,16 @@ impl Method for SystemdBoot {
         Ok(vec![block::put(view, &self.config, &format!("default {value}\n"))?])
     }
 
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
-        if self.entry(view)?.is_none() {
-            return Ok(Standing::Absent);
-        }
-        let name = format!("{}.conf", self.id);
+    fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {
         let firmware = efi::Firmware::read(view.root());
-        if firmware.entry_one_shot.as_ref() == Some(&name) {
-            return Ok(Standing::Armed);
+        Ok(firmware.entry_one_shot == Some(format!("{}.conf", self.id)))
+    }
+
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+        match efi::Firmware::read(view.root()).entry_default {
+            Some(default) => Ok(default == format!("{}.conf", self.id)),
+            None => block::is_in(view, &self.config),
         }
-        let is_default = match firmware.entry_default {
-            Some(default) => default == name,
-            None => block::is_in(view, &self.config)?,
-        };
-        Ok(if is_default { Standing::Default } else { Standing::Written })
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
@@ -423,10 +418,7 @@ impl Method for SystemdBoot {
             let name = efi::name("LoaderEntryDefault");
             changes.push(Change::EfiVariable { name, value: self.default.clone() });
         }
-        if view.bytes(&self.path())?.is_some() {
-            entries::not_taken(view, &self.path())?;
-            changes.push(view::gone(self.path()));
-        }
+        changes.extend(entries::removal(view, &self.path())?);
         Ok(changes)
     }
 

@@ -67,7 +67,7 @@ pub const WANTED: &[Wanted] = &[
     event(&["sched:sched_switch"], "the running tasks are unknown"),
     event(
         &["sched:sched_waking"],
-        "a late timer cannot be distinguished from a task that waited for its CPU, and wakers are unknown",
+        "a late timer cannot be distinguished from a wait for the CPU, and wakers are unknown",
     ),
     event(
         &["sched:sched_wakeup", "sched:sched_wakeup_new"],

@@ -149,12 +149,12 @@ pub(super) fn undo_one(
 ) -> Undone {
     let entry = journal.entries()[n].clone();
     let is_earlier_boot = journal.header().boot != machine.boot_id();
-    let mut begun = |journal: &mut Journal| {
+    let mut begun = || {
         if let Err(error) = journal.write(machine, &Line::Undoing { n }) {
             unrecorded.get_or_insert(error);
         }
     };
-    let outcome = outcome(machine, &entry, is_earlier_boot, &mut || begun(journal));
+    let outcome = outcome(machine, &entry, is_earlier_boot, &mut begun);
     let line = Line::Undone { n, outcome: outcome.clone() };
     if unrecorded.is_none()
         && let Err(error) = journal.write(machine, &line)

@@ -2,16 +2,10 @@
 //! environment says which one boots.
 
 use super::{config::Config, menu, script};
-use crate::{
-    boot::{
-        block, cmdline,
-        cmdline::Word,
-        entries::{self, File},
-        error::BootError,
-        loader::{Around, Entry, Kind, Loader, Method, Standing, Written},
-        view::{self, View},
-    },
-    change::Change,
+use crate::boot::entries::{self, File};
+use crate::boot::loader::{
+    Around, BootError, Change, Entry, Kind, Loader, Method, View, Word, Written, block, cmdline,
+    view,
 };
 
 /// Where the files are; grub.cfg can name another folder in `blsdir`.
@@ -161,32 +155,25 @@ impl Method for Files {
         Ok(vec![block::put(view, &self.config.custom(), &lines)?])
     }
 
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
-        if self.entry(view)?.is_none() {
-            return Ok(Standing::Absent);
+    fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {
+        self.config.environment.now(view, "next_entry", self.id)
+    }
+
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+        match self.config.is_saved_default() {
+            true => self.config.environment.now(view, "saved_entry", self.id),
+            false => menu::is_default(view, &self.config.custom(), self.id),
         }
-        let environment = super::env::read(view, &self.config.environment.path)?;
-        if environment.get("next_entry").as_deref() == Some(self.id) {
-            return Ok(Standing::Armed);
-        }
-        let is_default = match self.config.is_saved_default() {
-            true => environment.get("saved_entry").as_deref() == Some(self.id),
-            false => menu::is_default(view, &self.config.custom(), self.id)?,
-        };
-        Ok(if is_default { Standing::Default } else { Standing::Written })
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
         let mut changes = menu::removal(view, &self.config.custom())?;
-        let environment = super::env::read(view, &self.config.environment.path)?;
-        if environment.get("saved_entry").as_deref() == Some(self.id) {
+        let environment = &self.config.environment;
+        if environment.now(view, "saved_entry", self.id)? {
             let newest = self.others.first().map_or("0", File::stem);
             changes.push(environment.set("saved_entry", newest));
         }
-        if view.bytes(&self.path())?.is_some() {
-            entries::not_taken(view, &self.path())?;
-            changes.push(view::gone(self.path()));
-        }
+        changes.extend(entries::removal(view, &self.path())?);
         Ok(changes)
     }
 

@@ -3,7 +3,7 @@
 use crate::{
     boot::{error::BootError, view::View},
     change::{Bytes, Change},
-    tune::grubenv::{self, HEAD, SIZE},
+    grubenv::{self, HEAD, SIZE},
 };
 
 /// A block as it was read.
@@ -37,6 +37,11 @@ impl Environment {
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let value = grubenv::get(&self.block, name).ok()??;
         Some(String::from_utf8_lossy(&value).into_owned())
+    }
+
+    /// Whether a variable has a value now.
+    pub(crate) fn now(&self, view: &View<'_>, name: &str, value: &str) -> Result<bool, BootError> {
+        Ok(read(view, &self.path)?.get(name).as_deref() == Some(value))
     }
 
     /// The change that sets a variable.

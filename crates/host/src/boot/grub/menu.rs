@@ -4,18 +4,9 @@ use super::{
     config::Config,
     script::{self, MenuEntry, Script, Statement},
 };
-use crate::{
-    boot::{
-        block, cmdline,
-        cmdline::Word,
-        error::BootError,
-        loader::{
-            AFTER_A_TRIAL, Around, Entry, ID, Kind, Loader, Method, PANIC, Standing, TITLE, Written,
-        },
-        view,
-        view::View,
-    },
-    change::Change,
+use crate::boot::loader::{
+    AFTER_A_TRIAL, Around, BootError, Change, Entry, ID, Kind, Loader, Method, PANIC, TITLE, View,
+    Word, Written, block, cmdline, view,
 };
 
 /// Commands that load a kernel with a command line.
@@ -201,16 +192,12 @@ impl Method for Menu {
         Ok(vec![block::put(view, &path, &lines)?])
     }
 
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
-        if self.entry(view)?.is_none() {
-            return Ok(Standing::Absent);
-        }
-        let path = &self.config.environment.path;
-        if super::env::read(view, path)?.get("next_entry").as_deref() == Some(ID) {
-            return Ok(Standing::Armed);
-        }
-        let is_default = is_default(view, &self.config.custom(), ID)?;
-        Ok(if is_default { Standing::Default } else { Standing::Written })
+    fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {
+        self.config.environment.now(view, "next_entry", ID)
+    }
+
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+        is_default(view, &self.config.custom(), ID)
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {

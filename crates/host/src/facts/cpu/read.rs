@@ -116,15 +116,9 @@ fn smt_active(root: &Root, online: &Reading<CpuList>, cpus: &[Cpu]) -> Reading<b
 
 fn nodes(root: &Root) -> Reading<Vec<Node>> {
     root.list_numbered(NODES, "node").and_then(|path, ids| {
-        let mut nodes = Vec::new();
-        for id in ids {
-            let cpus = root.cpu_list(&format!("{path}/node{id}/cpulist"));
-            match cpus.value() {
-                Some(cpus) => nodes.push(Node { id, cpus: cpus.clone() }),
-                None => return cpus.map(|_| Vec::new()),
-            }
-        }
-        Reading::known(path, nodes)
+        let cpus = |id| root.cpu_list(&format!("{NODES}/node{id}/cpulist"));
+        let nodes = ids.into_iter().map(|id| cpus(id).map(|cpus| Node { id, cpus }));
+        Reading::all(path, nodes)
     })
 }
 
@@ -202,15 +196,8 @@ fn idle_states(root: &Root, folder: &str) -> Reading<Vec<IdleState>> {
         if indices.is_empty() {
             return Reading::absent(format!("{path}/state0"));
         }
-        let mut states = Vec::new();
-        for index in indices {
-            let state = idle_state(root, format!("{path}/state{index}"), index);
-            match state.value() {
-                Some(state) => states.push(state.clone()),
-                None => return state.map(|_| Vec::new()),
-            }
-        }
-        Reading::known(path, states)
+        let state = |index| idle_state(root, format!("{folder}/state{index}"), index);
+        Reading::all(path, indices.into_iter().map(state))
     })
 }
 

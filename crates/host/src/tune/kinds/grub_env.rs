@@ -1,6 +1,6 @@
 //! One variable of GRUB's environment block, the others untouched.
 
-use crate::tune::grubenv;
+use crate::grubenv;
 use crate::tune::kind::{
     ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
 };

@@ -11,7 +11,7 @@ use crate::{
     Root,
     change::{Change, Scheduling, TaskName},
     facts::tasks::Stat,
-    tune::tasks::Tasks,
+    tune::machine::Tasks,
 };
 
 /// How one task is scheduled; what is `None` stays.
