@@ -88,3 +88,8 @@ impl Machine<'_> {
         }
     }
 }
+
+#[cfg(test)]
+pub(super) fn example() -> crate::change::Change {
+    crate::change::Change::Folder { path: "/etc/rtproof.d".into() }
+}

@@ -96,6 +96,12 @@ impl Change {
     }
 }
 
+/// Changes that the tests of the engine make, undo, and kill at each step.
+#[cfg(test)]
+pub(super) fn examples() -> Vec<Change> {
+    vec![folder::example()]
+}
+
 impl Machine<'_> {
     /// What is there now.
     ///
