@@ -140,8 +140,8 @@ fn record(file: &Path) -> anyhow::Result<u64> {
     let none = CpuList::default();
     let rings = Rings { measured: cpus, measured_kb: RING_KB, others: none, others_kb: 0 };
     let instance = Instance::create(&root, &rings)?;
-    let mut formats = Formats::new(&instance.header_page()?, ByteOrder::native())?;
-    formats.set_header_event(&instance.header_event()?);
+    let mut formats = Formats::new(&instance.header("header_page")?, ByteOrder::native())?;
+    formats.set_header_event(&instance.header("header_event")?);
     for (system, text) in instance.formats()? {
         formats.add(system, &text)?;
     }

@@ -173,12 +173,12 @@ fn bare() -> Facts {
             container: Reading::known("/run/.containerenv, /proc/1/environ", None),
             steal_ticks: Reading::known("/proc/stat", (0..4).map(|cpu| (cpu, 0)).collect()),
         },
-        platform: platform::Platform::not_recorded(),
+        platform: platform::Platform::default(),
         settings: BTreeMap::new(),
         cpu_dma_latency_us: Reading::known("/dev/cpu_dma_latency", None),
         units: Reading::known("/etc/systemd/system, /usr/lib/systemd/system", BTreeMap::new()),
-        net: net::Net::not_recorded(),
-        devices: devices::Devices::not_recorded(),
+        net: net::Net::default(),
+        devices: devices::Devices::default(),
     }
 }
 

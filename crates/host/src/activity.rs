@@ -6,7 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CpuList, Reading, Root,
-    facts::tasks::{Policy, Stat},
+    facts::{
+        irq::table,
+        tasks::{Policy, Stat},
+    },
+    text::field,
 };
 
 /// Time of one CPU since boot (/proc/stat), milliseconds in steps of 10: the ABI counts in
@@ -94,14 +98,20 @@ pub fn times(root: &Root, cpus: &CpuList) -> Reading<Vec<CpuTimes>> {
 }
 
 /// `cpuN user nice system idle iowait irq softirq steal ...` in ticks of 10 ms.
-fn cpu_times(line: &str) -> Option<CpuTimes> {
-    let mut words = line.strip_prefix("cpu")?.split_whitespace();
-    let cpu = words.next().filter(|_| !line.starts_with("cpu "))?.parse().ok()?;
-    let mut ms = [0; 8];
-    for ms in &mut ms {
-        *ms = words.next()?.parse::<u64>().ok()?.saturating_mul(10);
+pub(crate) fn cpu_ticks(line: &str) -> Option<(u32, [u64; 8])> {
+    let mut words = line.strip_prefix("cpu")?.split(' ');
+    let cpu = words.next()?.parse().ok()?;
+    let mut ticks = [0; 8];
+    for tick in &mut ticks {
+        *tick = words.next()?.parse().ok()?;
     }
-    let [user_ms, nice_ms, system_ms, _, _, irq_ms, softirq_ms, steal_ms] = ms;
+    Some((cpu, ticks))
+}
+
+fn cpu_times(line: &str) -> Option<CpuTimes> {
+    let (cpu, ticks) = cpu_ticks(line)?;
+    let [user_ms, nice_ms, system_ms, _, _, irq_ms, softirq_ms, steal_ms] =
+        ticks.map(|ticks| ticks.saturating_mul(10));
     Some(CpuTimes { cpu, user_ms, nice_ms, system_ms, irq_ms, softirq_ms, steal_ms })
 }
 
@@ -119,34 +129,21 @@ pub fn softirqs(root: &Root, cpus: &CpuList) -> Reading<Vec<Events>> {
 
 fn events(root: &Root, path: &str, cpus: &CpuList) -> Reading<Vec<Events>> {
     root.read_text(path).and_then(|path, text| {
-        let mut lines = text.lines();
-        let header = lines.next().unwrap_or_default();
-        // Columns are those of the online CPUs; their header names them.
-        let columns: Vec<u32> = header
-            .split_whitespace()
-            .filter_map(|word| word.strip_prefix("CPU")?.parse().ok())
-            .collect();
+        let (columns, rows) = table(&text);
         if cpus.iter().any(|cpu| !columns.contains(&cpu)) {
+            let header = text.lines().next().unwrap_or_default();
             return Reading::malformed(path, header, format!("a column for each of CPU {cpus}"));
         }
-        let row = |line| events_row(line, &columns, cpus);
-        Reading::known(path, lines.filter_map(row).collect())
+        let rows = rows.filter(|row| row.counts.len() == columns.len()).map(|row| {
+            let counts = columns.iter().copied().zip(row.counts);
+            Events {
+                name: row.label.to_owned(),
+                about: row.about.split_whitespace().collect::<Vec<_>>().join(" "),
+                counts: counts.filter(|(cpu, _)| cpus.contains(*cpu)).collect(),
+            }
+        });
+        Reading::known(path, rows.collect())
     })
-}
-
-/// `None` for lines with fewer counts than columns: ERR and MIS are of no CPU.
-fn events_row(line: &str, columns: &[u32], cpus: &CpuList) -> Option<Events> {
-    let (name, rest) = line.split_once(':')?;
-    let mut words = rest.split_whitespace();
-    let mut counts = Vec::with_capacity(cpus.len());
-    for &cpu in columns {
-        let count: u64 = words.next()?.parse().ok()?;
-        if cpus.contains(cpu) {
-            counts.push((cpu, count));
-        }
-    }
-    let about: Vec<&str> = words.collect();
-    Some(Events { name: name.trim().to_owned(), about: about.join(" "), counts })
 }
 
 /// Time slices that tasks had on the CPUs together (Documentation/scheduler/sched-stats.rst, field
@@ -194,15 +191,9 @@ pub fn tasks(root: &Root, cpus: &CpuList) -> Reading<Vec<Task>> {
 fn task(root: &Root, folder: &str, tid: u32) -> Option<Task> {
     let status = root.read_text(&format!("{folder}/status"));
     let status = status.value()?;
-    let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim());
-    let number = |name: &str| field(name)?.parse::<u64>().ok();
+    let number = |name: &str| field(status, name)?.parse::<u64>().ok();
     let stat = root.read_text(&format!("{folder}/stat"));
-    let line = stat.value()?;
-    let parsed = Stat::parse(line)?;
-    // Fields 14 and 15, utime and stime; field 3 follows the name.
-    let (_, tail) = line.rsplit_once(')')?;
-    let ticks: u64 =
-        tail.split_whitespace().skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
+    let parsed = Stat::parse(stat.value()?)?;
     Some(Task {
         tid,
         start_ticks: parsed.start_ticks,
@@ -210,10 +201,10 @@ fn task(root: &Root, folder: &str, tid: u32) -> Option<Task> {
         kernel_thread: parsed.kernel_thread,
         policy: parsed.policy,
         cpu: parsed.cpu,
-        time_ms: ticks.saturating_mul(10),
-        switches: number("voluntary_ctxt_switches:")?
-            .saturating_add(number("nonvoluntary_ctxt_switches:")?),
-        allowed: CpuList::parse(field("Cpus_allowed_list:")?, None).ok()?,
+        time_ms: parsed.cpu_ticks.saturating_mul(10),
+        switches: number("voluntary_ctxt_switches")?
+            .saturating_add(number("nonvoluntary_ctxt_switches")?),
+        allowed: CpuList::parse(field(status, "Cpus_allowed_list")?, None).ok()?,
     })
 }
 

@@ -4,7 +4,7 @@
 //! names its knob, and the plan takes everything else from it: comparison, order, risk. Which value
 //! a knob should have, and for whom, is up to the checks: a knob knows no profile.
 
-use crate::compare::Compare;
+use serde::{Deserialize, Serialize};
 
 /// One knob.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Knob {
     pub since: Option<(u32, u32)>,
     /// Machines that can have it.
     pub arch: Arch,
-    /// Whether the value changes by itself: a counter or a measured value, which nobody sets.
+    /// Whether the value changes by itself: a counter or a measured value, which is not set.
     pub is_counter: bool,
     /// Whether a typed fact holds its value: settings then leave it out.
     pub is_fact: bool,
@@ -56,6 +56,29 @@ pub enum Kind {
     Irq,
     /// A CPU that goes offline or comes online.
     Hotplug,
+}
+
+/// How a value that was read is compared with one that was written: the kernel shows many values
+/// otherwise than they were written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Compare {
+    /// The same text but for white space at the ends.
+    #[default]
+    Text,
+    /// The same number: `0x10` is `16`, `Y` is `1`, `N` is `0`.
+    Number,
+    /// The same set of CPUs: `0-2` is `0,1,2`.
+    CpuList,
+    /// The same mask of CPUs: `f` is `00000000,0000000f`.
+    CpuMask,
+    /// The choice in brackets: `always [never]` is `never`.
+    Choice,
+    /// The word is among those read: scheduler features, where writing `NO_X` shows `NO_X`.
+    Word,
+    /// Controllers of a group: writing `+cpuset` shows `cpuset`, writing `-cpuset` does not.
+    Controller,
 }
 
 /// How the value of a knob concerns the placement of work on CPUs.
@@ -203,7 +226,7 @@ pub enum Undo {
     WriteBack,
     /// Take out exactly the words that were added to the boot entry, and boot.
     BootEntry,
-    /// Close the file: the value lasts as long as somebody holds it open.
+    /// Close the file: the value lasts as long as a process holds it open.
     Close,
     /// Give the unit the state it had: enabled, active, masked.
     UnitState,

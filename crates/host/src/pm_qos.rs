@@ -26,12 +26,11 @@ pub fn limit_us(root: &Root) -> Reading<Option<u32>> {
         Ok(i32::from_ne_bytes(bytes).to_string())
     };
     let Some(answer) = root.call("cpu_dma_latency", ask) else {
-        return Reading::denied(PATH, "only a live machine tells");
+        return Reading::denied(PATH, "only a live machine has a latency limit");
     };
-    answer.with_path(PATH).and_then(|path, text| match text.parse::<i32>() {
-        Ok(NO_LIMIT_US) => Reading::known(path, None),
-        Ok(us) if us >= 0 => Reading::known(path, Some(us.unsigned_abs())),
-        _ => Reading::malformed(path, &text, "microseconds"),
+    answer.with_path(PATH).parsed("microseconds", |text| match text.parse().ok()? {
+        NO_LIMIT_US => Some(None),
+        us => u32::try_from(us).ok().map(Some),
     })
 }
 

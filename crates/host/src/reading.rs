@@ -43,6 +43,22 @@ pub enum State<T> {
     },
 }
 
+impl<T> Default for Reading<T> {
+    fn default() -> Self {
+        Self::not_recorded()
+    }
+}
+
+impl Reading<String> {
+    /// The text as a value; malformed where `parse` finds none in it.
+    pub fn parsed<T>(self, expected: &str, parse: impl FnOnce(&str) -> Option<T>) -> Reading<T> {
+        self.and_then(|path, text| match parse(&text) {
+            Some(value) => Reading::known(path, value),
+            None => Reading::malformed(path, &text, expected),
+        })
+    }
+}
+
 impl<T> Reading<T> {
     /// A known value.
     pub fn known(path: impl Into<String>, value: T) -> Self {
@@ -120,6 +136,28 @@ impl<T> Reading<T> {
     }
 
     /// The same state under another path: for a value that took several files.
+    #[must_use]
+    /// The values of all; as the first one that is unknown, if there is one.
+    pub fn all(path: String, readings: impl Iterator<Item = Self>) -> Reading<Vec<T>> {
+        let mut values = Vec::new();
+        for Self { path, state } in readings {
+            match state {
+                State::Known { value } => values.push(value),
+                state => return Self { path, state }.map(|_| Vec::new()),
+            }
+        }
+        Reading::known(path, values)
+    }
+
+    /// The value itself; `None` when it is unknown.
+    pub fn into_value(self) -> Option<T> {
+        match self.state {
+            State::Known { value } => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The same under another path.
     #[must_use]
     pub fn with_path(self, path: impl Into<String>) -> Self {
         Self { path: path.into(), state: self.state }

@@ -80,9 +80,7 @@ impl Refusal {
             return Reading::absent(path);
         }
         let why = match self {
-            Self::NotCaptured => {
-                "not in the capture: nobody asked for it then; capture again".into()
-            }
+            Self::NotCaptured => "not in the capture: it was not read then; capture again".into(),
             Self::Redacted => "left out of the capture, it names the machine".into(),
             Self::Text(text) => text.clone(),
             Self::Errno(number) => {

@@ -6,7 +6,7 @@
 //! and a sorted index. System.map is no substitute: Debian ships an empty one, and the kernel is
 //! moved about at each boot.
 
-use crate::{Reading, Root, reading::State};
+use crate::{Reading, Root};
 
 const PATH: &str = "/proc/kallsyms";
 /// Code that lies farther from its symbol than this belongs to something without a name.
@@ -27,7 +27,6 @@ impl Symbols {
     /// Reads the live machine's symbols. Denied where the kernel hides addresses.
     #[must_use]
     pub fn read(root: &Root) -> Reading<Self> {
-        let text = root.read_bytes(PATH);
         let hidden = || {
             let path = "/proc/sys/kernel/kptr_restrict";
             let level = root.trimmed(path);
@@ -36,17 +35,10 @@ impl Symbols {
                 "the kernel hides its addresses from this user (kernel.kptr_restrict = {level})"
             )
         };
-        match text.state {
-            State::Known { value } => match Self::parse(&value) {
-                Some(symbols) => Reading::known(PATH, symbols),
-                None => Reading::denied(PATH, hidden()),
-            },
-            State::Absent => Reading::absent(PATH),
-            State::Denied { why } => Reading::denied(PATH, why),
-            State::Malformed { found, expected } => {
-                Reading { path: PATH.into(), state: State::Malformed { found, expected } }
-            }
-        }
+        root.read_bytes(PATH).and_then(|path, text| match Self::parse(&text) {
+            Some(symbols) => Reading::known(path, symbols),
+            None => Reading::denied(path, hidden()),
+        })
     }
 
     /// Lines `ADDRESS TYPE NAME[\t[MODULE]]`; only code is kept. `None` where no line has an

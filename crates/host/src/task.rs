@@ -6,10 +6,8 @@ use rtproof_trace::{Policy, Task};
 use crate::{
     Root,
     facts::tasks::{self, Stat, unit_of},
+    text::field,
 };
-
-/// Field 19 of /proc/PID/stat, counted from field 3 on.
-const NICE: usize = 19 - 3;
 
 /// The task with this thread id; `None` once it has ended, or where it is hidden.
 #[must_use]
@@ -18,21 +16,16 @@ pub fn task(root: &Root, tid: i32) -> Option<Task> {
     let tid = u32::try_from(tid).ok().filter(|tid| *tid > 0)?;
     let folder = format!("/proc/{tid}");
     let stat = root.read_text(&format!("{folder}/stat"));
-    let line = stat.value()?;
-    let parsed = Stat::parse(line)?;
-    let nice = line.rsplit_once(')').and_then(|(_, tail)| tail.split_whitespace().nth(NICE));
+    let parsed = Stat::parse(stat.value()?)?;
     let status = root.read_text(&format!("{folder}/status"));
-    let field = |name: &str| {
-        let lines = || status.value().into_iter().flat_map(|text| text.lines());
-        lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
-    };
+    let field = |name: &str| field(status.value()?, name);
     let cgroup = root.read_text(&format!("{folder}/cgroup"));
     let cgroup = cgroup.value().map(String::as_str).unwrap_or_default();
     Some(Task {
         tgid: field("Tgid").and_then(|tgid| tgid.parse().ok()).unwrap_or(0),
         policy: parsed.policy.map(policy),
         rt_priority: parsed.priority,
-        nice: nice.and_then(|nice| nice.parse().ok()).unwrap_or(0),
+        nice: i32::try_from(parsed.nice).unwrap_or(0),
         kernel: parsed.kernel_thread,
         cgroup: group(cgroup),
         unit: unit_of(cgroup).filter(|_| !parsed.kernel_thread),

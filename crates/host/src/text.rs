@@ -10,6 +10,43 @@ pub(crate) fn excerpt(bytes: &[u8], keys: &[&str]) -> Option<String> {
     keys.iter().all(is_there).then(|| lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What follows a name and a colon in a text of such lines, as /proc/PID/status and /proc/cpuinfo
+/// are.
+pub(crate) fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim())
+    })
+}
+
+/// Words of a kernel command line: white space within double quotes parts none.
+pub(crate) fn quoted_words(line: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let at_space = move |c: char| {
+        quoted ^= c == '"';
+        c.is_whitespace() && !quoted
+    };
+    line.split(at_space).filter(|word| !word.is_empty())
+}
+
+/// A word without the double quotes round it or round its value.
+pub(crate) fn unquoted(word: &str) -> String {
+    let bare = |text: &str| {
+        let Some(inner) = text.strip_prefix('"') else { return text.to_owned() };
+        inner.strip_suffix('"').unwrap_or(inner).to_owned()
+    };
+    match word.split_once('=') {
+        _ if word.starts_with('"') => bare(word),
+        Some((key, value)) => format!("{key}={}", bare(value)),
+        None => word.to_owned(),
+    }
+}
+
 /// The text between the first `open` and the next `close`.
 pub(crate) fn between(text: &str, open: char, close: char) -> Option<&str> {
     let (_, rest) = text.split_once(open)?;

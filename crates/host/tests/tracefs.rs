@@ -79,7 +79,7 @@ fn an_instance_records_beside_the_machines_own_tracing_and_goes() {
         formats.iter().any(|(of, text)| *of == system && text.starts_with(&first))
     };
     assert!(has("sched", "sched_switch") && has("ftrace", "kernel_stack"));
-    assert!(instance.header_page().expect("a header").contains("commit"));
+    assert!(instance.header("header_page").expect("a header").contains("commit"));
     let clock = std::fs::read_to_string(format!("{folder}/trace_clock")).expect("a clock");
     assert!(clock.contains("[mono]"), "{clock}");
     let mut pipe = instance.pipe(0).expect("a pipe");
@@ -126,7 +126,7 @@ fn sees_all_processes() -> bool {
     is("pid", "4026531836") && is("cgroup", "4026531835")
 }
 
-/// The test binary itself, told to hold an instance until it is killed.
+/// The test binary itself, started to hold an instance until it is killed.
 #[test]
 fn hold_an_instance() {
     if std::env::var_os("RTPROOF_HOLD").is_none() {

@@ -18,7 +18,7 @@ use rtproof_host::{
     CpuList, Root,
     tune::{
         Bytes, Change, Gone, Item, Journal, Machine, NotTunable, Options, Outcome, Scheduling,
-        Stands, State, TaskName, Tasks, Title, UndoError, apply, status, undo,
+        Stands, State, TaskName, Tasks, UndoError, apply, status, undo,
     },
 };
 use rtproof_measure::LiveTasks;
@@ -72,7 +72,7 @@ fn items(changes: Vec<Change>) -> Vec<Item> {
 }
 
 fn begin(machine: &Machine<'_>) -> Journal {
-    Journal::begin(machine, Title { what: "test".into() }).expect("a journal")
+    Journal::begin(machine, "test".into()).expect("a journal")
 }
 
 fn outcomes(machine: &Machine<'_>, journal: &mut Journal) -> Vec<Outcome> {

@@ -3,7 +3,11 @@
 
 use std::ops::Range;
 
-use super::error::BootError;
+use super::{
+    error::BootError,
+    view::{self, View},
+};
+use crate::change::Change;
 
 /// First line of what is ours.
 const BEGIN: &str = "# rtproof begin";
@@ -51,7 +55,7 @@ pub(super) fn find(path: &str, text: &[u8]) -> Result<Option<Range<usize>>, Boot
 }
 
 /// The lines between the marks.
-pub(super) fn inner<'a>(path: &str, text: &'a [u8]) -> Result<Option<&'a [u8]>, BootError> {
+fn inner<'a>(path: &str, text: &'a [u8]) -> Result<Option<&'a [u8]>, BootError> {
     let Some(range) = find(path, text)? else { return Ok(None) };
     let block = &text[range];
     let start = block.iter().position(|&byte| byte == b'\n').map_or(block.len(), |at| at + 1);
@@ -94,6 +98,37 @@ pub(super) fn with(path: &str, text: &[u8], lines: &str) -> Result<Vec<u8>, Boot
     made.extend_from_slice(format!("{BEGIN}{note}{end}{lines}{END}{end}").as_bytes());
     made.extend_from_slice(&text[at.end..]);
     Ok(made)
+}
+
+/// The change that puts lines between the marks of a file, instead of those that are there.
+pub(super) fn put(view: &View<'_>, path: &str, lines: &str) -> Result<Change, BootError> {
+    let text = view.bytes(path)?.unwrap_or_default();
+    Ok(view::file(path, with(path, &text, lines)?))
+}
+
+/// The change that removes the marks and what is between them; `None` without marks.
+pub(super) fn removal(view: &View<'_>, path: &str) -> Result<Option<Change>, BootError> {
+    let text = view.bytes(path)?.unwrap_or_default();
+    let is_there = find(path, &text)?.is_some();
+    is_there.then(|| Ok(view::file(path, without(path, &text)?))).transpose()
+}
+
+/// Whether a file has lines of ours.
+pub(super) fn is_in(view: &View<'_>, path: &str) -> Result<bool, BootError> {
+    Ok(find(path, &view.bytes(path)?.unwrap_or_default())?.is_some())
+}
+
+/// The lines between the marks of a file, with plain ends.
+pub(super) fn ours(view: &View<'_>, path: &str) -> Result<String, BootError> {
+    let text = view.bytes(path)?.unwrap_or_default();
+    let lines = inner(path, &text)?.unwrap_or_default();
+    Ok(String::from_utf8_lossy(lines).replace("\r\n", "\n"))
+}
+
+/// The text of a file without our lines.
+pub(super) fn others(view: &View<'_>, path: &str) -> Result<String, BootError> {
+    let text = without(path, &view.bytes(path)?.unwrap_or_default())?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// How the lines of a file end.

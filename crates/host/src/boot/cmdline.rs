@@ -8,7 +8,10 @@ use std::mem;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuList, Root};
+use crate::{
+    CpuList, Root,
+    text::{quoted_words, unquoted},
+};
 
 /// Parameters whose value is a list of CPUs, with words before it in some (`isolcpus=domain,2-3`).
 const CPU_LISTS: &[&str] = &["irqaffinity", "isolcpus", "kthread_cpus", "nohz_full", "rcu_nocbs"];
@@ -167,28 +170,7 @@ pub fn shortened(parameter: &str) -> String {
 /// The words of a command line as the kernel splits it.
 #[must_use]
 pub fn split(line: &str) -> Vec<Token> {
-    let mut quoted = false;
-    let at_space = |c: char| {
-        quoted ^= c == '"';
-        c.is_whitespace() && !quoted
-    };
-    let words = line.split(at_space).filter(|word| !word.is_empty());
-    words.map(|raw| Token { raw: raw.to_owned(), text: unquoted(raw) }).collect()
-}
-
-/// `"key=a b"` and `key="a b"` are the same parameter.
-fn unquoted(word: &str) -> String {
-    let bare = |text: &str| {
-        let Some(inner) = text.strip_prefix('"') else { return text.to_owned() };
-        inner.strip_suffix('"').unwrap_or(inner).to_owned()
-    };
-    if word.starts_with('"') {
-        return bare(word);
-    }
-    match word.split_once('=') {
-        Some((key, value)) => format!("{key}={}", bare(value)),
-        None => word.to_owned(),
-    }
+    quoted_words(line).map(|raw| Token { raw: raw.to_owned(), text: unquoted(raw) }).collect()
 }
 
 /// A parameter as the kernel wants it: in quotes where it has white space.

@@ -1,15 +1,11 @@
 //! Where the command line is kept elsewhere (an image's builder, a hypervisor, a server), or
 //! by a boot loader that is not known: nothing is written, and what to do is printed.
 
-use super::{
-    cmdline,
-    cmdline::Edit,
-    cmdline::Word,
-    error::BootError,
-    loader::{Around, Entry, ID, Kind, Loader, Method, Standing, Written},
-    view::View,
+use super::cmdline::Edit;
+use super::loader::{
+    Around, BootError, Change, Entry, ID, Kind, Loader, Method, View, Word, Written, cmdline,
 };
-use crate::change::Change;
+use crate::text::field;
 
 /// Words of /proc/cmdline that a boot loader put there.
 const NOT_OURS: &[&str] = &["BOOT_IMAGE", "initrd"];
@@ -61,10 +57,8 @@ pub(super) fn unknown(view: &View<'_>, around: &Around) -> Loader {
     let is_virtual =
         ["/sys/firmware/qemu_fw_cfg", "/sys/hypervisor"].iter().any(|p| view.exists(p))
             || view.root().read_text("/proc/cpuinfo").value().is_some_and(|text| {
-                text.lines().any(|line| {
-                    line.starts_with("flags")
-                        && line.split_whitespace().any(|word| word == "hypervisor")
-                })
+                let flags = field(text, "flags").unwrap_or_default();
+                flags.split_whitespace().any(|flag| flag == "hypervisor")
             });
     loader(around, if is_virtual { Keeper::Hypervisor } else { Keeper::Unknown })
 }
@@ -82,10 +76,10 @@ fn loader(around: &Around, keeper: Keeper) -> Loader {
         file: "/proc/cmdline".into(),
         line: 1,
     });
-    let why = keeper.why();
+    let [name, why, _] = keeper.words();
     Loader {
         kind: Kind::Elsewhere,
-        name: keeper.name().into(),
+        name: name.into(),
         files: vec![],
         default: entry.clone(),
         base: entry,
@@ -99,91 +93,76 @@ fn loader(around: &Around, keeper: Keeper) -> Loader {
 }
 
 impl Keeper {
-    const fn name(self) -> &'static str {
+    /// Its name, why nothing is written, and what to do with what is printed.
+    const fn words(self) -> [&'static str; 3] {
         match self {
-            Self::RpmOstree => "rpm-ostree",
-            Self::Bootc => "bootc",
-            Self::UbuntuCore => "Ubuntu Core",
-            Self::Petitboot => "petitboot",
-            Self::Network => "network boot",
-            Self::Hypervisor => "the hypervisor",
-            Self::Unknown => "unknown boot loader",
-        }
-    }
-
-    const fn why(self) -> &'static str {
-        match self {
-            Self::RpmOstree => {
-                "rpm-ostree keeps the command line and makes the boot entries itself"
-            }
-            Self::Bootc => {
-                "the bootable container keeps the command line and makes the boot entries"
-            }
-            Self::UbuntuCore => "snapd keeps the command line, sealed with the image",
-            Self::Petitboot => "petitboot makes its menu from what it finds, and keeps no choice",
-            Self::Network => {
-                "the machine boots over the network: its command line is on the server"
-            }
-            Self::Hypervisor => {
-                "the kernel was started by the hypervisor, not by a boot loader of this machine"
-            }
-            Self::Unknown => "no boot loader that is known was found",
+            Self::RpmOstree => [
+                "rpm-ostree",
+                "rpm-ostree keeps the command line and makes the boot entries itself",
+                "Run, then reboot; the deployment before stays in the menu, and rpm-ostree \
+                 rollback makes it the default again",
+            ],
+            Self::Bootc => [
+                "bootc",
+                "the bootable container keeps the command line and makes the boot entries",
+                "Put into the image as /usr/lib/bootc/kargs.d/10-rtproof.toml, build it, run \
+                 bootc upgrade and reboot; bootc rollback goes back",
+            ],
+            Self::UbuntuCore => [
+                "Ubuntu Core",
+                "snapd keeps the command line, sealed with the image",
+                "Where the gadget allows it, run; snapd reboots and goes back when the boot fails",
+            ],
+            Self::Petitboot => [
+                "petitboot",
+                "petitboot makes its menu from what it finds, and keeps no choice",
+                "In petitboot's menu press e on the entry and give it these boot arguments",
+            ],
+            Self::Network => [
+                "network boot",
+                "the machine boots over the network: its command line is on the server",
+                "On the server give the machine a second label with this APPEND line (PXELINUX) or \
+                 kernel arguments (iPXE, GRUB), and choose it by hand first",
+            ],
+            Self::Hypervisor => [
+                "the hypervisor",
+                "the kernel was started by the hypervisor, not by a boot loader of this machine",
+                "Give the virtual machine this command line (QEMU: -append, libvirt: <cmdline>, \
+                 Firecracker: boot_args), and keep the old one",
+            ],
+            Self::Unknown => [
+                "unknown boot loader",
+                "no boot loader that is known was found",
+                "Give the boot loader a second entry with this command line, and choose it by hand \
+                 first",
+            ],
         }
     }
 
     /// What a human does with the words.
     fn advice(self, words: &[Word], before: &str, after: &str) -> String {
-        match self {
+        let steps = steps(words, before);
+        let new = steps.iter().filter(|(is_new, _)| *is_new).map(|(_, parameter)| parameter);
+        let printed = match self {
             Self::RpmOstree => {
-                let mut command = "rpm-ostree kargs".to_owned();
-                for (is_new, parameter) in steps(words, before) {
-                    let option = if is_new { "append-if-missing" } else { "delete-if-present" };
-                    command += &format!(" --{option}={}", shell(&parameter));
-                }
-                format!(
-                    "Run, then reboot; the deployment before stays in the menu, and rpm-ostree \
-                     rollback makes it the default again:\n\n{command}\n"
-                )
+                let option = |(is_new, parameter): &(bool, String)| {
+                    let option = if *is_new { "append-if-missing" } else { "delete-if-present" };
+                    format!(" --{option}={}", shell(parameter))
+                };
+                format!("rpm-ostree kargs{}", steps.iter().map(option).collect::<String>())
             }
             Self::Bootc => {
-                let new: Vec<String> = steps(words, before)
-                    .into_iter()
-                    .filter(|(is_new, _)| *is_new)
-                    .map(|(_, parameter)| format!("{parameter:?}"))
-                    .collect();
-                format!(
-                    "Put into the image as /usr/lib/bootc/kargs.d/10-rtproof.toml, build it, run \
-                     bootc upgrade and reboot; bootc rollback goes back:\n\nkargs = [{}]\n",
-                    new.join(", ")
-                )
+                let new: Vec<String> = new.map(|parameter| format!("{parameter:?}")).collect();
+                format!("kargs = [{}]", new.join(", "))
             }
             Self::UbuntuCore => {
-                let new = steps(words, before).into_iter().filter(|(is_new, _)| *is_new);
-                let new: Vec<String> =
-                    new.map(|(_, parameter)| cmdline::quoted(&parameter)).collect();
-                format!(
-                    "Where the gadget allows it, run; snapd reboots and goes back when the boot \
-                     fails:\n\nsnap set system system.kernel.cmdline-append={}\n",
-                    shell(&new.join(" "))
-                )
+                let new: Vec<String> = new.map(|parameter| cmdline::quoted(parameter)).collect();
+                format!("snap set system system.kernel.cmdline-append={}", shell(&new.join(" ")))
             }
-            Self::Petitboot => format!(
-                "In petitboot's menu press e on the entry and give it these boot arguments:\n\n\
-                 {after}\n"
-            ),
-            Self::Network => format!(
-                "On the server give the machine a second label with this APPEND line (PXELINUX) or \
-                 kernel arguments (iPXE, GRUB), and choose it by hand first:\n\n{after}\n"
-            ),
-            Self::Hypervisor => format!(
-                "Give the virtual machine this command line (QEMU: -append, libvirt: <cmdline>, \
-                 Firecracker: boot_args), and keep the old one:\n\n{after}\n"
-            ),
-            Self::Unknown => format!(
-                "Give the boot loader a second entry with this command line, and choose it by hand \
-                 first:\n\n{after}\n"
-            ),
-        }
+            _ => after.to_owned(),
+        };
+        let [.., what_to_do] = self.words();
+        format!("{what_to_do}:\n\n{printed}\n")
     }
 }
 
@@ -228,16 +207,12 @@ impl Method for Elsewhere {
         Ok(None)
     }
 
-    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
-        Ok(vec![])
-    }
-
     fn confirm(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
         Ok(vec![])
     }
 
-    fn standing(&self, _: &View<'_>) -> Result<Standing, BootError> {
-        Ok(Standing::Absent)
+    fn is_default(&self, _: &View<'_>) -> Result<bool, BootError> {
+        Ok(false)
     }
 
     fn removal(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {

@@ -8,8 +8,9 @@ use super::{
     cmdline::Word,
     error::BootError,
     loader::{Entry, ID, TITLE},
-    view::View,
+    view::{self, View},
 };
+use crate::change::Change;
 
 /// First line of our entry: a file of our name without it is not ours.
 const MARK: &str = "# made by rtproof tune, removed by rtproof tune undo";
@@ -35,7 +36,7 @@ pub(super) fn read(view: &View<'_>, folder: &str) -> Result<Vec<File>, BootError
     let names: Vec<&String> = names.iter().filter(|name| name.ends_with(".conf")).collect();
     if names.len() > FILES_MAX {
         let why = format!("{} entries; expected at most {FILES_MAX}", names.len());
-        return Err(BootError::Unreadable { path: folder.into(), why });
+        return Err(BootError::file(folder, why));
     }
     let mut files = Vec::new();
     for name in names {
@@ -119,7 +120,7 @@ impl File {
     /// Our copy of it: another title, other options, and no sort key, so that it comes last.
     pub(super) fn copy(&self, options: &str, words: &[Word]) -> Result<String, BootError> {
         let options = cmdline::edited(options, words)?;
-        let mut text = format!("{MARK}\ntitle {TITLE}\n");
+        let mut text = head();
         for (key, value, _) in &self.lines {
             if !["title", "options", "sort-key", "id"].contains(&key.as_str()) {
                 text += &format!("{key} {value}\n");
@@ -133,12 +134,17 @@ impl File {
 /// Refuses a file of our name that rtproof did not write.
 pub(super) fn not_taken(view: &View<'_>, path: &str) -> Result<(), BootError> {
     match view.bytes(path)? {
-        Some(bytes) if !bytes.starts_with(MARK.as_bytes()) => Err(BootError::Taken {
-            path: path.into(),
-            why: "this entry was not made by rtproof; give it another name".into(),
-        }),
+        Some(bytes) if !bytes.starts_with(MARK.as_bytes()) => {
+            Err(BootError::file(path, "this entry was not made by rtproof; give it another name"))
+        }
         _ => Ok(()),
     }
+}
+
+/// The change that removes an entry of ours; `None` where it is not there.
+pub(super) fn removal(view: &View<'_>, path: &str) -> Result<Option<Change>, BootError> {
+    not_taken(view, path)?;
+    Ok(view.bytes(path)?.map(|_| view::gone(path)))
 }
 
 /// The mark of our files, for entries that are made and not copied.

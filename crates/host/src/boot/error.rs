@@ -5,12 +5,12 @@ use super::cmdline::WordError;
 /// Why the boot loader cannot be read or changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BootError {
-    /// A file cannot be read.
+    /// A file or folder cannot be read, lacks what is needed, or is not ours to write.
     #[error("{path}: {why}")]
-    Unreadable {
-        /// The file.
+    File {
+        /// The file or folder.
         path: String,
-        /// Why not.
+        /// Why, and what to do.
         why: String,
     },
     /// A file does not hold what it should.
@@ -25,29 +25,19 @@ pub enum BootError {
         /// What to do.
         next: &'static str,
     },
-    /// There is no entry to copy.
-    #[error("{path}: {why}")]
-    NoEntry {
-        /// The file or folder.
-        path: String,
-        /// What was looked for, and what to do.
-        why: String,
-    },
-    /// A file that would be written is not ours.
-    #[error("{path}: {why}")]
-    Taken {
-        /// The file.
-        path: String,
-        /// Whose it is, and what to do.
-        why: String,
-    },
     /// A word cannot be on the command line.
     #[error(transparent)]
     Word(#[from] WordError),
+}
+
+impl BootError {
+    pub(super) fn file(path: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::File { path: path.into(), why: why.into() }
+    }
+
     /// The entry is not there when it is read back.
-    #[error("{path}: our entry is not there when it is read back; report this with the file")]
-    NotWritten {
-        /// The file.
-        path: String,
-    },
+    pub(super) fn not_written(path: impl Into<String>) -> Self {
+        let why = "our entry is not there when it is read back; report this with the file";
+        Self::file(path, why)
+    }
 }

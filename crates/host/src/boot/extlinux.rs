@@ -1,14 +1,10 @@
 //! extlinux.conf, read by extlinux and by U-Boot ("distro boot"): a second label at the end. There
 //! is no choice for one boot.
 
-use super::{
-    block, cmdline,
-    cmdline::Word,
-    error::BootError,
-    loader::{Around, Entry, ID, Kind, Loader, Method, Standing, TITLE, Written},
-    view::{self, View},
+use super::loader::{
+    Around, BootError, Change, Entry, ID, Kind, Loader, Method, TITLE, View, Word, Written, block,
+    cmdline,
 };
-use crate::change::Change;
 
 /// Where it is, in the order of reading.
 const PATHS: &[&str] = &["/boot/extlinux/extlinux.conf", "/extlinux/extlinux.conf"];
@@ -39,15 +35,14 @@ struct Extlinux {
 /// extlinux.conf, if there is one.
 pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>, BootError> {
     let Some(path) = PATHS.iter().find(|path| view.exists(path)) else { return Ok(None) };
-    let text = block::without(path, &view.bytes(path)?.unwrap_or_default())?;
-    let (labels, default) = parse(path, &String::from_utf8_lossy(&text))?;
+    let (labels, default) = parse(path, &block::others(view, path)?)?;
     let is_default = |label: &&Label| match &default {
         Some(default) => label.name == *default,
         None => label.is_menu_default,
     };
     let Some(default) = labels.iter().find(is_default).or_else(|| labels.first()) else {
-        let why = "no label; expected lines with LABEL, LINUX and APPEND".into();
-        return Err(BootError::NoEntry { path: (*path).into(), why });
+        let why = "no label; expected lines with LABEL, LINUX and APPEND";
+        return Err(BootError::file(*path, why));
     };
     let is_running =
         |label: &&Label| around.is_running(&label.kernel) && !cmdline::has(&label.append, "single");
@@ -140,9 +135,10 @@ impl Label {
 }
 
 impl Extlinux {
-    fn change(&self, view: &View<'_>, lines: &str) -> Result<Vec<Change>, BootError> {
+    /// All labels, ours with them, and the default's name.
+    fn labels(&self, view: &View<'_>) -> Result<(Vec<Label>, Option<String>), BootError> {
         let text = view.bytes(&self.path)?.unwrap_or_default();
-        Ok(vec![view::file(self.path.clone(), block::with(&self.path, &text, lines)?)])
+        parse(&self.path, &String::from_utf8_lossy(&text))
     }
 }
 
@@ -154,45 +150,27 @@ impl Method for Extlinux {
             lines += &format!("{line}\n");
         }
         lines += &format!("\tAPPEND {append}\n");
-        Ok(Written { changes: self.change(view, &lines)?, printed: None })
+        Ok(Written { changes: vec![block::put(view, &self.path, &lines)?], printed: None })
     }
 
     fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
-        let text = view.bytes(&self.path)?.unwrap_or_default();
-        let (labels, _) = parse(&self.path, &String::from_utf8_lossy(&text))?;
+        let (labels, _) = self.labels(view)?;
         let ours = labels.iter().rfind(|label| label.name == ID);
         Ok(ours.map(|label| label.entry(&self.path)))
     }
 
-    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
-        Ok(vec![])
-    }
-
     fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
-        let text = view.bytes(&self.path)?.unwrap_or_default();
-        let lines = block::inner(&self.path, &text)?.unwrap_or_default();
-        let lines = String::from_utf8_lossy(lines).replace("\r\n", "\n");
-        // The last default is the one that counts.
         let default = format!("DEFAULT {ID}\n");
-        self.change(view, &format!("{}{default}", lines.replace(&default, "")))
+        let lines = block::ours(view, &self.path)?.replace(&default, "");
+        Ok(vec![block::put(view, &self.path, &format!("{lines}{default}"))?])
     }
 
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
-        let text = view.bytes(&self.path)?.unwrap_or_default();
-        let (labels, default) = parse(&self.path, &String::from_utf8_lossy(&text))?;
-        Ok(match labels.iter().any(|label| label.name == ID) {
-            false => Standing::Absent,
-            true if default.as_deref() == Some(ID) => Standing::Default,
-            true => Standing::Written,
-        })
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+        Ok(self.labels(view)?.1.as_deref() == Some(ID))
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
-        let text = view.bytes(&self.path)?.unwrap_or_default();
-        if block::find(&self.path, &text)?.is_none() {
-            return Ok(vec![]);
-        }
-        Ok(vec![view::file(self.path.clone(), block::without(&self.path, &text)?)])
+        Ok(block::removal(view, &self.path)?.into_iter().collect())
     }
 
     fn by_hand(&self) -> String {

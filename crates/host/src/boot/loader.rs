@@ -4,13 +4,15 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
+use super::efi;
+pub(super) use super::{
+    block,
     cmdline::{self, Word},
-    efi,
     error::BootError,
-    view::View,
+    view::{self, View},
 };
-use crate::{Root, change::Change};
+use crate::Root;
+pub(super) use crate::change::Change;
 
 /// Title of our entry in menus.
 pub const TITLE: &str = "rtproof real-time";
@@ -21,15 +23,15 @@ pub const ID: &str = "rtproof-real-time";
 pub(super) const PANIC: &str = "panic=10";
 
 /// Where nothing is written.
-pub(super) const NOTHING_WRITTEN: &str = "nothing is written here, so nothing falls back by itself: keep the \
-                               old command line at hand";
+pub(super) const NOTHING_WRITTEN: &str =
+    "nothing is written here, so nothing falls back by itself: keep the old command line at hand";
 /// Where nothing falls back.
 pub(super) const BY_HAND: &str =
     "nothing falls back by itself: choose the old entry in the boot menu";
 /// How a trial ends that does not come up; what forgets the choice is put before it.
-pub(super) const AFTER_A_TRIAL: &str = "after a reset, a panic (after which the kernel resets by itself) or a \
-                             power cycle the old default boots; a kernel that hangs without a \
-                             panic needs a watchdog or a hand on the power switch";
+pub(super) const AFTER_A_TRIAL: &str = "after a reset, a panic (after which the kernel resets by itself) or a power cycle the old \
+     default boots; a kernel that hangs without a panic needs a watchdog or a hand on the power \
+     switch";
 
 /// Which boot loader, and how it learns of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -149,20 +151,26 @@ pub(super) trait Method: Debug + Send + Sync {
     fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError>;
 
     /// Boots it once.
-    fn trial(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
+    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
+        Ok(vec![])
+    }
 
     /// Makes it the default; it is there.
     fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
 
-    /// How far it is.
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError>;
+    /// Whether our entry is the one for the next boot alone.
+    fn is_armed(&self, _: &View<'_>) -> Result<bool, BootError> {
+        Ok(false)
+    }
+
+    /// Whether our entry is the default.
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError>;
 
     /// Takes it out, for when no journal is there to do so: what others wrote stays.
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError>;
 
     /// Bytes that the boot loader puts before the command line of an entry.
-    fn added_bytes(&self, entry: &Entry) -> usize {
-        let _ = entry;
+    fn added_bytes(&self, _: &Entry) -> usize {
         0
     }
 
@@ -251,7 +259,7 @@ impl Loader {
         }
         let then = View::with(root, &written.changes);
         let Some(entry) = self.method.entry(&then)? else {
-            return Err(BootError::NotWritten { path: self.files.join(", ") });
+            return Err(BootError::not_written(self.files.join(", ")));
         };
         cmdline::check(&entry.cmdline, &words)?;
         cmdline::fits(&entry.cmdline, self.method.added_bytes(&entry), self.limit)?;
@@ -296,7 +304,13 @@ impl Loader {
     /// # Errors
     /// A file cannot be read or understood.
     pub fn standing(&self, root: &Root) -> Result<Standing, BootError> {
-        self.method.standing(&View::new(root))
+        let view = View::new(root);
+        Ok(match () {
+            () if self.method.entry(&view)?.is_none() => Standing::Absent,
+            () if self.method.is_armed(&view)? => Standing::Armed,
+            () if self.method.is_default(&view)? => Standing::Default,
+            () => Standing::Written,
+        })
     }
 
     /// What boots our entry once, from the files as they are now; empty where
@@ -334,7 +348,7 @@ impl Loader {
         if self.entry(root)?.is_some() {
             return Ok(());
         }
-        let why = "there is no entry of rtproof; make it first".into();
-        Err(BootError::NoEntry { path: self.files.join(", "), why })
+        let why = "there is no entry of rtproof; make it first";
+        Err(BootError::file(self.files.join(", "), why))
     }
 }

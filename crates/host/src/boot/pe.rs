@@ -27,9 +27,8 @@ pub(super) struct Texts {
 /// Reads them; `None` for a file that is no unified kernel image.
 pub(super) fn read(view: &View<'_>, path: &str) -> Result<Option<Texts>, BootError> {
     let Some(file) = known(view.root().open(path))? else { return Ok(None) };
-    let unreadable =
-        |error: std::io::Error| BootError::Unreadable { path: path.into(), why: error.to_string() };
-    texts(|at, bytes| read_at(&file, at, bytes)).map_err(unreadable)
+    let read = texts(|at, bytes| read_at(&file, at, bytes));
+    read.map_err(|error| BootError::file(path, error.to_string()))
 }
 
 /// Fewer bytes only at the end of the file.

@@ -1,14 +1,10 @@
 //! The firmware of a Raspberry Pi: cmdline.txt, chosen by config.txt, and tryboot.txt, which takes
 //! the place of config.txt for one boot when reboot(2) asks for it.
 
-use super::{
-    block, cmdline,
-    cmdline::Word,
-    error::BootError,
-    loader::{AFTER_A_TRIAL, Around, Entry, Kind, Loader, Method, Standing, TITLE, Written},
-    view::{self, View},
+use super::loader::{
+    AFTER_A_TRIAL, Around, BootError, Change, Entry, Kind, Loader, Method, TITLE, View, Word,
+    Written, block, cmdline, view,
 };
-use crate::change::Change;
 
 /// Where the boot partition is mounted, in the order of reading.
 const FOLDERS: &[&str] = &["/boot/firmware", "/boot"];
@@ -155,15 +151,10 @@ impl Raspberry {
 impl Method for Raspberry {
     fn write(&self, view: &View<'_>, words: &[Word]) -> Result<Written, BootError> {
         let tryboot = self.path("tryboot.txt");
-        if let Some(text) = view.bytes(&tryboot)?
-            && block::find(&tryboot, &text)?.is_none()
-        {
-            return Err(BootError::Taken {
-                path: tryboot,
-                why: "not made by rtproof: tryboot is used by somebody else; move it away to try \
-                      an entry of rtproof"
-                    .into(),
-            });
+        if view.bytes(&tryboot)?.is_some() && !block::is_in(view, &tryboot)? {
+            let why = "not made by rtproof: tryboot is used by somebody else; move it away to try \
+                       an entry of rtproof";
+            return Err(BootError::file(tryboot, why));
         }
         let base = self.line(view, &self.cmdline_path())?.map(|entry| entry.cmdline);
         let line = cmdline::edited(&base.unwrap_or_default(), words)?;
@@ -176,44 +167,21 @@ impl Method for Raspberry {
 
     fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
         let tryboot = self.path("tryboot.txt");
-        let text = view.bytes(&tryboot)?.unwrap_or_default();
-        match block::find(&tryboot, &text)? {
-            Some(_) => self.line(view, &self.ours()),
-            None => Ok(None),
-        }
-    }
-
-    fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
-        Ok(vec![])
+        if block::is_in(view, &tryboot)? { self.line(view, &self.ours()) } else { Ok(None) }
     }
 
     fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
-        let config = self.path("config.txt");
-        let text = view.bytes(&config)?.unwrap_or_default();
-        let made = block::with(&config, &text, &Self::choice())?;
-        Ok(vec![view::file(config, made)])
+        Ok(vec![block::put(view, &self.path("config.txt"), &Self::choice())?])
     }
 
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
-        let config = self.path("config.txt");
-        let text = view.bytes(&config)?.unwrap_or_default();
-        Ok(match (self.entry(view)?, block::find(&config, &text)?) {
-            (None, _) => Standing::Absent,
-            (Some(_), Some(_)) => Standing::Default,
-            (Some(_), None) => Standing::Written,
-        })
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+        block::is_in(view, &self.path("config.txt"))
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
-        let mut changes = Vec::new();
-        let config = self.path("config.txt");
-        let text = view.bytes(&config)?.unwrap_or_default();
-        if block::find(&config, &text)?.is_some() {
-            changes.push(view::file(config.clone(), block::without(&config, &text)?));
-        }
+        let mut changes = Vec::from_iter(block::removal(view, &self.path("config.txt"))?);
         let tryboot = self.path("tryboot.txt");
-        let text = view.bytes(&tryboot)?.unwrap_or_default();
-        if block::find(&tryboot, &text)?.is_some() {
+        if block::is_in(view, &tryboot)? {
             changes.push(view::gone(tryboot));
         }
         if view.bytes(&self.ours())?.is_some() {

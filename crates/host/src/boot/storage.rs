@@ -24,8 +24,8 @@ struct Mount {
 pub(super) fn why_grub_cannot_write(root: &Root, path: &str) -> Option<String> {
     let Some(mount) = mount_of(root, path) else {
         return Some(format!(
-            "it cannot be told on which disk {path} lies (/proc/self/mountinfo), so not whether \
-             GRUB can write there"
+            "/proc/self/mountinfo does not show the disk of {path}, so it is unknown whether GRUB \
+             can write there"
         ));
     };
     if !WRITABLE.contains(&mount.kind.as_str()) {
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn unknown_is_no_yes() {
-        assert!(why("", &[], ENV).unwrap().contains("cannot be told"));
+        assert!(why("", &[], ENV).unwrap().contains("it is unknown whether"));
         let none = why_grub_cannot_write(&Tree::new(&[]).root(), ENV);
         assert!(none.unwrap().contains("mountinfo"));
     }

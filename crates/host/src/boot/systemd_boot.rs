@@ -3,16 +3,14 @@
 //! Secure Boot is off.
 
 use super::{
-    block, cmdline,
-    cmdline::Word,
     efi,
     entries::{self, File},
-    error::BootError,
-    loader::{AFTER_A_TRIAL, Around, Entry, ID, Kind, Loader, Method, Standing, TITLE, Written},
+    loader::{
+        AFTER_A_TRIAL, Around, BootError, Change, Entry, ID, Kind, Loader, Method, TITLE, View,
+        Word, Written, block, cmdline, view,
+    },
     pe,
-    view::{self, View},
 };
-use crate::change::Change;
 
 /// Where partitions of a boot loader are mounted.
 const MOUNTS: [&str; 3] = ["/boot", "/efi", "/boot/efi"];
@@ -124,6 +122,10 @@ pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>,
             entries::id_after(names.map(|other| other.name.trim_end_matches(".conf")))
         }
     };
+    let (kind, name) = match base.what {
+        What::File(_) => (Kind::SystemdBoot, "systemd-boot"),
+        What::Image(_) => (Kind::UnifiedImage, "systemd-boot with a unified kernel image"),
+    };
     let refusal = match (&base.what, id) {
         (_, None) => Some(Refusal::Place),
         (What::Image(_), _) if is_stub_alone => Some(Refusal::NoLoader),
@@ -132,29 +134,23 @@ pub(super) fn detect(view: &View<'_>, around: &Around) -> Result<Option<Loader>,
     };
     let no_entry = refusal.map(|refusal| refusal.why().to_owned());
     let no_trial = no_entry.clone().or_else(|| no_trial(around));
-    let entry = |other: &Other| other.entry();
+    let id = id.unwrap_or(entries::IDS[0]);
     Ok(Some(Loader {
-        kind: match base.what {
-            What::File(_) => Kind::SystemdBoot,
-            What::Image(_) => Kind::UnifiedImage,
-        },
-        name: match base.what {
-            What::File(_) => "systemd-boot".into(),
-            What::Image(_) => "systemd-boot with a unified kernel image".into(),
-        },
+        kind,
+        name: name.into(),
         files: [config.clone(), base.entry().file].into_iter().filter(|p| view.exists(p)).collect(),
-        default: Some(entry(default)),
-        base: Some(entry(&base)),
+        default: Some(default.entry()),
+        base: Some(base.entry()),
         secure_boot: firmware.secure_boot,
         no_trial,
         no_entry,
-        id: format!("{}.conf", id.unwrap_or(entries::IDS[0])),
+        id: format!("{id}.conf"),
         limit: around.limit,
         method: Box::new(SystemdBoot {
             default: default.name.clone(),
             base,
             config,
-            id: id.unwrap_or(entries::IDS[0]),
+            id,
             is_variable: firmware.entry_default.is_some(),
             refusal,
         }),
@@ -165,7 +161,8 @@ fn no_trial(around: &Around) -> Option<String> {
     let firmware = &around.firmware;
     if !firmware.is_uefi {
         return Some(
-            "the machine was not booted by UEFI, so nothing can be told to systemd-boot".into(),
+            "the machine was not booted by UEFI, so systemd-boot takes no entry for one boot"
+                .into(),
         );
     }
     match (&firmware.loader, firmware.features) {
@@ -175,8 +172,8 @@ fn no_trial(around: &Around) -> Option<String> {
         (Some(name), _) if name.starts_with("systemd-boot") => None,
         (Some(name), _) => Some(format!("{name} started this system, not systemd-boot")),
         (None, _) => Some(
-            "no boot loader said that it started this system (LoaderInfo), so it cannot be told \
-             whether it takes an entry for one boot"
+            "no boot loader reports that it started this system (LoaderInfo), so it is unknown \
+             whether it accepts an entry for one boot"
                 .into(),
         ),
     }
@@ -244,8 +241,7 @@ fn config(view: &View<'_>) -> String {
 
 /// The last `default` of loader.conf that is not ours.
 fn settings(view: &View<'_>, path: &str) -> Result<Option<String>, BootError> {
-    let text = block::without(path, &view.bytes(path)?.unwrap_or_default())?;
-    let text = String::from_utf8_lossy(&text);
+    let text = block::others(view, path)?;
     let value = |line: &str| {
         let (key, value) = line.trim().split_once(char::is_whitespace)?;
         (key == "default" && value.trim() != "@saved").then(|| value.trim().to_owned())
@@ -400,45 +396,29 @@ impl Method for SystemdBoot {
         if self.is_variable {
             return Ok(vec![Change::EfiVariable { name: efi::name("LoaderEntryDefault"), value }]);
         }
-        let text = view.bytes(&self.config)?.unwrap_or_default();
-        let lines = format!("default {value}\n");
-        let made = block::with(&self.config, &text, &lines)?;
-        Ok(vec![view::file(self.config.clone(), made)])
+        Ok(vec![block::put(view, &self.config, &format!("default {value}\n"))?])
     }
 
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
-        if self.entry(view)?.is_none() {
-            return Ok(Standing::Absent);
-        }
-        let name = format!("{}.conf", self.id);
+    fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {
         let firmware = efi::Firmware::read(view.root());
-        if firmware.entry_one_shot.as_ref() == Some(&name) {
-            return Ok(Standing::Armed);
+        Ok(firmware.entry_one_shot == Some(format!("{}.conf", self.id)))
+    }
+
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+        match efi::Firmware::read(view.root()).entry_default {
+            Some(default) => Ok(default == format!("{}.conf", self.id)),
+            None => block::is_in(view, &self.config),
         }
-        let text = view.bytes(&self.config)?.unwrap_or_default();
-        let is_default = match firmware.entry_default {
-            Some(default) => default == name,
-            None => block::inner(&self.config, &text)?.is_some(),
-        };
-        Ok(if is_default { Standing::Default } else { Standing::Written })
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
-        let mut changes = Vec::new();
-        let text = view.bytes(&self.config)?.unwrap_or_default();
-        if block::find(&self.config, &text)?.is_some() {
-            let rest = block::without(&self.config, &text)?;
-            changes.push(view::file(self.config.clone(), rest));
-        }
+        let mut changes = Vec::from_iter(block::removal(view, &self.config)?);
         let firmware = efi::Firmware::read(view.root());
         if firmware.entry_default == Some(format!("{}.conf", self.id)) {
             let name = efi::name("LoaderEntryDefault");
             changes.push(Change::EfiVariable { name, value: self.default.clone() });
         }
-        if view.bytes(&self.path())?.is_some() {
-            entries::not_taken(view, &self.path())?;
-            changes.push(view::gone(self.path()));
-        }
+        changes.extend(entries::removal(view, &self.path())?);
         Ok(changes)
     }
 

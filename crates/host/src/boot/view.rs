@@ -3,8 +3,8 @@
 
 use crate::{
     Reading, Root,
+    change::{Bytes, Change},
     reading::State,
-    tune::{Bytes, Change},
 };
 
 use super::error::BootError;
@@ -47,8 +47,8 @@ impl<'a> View<'a> {
         }
         let bytes = known(self.root.read_bytes(path))?;
         if bytes.as_ref().is_some_and(|bytes| bytes.len() > TEXT_BYTES_MAX) {
-            let why = "larger than 8 MiB, which no configuration of a boot loader is".into();
-            return Err(BootError::Unreadable { path: path.into(), why });
+            let why = "larger than 8 MiB, which no configuration of a boot loader is";
+            return Err(BootError::file(path, why));
         }
         Ok(bytes)
     }
@@ -94,10 +94,10 @@ pub(super) fn known<T>(reading: Reading<T>) -> Result<Option<T>, BootError> {
     match reading.state {
         State::Known { value } => Ok(Some(value)),
         State::Absent => Ok(None),
-        State::Denied { why } => Err(BootError::Unreadable { path: reading.path, why }),
+        State::Denied { why } => Err(BootError::file(reading.path, why)),
         State::Malformed { found, expected } => {
             let why = format!("holds \"{found}\", expected {expected}");
-            Err(BootError::Unreadable { path: reading.path, why })
+            Err(BootError::file(reading.path, why))
         }
     }
 }

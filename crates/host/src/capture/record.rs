@@ -137,14 +137,14 @@ fn keep_better(entries: &mut BTreeMap<String, Entry>, path: String, entry: Entry
     if let (Some(Entry::Lines(old)), Entry::Lines(new)) = (entries.get_mut(&path), &entry) {
         return add_lines(old, new);
     }
-    let told = |entry: &Entry| match entry {
+    let worth = |entry: &Entry| match entry {
         Entry::Absent => 0,
         Entry::There => 1,
         Entry::Denied(_) | Entry::Failed(_) => 2,
         Entry::Lines(_) => 3,
         _ => 4,
     };
-    if entries.get(&path).is_none_or(|old| told(old) < told(&entry)) {
+    if entries.get(&path).is_none_or(|old| worth(old) < worth(&entry)) {
         entries.insert(path, entry);
     }
 }

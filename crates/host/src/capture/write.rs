@@ -36,71 +36,43 @@ impl Origin {
 }
 
 fn put(text: &mut String, name: &str, entry: &Entry) {
-    let mut head = |kind: &str| text.push_str(&format!("== {name} {kind}\n"));
-    match entry {
+    let plain = |text: &str| lines(text.split('\n'), str::to_owned);
+    let (kind, body) = match entry {
         Entry::File(bytes) => match std::str::from_utf8(bytes) {
-            Ok(plain) if is_plain(plain) => {
-                head("file");
-                put_lines(text, plain.split('\n'), str::to_owned);
-            }
-            _ => {
-                head("escaped");
-                put_lines(text, bytes.split(|byte| *byte == b'\n'), escape);
-            }
+            Ok(text) if is_plain(text) => ("file", plain(text)),
+            _ => ("escaped", lines(bytes.split(|byte| *byte == b'\n'), escape)),
         },
-        Entry::Lines(lines) => {
-            head("lines");
-            put_lines(text, lines.split('\n'), str::to_owned);
-        }
-        Entry::Gzip(inside) => {
-            head("gzip");
-            put_lines(text, inside.split('\n'), str::to_owned);
-        }
-        Entry::Folder(names) => {
-            head("folder");
-            for name in names {
-                put_line(text, name);
-            }
-        }
-        Entry::Link(target) => {
-            head("link");
-            put_line(text, target);
-        }
-        Entry::Call(answer) => {
-            head("call");
-            put_line(text, answer);
-        }
-        Entry::Failed(why) => {
-            head("failed");
-            put_line(text, why);
-        }
-        Entry::Denied(number) => {
-            head("denied");
-            put_line(text, &super::parse::errno_name(*number));
-        }
-        Entry::There => head("there"),
-        Entry::Absent => head("absent"),
-        Entry::Redacted => head("redacted"),
-    }
+        Entry::Lines(text) => ("lines", plain(text)),
+        Entry::Gzip(text) => ("gzip", plain(text)),
+        Entry::Folder(names) => ("folder", names.iter().map(|name| line(name)).collect()),
+        Entry::Link(target) => ("link", line(target)),
+        Entry::Call(answer) => ("call", line(answer)),
+        Entry::Failed(why) => ("failed", line(why)),
+        Entry::Denied(number) => ("denied", line(&super::parse::errno_name(*number))),
+        Entry::There => ("there", String::new()),
+        Entry::Absent => ("absent", String::new()),
+        Entry::Redacted => ("redacted", String::new()),
+    };
+    text.push_str(&format!("== {name} {kind}\n{body}"));
 }
 
-fn put_line(text: &mut String, line: &str) {
-    text.push_str(&format!("|{}\n", escape(line.as_bytes())));
+fn line(text: &str) -> String {
+    format!("|{}\n", escape(text.as_bytes()))
 }
 
-/// A line that the file ends without `\n` begins with `:`.
-fn put_lines<T: Default + PartialEq + Copy>(
-    text: &mut String,
+/// Lines of a file: the last begins with `:` where the file ends without a line's end.
+fn lines<T: Default + PartialEq + Copy>(
     lines: impl Iterator<Item = T>,
     show: impl Fn(T) -> String,
-) {
+) -> String {
     let mut lines = lines.peekable();
+    let mut text = String::new();
     while let Some(line) = lines.next() {
         match lines.peek() {
             Some(_) => text.push_str(&format!("|{}\n", show(line))),
-            // After the last `\n`.
             None if line == T::default() => {}
             None => text.push_str(&format!(":{}\n", show(line))),
         }
     }
+    text
 }

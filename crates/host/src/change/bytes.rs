@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::hex;
+
 /// Bytes that are text as a rule: JSON shows text as a string, other bytes as `{"hex": "..."}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(try_from = "Written", into = "Written")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "Written"))]
 pub struct Bytes(pub Vec<u8>);
 
@@ -14,18 +16,20 @@ pub struct Bytes(pub Vec<u8>);
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 enum Written {
     Text(String),
-    Hex {
-        #[serde(with = "hex")]
-        #[cfg_attr(feature = "schema", schemars(with = "String"))]
-        hex: Vec<u8>,
-    },
+    Hex { hex: String },
 }
 
-impl From<Written> for Bytes {
-    fn from(written: Written) -> Self {
+impl TryFrom<Written> for Bytes {
+    type Error = HexError;
+
+    fn try_from(written: Written) -> Result<Self, HexError> {
         match written {
-            Written::Text(text) => Self(text.into_bytes()),
-            Written::Hex { hex } => Self(hex),
+            Written::Text(text) => Ok(Self(text.into_bytes())),
+            Written::Hex { hex } => {
+                let pair = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+                let bytes = (0..hex.len()).step_by(2).map(pair);
+                bytes.collect::<Option<_>>().map(Self).ok_or(HexError)
+            }
         }
     }
 }
@@ -34,7 +38,7 @@ impl From<Bytes> for Written {
     fn from(bytes: Bytes) -> Self {
         match String::from_utf8(bytes.0) {
             Ok(text) => Self::Text(text),
-            Err(error) => Self::Hex { hex: error.into_bytes() },
+            Err(error) => Self::Hex { hex: hex(error.as_bytes()) },
         }
     }
 }
@@ -53,24 +57,10 @@ impl Bytes {
     }
 }
 
-/// Bytes as hexadecimal digits.
-mod hex {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        to.serialize_str(&digits)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        let digits = String::deserialize(from)?;
-        let pair = |at: usize| {
-            let pair = digits.get(at..at + 2).ok_or_else(|| D::Error::custom("odd hex digits"))?;
-            u8::from_str_radix(pair, 16).map_err(D::Error::custom)
-        };
-        (0..digits.len()).step_by(2).map(pair).collect()
-    }
-}
+/// Digits that are no bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not pairs of hexadecimal digits")]
+pub struct HexError;
 
 #[cfg(test)]
 mod tests {

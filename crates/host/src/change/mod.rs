@@ -11,7 +11,7 @@ pub use self::{
     name::{IrqName, Scheduling, TaskName},
 };
 use crate::CpuList;
-pub use crate::compare::Compare;
+pub use crate::knob::Compare;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -55,18 +55,3 @@ pub struct Scheduling {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuList>,
 }
-
-impl Scheduling {
-    /// In a few words: `fifo 50 on CPU 2-3`.
-    #[must_use]
-    pub fn brief(&self) -> String {
-        let mut words: Vec<String> = self.policy.clone().into_iter().collect();
-        words.extend(self.priority.filter(|&priority| priority > 0).map(|p| p.to_string()));
-        words.extend(self.nice.filter(|&nice| nice != 0).map(|nice| format!("nice {nice}")));
-        words.extend(self.deadline_ns.map(|[runtime, deadline, period]| {
-            format!("{runtime} of {period} ns within {deadline} ns")
-        }));
-        words.extend(self.cpus.as_ref().map(|cpus| format!("on CPU {cpus}")));
-        words.join(" ")
-    }
-}

@@ -30,7 +30,7 @@ const PI_KEYS: &[&str] = &[
 ];
 
 /// Devices and what drives them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Devices {
     /// Consoles that the kernel writes its messages to (/proc/consoles).
@@ -69,24 +69,13 @@ pub struct Card {
 }
 
 impl Devices {
-    /// What a record of an earlier rtproof does not hold.
-    #[must_use]
-    pub fn not_recorded() -> Self {
-        Self {
-            consoles: Reading::not_recorded(),
-            graphics: Reading::not_recorded(),
-            tainting_modules: Reading::not_recorded(),
-            default_target: Reading::not_recorded(),
-            audit_enabled: Reading::not_recorded(),
-            raspberry_pi: Reading::not_recorded(),
-        }
-    }
-
     /// Reads them; the kernel's taint is handed in.
     #[must_use]
     pub fn read(root: &Root, tainted: &Reading<u64>) -> Self {
         Self {
-            consoles: root.read_text("/proc/consoles").and_then(consoles),
+            consoles: root
+                .read_text("/proc/consoles")
+                .parsed("a name and flags in () in each line", consoles),
             graphics: graphics(root),
             tainting_modules: tainting_modules(root, tainted),
             default_target: default_target(root),
@@ -97,16 +86,13 @@ impl Devices {
 }
 
 /// `ttyS0                -W- (EC p a)    4:64`.
-fn consoles(path: String, text: String) -> Reading<Vec<Console>> {
+fn consoles(text: &str) -> Option<Vec<Console>> {
     let console = |line: &str| {
         let name = line.split_whitespace().next()?.to_owned();
         Some(Console { name, nbcon: between(line, '(', ')')?.contains('N') })
     };
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    match lines.map(console).collect() {
-        Some(consoles) => Reading::known(path, consoles),
-        None => Reading::malformed(path, &text, "a name and flags in () in each line"),
-    }
+    lines.map(console).collect()
 }
 
 fn graphics(root: &Root) -> Reading<Vec<Card>> {
@@ -171,12 +157,7 @@ fn audit_enabled(root: &Root) -> Reading<u32> {
         Ok(format!("enabled {enabled}"))
     };
     let called = root.call(CALL, ask).unwrap_or_else(|| Reading::absent(CALL));
-    called.and_then(|call, text| {
-        match text.strip_prefix("enabled ").and_then(|number| number.parse().ok()) {
-            Some(enabled) => Reading::known(call, enabled),
-            None => Reading::malformed(call, &text, "enabled and a number"),
-        }
-    })
+    called.parsed("enabled and a number", |text| text.strip_prefix("enabled ")?.parse().ok())
 }
 
 fn raspberry_pi(root: &Root) -> Reading<Option<BTreeMap<String, String>>> {
@@ -224,12 +205,11 @@ mod tests {
     #[test]
     fn consoles_with_and_without_flags() {
         let text = "tty0                 -WU (EC  p  )    4:1\nttyS0                -W- (E N p a)    4:64\n";
-        let found = consoles("/proc/consoles".into(), text.into());
-        let found: Vec<_> =
-            found.value().unwrap().iter().map(|c| (c.name.as_str(), c.nbcon)).collect();
+        let found = consoles(text).unwrap();
+        let found: Vec<_> = found.iter().map(|c| (c.name.as_str(), c.nbcon)).collect();
         assert_eq!(found, [("tty0", false), ("ttyS0", true)]);
-        assert_eq!(consoles("p".into(), String::new()).value(), Some(&Vec::new()));
-        assert!(consoles("p".into(), "tty0 -WU".into()).value().is_none());
+        assert_eq!(consoles(""), Some(Vec::new()));
+        assert!(consoles("tty0 -WU").is_none());
     }
 
     #[test]

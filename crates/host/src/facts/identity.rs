@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Reading, Root};
+use crate::{
+    Reading, Root,
+    text::{field, hex},
+};
 
 /// Who the machine is. Nothing here identifies it to others: the id is a hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +38,7 @@ impl Identity {
             hostname: root.trimmed("/proc/sys/kernel/hostname"),
             machine_id: machine_id(root),
             model: model(root),
-            cpu_model: cpuinfo.clone().and_then(cpu_model),
+            cpu_model: cpuinfo.clone().parsed("the name of a CPU model", cpu_model),
             boot_id: root.trimmed("/proc/sys/kernel/random/boot_id"),
             memory_bytes: super::memory::meminfo_bytes(meminfo, "MemTotal"),
         }
@@ -68,7 +71,7 @@ fn usable(path: String, id: String) -> Reading<String> {
 
 pub(crate) fn hash(raw: &str) -> String {
     let digest = Sha256::new().chain_update(SALT).chain_update(raw).finalize();
-    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest[..8])
 }
 
 fn model(root: &Root) -> Reading<String> {
@@ -84,20 +87,12 @@ fn model(root: &Root) -> Reading<String> {
 }
 
 /// x86, 32-bit ARM and LoongArch name a model; 64-bit ARM gives numbers; others use their own word.
-fn cpu_model(path: String, text: String) -> Reading<String> {
-    let field = |name: &str| {
-        text.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            (key.trim() == name).then(|| value.trim().to_owned())
-        })
-    };
+fn cpu_model(text: &str) -> Option<String> {
+    let field = |name: &str| field(text, name).map(str::to_owned);
     let arm = || Some(arm_name(&field("CPU implementer")?, &field("CPU part")?));
     let named = field("model name").or_else(|| field("Model Name")).or_else(arm);
     let other = || field("uarch").or_else(|| field("cpu model")).or_else(|| field("cpu"));
-    match named.or_else(other) {
-        Some(model) => Reading::known(path, model),
-        None => Reading::malformed(path, &text, "the name of a CPU model"),
-    }
+    named.or_else(other)
 }
 
 fn arm_name(implementer: &str, part: &str) -> String {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reading, Root};
+use crate::{Reading, Root, text::field};
 
 /// Limits of this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +40,11 @@ impl Limits {
     #[must_use]
     pub fn read(root: &Root) -> Self {
         let limits = root.read_text("/proc/self/limits");
-        let effective = root.read_text("/proc/self/status").and_then(effective_capabilities);
+        let effective = root.read_text("/proc/self/status").and_then(|path, text| {
+            let set = field(&text, "CapEff").unwrap_or_default();
+            let known = effective_capabilities(&text).map(|set| Reading::known(&path, set));
+            known.unwrap_or_else(|| Reading::malformed(&path, set, "CapEff: and a mask"))
+        });
         let has = |bit: u32| effective.clone().map(|set| set & (1 << bit) != 0);
         Self {
             rtprio: limit(&limits, "Max realtime priority"),
@@ -68,12 +72,8 @@ pub(super) fn limit(limits: &Reading<String>, name: &str) -> Reading<Limit> {
     })
 }
 
-pub(super) fn effective_capabilities(path: String, status: String) -> Reading<u64> {
-    let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    match set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()) {
-        Some(set) => Reading::known(path, set),
-        None => Reading::malformed(path, set.unwrap_or_default(), "CapEff: and a mask"),
-    }
+pub(super) fn effective_capabilities(status: &str) -> Option<u64> {
+    u64::from_str_radix(field(status, "CapEff")?, 16).ok()
 }
 
 #[cfg(test)]

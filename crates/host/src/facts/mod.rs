@@ -48,7 +48,7 @@ pub struct Facts {
     /// Real-time tasks that are running now (this process left out).
     pub rt_tasks: crate::Reading<Vec<tasks::RtTask>>,
     /// All tasks, grouped: who may run where (this process left out).
-    #[serde(default = "crate::Reading::<Vec<tasks::TaskGroup>>::not_recorded")]
+    #[serde(default)]
     pub placement: crate::Reading<Vec<tasks::TaskGroup>>,
     /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
     #[serde(default)]
@@ -63,31 +63,31 @@ pub struct Facts {
     /// Swap and transparent huge pages.
     pub memory: memory::Memory,
     /// Mounted file systems that hold files of programs.
-    #[serde(default = "crate::Reading::<Vec<mounts::Mount>>::not_recorded")]
+    #[serde(default)]
     pub mounts: crate::Reading<Vec<mounts::Mount>>,
     /// Parts of the cache for groups of CPUs.
-    #[serde(default = "crate::Reading::<resctrl::Resctrl>::not_recorded")]
+    #[serde(default)]
     pub resctrl: crate::Reading<resctrl::Resctrl>,
     /// Hypervisor, container, steal time.
     pub virt: virt::Virt,
     /// Firmware, kernel log, timer resolution, next boot.
-    #[serde(default = "platform::Platform::not_recorded")]
+    #[serde(default)]
     pub platform: platform::Platform,
     /// Values of the knobs that are plain files, by the knob's id.
     #[serde(default)]
     pub settings: settings::Settings,
     /// Longest exit from idle that is allowed to every CPU, in microseconds, while some program
     /// holds /dev/cpu_dma_latency open; `None`: none does.
-    #[serde(default = "crate::Reading::<Option<u32>>::not_recorded")]
+    #[serde(default)]
     pub cpu_dma_latency_us: crate::Reading<Option<u32>>,
     /// systemd units that knobs name.
-    #[serde(default = "crate::Reading::<units::Units>::not_recorded")]
+    #[serde(default)]
     pub units: crate::Reading<units::Units>,
     /// Network interfaces with a device behind them.
-    #[serde(default = "net::Net::not_recorded")]
+    #[serde(default)]
     pub net: net::Net,
     /// Consoles, graphics, modules and others.
-    #[serde(default = "devices::Devices::not_recorded")]
+    #[serde(default)]
     pub devices: devices::Devices,
 }
 

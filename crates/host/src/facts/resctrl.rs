@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::settings::lacking;
-use crate::{CpuList, Reading, Root};
+use crate::{CpuList, Reading, Root, text::field};
 
 const FOLDER: &str = "/sys/fs/resctrl";
 
@@ -59,8 +59,7 @@ pub fn read(root: &Root, cpuinfo: &Reading<String>) -> Reading<Resctrl> {
         Reading::known(path, resctrl)
     };
     // x86 names the feature; elsewhere the folder is the only sign.
-    let flags =
-        cpuinfo.value().and_then(|text| text.lines().find(|line| line.starts_with("flags")));
+    let flags = cpuinfo.value().and_then(|text| field(text, "flags"));
     if flags.is_some_and(|flags| !flags.split_whitespace().any(is_cache_allocation)) {
         return none(&cpuinfo.path);
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Reading, Root};
 
 /// Rights.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rights {
     /// Lines about [`ITEMS`], in the order in which pam_limits reads them. Empty where the machine
@@ -83,19 +83,6 @@ const GROUP_FILE: &str = "/etc/group";
 
 /// The first user namespace (include/linux/proc_ns.h, `PROC_USER_INIT_INO`).
 const INITIAL_USER_NAMESPACE: &str = "user:[4026531837]";
-
-impl Default for Rights {
-    /// What a record of an earlier rtproof does not hold.
-    fn default() -> Self {
-        Self {
-            limit_lines: Reading::not_recorded(),
-            services: Reading::not_recorded(),
-            groups: Reading::not_recorded(),
-            initial_user_namespace: Reading::not_recorded(),
-            seccomp: Reading::not_recorded(),
-        }
-    }
-}
 
 impl Rights {
     /// Reads them.

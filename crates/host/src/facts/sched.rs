@@ -17,10 +17,10 @@ pub struct Sched {
     pub fair_server: Reading<Vec<FairServer>>,
     /// The same for tasks of a BPF scheduler (/sys/kernel/debug/sched/ext_server), with kernels
     /// that have it.
-    #[serde(default = "crate::Reading::<Vec<FairServer>>::not_recorded")]
+    #[serde(default)]
     pub ext_server: Reading<Vec<FairServer>>,
     /// Features of the scheduler, those that are off with `NO_` before their name.
-    #[serde(default = "crate::Reading::<Vec<String>>::not_recorded")]
+    #[serde(default)]
     pub features: Reading<Vec<String>>,
 }
 
@@ -69,20 +69,14 @@ fn servers(root: &Root, folder: &str, version: &Reading<(u32, u32)>) -> Reading<
         return if is_too_old { Reading::absent(folder) } else { not_in_debugfs(root, folder) };
     }
     folders.and_then(|path, cpus| {
-        let mut servers = Vec::new();
-        for cpu in cpus {
-            let number =
-                |name| root.number::<u64>(&format!("{path}/cpu{cpu}/{name}"), "nanoseconds");
-            let (runtime, period) = (number("runtime"), number("period"));
-            match (runtime.value(), period.value()) {
-                (Some(&runtime_ns), Some(&period_ns)) => {
-                    servers.push(FairServer { cpu, runtime_ns, period_ns });
-                }
-                (None, _) => return runtime.map(|_| Vec::new()),
-                _ => return period.map(|_| Vec::new()),
-            }
-        }
-        Reading::known(path, servers)
+        let server = |cpu| {
+            let number = |name| root.number(&format!("{folder}/cpu{cpu}/{name}"), "nanoseconds");
+            let period = number("period");
+            number("runtime").and_then(|_, runtime_ns| {
+                period.map(|period_ns| FairServer { cpu, runtime_ns, period_ns })
+            })
+        };
+        Reading::all(path, cpus.into_iter().map(server))
     })
 }
 

@@ -12,6 +12,7 @@ use crate::{
     Reading, Root,
     knob::{Knob, Place},
     knobs,
+    text::between,
 };
 
 /// Longest value that is kept: masks of 8192 CPUs have 2304 characters.
@@ -188,12 +189,8 @@ fn value(root: &Root, path: &str, is_choice: bool) -> Reading<String> {
     if !is_choice {
         return text;
     }
-    text.and_then(|path, text| {
-        let between = |open, close| text.split_once(open)?.1.split_once(close).map(|(v, _)| v);
-        match between('[', ']').or_else(|| between('(', ')')) {
-            Some(choice) => Reading::known(path, choice.to_owned()),
-            None => Reading::malformed(path, &text, "one choice in [] or ()"),
-        }
+    text.parsed("one choice in [] or ()", |text| {
+        between(text, '[', ']').or_else(|| between(text, '(', ')')).map(str::to_owned)
     })
 }
 

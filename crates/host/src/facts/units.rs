@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Reading, Root, knob::Place, knobs};
 
 /// Folders of unit files, the first that has a unit wins (systemd.unit(5), "Unit File Load Path").
-const FOLDERS: &[&str] = &[
+pub(crate) const FOLDERS: &[&str] = &[
     "/etc/systemd/system",
     "/run/systemd/system",
     "/usr/local/lib/systemd/system",
@@ -20,7 +20,8 @@ const FOLDERS: &[&str] = &[
 const EVERYWHERE: &str = "basic.target";
 
 /// Groups of running system services, cgroup version 2 and 1.
-const SLICES: &[&str] = &["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"];
+pub(crate) const SLICES: &[&str] =
+    &["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"];
 
 /// Units by name; what the knobs name and the machine has.
 pub type Units = BTreeMap<String, Unit>;

@@ -20,9 +20,9 @@ use sha2::{Digest, Sha256};
 
 pub use change::{FactChange, changes};
 pub use row::{Class, FactRow, RowState};
-use row::{hex, known, row};
+use row::{known, row};
 
-use crate::Facts;
+use crate::{Facts, text::hex};
 
 impl Facts {
     /// All facts as rows, sorted by key. Of the build configuration only the options that can

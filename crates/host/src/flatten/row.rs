@@ -90,10 +90,6 @@ pub(super) fn row(key: &str, value: String, state: RowState, path: &str) -> Fact
     FactRow { key: key.to_owned(), value, state, path: path.to_owned(), class: class_of(key) }
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Class by the start of the key, the first that matches. `*` matches one part of the key.
 const CLASSES: &[(&str, Class)] = &[
     ("identity.model", Class::Hardware),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use super::row::{Class, FactRow, RowState, hex, known, row};
+use super::row::{Class, FactRow, RowState, known, row};
 use crate::{
     Reading,
     facts::{
@@ -17,6 +17,7 @@ use crate::{
     },
     knobs,
     reading::State,
+    text::hex,
 };
 
 /// Build options that can matter to latency, by the start of their names. A kernel has some nine

@@ -1,9 +1,6 @@
 //! Knobs: network, consoles, tracing, services.
 
-use crate::{
-    compare::Compare,
-    knob::{Cpus, Knob, Rule, Scope, Undo},
-};
+use crate::knob::{Compare, Cpus, Knob, Rule, Scope, Undo};
 
 table! {
     /// Nanoseconds for which NAPI waits before it asks for interrupts again, or lets GRO go.

@@ -1,9 +1,6 @@
 //! Knobs: isolation.
 
-use crate::{
-    compare::Compare,
-    knob::{Cpus, Effect, Kind, Knob, Rank, Scope},
-};
+use crate::knob::{Compare, Cpus, Effect, Kind, Knob, Rank, Scope};
 
 table! {
     /// Expedited grace periods of RCU turned into normal ones.

@@ -8,7 +8,7 @@ use crate::knob::{Arch, Effect, Kind, Knob, Rank, Scope, Undo};
 
 /// Risk of a higher power limit.
 const RAPL_RISK: &str =
-    "the machine draws more power than it was told to: supply and cooling must bear it";
+    "the machine draws more power than its limit allows: supply and cooling must bear it";
 
 /// Purpose of the knobs that keep CPUs out of deep idle states.
 pub(super) const SHALLOW: &str = "shallow idle states";

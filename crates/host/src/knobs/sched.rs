@@ -1,9 +1,6 @@
 //! Knobs: scheduler, real-time tasks, rights.
 
-use crate::{
-    compare::Compare,
-    knob::{Effect, Knob, Rank, Scope, Undo},
-};
+use crate::knob::{Compare, Effect, Knob, Rank, Scope, Undo};
 
 table! {
     /// Whether a BPF scheduler runs ordinary tasks.

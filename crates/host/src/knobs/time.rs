@@ -1,9 +1,6 @@
 //! Knobs: watchdogs, timers, machine checks, clocks.
 
-use crate::{
-    compare::Compare,
-    knob::{Arch, Cpus, Knob, Rank, Scope},
-};
+use crate::knob::{Arch, Compare, Cpus, Knob, Rank, Scope};
 
 table! {
     /// Both lockup detectors at once; reads 1 while one of them runs.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::patterns::Pattern;
 use crate::capture::{Capture, Entry};
 use crate::facts::{app::is_unit_setting, mounts::OPTIONS, platform::is_sysctl_setting};
+use crate::text::quoted_words;
 
 /// Files that hold what names this machine alone. What is read from them is a hash at most, and a
 /// hash of another text would be a machine that there is not.
@@ -366,7 +367,7 @@ impl Names {
     /// The boot line. What follows `--` are arguments of the first process.
     fn parameters(&mut self, line: &str) -> String {
         let mut new = Vec::new();
-        for word in split_unquoted(line.trim_end()) {
+        for word in quoted_words(line.trim_end()) {
             if word == "--" {
                 new.push("-- left-out".to_owned());
                 break;
@@ -569,16 +570,6 @@ fn is_new_name(text: &str) -> bool {
     text.rsplit_once('-').is_some_and(|(kind, number)| {
         kinds.contains(&kind) && number.bytes().all(|byte| byte.is_ascii_digit())
     })
-}
-
-/// Words of a boot line; quotes hold white space together.
-fn split_unquoted(line: &str) -> Vec<&str> {
-    let mut is_quoted = false;
-    let between_words = |c: char| {
-        is_quoted ^= c == '"';
-        c.is_whitespace() && !is_quoted
-    };
-    line.split(between_words).filter(|word| !word.is_empty()).collect()
 }
 
 /// The board's number of a Raspberry Pi and others: `Serial : 10000000abcd`.

@@ -94,21 +94,12 @@ fn is_word(bytes: &[u8], at: usize, word: &str) -> bool {
 
 /// 8-4-4-4-12.
 fn uuid(rest: &[u8]) -> Option<usize> {
-    let mut length = 0;
-    for (index, digits) in [8, 4, 4, 4, 12].into_iter().enumerate() {
-        if index > 0 {
-            if rest.get(length) != Some(&b'-') {
-                return None;
-            }
-            length += 1;
-        }
-        let part = rest.get(length..length + digits)?;
-        if !part.iter().all(u8::is_ascii_hexdigit) {
-            return None;
-        }
-        length += digits;
-    }
-    ends(&rest[length..]).then_some(length)
+    let fits = |(at, byte): (usize, &u8)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    let (id, after) = rest.split_at_checked(36)?;
+    (id.iter().enumerate().all(fits) && ends(after)).then_some(id.len())
 }
 
 /// Six pairs or more: Ethernet, with the type before it (BOOTIF), InfiniBand, WWN.

@@ -18,7 +18,7 @@ use rustix::{fs::OFlags, io::Errno};
 use super::error::RootError;
 use crate::refusal::{LINKS_MAX, READ_BYTES_MAX};
 
-/// Asked for at once: most files whole. `read_to_end` would ask for 32 bytes, then 32, then 64 ...,
+/// Read at once: most files whole. `read_to_end` would ask for 32 bytes, then 32, then 64 ...,
 /// because the size of a file of the kernel is not known.
 const CHUNK_BYTES: usize = 8 << 10;
 

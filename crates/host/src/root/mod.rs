@@ -150,31 +150,24 @@ impl Root {
     /// The one number that a file holds; `expected` names it for the malformed state.
     #[must_use]
     pub fn number<T: FromStr>(&self, path: &str, expected: &str) -> Reading<T> {
-        self.read_text(path).and_then(|path, text| match text.trim().parse() {
-            Ok(number) => Reading::known(path, number),
-            Err(_) => Reading::malformed(path, &text, expected),
-        })
+        self.read_text(path).parsed(expected, |text| text.trim().parse().ok())
     }
 
     /// A CPU list in the kernel's format; an empty file and `(null)` are the empty list.
     #[must_use]
     pub fn cpu_list(&self, path: &str) -> Reading<CpuList> {
-        self.read_text(path).and_then(|path, text| match text.trim() {
-            "(null)" => Reading::known(path, CpuList::default()),
-            list => match CpuList::parse(list, None) {
-                Ok(cpus) => Reading::known(path, cpus),
-                Err(_) => Reading::malformed(path, &text, "a list of CPUs like 0-3,8"),
-            },
+        self.read_text(path).parsed("a list of CPUs like 0-3,8", |text| match text.trim() {
+            // A mask that was never allocated.
+            "(null)" => Some(CpuList::default()),
+            list => CpuList::parse(list, None).ok(),
         })
     }
 
     /// The choice in brackets of a file like `always [madvise] never`.
     #[must_use]
     pub fn bracketed(&self, path: &str, open: char, close: char) -> Reading<String> {
-        self.read_text(path).and_then(|path, text| match between(&text, open, close) {
-            Some(choice) => Reading::known(path, choice.to_owned()),
-            None => Reading::malformed(path, &text, format!("one choice in {open}{close}")),
-        })
+        let expected = format!("one choice in {open}{close}");
+        self.read_text(path).parsed(&expected, |text| between(text, open, close).map(str::to_owned))
     }
 
     /// The lines `KEY: ...` of a file, one for each key, in the order of the file: for files of
@@ -291,13 +284,8 @@ impl Root {
         let path = format!("/dev/cpu/{cpu}/msr");
         let call = format!("msr {register:#x} of cpu {cpu}");
         let ask = || device::register(cpu, register).map(|value| value.to_string());
-        let Some(called) = self.call(&call, ask) else {
-            return Reading::absent(path);
-        };
-        called.with_path(path).and_then(|path, text| match text.parse() {
-            Ok(value) => Reading::known(path, value),
-            Err(_) => Reading::malformed(path, &text, "a number"),
-        })
+        let called = self.call(&call, ask).unwrap_or_else(|| Reading::absent(""));
+        called.with_path(path).parsed("a number", |text| text.parse().ok())
     }
 
     /// Opens a file to be read again and again.

@@ -16,6 +16,7 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 
 use crate::{
     CpuList, Facts, Reading, Root,
+    activity::cpu_ticks,
     facts::{
         kernel::Kernel,
         tasks::{Policy, Stat},
@@ -98,7 +99,7 @@ impl HostSampler {
         let mut skipped = Vec::new();
         let zones = open_zones(root, facts, measured, &mut skipped);
         let frequencies = open_frequencies(root, facts, measured, &mut skipped);
-        let open = |path| into_known(root.open(path));
+        let open = |path| root.open(path).into_value();
         let mut sampler = Self {
             root: root.clone(),
             stat: open("/proc/stat"),
@@ -169,11 +170,9 @@ impl HostSampler {
     #[must_use]
     pub fn thread_placement(&self, tid: u32) -> Reading<Placement> {
         let path = format!("/proc/self/task/{tid}/stat");
-        self.root.read_text(&path).and_then(|path, line| match Stat::parse(&line) {
-            Some(Stat { cpu, policy, priority, .. }) => {
-                Reading::known(path, Placement { cpu, policy, priority })
-            }
-            None => Reading::malformed(path, &line, "a line of at least 41 fields"),
+        self.root.read_text(&path).parsed("a line of at least 41 fields", |line| {
+            let Stat { cpu, policy, priority, .. } = Stat::parse(line)?;
+            Some(Placement { cpu, policy, priority })
         })
     }
 
@@ -205,31 +204,17 @@ impl Counters {
             match name {
                 "intr" => counters.interrupts = first(),
                 "ctxt" => counters.context_switches = first(),
-                "cpu" => {}
-                _ => counters.cpus.extend(cpu_row(name, rest)),
+                _ => counters.cpus.extend(cpu_row(line)),
             }
         }
         counters
     }
 }
 
-fn cpu_row(name: &str, rest: &str) -> Option<(u32, u64, u64)> {
-    let cpu = name.strip_prefix("cpu")?.parse().ok()?;
-    let mut ticks = [0u64; 8];
-    let mut words = rest.split_whitespace();
-    for tick in &mut ticks {
-        *tick = words.next()?.parse().ok()?;
-    }
-    let [user, nice, system, _idle, _iowait, irq, softirq, steal] = ticks;
+fn cpu_row(line: &str) -> Option<(u32, u64, u64)> {
+    let (cpu, [user, nice, system, _idle, _iowait, irq, softirq, steal]) = cpu_ticks(line)?;
     let busy = [nice, system, irq, softirq].into_iter().fold(user, u64::saturating_add);
     Some((cpu, busy, steal))
-}
-
-fn into_known<T>(reading: Reading<T>) -> Option<T> {
-    match reading.state {
-        crate::reading::State::Known { value } => Some(value),
-        _ => None,
-    }
 }
 
 /// A file from its start. The buffer grows until one pread takes all, so that /proc/stat is one
@@ -281,7 +266,7 @@ fn open_zones(
         };
         match why {
             Some(why) => skipped.push(format!("temperature of {zone} ({kind}): {why}")),
-            None => zones.extend(into_known(root.open(&format!("{zone}/temp")))),
+            None => zones.extend(root.open(&format!("{zone}/temp")).into_value()),
         }
     }
     zones
@@ -321,7 +306,7 @@ fn open_frequencies(
             left_out.push(cpu);
             continue;
         }
-        files.extend(into_known(root.open(&path)).map(|file| (cpu, file)));
+        files.extend(root.open(&path).into_value().map(|file| (cpu, file)));
     }
     if !left_out.is_empty() {
         let cpus = CpuList::new(left_out);

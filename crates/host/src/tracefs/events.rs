@@ -45,7 +45,7 @@ const TIMER_IRQ: &str = "irq_vectors:local_timer_entry";
 const IRQ: &str = "irq:irq_handler_entry";
 const IPI: &str = "ipi:ipi_entry";
 
-const fn tells(events: &'static [&'static str], without: &'static str) -> Wanted {
+const fn event(events: &'static [&'static str], without: &'static str) -> Wanted {
     Wanted { events, without, or: Or::Nothing }
 }
 
@@ -64,26 +64,26 @@ const fn rare(events: &'static [&'static str]) -> Wanted {
 /// All events that are recorded. Those of `preemptirq` are not among them: a kernel that has them
 /// writes one each time anything turns interrupts or preemption off, millions a second.
 pub const WANTED: &[Wanted] = &[
-    tells(&["sched:sched_switch"], "nobody can tell who ran"),
-    tells(
+    event(&["sched:sched_switch"], "the running tasks are unknown"),
+    event(
         &["sched:sched_waking"],
-        "a late timer cannot be told from a task that waited for its CPU, and wakers are unknown",
+        "a late timer cannot be distinguished from a wait for the CPU, and wakers are unknown",
     ),
-    tells(
+    event(
         &["sched:sched_wakeup", "sched:sched_wakeup_new"],
-        "the way of a wake-up from CPU to CPU cannot be told from waiting for the CPU",
+        "the path of a wake-up from CPU to CPU cannot be distinguished from waiting for the CPU",
     ),
-    tells(&["sched:sched_migrate_task"], "moves of tasks between CPUs are unknown"),
-    tells(&["sched:sched_pi_setprio"], "a task with an inherited priority looks like a lower one"),
-    tells(
+    event(&["sched:sched_migrate_task"], "moves of tasks between CPUs are unknown"),
+    event(&["sched:sched_pi_setprio"], "a task with an inherited priority looks like a lower one"),
+    event(
         &["timer:hrtimer_start", "timer:hrtimer_cancel"],
         "when a task of another program should have run is unknown",
     ),
-    tells(
+    event(
         &["timer:hrtimer_expire_entry", "timer:hrtimer_expire_exit"],
-        "the timers that were served first cannot be told from the timer interrupt itself",
+        "the timers that were served first cannot be distinguished from the timer interrupt itself",
     ),
-    tells(
+    event(
         &["timer:timer_expire_entry", "timer:timer_expire_exit"],
         "the function of a long timer softirq is unknown",
     ),
@@ -98,39 +98,39 @@ pub const WANTED: &[Wanted] = &[
     rare(&["irq_vectors:error_apic_entry", "irq_vectors:error_apic_exit"]),
     rare(&["irq_vectors:spurious_apic_entry", "irq_vectors:spurious_apic_exit"]),
     rare(&["irq_vectors:x86_platform_ipi_entry", "irq_vectors:x86_platform_ipi_exit"]),
-    tells(
+    event(
         &[IRQ, "irq:irq_handler_exit"],
         "time in device interrupts is counted as time of the task below them",
     ),
-    tells(
+    event(
         &["irq:softirq_entry", "irq:softirq_exit"],
         "time in softirqs is counted as time of the task below them",
     ),
-    tells(&["irq:softirq_raise"], "who caused a softirq is unknown"),
+    event(&["irq:softirq_raise"], "who caused a softirq is unknown"),
     rare(&[IPI, "ipi:ipi_exit"]),
     rare(&["ipi:ipi_raise"]),
-    tells(
+    event(
         &["ipi:ipi_send_cpu", "ipi:ipi_send_cpumask"],
-        "who sent an interrupt from another CPU is unknown (Linux 6.4 and later tell)",
+        "who sent an interrupt from another CPU is unknown (Linux 6.4 and later report it)",
     ),
     rare(&["nmi:nmi_handler"]),
-    tells(
+    event(
         &["power:cpu_idle"],
-        "waking from an idle state cannot be told from other time of the idle task",
+        "waking from an idle state cannot be distinguished from other time of the idle task",
     ),
-    tells(&["power:cpu_frequency"], "changes of frequency are unknown"),
-    tells(
+    event(&["power:cpu_frequency"], "changes of frequency are unknown"),
+    event(
         &["workqueue:workqueue_execute_start", "workqueue:workqueue_execute_end"],
         "what a kworker works on is unknown",
     ),
-    tells(
+    event(
         &["exceptions:page_fault_user", "exceptions:page_fault_kernel"],
-        "page faults of the late task cannot be told from its own work",
+        "page faults of the late task cannot be distinguished from its own work",
     ),
-    tells(&["signal:signal_generate"], "who signalled a task is unknown"),
-    tells(
+    event(&["signal:signal_generate"], "who signalled a task is unknown"),
+    event(
         &["cpuhp:cpuhp_enter", "cpuhp:cpuhp_multi_enter"],
-        "a CPU that goes or comes cannot be told from other stops",
+        "a CPU that goes or comes cannot be distinguished from other stops",
     ),
 ];
 

@@ -5,6 +5,7 @@
 //! below the instance's own folder; removing that folder undoes all of them.
 
 mod events;
+mod folder;
 mod globals;
 mod instance;
 mod name;
@@ -13,7 +14,8 @@ mod tracer;
 use std::io;
 
 pub use events::{Missing, WANTED, Wanted};
-pub use instance::{Instance, Rings, Stats};
+pub use folder::Stats;
+pub use instance::{Instance, Rings};
 pub use tracer::{Tracer, TracerRequest};
 
 use crate::{Reading, Root, reading::State};
@@ -47,31 +49,6 @@ pub enum TracefsError {
         /// Why, and the reason behind it.
         why: String,
     },
-    /// The kernel has no instances.
-    #[error(
-        "{0}/instances: is not there: this kernel cannot record beside another tracer (it needs \
-         Linux 3.10)"
-    )]
-    NoInstances(String),
-    /// The clock of the threads is none of the trace's.
-    #[error(
-        "{path}: {why}; the trace must run on CLOCK_MONOTONIC, which the threads' own times are \
-         on: any other clock would be compared by an offset that drifts"
-    )]
-    NoClock {
-        /// File.
-        path: String,
-        /// Why not.
-        why: String,
-    },
-    /// The one event without which nothing can be explained.
-    #[error("{path}: {why}; without it nobody can tell who ran")]
-    NoSwitch {
-        /// File.
-        path: String,
-        /// Why not.
-        why: String,
-    },
     /// The kernel lacks a tracer.
     #[error(
         "this kernel has no tracer `{tracer}` (CONFIG_{}_TRACER); it has: {available}",
@@ -82,26 +59,6 @@ pub enum TracefsError {
         tracer: &'static str,
         /// Those that it has.
         available: String,
-    },
-    /// Somebody uses it, or one that shares its settings.
-    #[error(
-        "{path}: another user runs a tracer that shares the settings of `{tracer}`; end it first"
-    )]
-    TracerInUse {
-        /// Name.
-        tracer: &'static str,
-        /// Where.
-        path: String,
-    },
-    /// A file holds something else than it should.
-    #[error("{path}: holds `{found}`, not {expected}")]
-    Malformed {
-        /// File.
-        path: String,
-        /// What it holds, shortened.
-        found: String,
-        /// What was expected.
-        expected: &'static str,
     },
 }
 
@@ -132,7 +89,12 @@ fn usable(root: &Root, folder: &str) -> Result<(), TracefsError> {
     match &names.state {
         State::Known { value } if value.is_empty() => Err(TracefsError::NotMounted),
         State::Known { value } if !value.iter().any(|name| name == "instances") => {
-            Err(TracefsError::NoInstances(folder.into()))
+            Err(TracefsError::Refused {
+                path: format!("{folder}/instances"),
+                why: "is not there: this kernel cannot record beside another tracer (it needs \
+                      Linux 3.10)"
+                    .into(),
+            })
         }
         State::Known { .. } => listed(root, &format!("{folder}/instances")),
         State::Absent => Err(TracefsError::NoKernel),

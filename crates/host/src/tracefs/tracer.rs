@@ -1,26 +1,16 @@
 //! A tracer of the kernel that measures by itself (timerlat, osnoise, hwlat), in an instance of our
 //! own, with the settings that all instances share put back afterwards.
 
-#![expect(clippy::disallowed_methods, reason = "files of tracefs, of the live machine only")]
-
-use std::{
-    fs::{self, File, OpenOptions},
-    os::unix::fs::OpenOptionsExt,
-    time::{Duration, Instant},
-};
-
-use rustix::fs::OFlags;
+use std::fs::File;
 
 use super::{
     TracefsError, find,
+    folder::{Folder, Stats, remove_stale},
     globals::{Globals, STATE, restore_stale},
-    instance::{Stats, cpu_mask, event_file, is_busy, make, parse_stats, remove_stale, write_to},
-    refused_io,
+    instance::{cpu_mask, event_file},
 };
 use crate::{Reading, Root};
 
-/// Longest wait for readers of the instance to close their files.
-const REMOVE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Size of the ring of the CPU, kilobytes: seconds of samples.
 const RING_KB: u64 = 1024;
 
@@ -40,8 +30,7 @@ pub struct TracerRequest {
 /// A running tracer; dropping it ends it, removes its instance and puts settings back.
 #[derive(Debug)]
 pub struct Tracer {
-    root: Root,
-    folder: String,
+    folder: Folder,
     cpu: u32,
     /// Put back after the tracer has ended, before the instance goes.
     globals: Option<Globals>,
@@ -62,34 +51,34 @@ impl Tracer {
         let restored = restore_stale(root, STATE);
         available(root, top, request.tracer)?;
         unused(root, top, request.tracer)?;
-        let folder = make(root, top)?;
-        let mut tracer =
-            Self { root: root.clone(), folder, cpu: request.cpu, globals: None, restored };
+        let folder = Folder::make(root, top)?;
+        let mut tracer = Self { folder, cpu: request.cpu, globals: None, restored };
         tracer.set_up(top, request)?;
         Ok(tracer)
     }
 
     fn set_up(&mut self, top: &str, request: &TracerRequest) -> Result<(), TracefsError> {
-        self.write("trace_clock", "mono")?;
-        self.write("tracing_cpumask", &cpu_mask(std::iter::once(self.cpu)))?;
-        self.write(&format!("per_cpu/cpu{}/buffer_size_kb", self.cpu), &RING_KB.to_string())?;
+        self.folder.write("trace_clock", "mono")?;
+        self.folder.write("tracing_cpumask", &cpu_mask(std::iter::once(self.cpu)))?;
+        self.folder
+            .write(&format!("per_cpu/cpu{}/buffer_size_kb", self.cpu), &RING_KB.to_string())?;
         let mut shared: Vec<_> = request
             .shared
             .iter()
             .map(|(file, value)| (format!("{top}/{file}"), value.clone()))
             .collect();
-        shared.extend(setting_of_some_kernels(&self.root, top, request));
+        shared.extend(setting_of_some_kernels(&self.folder.root, top, request));
         if !shared.is_empty() {
-            let changed = Globals::change(STATE, &self.folder, &shared);
+            let changed = Globals::change(STATE, &self.folder.path, &shared);
             self.globals = Some(changed.map_err(|error| TracefsError::Refused {
                 path: format!("settings of {}", request.tracer),
                 why: error.to_string(),
             })?);
         }
         for event in request.events {
-            self.write(&event_file(event, "enable"), "1")?;
+            self.folder.write(&event_file(event, "enable"), "1")?;
         }
-        self.write("current_tracer", request.tracer)
+        self.folder.write("current_tracer", request.tracer)
     }
 
     /// Settings that were put back because a killed run had left them changed.
@@ -104,38 +93,22 @@ impl Tracer {
     /// # Errors
     /// Opening is refused.
     pub fn lines(&self) -> Result<File, TracefsError> {
-        let path = self.path(&format!("per_cpu/cpu{}/trace_pipe", self.cpu));
-        let flags = OFlags::NONBLOCK.bits().cast_signed();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path);
-        file.map_err(|error| refused_io(&self.root, &path, error))
+        self.folder.pipe(self.cpu, "trace_pipe")
     }
 
     /// What the kernel counts of the CPU's ring.
     #[must_use]
     pub fn stats(&self) -> Reading<Stats> {
-        let path = self.path(&format!("per_cpu/cpu{}/stats", self.cpu));
-        self.root.read_text(&path).map(|text| parse_stats(&text))
-    }
-
-    fn path(&self, file: &str) -> String {
-        format!("{}/{file}", self.folder)
-    }
-
-    fn write(&self, file: &str, text: &str) -> Result<(), TracefsError> {
-        let path = self.path(file);
-        write_to(&path, text).map_err(|error| refused_io(&self.root, &path, error))
+        self.folder.stats(self.cpu)
     }
 }
 
 impl Drop for Tracer {
     fn drop(&mut self) {
         // Its threads end with it; settings change only while no tracer uses them.
-        let _ = self.write("current_tracer", "nop");
+        let _ = self.folder.write("current_tracer", "nop");
         self.globals = None;
-        let start = Instant::now();
-        while is_busy(fs::remove_dir(&self.folder)) && start.elapsed() < REMOVE_TIMEOUT {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        self.folder.remove();
     }
 }
 
@@ -184,7 +157,10 @@ fn unused(root: &Root, top: &str, tracer: &'static str) -> Result<(), TracefsErr
     for folder in std::iter::once(top.to_owned()).chain(instances) {
         let path = format!("{folder}/current_tracer");
         if root.trimmed(&path).value().is_some_and(|other| same(other)) {
-            return Err(TracefsError::TracerInUse { tracer, path });
+            let why = format!(
+                "another user runs a tracer that shares the settings of `{tracer}`; end it first"
+            );
+            return Err(TracefsError::Refused { path, why });
         }
     }
     Ok(())
@@ -224,9 +200,9 @@ mod tests {
         let request = |tracer| TracerRequest { tracer, cpu: 0, shared: Vec::new(), events: &[] };
         let options = |text: &str| Tree::new(&[("sys/kernel/tracing/osnoise/options", text)]);
         let off = options("NO_DEFAULTS NO_OSNOISE_WORKLOAD NO_PANIC_ON_STOP \n");
-        let asked = setting_of_some_kernels(&off.root(), TOP, &request("timerlat"));
+        let found = setting_of_some_kernels(&off.root(), TOP, &request("timerlat"));
         let path = format!("{TOP}/osnoise/options");
-        assert_eq!(asked, Some((path, "OSNOISE_WORKLOAD".to_owned())));
+        assert_eq!(found, Some((path, "OSNOISE_WORKLOAD".to_owned())));
         assert_eq!(setting_of_some_kernels(&off.root(), TOP, &request("hwlat")), None);
         let on = options("NO_DEFAULTS OSNOISE_WORKLOAD NO_PANIC_ON_STOP \n");
         assert_eq!(setting_of_some_kernels(&on.root(), TOP, &request("timerlat")), None);
@@ -235,8 +211,8 @@ mod tests {
             None
         );
         let mode = ("sys/kernel/tracing/hwlat_detector/mode", "none [round-robin] per-cpu\n");
-        let asked = setting_of_some_kernels(&Tree::new(&[mode]).root(), TOP, &request("hwlat"));
-        assert_eq!(asked, Some((format!("{TOP}/hwlat_detector/mode"), "none".to_owned())));
+        let found = setting_of_some_kernels(&Tree::new(&[mode]).root(), TOP, &request("hwlat"));
+        assert_eq!(found, Some((format!("{TOP}/hwlat_detector/mode"), "none".to_owned())));
     }
 
     /// `nop` is in every kernel: what there is beside the tracer itself works with it.
@@ -247,10 +223,9 @@ mod tests {
         let tracer = match Tracer::start(&root, &request) {
             Ok(tracer) => tracer,
             // Without tracefs, or without the right to it.
-            Err(TracefsError::Malformed { path, .. }) => panic!("{path}"),
             Err(_) => return,
         };
-        let folder = tracer.folder.clone();
+        let folder = tracer.folder.path.clone();
         assert!(root.exists(&folder) && tracer.lines().is_ok());
         assert!(tracer.stats().value().is_some() && tracer.restored().is_empty());
         drop(tracer);

@@ -90,7 +90,7 @@ pub enum ApplyError {
     #[error("{0}; nothing was changed")]
     NotWritable(ChangeError),
     /// A change failed, and those before it were undone.
-    #[error("{why}; {}", taken_back(undone))]
+    #[error("{why}; {}", rolled_back(undone))]
     Failed {
         /// The change.
         change: Box<Change>,
@@ -100,7 +100,7 @@ pub enum ApplyError {
         undone: Vec<Undone>,
     },
     /// The journal could not be written; what was changed was undone.
-    #[error("{path}: {source}; {}", taken_back(undone))]
+    #[error("{path}: {source}; {}", rolled_back(undone))]
     Journal {
         /// The journal.
         path: String,
@@ -112,7 +112,7 @@ pub enum ApplyError {
 }
 
 /// How a roll-back ended, as a phrase.
-fn taken_back(undone: &[Undone]) -> String {
+fn rolled_back(undone: &[Undone]) -> String {
     let is_left = |undone: &&Undone| {
         matches!(undone.outcome, Outcome::Failed { .. } | Outcome::LeftAlone { .. })
     };
@@ -235,9 +235,11 @@ fn make(
     let why = match (written, &after) {
         (Err(error), _) => Some(error.to_string()),
         (Ok(()), Err(error)) => Some(format!("written, and cannot be read back: {error}")),
-        (Ok(()), Ok(after)) if !machine.is_done(&change, after) => {
-            Some(format!("{}: written and not in force: reads {}", change.target(), after.brief()))
-        }
+        (Ok(()), Ok(after)) if !machine.is_done(&change, after) => Some(format!(
+            "{}: written and not in force: reads {}",
+            change.target(),
+            change.before(after)
+        )),
         _ => None,
     };
     if let Some(why) = why {

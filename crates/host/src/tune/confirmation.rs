@@ -1,6 +1,6 @@
 //! The mark of a journal that waits for a confirmation. What removes the mark decides: a
-//! confirmation keeps the changes, a rollback timer whose time is up undoes them. Removing it is one
-//! step of the file system, so that only one of the two can do it.
+//! confirmation keeps the changes, a rollback timer whose time is up undoes them. Removing it is
+//! one step of the file system, so that only one of the two can do it.
 
 use std::{
     fs::{self, OpenOptions},

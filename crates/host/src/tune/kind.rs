@@ -1,13 +1,14 @@
 //! What every kind of change can do. One file for each kind, below [`super::kinds`].
 
-use super::{
+pub(super) use super::{
     error::ChangeError,
     machine::Machine,
     state::State,
     text,
     three::{Side, Three},
 };
-use crate::{Root, change::Change, knob::Rank};
+pub(super) use crate::knob::Rank;
+use crate::{Root, change::Change};
 
 /// The part of a machine that a change is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,26 @@ pub enum Pace {
     Once,
     /// It acts after the next login, service or boot.
     Later,
+}
+
+/// Where a change belongs, and how long it lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nature {
+    /// The part of the machine that it is about.
+    pub part: Part,
+    /// When it is made, compared with other changes.
+    pub rank: Rank,
+    /// How an experiment can switch it.
+    pub pace: Pace,
+    /// Whether it is still there after a reboot.
+    pub is_durable: bool,
+}
+
+impl Nature {
+    /// A change that a reboot undoes.
+    pub(super) const fn lost_at_reboot(part: Part, rank: Rank, pace: Pace) -> Self {
+        Self { part, rank, pace, is_durable: false }
+    }
 }
 
 /// One kind of change, with the fields of one change of it.
@@ -77,21 +98,8 @@ pub(super) trait Kind {
         Vec::new()
     }
 
-    /// The part of the machine that it is about.
-    fn part(&self) -> Part;
-
-    /// When it is made, compared with other changes.
-    fn rank(&self) -> Rank;
-
-    /// How an experiment can switch it.
-    fn pace(&self) -> Pace {
-        Pace::Later
-    }
-
-    /// Whether it is still there after a reboot.
-    fn is_durable(&self) -> bool {
-        false
-    }
+    /// Where it belongs, and how long it lasts.
+    fn nature(&self) -> Nature;
 
     /// The file or folder outside of the kernel's file systems that it is about. A change waits
     /// for a newer one of the same file that could not be undone.

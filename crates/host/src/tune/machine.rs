@@ -5,13 +5,27 @@ use std::{cell::Cell, io};
 use super::{
     error::ChangeError,
     systemctl::{Systemctl, Units},
-    tasks::Tasks,
     writes::{Gate, is_mounted_read_only, why_not_writable},
 };
-use crate::{Root, facts::identity};
+use crate::{Root, change::Scheduling, facts::identity};
 
 /// Folder of the journals and their lock.
 pub const FOLDER: &str = "/var/lib/rtproof/tune";
+
+/// Scheduling of tasks; `rtproof_measure::scheduling::LiveTasks` asks the kernel.
+pub trait Tasks {
+    /// All of how a task is scheduled.
+    ///
+    /// # Errors
+    /// ESRCH once it has ended, EPERM.
+    fn scheduling(&self, tid: u32) -> io::Result<Scheduling>;
+
+    /// Sets what is not `None`; the rest stays.
+    ///
+    /// # Errors
+    /// ESRCH once it has ended, EPERM, EINVAL for what the kernel does not take.
+    fn set(&self, tid: u32, to: &Scheduling) -> io::Result<()>;
+}
 
 /// A machine whose state is read, and changed where it was opened for that.
 pub struct Machine<'a> {

@@ -11,7 +11,6 @@ pub mod drift;
 mod error;
 #[cfg(test)]
 pub(crate) mod faults;
-mod grubenv;
 pub mod journal;
 mod kind;
 mod kinds;
@@ -20,7 +19,6 @@ mod outcome;
 mod state;
 mod status;
 mod systemctl;
-mod tasks;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -34,16 +32,15 @@ pub use apply::{Applied, ApplyError, Options, Progress, apply};
 pub use drift::{Clue, Suspect, suspects};
 pub use error::ChangeError;
 pub use journal::{
-    Journal, JournalError, Summary, Title,
+    Journal, JournalError, Summary,
     script::{Entry, Item, Stage},
 };
-pub use kind::{Pace, Part};
-pub use machine::{FOLDER, Machine, NotTunable};
+pub use kind::{Nature, Pace, Part};
+pub use machine::{FOLDER, Machine, NotTunable, Tasks};
 pub use outcome::{Gone, Outcome};
 pub use state::State;
 pub use status::{Standing, Stands, status};
 pub use systemctl::{Answer, Units};
-pub use tasks::Tasks;
 pub use undo::{UndoError, Undone, undo};
 
 pub use crate::change::{Bytes, Change, Compare, IrqName, Scheduling, TaskName, UnitState};

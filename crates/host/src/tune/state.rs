@@ -85,38 +85,3 @@ pub enum State {
         groups: Vec<(String, Bytes)>,
     },
 }
-
-impl State {
-    /// In a few words, for a line of text: the value itself, or what is there.
-    #[must_use]
-    pub fn brief(&self) -> String {
-        let short = |bytes: &Bytes| {
-            let text = bytes.text();
-            let line = text.trim();
-            match line.char_indices().nth(60) {
-                Some((at, _)) => format!("\"{}...\"", &line[..at]),
-                None => format!("\"{line}\""),
-            }
-        };
-        match self {
-            Self::Absent => "nothing".into(),
-            Self::Value { bytes, .. } | Self::Hotplug { bytes, .. } => short(bytes),
-            Self::File { bytes, mode, .. } => {
-                format!("a file of {} bytes, mode {mode:04o}", bytes.0.len())
-            }
-            Self::Link { to } => format!("a link to {to}"),
-            Self::Folder => "a folder".into(),
-            Self::Task { scheduling } => scheduling.brief(),
-            Self::Unit { active, links, .. } => {
-                let runs = if *active { "running" } else { "not running" };
-                let is_masked = links.iter().any(|(_, to)| to == "/dev/null");
-                match (is_masked, links.len()) {
-                    (true, _) => format!("{runs}, masked"),
-                    (false, 0) => format!("{runs}, not enabled"),
-                    (false, _) => format!("{runs}, enabled"),
-                }
-            }
-            Self::Property { value, .. } => format!("\"{value}\""),
-        }
-    }
-}

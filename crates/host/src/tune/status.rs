@@ -70,7 +70,7 @@ fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands
     let is_undone = entry.undone.is_some() && entry.is_settled();
     match failed {
         Some(why) if entry.is_settled() => return Stands::NotMade { why },
-        _ if is_undone || (is_earlier_boot && !change.is_durable()) => return Stands::Gone,
+        _ if is_undone || (is_earlier_boot && !change.nature().is_durable) => return Stands::Gone,
         Some(why) => return Stands::Unreadable { why },
         None => {}
     }

@@ -149,12 +149,12 @@ pub(super) fn undo_one(
 ) -> Undone {
     let entry = journal.entries()[n].clone();
     let is_earlier_boot = journal.header().boot != machine.boot_id();
-    let mut begun = |journal: &mut Journal| {
+    let mut begun = || {
         if let Err(error) = journal.write(machine, &Line::Undoing { n }) {
             unrecorded.get_or_insert(error);
         }
     };
-    let outcome = outcome(machine, &entry, is_earlier_boot, &mut || begun(journal));
+    let outcome = outcome(machine, &entry, is_earlier_boot, &mut begun);
     let line = Line::Undone { n, outcome: outcome.clone() };
     if unrecorded.is_none()
         && let Err(error) = journal.write(machine, &line)
@@ -172,7 +172,7 @@ fn outcome(
 ) -> Outcome {
     let change = &entry.item.change;
     let Some(before) = &entry.before else { return Outcome::WasBefore };
-    if is_earlier_boot && !change.is_durable() {
+    if is_earlier_boot && !change.nature().is_durable {
         return Outcome::Gone { why: Gone::Reboot };
     }
     let current = match change.kind().clean(machine).and_then(|()| machine.state(change)) {
@@ -201,7 +201,9 @@ fn outcome(
             let three = Three { before, after: None, current: &now, undoing: false };
             match machine.side(change, three) {
                 Side::Before => Outcome::Restored,
-                _ => Outcome::Failed { why: format!("{}: reads {}", change.target(), now.brief()) },
+                _ => Outcome::Failed {
+                    why: format!("{}: reads {}", change.target(), change.before(&now)),
+                },
             }
         }
         Err(error) => without_state(&error),

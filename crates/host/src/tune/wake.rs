@@ -39,7 +39,7 @@ pub enum Woken {
     Devices,
     /// The time was over.
     Timer,
-    /// The one who waits is called away.
+    /// The call that `wait` was given to watch.
     Called,
 }
 

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::state::State;
 use crate::change::Bytes;
-use crate::{Root, refusal::READ_BYTES_MAX};
+use crate::{Root, refusal::READ_BYTES_MAX, text::hex};
 
 /// Attributes that seal the bytes they were made for: new bytes get none.
 const SEALS: &[&str] = &["security.ima", "security.evm"];
@@ -338,7 +338,6 @@ pub(crate) fn why_not_writable(root: &Root, path: &str) -> io::Result<Option<(St
             Err(error) => return Err(error),
         }
     };
-    let why = |errno: Errno| Some((path.to_owned(), io::Error::from(errno)));
     if let Ok(folder) = File::open(&real)
         && let Ok(flags) = rustix::fs::ioctl_getflags(&folder)
         && flags.contains(IFlags::IMMUTABLE)
@@ -346,10 +345,8 @@ pub(crate) fn why_not_writable(root: &Root, path: &str) -> io::Result<Option<(St
         let error = io::Error::other("immutable (chattr +i)");
         return Ok(Some((path.to_owned(), error)));
     }
-    Ok(match rustix::fs::access(&real, rustix::fs::Access::WRITE_OK) {
-        Ok(()) => None,
-        Err(errno) => why(errno),
-    })
+    let refused = rustix::fs::access(&real, rustix::fs::Access::WRITE_OK).err();
+    Ok(refused.map(|errno| (path.to_owned(), errno.into())))
 }
 
 /// Whether a place of the live machine is mounted read-only.
@@ -368,7 +365,7 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 fn beside(real: &Path) -> io::Result<PathBuf> {
     let name = real.file_name().ok_or(Errno::INVAL)?;
     let digest = Sha256::digest(name.as_encoded_bytes());
-    let digits: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = hex(&digest[..4]);
     Ok(real.with_file_name(format!(".rtproof-{digits}.new")))
 }
 

@@ -23,7 +23,7 @@ pub(super) enum Part {
 /// The position of a change in the order: the rank of its knob, else that of its kind.
 pub(super) fn key(facts: &Facts, change: &Change, knob: Option<&Knob>) -> Key {
     (
-        knob.and_then(|knob| knob.rank).unwrap_or_else(|| change.rank()),
+        knob.and_then(|knob| knob.rank).unwrap_or_else(|| change.nature().rank),
         limits_first(facts, change, knob),
         parts(&change.target()),
     )

@@ -336,7 +336,7 @@ mod tests {
     fn all_but_a_stop_is_durable() {
         let changes = [latency_changes("/usr/bin/rtproof", 0), trial_changes(60)].concat();
         let boot = boot_changes("/usr/bin/rtproof", CONFIG, &[]);
-        assert!(changes.iter().chain(&boot).all(Change::is_durable));
-        assert_eq!(trial_ended().iter().filter(|change| !change.is_durable()).count(), 1);
+        assert!(changes.iter().chain(&boot).all(|change| change.nature().is_durable));
+        assert_eq!(trial_ended().iter().filter(|change| !change.nature().is_durable).count(), 1);
     }
 }

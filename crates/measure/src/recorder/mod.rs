@@ -255,13 +255,13 @@ fn formats(instance: &Instance) -> Result<Formats, RecorderError> {
         let file = file.to_owned();
         |error| RecorderError::Format { file, error }
     };
-    let header = instance.header_page()?;
+    let header = instance.header("header_page")?;
     let mut formats = Formats::new(&header, ByteOrder::native()).map_err(wrong("header_page"))?;
     for (system, text) in instance.formats()? {
         let name = text.lines().next().unwrap_or_default();
         formats.add(system, &text).map_err(wrong(&format!("{system}: {name}")))?;
     }
-    if let Ok(header) = instance.header_event() {
+    if let Ok(header) = instance.header("header_event") {
         formats.set_header_event(&header);
     }
     Ok(formats)

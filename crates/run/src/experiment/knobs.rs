@@ -78,8 +78,8 @@ fn knob(plan: &Plan, steps: &[usize]) -> Knob {
         (at, Item { change: step.change.clone(), checks: step.reason.checks.clone() })
     };
     let (later, now): (Vec<usize>, Vec<usize>) =
-        steps.iter().partition(|&&at| plan.steps[at].change.pace() == Pace::Later);
-    let kinds = now.iter().map(|&at| plan.steps[at].change.pace());
+        steps.iter().partition(|&&at| plan.steps[at].change.nature().pace == Pace::Later);
+    let kinds = now.iter().map(|&at| plan.steps[at].change.nature().pace);
     let impacts = steps.iter().map(|&at| plan.steps[at].reason.impact);
     Knob {
         name: checks.join(" "),

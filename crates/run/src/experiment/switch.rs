@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use rtproof_host::tune::{
-    ApplyError, Item, Journal, Machine, Options, Outcome, Title, Undone, apply, undo,
+    ApplyError, Item, Journal, Machine, Options, Outcome, Undone, apply, undo,
 };
 use rtproof_measure::loads::Settings;
 
@@ -71,7 +71,7 @@ impl<'a> Journaled<'a> {
     }
 
     fn apply(&mut self, items: &[Item], what: String) -> anyhow::Result<Journal> {
-        let mut journal = Journal::begin(self.machine, Title { what })?;
+        let mut journal = Journal::begin(self.machine, what)?;
         let options = Options { keep_going: false };
         match apply(self.machine, &mut journal, items, options, &mut |_| {}) {
             Ok(_) => Ok(journal),

@@ -240,7 +240,7 @@ mod tests {
 
     use rtproof_host::{
         CpuList, Root,
-        tune::{Compare, IrqName, Item, Machine, Options, Title, apply},
+        tune::{Compare, IrqName, Item, Machine, Options, apply},
     };
     use rtproof_measure::LiveTasks;
 
@@ -267,7 +267,7 @@ mod tests {
             let items: Vec<Item> = changes.iter().map(item).collect();
             let planned =
                 changes.iter().map(|change| Made::of(change.clone(), Vec::new(), None)).collect();
-            let mut journal = Journal::begin(&machine, Title::default()).unwrap();
+            let mut journal = Journal::begin(&machine, String::new()).unwrap();
             let options = Options { keep_going: true };
             let applied = apply(&machine, &mut journal, &items, options, &mut |_| {}).unwrap();
             let made = outcomes(planned, journal.entries(), Some(&applied));

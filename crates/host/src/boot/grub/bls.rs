@@ -2,16 +2,10 @@
 //! environment says which one boots.
 
 use super::{config::Config, menu, script};
-use crate::{
-    boot::{
-        block, cmdline,
-        cmdline::Word,
-        entries::{self, File},
-        error::BootError,
-        loader::{Around, Entry, Kind, Loader, Method, Standing, Written},
-        view::{self, View},
-    },
-    change::Change,
+use crate::boot::entries::{self, File};
+use crate::boot::loader::{
+    Around, BootError, Change, Entry, Kind, Loader, Method, View, Word, Written, block, cmdline,
+    view,
 };
 
 /// Where the files are; grub.cfg can name another folder in `blsdir`.
@@ -47,8 +41,8 @@ pub(super) fn loader(
         around.is_running(file.get("linux").unwrap_or_default()) && !file.stem().contains("rescue")
     };
     let Some(first) = others.get(default) else {
-        let why = "no entry that boots Linux; see what boots this machine".into();
-        return Err(BootError::NoEntry { path: FOLDER.into(), why });
+        let why = "no entry that boots Linux; see what boots this machine";
+        return Err(BootError::file(FOLDER, why));
     };
     let base = match Some(first).filter(is_running).or_else(|| others.iter().find(is_running)) {
         Some(running) => running.clone(),
@@ -115,7 +109,10 @@ impl Files {
     fn variable(&self, name: &str) -> String {
         let of_script = || {
             let values = self.config.script.top.iter().filter_map(script::Statement::assignment);
-            values.filter(|(known, _)| *known == name).map(|(_, value)| value).next_back()
+            values
+                .filter(|(known, _)| *known == name)
+                .map(|(_, value)| value.to_owned())
+                .next_back()
         };
         let value = self.config.environment.get(name).or_else(of_script);
         value.unwrap_or_default().trim().to_owned()
@@ -147,48 +144,36 @@ impl Method for Files {
     }
 
     fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
-        Ok(vec![self.variable_change("next_entry")])
+        Ok(vec![self.config.environment.set("next_entry", self.id)])
     }
 
     fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
         if self.config.is_saved_default() {
-            return Ok(vec![self.variable_change("saved_entry")]);
+            return Ok(vec![self.config.environment.set("saved_entry", self.id)]);
         }
-        let path = self.config.custom();
-        let text = view.bytes(&path)?.unwrap_or_default();
         let lines = menu::default_lines(self.id, 0);
-        Ok(vec![view::file(path.clone(), block::with(&path, &text, &lines)?)])
+        Ok(vec![block::put(view, &self.config.custom(), &lines)?])
     }
 
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
-        if self.entry(view)?.is_none() {
-            return Ok(Standing::Absent);
+    fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {
+        self.config.environment.now(view, "next_entry", self.id)
+    }
+
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+        match self.config.is_saved_default() {
+            true => self.config.environment.now(view, "saved_entry", self.id),
+            false => menu::is_default(view, &self.config.custom(), self.id),
         }
-        let environment = super::env::read(view, &self.config.environment.path)?;
-        if environment.get("next_entry") == Some(self.id) {
-            return Ok(Standing::Armed);
-        }
-        let is_default = match self.config.is_saved_default() {
-            true => environment.get("saved_entry") == Some(self.id),
-            false => menu::is_default(view, &self.config.custom(), self.id)?,
-        };
-        Ok(if is_default { Standing::Default } else { Standing::Written })
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
         let mut changes = menu::removal(view, &self.config.custom())?;
-        let environment = super::env::read(view, &self.config.environment.path)?;
-        if environment.get("saved_entry") == Some(self.id) {
-            let newest = self.others.first().map_or("0", File::stem).to_owned();
-            let Change::GrubEnv { path, key, .. } = self.variable_change("saved_entry") else {
-                return Ok(changes);
-            };
-            changes.push(Change::GrubEnv { path, key, value: newest });
+        let environment = &self.config.environment;
+        if environment.now(view, "saved_entry", self.id)? {
+            let newest = self.others.first().map_or("0", File::stem);
+            changes.push(environment.set("saved_entry", newest));
         }
-        if view.bytes(&self.path())?.is_some() {
-            entries::not_taken(view, &self.path())?;
-            changes.push(view::gone(self.path()));
-        }
+        changes.extend(entries::removal(view, &self.path())?);
         Ok(changes)
     }
 
@@ -198,15 +183,5 @@ impl Method for Files {
 
     fn fallback(&self) -> String {
         menu::fallback_sentence()
-    }
-}
-
-impl Files {
-    fn variable_change(&self, key: &str) -> Change {
-        Change::GrubEnv {
-            path: self.config.environment.path.clone(),
-            key: key.into(),
-            value: self.id.into(),
-        }
     }
 }

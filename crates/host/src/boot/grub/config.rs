@@ -37,7 +37,7 @@ impl Config {
         let value = defaults.next_back().map_or("0", |(_, value)| value);
         match value {
             "${saved_entry}" | "$saved_entry" => {
-                self.environment.get("saved_entry").unwrap_or_default().to_owned()
+                self.environment.get("saved_entry").unwrap_or_default()
             }
             value => value.to_owned(),
         }

@@ -4,18 +4,9 @@ use super::{
     config::Config,
     script::{self, MenuEntry, Script, Statement},
 };
-use crate::{
-    boot::{
-        block, cmdline,
-        cmdline::Word,
-        error::BootError,
-        loader::{
-            AFTER_A_TRIAL, Around, Entry, ID, Kind, Loader, Method, PANIC, Standing, TITLE, Written,
-        },
-        view,
-        view::View,
-    },
-    change::Change,
+use crate::boot::loader::{
+    AFTER_A_TRIAL, Around, BootError, Change, Entry, ID, Kind, Loader, Method, PANIC, TITLE, View,
+    Word, Written, block, cmdline, view,
 };
 
 /// Commands that load a kernel with a command line.
@@ -61,7 +52,7 @@ impl Menu {
         if base.is_none() {
             let why = "no entry that boots Linux, neither the default nor one of the running \
                        kernel; see what boots this machine";
-            return Err(BootError::NoEntry { path: self.config.path(), why: why.into() });
+            return Err(BootError::file(self.config.path(), why));
         }
         let no_entry = (!self.config.reads_custom()).then(|| {
             format!(
@@ -167,10 +158,8 @@ impl Method for Menu {
             );
             return Ok(Written { changes: vec![], printed: Some(printed) });
         }
-        let path = self.config.custom();
-        let text = view.bytes(&path)?.unwrap_or_default();
-        let made = block::with(&path, &text, &lines)?;
-        Ok(Written { changes: vec![view::file(path, made)], printed: None })
+        let change = block::put(view, &self.config.custom(), &lines)?;
+        Ok(Written { changes: vec![change], printed: None })
     }
 
     fn entry(&self, view: &View<'_>) -> Result<Option<Entry>, BootError> {
@@ -182,21 +171,15 @@ impl Method for Menu {
     }
 
     fn trial(&self, _: &View<'_>) -> Result<Vec<Change>, BootError> {
-        Ok(vec![Change::GrubEnv {
-            path: self.config.environment.path.clone(),
-            key: "next_entry".into(),
-            value: ID.into(),
-        }])
+        Ok(vec![self.config.environment.set("next_entry", ID)])
     }
 
     fn confirm(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
         let path = self.config.custom();
-        let text = view.bytes(&path)?.unwrap_or_default();
-        let lines = block::inner(&path, &text)?.unwrap_or_default();
-        let lines = String::from_utf8_lossy(lines).replace("\r\n", "\n");
+        let lines = block::ours(view, &path)?;
         let script = script::parse(&path, &lines)?;
         let ours = script.entries.iter().find(|entry| entry.id.as_deref() == Some(ID));
-        let Some(ours) = ours else { return Err(BootError::NotWritten { path }) };
+        let Some(ours) = ours else { return Err(BootError::not_written(path)) };
         let entry = &lines[..=ours.body.end];
         // By number: a fallback by identity is known to newer GRUBs alone, and one within a
         // submenu to none.
@@ -206,19 +189,15 @@ impl Method for Menu {
             _ => 0,
         };
         let lines = format!("{entry}\n{}", default_lines(ID, fallback));
-        Ok(vec![view::file(path.clone(), block::with(&path, &text, &lines)?)])
+        Ok(vec![block::put(view, &path, &lines)?])
     }
 
-    fn standing(&self, view: &View<'_>) -> Result<Standing, BootError> {
-        if self.entry(view)?.is_none() {
-            return Ok(Standing::Absent);
-        }
-        let path = &self.config.environment.path;
-        if super::env::read(view, path)?.get("next_entry") == Some(ID) {
-            return Ok(Standing::Armed);
-        }
-        let is_default = is_default(view, &self.config.custom(), ID)?;
-        Ok(if is_default { Standing::Default } else { Standing::Written })
+    fn is_armed(&self, view: &View<'_>) -> Result<bool, BootError> {
+        self.config.environment.now(view, "next_entry", ID)
+    }
+
+    fn is_default(&self, view: &View<'_>) -> Result<bool, BootError> {
+        is_default(view, &self.config.custom(), ID)
     }
 
     fn removal(&self, view: &View<'_>) -> Result<Vec<Change>, BootError> {
@@ -254,18 +233,16 @@ pub(super) fn fallback_sentence() -> String {
 
 /// Our lines taken out of custom.cfg; the file too when it held nothing else.
 pub(super) fn removal(view: &View<'_>, path: &str) -> Result<Vec<Change>, BootError> {
-    let Some(text) = view.bytes(path)? else { return Ok(vec![]) };
-    if block::find(path, &text)?.is_none() {
-        return Ok(vec![]);
-    }
-    let rest = block::without(path, &text)?;
-    Ok(vec![if rest.is_empty() { view::gone(path) } else { view::file(path, rest) }])
+    let removal = block::removal(view, path)?.map(|change| match &change {
+        Change::File { content: Some(rest), .. } if rest.0.is_empty() => view::gone(path),
+        _ => change,
+    });
+    Ok(removal.into_iter().collect())
 }
 
 /// custom.cfg as others wrote it.
 pub(super) fn others(view: &View<'_>, path: &str) -> Result<Script, BootError> {
-    let text = block::without(path, &view.bytes(path)?.unwrap_or_default())?;
-    script::parse(path, &String::from_utf8_lossy(&text))
+    script::parse(path, &block::others(view, path)?)
 }
 
 /// What an entry boots; `None` for one that boots no Linux.

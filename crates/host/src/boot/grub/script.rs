@@ -74,7 +74,14 @@ pub(super) struct Script {
 /// # Errors
 /// A quote or a block that is not closed, with its line.
 pub(super) fn parse(path: &str, text: &str) -> Result<Script, BootError> {
-    Parser { path, scan: Scan::new(path, text), script: Script::default(), open: vec![] }.run()
+    Parser {
+        path,
+        scan: Scan::new(path, text),
+        script: Script::default(),
+        entries: 0,
+        open: vec![],
+    }
+    .run()
 }
 
 /// The commands of an entry's body, which begins in `first_line`, in order, with places in `text`.
@@ -88,22 +95,10 @@ pub(super) fn statements(
     scan.at = body.start;
     scan.line = first_line;
     let mut found = Vec::new();
-    let mut words: Vec<Word> = Vec::new();
-    let mut line = scan.line;
     loop {
-        let piece = scan.next()?;
-        let is_word = matches!(piece, Some(Piece::Word(_)));
-        if let Some(Piece::Word(word)) = piece {
-            if words.is_empty() {
-                line = scan.line;
-            }
-            words.push(word);
-            continue;
-        }
-        if !words.is_empty() {
-            found.push(Statement { words: std::mem::take(&mut words), line });
-        }
-        if piece.is_none() && !is_word {
+        let (statement, end) = scan.statement()?;
+        found.extend(Some(statement).filter(|statement| !statement.words.is_empty()));
+        if end.is_none() {
             return Ok(found);
         }
     }
@@ -162,28 +157,24 @@ struct Parser<'a> {
     path: &'a str,
     scan: Scan<'a>,
     script: Script,
+    /// Entries at the top.
+    entries: usize,
     open: Vec<Open>,
 }
 
 impl Parser<'_> {
     fn run(mut self) -> Result<Script, BootError> {
-        let mut words: Vec<Word> = Vec::new();
-        let mut line = 1;
-        let mut entries_at_top = 0;
         loop {
-            match self.scan.next()? {
-                Some(Piece::Word(word)) => {
-                    if words.is_empty() {
-                        line = self.scan.line;
-                    }
-                    words.push(word);
-                }
-                Some(Piece::Open(at)) => {
-                    let words = std::mem::take(&mut words);
-                    self.opened(words, line, at + 1, &mut entries_at_top)?;
-                }
+            let (statement, end) = self.scan.statement()?;
+            if let Some(Piece::Open(at)) = end {
+                self.opened(statement, at + 1)?;
+                continue;
+            }
+            if !statement.words.is_empty() && self.open.is_empty() {
+                self.script.top.push(statement);
+            }
+            match end {
                 Some(Piece::Close(at)) => {
-                    self.ended(&mut words, line);
                     let Some(open) = self.open.pop() else {
                         return self.scan.wrong("a } without its {");
                     };
@@ -191,29 +182,23 @@ impl Parser<'_> {
                         self.script.entries[entry].body.end = at;
                     }
                 }
-                Some(Piece::End) => self.ended(&mut words, line),
+                Some(_) => {}
                 None => break,
             }
         }
-        self.ended(&mut words, line);
         match self.open.last() {
             Some(open) => Err(BootError::Text {
                 path: self.path.into(),
                 line: open.line,
                 what: "a { that is not closed".into(),
-                next: "repair the script; grub-script-check tells where",
+                next: "repair the script; grub-script-check shows the line",
             }),
             None => Ok(self.script),
         }
     }
 
-    fn opened(
-        &mut self,
-        words: Vec<Word>,
-        line: usize,
-        body: usize,
-        entries_at_top: &mut usize,
-    ) -> Result<(), BootError> {
+    fn opened(&mut self, head: Statement, body: usize) -> Result<(), BootError> {
+        let Statement { words, line } = head;
         if self.open.len() >= DEPTH_MAX {
             return self.scan.wrong("blocks within blocks, more than 64 deep");
         }
@@ -227,7 +212,7 @@ impl Parser<'_> {
             if self.script.entries.len() >= ENTRIES_MAX {
                 return self.scan.wrong("more than 100000 menu entries");
             }
-            let count = self.open.last_mut().map_or(entries_at_top, |open| &mut open.entries);
+            let count = self.open.last_mut().map_or(&mut self.entries, |open| &mut open.entries);
             let place = *count;
             *count += 1;
             let menu = self.open.last().and_then(|open| open.entry);
@@ -247,13 +232,6 @@ impl Parser<'_> {
         }
         self.open.push(open);
         Ok(())
-    }
-
-    fn ended(&mut self, words: &mut Vec<Word>, line: usize) {
-        let words = std::mem::take(words);
-        if !words.is_empty() && self.open.is_empty() {
-            self.script.top.push(Statement { words, line });
-        }
     }
 }
 
@@ -285,7 +263,7 @@ impl<'a> Scan<'a> {
             path: self.path.into(),
             line: self.line,
             what: what.into(),
-            next: "repair the script; grub-script-check tells where",
+            next: "repair the script; grub-script-check shows the line",
         })
     }
 
@@ -298,6 +276,22 @@ impl<'a> Scan<'a> {
         self.at += c.len_utf8();
         self.line += usize::from(c == '\n');
         Some(c)
+    }
+
+    /// The words up to the next piece that is none, and that piece.
+    fn statement(&mut self) -> Result<(Statement, Option<Piece>), BootError> {
+        let mut statement = Statement { words: Vec::new(), line: self.line };
+        loop {
+            match self.next()? {
+                Some(Piece::Word(word)) => {
+                    if statement.words.is_empty() {
+                        statement.line = self.line;
+                    }
+                    statement.words.push(word);
+                }
+                end => return Ok((statement, end)),
+            }
+        }
     }
 
     fn next(&mut self) -> Result<Option<Piece>, BootError> {

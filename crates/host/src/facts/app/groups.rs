@@ -90,25 +90,27 @@ struct Hierarchy {
 impl Groups {
     /// Reads the groups that `cgroup`, a process' /proc/PID/cgroup, names.
     pub(super) fn read(root: &Root, cgroup: &Reading<String>) -> Self {
-        let of = |controller| {
-            cgroup.clone().and_then(|path, text| hierarchy(root, path, &text, controller))
-        };
         Self {
             paths: cgroup.clone().map(|text| text.trim().to_owned()),
-            cpu: of("cpu").map(|found| {
-                let read = |folder: &String| cpu(&Folder::list(root, folder), found.is_v1);
-                found.folders.iter().map(read).collect()
-            }),
-            cpuset: of("cpuset").map(|found| {
-                let read = |folder: &String| cpuset(&Folder::list(root, folder), found.is_v1);
-                found.folders.iter().map(read).collect()
-            }),
-            memory: of("memory").map(|found| {
-                let read = |folder: &String| memory(&Folder::list(root, folder), found.is_v1);
-                found.folders.iter().map(read).collect()
-            }),
+            cpu: of(root, cgroup, "cpu", cpu),
+            cpuset: of(root, cgroup, "cpuset", cpuset),
+            memory: of(root, cgroup, "memory", memory),
         }
     }
+}
+
+/// The groups of a controller, the innermost first.
+fn of<T>(
+    root: &Root,
+    cgroup: &Reading<String>,
+    controller: &str,
+    read: fn(&Folder<'_>, bool) -> T,
+) -> Reading<Vec<T>> {
+    let found = cgroup.clone().and_then(|path, text| hierarchy(root, path, &text, controller));
+    found.map(|found| {
+        let folders = found.folders.iter().map(|folder| Folder::list(root, folder));
+        folders.map(|folder| read(&folder, found.is_v1)).collect()
+    })
 }
 
 /// Where the groups of a controller are: in the hierarchy of version 1 that has it, else in that
@@ -184,10 +186,7 @@ impl<'a> Folder<'a> {
         if self.lacks(name) {
             return Reading::known(path, None);
         }
-        self.root.trimmed(&path).and_then(|path, text| match parse(&text) {
-            Some(value) => Reading::known(path, Some(value)),
-            None => Reading::malformed(path, &text, expected),
-        })
+        self.root.trimmed(&path).parsed(expected, parse).map(Some)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One application: its processes and threads, its control groups, its unit.
 //!
 //! Not a part of [`crate::Facts`]: a machine has many applications, and a record of a run is about
-//! the machine. Everything is read from files, so that a capture that asked for the same
+//! the machine. Everything is read from files, so that a capture that reads the same
 //! application answers the same.
 
 mod groups;
@@ -66,7 +66,7 @@ pub enum AppError {
     Unreadable {
         /// Process.
         pid: u32,
-        /// File asked.
+        /// File that was read.
         path: String,
         /// Why not.
         why: String,
@@ -82,7 +82,7 @@ pub enum AppError {
     /// Processes cannot be listed.
     #[error("{path}: {why}; name the process with --pid")]
     NoList {
-        /// Folder asked.
+        /// Folder that was read.
         path: String,
         /// Why not.
         why: String,
@@ -122,7 +122,9 @@ impl App {
             unit,
             unit_file,
             rr_timeslice_ms: root.number("/proc/sys/kernel/sched_rr_timeslice_ms", "milliseconds"),
-            uptime_ticks: root.read_text("/proc/uptime").and_then(uptime_ticks),
+            uptime_ticks: root
+                .read_text("/proc/uptime")
+                .parsed("seconds since boot, with two decimals", uptime_ticks),
             processes,
         })
     }
@@ -212,16 +214,10 @@ fn is_running_unit(name: &str) -> bool {
     name.ends_with(".service") || name.ends_with(".scope")
 }
 
-/// The first number of /proc/uptime: seconds with two decimals.
-fn uptime_ticks(path: String, text: String) -> Reading<u64> {
-    let ticks = text.split_whitespace().next().and_then(|seconds| {
-        let (whole, part) = seconds.split_once('.')?;
-        whole.parse::<u64>().ok()?.checked_mul(100)?.checked_add(part.parse().ok()?)
-    });
-    match ticks {
-        Some(ticks) => Reading::known(path, ticks),
-        None => Reading::malformed(path, &text, "seconds since boot, with two decimals"),
-    }
+/// Seconds with two decimals, as /proc/uptime begins: a hundred ticks a second.
+pub(super) fn uptime_ticks(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_whitespace().next()?.split_once('.')?;
+    whole.parse::<u64>().ok()?.checked_mul(100)?.checked_add(part.parse().ok()?)
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CpuList, Reading, Root,
-    facts::limits::{Limit, effective_capabilities, limit},
+    facts::limits::{CAP_IPC_LOCK, CAP_SYS_NICE, Limit, effective_capabilities, limit},
     facts::tasks::{Policy, Stat},
+    text::field,
 };
 
 /// Most ordinary threads whose affinity is read: a thread costs a file each.
@@ -166,7 +167,7 @@ fn thread(root: &Root, pid: u32, tid: u32, ordinary: &mut usize) -> Option<Threa
     if sched.is_absent() {
         return None;
     }
-    let sched = sched.and_then(parse_sched);
+    let sched = sched.parsed("a line of proc_pid_stat(5)", parse_sched);
     let is_real_time = sched.value().is_none_or(|sched| sched.policy.is_real_time());
     *ordinary += usize::from(!is_real_time);
     let (status, slack) =
@@ -186,44 +187,28 @@ fn thread(root: &Root, pid: u32, tid: u32, ordinary: &mut usize) -> Option<Threa
 }
 
 /// Fields by their numbers in proc_pid_stat(5); after the name comes field 3.
-fn parse_sched(path: String, line: String) -> Reading<ThreadSched> {
-    let parse = || {
-        let stat = Stat::parse(&line)?;
-        let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
-        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-        Some(ThreadSched {
-            policy: stat.policy?,
-            priority: stat.priority,
-            nice: fields.get(19 - 3)?.parse().ok()?,
-            cpu_ticks: field(14)?.checked_add(field(15)?)?,
-            start_ticks: stat.start_ticks,
-            minor_faults: field(10)?,
-            major_faults: field(12)?,
-            comm: stat.comm,
-        })
-    };
-    match parse() {
-        Some(sched) => Reading::known(path, sched),
-        None => Reading::malformed(path, &line, "a line of proc_pid_stat(5)"),
-    }
-}
-
-/// The text after `NAME:` of a status file.
-fn line<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
+fn parse_sched(line: &str) -> Option<ThreadSched> {
+    let stat = Stat::parse(line)?;
+    Some(ThreadSched {
+        policy: stat.policy?,
+        priority: stat.priority,
+        nice: stat.nice,
+        cpu_ticks: stat.cpu_ticks,
+        start_ticks: stat.start_ticks,
+        minor_faults: stat.minor_faults,
+        major_faults: stat.major_faults,
+        comm: stat.comm,
+    })
 }
 
 fn number<T: std::str::FromStr>(text: &str, name: &str) -> Option<T> {
-    line(text, name)?.split_whitespace().next()?.parse().ok()
+    field(text, name)?.split_whitespace().next()?.parse().ok()
 }
 
 fn parse_status(path: String, text: String) -> Reading<Status> {
     let bytes = |name| number::<u64>(&text, name)?.checked_mul(1024);
     let parse = || {
-        let Reading { state, .. } = effective_capabilities(String::new(), text.clone());
-        let crate::reading::State::Known { value: capabilities } = state else {
-            return None;
-        };
+        let capabilities = effective_capabilities(&text)?;
         let has = |bit: u32| capabilities & (1 << bit) != 0;
         Some(Status {
             size_bytes: bytes("VmSize")?,
@@ -233,22 +218,22 @@ fn parse_status(path: String, text: String) -> Reading<Status> {
             hugetlb_bytes: bytes("HugetlbPages").unwrap_or(0),
             tracer: number(&text, "TracerPid")?,
             seccomp: number(&text, "Seccomp"),
-            pid_namespaces: line(&text, "NSpid").map_or(1, |ids| ids.split_whitespace().count()),
-            cap_sys_nice: has(crate::facts::limits::CAP_SYS_NICE),
-            cap_ipc_lock: has(crate::facts::limits::CAP_IPC_LOCK),
+            pid_namespaces: field(&text, "NSpid").map_or(1, |ids| ids.split_whitespace().count()),
+            cap_sys_nice: has(CAP_SYS_NICE),
+            cap_ipc_lock: has(CAP_IPC_LOCK),
         })
     };
     match parse() {
         Some(status) => Reading::known(path, status),
         None => {
-            let state = line(&text, "State").unwrap_or_default();
+            let state = field(&text, "State").unwrap_or_default();
             Reading::malformed(path, state, "a running process with VmSize, VmLck and CapEff")
         }
     }
 }
 
 fn parse_thread_status(path: String, text: String) -> Reading<ThreadStatus> {
-    let list = |name| CpuList::parse(line(&text, name)?, None).ok();
+    let list = |name| CpuList::parse(field(&text, name)?, None).ok();
     let parse = || {
         Some(ThreadStatus {
             cpus: list("Cpus_allowed_list")?,
@@ -257,10 +242,8 @@ fn parse_thread_status(path: String, text: String) -> Reading<ThreadStatus> {
             involuntary_switches: number(&text, "nonvoluntary_ctxt_switches")?,
         })
     };
-    match parse() {
-        Some(status) => Reading::known(path, status),
-        None => Reading::malformed(path, "", "Cpus_allowed_list and context switches"),
-    }
+    let expected = "Cpus_allowed_list and context switches";
+    parse().map_or_else(|| Reading::malformed(&path, "", expected), |it| Reading::known(&path, it))
 }
 
 fn limits(text: &Reading<String>) -> Reading<ProcessLimits> {

@@ -30,16 +30,13 @@ pub struct Irq {
 /// Every numbered interrupt that has an action, ascending.
 pub(super) fn read(root: &Root, interrupts: &Reading<String>) -> Reading<Vec<Irq>> {
     interrupts.as_ref().and_then(|path, text| {
-        let mut lines = text.lines();
-        let header = lines.next().unwrap_or_default();
-        let columns = header.split_whitespace().filter(|word| word.starts_with("CPU")).count();
-        if columns == 0 {
+        let (columns, rows) = table(text);
+        if columns.is_empty() {
+            let header = text.lines().next().unwrap_or_default();
             return Reading::malformed(path, header, "a header CPU0 CPU1 ...");
         }
-        let mut irqs: Vec<Irq> = lines
-            .filter_map(|line| parse_line(line, columns))
-            .filter_map(|line| irq(root, line))
-            .collect();
+        let mut irqs: Vec<Irq> =
+            rows.filter_map(|row| numbered(&row)).filter_map(|line| irq(root, line)).collect();
         irqs.sort_unstable_by_key(|irq| irq.number);
         Reading::known(path, irqs)
     })
@@ -78,22 +75,43 @@ fn is_managed(root: &Root, number: u32) -> bool {
     mode.is_some_and(|mode| mode & WRITE == 0)
 }
 
-/// `None` for lines that are not numbered: NMI, LOC, IPI0 ...
-fn parse_line(line: &str, columns: usize) -> Option<Line> {
+/// A line of a table with a column for each CPU: /proc/interrupts, /proc/softirqs.
+#[derive(Debug)]
+pub(crate) struct Row<'t> {
+    pub(crate) label: &'t str,
+    /// Fewer than columns for `ERR` and `MIS`, which are of no CPU, and where a CPU went away
+    /// between header and line.
+    pub(crate) counts: Vec<u64>,
+    /// What follows the counts.
+    pub(crate) about: &'t str,
+}
+
+/// The CPUs of the columns, the online ones, and the lines.
+pub(crate) fn table(text: &str) -> (Vec<u32>, impl Iterator<Item = Row<'_>>) {
+    let (header, lines) = text.split_once('\n').unwrap_or((text, ""));
+    let cpu = |word: &str| word.strip_prefix("CPU")?.parse().ok();
+    let cpus: Vec<u32> = header.split_whitespace().filter_map(cpu).collect();
+    let columns = cpus.len();
+    (cpus, lines.lines().filter_map(move |line| row(line, columns)))
+}
+
+fn row(line: &str, columns: usize) -> Option<Row<'_>> {
     let (label, rest) = line.split_once(':')?;
-    let number = label.trim().parse().ok()?;
-    let mut rest = rest.trim_start();
-    let mut count = 0u64;
-    for _ in 0..columns {
-        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        // Fewer columns than the header says: a CPU went away between header and line.
-        let Ok(on_cpu) = rest[..end].parse::<u64>() else {
-            break;
-        };
-        count = count.saturating_add(on_cpu);
-        rest = rest[end..].trim_start();
+    let (mut counts, mut about) = (Vec::with_capacity(columns), rest.trim_start());
+    while counts.len() < columns {
+        let end = about.find(char::is_whitespace).unwrap_or(about.len());
+        let Ok(count) = about[..end].parse() else { break };
+        counts.push(count);
+        about = about[end..].trim_start();
     }
-    let (chip, actions) = chip_and_actions(rest.trim_end());
+    Some(Row { label: label.trim(), counts, about: about.trim_end() })
+}
+
+/// `None` for lines that are not numbered: NMI, LOC, IPI0 ...
+fn numbered(row: &Row<'_>) -> Option<Line> {
+    let number = row.label.parse().ok()?;
+    let (chip, actions) = chip_and_actions(row.about);
+    let count = row.counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
     Some(Line { number, count, chip, actions })
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuList, Reading, Root, facts::tasks::Scan};
+use crate::{CpuList, Reading, Root, cpu_list::CpuListError, facts::tasks::Scan};
 
 /// irqbalance, the daemon that rewrites affinities every ten seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,8 +39,8 @@ pub(super) fn read(root: &Root, scan: &Scan) -> Reading<Irqbalance> {
                 continue;
             }
             let banned = text.and_then(|path, text| match banned(&text) {
-                Some(Err(found)) => Reading::malformed(path, &found, "a list or mask of CPUs"),
-                Some(Ok(cpus)) => Reading::known(path, Some(cpus)),
+                Some((Err(_), found)) => Reading::malformed(path, &found, "a list or mask of CPUs"),
+                Some((Ok(cpus), _)) => Reading::known(path, Some(cpus)),
                 None => Reading::known(path, None),
             });
             match banned.value() {
@@ -62,7 +62,7 @@ fn is_enabled(root: &Root) -> bool {
 /// The CPUs that an environment file bans; the text where it is neither list nor mask. Of the two
 /// variables the mask wins, and an empty one is none, as in irqbalance (cputree.c,
 /// `setup_banned_cpus`).
-fn banned(text: &str) -> Option<Result<CpuList, String>> {
+fn banned(text: &str) -> Option<(Result<CpuList, CpuListError>, String)> {
     let set = |name: &str| {
         let value = |line: &str| {
             let line = line.trim();
@@ -73,11 +73,9 @@ fn banned(text: &str) -> Option<Result<CpuList, String>> {
         };
         text.lines().filter_map(value).next_back().filter(|value| !value.is_empty())
     };
-    if let Some(mask) = set("IRQBALANCE_BANNED_CPUS") {
-        return Some(CpuList::parse_mask(&mask).map_err(|_| mask));
-    }
-    let list = set("IRQBALANCE_BANNED_CPULIST")?;
-    Some(CpuList::parse(&list, None).map_err(|_| list))
+    let mask = set("IRQBALANCE_BANNED_CPUS").map(|mask| (CpuList::parse_mask(&mask), mask));
+    let list = || set("IRQBALANCE_BANNED_CPULIST").map(|list| (CpuList::parse(&list, None), list));
+    mask.or_else(list)
 }
 
 #[cfg(test)]

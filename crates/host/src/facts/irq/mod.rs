@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::interrupts::{Row, table};
 pub use self::{interrupts::Irq, irqbalance::Irqbalance};
 use super::tasks::Scan;
 use crate::{CpuList, Reading, Root};
@@ -21,7 +22,7 @@ pub struct Irqs {
     pub irqs: Reading<Vec<Irq>>,
     /// Lines that have a folder in /proc/irq and no handler, with their effective affinity: no
     /// interrupt comes there until a driver asks for one.
-    #[serde(default = "Reading::<Vec<(u32, CpuList)>>::not_recorded")]
+    #[serde(default)]
     pub unhandled: Reading<Vec<(u32, CpuList)>>,
     /// irqbalance.
     pub irqbalance: Reading<Irqbalance>,
@@ -41,10 +42,8 @@ impl Irqs {
             Some((number, root.cpu_list(&path).value()?.clone()))
         };
         Self {
-            default_affinity: default.and_then(|path, mask| match CpuList::parse_mask(&mask) {
-                Ok(cpus) => Reading::known(path, cpus),
-                Err(_) => Reading::malformed(path, &mask, "a mask of CPUs in hexadecimal"),
-            }),
+            default_affinity: default
+                .parsed("a mask of CPUs in hexadecimal", |mask| CpuList::parse_mask(mask).ok()),
             unhandled: root.list_numbered("/proc/irq", "").map(|numbers| {
                 let numbers = numbers.into_iter().filter(|number| !handled.contains(number));
                 numbers.filter_map(unhandled).collect()

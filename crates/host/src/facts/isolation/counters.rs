@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Reading;
+use crate::{
+    Reading,
+    facts::irq::{Row, table},
+};
 
 /// What /proc/interrupts counts, by CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,32 +43,20 @@ pub struct DeviceCount {
 
 pub(super) fn read(interrupts: &Reading<String>) -> Reading<Counters> {
     interrupts.as_ref().and_then(|path, text| {
-        let mut lines = text.lines();
-        let header = lines.next().unwrap_or_default();
-        let cpu = |word: &str| word.strip_prefix("CPU")?.parse::<u32>().ok();
-        let cpus: Vec<u32> = header.split_whitespace().filter_map(cpu).collect();
+        let (cpus, lines) = table(text);
         if cpus.is_empty() {
+            let header = text.lines().next().unwrap_or_default();
             return Reading::malformed(path, header, "a header CPU0 CPU1 ...");
         }
         let device = |&cpu: &u32| DeviceCount { cpu, count: 0, most: None };
         let mut devices: Vec<DeviceCount> = cpus.iter().map(device).collect();
         let mut rows = Vec::new();
-        for line in lines {
-            let Some((label, rest)) = line.split_once(':') else {
-                continue;
-            };
-            let mut words = rest.split_whitespace();
-            let counts: Vec<u64> =
-                words.by_ref().take(cpus.len()).map_while(|word| word.parse().ok()).collect();
-            // ERR and MIS have one number for the machine.
-            if counts.len() < cpus.len() {
-                continue;
-            }
-            let what = words.collect::<Vec<_>>().join(" ");
-            match label.trim().parse::<u32>() {
+        for Row { label, counts, about } in lines.filter(|row| row.counts.len() == cpus.len()) {
+            let what = about.split_whitespace().collect::<Vec<_>>().join(" ");
+            match label.parse::<u32>() {
                 Ok(_) if is_per_cpu(&what) => {}
                 Ok(number) => add_device(&mut devices, number, &counts),
-                Err(_) => rows.push(CounterRow { name: label.trim().into(), what, counts }),
+                Err(_) => rows.push(CounterRow { name: label.into(), what, counts }),
             }
         }
         Reading::known(path, Counters { rows, devices })

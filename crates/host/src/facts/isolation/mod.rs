@@ -12,10 +12,11 @@ pub use self::{
     manager::ManagerAffinity,
 };
 
+use super::app::uptime_ticks;
 use crate::{CpuList, Reading, Root};
 
 /// Control groups of CPUs, the affinity that services inherit, counters of each CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Isolation {
     /// The cpuset controller.
@@ -34,21 +35,6 @@ pub struct Isolation {
     pub counters: Reading<Counters>,
 }
 
-impl Default for Isolation {
-    /// What a record of an earlier rtproof does not hold.
-    fn default() -> Self {
-        Self {
-            cpusets: Reading::<Cpusets>::not_recorded(),
-            partitioned: Reading::<CpuList>::not_recorded(),
-            manager_affinity: Reading::<Option<ManagerAffinity>>::not_recorded(),
-            init: Reading::<String>::not_recorded(),
-            init_cpus: Reading::<CpuList>::not_recorded(),
-            uptime_ms: Reading::<u64>::not_recorded(),
-            counters: Reading::<Counters>::not_recorded(),
-        }
-    }
-}
-
 impl Isolation {
     /// Reads it; `interrupts` is /proc/interrupts.
     #[must_use]
@@ -59,27 +45,13 @@ impl Isolation {
             partitioned: root.cpu_list(&format!("{}/cpuset.cpus.isolated", cpusets::MOUNT)),
             manager_affinity: manager::read(root),
             init: root.trimmed("/proc/1/comm"),
-            init_cpus: init_cpus.and_then(|path, line| {
-                let list = line.split_once(':').map_or("", |(_, list)| list);
-                match CpuList::parse(list, None) {
-                    Ok(cpus) if !cpus.is_empty() => Reading::known(path, cpus),
-                    _ => Reading::malformed(path, &line, "Cpus_allowed_list: and a list"),
-                }
+            init_cpus: init_cpus.parsed("Cpus_allowed_list: and a list", |line| {
+                let cpus = CpuList::parse(line.split_once(':')?.1, None).ok()?;
+                (!cpus.is_empty()).then_some(cpus)
             }),
-            uptime_ms: root.read_text("/proc/uptime").and_then(|path, text| {
-                let seconds = text.split_whitespace().next().and_then(|word| {
-                    let (whole, part) = word.split_once('.')?;
-                    // Two digits (fs/proc/uptime.c).
-                    Some(
-                        whole.parse::<u64>().ok()?.checked_mul(1_000)?
-                            + part.parse::<u64>().ok()? * 10,
-                    )
-                });
-                match seconds {
-                    Some(ms) => Reading::known(path, ms),
-                    None => Reading::malformed(path, &text, "seconds like 350735.47"),
-                }
-            }),
+            uptime_ms: root
+                .read_text("/proc/uptime")
+                .parsed("seconds like 350735.47", |text| uptime_ticks(text)?.checked_mul(10)),
             counters: counters::read(interrupts),
         }
     }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::{quoted_words, unquoted};
+
 /// Boot command line. Keys are kept as written; a key may occur more than once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -38,41 +40,23 @@ impl CommandLine {
             .filter(move |p| p.key.replace('-', "_") == wanted)
             .map(|p| p.value.as_deref())
     }
-}
 
-impl CommandLine {
     /// Takes a command line apart. Quotes keep spaces together, whether they stand round the value
     /// or the whole parameter; what follows a bare `--` is for init and no kernel parameter.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
-        let parameters =
-            words(text).into_iter().take_while(|&word| word != "--").map(parameter).collect();
-        Self { text: text.to_owned(), parameters }
+        let words = quoted_words(text).take_while(|word| *word != "--");
+        Self { text: text.to_owned(), parameters: words.map(parameter).collect() }
     }
 }
 
-/// Splits at white space outside quotes.
-fn words(text: &str) -> Vec<&str> {
-    let mut quoted = false;
-    text.split(|c: char| {
-        quoted ^= c == '"';
-        c.is_whitespace() && !quoted
-    })
-    .filter(|word| !word.is_empty())
-    .collect()
-}
-
 fn parameter(word: &str) -> Parameter {
-    let unquoted = |text: &str| {
-        let inner = text.strip_prefix('"').unwrap_or(text);
-        inner.strip_suffix('"').unwrap_or(inner).to_owned()
-    };
     // "key=a b" and key="a b" are the same parameter.
-    let whole = if word.starts_with('"') { unquoted(word) } else { word.to_owned() };
-    match whole.split_once('=') {
-        Some((key, value)) => Parameter { key: key.to_owned(), value: Some(unquoted(value)) },
-        None => Parameter { key: whole, value: None },
+    let word = unquoted(word);
+    match word.split_once('=') {
+        Some((key, value)) => Parameter { key: key.to_owned(), value: Some(value.to_owned()) },
+        None => Parameter { key: word, value: None },
     }
 }
 

@@ -47,16 +47,14 @@ impl Kernel {
         let proc_version = root.trimmed("/proc/version");
         let release = root
             .trimmed("/proc/sys/kernel/osrelease")
-            .or_else(|| proc_version.clone().and_then(release_of));
-        let build =
-            root.trimmed("/proc/sys/kernel/version").or_else(|| proc_version.and_then(build_of));
+            .or_else(|| proc_version.clone().parsed("Linux version ...", release_of));
+        let build = root
+            .trimmed("/proc/sys/kernel/version")
+            .or_else(|| proc_version.parsed("... #1 SMP ...", build_of));
         let uname = rustix::system::uname();
         let release = or_called(root, release, "uname -r", &uname.release().to_string_lossy());
         let build = or_called(root, build, "uname -v", &uname.version().to_string_lossy());
-        let version = release.clone().and_then(|path, release| match version_of(&release) {
-            Some(version) => Reading::known(path, version),
-            None => Reading::malformed(path, &release, "a release like 6.12.1"),
-        });
+        let version = release.clone().parsed("a release like 6.12.1", version_of);
         let config = config::read(root, &release);
         let cmdline = root.trimmed("/proc/cmdline").map(|text| CommandLine::parse(&text));
         let preemption = preemption::read(root, &version, &build, &config, &cmdline);
@@ -93,19 +91,13 @@ fn or_called(root: &Root, read: Reading<String>, call: &str, answer: &str) -> Re
 }
 
 /// `6.18.44` of `Linux version 6.18.44 (user@host) (gcc ...) #1 SMP ...`.
-fn release_of(path: String, version: String) -> Reading<String> {
-    match version.strip_prefix("Linux version ").and_then(|rest| rest.split(' ').next()) {
-        Some(release) => Reading::known(path, release.to_owned()),
-        None => Reading::malformed(path, &version, "Linux version ..."),
-    }
+fn release_of(version: &str) -> Option<String> {
+    version.strip_prefix("Linux version ")?.split(' ').next().map(str::to_owned)
 }
 
 /// `#1 SMP ...` of the same.
-fn build_of(path: String, version: String) -> Reading<String> {
-    match version.rfind(" #") {
-        Some(at) => Reading::known(path, version[at + 1..].to_owned()),
-        None => Reading::malformed(path, &version, "... #1 SMP ..."),
-    }
+fn build_of(version: &str) -> Option<String> {
+    version.rfind(" #").map(|at| version[at + 1..].to_owned())
 }
 
 /// (6, 12) of `6.12.0-rc1`.

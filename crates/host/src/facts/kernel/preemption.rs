@@ -61,7 +61,7 @@ pub(super) fn read(
     if let Some(model) = configured(config) {
         return Reading::known(&config.path, model);
     }
-    let asked = format!("{}, {REALTIME}, {}", build.path, config.path);
+    let paths = format!("{}, {REALTIME}, {}", build.path, config.path);
     match words {
         Built::Model(model) => Reading::known(&build.path, model),
         // From 6.13 a build that only says PREEMPT may be lazy or full.
@@ -69,7 +69,7 @@ pub(super) fn read(
             Reading::known(&build.path, Preemption::Full)
         }
         // No word at all: voluntary or none, which only the configuration distinguishes.
-        _ => Reading::absent(asked),
+        _ => Reading::absent(paths),
     }
 }
 
@@ -132,8 +132,8 @@ fn dynamic(
         return Reading::known(all, Preemption::DynamicUnknown);
     };
     // Every preempt= is taken in turn, and one that is not accepted changes nothing.
-    let asked = line.all("preempt").flatten().filter_map(mode_named);
-    match asked.filter(|&mode| accepted(mode, version, config)).last() {
+    let requested = line.all("preempt").flatten().filter_map(mode_named);
+    match requested.filter(|&mode| accepted(mode, version, config)).last() {
         Some(model) => Reading::known(&cmdline.path, model),
         None => match configured(config) {
             Some(model) => Reading::known(booted, model),

@@ -21,7 +21,7 @@ const FOLDER: &str = "/sys/class/net";
 const SINCE: (u32, u32) = (5, 7);
 
 /// The network.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Net {
     /// Interfaces with a device behind them, by name.
@@ -117,12 +117,6 @@ pub struct Eee {
 }
 
 impl Net {
-    /// What a record of an earlier rtproof does not hold.
-    #[must_use]
-    pub fn not_recorded() -> Self {
-        Self { interfaces: Reading::not_recorded() }
-    }
-
     /// Reads the interfaces. Devices that sleep are not read: the kernel would wake them up.
     #[must_use]
     pub fn read(root: &Root, version: &Reading<(u32, u32)>) -> Self {
@@ -158,7 +152,7 @@ impl Interface {
         let power_save = if wireless {
             let call = format!("nl80211 {name} power_save");
             let called = root.call(&call, || Ok(asker.power_save(name)?));
-            called.unwrap_or_else(|| Reading::absent(call)).and_then(power_save)
+            called.unwrap_or_else(|| Reading::absent(call)).parsed("on or off", power_save)
         } else {
             Reading::known(format!("{FOLDER}/{name}"), None)
         };
@@ -233,12 +227,12 @@ fn answer<T>(of: impl Fn(Words<'_>) -> T) -> impl Fn(String, String) -> Reading<
     }
 }
 
-fn power_save(call: String, text: String) -> Reading<Option<bool>> {
-    match text.as_str() {
-        "on" => Reading::known(call, Some(true)),
-        "off" => Reading::known(call, Some(false)),
-        NOT_SUPPORTED => Reading::known(call, None),
-        _ => Reading::malformed(call, &text, "on or off"),
+fn power_save(text: &str) -> Option<Option<bool>> {
+    match text {
+        "on" => Some(Some(true)),
+        "off" => Some(Some(false)),
+        NOT_SUPPORTED => Some(None),
+        _ => None,
     }
 }
 
@@ -286,8 +280,8 @@ mod tests {
         assert_eq!(read("").value(), Some(&Some((None, false))));
         assert_eq!(read("not supported").value(), Some(&None));
         assert!(read("rx-usecs").value().is_none() && read("rx-usecs x").value().is_none());
-        assert_eq!(power_save("c".into(), "on".into()).value(), Some(&Some(true)));
-        assert!(power_save("c".into(), "maybe".into()).value().is_none());
+        assert_eq!(power_save("on"), Some(Some(true)));
+        assert!(power_save("maybe").is_none());
     }
 
     #[test]

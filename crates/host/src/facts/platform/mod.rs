@@ -10,7 +10,7 @@ pub(crate) use self::sysctl::is_setting as is_sysctl_setting;
 
 use super::settings::Settings;
 use super::{cpu::Cpus, kernel::Kernel};
-use crate::{Reading, Root};
+use crate::{Reading, Root, text};
 
 /// System management interrupts of an Intel CPU since reset (Intel SDM volume 4, MSR_SMI_COUNT).
 const SMI_COUNT: u32 = 0x34;
@@ -20,7 +20,7 @@ const TSC_FLAGS: &[&str] =
     &["tsc", "constant_tsc", "nonstop_tsc", "tsc_known_freq", "tsc_reliable"];
 
 /// Firmware, kernel log, timer resolution, next boot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Platform {
     /// Maker of the CPU as /proc/cpuinfo names it: `GenuineIntel`. x86 only.
@@ -63,39 +63,22 @@ impl Platform {
                 let flags = flags.split_whitespace().filter(|flag| TSC_FLAGS.contains(flag));
                 flags.map(str::to_owned).collect()
             }),
-            uptime_s: root.trimmed("/proc/uptime").and_then(uptime),
+            uptime_s: root
+                .trimmed("/proc/uptime")
+                .parsed("seconds since boot", |text| text.split('.').next()?.parse().ok()),
             timer_resolution_ns: timer_resolution(root),
             log: log::KernelLog::read(root),
             boot: boot::NextBoot::read(root, &kernel.release),
             sysctl: sysctl::read(root, settings),
         }
     }
-
-    /// Of a record from before it was read.
-    #[must_use]
-    pub fn not_recorded() -> Self {
-        Self {
-            vendor: Reading::not_recorded(),
-            microcode: Reading::not_recorded(),
-            tsc_flags: Reading::not_recorded(),
-            smi_count: Reading::not_recorded(),
-            uptime_s: Reading::not_recorded(),
-            timer_resolution_ns: Reading::not_recorded(),
-            log: Reading::not_recorded(),
-            boot: Reading::not_recorded(),
-            sysctl: Reading::not_recorded(),
-        }
-    }
 }
 
 /// A field of the first CPU; absent where the architecture has none of that name.
 fn field(cpuinfo: &Reading<String>, name: &str) -> Reading<String> {
-    cpuinfo.clone().and_then(|path, text| {
-        let value = text.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            (key.trim() == name).then(|| value.trim().to_owned())
-        });
-        value.map_or_else(|| Reading::absent(path.clone()), |value| Reading::known(&path, value))
+    cpuinfo.clone().and_then(|path, text| match text::field(&text, name) {
+        Some(value) => Reading::known(path, value.to_owned()),
+        None => Reading::absent(path),
     })
 }
 
@@ -109,13 +92,6 @@ fn smi_count(root: &Root, vendor: &Reading<String>, cpus: &Cpus) -> Reading<u64>
     }
 }
 
-fn uptime(path: String, text: String) -> Reading<u64> {
-    match text.split('.').next().map(str::parse) {
-        Some(Ok(seconds)) => Reading::known(path, seconds),
-        _ => Reading::malformed(path, &text, "seconds since boot"),
-    }
-}
-
 fn timer_resolution(root: &Root) -> Reading<u64> {
     const CALL: &str = "clock_getres";
     let ask = || {
@@ -123,13 +99,8 @@ fn timer_resolution(root: &Root) -> Reading<u64> {
         let ns = i128::from(resolution.tv_sec) * 1_000_000_000 + i128::from(resolution.tv_nsec);
         Ok(ns.to_string())
     };
-    let Some(called) = root.call(CALL, ask) else {
-        return Reading::absent(CALL);
-    };
-    called.and_then(|call, text| match text.parse() {
-        Ok(ns) => Reading::known(call, ns),
-        Err(_) => Reading::malformed(call, &text, "a number of ns"),
-    })
+    let called = root.call(CALL, ask).unwrap_or_else(|| Reading::absent(CALL));
+    called.parsed("a number of ns", |text| text.parse().ok())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::facts::settings::{Settings, value_at};
 use crate::{Reading, Root};
 
 /// Folders, the strongest first: of files of one name the first is read (sysctl.d(5)).
-const FOLDERS: &[&str] =
+pub(crate) const FOLDERS: &[&str] =
     &["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"];
 /// Read after all of them by procps; systemd reads it where 99-sysctl.conf links to it.
 const LAST: &str = "/etc/sysctl.conf";

@@ -146,6 +146,7 @@ mod tests {
             cpu: 0,
             priority: 0,
             policy: Some(Policy::Other),
+            ..Stat::default()
         };
         (tid, stat, Some(CpuList::new(cpus.iter().copied())))
     }

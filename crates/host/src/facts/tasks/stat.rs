@@ -9,7 +9,7 @@ pub(super) const PF_KTHREAD: u64 = 0x0020_0000;
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
 /// The fields of /proc/PID/stat that are used here (Documentation/filesystems/proc.rst, table 1-4).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) comm: String,
     pub(crate) kernel_thread: bool,
@@ -19,6 +19,14 @@ pub(crate) struct Stat {
     pub(crate) cpu: u32,
     pub(crate) priority: u32,
     pub(crate) policy: Option<Policy>,
+    /// Nice value.
+    pub(crate) nice: i64,
+    /// Time on CPUs, in user and kernel mode.
+    pub(crate) cpu_ticks: u64,
+    /// Page faults that needed no disk.
+    pub(crate) minor_faults: u64,
+    /// Page faults that waited for a disk.
+    pub(crate) major_faults: u64,
 }
 
 impl Stat {
@@ -39,6 +47,10 @@ impl Stat {
             cpu: small(39)?,
             priority: small(40)?,
             policy: Policy::from_number(small(41)?),
+            nice: fields.get(19 - 3)?.parse().ok()?,
+            cpu_ticks: field(14)?.saturating_add(field(15)?),
+            minor_faults: field(10)?,
+            major_faults: field(12)?,
         })
     }
 }

@@ -3,7 +3,7 @@
 //! "Bare metal" is only said on evidence: an x86 CPU without the `hypervisor` bit, firmware
 //! tables or a device tree of a real board. A file that is missing is no evidence.
 
-use crate::{Reading, Root};
+use crate::{Reading, Root, text::field};
 
 const ACPI_TABLE: &str = "/sys/firmware/acpi/tables/FACP";
 const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
@@ -35,9 +35,7 @@ pub(super) fn read(root: &Root, cpuinfo: &Reading<String>) -> Reading<Option<Str
 
 /// The `hypervisor` bit of x86 (CPUID 1, ECX 31); `None` where there are no x86 flags.
 fn has_hypervisor_flag(cpuinfo: &str) -> Option<bool> {
-    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"))?;
-    let (_, flags) = flags.split_once(':')?;
-    Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
+    Some(field(cpuinfo, "flags")?.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
 fn by_sysfs(root: &Root) -> Option<(String, String)> {
@@ -144,8 +142,8 @@ fn by_board(root: &Root, cpuinfo: &Reading<String>) -> Reading<Option<String>> {
     if board.value().is_some() {
         return board;
     }
-    let asked = format!("/sys/hypervisor/type, {}, {}", board.path, cpuinfo.path);
-    board.with_path(asked)
+    let paths = format!("/sys/hypervisor/type, {}, {}", board.path, cpuinfo.path);
+    board.with_path(paths)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Root;
+use crate::{Root, facts::units::SLICES};
 
 /// Someone who sets the same thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,8 +53,5 @@ impl Suspect {
 
 /// Whether a service runs: it has a control group then.
 pub(super) fn group_of(root: &Root, unit: &str) -> Option<String> {
-    ["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/systemd/system.slice"]
-        .iter()
-        .map(|slice| format!("{slice}/{unit}"))
-        .find(|path| root.exists(path))
+    SLICES.iter().map(|slice| format!("{slice}/{unit}")).find(|path| root.exists(path))
 }

@@ -7,7 +7,7 @@ use super::{
     clue::{Clue, Suspect, group_of},
     words::{Subject, Words},
 };
-use crate::Root;
+use crate::{Root, facts::platform::sysctl::FOLDERS};
 
 /// Most lines named for one suspect.
 const CLUES_MAX: usize = 8;
@@ -48,8 +48,6 @@ fn lines(root: &Root, path: &str, fits: impl Fn(&str) -> bool) -> Vec<Clue> {
 /// Files of sysctl.d that set the same key; `*` in them matches any part of a name.
 pub(super) fn sysctl(root: &Root, words: &Words) -> Vec<Suspect> {
     let Some(wanted) = &words.sysctl else { return Vec::new() };
-    let folders =
-        ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"];
     let names = |line: &str| {
         let Some((name, _)) = line.split_once('=') else { return false };
         let name = name.trim().trim_start_matches('-');
@@ -62,10 +60,10 @@ pub(super) fn sysctl(root: &Root, words: &Words) -> Vec<Suspect> {
         name.split('/').count() == wanted.split('/').count()
             && parts().all(|(pattern, part)| pattern == "*" || pattern == part)
     };
-    let mut files = configured(root, &folders, ".conf");
+    let mut files = configured(root, FOLDERS, ".conf");
     files.push("/etc/sysctl.conf".into());
     let clues: Vec<Clue> = files.iter().flat_map(|path| lines(root, path, names)).collect();
-    let why = "sets it at boot, when a package is installed and when somebody runs \
+    let why = "sets it at boot, when a package is installed and when a user runs \
                `sysctl --system`; change the line";
     let of = |clue: Clue| Suspect::new(&format!("sysctl, {}", clue.path), why, vec![clue]);
     clues.into_iter().filter_map(of).collect()

@@ -25,13 +25,6 @@ use super::{
 };
 use crate::refusal::READ_BYTES_MAX;
 
-/// What a journal is called in a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Title {
-    /// What was requested, e.g. `tune apply --profile periodic`.
-    pub what: String,
-}
-
 /// One journal.
 #[derive(Debug)]
 pub struct Journal {
@@ -45,7 +38,7 @@ pub struct Journal {
 }
 
 /// A line of a list of journals.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Number, of the file's name.
     pub number: u32,
@@ -72,9 +65,8 @@ impl Journal {
     ///
     /// # Errors
     /// Another rtproof is at it, or the journal cannot be written. Nothing is changed then.
-    pub fn begin(machine: &Machine<'_>, title: Title) -> Result<Self, JournalError> {
-        let io = |path: &str, source| io_error(path, source);
-        make_folders(machine).map_err(|error| io(FOLDER, error))?;
+    pub fn begin(machine: &Machine<'_>, what: String) -> Result<Self, JournalError> {
+        make_folders(machine).map_err(|error| io_error(FOLDER, error))?;
         let lock = Lock::take(machine)?;
         let number = numbers(machine)?.last().map_or(1, |last| last + 1);
         let path = path_of(number);
@@ -86,20 +78,20 @@ impl Journal {
             boot: machine.boot_id(),
             rtproof: env!("CARGO_PKG_VERSION").into(),
             started_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
-            what: title.what,
+            what,
         };
-        let real = machine.root.entry(&path).map_err(|error| io(&path, error))?;
+        let real = machine.root.entry(&path).map_err(|error| io_error(&path, error))?;
         let made = machine.gate.step().and_then(|()| {
             let mut options = OpenOptions::new();
             machine.gate.own_file(&path, options.read(true).write(true).create_new(true))
         });
-        let file = made.map_err(|error| io(&path, error))?;
+        let file = made.map_err(|error| io_error(&path, error))?;
         let script = Script::new(header.clone());
         let mut journal =
             Self { name: path.clone(), real, script, file: Some(file), lock: Some(lock) };
         let headed = journal.write(machine, &Line::Header(header));
-        headed.map_err(|error| io(&path, error))?;
-        machine.gate.sync_folder_of(&path).map_err(|error| io(&path, error))?;
+        headed.map_err(|error| io_error(&path, error))?;
+        machine.gate.sync_folder_of(&path).map_err(|error| io_error(&path, error))?;
         Ok(journal)
     }
 
@@ -161,17 +153,7 @@ impl Journal {
         let boot = machine.boot_id();
         let summary = |number| {
             let path = path_of(number);
-            let mut summary = Summary {
-                number,
-                path: path.clone(),
-                what: String::new(),
-                started_ns: 0,
-                in_force: 0,
-                changes: 0,
-                closed: false,
-                earlier_boot: false,
-                problem: None,
-            };
+            let mut summary = Summary { number, path: path.clone(), ..Summary::default() };
             let opened = machine
                 .root
                 .place(&path)
@@ -182,10 +164,9 @@ impl Journal {
                     let script = journal.script;
                     summary.closed = script.closed;
                     summary.changes = script.made().count();
-                    summary.in_force = match summary.closed {
-                        true => 0,
-                        false => script.made().filter(|entry| !entry.is_settled()).count(),
-                    };
+                    let in_force = script.made().filter(|entry| !entry.is_settled());
+                    let in_force = in_force.count();
+                    summary.in_force = if script.closed { 0 } else { in_force };
                     summary.earlier_boot = script.header.boot != boot;
                     summary.started_ns = script.header.started_ns;
                     summary.what = script.header.what;

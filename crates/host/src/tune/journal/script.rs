@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     change::Change,
+    text::hex,
     tune::{outcome::Outcome, state::State},
 };
 
@@ -349,5 +350,5 @@ fn verified<'l>(last: &str, line: &'l [u8]) -> Option<(&'l str, &'l str)> {
 #[must_use]
 pub fn checksum(last: &str, json: &str) -> String {
     let digest = Sha256::new().chain_update(last).chain_update(json).finalize();
-    digest[..DIGITS / 2].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest[..DIGITS / 2])
 }

@@ -1,16 +1,8 @@
 //! Variables of the EFI firmware that the boot loader reads.
 
-use crate::{
-    change::Bytes,
-    knob::Rank,
-    tune::{
-        error::ChangeError,
-        kind::{Kind, Part},
-        machine::Machine,
-        state::State,
-        text,
-        three::{Side, Three},
-    },
+use crate::change::Bytes;
+use crate::tune::kind::{
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
 };
 
 /// Attributes of a variable of the firmware: kept without power, seen by the boot loader and by
@@ -61,16 +53,8 @@ impl Kind for EfiVariable<'_> {
         }
     }
 
-    fn part(&self) -> Part {
-        Part::Loader
-    }
-
-    fn rank(&self) -> Rank {
-        Rank::BootLoader
-    }
-
-    fn is_durable(&self) -> bool {
-        true
+    fn nature(&self) -> Nature {
+        Nature { part: Part::Loader, rank: Rank::BootLoader, pace: Pace::Later, is_durable: true }
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {

@@ -1,18 +1,9 @@
 //! Files and links under /etc, /boot and /run.
 
-use crate::{
-    change::Bytes,
-    knob::Rank,
-    tune::{
-        error::ChangeError,
-        kind::{Kind, Pace, Part},
-        machine::Machine,
-        state::State,
-        text,
-        three::{Side, Three},
-        writes::Wanted,
-    },
+use crate::tune::kind::{
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
 };
+use crate::{change::Bytes, tune::writes::Wanted};
 
 /// Permissions of a new file.
 const NEW_FILE: u32 = 0o644;
@@ -53,20 +44,8 @@ impl Kind for File<'_> {
         vec![self.path]
     }
 
-    fn part(&self) -> Part {
-        if self.is_durable() { Part::Files } else { Part::Kernel }
-    }
-
-    fn rank(&self) -> Rank {
-        Rank::Files
-    }
-
-    fn pace(&self) -> Pace {
-        if self.path.starts_with("/run/") { Pace::Once } else { Pace::Later }
-    }
-
-    fn is_durable(&self) -> bool {
-        is_durable(self.path)
+    fn nature(&self) -> Nature {
+        of_files(self.path, if self.path.starts_with("/run/") { Pace::Once } else { Pace::Later })
     }
 
     fn file(&self) -> Option<&str> {
@@ -114,9 +93,11 @@ impl Kind for File<'_> {
     }
 }
 
-/// Whether what is made under a path is still there after a reboot.
-pub(super) fn is_durable(path: &str) -> bool {
-    !["/proc/", "/sys/", "/run/", "/dev/"].iter().any(|top| path.starts_with(top))
+/// Of what is made under a path. Only what is no file of the kernel's outlasts a reboot.
+pub(super) fn of_files(path: &str, pace: Pace) -> Nature {
+    let is_durable = !["/proc/", "/sys/", "/run/", "/dev/"].iter().any(|top| path.starts_with(top));
+    let part = if is_durable { Part::Files } else { Part::Kernel };
+    Nature { part, rank: Rank::Files, pace, is_durable }
 }
 
 /// Whether two files are the same but for their times and labels, which others may refresh.

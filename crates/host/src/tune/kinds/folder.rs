@@ -1,14 +1,7 @@
 //! Folders: a control group, or one of ours under /etc.
 
-use crate::knob::Rank;
-use crate::tune::{
-    error::ChangeError,
-    kind::{Kind, Pace, Part},
-    kinds::file::is_durable,
-    machine::Machine,
-    state::State,
-    three::{Side, Three},
-};
+use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Side, State, Three};
+use crate::tune::kinds::file::of_files;
 
 /// Permissions of a new folder.
 const NEW_FOLDER: u32 = 0o755;
@@ -35,22 +28,10 @@ impl Kind for Folder<'_> {
         vec![self.path]
     }
 
-    fn part(&self) -> Part {
-        if self.is_durable() { Part::Files } else { Part::Kernel }
-    }
-
-    fn rank(&self) -> Rank {
-        Rank::Files
-    }
-
-    fn pace(&self) -> Pace {
+    fn nature(&self) -> Nature {
         // A control group.
         let is_kernels = ["/proc/", "/sys/"].iter().any(|top| self.path.starts_with(top));
-        if is_kernels { Pace::Toggled } else { Pace::Later }
-    }
-
-    fn is_durable(&self) -> bool {
-        is_durable(self.path)
+        of_files(self.path, if is_kernels { Pace::Toggled } else { Pace::Later })
     }
 
     fn file(&self) -> Option<&str> {
@@ -106,4 +87,9 @@ impl Machine<'_> {
             removed => removed,
         }
     }
+}
+
+#[cfg(test)]
+pub(super) fn example() -> crate::change::Change {
+    crate::change::Change::Folder { path: "/etc/rtproof.d".into() }
 }

@@ -1,14 +1,8 @@
 //! One variable of GRUB's environment block, the others untouched.
 
-use crate::knob::Rank;
-use crate::tune::{
-    error::ChangeError,
-    grubenv,
-    kind::{Kind, Part},
-    machine::Machine,
-    state::State,
-    text,
-    three::{Side, Three},
+use crate::grubenv;
+use crate::tune::kind::{
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
 };
 
 /// One variable.
@@ -43,16 +37,8 @@ impl Kind for GrubEnv<'_> {
         line.map_or_else(|| format!("{} not set", self.key), text::cut)
     }
 
-    fn part(&self) -> Part {
-        Part::Loader
-    }
-
-    fn rank(&self) -> Rank {
-        Rank::BootLoader
-    }
-
-    fn is_durable(&self) -> bool {
-        true
+    fn nature(&self) -> Nature {
+        Nature { part: Part::Loader, rank: Rank::BootLoader, pace: Pace::Later, is_durable: true }
     }
 
     fn file(&self) -> Option<&str> {

@@ -1,18 +1,11 @@
 //! CPUs taken out of operation: what the kernel moves away with them, saved before, and put back
 //! once they are there again. It forgets where things were.
 
+use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
 use crate::{
     CpuList, Root,
     change::{Bytes, Compare, IrqName, Scheduling, TaskName},
-    knob::Rank,
-    tune::{
-        error::ChangeError,
-        kind::{Kind, Pace, Part},
-        kinds::{irq, task, value::Value},
-        machine::Machine,
-        state::State,
-        three::{Side, Three},
-    },
+    tune::kinds::{irq, task, value::Value},
 };
 
 /// A switch of CPUs, and what is written to it.
@@ -40,24 +33,35 @@ impl Kind for Hotplug<'_> {
         vec![self.path, self.value]
     }
 
-    fn part(&self) -> Part {
-        Part::Kernel
-    }
-
-    fn rank(&self) -> Rank {
-        if matches!(self.value, "1" | "on") { Rank::CpusCome } else { Rank::CpusGo }
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Once
+    fn nature(&self) -> Nature {
+        let comes = matches!(self.value, "1" | "on");
+        let rank = if comes { Rank::CpusCome } else { Rank::CpusGo };
+        Nature::lost_at_reboot(Part::Kernel, rank, Pace::Once)
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
-        machine.hotplug_state(self.path, self.value)
+        let bytes = machine.bytes(self.path)?;
+        let going = going(machine.root, self.path, self.value);
+        if going.is_empty() {
+            let (tasks, irqs, groups) = (Vec::new(), Vec::new(), Vec::new());
+            return Ok(State::Hotplug { bytes, tasks, irqs, groups });
+        }
+        let mut tasks = Vec::new();
+        if let Some(calls) = machine.tasks {
+            for task in task::all(machine.root) {
+                let cpus = calls.scheduling(task.tid).ok().and_then(|now| now.cpus);
+                tasks.extend(cpus.map(|cpus| (task, cpus)));
+            }
+        }
+        // An interrupt of one CPU alone, its timer, has no handler that anyone could move.
+        let mut irqs = irq::all(machine.root);
+        irqs.retain(|(name, _)| !name.actions.is_empty());
+        Ok(State::Hotplug { bytes, tasks, irqs, groups: groups(machine.root, &going) })
     }
 
     fn state_after(&self, machine: &Machine<'_>, before: &State) -> Result<State, ChangeError> {
-        machine.hotplug_left(self.path, before)
+        let Moved { tasks, irqs, groups } = machine.hotplug_now(before)?;
+        Ok(State::Hotplug { bytes: machine.bytes(self.path)?, tasks, irqs, groups })
     }
 
     fn is_done(&self, _: &Machine<'_>, state: &State) -> bool {
@@ -77,8 +81,60 @@ impl Kind for Hotplug<'_> {
         }
     }
 
+    /// Sets the switch back, then restores what it moved and no other program has moved since.
     fn restore(&self, machine: &Machine<'_>, three: Three<'_>) -> Result<(), ChangeError> {
-        machine.restore_hotplug(self.as_value(), three)
+        let value = self.as_value();
+        let before = three.before;
+        let left = three.after.unwrap_or(three.current);
+        let (
+            State::Hotplug { bytes, tasks, irqs, groups },
+            State::Hotplug { tasks: tasks_left, irqs: irqs_left, groups: groups_left, .. },
+        ) = (before, left)
+        else {
+            return Err(ChangeError::not_expected(before, "a switch of CPUs"));
+        };
+        let now = machine.hotplug_now(before)?;
+        if !value.is_same(&machine.bytes(value.path)?, bytes) {
+            machine.write_back(value, bytes)?;
+        }
+        // Groups first: a task may use no CPU that its group has not.
+        let cpus = |path| Value::of(path, "", Compare::CpuList);
+        for (path, old) in groups.iter().filter(|(path, _)| !is_members(path)) {
+            let is_ours =
+                get(groups_left, path).is_none_or(|left| get(&now.groups, path) == Some(left));
+            if is_ours && !machine.bytes(path).is_ok_and(|now| cpus(path).is_same(&now, old)) {
+                machine.put_back(machine.write_back(cpus(path), old))?;
+            }
+        }
+        for (path, members) in groups.iter().filter(|(path, _)| is_members(path)) {
+            machine.move_back(path, members, tasks)?;
+        }
+        for (name, old) in tasks {
+            let is_ours =
+                get(tasks_left, name).is_none_or(|left| get(&now.tasks, name) == Some(left));
+            let calls = machine.tasks.filter(|_| is_ours);
+            let is_moved = calls.is_some_and(|calls| {
+                let now = calls.scheduling(name.tid).ok().and_then(|now| now.cpus);
+                now.is_some_and(|now| now != *old) && task::find(machine.root, name).is_ok()
+            });
+            if is_moved {
+                let cpus = Some(old.clone());
+                machine.put_back(
+                    machine.set_task(name, &Scheduling { cpus, ..Scheduling::default() }),
+                )?;
+            }
+        }
+        for (name, old) in irqs {
+            let is_ours =
+                get(irqs_left, name).is_none_or(|left| get(&now.irqs, name) == Some(left));
+            let Ok(number) = irq::find(machine.root, name) else { continue };
+            let path = irq::file(number);
+            let there = machine.root.cpu_list(&path);
+            if is_ours && there.value().is_some_and(|there| there != old) {
+                machine.put_back(machine.write_value(&path, &old.to_string()))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -111,89 +167,6 @@ fn going(root: &Root, path: &str, value: &str) -> CpuList {
 }
 
 impl Machine<'_> {
-    pub(super) fn hotplug_state(&self, path: &str, value: &str) -> Result<State, ChangeError> {
-        let bytes = self.bytes(path)?;
-        let going = going(self.root, path, value);
-        if going.is_empty() {
-            let (tasks, irqs, groups) = (Vec::new(), Vec::new(), Vec::new());
-            return Ok(State::Hotplug { bytes, tasks, irqs, groups });
-        }
-        let mut tasks = Vec::new();
-        if let Some(calls) = self.tasks {
-            for task in task::all(self.root) {
-                let cpus = calls.scheduling(task.tid).ok().and_then(|now| now.cpus);
-                tasks.extend(cpus.map(|cpus| (task, cpus)));
-            }
-        }
-        // An interrupt of one CPU alone, its timer, has no handler that anyone could move.
-        let mut irqs = irq::all(self.root);
-        irqs.retain(|(name, _)| !name.actions.is_empty());
-        Ok(State::Hotplug { bytes, tasks, irqs, groups: groups(self.root, &going) })
-    }
-
-    /// The switch after it was set, and where what was saved is now.
-    pub(super) fn hotplug_left(&self, path: &str, before: &State) -> Result<State, ChangeError> {
-        let Now(mut left) = self.hotplug_now(before)?;
-        if let State::Hotplug { bytes, .. } = &mut left {
-            *bytes = self.bytes(path)?;
-        }
-        Ok(left)
-    }
-
-    /// Sets the switch back, then restores what it moved and no other program has moved since.
-    pub(super) fn restore_hotplug(
-        &self,
-        value: Value<'_>,
-        three: Three<'_>,
-    ) -> Result<(), ChangeError> {
-        let before = three.before;
-        let left = three.after.unwrap_or(three.current);
-        let (
-            State::Hotplug { bytes, tasks, irqs, groups },
-            State::Hotplug { tasks: tasks_left, irqs: irqs_left, groups: groups_left, .. },
-        ) = (before, left)
-        else {
-            return Err(ChangeError::not_expected(before, "a switch of CPUs"));
-        };
-        let now = self.hotplug_now(before)?;
-        if !value.is_same(&self.bytes(value.path)?, bytes) {
-            self.write_back(value, bytes)?;
-        }
-        // Groups first: a task may use no CPU that its group has not.
-        let cpus = |path| Value::of(path, "", Compare::CpuList);
-        for (path, old) in groups.iter().filter(|(path, _)| !is_members(path)) {
-            let is_ours = get(groups_left, path).is_none_or(|left| now.group(path) == Some(left));
-            if is_ours && !self.bytes(path).is_ok_and(|now| cpus(path).is_same(&now, old)) {
-                self.put_back(self.write_back(cpus(path), old))?;
-            }
-        }
-        for (path, members) in groups.iter().filter(|(path, _)| is_members(path)) {
-            self.move_back(path, members, tasks)?;
-        }
-        for (name, old) in tasks {
-            let is_ours = get(tasks_left, name).is_none_or(|left| now.task(name) == Some(left));
-            let calls = self.tasks.filter(|_| is_ours);
-            let is_moved = calls.is_some_and(|calls| {
-                let now = calls.scheduling(name.tid).ok().and_then(|now| now.cpus);
-                now.is_some_and(|now| now != *old) && task::find(self.root, name).is_ok()
-            });
-            if is_moved {
-                let cpus = Some(old.clone());
-                self.put_back(self.set_task(name, &Scheduling { cpus, ..Scheduling::default() }))?;
-            }
-        }
-        for (name, old) in irqs {
-            let is_ours = get(irqs_left, name).is_none_or(|left| now.irq(name) == Some(left));
-            let Ok(number) = irq::find(self.root, name) else { continue };
-            let path = irq::file(number);
-            let there = self.root.cpu_list(&path);
-            if is_ours && there.value().is_some_and(|there| there != old) {
-                self.put_back(self.write_value(&path, &old.to_string()))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Moves tasks back into a group whose last CPU was gone: version 1 moves them to the group
     /// above.
     fn move_back(
@@ -229,8 +202,8 @@ impl Machine<'_> {
     }
 
     /// How what was saved is now.
-    fn hotplug_now(&self, saved: &State) -> Result<Now, ChangeError> {
-        let State::Hotplug { bytes, tasks, irqs, groups } = saved else {
+    fn hotplug_now(&self, saved: &State) -> Result<Moved, ChangeError> {
+        let State::Hotplug { tasks, irqs, groups, .. } = saved else {
             return Err(ChangeError::not_expected(saved, "a switch of CPUs"));
         };
         let affinity = |name: &TaskName| {
@@ -245,33 +218,15 @@ impl Machine<'_> {
         let irqs = irqs.iter().filter_map(|(name, _)| Some((name.clone(), delivery(name)?)));
         let groups =
             groups.iter().filter_map(|(path, _)| Some((path.clone(), self.bytes(path).ok()?)));
-        Ok(Now(State::Hotplug {
-            bytes: bytes.clone(),
-            tasks: tasks.collect(),
-            irqs: irqs.collect(),
-            groups: groups.collect(),
-        }))
+        Ok(Moved { tasks: tasks.collect(), irqs: irqs.collect(), groups: groups.collect() })
     }
 }
 
-/// How things are right now.
-struct Now(State);
-
-impl Now {
-    fn task(&self, name: &TaskName) -> Option<&CpuList> {
-        let State::Hotplug { tasks, .. } = &self.0 else { return None };
-        get(tasks, name)
-    }
-
-    fn irq(&self, name: &IrqName) -> Option<&CpuList> {
-        let State::Hotplug { irqs, .. } = &self.0 else { return None };
-        get(irqs, name)
-    }
-
-    fn group(&self, path: &str) -> Option<&Bytes> {
-        let State::Hotplug { groups, .. } = &self.0 else { return None };
-        groups.iter().find(|(name, _)| name == path).map(|(_, bytes)| bytes)
-    }
+/// Where what the kernel moves is.
+struct Moved {
+    tasks: Vec<(TaskName, CpuList)>,
+    irqs: Vec<(IrqName, CpuList)>,
+    groups: Vec<(String, Bytes)>,
 }
 
 fn get<'s, N: PartialEq, V>(saved: &'s [(N, V)], name: &N) -> Option<&'s V> {

@@ -1,19 +1,13 @@
 //! The CPUs of interrupts. An interrupt is named by its handlers, its number in its controller and
 //! the controller: the number that Linux gives it is only a hint.
 
+use crate::tune::kind::{
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
+};
 use crate::{
     CpuList, Root,
     change::{Change, Compare, IrqName},
-    knob::Rank,
-    tune::{
-        error::ChangeError,
-        kind::{Kind, Pace, Part},
-        kinds::value::Value,
-        machine::Machine,
-        state::State,
-        text,
-        three::{Side, Three},
-    },
+    tune::kinds::value::Value,
 };
 
 /// The CPUs of one interrupt.
@@ -56,16 +50,8 @@ impl Kind for Irq<'_> {
         vec![&self.irq.actions, &self.irq.hwirq]
     }
 
-    fn part(&self) -> Part {
-        Part::Irqs
-    }
-
-    fn rank(&self) -> Rank {
-        Rank::Irqs
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Toggled
+    fn nature(&self) -> Nature {
+        Nature::lost_at_reboot(Part::Irqs, Rank::Irqs, Pace::Toggled)
     }
 
     /// One that the kernel keeps where it is (managed interrupts, kernels before 6.10).

@@ -12,17 +12,39 @@ mod task;
 mod unit;
 mod value;
 
-use super::{
-    error::ChangeError,
-    kind::{Kind, Pace, Part},
-    machine::Machine,
-    state::State,
-    three::{Side, Three},
-};
-use crate::{
-    change::{Change, Compare},
-    knob::Rank,
-};
+use super::kind::{ChangeError, Kind, Machine, Nature, Side, State, Three};
+use crate::change::{Change, Compare};
+
+macro_rules! of_kind {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {
+        impl Change {
+            $($(#[$doc])* #[must_use]
+            pub fn $name(&self, $($argument: $type)?) -> $result {
+                self.kind().$name($($argument)?)
+            })*
+        }
+    };
+}
+
+of_kind! {
+    /// What it is about, in a word that no other change of a plan has: two changes with the same
+    /// target contradict each other or are one.
+    target() -> String;
+    /// What it sets, as one line: the target and the wanted value.
+    line() -> String;
+    /// What it is about, as a plan shows it.
+    title() -> String;
+    /// The wanted value in a few words, without the target.
+    wanted() -> String;
+    /// The wanted state as a plan shows it, in one line.
+    after() -> String;
+    /// A state that was there before as a plan shows it, in one line.
+    before(state: &State) -> String;
+    /// The lines that go and that come.
+    lines(before: Option<&State>) -> (Vec<String>, Vec<String>);
+    /// Where it belongs, and how long it lasts.
+    nature() -> Nature;
+}
 
 impl Change {
     /// The list.
@@ -47,77 +69,10 @@ impl Change {
         }
     }
 
-    /// What it is about, in a word that no other change of a plan has: two changes with the same
-    /// target contradict each other or are one.
-    #[must_use]
-    pub fn target(&self) -> String {
-        self.kind().target()
-    }
-
-    /// What it sets, as one line: the target and the wanted value.
-    #[must_use]
-    pub fn line(&self) -> String {
-        self.kind().line()
-    }
-
-    /// What it is about, as a plan shows it.
-    #[must_use]
-    pub fn title(&self) -> String {
-        self.kind().title()
-    }
-
-    /// The wanted value in a few words, without the target.
-    #[must_use]
-    pub fn wanted(&self) -> String {
-        self.kind().wanted()
-    }
-
-    /// The wanted state as a plan shows it, in one line.
-    #[must_use]
-    pub fn after(&self) -> String {
-        self.kind().after()
-    }
-
-    /// A state that was there before as a plan shows it, in one line.
-    #[must_use]
-    pub fn before(&self, state: &State) -> String {
-        self.kind().before(state)
-    }
-
-    /// The lines that go and that come.
-    #[must_use]
-    pub fn lines(&self, before: Option<&State>) -> (Vec<String>, Vec<String>) {
-        self.kind().lines(before)
-    }
-
     /// The names and values in it, which a file of another tool has to be able to hold.
     #[must_use]
     pub fn texts(&self) -> Vec<String> {
         self.kind().texts().into_iter().map(str::to_owned).collect()
-    }
-
-    /// The part of the machine that it is about.
-    #[must_use]
-    pub fn part(&self) -> Part {
-        self.kind().part()
-    }
-
-    /// When it is made, compared with other changes.
-    #[must_use]
-    pub fn rank(&self) -> Rank {
-        self.kind().rank()
-    }
-
-    /// How an experiment can switch it.
-    #[must_use]
-    pub fn pace(&self) -> Pace {
-        self.kind().pace()
-    }
-
-    /// Whether it is still there after a reboot.
-    #[must_use]
-    pub fn is_durable(&self) -> bool {
-        self.kind().is_durable()
     }
 
     /// Whether a file of a control group that is not there yet comes with it: the group is made, or
@@ -139,6 +94,12 @@ impl Change {
             _ => false,
         }
     }
+}
+
+/// Changes that the tests of the engine make, undo, and kill at each step.
+#[cfg(test)]
+pub(super) fn examples() -> Vec<Change> {
+    vec![folder::example()]
 }
 
 impl Machine<'_> {

@@ -1,16 +1,7 @@
 //! Properties of units of systemd, set at run time.
 
-use crate::{
-    CpuList,
-    knob::Rank,
-    tune::{
-        error::ChangeError,
-        kind::{Kind, Pace, Part},
-        machine::Machine,
-        state::State,
-        three::{Side, Three},
-    },
-};
+use crate::CpuList;
+use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
 
 /// Where `set-property --runtime` keeps what it sets.
 const CONTROL: &str = "/run/systemd/system.control";
@@ -39,16 +30,8 @@ impl Kind for Property<'_> {
         vec![self.unit, self.property, self.value]
     }
 
-    fn part(&self) -> Part {
-        Part::Units
-    }
-
-    fn rank(&self) -> Rank {
-        Rank::UnitProperties
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Toggled
+    fn nature(&self) -> Nature {
+        Nature::lost_at_reboot(Part::Units, Rank::UnitProperties, Pace::Toggled)
     }
 
     fn concerns_units(&self) -> bool {

@@ -4,20 +4,14 @@ use std::io;
 
 use rustix::io::Errno;
 
+use crate::tune::kind::{
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
+};
 use crate::{
     Root,
     change::{Change, Scheduling, TaskName},
     facts::tasks::Stat,
-    knob::Rank,
-    tune::{
-        error::ChangeError,
-        kind::{Kind, Pace, Part},
-        machine::Machine,
-        state::State,
-        tasks::Tasks,
-        text,
-        three::{Side, Three},
-    },
+    tune::machine::Tasks,
 };
 
 /// How one task is scheduled; what is `None` stays.
@@ -64,16 +58,8 @@ impl Kind for Task<'_> {
         vec![&self.task.comm]
     }
 
-    fn part(&self) -> Part {
-        Part::Tasks
-    }
-
-    fn rank(&self) -> Rank {
-        Rank::Tasks
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Toggled
+    fn nature(&self) -> Nature {
+        Nature::lost_at_reboot(Part::Tasks, Rank::Tasks, Pace::Toggled)
     }
 
     fn named(&self, root: &Root) -> Result<Option<Change>, ChangeError> {

@@ -1,17 +1,11 @@
 //! Values of the running kernel: one file, and the files whose values move with it.
 
+use crate::tune::kind::{
+    ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
+};
 use crate::{
     change::{Bytes, Compare},
-    knob::Rank,
-    tune::{
-        compare::{self, meaning},
-        error::ChangeError,
-        kind::{Kind, Pace, Part},
-        machine::Machine,
-        state::State,
-        text,
-        three::{Side, Three},
-    },
+    tune::compare::{self, meaning},
 };
 
 /// A value with what it takes to put it back.
@@ -70,16 +64,8 @@ impl Kind for Value<'_> {
         vec![self.path, self.value]
     }
 
-    fn part(&self) -> Part {
-        Part::Kernel
-    }
-
-    fn rank(&self) -> Rank {
-        Rank::Values
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Toggled
+    fn nature(&self) -> Nature {
+        Nature::lost_at_reboot(Part::Kernel, Rank::Values, Pace::Toggled)
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {

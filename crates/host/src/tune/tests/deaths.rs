@@ -82,7 +82,8 @@ fn changes() -> Vec<Change> {
         set,
     };
     let unit = |name: &str, want| Change::Unit { unit: name.into(), want };
-    vec![
+    let mut changes = crate::tune::kinds::examples();
+    changes.extend([
         Change::Hotplug { path: "/sys/devices/system/cpu/smt/control".into(), value: "off".into() },
         governor(0),
         governor(1),
@@ -120,7 +121,6 @@ fn changes() -> Vec<Change> {
             "rcuog/0",
             Scheduling { cpus: Some(CpuList::new([0, 1])), ..Scheduling::default() },
         ),
-        Change::Folder { path: "/etc/rtproof.d".into() },
         file("/etc/rtproof.d/a.conf", Some(b"a\n")),
         file("/etc/sysctl.d/90-rtproof.conf", Some(b"kernel.timer_migration = 0\n")),
         file("/etc/sysctl.d/90-old.conf", None),
@@ -150,7 +150,8 @@ fn changes() -> Vec<Change> {
         },
         Change::EfiVariable { name: EFI.into(), value: "real-time.conf".into() },
         Change::Folder { path: "/sys/fs/cgroup/rt".into() },
-    ]
+    ]);
+    changes
 }
 
 /// The parts of a machine.
@@ -209,7 +210,7 @@ fn apply_and_die(whole: &Whole, n: u32) -> bool {
     let machine = whole.machine();
     machine.gate.faults.dies_after(n);
     may_die(|| {
-        let title = Title { what: "all".into() };
+        let title = "all".into();
         let mut journal = Journal::begin(&machine, title).unwrap();
         let all = items(&changes());
         apply(&machine, &mut journal, &all, Options::default(), &mut |_| {}).unwrap();
@@ -342,7 +343,7 @@ fn a_full_disk_takes_everything_back() {
         let whole = Whole::new();
         let before = whole.seen();
         let machine = whole.machine();
-        let mut journal = Journal::begin(&machine, Title::default()).unwrap();
+        let mut journal = Journal::begin(&machine, String::new()).unwrap();
         machine.gate.faults.full_after(lines);
         let all = items(&changes());
         let error = apply(&machine, &mut journal, &all, Options::default(), &mut |_| {});

@@ -87,7 +87,7 @@ pub(super) fn items(changes: &[Change]) -> Vec<Item> {
 
 /// Applies to a folder, with a journal of its own.
 pub(super) fn apply_to(machine: &Machine<'_>, changes: &[Change]) -> Result<Applied, ApplyError> {
-    let title = Title { what: "test".into() };
+    let title = "test".into();
     let mut journal = Journal::begin(machine, title).unwrap();
     apply(machine, &mut journal, &items(changes), Options::default(), &mut |_| {})
 }

@@ -127,11 +127,11 @@ fn a_second_one_is_told_who_is_at_it() {
     let tree = tree();
     let root = tree.root();
     let machine = Machine::new(&root, &NoTasks).unwrap();
-    let mut first = Journal::begin(&machine, Title::default()).unwrap();
+    let mut first = Journal::begin(&machine, String::new()).unwrap();
     let options = Options::default();
     apply(&machine, &mut first, &items(&changes()), options, &mut |_| {}).unwrap();
     let other = Machine::new(&root, &NoTasks).unwrap();
-    let error = Journal::begin(&other, Title::default()).unwrap_err().to_string();
+    let error = Journal::begin(&other, String::new()).unwrap_err().to_string();
     assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
     // To look is allowed; to undo is not.
     let mut same = Journal::open(&other, None).unwrap();
@@ -144,7 +144,7 @@ fn a_second_one_is_told_who_is_at_it() {
     drop(first);
     assert_eq!(undo(&other, &mut same, &mut |_| {}).unwrap().len(), 2);
     drop(same);
-    let next = Journal::begin(&machine, Title::default()).unwrap();
+    let next = Journal::begin(&machine, String::new()).unwrap();
     assert_eq!(next.path(), format!("{FOLDER}/0002.journal"));
 }
 
@@ -164,7 +164,7 @@ fn a_machine_that_cannot_be_changed_says_so() {
     let before = snapshot(tree.path());
     let refused =
         Machine::new(&root, &NoTasks).map_err(|error| error.to_string()).and_then(|machine| {
-            match Journal::begin(&machine, Title::default()) {
+            match Journal::begin(&machine, String::new()) {
                 Ok(_) => Ok(()),
                 Err(error) => Err(error.to_string()),
             }

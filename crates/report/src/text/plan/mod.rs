@@ -86,7 +86,8 @@ const PARTS: [(Part, &str, &str); 6] = [
 /// The changes, by what they are about.
 pub fn steps(to: &mut Sheet, steps: &[Previewed], verbose: bool) -> io::Result<()> {
     for (part, title, lasts) in PARTS {
-        let of: Vec<&Previewed> = steps.iter().filter(|it| it.step.change.part() == part).collect();
+        let of: Vec<&Previewed> =
+            steps.iter().filter(|it| it.step.change.nature().part == part).collect();
         if of.is_empty() {
             continue;
         }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_host::tune::{self, Item, Journal, Machine, Options, Title, confirmation};
+use rtproof_host::tune::{self, Item, Journal, Machine, Options, confirmation};
 use rtproof_judge::plan::LeftOut;
 use rtproof_measure::LiveTasks;
 use rtproof_results::tune::{
@@ -206,7 +206,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
         Some(path) => format!("tune apply --plan {}", path.display()),
         None => args.request.title("tune apply", &args.ids),
     };
-    let mut journal = Journal::begin(machine, Title { what })?;
+    let mut journal = Journal::begin(machine, what)?;
     let number = making::number(&journal);
     let armed = Instant::now();
     let guardian = match args.confirm_ns {

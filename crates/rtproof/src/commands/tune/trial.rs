@@ -10,7 +10,7 @@ use anyhow::Context;
 use rtproof_host::{
     Root,
     boot::{self, BootChanges, Loader, Standing, TITLE, Word},
-    tune::{Change, Item, Journal, Machine, Options, Title},
+    tune::{Change, Item, Journal, Machine, Options},
 };
 use rtproof_judge::plan::units;
 use rtproof_measure::LiveTasks;
@@ -226,7 +226,7 @@ pub(super) fn all_or_none<'a>(
     let items: Vec<Item> =
         changes.map(|change| Item { change: change.clone(), checks: Vec::new() }).collect();
     let planned = items.iter().map(|it| Made::of(it.change.clone(), Vec::new(), None)).collect();
-    let mut journal = Journal::begin(machine, Title { what })?;
+    let mut journal = Journal::begin(machine, what)?;
     let options = Options { keep_going: false };
     let made = making::apply(machine, &mut journal, &items, options, &mut Making::new());
     let made = made.context("the boot entry cannot be made; everything was taken back")?;

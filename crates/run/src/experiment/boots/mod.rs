@@ -8,7 +8,7 @@ use rtproof_host::tune::Pace;
 use rtproof_host::{
     Root,
     boot::{self, Word},
-    tune::{self, Item, Journal, Machine, Options, Title},
+    tune::{self, Item, Journal, Machine, Options},
 };
 use rtproof_judge::units;
 use rtproof_record::{
@@ -117,7 +117,7 @@ pub fn choose(
     let item = |change: &tune::Change| Item { change: change.clone(), checks: Vec::new() };
     let items: Vec<Item> = changes.entry.iter().chain(&changes.trial).map(item).collect();
     let what = format!("{TITLE} {}", asked.join(" "));
-    let mut journal = Journal::begin(machine, Title { what })?;
+    let mut journal = Journal::begin(machine, what)?;
     tune::apply(machine, &mut journal, &items, Options { keep_going: false }, &mut |_| {})?;
     Ok(changes.reboot)
 }

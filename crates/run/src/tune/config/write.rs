@@ -56,7 +56,7 @@ impl Config {
         let mut config = Self { intent, changes: Vec::new() };
         let mut left_out = Vec::new();
         for (change, checks, reason) in changes {
-            if change.is_durable() {
+            if change.nature().is_durable {
                 continue;
             }
             match lasting_name(root, change).and_then(|what| config.with(what)) {
@@ -188,7 +188,13 @@ fn lasting_name(root: &Root, change: &Change) -> Result<What, String> {
         Change::File { content: Some(content), .. } if std::str::from_utf8(&content.0).is_err() => {
             Err("its content is no text".into())
         }
-        _ => Ok(What::Plain(change.clone())),
+        Change::Value { .. }
+        | Change::Hotplug { .. }
+        | Change::Folder { .. }
+        | Change::File { .. }
+        | Change::Unit { .. }
+        | Change::Property { .. } => Ok(What::Plain(change.clone())),
+        _ => Err(format!("{PATH} has no line for it; apply it again after each boot")),
     }
 }
 
@@ -241,11 +247,8 @@ fn plain(text: &mut String, change: &Change) {
             word(text, "property", property);
             word(text, "value", value);
         }
-        // These last by themselves or have names of their own above.
-        Change::Irq { .. }
-        | Change::Task { .. }
-        | Change::GrubEnv { .. }
-        | Change::EfiVariable { .. } => {}
+        // The others last by themselves, have names of their own above, or no line.
+        _ => {}
     }
 }
 

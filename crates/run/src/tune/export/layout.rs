@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rtproof_host::{
     CpuList,
-    tune::{Change, Compare, IrqName, Scheduling, TaskName, UnitState},
+    tune::{Change, Compare, IrqName, Part, Scheduling, TaskName, UnitState},
 };
 use rtproof_judge::plan::{Reason, Step};
 
@@ -152,7 +152,7 @@ impl<'a> Layout<'a> {
                  only rtproof saves and puts back; boot with nosmt or maxcpus= instead, or use \
                  `rtproof tune apply`",
             ),
-            Change::Folder { path } if step.change.is_durable() => {
+            Change::Folder { path } if step.change.nature().is_durable => {
                 self.miss(
                     step,
                     &format!("comes with the files in it; an empty {path} is of no use"),
@@ -170,16 +170,17 @@ impl<'a> Layout<'a> {
                     }
                 }
             }
-            Change::GrubEnv { .. } | Change::EfiVariable { .. } => self.miss(
-                step,
-                "the boot loader's own memory of one machine; the words of the command line are \
-                 exported, the trial boot is `rtproof tune trial`",
-            ),
             Change::Unit { unit, .. } if foreign.contains(&unit.as_str()) => {}
             Change::Unit { unit, want } => self.units.push((unit, *want, step)),
             Change::Property { unit, property, value } => {
                 self.properties.push(Property { unit, property, value, step });
             }
+            _ if step.change.nature().part == Part::Loader => self.miss(
+                step,
+                "the boot loader's own memory of one machine; the words of the command line are \
+                 exported, the trial boot is `rtproof tune trial`",
+            ),
+            _ => self.miss(step, "no file of another tool holds it; use `rtproof tune apply`"),
         }
     }
 

@@ -25,9 +25,9 @@ fn mark(change: &Change) -> String {
         Change::Task { task, .. } => task.comm.replace("irq/45-", "-"),
         Change::File { path, .. } => path.rsplit('/').next().unwrap_or(path).to_owned(),
         Change::GrubEnv { key, .. } => key.clone(),
-        Change::EfiVariable { name, .. } => name.clone(),
         Change::Unit { unit, .. } => unit.trim_end_matches(".service").to_owned(),
         Change::Property { property, .. } => property.clone(),
+        _ => change.target(),
     }
 }
 

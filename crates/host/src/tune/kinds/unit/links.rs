@@ -1,21 +1,13 @@
 //! The links that enable, mask and alias a unit: what `systemctl enable` and `mask` leave behind,
 //! read and planned as data, so that they are put back one by one.
 
-use crate::{Root, change::UnitState, tune::error::ChangeError};
+use crate::{Root, change::UnitState, facts::units::FOLDERS as FILES, tune::error::ChangeError};
 
 /// Links as (path, text), by path.
 pub(super) type Links = [(String, String)];
 
 /// Where an administrator's links are.
 const OURS: &[&str] = &["/etc/systemd/system", "/run/systemd/system"];
-/// Where unit files are, the first that has a unit wins (systemd.unit(5), "Unit File Load Path").
-const FILES: &[&str] = &[
-    "/etc/systemd/system",
-    "/run/systemd/system",
-    "/usr/local/lib/systemd/system",
-    "/usr/lib/systemd/system",
-    "/lib/systemd/system",
-];
 /// Folders of links that pull a unit in.
 const PULLS: &[&str] = &[".wants", ".requires", ".upholds"];
 /// Run levels that become multi-user.target (systemd-sysv-generator).

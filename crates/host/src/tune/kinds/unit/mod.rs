@@ -3,17 +3,8 @@
 mod links;
 
 use self::links::Links;
-use crate::{
-    change::UnitState,
-    knob::Rank,
-    tune::{
-        error::ChangeError,
-        kind::{Kind, Pace, Part},
-        machine::Machine,
-        state::State,
-        three::{Side, Three},
-    },
-};
+use crate::change::UnitState;
+use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
 
 /// The state that one unit is to have.
 pub(super) struct Unit<'a> {
@@ -24,6 +15,10 @@ pub(super) struct Unit<'a> {
 impl Unit<'_> {
     const fn runs(&self) -> bool {
         matches!(self.want, UnitState::Started | UnitState::Enabled)
+    }
+
+    const fn is_durable(&self) -> bool {
+        !matches!(self.want, UnitState::Stopped | UnitState::Started)
     }
 }
 
@@ -55,21 +50,11 @@ impl Kind for Unit<'_> {
         vec![self.unit]
     }
 
-    fn part(&self) -> Part {
-        Part::Units
-    }
-
-    fn rank(&self) -> Rank {
-        if self.want.stops() { Rank::UnitsStop } else { Rank::UnitsStart }
-    }
-
-    fn pace(&self) -> Pace {
+    fn nature(&self) -> Nature {
+        let rank = if self.want.stops() { Rank::UnitsStop } else { Rank::UnitsStart };
         // Also of a masked unit it is the stop that latency shows.
-        Pace::Once
-    }
-
-    fn is_durable(&self) -> bool {
-        !matches!(self.want, UnitState::Stopped | UnitState::Started)
+        let pace = Pace::Once;
+        Nature { part: Part::Units, rank, pace, is_durable: self.is_durable() }
     }
 
     fn needs_writable(&self) -> Option<&str> {

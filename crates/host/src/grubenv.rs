@@ -4,13 +4,13 @@
 use crate::change::Bytes;
 
 /// First line.
-const HEAD: &[u8] = b"# GRUB Environment Block\n";
+pub(crate) const HEAD: &[u8] = b"# GRUB Environment Block\n";
 /// Size of a new block; an existing one keeps its own.
-const SIZE: usize = 1024;
+pub(crate) const SIZE: usize = 1024;
 
 /// What is wrong with a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum BlockError {
+pub(crate) enum BlockError {
     #[error("no environment block of GRUB; make one with grub-editenv FILE create")]
     Malformed,
     #[error("no room for the variable; remove others with grub-editenv FILE unset NAME")]
@@ -20,7 +20,7 @@ pub(super) enum BlockError {
 }
 
 /// An empty block.
-pub(super) fn empty() -> Bytes {
+pub(crate) fn empty() -> Bytes {
     let mut block = HEAD.to_vec();
     block.resize(SIZE, b'#');
     Bytes(block)
@@ -51,8 +51,8 @@ fn value_of<'l>(line: &'l [u8], key: &str) -> Option<&'l [u8]> {
 }
 
 /// The value of a variable, unescaped.
-pub(super) fn get(block: &Bytes, key: &str) -> Result<Option<Vec<u8>>, BlockError> {
-    let value = lines(&block.0)?.into_iter().find_map(|line| value_of(line, key));
+pub(crate) fn get(block: &Bytes, key: &str) -> Result<Option<Vec<u8>>, BlockError> {
+    let value = lines(&block.0)?.into_iter().rev().find_map(|line| value_of(line, key));
     Ok(value.map(|escaped| {
         let mut value = Vec::new();
         let mut bytes = escaped.iter();
@@ -64,7 +64,7 @@ pub(super) fn get(block: &Bytes, key: &str) -> Result<Option<Vec<u8>>, BlockErro
 }
 
 /// The block with a variable set, or removed for `None`; all other bytes in their order.
-pub(super) fn with(block: &Bytes, key: &str, value: Option<&[u8]>) -> Result<Bytes, BlockError> {
+pub(crate) fn with(block: &Bytes, key: &str, value: Option<&[u8]>) -> Result<Bytes, BlockError> {
     if key.is_empty() || key.contains(['=', '\n', '#', '\\']) {
         return Err(BlockError::Name);
     }
@@ -96,7 +96,7 @@ pub(super) fn with(block: &Bytes, key: &str, value: Option<&[u8]>) -> Result<Byt
 }
 
 /// Whether two blocks have the same variables but for one, in the same order.
-pub(super) fn is_same_but_for(a: &Bytes, b: &Bytes, key: &str) -> bool {
+pub(crate) fn is_same_but_for(a: &Bytes, b: &Bytes, key: &str) -> bool {
     let others = |block: &Bytes| -> Option<Vec<Vec<u8>>> {
         let lines = lines(&block.0).ok()?;
         let other = |line: &&[u8]| value_of(line, key).is_none();

@@ -1,7 +1,99 @@
-//! Readers of the CPU facts.
+//! CPUs: sets, topology, frequency, idle states.
 
-use super::{Cpu, Cpus, Freq, IdleState, Node};
-use crate::{CpuList, Reading, Root};
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuList, Reading, Root, text::field};
+
+/// All CPUs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cpus {
+    /// CPUs that are online.
+    pub online: Reading<CpuList>,
+    /// CPUs that could be.
+    pub possible: Reading<CpuList>,
+    /// CPUs isolated from the scheduler's domains (/sys/devices/system/cpu/isolated).
+    pub isolated: Reading<CpuList>,
+    /// CPUs in full-tickless mode (/sys/devices/system/cpu/nohz_full). An empty file and the
+    /// kernel's `(null)` are the empty list.
+    pub nohz_full: Reading<CpuList>,
+    /// CPUs this process may use (its cpuset and affinity).
+    pub allowed: Reading<CpuList>,
+    /// SMT control: on, off, forceoff, notsupported, notimplemented.
+    pub smt_control: Reading<String>,
+    /// Whether SMT is active: some core has two threads online.
+    pub smt_active: Reading<bool>,
+    /// Idle driver (cpuidle/current_driver); `none` where no driver is loaded.
+    pub idle_driver: Reading<String>,
+    /// Idle governor (cpuidle/current_governor).
+    pub idle_governor: Reading<String>,
+    /// Each online CPU, ascending.
+    pub cpus: Vec<Cpu>,
+    /// NUMA nodes and their CPUs.
+    pub nodes: Reading<Vec<Node>>,
+}
+
+/// One CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cpu {
+    /// Number.
+    pub id: u32,
+    /// Core number within the package.
+    pub core: Reading<u32>,
+    /// Package (socket) number.
+    pub package: Reading<u32>,
+    /// All threads of the same core, this one included.
+    pub siblings: Reading<CpuList>,
+    /// Size of the last-level cache in bytes.
+    pub last_level_cache_bytes: Reading<u64>,
+    /// Frequency scaling.
+    pub freq: Freq,
+    /// Idle states, shallow to deep.
+    pub idle_states: Reading<Vec<IdleState>>,
+    /// Per-CPU resume latency limit: `n/a` forbids all idle states, `0` means no limit.
+    pub pm_qos_resume_latency_us: Reading<String>,
+}
+
+/// Frequency scaling of one CPU (cpufreq). All absent where the kernel or the hypervisor has none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Freq {
+    /// scaling_governor.
+    pub governor: Reading<String>,
+    /// scaling_driver.
+    pub driver: Reading<String>,
+    /// scaling_min_freq in Hz.
+    pub min_hz: Reading<u64>,
+    /// scaling_max_freq in Hz.
+    pub max_hz: Reading<u64>,
+}
+
+/// One idle state of one CPU (cpuidle).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IdleState {
+    /// stateN.
+    pub index: u32,
+    /// Name, e.g. C6.
+    pub name: String,
+    /// Exit latency in nanoseconds.
+    pub exit_latency_ns: u64,
+    /// Target residency in nanoseconds.
+    pub residency_ns: u64,
+    /// Whether user space has disabled it.
+    pub disabled: bool,
+}
+
+/// One NUMA node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Node {
+    /// Number.
+    pub id: u32,
+    /// Its CPUs.
+    pub cpus: CpuList,
+}
 
 const FOLDER: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
@@ -78,16 +170,12 @@ fn or_own_affinity(root: &Root, read: Reading<CpuList>) -> Reading<CpuList> {
     let Some(called) = root.call(CALL, ask) else {
         return read;
     };
-    read.or_else(|| {
-        called.and_then(|call, list| match CpuList::parse(&list, None) {
-            Ok(cpus) => Reading::known(call, cpus),
-            Err(_) => Reading::malformed(call, &list, "a list of CPUs like 0-3,8"),
-        })
-    })
+    let parse = |list: &str| CpuList::parse(list, None).ok();
+    read.or_else(|| called.parsed("a list of CPUs like 0-3,8", parse))
 }
 
 fn allowed(path: String, status: String) -> Reading<CpuList> {
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let list = field(&status, "Cpus_allowed_list");
     match list.map(|list| CpuList::parse(list, None)) {
         Some(Ok(cpus)) => Reading::known(path, cpus),
         _ => Reading::malformed(path, list.unwrap_or_default(), "Cpus_allowed_list: and a list"),
@@ -97,10 +185,10 @@ fn allowed(path: String, status: String) -> Reading<CpuList> {
 /// From smt/active (4.19 and later), else from the siblings of every online CPU.
 fn smt_active(root: &Root, online: &Reading<CpuList>, cpus: &[Cpu]) -> Reading<bool> {
     let active = root.trimmed(&format!("{FOLDER}/smt/active"));
-    let active = active.and_then(|path, text| match text.as_str() {
-        "0" => Reading::known(path, false),
-        "1" => Reading::known(path, true),
-        _ => Reading::malformed(path, &text, "0 or 1"),
+    let active = active.parsed("0 or 1", |text| match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
     });
     active.or_else(|| {
         let path = format!("{FOLDER}/cpu*/topology/thread_siblings_list");
@@ -123,15 +211,9 @@ fn smt_active(root: &Root, online: &Reading<CpuList>, cpus: &[Cpu]) -> Reading<b
 
 fn nodes(root: &Root) -> Reading<Vec<Node>> {
     root.list_numbered(NODES, "node").and_then(|path, ids| {
-        let mut nodes = Vec::new();
-        for id in ids {
-            let cpus = root.cpu_list(&format!("{path}/node{id}/cpulist"));
-            match cpus.value() {
-                Some(cpus) => nodes.push(Node { id, cpus: cpus.clone() }),
-                None => return cpus.map(|_| Vec::new()),
-            }
-        }
-        Reading::known(path, nodes)
+        let cpus = |id| root.cpu_list(&format!("{NODES}/node{id}/cpulist"));
+        let nodes = ids.into_iter().map(|id| cpus(id).map(|cpus| Node { id, cpus }));
+        Reading::all(path, nodes)
     })
 }
 
@@ -170,25 +252,22 @@ fn last_level_cache_bytes(root: &Root, folder: &str) -> Reading<u64> {
             kind.value().is_some_and(|kind| kind == "Unified" || kind == "Data")
         };
         match indices.iter().rev().find(holds_data) {
-            Some(index) => root.trimmed(&format!("{path}/index{index}/size")).and_then(size_bytes),
+            Some(index) => root
+                .trimmed(&format!("{path}/index{index}/size"))
+                .parsed("a size like 512K", size_bytes),
             None => Reading::absent(format!("{path}/index*/type")),
         }
     })
 }
 
 /// `28160K`.
-fn size_bytes(path: String, text: String) -> Reading<u64> {
-    let (digits, unit) = match text.strip_suffix(['K', 'k']) {
+fn size_bytes(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.strip_suffix(['K', 'k', 'M']) {
+        Some(digits) if text.ends_with('M') => (digits, 1 << 20),
         Some(digits) => (digits, 1 << 10),
-        None => match text.strip_suffix('M') {
-            Some(digits) => (digits, 1 << 20),
-            None => (text.as_str(), 1),
-        },
+        None => (text, 1),
     };
-    match digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)) {
-        Some(bytes) => Reading::known(path, bytes),
-        None => Reading::malformed(path, &text, "a size like 512K"),
-    }
+    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 impl Freq {
@@ -212,15 +291,8 @@ fn idle_states(root: &Root, folder: &str) -> Reading<Vec<IdleState>> {
         if indices.is_empty() {
             return Reading::absent(format!("{path}/state0"));
         }
-        let mut states = Vec::new();
-        for index in indices {
-            let state = idle_state(root, format!("{path}/state{index}"), index);
-            match state.value() {
-                Some(state) => states.push(state.clone()),
-                None => return state.map(|_| Vec::new()),
-            }
-        }
-        Reading::known(path, states)
+        let state = |index| idle_state(root, format!("{folder}/state{index}"), index);
+        Reading::all(path, indices.into_iter().map(state))
     })
 }
 
