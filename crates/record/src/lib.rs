@@ -14,6 +14,7 @@ pub mod beside;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod common;
+mod counters;
 pub mod effects;
 mod error;
 pub mod export;

@@ -8,7 +8,7 @@ use std::{
 use rtproof_stats::{Histogram, Layout};
 
 use super::{ExportError, Exporter};
-use crate::{Opened, Run};
+use crate::{Opened, Run, counters::COUNTERS};
 
 pub(super) const CSV: Exporter = Exporter {
     id: "csv",
@@ -151,21 +151,17 @@ fn top(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 
 /// One row per reading and CPU; the machine's values come with each.
 fn host(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head("at_ns,interrupts,context_switches,temp_max_mc,cpu,busy_ms,steal_ms,freq_hz")?;
+    let names: String = COUNTERS.iter().map(|counter| format!(",{}", counter.name)).collect();
+    lines.head(&format!("at_ns{names},cpu,busy_ms,steal_ms,freq_hz"))?;
     for host in &run.host {
-        let cells: [&dyn Display; 4] = [
-            &host.at_ns,
-            &Maybe(host.interrupts),
-            &Maybe(host.context_switches),
-            &Maybe(host.temp_max_mc),
-        ];
-        let [at, interrupts, switches, temp] = cells;
+        let counters = COUNTERS.iter().map(|counter| format!(",{}", Maybe(counter.field.of(host))));
+        let machine = host.at_ns.to_string() + &counters.collect::<String>();
         if host.cpus.is_empty() {
-            lines.row(&[at, interrupts, switches, temp, &"", &"", &"", &""])?;
+            lines.row(&[&machine, &"", &"", &"", &""])?;
         }
         for cpu in &host.cpus {
-            let (freq, steal) = (Maybe(cpu.freq_hz), cpu.steal_ms);
-            lines.row(&[at, interrupts, switches, temp, &cpu.cpu, &cpu.busy_ms, &steal, &freq])?;
+            let freq = Maybe(cpu.freq_hz);
+            lines.row(&[&machine, &cpu.cpu, &cpu.busy_ms, &cpu.steal_ms, &freq])?;
         }
     }
     Ok(())

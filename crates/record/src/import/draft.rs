@@ -99,7 +99,9 @@ impl Imported {
         if bare > 0 {
             self.doubt(
                 "no-distribution",
-                format!("{bare} series have a count and extremes only: quantiles are not available"),
+                format!(
+                    "{bare} series have a count and extremes only: quantiles are not available"
+                ),
             );
         }
     }

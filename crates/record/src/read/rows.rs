@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     Beside, Judgement, Run,
+    counters::{self, Field},
     error::Fault,
     pairs,
     run::{
@@ -196,7 +197,7 @@ pub(super) fn run(conn: &Connection, detail: Detail, version: i32) -> Result<(Ru
         facts_end: if has_end { Some(facts("end")?) } else { None },
         cost,
         threads: threads(conn, blocks.as_ref())?,
-        host: host(conn, blocks.is_some())?,
+        host: host(conn, blocks.is_some(), version)?,
         loads: loads(conn)?,
         notes: notes(conn)?,
         spikes: None,
@@ -380,20 +381,22 @@ fn top(conn: &Connection, threads: &mut BTreeMap<u32, Thread>) -> Result<()> {
 }
 
 /// Readings of the host; `long`: their CPUs put together.
-fn host(conn: &Connection, long: bool) -> Result<Vec<HostSecond>> {
+fn host(conn: &Connection, long: bool, version: i32) -> Result<Vec<HostSecond>> {
     let mut host = Vec::new();
     let mut numbers = BTreeMap::new();
-    let sql = "SELECT number, at_ns, interrupts, context_switches, temp_max_mc FROM host";
-    each(conn, &format!("{sql} ORDER BY number"), |row| {
+    let names: String =
+        counters::of_version(version).map(|counter| format!(", {}", counter.name)).collect();
+    each(conn, &format!("SELECT number, at_ns{names} FROM host ORDER BY number"), |row| {
         let mut c = Columns::new(row);
         numbers.insert(c.get::<i64>()?, host.len());
-        host.push(HostSecond {
-            at_ns: c.uint()?,
-            interrupts: c.opt_uint()?,
-            context_switches: c.opt_uint()?,
-            temp_max_mc: c.get()?,
-            cpus: Vec::new(),
-        });
+        let mut second = HostSecond { at_ns: c.uint()?, ..HostSecond::default() };
+        for counter in counters::of_version(version) {
+            match counter.field {
+                Field::Count(_, put) => put(&mut second, c.opt_uint()?),
+                Field::Signed(_, put) => put(&mut second, c.get()?),
+            }
+        }
+        host.push(second);
         Ok(())
     })?;
     const CPUS: &str = "SELECT host, cpu, busy_ms, steal_ms, freq_hz FROM";

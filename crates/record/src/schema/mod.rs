@@ -10,11 +10,13 @@ mod import;
 mod measure;
 mod spikes;
 
+use crate::counters::{COUNTERS, Counter};
+
 /// SQLite application id of a record: `RTPF`.
 pub const APPLICATION_ID: i32 = 0x5254_5046;
 
 /// Version of the tables below, in `PRAGMA user_version`. Raised by every change of [`TABLES`].
-/// Versions only add tables: a record of an older one is read as far as it goes.
+/// Versions only add tables and counters: a record of an older one is read as far as it goes.
 pub const VERSION: i32 = 5;
 
 pub(crate) use blocks::BLOCK;
@@ -45,10 +47,12 @@ pub struct Column {
     pub sql: &'static str,
     /// Meaning, with unit and when it is NULL.
     pub about: &'static str,
+    /// Version of the record that it came with, if that is later than its table's.
+    pub since: i32,
 }
 
 const fn c(name: &'static str, sql: &'static str, about: &'static str) -> Column {
-    Column { name, sql, about }
+    Column { name, sql, about, since: 1 }
 }
 
 /// What a second and what many seconds together have in common.
@@ -85,6 +89,21 @@ const fn of_seconds<const N: usize>(key: [Column; 2], more: &[Column]) -> [Colum
     }
     all
 }
+
+/// Columns of table `host`.
+const HOST: [Column; 2 + COUNTERS.len()] = {
+    let number = c("number", "INTEGER PRIMARY KEY", "Number of the reading: 1, 2, ...");
+    let at_ns = c("at_ns", "INTEGER NOT NULL", "Time of the reading, after the origin.");
+    let mut all = [at_ns; 2 + COUNTERS.len()];
+    all[0] = number;
+    let mut at = 0;
+    while at < COUNTERS.len() {
+        let Counter { name, about, since, .. } = COUNTERS[at];
+        all[2 + at] = Column { since, ..c(name, "INTEGER", about) };
+        at += 1;
+    }
+    all
+};
 
 /// All tables, in the order in which they are made.
 pub const TABLES: &[Table] = &[
@@ -265,13 +284,7 @@ pub const TABLES: &[Table] = &[
         name: "host",
         since: 1,
         about: "The whole machine over one second.",
-        columns: &[
-            c("number", "INTEGER PRIMARY KEY", "Number of the reading: 1, 2, ..."),
-            c("at_ns", "INTEGER NOT NULL", "Time of the reading, after the origin."),
-            c("interrupts", "INTEGER", "Interrupts, all CPUs. NULL: unknown."),
-            c("context_switches", "INTEGER", "Context switches, all CPUs. NULL: unknown."),
-            c("temp_max_mc", "INTEGER", "Hottest zone, 1/1000 degree Celsius. NULL: unknown."),
-        ],
+        columns: &HOST,
         constraints: "",
         without_rowid: false,
     },
@@ -385,11 +398,11 @@ pub const TABLES: &[Table] = &[
 ];
 
 impl Table {
-    /// The statement that makes the table, as SQLite keeps it in `sqlite_schema`.
+    /// The statement that makes the table of a version, as SQLite keeps it in `sqlite_schema`.
     #[must_use]
-    pub fn create_sql(&self) -> String {
-        let columns: Vec<String> =
-            self.columns.iter().map(|c| format!("{} {}", c.name, c.sql)).collect();
+    pub fn create_sql(&self, version: i32) -> String {
+        let columns = self.columns.iter().filter(|c| c.since <= version);
+        let columns: Vec<String> = columns.map(|c| format!("{} {}", c.name, c.sql)).collect();
         let options = if self.without_rowid { "STRICT, WITHOUT ROWID" } else { "STRICT" };
         format!("CREATE TABLE {} ({}{}) {options}", self.name, columns.join(", "), self.constraints)
     }
@@ -418,7 +431,7 @@ mod tests {
         use sha2::{Digest, Sha256};
         let digest = |version| {
             let old = TABLES.iter().filter(|table| table.since == version);
-            let sql: Vec<String> = old.map(Table::create_sql).collect();
+            let sql: Vec<String> = old.map(|table| table.create_sql(version)).collect();
             let digest = Sha256::digest(sql.join("\n"));
             digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
         };
@@ -434,13 +447,13 @@ mod tests {
     fn sqlite_keeps_the_sql_as_written() {
         let conn = rusqlite::Connection::open_in_memory().unwrap();
         for table in TABLES {
-            conn.execute_batch(&table.create_sql()).unwrap();
+            conn.execute_batch(&table.create_sql(VERSION)).unwrap();
             let kept: String = conn
                 .query_row("SELECT sql FROM sqlite_schema WHERE name = ?1", [table.name], |row| {
                     row.get(0)
                 })
                 .unwrap();
-            assert_eq!(kept, table.create_sql());
+            assert_eq!(kept, table.create_sql(VERSION));
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{blocks, measure, plan::Step};
 use crate::{
+    counters::{COUNTERS, Field},
     pairs,
     run::{HostSecond, Load, Note, Second, ThreadEnd, ThreadInfo},
     tick::{Head, Snapshot, Tail, ThreadTick, Tick},
@@ -234,17 +235,18 @@ pub(super) fn rest(conn: &Connection, tick: &Tick) -> Result<()> {
 }
 
 fn host_second(conn: &Connection, host: &HostSecond) -> Result<()> {
-    run(
-        conn,
-        "INSERT INTO host (at_ns, interrupts, context_switches, temp_max_mc) \
-         VALUES (?1, ?2, ?3, ?4)",
-        params![
-            int(host.at_ns)?,
-            opt_int(host.interrupts)?,
-            opt_int(host.context_switches)?,
-            host.temp_max_mc,
-        ],
-    )?;
+    let (mut names, mut holes) = ("at_ns".to_owned(), "?1".to_owned());
+    let mut values = vec![Some(int(host.at_ns)?)];
+    for counter in COUNTERS {
+        values.push(match counter.field {
+            Field::Count(take, _) => opt_int(take(host))?,
+            Field::Signed(take, _) => take(host),
+        });
+        names = names + ", " + counter.name;
+        holes += &format!(", ?{}", values.len());
+    }
+    let sql = format!("INSERT INTO host ({names}) VALUES ({holes})");
+    conn.prepare_cached(&sql)?.execute(rusqlite::params_from_iter(values))?;
     let number = conn.last_insert_rowid();
     for cpu in &host.cpus {
         run(

@@ -6,7 +6,6 @@
 
 mod beside;
 pub mod compare;
-mod counters;
 mod distribution;
 mod effects;
 mod facts;
