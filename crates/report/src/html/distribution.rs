@@ -79,7 +79,7 @@ fn cell(value: Option<f64>) -> String {
     value.map_or(parts::NONE.into(), number)
 }
 
-/// Microseconds with three decimals: means are told more finely than samples.
+/// Microseconds with three decimals: means have a finer resolution than samples.
 fn us3(ns: Option<f64>) -> String {
     ns.map_or(parts::NONE.into(), |ns| format!("{:.3}", ns / 1000.0))
 }

@@ -21,7 +21,7 @@ pub const WARN: Style = AnsiColor::Yellow.on_default();
 /// The characters that it is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Glyphs {
-    /// Blocks of the causes: neighbours of different ones can be told apart without colours.
+    /// Blocks of the causes: neighbours differ, also without colours.
     pub(super) blocks: [char; 4],
     /// Start of a task.
     pub(super) bar: char,

@@ -15,8 +15,7 @@ use rtproof_run::file;
 use rustix::fs::Mode;
 use serde::Serialize;
 
-use super::check::open_root;
-use crate::{exit, print::Text};
+use crate::{exit, print::Text, root::open_root};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/capture/1";

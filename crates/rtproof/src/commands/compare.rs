@@ -14,6 +14,7 @@ use rtproof_run::{
 };
 
 use crate::{exit, print::Text};
+use rtproof_run::usage::Invalid;
 
 /// Arguments of `compare`.
 #[derive(Clone, Debug, clap::Args)]
@@ -96,7 +97,7 @@ pub struct Args {
 }
 
 /// A share in percent: `5%`, `2.5`.
-fn margin(text: &str) -> Result<f64, String> {
+fn margin(text: &str) -> Result<f64, Invalid> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),

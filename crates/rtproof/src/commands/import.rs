@@ -20,7 +20,7 @@ Examples:
   rtproof import results.json -o rig.rtproof
   rtproof import *.log --show")]
 pub struct Args {
-    /// Result files; what they are is told by their content
+    /// Result files; the format is detected from the content
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 

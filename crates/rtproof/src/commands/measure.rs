@@ -107,7 +107,7 @@ pub struct Args {
     pub repeat: u32,
 
     /// Measure all cells twice: with the machine as it is, and with the changes of rtproof tune
-    /// apply --yes, which are taken back at the end
+    /// apply --yes, which are undone at the end
     #[arg(long)]
     pub tuned: bool,
 

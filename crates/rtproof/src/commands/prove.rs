@@ -235,7 +235,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         )
     })?;
     text.print_json(&report)?;
-    // What was measured is told; now what went wrong with the evidence.
+    // The measurement is reported; now what failed with the evidence.
     match (sealed.failure, html) {
         (Some(failure), Err(html)) => anyhow::bail!("{failure:#}; {html:#}"),
         (Some(failure), Ok(())) => return Err(failure),

@@ -3,34 +3,16 @@
 
 mod beside;
 mod numbers;
+mod page;
 mod pictures;
 mod runs;
 mod verdict;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use rtproof_judge::compare::{Comparison, Group};
 
 use super::{POLICY, SCRIPT, STYLE};
 
-/// A picture of some of the groups, by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Figure {
-    /// Numbers of the groups.
-    pub groups: Vec<usize>,
-}
-
-/// What the page shows.
-#[derive(Clone, Debug)]
-pub struct Page<'a> {
-    /// The runs.
-    pub groups: &'a [Group],
-    /// What was made of them.
-    pub comparison: &'a Comparison,
-    /// What stands above all: records that were altered or are torn.
-    pub banners: Vec<String>,
-    /// Pictures asked for.
-    pub figures: Vec<Figure>,
-}
+pub use self::page::{Figure, Page};
 
 impl Page<'_> {
     /// The page as a document.

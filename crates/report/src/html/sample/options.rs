@@ -7,7 +7,7 @@ use rtproof_record::{
     run::{HostCpuSecond, HostSecond, Load, Meta, RunEnd},
 };
 
-use super::{SECOND, Shape, idle_ns};
+use super::shape::{SECOND, Shape, idle_ns};
 
 pub(super) fn meta(shape: &Shape) -> Meta {
     Meta {

@@ -26,9 +26,9 @@ use rtproof_run::{
 
 use super::{
     plan, repeat,
-    request::{self, RequestArgs},
+    request::{self, RequestArgs, RootArgs},
 };
-use crate::{ask, commands::check::open_root, exit, print::Text, show::making::Making};
+use crate::{ask, exit, print::Text, root::open_root, show::making::Making};
 
 /// Arguments of `tune apply`.
 #[derive(Clone, Debug, clap::Args)]
@@ -53,7 +53,7 @@ pub struct Args {
 
     /// Which machine.
     #[command(flatten)]
-    pub at: super::RootArgs,
+    pub at: RootArgs,
 
     /// Apply the plan in this file to the letter (tune plan --json; `-`: stdin), or nothing when
     /// the machine is no longer what it was made for
@@ -100,10 +100,10 @@ pub struct Args {
 ///
 /// # Errors
 /// A machine that cannot be changed, a plan that does not hold, a change that could not be made
-/// (the others are taken back then).
+/// (the others are undone then).
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
-    // Before anything is asked of the machine: a usage error is told to anyone.
+    // Before the machine is read: a usage error needs no rights.
     let named = request::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
     if let Some(path) = &args.from {
@@ -145,7 +145,7 @@ struct Todo {
 }
 
 impl Todo {
-    /// A check that was asked for by name, cannot be told, and so gives nothing to do: that is not
+    /// A requested check whose answer is unknown and that therefore gives nothing to do: that is not
     /// "nothing to do".
     fn blind(&self, named: &[String]) -> Option<&LeftOut> {
         let gives =
@@ -277,7 +277,7 @@ fn planned(it: &Previewed) -> Made {
     Made::of(it.step.change.clone(), checks, it.before.as_ref())
 }
 
-/// Waits for ENTER where somebody sits at a terminal; elsewhere the guardian waits alone.
+/// Waits for ENTER on a terminal; elsewhere the rollback timer waits alone.
 fn wait(
     machine: &Machine<'_>,
     guardian: &RollbackTimer,
@@ -312,7 +312,7 @@ fn wait(
         )?;
         anyhow::bail!("{signal} came: {}", making::undo_phrase(&undone.changes));
     }
-    // Somebody may have confirmed from elsewhere.
+    // The confirmation may have come from elsewhere.
     let is_open = !Journal::open_number(machine, number)?.is_closed();
     if is_open && confirmation::of(machine.root(), number).is_none() {
         writeln!(stderr, "confirmed elsewhere: kept")?;

@@ -10,7 +10,7 @@ use rtproof_results::tune::active::Stands;
 use rtproof_results::tune::verified::{Document, SCHEMA};
 use rtproof_run::tune::{active, boot};
 
-use crate::{commands::check::open_root, exit, print::Text};
+use crate::{exit, print::Text, root::open_root};
 
 /// Arguments of `tune verify`.
 #[derive(Clone, Debug, clap::Args)]

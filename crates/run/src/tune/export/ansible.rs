@@ -4,60 +4,51 @@
 use rtproof_host::tune::{State, UnitState};
 
 use super::{
-    Exported, Format, Missed, OutFile, Source,
     boot::Words,
+    format::{Exported, Format, Missed, OutFile, Source},
     layout::{At, Layout, Value, named},
     readback,
     text::{self, yaml},
     tree::{SCRIPT, Tree, gathered},
 };
 
-pub(super) struct Ansible;
-
-impl Format for Ansible {
-    fn id(&self) -> &'static str {
-        "ansible"
-    }
-
-    fn title(&self) -> &'static str {
-        "a role and playbooks for Ansible"
-    }
-
-    fn usage(&self) -> &'static str {
-        "`ansible-playbook -i INVENTORY rtproof.yml --check --diff` says what would change, \
+pub(super) const ANSIBLE: Format = Format {
+    id: "ansible",
+    title: "a role and playbooks for Ansible",
+    usage: "`ansible-playbook -i INVENTORY rtproof.yml --check --diff` says what would change, \
          without `--check` it is done; `rtproof-undo.yml` takes it back. The machines are the group \
          `rtproof`; they have to be like the one the plan was made on. `-e rtproof_root=/mnt/image` \
          fills the tree of an image and touches no unit.\n\n\
          Undo puts back what was known of the machine the plan was made on: values, where they are \
          still the playbook's, and units. With machines in another state before, take \
-         `rtproof tune apply`, which saves what it finds."
-    }
+         `rtproof tune apply`, which saves what it finds.",
+    write,
+};
 
-    fn write(&self, source: &Source<'_>) -> Exported {
-        let layout = Layout::of(source, At::Boot);
-        let tree = Tree::of(source, &layout, self.id(), true);
-        let missed = missed(source, &layout, &tree);
-        let head = text::head(source, self.id());
-        let file = |path: &str, text: String| OutFile::new(path, format!("---\n{head}{text}"));
-        let has_script = tree.files.iter().any(|file| file.path == SCRIPT);
-        let mut tasks = TASKS.to_owned();
-        if has_script {
-            tasks += SCRIPT_TASKS;
-        }
-        let mut files = vec![
-            file("rtproof.yml", PLAY.into()),
-            file("rtproof-undo.yml", format!("{UNDO}  handlers:\n{}", handlers_of_play())),
-            file("roles/rtproof/tasks/main.yml", tasks),
-            file("roles/rtproof/handlers/main.yml", HANDLERS.into()),
-            file("roles/rtproof/defaults/main.yml", DEFAULTS.into()),
-            file("roles/rtproof/vars/main.yml", vars(source, &layout, &tree)),
-        ];
-        files.extend(tree.files.into_iter().map(|mut file| {
-            file.path = format!("roles/rtproof/files/{}", file.path);
-            file
-        }));
-        Exported { files, missed }
+fn write(source: &Source<'_>) -> Exported {
+    let layout = Layout::of(source, At::Boot);
+    let tree = Tree::of(source, &layout, ANSIBLE.id, true);
+    let missed = missed(source, &layout, &tree);
+    let head = text::head(source, ANSIBLE.id);
+    let file = |path: &str, text: String| OutFile::new(path, format!("---\n{head}{text}"));
+    let has_script = tree.files.iter().any(|file| file.path == SCRIPT);
+    let mut tasks = TASKS.to_owned();
+    if has_script {
+        tasks += SCRIPT_TASKS;
     }
+    let mut files = vec![
+        file("rtproof.yml", PLAY.into()),
+        file("rtproof-undo.yml", format!("{UNDO}  handlers:\n{}", handlers_of_play())),
+        file("roles/rtproof/tasks/main.yml", tasks),
+        file("roles/rtproof/handlers/main.yml", HANDLERS.into()),
+        file("roles/rtproof/defaults/main.yml", DEFAULTS.into()),
+        file("roles/rtproof/vars/main.yml", vars(source, &layout, &tree)),
+    ];
+    files.extend(tree.files.into_iter().map(|mut file| {
+        file.path = format!("roles/rtproof/files/{}", file.path);
+        file
+    }));
+    Exported { files, missed }
 }
 
 fn missed(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> Vec<Missed> {
