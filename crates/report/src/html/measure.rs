@@ -1,11 +1,11 @@
 //! The index of a matrix as one HTML page: all cells in a picture and a table, with links to their
 //! reports.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use rtproof_judge::units;
 use rtproof_results::measure::index::{CellResult, Index, State, ThreadResult};
 
-use super::{POLICY, SCRIPT, STYLE, beside, parts};
+use super::{beside, parts};
 use crate::svg::ranges::{self, Range};
 
 /// Rows of the picture, at most: the table has all.
@@ -16,38 +16,23 @@ const DRAWN_MAX: usize = 150;
 pub fn page(index: &Index) -> String {
     let host = index.machine.as_ref().and_then(|machine| machine.hostname.as_deref());
     let host = host.unwrap_or("unknown machine");
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "rtproof " (index.tool_version) };
-                title { "Measured – " (host) " – rtproof" }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                (header(index, host))
-                main {
-                    (picture(index))
-                    (numbers(index))
-                    (moments(index))
-                    (changes(index))
-                    (spikes(index))
-                    (idle(index))
-                    (cells(index))
-                }
-                footer {
-                    p { "Made by rtproof " (index.tool_version) ". The numbers are in index.json." }
-                }
-                script { (PreEscaped(SCRIPT)) }
-            }
+    let body = html! {
+        (header(index, host))
+        main {
+            (picture(index))
+            (numbers(index))
+            (moments(index))
+            (changes(index))
+            (spikes(index))
+            (idle(index))
+            (cells(index))
         }
+        footer {
+            p { "Made by rtproof " (index.tool_version) ". The numbers are in index.json." }
+        }
+        (parts::script())
     };
-    page.into_string()
+    parts::page(&format!("Measured – {host}"), Some(&index.tool_version), &body)
 }
 
 fn header(index: &Index, host: &str) -> Markup {

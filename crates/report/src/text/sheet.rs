@@ -127,6 +127,21 @@ pub fn wrapped(to: &mut Sheet, first: &str, next: &str, text: &str) -> io::Resul
     wrapped_in(to.page.columns, to, first, next, text)
 }
 
+/// Writes rows in columns, the first row as the head of values in µs.
+pub(super) fn table(to: &mut Sheet, indent: &str, rows: &[Vec<String>]) -> io::Result<()> {
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    for (i, row) in rows.iter().enumerate() {
+        let (style, unit) = if i == 0 { (DIM, "   µs") } else { (Style::new(), "") };
+        write!(to, "{indent}{style}{:<w$}", row[0], w = widths[0])?;
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            write!(to, "  {cell:>width$}")?;
+        }
+        writeln!(to, "{style:#}{unit}")?;
+    }
+    Ok(())
+}
+
 /// Whether a word is a unit, alone or before a mark.
 fn is_unit(word: &str) -> bool {
     ["%", "ns", "µs", "ms", "s"].contains(&word.trim_end_matches([',', '.', ';', ':', ')']))
