@@ -141,15 +141,56 @@ pub(super) fn no_chart(id: &str, title: &str, why: &str) -> Markup {
     }
 }
 
+/// A column of a table: its name and what it shows of a row. `#` before the name: numbers; `~`: long
+/// text, which is broken into lines.
+pub(super) type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> Markup);
+
+/// A table; the first column names the row.
+pub(super) fn table<T>(rows: impl IntoIterator<Item = T>, columns: &[Column<'_, T>]) -> Markup {
+    table_of("", rows, columns)
+}
+
+/// A table of a class.
+pub(super) fn table_of<T>(
+    class: &str,
+    rows: impl IntoIterator<Item = T>,
+    columns: &[Column<'_, T>],
+) -> Markup {
+    let class = (!class.is_empty()).then_some(class);
+    html! {
+        table class=[class] {
+            (head(columns.iter().map(|(name, _)| name)))
+            tbody {
+                @for row in rows {
+                    tr {
+                        @for (at, (name, show)) in columns.iter().enumerate() {
+                            @let class = kind(name).0;
+                            @if at == 0 { th class=[class] scope="row" { (show(&row)) } }
+                            @else { td class=[class] { (show(&row)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Class of a column's cells, and its name.
+fn kind(name: &str) -> (Option<&'static str>, &str) {
+    match (name.strip_prefix('#'), name.strip_prefix('~')) {
+        (Some(name), _) => (Some("num"), name),
+        (None, Some(name)) => (Some("wrap"), name),
+        (None, None) => (None, name),
+    }
+}
+
 /// The head of a table; a column whose name begins with `#` holds numbers.
 pub(super) fn head<S: AsRef<str>>(columns: impl IntoIterator<Item = S>) -> Markup {
     html! {
         thead { tr {
             @for column in columns {
-                @match column.as_ref().strip_prefix('#') {
-                    Some(name) => th.num { (name) },
-                    None => th { (column.as_ref()) },
-                }
+                @let (class, name) = kind(column.as_ref());
+                th class=[class.filter(|class| *class == "num")] { (name) }
             }
         } }
     }
