@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = parse::budget)]
     pub budget: Option<u64>,
 
-    /// Compare runs of different machines, workloads, periods or budgets all the same
+    /// Compare even runs of different machines, workloads, periods or budgets
     #[arg(long)]
     pub force: bool,
 

@@ -45,17 +45,17 @@ commands! {
     Check(check),
     /// Change the configuration: plan, apply, undo, trial of boot parameters
     Tune(tune),
-    /// Which knob matters here: try changes in pairs of slices, undo them all
+    /// Find which knob matters here: try changes in pairs of slices, undo them all
     Experiment(experiment),
     /// Write the machine's configuration to one text file, to be checked anywhere
     Capture(capture),
-    /// Why was it late: a run, another tool's trace, a running application
+    /// Explain late wake-ups: of a run, another tool's trace, a running application
     Explain(explain),
-    /// Runs side by side: what differs, and whether that decides anything
+    /// Compare runs: what differs, and whether the difference is decided
     Compare(compare),
-    /// Show a record again, judged anew
+    /// Judge a record again and show it
     Report(report),
-    /// Results of other tools (cyclictest, rtla, oslat, ...) as records
+    /// Convert results of other tools (cyclictest, rtla, oslat, ...) to records
     Import(import),
     /// Write a record in another format: JSON, CSV, HdrHistogram log, cyclictest, JUnit
     Export(export),

@@ -443,7 +443,7 @@ fn end(args: &Resume) -> anyhow::Result<u8> {
         Ok(Some(state)) => tell(Text::new(args.json), &state),
         Ok(None) => Err(exit::usage("no experiment over boots is under way")),
         Err(error) => {
-            let why = "it was given up; nothing can be told of it";
+            let why = "abandoned; no result";
             Err(error.context(why))
         }
     }

@@ -39,8 +39,8 @@ Examples:
   rtproof tune plan --json >plan.json && rtproof tune apply --plan plan.json --yes
   rtproof tune apply --cpus 2-3 --prove 10m
 
-What was there is written to a journal first; rtproof tune undo takes everything back. When one
-change cannot be made, those before it are taken back and the exit code is 1. Boot parameters are
+What was there is written to a journal first; rtproof tune undo restores it. When one change
+cannot be made, those before it are undone and the exit code is 1. Boot parameters are
 not applied: rtproof tune trial tries them.")]
 pub struct Args {
     /// Checks, or sections of them (power, memory ...), whose findings to act on; default: all
@@ -77,8 +77,8 @@ pub struct Args {
     #[arg(long)]
     pub keep_going: bool,
 
-    /// Take everything back unless rtproof tune confirm, or ENTER on the terminal, comes within
-    /// this time: also when the terminal, the session or rtproof is gone by then
+    /// Undo everything unless rtproof tune confirm, or ENTER on the terminal, comes within this
+    /// time, even if the terminal, the session or rtproof is gone by then
     #[arg(long = "confirm", value_name = "TIME", value_parser = parse::confirm_within)]
     pub confirm_ns: Option<u64>,
 

@@ -19,8 +19,8 @@ Examples:
   rtproof tune undo --journal 3
   rtproof tune undo --journal /root/0003.journal
 
-Exit codes: 0 nothing of that is left, 2 something was left alone because somebody else has changed
-it since, 1 something could not be put back: it stays in the journal, and undo can be run again.")]
+Exit codes: 0 nothing of that is left, 2 something was left alone because it was changed by something
+else since, 1 something could not be restored: it stays in the journal, and undo can be run again.")]
 pub struct Args {
     /// Journal to undo: its number, or a file (a copy will do); default: the newest open one
     #[arg(long, value_name = "FILE|NUMBER", conflicts_with = "all")]
