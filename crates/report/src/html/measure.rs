@@ -32,7 +32,7 @@ pub fn page(index: &Index) -> String {
         }
         (parts::script())
     };
-    parts::page(&format!("Measured – {host}"), Some(&index.tool_version), &body)
+    parts::page(&format!("Measured – {host}"), Some(index.tool_version), &body)
 }
 
 fn header(index: &Index, host: &str) -> Markup {

@@ -101,7 +101,7 @@ pub(super) fn prove(
         };
         let observed = match signals.came() {
             None => trials::run(trial, &context).map_err(|error| error.to_string()),
-            Some(signal) => Err(format!("ended by {signal}").into()),
+            Some(signal) => Err(format!("ended by {signal}")),
         };
         line.clear();
         proofs.push(match observed {
