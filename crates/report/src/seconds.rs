@@ -1,4 +1,5 @@
-//! What a second of the host shows: each row is a chart and a column of the table in section "host".
+//! What a second of the host shows: each row is a chart and a column of the table in section
+//! "host".
 
 use rtproof_record::run::{HostCpuSecond, HostSecond};
 

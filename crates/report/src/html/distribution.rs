@@ -104,22 +104,26 @@ fn bunched(all: &[Distribution]) -> Markup {
     if rows.is_empty() {
         return Markup::default();
     }
+    let table = parts::table(
+        &rows,
+        &[
+            ("#CPU", &|of| html! { (of.cpu) }),
+            ("#level, µs", &|of| html! { (parts::us(Some(of.level_ns))) }),
+            ("#samples from there", &|of| html! { (units::grouped(of.of)) }),
+            ("#groups", &|of| html! { (units::grouped(of.clusters)) }),
+            ("#index, runs", &|of| html! { (cell(Some(of.runs))) }),
+            ("#intervals", &|of| html! { (cell(of.intervals)) }),
+        ],
+    );
     html! {
-            h3 { "How the largest samples are bunched" }
-            p.quiet {
-                "The extremal index: how many of the largest samples are news, the rest being company. \
-                 By runs (ten on-time periods end a group) and by the intervals between them (Ferro and \
-                 Segers)."
-            }
-            (parts::scroll("Extremal index", &parts::table(&rows, &[
-    ("#CPU", &|of| html! { (of.cpu) }),
-    ("#level, µs", &|of| html! { (parts::us(Some(of.level_ns))) }),
-    ("#samples from there", &|of| html! { (units::grouped(of.of)) }),
-    ("#groups", &|of| html! { (units::grouped(of.clusters)) }),
-    ("#index, runs", &|of| html! { (cell(Some(of.runs))) }),
-    ("#intervals", &|of| html! { (cell(of.intervals)) }),
-    ])))
+        h3 { "How the largest samples are bunched" }
+        p.quiet {
+            "The extremal index: how many of the largest samples are news, the rest being company. \
+             By runs (ten on-time periods end a group) and by the intervals between them (Ferro and \
+             Segers)."
         }
+        (parts::scroll("Extremal index", &table))
+    }
 }
 
 fn holdout(held: &Holdout) -> Markup {

@@ -115,6 +115,10 @@ fn table(knobs: &[&Knob]) -> Markup {
     let cell = |knob: &Knob, text: fn(&Effect) -> String| {
         Effects::of(knob, Statistic::P999).map_or_else(|| "–".into(), text)
     };
+    let worst = |knob: &Knob| {
+        let worst = Effects::of(knob, Statistic::Max);
+        worst.map_or_else(|| "–".into(), |effect| signed(effect.ratio_ppm))
+    };
     parts::table(
         knobs,
         &[
@@ -126,15 +130,11 @@ fn table(knobs: &[&Knob]) -> Markup {
             ("#p99.9 off", &|knob| html! { (cell(knob, |effect| units::ns(effect.off_ns))) }),
             ("#on", &|knob| html! { (cell(knob, |effect| units::ns(effect.on_ns))) }),
             ("#change", &|knob| html! { (cell(knob, |effect| signed(effect.ratio_ppm))) }),
-            (
-                "95 % interval",
-                &|knob| html! { (cell(knob, |effect| interval(effect).unwrap_or_else(|| "none".into()))) },
-            ),
+            ("95 % interval", &|knob| {
+                html! { (cell(knob, |effect| interval(effect).unwrap_or_else(|| "none".into()))) }
+            }),
             ("#p (Holm)", &|knob| html! { (cell(knob, |effect| p_value(effect.adjusted_ppb))) }),
-            (
-                "#max",
-                &|knob| html! { (Effects::of(knob, Statistic::Max).map_or_else(|| "–".into(), |effect| signed(effect.ratio_ppm))) },
-            ),
+            ("#max", &|knob| html! { (worst(knob)) }),
             ("~why", &|knob| html! { (knob.why) }),
         ],
     )

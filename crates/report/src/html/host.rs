@@ -71,7 +71,9 @@ fn table(counters: &[Counter], time: TimeBins) -> Markup {
         table {
             thead { tr {
                 th { "from" }
-                @for counter in counters { th.num { (counter.column.title) br; (counter.column.unit) } }
+                @for Counter { column, .. } in counters {
+                    th.num { (column.title) br; (column.unit) }
+                }
             } }
             tbody {
                 @for row in 0..time.len {

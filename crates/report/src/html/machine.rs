@@ -143,20 +143,24 @@ fn changes(run: &Run, report: &Report) -> Markup {
     if report.changes.is_empty() {
         return html! { p { "No setting changed between the first wake-up and the last." } };
     }
+    let table = parts::table(
+        &report.changes,
+        &[
+            ("fact", &|change| html! { code { (change.key) } }),
+            ("~at the start", &|change| html! { (change.from) }),
+            ("~at the end", &|change| html! { (change.to) }),
+        ],
+    );
     html! {
-            h3 { "Moved during the run " span.count { (report.changes.len()) } }
-            p {
-                @if report.changes.iter().all(|change| change.is_task()) {
-                    "Real-time tasks came or went: not all was measured beside the same ones."
-                } @else {
-                    "Settings that may change latency were not the same at the end: what was measured "
-                    "belongs to no one setting."
-                }
+        h3 { "Moved during the run " span.count { (report.changes.len()) } }
+        p {
+            @if report.changes.iter().all(|change| change.is_task()) {
+                "Real-time tasks came or went: not all was measured beside the same ones."
+            } @else {
+                "Settings that may change latency were not the same at the end: what was measured "
+                "belongs to no one setting."
             }
-            (parts::scroll("Moved during the run", &parts::table(&report.changes, &[
-    ("fact", &|change| html! { code { (change.key) } }),
-    ("~at the start", &|change| html! { (change.from) }),
-    ("~at the end", &|change| html! { (change.to) }),
-    ])))
         }
+        (parts::scroll("Moved during the run", &table))
+    }
 }

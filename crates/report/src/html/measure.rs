@@ -130,20 +130,21 @@ fn numbers(index: &Index) -> Markup {
     let table = parts::table(
         rows,
         &[
-            (
-                "#cell",
-                &|(cell, _)| html! { a href={ (cell.cell.name) ".html" } { (cell.cell.number) } },
-            ),
+            ("#cell", &|(cell, _)| {
+                html! { a href={ (cell.cell.name) ".html" } { (cell.cell.number) } }
+            }),
             ("workload", &|(_, thread)| html! { (thread.workload) }),
             ("of", &|(_, thread)| html! { (thread.quantity.replace('_', "-")) }),
             ("#CPU", &|(_, thread)| html! { (thread.cpu) }),
             ("policy", &|(cell, _)| html! { (cell.cell.scheduling()) }),
             ("#period", &|(cell, _)| html! { (units::ns(cell.cell.period_ns)) }),
             ("load", &|(cell, _)| html! { (cell.cell.load) }),
-            (
-                "condition",
-                &|(cell, _)| html! { (cell.cell.condition) @if cell.cell.repetition > 1 { " r" (cell.cell.repetition) } },
-            ),
+            ("condition", &|(cell, _)| {
+                html! {
+                    (cell.cell.condition)
+                    @if cell.cell.repetition > 1 { " r" (cell.cell.repetition) }
+                }
+            }),
             ("#n", &|(_, thread)| html! { (units::grouped(thread.samples.n)) }),
             ("#missed", &|(_, thread)| html! { (units::grouped(thread.missed)) }),
             ("#mean", &|(_, thread)| html! { (parts::us_mean(thread.samples.mean_ns)) }),
@@ -156,10 +157,9 @@ fn numbers(index: &Index) -> Markup {
             ("#max", &|(_, thread)| html! { (parts::us(thread.samples.max_ns)) }),
             ("#cv", &|(_, thread)| html! { (part(thread.cv)) }),
             ("#spread", &|(_, thread)| html! { (part(thread.spread)) }),
-            (
-                "#spikes",
-                &|(_, thread)| html! { (units::grouped(thread.spikes.iter().map(|spike| spike.count).sum())) },
-            ),
+            ("#spikes", &|(_, thread)| {
+                html! { (units::grouped(thread.spikes.iter().map(|spike| spike.count).sum())) }
+            }),
         ],
     );
     html! {
@@ -283,35 +283,45 @@ fn state(state: State) -> Markup {
 }
 
 fn cells(index: &Index) -> Markup {
+    let table = parts::table(
+        &index.cells,
+        &[
+            ("#cell", &|cell| html! { (cell.cell.number) }),
+            ("~what", &|cell| html! { (cell.cell.title()) }),
+            ("for", &|cell| html! { (units::duration(cell.cell.duration_ns)) }),
+            ("begun", &|cell| {
+                html! { (cell.started_realtime_ns.map_or(parts::NONE.into(), parts::wall_clock)) }
+            }),
+            ("state", &|cell| state(cell.state)),
+            ("files", &|cell| {
+                html! { @if cell.started_realtime_ns.is_some() {
+                    a href={ (cell.cell.name) ".html" } { "report" } " "
+                    a href={ (cell.cell.name) ".rtproof" } { "record" }
+                } }
+            }),
+            ("~to know", &|cell| {
+                html! { @if let Some(why) = &cell.why { (why) " " }
+                @if !cell.notes.is_empty() {
+                    details { summary { (units::count(cell.notes.len(), "note")) }
+                        ul { @for note in &cell.notes { li { (note) } } }
+                    }
+                } }
+            }),
+        ],
+    );
     html! {
-            section #cells {
-                h2 { "Cells" }
-                @for condition in &index.conditions {
-                    @if let Some(before) = &condition.before {
-                        p { (condition.name) ": made by " code { (before) }
-                            @if let Some(after) = &condition.after {
-                                ", taken back by " code { (after) }
-                            }
+        section #cells {
+            h2 { "Cells" }
+            @for condition in &index.conditions {
+                @if let Some(before) = &condition.before {
+                    p { (condition.name) ": made by " code { (before) }
+                        @if let Some(after) = &condition.after {
+                            ", taken back by " code { (after) }
                         }
                     }
                 }
-                (parts::scroll("Cells", &parts::table(&index.cells, &[
-    ("#cell", &|cell| html! { (cell.cell.number) }),
-    ("~what", &|cell| html! { (cell.cell.title()) }),
-    ("for", &|cell| html! { (units::duration(cell.cell.duration_ns)) }),
-    ("begun", &|cell| html! { (cell.started_realtime_ns.map_or(parts::NONE.into(), parts::wall_clock)) }),
-    ("state", &|cell| state(cell.state)),
-    ("files", &|cell| html! { @if cell.started_realtime_ns.is_some() {
-                        a href={ (cell.cell.name) ".html" } { "report" } " "
-                        a href={ (cell.cell.name) ".rtproof" } { "record" }
-                    } }),
-    ("~to know", &|cell| html! { @if let Some(why) = &cell.why { (why) " " }
-                    @if !cell.notes.is_empty() {
-                        details { summary { (units::count(cell.notes.len(), "note")) }
-                            ul { @for note in &cell.notes { li { (note) } } }
-                        }
-                    } }),
-    ])))
             }
+            (parts::scroll("Cells", &table))
         }
+    }
 }

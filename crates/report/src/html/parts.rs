@@ -141,8 +141,8 @@ pub(super) fn no_chart(id: &str, title: &str, why: &str) -> Markup {
     }
 }
 
-/// A column of a table: its name and what it shows of a row. `#` before the name: numbers; `~`: long
-/// text, which is broken into lines.
+/// A column of a table: its name and what it shows of a row. `#` before the name: numbers; `~`:
+/// long text, which is broken into lines.
 pub(super) type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> Markup);
 
 /// A table; the first column names the row.

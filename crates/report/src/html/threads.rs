@@ -43,10 +43,9 @@ fn threads(report: &Report) -> Markup {
             ("memory", &|cpu| html! { (if cpu.thread.locked { "locked" } else { "not locked" }) }),
             ("#late", &|cpu| html! { (units::grouped(cpu.measured.late)) }),
             ("#max, µs", &|cpu| html! { (parts::us(cpu.measured.max_ns)) }),
-            (
-                "#faults",
-                &|cpu| html! { (count(cpu.end.as_ref().map(|end| end.faults_minor + end.faults_major))) },
-            ),
+            ("#faults", &|cpu| {
+                html! { (count(cpu.end.as_ref().map(|end| end.faults_minor + end.faults_major))) }
+            }),
             ("#preempted", &|cpu| html! { (count(cpu.end.as_ref().map(|end| end.preemptions))) }),
             ("#CPU time per wake-up", &|cpu| html! { (per_wakeup(cpu)) }),
             ("ended", &|cpu| html! { (ended(cpu.end.as_ref().map(|end| end.reason))) }),
@@ -73,10 +72,9 @@ fn loads(loads: &[Load]) -> Markup {
         &[
             ("load", &|load| html! { (load.name) }),
             ("~what it did", &|load| html! { (load.detail) }),
-            (
-                "time",
-                &|load| html! { (units::duration(load.from_ns)) " – " (units::duration(load.to_ns)) },
-            ),
+            ("time", &|load| {
+                html! { (units::duration(load.from_ns)) " – " (units::duration(load.to_ns)) }
+            }),
             ("#achieved", &|load| html! { (rate(load)) }),
             ("~trouble", &|load| {
                 html! { @if let Some(error) = &load.error {

@@ -96,10 +96,9 @@ fn heat_table(run: &Run, columns: &[Column], time: TimeBins) -> Markup {
             ("#missed", &|(_, column)| html! { (units::grouped(column.missed)) }),
             ("#late", &|(_, column)| html! { (units::grouped(column.late)) }),
             ("#worst, µs", &|(_, column)| html! { (parts::us(column.worst.map(|w| w.0))) }),
-            (
-                "#CPU",
-                &|(_, column)| html! { (column.worst.map_or(parts::NONE.into(), |w| w.1.to_string())) },
-            ),
+            ("#CPU", &|(_, column)| {
+                html! { (column.worst.map_or(parts::NONE.into(), |w| w.1.to_string())) }
+            }),
         ],
     )
 }

@@ -10,15 +10,12 @@ use crate::{expect::Expect, seen::Evidence};
 const FUNCTIONS: &str = include_str!("../../../guest/tune.sh");
 
 /// A script with the functions before it.
-pub(in crate::cases) fn script(text: &str) -> String {
+pub(crate) fn script(text: &str) -> String {
     format!("{FUNCTIONS}\n{text}")
 }
 
 /// What `track` wrote: lines of each file or task.
-pub(in crate::cases) fn tracked(
-    seen: &Evidence,
-    name: &str,
-) -> Result<BTreeMap<String, Vec<String>>> {
+pub(crate) fn tracked(seen: &Evidence, name: &str) -> Result<BTreeMap<String, Vec<String>>> {
     let mut found = BTreeMap::<String, Vec<String>>::new();
     for line in seen.text(name)?.lines() {
         let (path, value) = line.split_once('\t').unwrap_or((line, ""));
@@ -29,7 +26,7 @@ pub(in crate::cases) fn tracked(
 
 /// What is not as it was: but for what changes by itself (between the first two), and tasks that
 /// have ended or begun.
-pub(in crate::cases) fn differing(seen: &Evidence, names: [&str; 3]) -> Result<Vec<String>> {
+pub(crate) fn differing(seen: &Evidence, names: [&str; 3]) -> Result<Vec<String>> {
     let [first, second, last] = names.map(|name| tracked(seen, name));
     let (first, second, last) = (first?, second?, last?);
     let is_task = |path: &str| path.starts_with("task ");
@@ -55,11 +52,7 @@ pub(in crate::cases) fn differing(seen: &Evidence, names: [&str; 3]) -> Result<V
 }
 
 /// Expects that what was tracked is as it was, and that enough of it was compared.
-pub(in crate::cases) fn as_before(
-    seen: &Evidence,
-    expect: &mut Expect,
-    names: [&str; 3],
-) -> Result<()> {
+pub(crate) fn as_before(seen: &Evidence, expect: &mut Expect, names: [&str; 3]) -> Result<()> {
     let compared = tracked(seen, names[1])?.len();
     expect.that("values compared", "500 or more", compared >= 500, compared);
     expect.equal("values that differ", differing(seen, names)?, Vec::new());

@@ -30,27 +30,38 @@ fn shown(spikes: &Spikes) -> &[CauseRow] {
 pub(super) fn table(spikes: &Spikes) -> Markup {
     // A share of a bar that is always there; what is no number is none.
     let part = |row: &CauseRow| row.sum_ns as f64 / spikes.sum_ns.max(1) as f64 * 100.0;
-    html! {
-            (parts::table_of("causes", shown(spikes), &[
-    ("~cause", &|row| html! { (row.title) }),
-    ("~who", &|row| html! { (if row.culprit.is_empty() { parts::NONE } else { &row.culprit })
-                    @if let Some(owner) = &row.owner { br; small { (owner) } } }),
-    ("#spikes", &|row| html! { (units::grouped(row.count)) }),
-    ("#the largest in", &|row| html! { (units::grouped(row.top)) }),
-    ("#worst, µs", &|row| html! { (spike::us_number(row.worst_ns)) }),
-    ("#sum, µs", &|row| html! { (spike::us_number(row.sum_ns)) }),
-    ("share of the lateness", &|row| html! { span.share aria-hidden="true" {
-                        i class=(spike::class(&row.cause))
-                            style=(format!("width:{}%", px(part(row).clamp(0.0, 100.0)))) {}
-                    }
-                    (percent(row.sum_ns, spikes.sum_ns)) }),
-    ("uncertain", &|row| html! { (if row.ambiguous_ns == 0 { parts::NONE.into() } else {
+    let table = parts::table_of(
+        "causes",
+        shown(spikes),
+        &[
+            ("~cause", &|row| html! { (row.title) }),
+            ("~who", &|row| {
+                html! { (if row.culprit.is_empty() { parts::NONE } else { &row.culprit })
+                @if let Some(owner) = &row.owner { br; small { (owner) } } }
+            }),
+            ("#spikes", &|row| html! { (units::grouped(row.count)) }),
+            ("#the largest in", &|row| html! { (units::grouped(row.top)) }),
+            ("#worst, µs", &|row| html! { (spike::us_number(row.worst_ns)) }),
+            ("#sum, µs", &|row| html! { (spike::us_number(row.sum_ns)) }),
+            ("share of the lateness", &|row| {
+                html! { span.share aria-hidden="true" {
+                    i class=(spike::class(&row.cause))
+                        style=(format!("width:{}%", px(part(row).clamp(0.0, 100.0)))) {}
+                }
+                (percent(row.sum_ns, spikes.sum_ns)) }
+            }),
+            ("uncertain", &|row| {
+                html! { (if row.ambiguous_ns == 0 { parts::NONE.into() } else {
                     percent(row.ambiguous_ns, row.sum_ns)
-                }) }),
-    ]))
-            @let more = spikes.causes.len() - shown(spikes).len();
-            @if more > 0 { p.quiet { "The record holds " (more) " more, each with a smaller sum." } }
-        }
+                }) }
+            }),
+        ],
+    );
+    html! {
+        (table)
+        @let more = spikes.causes.len() - shown(spikes).len();
+        @if more > 0 { p.quiet { "The record holds " (more) " more, each with a smaller sum." } }
+    }
 }
 
 /// The same for each CPU.

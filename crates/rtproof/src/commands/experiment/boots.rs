@@ -96,8 +96,8 @@ pub struct Boots {
     #[arg(long = "slice", value_name = "TIME", default_value = "60s", value_parser = parse::time)]
     pub slice_ns: u64,
 
-    /// Spread of p99.9 from boot to boot, in percent, to estimate the smallest detectable difference;
-    /// default: 10
+    /// Spread of p99.9 from boot to boot, in percent, used to estimate the smallest detectable
+    /// difference; default: 10
     #[arg(long, value_name = "PERCENT", value_parser = parse::spread)]
     pub spread: Option<f64>,
 

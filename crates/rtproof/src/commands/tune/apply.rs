@@ -145,8 +145,8 @@ struct Todo {
 }
 
 impl Todo {
-    /// A requested check whose answer is unknown and that therefore gives nothing to do: that is not
-    /// "nothing to do".
+    /// A requested check whose answer is unknown and that therefore gives nothing to do: that is
+    /// not "nothing to do".
     fn blind(&self, named: &[String]) -> Option<&LeftOut> {
         let gives =
             |check: &String| self.steps.iter().any(|it| it.step.reason.checks.contains(check));

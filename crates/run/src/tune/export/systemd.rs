@@ -11,10 +11,10 @@ use super::{
 pub(super) const SYSTEMD: Format = Format {
     id: "systemd",
     title: "files for a machine without rtproof: sysctl.d, tmpfiles.d, units, GRUB",
-    usage: "As root: `./install.sh` puts `root/` into place, disables the units that are not wanted \
-         and starts what is; `./remove.sh` takes it away again. `DESTDIR=/mnt ./install.sh` fills the \
-         tree of another machine and starts nothing. `rtproof-tuning check` says what is no longer \
-         as wanted, `rtproof-tuning stop` puts back what the script set. GRUB reads \
+    usage: "As root: `./install.sh` puts `root/` into place, disables the units that are not \
+         wanted and starts what is; `./remove.sh` takes it away again. `DESTDIR=/mnt ./install.sh` \
+         fills the tree of another machine and starts nothing. `rtproof-tuning check` says what \
+         is no longer as wanted, `rtproof-tuning stop` puts back what the script set. GRUB reads \
          `/etc/default/grub.d` on Debian and Ubuntu; `update-grub` takes the words over. With \
          another boot loader add them by hand, see below.\n\n\
          Values of sysctl.d and tmpfiles.d are the kernel's again after `./remove.sh` and a reboot; \

@@ -20,8 +20,8 @@ const SCRIPT: &str = "rtproof-tuning.sh";
 pub(super) const TUNED: Format = Format {
     id: "tuned",
     title: "a profile of tuned",
-    usage: "Copy the folder `rtproof` to `/etc/tuned/` (tuned before 2.23) or `/etc/tuned/profiles/`, \
-         then `tuned-adm profile rtproof`; `tuned-adm verify` after the next boot. tuned writes the \
+    usage: "Copy the folder `rtproof` to `/etc/tuned/` (tuned before 2.23) or \
+         `/etc/tuned/profiles/`, then `tuned-adm profile rtproof`; `tuned-adm verify` after the next boot. tuned writes the \
          words of `[bootloader]` where it knows the boot loader (GRUB 2, rpm-ostree). It puts the \
          values back when the profile changes, but not when it is killed.",
     write,

@@ -13,10 +13,10 @@ use super::{
 pub(super) const YOCTO: Format = Format {
     id: "yocto",
     title: "a layer for Yocto",
-    usage: "`bitbake-layers add-layer meta-rtproof`, and `require conf/rtproof.inc` in `local.conf` \
-         or in the machine's configuration. The fragment is for kernels that inherit `kernel-yocto`; \
-         rename the .bbappend after another kernel's recipe. `APPEND` is what wic's own boot loader \
-         files take; a .wks with `bootloader --append=` wants the words there. The image needs \
+    usage: "`bitbake-layers add-layer meta-rtproof`, and `require conf/rtproof.inc` in \
+         `local.conf` or in the machine's configuration. The fragment is for kernels that inherit \
+         `kernel-yocto`; rename the .bbappend after another kernel's recipe. `APPEND` is what \
+         wic's own boot loader files take; a .wks with `bootloader --append=` wants the words there. The image needs \
          systemd. LAYERSERIES_COMPAT names the releases the syntax was written for: add yours.\n\n\
          There is no checker for layers outside bitbake: the tests look at the syntax of these \
          files, no more.",
