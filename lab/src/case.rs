@@ -10,7 +10,7 @@ use crate::{
     guest::{Cue, Process},
     machine::Machine,
     plants::Plant,
-    seen::Seen,
+    seen::Evidence,
 };
 
 /// When a case is run.
@@ -28,7 +28,7 @@ pub enum Tier {
 }
 
 /// What is checked when the guests have ended.
-pub type Check = Arc<dyn Fn(&Seen, &mut Expect) -> Result<()> + Send + Sync>;
+pub type Check = Arc<dyn Fn(&Evidence, &mut Expect) -> Result<()> + Send + Sync>;
 /// What a mutation does to its case.
 pub type Change = Arc<dyn Fn(&mut Case) + Send + Sync>;
 
@@ -181,7 +181,7 @@ impl Case {
     #[must_use]
     pub fn expect(
         mut self,
-        check: impl Fn(&Seen, &mut Expect) -> Result<()> + Send + Sync + 'static,
+        check: impl Fn(&Evidence, &mut Expect) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
         self.check = Arc::new(check);
         self

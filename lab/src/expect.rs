@@ -1,5 +1,5 @@
 //! Expectations of a case: each has a name, says what was expected and what came, and all that fail
-//! are told, not only the first.
+//! are reported, not only the first.
 
 use std::{fmt::Debug, ops::RangeInclusive};
 

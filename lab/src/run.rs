@@ -25,7 +25,7 @@ use crate::{
     module,
     plants::Plant,
     programs,
-    seen::{Boot, Seen},
+    seen::{Boot, Evidence},
     snapshot,
 };
 
@@ -121,7 +121,7 @@ impl Bench {
             release = plan.machine.kernel_row()?.ready(&self.cache)?.release;
         }
         let reports = self.dir.join("reports");
-        let seen = Seen::new(boots, self.native.rtproof.clone(), release, reports);
+        let seen = Evidence::new(boots, self.native.rtproof.clone(), release, reports);
         let mut expect = Expect::default();
         check_endings(case, &seen, &mut expect);
         check_plants(case, &seen, &mut expect)?;
@@ -294,7 +294,7 @@ impl Bench {
 }
 
 /// How each boot must end.
-fn check_endings(case: &Case, seen: &Seen, expect: &mut Expect) {
+fn check_endings(case: &Case, seen: &Evidence, expect: &mut Expect) {
     for (number, (plan, boot)) in case.boots.iter().zip(seen.boots()).enumerate() {
         let came = &boot.outcome.ending;
         if plan.ends {
@@ -309,7 +309,7 @@ fn check_endings(case: &Case, seen: &Seen, expect: &mut Expect) {
 }
 
 /// What was planted must have been there: without it "nothing was late" says nothing.
-fn check_plants(case: &Case, seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn check_plants(case: &Case, seen: &Evidence, expect: &mut Expect) -> Result<()> {
     for (number, (plan, boot)) in case.boots.iter().zip(seen.boots()).enumerate() {
         if plan.plants.is_empty() || !plan.ends {
             continue;

@@ -24,7 +24,7 @@ pub struct Boot {
 
 /// What a case left.
 #[derive(Debug)]
-pub struct Seen {
+pub struct Evidence {
     boots: Vec<Boot>,
     /// The static rtproof of this machine's own architecture.
     rtproof: PathBuf,
@@ -54,7 +54,7 @@ impl Boot {
     }
 }
 
-impl Seen {
+impl Evidence {
     pub(crate) const fn new(
         boots: Vec<Boot>,
         rtproof: PathBuf,

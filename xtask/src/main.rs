@@ -1,6 +1,6 @@
 //! Housekeeping of the source tree, as a program: `cargo xtask <job>`.
 //!
-//! Style is a test here, not a wish. Each job is one file or one folder; each prints what is wrong,
+//! Style is a test here, not a hope. Each job is one file or one folder; each prints what is wrong,
 //! where and what to do, and ends with 1 when something is.
 
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ enum Job {
     /// Real kernels under QEMU that run rtproof: run, list, shell, cache.
     #[command(disable_help_flag = true)]
     Lab {
-        /// What the lab is told; `cargo xtask lab --help` says what there is.
+        /// Arguments of the lab; see `cargo xtask lab --help`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

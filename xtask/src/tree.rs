@@ -146,7 +146,7 @@ pub(crate) fn is_fixture(path: &str) -> bool {
         || path.ends_with(".snap")
 }
 
-/// Whether a Rust file is compiled for tests alone, told by where it lies and what it is called.
+/// Whether a Rust file is compiled for tests alone, by its place and its name.
 pub(crate) fn is_test_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     path.contains("/tests/")

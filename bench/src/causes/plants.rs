@@ -1,7 +1,7 @@
 //! What is planted on the machine itself, and what must be blamed. All of it is bounded in time and
 //! keeps to the measured CPU.
 
-use rtproof_lab::blame::Told;
+use rtproof_lab::blame::Counted;
 
 /// A plant.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Plant {
     /// Shorter spikes are left out.
     pub(super) least_ns: u64,
     /// Which of the books tell when it acted.
-    pub(super) told: Told,
+    pub(super) told: Counted,
     /// Whether the plant is itself the application whose wake-ups are late (`rtproof explain`).
     pub(super) is_application: bool,
     /// Longer than the others, because it acts seldom.
@@ -30,7 +30,7 @@ const DAEMON: Plant = Plant {
     causes: &["preempted"],
     culprit: &["multipathd", "RR 99"],
     least_ns: 100_000,
-    told: Told::Occurrences,
+    told: Counted::Occurrences,
     is_application: false,
     times_as_long: 1,
 };
@@ -63,7 +63,7 @@ pub(super) const ALL: &[Plant] = &[
         commands: &["lab-plant purge --every 100ms --count 8000 --policy fifo:20"],
         causes: &["preempt-off"],
         culprit: &["lab-plant"],
-        told: Told::Alike,
+        told: Counted::Alike,
         ..DAEMON
     },
     Plant {
@@ -71,7 +71,7 @@ pub(super) const ALL: &[Plant] = &[
         commands: &["lab-plant deliver --every 50ms --count 4000 --policy fifo:20"],
         causes: &["softirq"],
         culprit: &["NET_RX"],
-        told: Told::Alike,
+        told: Counted::Alike,
         ..DAEMON
     },
     Plant {
@@ -79,7 +79,7 @@ pub(super) const ALL: &[Plant] = &[
         commands: &["lab-plant expire --every 50ms --count 2000 --policy fifo:20"],
         causes: &["timer-work"],
         culprit: &[],
-        told: Told::Alike,
+        told: Counted::Alike,
         ..DAEMON
     },
     Plant {
@@ -91,7 +91,7 @@ pub(super) const ALL: &[Plant] = &[
         causes: &["throttled"],
         culprit: &["fair server"],
         // What the scheduler gives to others at once; hypervisors take less.
-        told: Told::Gaps(20_000_000),
+        told: Counted::Gaps(20_000_000),
         times_as_long: 2,
         ..DAEMON
     },

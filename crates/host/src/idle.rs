@@ -6,13 +6,16 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{CpuList, Root};
 
 /// States of one CPU that are read, at most: the kernel has ten (`CPUIDLE_STATE_MAX`).
 const STATES_MAX: usize = 64;
 
 /// An idle state of a CPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleState {
     /// CPU.
     pub cpu: u32,
@@ -20,12 +23,13 @@ pub struct IdleState {
     pub state: u32,
     /// Name, e.g. `C6`.
     pub name: String,
-    /// Time to leave it as the driver says, microseconds.
+    /// Time to leave it as the driver says, microseconds; null: unknown.
     pub exit_us: Option<u64>,
 }
 
-/// Time of a CPU in a state since the reading before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Time of a CPU in an idle state since the reading before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleTime {
     /// CPU.
     pub cpu: u32,

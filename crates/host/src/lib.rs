@@ -43,4 +43,4 @@ pub use flatten::{FactChange, FactRow, changes, condition_id};
 pub use knob::Knob;
 pub use reading::Reading;
 pub use root::{Root, RootError};
-pub use sample::{HostSample, HostSampler};
+pub use sample::{HostSampler, HostSecond};

@@ -2,6 +2,7 @@
 //! of its CPUs.
 
 use crate::error::Contradiction;
+pub use rtproof_host::idle::{IdleState, IdleTime};
 use serde::{Deserialize, Serialize};
 
 /// Marks kept, at most.
@@ -38,34 +39,6 @@ pub enum MarkKind {
     Policy,
     /// The CPUs that it may run on (taskset).
     Affinity,
-}
-
-/// An idle state of a CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct IdleState {
-    /// CPU.
-    pub cpu: u32,
-    /// Number: 0 is the lightest.
-    pub state: u32,
-    /// Name, e.g. `C6`.
-    pub name: String,
-    /// Time to leave it as the driver says, microseconds; null: unknown.
-    pub exit_us: Option<u64>,
-}
-
-/// Time of a CPU in an idle state since the reading before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct IdleTime {
-    /// CPU.
-    pub cpu: u32,
-    /// State.
-    pub state: u32,
-    /// How often it was entered.
-    pub entered: u64,
-    /// Time in it, microseconds.
-    pub residency_us: u64,
 }
 
 /// Idle times of one reading.

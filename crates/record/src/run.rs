@@ -1,5 +1,6 @@
 //! A run in memory: what a record file holds, and all that judging and rendering may use.
 
+pub use rtproof_host::sample::{HostCpuSecond, HostSecond};
 use rtproof_host::{Facts, facts::tasks::Policy};
 pub use rtproof_model::run::{Cost, EndReason};
 use rtproof_model::{Finding, Verdict};
@@ -199,37 +200,6 @@ impl Second {
         pairs::merge(&mut self.wake, &later.wake);
         pairs::merge(&mut self.missed, &later.missed);
     }
-}
-
-/// Counters of the host over one second.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HostSecond {
-    /// Time of the reading, nanoseconds after the origin.
-    pub at_ns: u64,
-    /// Interrupts, all CPUs (`intr` of /proc/stat).
-    pub interrupts: Option<u64>,
-    /// Context switches, all CPUs.
-    pub context_switches: Option<u64>,
-    /// Hottest thermal zone, thousandths of a degree Celsius.
-    pub temp_max_mc: Option<i64>,
-    /// Per online CPU. Of a long run that was read by [`read_shown`](crate::read_shown) only one in
-    /// 60 has them, with the sums of all 60.
-    pub cpus: Vec<HostCpuSecond>,
-}
-
-/// Counters of one CPU over one second. Times in milliseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HostCpuSecond {
-    /// CPU.
-    pub cpu: u32,
-    /// Not idle: user, nice, system, irq, softirq.
-    pub busy_ms: u64,
-    /// Stolen by the hypervisor.
-    pub steal_ms: u64,
-    /// Frequency now, Hz.
-    pub freq_hz: Option<u64>,
 }
 
 /// One load that ran.

@@ -1,5 +1,5 @@
 //! Findings as JUnit XML, for CI: a suite per section, a case per check. What fails is the user's
-//! choice (`--fail-on`); what does not apply, cannot be told or is left out is skipped.
+//! choice (`--fail-on`); what does not apply, is unknown or is left out is skipped.
 
 use maud::{Markup, PreEscaped, html};
 use rtproof_judge::{Finding, Status, checks, report::Machine};

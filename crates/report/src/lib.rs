@@ -6,6 +6,7 @@ pub mod html;
 pub mod imported;
 pub mod junit;
 pub mod sarif;
+mod seconds;
 mod spike;
 pub mod svg;
 pub mod text;

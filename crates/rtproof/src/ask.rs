@@ -12,7 +12,7 @@ use crate::exit;
 /// How often it is looked whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Whether somebody can answer.
+/// Whether a question can be answered here.
 #[must_use]
 pub(crate) fn is_terminal() -> bool {
     io::stdin().is_terminal()

@@ -1,10 +1,8 @@
 //! The command line: what can be said, one place for `--help`, man pages and completions.
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser};
 
-use crate::commands::{
-    capture, check, compare, experiment, explain, export, import, measure, prove, report, tune,
-};
+use crate::commands::Command;
 
 /// Takes a Linux machine from unknown to proven real-time.
 ///
@@ -18,33 +16,6 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// Commands.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Check the machine, measure it under load, judge it: the main job
-    Prove(Box<prove::Args>),
-    /// Measure a matrix of workloads, CPUs, policies, periods and loads; judges nothing
-    Measure(Box<measure::Args>),
-    /// Check the configuration; changes nothing
-    Check(Box<check::Args>),
-    /// Change the configuration: plan, apply, undo, trial of boot parameters
-    Tune(Box<tune::Args>),
-    /// Which knob matters here: try changes in pairs of slices, undo them all
-    Experiment(Box<experiment::Args>),
-    /// Write the machine's configuration to one text file, to be checked anywhere
-    Capture(capture::Args),
-    /// Why was it late: a run, another tool's trace, a running application
-    Explain(Box<explain::Args>),
-    /// Runs side by side: what differs, and whether that decides anything
-    Compare(Box<compare::Args>),
-    /// Show a record again, judged anew
-    Report(report::Args),
-    /// Results of other tools (cyclictest, rtla, oslat, ...) as records
-    Import(import::Args),
-    /// Write a record in another format: JSON, CSV, HdrHistogram log, cyclictest, JUnit
-    Export(export::Args),
 }
 
 /// The definition, for reference pages, man pages and completions.

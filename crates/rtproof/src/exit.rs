@@ -24,13 +24,13 @@ pub const CODES: &[(u8, &str, &str)] = &[
         ACCEPTED,
         "accepted",
         "`prove`: accepted, or measured with no budget to judge; `check`: no bad finding; `tune \
-         verify`: all as asked; else done",
+         verify`: all as requested; else done",
     ),
     (
         FAILED,
         "failed",
         "rtproof itself failed: an unwritable record, a full disk, an unreadable file; `tune`: \
-         refused, or a change could not be made and all were taken back",
+         refused, or a change could not be made and all were undone",
     ),
     (
         REFUSED,
@@ -42,7 +42,7 @@ pub const CODES: &[(u8, &str, &str)] = &[
         NOT_PROVEN,
         "not proven",
         "cannot tell: `prove` measured too little or without the rights, `check` could not read \
-         what it needs; `tune verify`: something cannot be told; `compare --fail-if-worse`: it \
+         what it needs; `tune verify`: something is unknown; `compare --fail-if-worse`: it \
          cannot be decided",
     ),
     (USAGE, "usage", "the command line is wrong; nothing was done"),

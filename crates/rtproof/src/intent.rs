@@ -11,8 +11,7 @@ pub struct IntentArgs {
     #[arg(long, value_name = "NAME|FILE")]
     pub profile: Option<String>,
 
-    /// Leave a check out of the count, with the reason: --skip ipv6="the fieldbus needs it"; may be
-    /// given again
+    /// Skip a check, with the reason: --skip ipv6="the fieldbus needs it"; repeatable
     #[arg(long, value_name = "ID=REASON")]
     pub skip: Vec<String>,
 }

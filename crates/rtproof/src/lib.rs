@@ -10,6 +10,7 @@ pub mod exit;
 mod intent;
 mod pages;
 mod print;
+mod root;
 #[cfg(feature = "schema")]
 pub mod schemas;
 mod show;

@@ -1,19 +1,13 @@
 //! Entry: parse, run the command, turn the outcome into an exit code.
 
-use std::{io::Write, process::ExitCode};
+use std::{ffi::OsString, io::Write, process::ExitCode};
 
 use clap::Parser;
-use rtproof::{
-    cli::{Cli, Command},
-    commands::{
-        capture, check, compare, experiment, explain, export, import, load_worker, measure, prove,
-        report, tune,
-    },
-    exit,
-};
+use rtproof::{cli::Cli, exit};
+use rtproof_run::load_worker::NAME;
 
 fn main() -> ExitCode {
-    if let Some(code) = load_worker::dispatch(std::env::args_os()) {
+    if let Some(code) = load_worker(std::env::args_os()) {
         return code;
     }
     let cli = match Cli::try_parse() {
@@ -25,23 +19,28 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let outcome = match cli.command {
-        Command::Prove(args) => prove::run(&args),
-        Command::Measure(args) => measure::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Tune(args) => tune::run(&args),
-        Command::Experiment(args) => experiment::run(&args),
-        Command::Capture(args) => capture::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Report(args) => report::run(&args),
-        Command::Import(args) => import::run(&args),
-        Command::Export(args) => export::run(&args),
-    };
-    match outcome {
+    match cli.command.run() {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(fail(&error)),
     }
+}
+
+/// Runs a load if the arguments request one: loads are processes of their own, started by rtproof
+/// (`rtproof_measure::loads`). Before the command line is parsed, because the fork load starts a
+/// thousand of them a second.
+fn load_worker(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    args.nth(1).filter(|name| name == NAME)?;
+    // rtproof passes nothing that is not UTF-8.
+    let args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let code = match rtproof_measure::worker_main(&args) {
+        Ok(()) => exit::ACCEPTED,
+        Err(error) => {
+            // The parent reads it. If the parent is gone, nothing is left to report to.
+            let _ = writeln!(anstream::stderr().lock(), "{error}");
+            exit::FAILED
+        }
+    };
+    Some(ExitCode::from(code))
 }
 
 /// Prints an error with its causes.

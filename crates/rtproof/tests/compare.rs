@@ -188,7 +188,7 @@ fn groups_that_are_worse_fail_a_script_that_asks() {
     expect_code(&output, REFUSED);
     let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("worse") && text.contains("p99.9"), "{text}");
-    // Nobody asked: it is told, and no failure.
+    // Without --fail-if-worse it is reported, and no failure.
     expect_code(&compare(path, &groups, &[]), 0);
     let comparison = json(path, &groups, &[]);
     assert_eq!((&comparison["answer"], &comparison["design"]), (&"worse".into(), &"paired".into()));

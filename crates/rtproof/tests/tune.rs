@@ -107,7 +107,7 @@ fn a_check_that_is_named_and_cannot_be_told_is_an_error() {
         assert!(why.contains("thp: cannot be told") && why.contains("leave thp out"), "{why}");
         assert_eq!(tree.all(), before);
     }
-    // Of a section, or of all, what cannot be told is only left out.
+    // Of a section, or of all, what is unknown is only left out.
     expect_code(&tree.tune(&["apply", "memory", "--cpus", "2-3", "--yes"]), ACCEPTED);
     assert_eq!(tree.read("/sys/kernel/mm/ksm/run"), "0\n");
 }
@@ -196,7 +196,7 @@ fn a_damaged_journal_is_in_nobodys_way() {
     let args = ["apply", "stat-interval", "--yes", "--confirm", "600s"];
     expect_code(&tree.tune(&args), ACCEPTED);
     expect_code(&tree.tune(&["confirm"]), ACCEPTED);
-    // Which one is the newest that is open cannot be told.
+    // Which one is the newest that is open is unknown.
     let output = tree.tune(&["undo"]);
     expect_code(&output, FAILED);
     assert!(stderr(&output).contains("0001.journal"), "{}", stderr(&output));
@@ -291,7 +291,7 @@ fn a_stored_plan_may_have_files_that_come_with_their_group() {
     assert!(why.contains("rtproof/cpuset.cpus: not there"), "{why}");
     assert!(why.contains("everything was taken back"), "{why}");
     assert_eq!(tree.all(), before);
-    // Somebody else's group is not what the plan was made for.
+    // Another group is not what the plan was made for.
     tree.write(&format!("{top}/rtproof/cpuset.cpus"), "1\n");
     tree.write(&format!("{top}/rtproof/cpuset.cpus.partition"), "member\n");
     let before = tree.all();

@@ -1,4 +1,4 @@
-//! `tune apply --confirm`: somebody takes everything back when nobody confirms, whatever became of
+//! `tune apply --confirm`: everything is undone when no confirmation comes, whatever became of
 //! the tool.
 
 #![allow(clippy::disallowed_methods, reason = "the test's own files")]

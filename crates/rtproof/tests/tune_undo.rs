@@ -1,5 +1,5 @@
 //! What `tune undo` goes by and what it refuses: a damaged journal, one of another machine, a copy,
-//! a second instance, a file system that cannot be written, what somebody else has changed.
+//! a second instance, a file system that cannot be written, what something else has changed.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
 //! The units of rtproof before systemd's own tools, and the one that holds the latency limit at
-//! work: told ready, the limit in force while it runs, gone after SIGTERM.
+//! work: reported ready, the limit in force while it runs, gone after SIGTERM.
 
 #![expect(clippy::disallowed_methods, reason = "tests start programs and look at the machine")]
 
@@ -125,7 +125,7 @@ fn a_limit_is_held_until_sigterm_and_systemd_is_told() {
     }
     let ready = told();
     assert!(ready.starts_with("READY=1\nSTATUS=/dev/cpu_dma_latency: 37000 µs held"), "{ready}");
-    // Somebody else may hold a lower one at the same time, and the kernel takes the lowest.
+    // Another process may hold a lower one at the same time, and the kernel takes the lowest.
     assert!(limit_us().is_some_and(|us| us <= 37_000));
     let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
     assert!(kill.success());

@@ -3,13 +3,18 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use rtproof_host::{CpuList, Facts};
 use rtproof_judge::{
-    Profile, application, checks,
+    Intent, Profile, application, checks,
     profile::{Choices, Kind},
 };
 use serde::Deserialize;
 
-use crate::{parse, usage::usage};
+use crate::{
+    cpus::online_cpus,
+    parse,
+    usage::{Invalid, usage},
+};
 
 /// Priority of the application where nobody says.
 pub const PRIORITY: u32 = 80;
@@ -29,10 +34,48 @@ pub struct IntentOptions {
     pub priority: Option<u32>,
     /// Period of its loop.
     pub period_ns: Option<u64>,
-    /// Latency that it can bear.
+    /// Latency budget.
     pub budget_ns: Option<u64>,
     /// Checks left out.
     pub skip: BTreeMap<String, String>,
+}
+
+impl IntentOptions {
+    /// What the machine is meant for: what was stated on the command line, else the profile, else
+    /// what the machine has.
+    ///
+    /// # Errors
+    /// Usage: CPUs that are not there.
+    pub fn intent(self, stated: Self, facts: &Facts) -> anyhow::Result<Intent> {
+        let online = facts.cpus.online.value().cloned().unwrap_or_default();
+        let rt_cpus = match self.stated_cpus(stated.cpus.as_deref(), facts)? {
+            Some(cpus) => cpus,
+            None => Intent::default_rt_cpus(facts),
+        };
+        Ok(Intent {
+            housekeeping: online.difference(&rt_cpus),
+            rt_cpus,
+            priority: stated.priority.or(self.priority).unwrap_or(PRIORITY),
+            period_ns: stated.period_ns.or(self.period_ns).unwrap_or(PERIOD_NS),
+            budget_ns: stated.budget_ns.or(self.budget_ns),
+            profile: self.profile,
+            skip: self.skip,
+        })
+    }
+
+    /// The CPUs of the command line, else of the profile; `None`: neither says.
+    ///
+    /// # Errors
+    /// Usage: CPUs that are not there.
+    pub fn stated_cpus(
+        &self,
+        stated: Option<&str>,
+        facts: &Facts,
+    ) -> anyhow::Result<Option<CpuList>> {
+        let profile = self.cpus.as_deref().map(|list| (list, "cpus of the profile"));
+        let list = stated.map(|list| (list, "--cpus")).or(profile);
+        list.map(|(list, option)| online_cpus(list, option, facts)).transpose()
+    }
 }
 
 /// A profile and checks left out, as requested.
@@ -67,7 +110,7 @@ impl Requested {
     /// # Errors
     /// Usage: no such profile, a file that is not one, a check that does not exist.
     pub fn resolve(&self) -> anyhow::Result<IntentOptions> {
-        let mut wishes = match &self.profile {
+        let mut options = match &self.profile {
             None => IntentOptions::default(),
             Some(name) => profile(name).map_err(usage)?,
         };
@@ -77,12 +120,12 @@ impl Requested {
                 let text = format!("--skip {id}: say why: --skip {id}=\"the reason\"");
                 return Err(usage(text));
             }
-            wishes.skip.insert(id.trim().into(), reason.trim().into());
+            options.skip.insert(id.trim().into(), reason.trim().into());
         }
-        for id in wishes.skip.keys() {
+        for id in options.skip.keys() {
             known(id).map_err(|why| usage(format!("--skip {id}: {why}")))?;
         }
-        Ok(wishes)
+        Ok(options)
     }
 }
 
@@ -90,7 +133,7 @@ impl Requested {
 ///
 /// # Errors
 /// There is none; names like it.
-pub fn known(id: &str) -> Result<(), String> {
+pub fn known(id: &str) -> Result<(), Invalid> {
     if checks::by_id(id).is_some() || application::by_id(id).is_some() {
         return Ok(());
     }
@@ -99,7 +142,7 @@ pub fn known(id: &str) -> Result<(), String> {
     let like: Vec<&str> = ids.filter(|known| is_like(known, id)).collect();
     Err(match like.as_slice() {
         [] => "no such check; `rtproof check explain` lists them".into(),
-        like => format!("no such check; there is {}", like[..like.len().min(5)].join(", ")),
+        like => format!("no such check; there is {}", like[..like.len().min(5)].join(", ")).into(),
     })
 }
 
@@ -126,7 +169,7 @@ fn slips(one: &str, other: &str) -> usize {
 }
 
 /// A profile by name or from a file.
-fn profile(name: &str) -> Result<IntentOptions, String> {
+fn profile(name: &str) -> Result<IntentOptions, Invalid> {
     if let Some(profile) = Profile::named(name) {
         return Ok(IntentOptions { profile, ..IntentOptions::default() });
     }
@@ -138,7 +181,7 @@ fn profile(name: &str) -> Result<IntentOptions, String> {
         true => format!("--profile {name}: {error}"),
         false => format!("--profile {name}: no such profile or file; there are {names}"),
     })?;
-    from_text(&text, path).map_err(|why| format!("--profile {name}: {why}"))
+    from_text(&text, path).map_err(|why| format!("--profile {name}: {why}").into())
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
@@ -149,7 +192,7 @@ fn read(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-fn from_text(text: &str, path: &Path) -> Result<IntentOptions, String> {
+fn from_text(text: &str, path: &Path) -> Result<IntentOptions, Invalid> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
     let base = Profile::of(file.kind);
     let name = file.name.or_else(|| Some(path.file_stem()?.to_string_lossy().into_owned()));
@@ -157,7 +200,7 @@ fn from_text(text: &str, path: &Path) -> Result<IntentOptions, String> {
     if let Some(priority) = file.priority {
         parse::priority(&priority.to_string()).map_err(|why| format!("priority: {why}"))?;
     }
-    let time = |name: &str, text: Option<String>, parse: fn(&str) -> Result<u64, String>| {
+    let time = |name: &str, text: Option<String>, parse: fn(&str) -> Result<u64, Invalid>| {
         text.map(|text| parse(&text).map_err(|why| format!("{name} = \"{text}\": {why}")))
             .transpose()
     };
@@ -172,16 +215,16 @@ fn from_text(text: &str, path: &Path) -> Result<IntentOptions, String> {
 }
 
 /// The choices of the kind of work, with those that the file makes.
-fn choices(base: &Choices, given: toml::Table) -> Result<Choices, String> {
+fn choices(base: &Choices, given: toml::Table) -> Result<Choices, Invalid> {
     let mut all = toml::Table::try_from(base).map_err(|error| error.to_string())?;
     for (key, value) in given {
         if !all.contains_key(&key) {
             let keys: Vec<&str> = all.keys().map(String::as_str).collect();
-            return Err(format!("choices: no {key}; there are {}", keys.join(", ")));
+            return Err(format!("choices: no {key}; there are {}", keys.join(", ")).into());
         }
         all.insert(key, value);
     }
-    all.try_into().map_err(|error: toml::de::Error| format!("choices: {}", error.message()))
+    all.try_into().map_err(|error: toml::de::Error| format!("choices: {}", error.message()).into())
 }
 
 #[cfg(test)]
@@ -190,13 +233,13 @@ mod tests {
 
     use crate::intent::*;
 
-    fn wishes(text: &str) -> Result<IntentOptions, String> {
+    fn options(text: &str) -> Result<IntentOptions, Invalid> {
         from_text(text, Path::new("/etc/press.toml"))
     }
 
     #[test]
     fn a_file_says_what_it_changes() {
-        let found = wishes(
+        let found = options(
             "kind = \"busy-poll\"\ncpus = \"2-3\"\npriority = 90\nperiod = \"250us\"\n\
              budget = \"50us\"\n[choices]\nturbo = \"on\"\n[skip]\nsmt = \"no firmware menu\"\n",
         )
@@ -224,7 +267,7 @@ mod tests {
             ("[choices]\nturbos = \"on\"", "turbos"),
             ("= =", "TOML"),
         ] {
-            let error = wishes(text).unwrap_err();
+            let error = options(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");
         }
     }

@@ -1,5 +1,7 @@
 //! Values of the command line: durations and latencies with units, rates, percentages.
 
+use crate::usage::Invalid;
+
 /// Units and their length in nanoseconds. `m` is minutes, as in `sleep 10m`; milliseconds are `ms`.
 const UNITS: &[(&str, u64)] = &[
     ("ns", 1),
@@ -18,24 +20,24 @@ const UNITS: &[(&str, u64)] = &[
 ///
 /// # Errors
 /// What is wrong and an example.
-pub fn time(text: &str) -> Result<u64, String> {
+pub fn time(text: &str) -> Result<u64, Invalid> {
     const HOW: &str = "write a number and its unit, e.g. 250us, 1.5ms, 20s, 10m, 24h";
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..split], text[split..].trim());
     if text.starts_with('-') {
-        return Err(format!("a time cannot be negative; {HOW}"));
+        return Err(format!("a time cannot be negative; {HOW}").into());
     }
     if number.is_empty() {
-        return Err(format!("no number; {HOW}"));
+        return Err(format!("no number; {HOW}").into());
     }
     if unit.is_empty() {
-        return Err(format!("no unit; {HOW}"));
+        return Err(format!("no unit; {HOW}").into());
     }
     let factor = UNITS.iter().find(|(name, _)| *name == unit).map(|&(_, ns)| ns);
     let factor = factor.ok_or_else(|| format!("no such unit \"{unit}\"; {HOW}"))?;
     let ns = decimal(number, factor).ok_or_else(|| format!("not a number or too large; {HOW}"))?;
-    if ns == 0 { Err(format!("zero (or less than a nanosecond); {HOW}")) } else { Ok(ns) }
+    if ns == 0 { Err(format!("zero (or less than a nanosecond); {HOW}").into()) } else { Ok(ns) }
 }
 
 /// `number` times `factor`, exact for decimal fractions; fractions of a nanosecond are cut off.
@@ -51,11 +53,11 @@ fn decimal(number: &str, factor: u64) -> Option<u64> {
 }
 
 /// A time within bounds.
-fn bounded(text: &str, min_ns: u64, max_ns: u64, what: &str) -> Result<u64, String> {
+fn bounded(text: &str, min_ns: u64, max_ns: u64, what: &str) -> Result<u64, Invalid> {
     let ns = time(text)?;
     if ns < min_ns || ns > max_ns {
         let show = rtproof_judge::units::ns;
-        return Err(format!("{what} must be from {} to {}", show(min_ns), show(max_ns)));
+        return Err(format!("{what} must be from {} to {}", show(min_ns), show(max_ns)).into());
     }
     Ok(ns)
 }
@@ -67,7 +69,7 @@ const YEAR_NS: u64 = 366 * 86_400_000_000_000;
 ///
 /// # Errors
 /// See [`time`]; outside 100 ms to a year.
-pub fn run_duration(text: &str) -> Result<u64, String> {
+pub fn run_duration(text: &str) -> Result<u64, Invalid> {
     bounded(text, 100_000_000, YEAR_NS, "a run")
 }
 
@@ -75,7 +77,7 @@ pub fn run_duration(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// See [`time`]; outside a second to an hour.
-pub fn confirm_within(text: &str) -> Result<u64, String> {
+pub fn confirm_within(text: &str) -> Result<u64, Invalid> {
     bounded(text, 1_000_000_000, 3_600_000_000_000, "the time to confirm")
 }
 
@@ -83,7 +85,7 @@ pub fn confirm_within(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// See [`time`]; outside 100 ms to 10 minutes.
-pub fn trial_duration(text: &str) -> Result<u64, String> {
+pub fn trial_duration(text: &str) -> Result<u64, Invalid> {
     bounded(text, 100_000_000, 600_000_000_000, "a trial")
 }
 
@@ -91,7 +93,7 @@ pub fn trial_duration(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// What is wrong and an example; zero, or above 1 TiB.
-pub fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, Invalid> {
     const HOW: &str = "write a number and its unit, e.g. 512K, 64MiB, 1G";
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -105,7 +107,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     let number: u64 = number.parse().map_err(|_| HOW.to_owned())?;
     match number.checked_mul(1 << shift) {
         Some(bytes @ 1..=0x100_0000_0000) => Ok(bytes),
-        _ => Err(format!("a size is more than 0 and at most 1024G; {HOW}")),
+        _ => Err(format!("a size is more than 0 and at most 1024G; {HOW}").into()),
     }
 }
 
@@ -113,7 +115,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// See [`time`]; outside what the measuring threads take.
-pub fn period(text: &str) -> Result<u64, String> {
+pub fn period(text: &str) -> Result<u64, Invalid> {
     use rtproof_measure::session::{PERIOD_MAX_NS, PERIOD_MIN_NS};
     bounded(text, PERIOD_MIN_NS, PERIOD_MAX_NS, "a period")
 }
@@ -122,7 +124,7 @@ pub fn period(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// See [`time`]; outside 100 ns to an hour.
-pub fn budget(text: &str) -> Result<u64, String> {
+pub fn budget(text: &str) -> Result<u64, Invalid> {
     bounded(text, 100, 3_600_000_000_000, "a budget")
 }
 
@@ -130,7 +132,7 @@ pub fn budget(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// See [`time`]; outside 100 ns to an hour.
-pub fn spike(text: &str) -> Result<u64, String> {
+pub fn spike(text: &str) -> Result<u64, Invalid> {
     bounded(text, 100, 3_600_000_000_000, "a spike")
 }
 
@@ -138,7 +140,7 @@ pub fn spike(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// What is wrong and an example.
-pub fn confidence(text: &str) -> Result<u32, String> {
+pub fn confidence(text: &str) -> Result<u32, Invalid> {
     let number = text.trim().trim_end_matches('%').trim();
     let ppm = decimal(number, 10_000).and_then(|ppm| u32::try_from(ppm).ok());
     match ppm {
@@ -151,7 +153,7 @@ pub fn confidence(text: &str) -> Result<u32, String> {
 ///
 /// # Errors
 /// What is wrong and an example.
-pub fn rate(text: &str) -> Result<u64, String> {
+pub fn rate(text: &str) -> Result<u64, Invalid> {
     const HOW: &str = "write a count per time, e.g. 12/h, 1/day, 1/week, 1/year";
     let (count, per) = text.trim().split_once('/').ok_or(HOW)?;
     // Hours in 1000 of the unit would lose digits the other way round: count x 1000 h / unit.
@@ -164,8 +166,8 @@ pub fn rate(text: &str) -> Result<u64, String> {
     };
     let per_1000h = decimal(count.trim(), 1000).ok_or(HOW)?.div_ceil(hours_per_unit);
     match per_1000h {
-        0 => Err(format!("zero cannot be shown by measuring; {HOW}")),
-        rate if rate > 1_000_000_000_000 => Err(format!("too large; {HOW}")),
+        0 => Err(format!("zero cannot be shown by measuring; {HOW}").into()),
+        rate if rate > 1_000_000_000_000 => Err(format!("too large; {HOW}").into()),
         rate => Ok(rate),
     }
 }
@@ -174,10 +176,21 @@ pub fn rate(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// Outside 1 to 99.
-pub fn priority(text: &str) -> Result<u32, String> {
+pub fn priority(text: &str) -> Result<u32, Invalid> {
     match text.trim().parse() {
         Ok(priority @ 1..=99) => Ok(priority),
         _ => Err("a real-time priority is 1 to 99 (99 also stops the kernel's own threads)".into()),
+    }
+}
+
+/// A spread in percent, as a share.
+///
+/// # Errors
+/// What is wrong and an example.
+pub fn spread(text: &str) -> Result<f64, Invalid> {
+    match text.trim_end_matches('%').trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(percent / 100.0),
+        _ => Err("a percentage above 0, up to 1000, e.g. 10".into()),
     }
 }
 

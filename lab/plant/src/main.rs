@@ -11,6 +11,7 @@ use std::process::ExitCode;
 mod args;
 mod cgroup;
 mod clock;
+mod failure;
 mod files;
 mod measuring;
 mod occurrences;
@@ -20,6 +21,7 @@ mod run;
 mod truth;
 
 use args::Args;
+use failure::Failure;
 
 const HELP: &str = "\
 lab-plant PLANT [OPTIONS]: plants a cause of latency, for a bounded time.
@@ -66,22 +68,6 @@ Exit: 0 done, 1 failed, 3 `rtproof prove` did not come to measure, 64 usage.
 
 Example: multipathd burst --busy 5ms --every 1s --policy rr:99 --cpu 0 --for 10s --truth /tmp/t
 ";
-
-/// Why it did not go well.
-enum Failure {
-    /// The command line.
-    Usage(String),
-    /// `rtproof prove` did not come to measure in time.
-    NotMeasuring(String),
-    /// Anything else.
-    Other(String),
-}
-
-impl From<String> for Failure {
-    fn from(text: String) -> Self {
-        Self::Other(text)
-    }
-}
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);

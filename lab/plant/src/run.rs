@@ -12,10 +12,10 @@ use std::{
 use rustix::process::Signal;
 
 use crate::{
-    Failure,
     args::Args,
     cgroup,
     clock::{self, SECOND_NS, now_ns},
+    failure::Failure,
     files, measuring,
     policy::{self, Policy},
     truth::Truth,

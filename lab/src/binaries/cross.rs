@@ -122,7 +122,7 @@ pub(super) fn ready(cache: &Cache, with_rustc: bool) -> Result<Cross> {
         .entry(KIND, &key, |place| {
             let mut debs = gather(cache, with_rustc, true)?;
             if with_rustc && !is_one_version(&debs) {
-                // Some of the pins are still to be had, or in the cache, and some have gone.
+                // Some of the pins are still available, or in the cache, and some have gone.
                 debs = gather(cache, with_rustc, false)?;
                 ensure!(is_one_version(&debs), "rustc and its libraries differ in version");
             }

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::cargo;
 use crate::fetch::{hex, sha256_of};
 
-/// Files and folders of the workspace that count. Tests count too: it cannot be told which of their
+/// Files and folders of the workspace that count. Tests count too: it is unknown which of their
 /// files a source includes.
 const SOURCES: &[&str] =
     &["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", ".cargo", "crates", "lab/plant"];

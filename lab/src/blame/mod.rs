@@ -16,4 +16,4 @@ pub use matching::{Expected, Judged};
 pub use matrix::Matrix;
 pub use report::{Kept, Sums, shown, sums};
 pub use spikes::{Spike, spikes};
-pub use stretches::{Stretches, Told};
+pub use stretches::{Counted, Stretches};

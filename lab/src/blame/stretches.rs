@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Which of a plant's books say when it acted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Counted {
     /// `occurrences`, without what took the CPU from the plant meanwhile (`gaps`).
     Occurrences,
     /// `occurrences` that take about as long as most: work that is always the same took longer
@@ -38,12 +38,12 @@ impl Stretches {
 
     /// Of a line that a plant wrote into its truth.
     #[must_use]
-    pub fn of_truth(line: &Value, told: Told) -> Self {
+    pub fn of_truth(line: &Value, told: Counted) -> Self {
         match told {
-            Told::Occurrences => pairs(line, "occurrences").without(&pairs(line, "gaps")),
-            Told::Alike => pairs(line, "occurrences").alike(),
-            Told::Transitions => pairs(line, "transitions"),
-            Told::Gaps(least_ns) => {
+            Counted::Occurrences => pairs(line, "occurrences").without(&pairs(line, "gaps")),
+            Counted::Alike => pairs(line, "occurrences").alike(),
+            Counted::Transitions => pairs(line, "transitions"),
+            Counted::Gaps(least_ns) => {
                 let mut gaps = pairs(line, "gaps");
                 gaps.0.retain(|(begin, end)| end - begin >= least_ns);
                 gaps
@@ -151,14 +151,14 @@ mod tests {
             "transitions": [[1, 2]],
         });
         let told = |told| Stretches::of_truth(&line, told).0;
-        assert_eq!(told(Told::Occurrences), [(100, 150), (160, 200), (300, 350), (390, 400)]);
-        assert_eq!(told(Told::Gaps(20)), [(350, 390)]);
-        assert_eq!(told(Told::Transitions), [(1, 2)]);
-        assert_eq!(told(Told::Alike), [(100, 200), (300, 400)]);
+        assert_eq!(told(Counted::Occurrences), [(100, 150), (160, 200), (300, 350), (390, 400)]);
+        assert_eq!(told(Counted::Gaps(20)), [(350, 390)]);
+        assert_eq!(told(Counted::Transitions), [(1, 2)]);
+        assert_eq!(told(Counted::Alike), [(100, 200), (300, 400)]);
         let line =
             json!({"occurrences": [[0, 100], [200, 324], [400, 526], [600, 700], [800, 890]]});
-        let alike = Stretches::of_truth(&line, Told::Alike).0;
+        let alike = Stretches::of_truth(&line, Counted::Alike).0;
         assert_eq!(alike, [(0, 100), (200, 324), (600, 700), (800, 890)]);
-        assert!(Stretches::of_truth(&json!({"plant": "x"}), Told::Occurrences).is_empty());
+        assert!(Stretches::of_truth(&json!({"plant": "x"}), Counted::Occurrences).is_empty());
     }
 }

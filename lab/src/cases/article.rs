@@ -12,7 +12,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::{Json, Seen},
+    seen::{Evidence, Json},
 };
 
 use super::common;
@@ -66,7 +66,7 @@ fn daemon() -> String {
     )
 }
 
-fn table(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn table(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let mut text = String::from(
         "| kernel | load | daemon | scheduled | missed | median µs | 99.9 % µs | worst µs | late \
          |\n\

@@ -13,7 +13,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::{Json, Seen},
+    seen::{Evidence, Json},
 };
 
 /// Name of the fixture, machine, another kernel.
@@ -61,7 +61,7 @@ fn case(name: &'static str, machine: Machine, other: &'static str) -> Case {
     .other_kernel(other, "findings of the fixture")
 }
 
-fn says_the_same(seen: &Seen, expect: &mut Expect, name: &str) -> Result<()> {
+fn says_the_same(seen: &Evidence, expect: &mut Expect, name: &str) -> Result<()> {
     expect.equal("capture", seen.rc("capture")?, 0);
     let small = without_modules(&seen.text("machine.txt")?);
     seen.keep(&format!("{name}.txt"), &small)?;

@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 
 use super::common;
 use crate::{
-    blame::{self, Expected, Judged, Kept, Stretches, Told},
+    blame::{self, Counted, Expected, Judged, Kept, Stretches},
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
     plants::Plant,
-    seen::Seen,
+    seen::Evidence,
 };
 
 /// Shorter spikes are left out: guests of the lab need so long to wake a thread.
@@ -27,7 +27,7 @@ struct Planted {
     plant: fn() -> Plant,
     causes: &'static [&'static str],
     culprit: &'static [&'static str],
-    told: Told,
+    told: Counted,
     /// Shorter spikes are left out.
     least_ns: u64,
     /// Of the planted latency, so much must have one possible cause, in percent.
@@ -43,7 +43,7 @@ const DAEMON: Planted = Planted {
     plant: || Plant::rogue_rr99().every_ms(100),
     causes: &["preempted"],
     culprit: &["multipathd", "RR 99"],
-    told: Told::Occurrences,
+    told: Counted::Occurrences,
     least_ns: LEAST_NS,
     certain_percent: 95,
     wrong_most: 0,
@@ -71,7 +71,7 @@ const IRQS_OFF: Planted = Planted {
     causes: &["irqs-off", "preempted"],
     // The first one comes before stacks are taken: then the task alone is known.
     culprit: &["rtproof_plant"],
-    // In a guest a stall in the midst of this code would look the same, and rtproof says so.
+    // In a guest a stall inside this code would look the same, and rtproof says so.
     certain_percent: 0,
     other: Plant::preempt_off,
     ..DAEMON
@@ -153,13 +153,13 @@ const EMULATOR_AFTER_MS: u64 = 60;
 /// From the word on the console to the end of the stop, in ms: the host is shared.
 const EMULATOR_WITHIN_MS: u64 = 400;
 /// Before 6.12: 50 ms of each second. The fair server of later kernels is planted by `make bench`:
-/// on one CPU it lets the recorder freeze its rings in the midst of the spike.
+/// on one CPU it lets the recorder freeze its rings during the spike.
 const THROTTLED: Planted = Planted {
     name: "throttling",
     plant: || Plant::rt_throttling().lasting_ms(7_000),
     causes: &["throttled"],
     culprit: &["RT throttling"],
-    told: Told::Gaps(20_000_000),
+    told: Counted::Gaps(20_000_000),
     other: || Plant::rogue_rr99().every_ms(100),
     ..DAEMON
 };
@@ -192,7 +192,7 @@ pub(super) fn cases() -> Vec<Case> {
 fn case(planted: Planted, kernel: &'static str, tier: Tier) -> Case {
     let Planted { name, plant, other, told, .. } = planted;
     // Long enough for twenty occurrences; what is throttled is so once a second.
-    let is_often = told == Told::Occurrences;
+    let is_often = told == Counted::Occurrences;
     let plant = plant().cpu(0);
     let case = Case::new(
         format!("causes/{name}/{kernel}"),
@@ -222,7 +222,7 @@ fn case(planted: Planted, kernel: &'static str, tier: Tier) -> Case {
 
 /// The planted spikes are there, and their causes are the planted ones.
 fn judged(
-    seen: &Seen,
+    seen: &Evidence,
     expect: &mut Expect,
     planted: &Planted,
     kernel: &str,
@@ -237,7 +237,7 @@ fn judged(
     let most = planted.wrong_most;
     let what = format!("{most} at most, of {}", kept.judged.len());
     expect.that("blamed on the planted cause: others", &what, wrong.len() <= most, &wrong);
-    let least = if planted.told == Told::Occurrences { LEAST_SPIKES } else { 2 };
+    let least = if planted.told == Counted::Occurrences { LEAST_SPIKES } else { 2 };
     let count = complete().count();
     expect.that("planted spikes", &format!("{least} at least"), count >= least, count);
     let sums = kept.sums;
@@ -257,7 +257,7 @@ fn judged(
     Ok(())
 }
 
-fn kept(seen: &Seen, planted: &Planted, kernel: &str, acted: Stretches) -> Result<Kept> {
+fn kept(seen: &Evidence, planted: &Planted, kernel: &str, acted: Stretches) -> Result<Kept> {
     let report = seen.report("run")?;
     let plant = format!("{} ({kernel})", planted.name);
     let expected = Expected {
@@ -274,7 +274,7 @@ fn kept(seen: &Seen, planted: &Planted, kernel: &str, acted: Stretches) -> Resul
 }
 
 /// The host stops the emulator ten times. Guests of several CPUs have their time from the host:
-/// they see the gap. When is told by the guest's own clock at the word that asks for it.
+/// they see the gap. The guest's own clock says when, at the word that asks for it.
 fn emulator_stopped(planted: Planted, kernel: &'static str, period: &str, load: &str) -> Case {
     Case::new(
         format!("causes/{}/{kernel}", planted.name),
@@ -294,7 +294,7 @@ fn emulator_stopped(planted: Planted, kernel: &'static str, period: &str, load: 
          traced run --for 11s --period {period} --budget 20ms --load {load} --cpus 0"
     ))
     .on("stop", |guest| {
-        // Not in the midst of writing the word, which the kernel does with interrupts off.
+        // Not while the word is written, which the kernel does with interrupts off.
         std::thread::sleep(Duration::from_millis(EMULATOR_AFTER_MS));
         guest.stop_for(Duration::from_millis(EMULATOR_STOP_MS))
     })
@@ -302,7 +302,7 @@ fn emulator_stopped(planted: Planted, kernel: &'static str, period: &str, load: 
         let stops = seen.text("stops")?;
         let stop = |line: &str| -> Result<(u64, u64)> {
             let at_ms = (line.parse::<f64>().context("a time in seconds")? * 1e3) as u64;
-            // Told in hundredths of a second.
+            // In hundredths of a second.
             let (from_ms, to_ms) = (at_ms - 10, at_ms + EMULATOR_WITHIN_MS);
             Ok((from_ms * 1_000_000, to_ms * 1_000_000))
         };

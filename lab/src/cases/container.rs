@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use super::common;
-use crate::{case::Case, expect::Expect, machine::Machine, seen::Seen};
+use crate::{case::Case, expect::Expect, machine::Machine, seen::Evidence};
 
 /// What runs in the namespaces.
 const INSIDE: &str = "cat >/tmp/inside.sh <<'END'
@@ -39,7 +39,7 @@ fn namespaces() -> Case {
     .other_word("/tmp/bin/unshare -m -p -i -u -n -C -f sh", "sh", "container is named")
 }
 
-fn alike(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn alike(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let mut worst = Vec::new();
     for name in ["outside", "inside"] {
         let report = seen.report(name)?;

@@ -8,7 +8,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::{Json, Seen},
+    seen::{Evidence, Json},
 };
 
 const MS: i64 = 1_000_000;
@@ -52,7 +52,7 @@ fn service() -> Case {
     .other_word("Policy=rr", "Policy=other", "check: rogue-rt-tasks")
 }
 
-fn service_is_named(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn service_is_named(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let report = seen.report("run")?;
     for (name, findings) in [("check", &seen.json("check")?), ("prove", &report)] {
         let finding = findings.finding("rogue-rt-tasks")?;
@@ -93,7 +93,7 @@ fn container() -> Case {
     .other_word("CAP_SYS_NICE ", "CAP_SYS_NICE,CAP_IPC_LOCK ", "without the right: locked")
 }
 
-fn container_is_named(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn container_is_named(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let (outside, inside) = (seen.report("outside")?, seen.report("inside")?);
     expect.equal("outside: container", outside.text("/machine/container"), "");
     expect.equal("inside: container", inside.text("/machine/container"), "systemd-nspawn");
@@ -179,7 +179,7 @@ fn boot_parameters() -> Case {
     })
 }
 
-fn boots(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn boots(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     expect.contains("command line after the reboot", &seen.text("isolated")?, ISOLATED);
     let isolation = seen.json("check")?.finding("isolation")?;
     expect.equal("isolation", isolation.text("/status"), "good");
@@ -219,7 +219,7 @@ fn power_cut() -> Case {
     .other_word("--for 60s", "--for 5s", "record")
 }
 
-fn second_is_lost(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn second_is_lost(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let report = seen.json("report")?;
     expect.equal("exit code", seen.rc("report")?, 3);
     expect.equal("record", report.text("/record/state"), "torn");

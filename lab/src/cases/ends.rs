@@ -6,7 +6,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -14,7 +14,11 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// The record opens, says that it is torn, and lost at most a second of what was measured.
-fn torn(seen: &Seen, expect: &mut Expect, seconds: std::ops::RangeInclusive<i64>) -> Result<()> {
+fn torn(
+    seen: &Evidence,
+    expect: &mut Expect,
+    seconds: std::ops::RangeInclusive<i64>,
+) -> Result<()> {
     let report = seen.report("run")?;
     expect.equal("record", report.text("/record/state"), "torn");
     expect.equal("verdict", report.text("/verdict/answer"), "not_proven");

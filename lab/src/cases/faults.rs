@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::common;
-use crate::{case::Case, expect::Expect, machine::Machine, plants::Plant, seen::Seen};
+use crate::{case::Case, expect::Expect, machine::Machine, plants::Plant, seen::Evidence};
 
 const MS: i64 = 1_000_000;
 
@@ -63,7 +63,7 @@ fn fair_server(kernel: &'static str) -> Case {
     })
 }
 
-fn server_is_seen(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn server_is_seen(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let finding = seen.json("check")?.finding("fair-server")?;
     expect.that("finding", "not good", finding.text("/status") != "good", &finding);
     expect.contains("finding names the fair server", &finding.whole(), "fair server");

@@ -8,7 +8,7 @@ use crate::{
     expect::Expect,
     machine::Machine,
     plants::Plant,
-    seen::Seen,
+    seen::Evidence,
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -56,7 +56,7 @@ fn without_sys() -> Case {
     .other_word("umount /sys\n", "true\n", "clocksource is not good")
 }
 
-fn unknown_is_not_good(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn unknown_is_not_good(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let check = seen.json("check")?;
     for name in ["cpufreq-governor", "cpuidle-states", "isolation", "clocksource"] {
         let status = check.finding(name)?.text("/status").to_owned();
@@ -123,7 +123,7 @@ fn hog_on_isolated(kernel: &'static str) -> Case {
     .other_word("--for 60s &", "--for 100ms &", "the hog lived")
 }
 
-fn hog_is_survived(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn hog_is_survived(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let report = seen.report("run")?;
     common::adds_up(expect, "run", &report, 1);
     common::sealed(expect, "run", &report);
@@ -150,7 +150,7 @@ fn starved() -> Case {
     .unplanted("exit code")
 }
 
-fn starved_and_ended(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn starved_and_ended(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let report = seen.report("run")?;
     common::adds_up(expect, "run", &report, 1);
     expect.equal("exit code", seen.rc("run")?, 2);

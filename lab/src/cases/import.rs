@@ -7,7 +7,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::{Json, Seen},
+    seen::{Evidence, Json},
 };
 
 /// Name of the output, what is run, what it is imported as, series.
@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![case]
 }
 
-fn imported(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn imported(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     for (name, _, format, series) in RUNS {
         expect.equal(&format!("{name}: exit code of rtla"), seen.rc(name)?, 0);
         let path = seen.path(&format!("{name}.out"))?;

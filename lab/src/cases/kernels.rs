@@ -7,7 +7,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 /// Kernel, tier, another kernel that must not be taken for it.
@@ -47,7 +47,7 @@ fn proves(kernel: &'static str, tier: Tier, other: &'static str) -> Case {
     .other_kernel(other, "finding of preempt-rt")
 }
 
-fn kernel_is_proven(seen: &Seen, expect: &mut Expect, kernel: &str) -> Result<()> {
+fn kernel_is_proven(seen: &Evidence, expect: &mut Expect, kernel: &str) -> Result<()> {
     let is_rt = kernel.starts_with("rt-");
     let check = seen.json("check")?;
     let finding = check.finding("preempt-rt")?;

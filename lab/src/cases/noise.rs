@@ -13,7 +13,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 const MS: i64 = 1_000_000;
@@ -47,7 +47,7 @@ fn emulator_stopped() -> Case {
     .other_word("cue stop", "true", "worst, ms")
 }
 
-fn stops(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn stops(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let report = seen.report("run")?;
     common::adds_up(expect, "run", &report, 1);
     common::sealed(expect, "run", &report);
@@ -92,7 +92,7 @@ fn loaded_host() -> Case {
     .other_word("--for 3s", "--for 3s --load idle", "loads")
 }
 
-fn nothing_is_lost(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn nothing_is_lost(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let (inside, outside) = (seen.json("run")?, seen.report("run")?);
     common::adds_up(expect, "run", &outside, 4);
     common::sealed(expect, "run", &outside);

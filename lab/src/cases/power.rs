@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{case::Case, expect::Expect, machine::Machine, seen::Seen};
+use crate::{case::Case, expect::Expect, machine::Machine, seen::Evidence};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![governors("rt-6.1"), governors("stock-6.12"), idle_states("rt-6.1"), psci()]
@@ -34,7 +34,7 @@ fn governors(kernel: &'static str) -> Case {
     })
 }
 
-fn governor_is_seen(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn governor_is_seen(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let fast = seen.json("fast")?.finding("cpufreq-governor")?;
     expect.equal("finding with performance", fast.text("/status"), "good");
     let slow = seen.json("slow")?.finding("cpufreq-governor")?;

@@ -6,7 +6,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::{Json, Seen},
+    seen::{Evidence, Json},
 };
 
 const PROVE: &str = "rtproof check --only rt-throttling --prove throttling --json";
@@ -86,7 +86,7 @@ fn proof(check: &Json) -> serde_json::Value {
     check.list("/proofs").first().cloned().unwrap_or_default()
 }
 
-fn is(seen: &Seen, expect: &mut Expect, name: &str, status: &str) -> Result<()> {
+fn is(seen: &Evidence, expect: &mut Expect, name: &str, status: &str) -> Result<()> {
     let proof = proof(&seen.json(name)?);
     let came = proof["status"].as_str().unwrap_or_default();
     expect.equal(&format!("{name}: paused"), came, status);

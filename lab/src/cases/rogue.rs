@@ -8,7 +8,7 @@ use crate::{
     expect::Expect,
     machine::Machine,
     plants::Plant,
-    seen::Seen,
+    seen::Evidence,
 };
 
 const MS: i64 = 1_000_000;
@@ -39,7 +39,7 @@ fn daemon(kernel: &'static str, tier: Tier) -> Case {
     .unplanted("finding of rogue-rt-tasks")
 }
 
-fn daemon_is_named(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn daemon_is_named(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let finding = seen.json("check")?.finding("rogue-rt-tasks")?;
     expect.equal("finding of rogue-rt-tasks", finding.text("/status"), "bad");
     for word in ["multipathd", "SCHED_RR 99", "multipathd.service"] {

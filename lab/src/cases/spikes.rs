@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 
 use super::common;
 use crate::{
-    blame::{self, Expected, Stretches, Told},
+    blame::{self, Counted, Expected, Stretches},
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
     plants::Plant,
-    seen::{Json, Seen},
+    seen::{Evidence, Json},
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -36,7 +36,7 @@ fn found_and_removed() -> Case {
     .unplanted("before: exit code")
 }
 
-fn found(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn found(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let (before, after) = (seen.report("before")?, seen.report("after")?);
     expect.equal("before: exit code", seen.rc("before")?, 2);
     expect.equal("before: verdict", before.text("/verdict/answer"), "refused");
@@ -115,7 +115,7 @@ fn lossy() -> Case {
     .other_word("echo 8", "true 8", "incomplete spikes")
 }
 
-fn lost(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn lost(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let report = seen.report("run")?;
     common::adds_up(expect, "run", &report, 1);
     let daemon = seen.truth()?.into_iter().find(|line| line.text("/comm") == "multipathd");
@@ -124,7 +124,7 @@ fn lost(seen: &Seen, expect: &mut Expect) -> Result<()> {
         plant: "daemon".into(),
         causes: vec!["preempted".into()],
         culprit: vec!["multipathd".into()],
-        acted: Stretches::of_truth(daemon.at(""), Told::Occurrences),
+        acted: Stretches::of_truth(daemon.at(""), Counted::Occurrences),
         least_ns: 1_000_000,
     };
     let spikes = blame::spikes(&seen.path("run.rtproof")?)?;
@@ -213,7 +213,7 @@ fn cost() -> Case {
     })
 }
 
-fn costs(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn costs(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let mut medians = Vec::new();
     for (name, _, _) in BESIDE {
         let mut all = Vec::new();

@@ -8,7 +8,7 @@ use crate::{
     expect::Expect,
     machine::Machine,
     plants::Plant,
-    seen::{Json, Seen},
+    seen::{Evidence, Json},
 };
 
 const MS: i64 = 1_000_000;
@@ -65,7 +65,7 @@ fn stalls_of(truth: &Json) -> Vec<(i64, i64)> {
 const WAKE_NS: i64 = 50_000;
 
 /// What each stall must have cost, computed from its own begin and end.
-fn arithmetic(seen: &Seen, report: &Json, expect: &mut Expect) -> Result<()> {
+fn arithmetic(seen: &Evidence, report: &Json, expect: &mut Expect) -> Result<()> {
     let origin = report.number("/run/started_monotonic_ns")?
         + report.number("/cpus/0/thread/first_due_ns")?;
     let truth = seen.truth()?;

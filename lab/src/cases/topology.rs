@@ -7,7 +7,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::{Json, Seen},
+    seen::{Evidence, Json},
 };
 
 /// Two of four CPUs isolated in every way.
@@ -45,7 +45,7 @@ fn isolated(kernel: &'static str, tier: Tier, machine: Machine) -> Case {
     .mutation("one node", "CPUs of the nodes", |case| case.boots[0].machine.nodes = 1)
 }
 
-fn sets_are_seen(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn sets_are_seen(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let check = seen.json("check")?;
     let isolation = check.finding("isolation")?;
     expect.equal("finding of isolation", isolation.text("/status"), "good");

@@ -11,7 +11,10 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Boot, args, open, recipe};
+use super::{
+    image::{Boot, Image, args},
+    recipe,
+};
 use crate::{
     cache::Cache,
     emulator::Emulator,
@@ -234,4 +237,16 @@ fn first_boot(place: &Path, cache: &Cache, emulator: &Emulator) -> Result<()> {
         guest::tail_of(&dir.path().join("console.log"))
     );
     Ok(())
+}
+
+/// The image in this folder.
+pub(super) fn open(folder: &Path) -> Result<Image> {
+    let (release, stock_release) = releases(folder)?;
+    Ok(Image {
+        disk: folder.join(recipe::DISK),
+        kernel: folder.join(recipe::KERNEL),
+        initrd: folder.join(recipe::INITRD),
+        release,
+        stock_release,
+    })
 }

@@ -10,34 +10,13 @@ use anyhow::{Context, Result};
 use crate::{cache::Cache, emulator::Emulator};
 
 mod build;
+mod image;
 mod recipe;
+
+pub use image::{Boot, Image, args};
 
 /// Cache kind of the images.
 pub const DISKS: &str = "disks";
-
-/// The image in the cache.
-#[derive(Clone, Debug)]
-pub struct Image {
-    /// The whole disk, raw and sparse. Cases never write to it.
-    pub disk: PathBuf,
-    /// The PREEMPT_RT kernel as an unpacked ELF file; GRUB's default is the same kernel.
-    pub kernel: PathBuf,
-    /// Its initramfs.
-    pub initrd: PathBuf,
-    /// `uname -r` of the PREEMPT_RT kernel.
-    pub release: String,
-    /// `uname -r` of the stock kernel beside it.
-    pub stock_release: String,
-}
-
-/// What starts the kernel.
-#[derive(Clone, Copy, Debug)]
-pub enum Boot<'a> {
-    /// QEMU, past GRUB: the PREEMPT_RT kernel of this image.
-    Direct(&'a Image),
-    /// The firmware, through the disk's GRUB.
-    Grub,
-}
 
 /// Key of the image in the cache, for whoever prunes it.
 #[must_use]
@@ -51,19 +30,7 @@ pub fn key() -> String {
 /// A package or a program is missing, the user is not root, or the first boot fails.
 pub fn image(cache: &Cache, emulator: &Emulator) -> Result<Image> {
     let folder = cache.entry(DISKS, &key(), |place| build::make(place, cache, emulator))?;
-    open(&folder)
-}
-
-/// The image in this folder.
-fn open(folder: &Path) -> Result<Image> {
-    let (release, stock_release) = build::releases(folder)?;
-    Ok(Image {
-        disk: folder.join(recipe::DISK),
-        kernel: folder.join(recipe::KERNEL),
-        initrd: folder.join(recipe::INITRD),
-        release,
-        stock_release,
-    })
+    build::open(&folder)
 }
 
 /// A disk in `dir` that starts as the image and keeps what a case writes.
@@ -96,29 +63,6 @@ pub fn store(dir: &Path) -> Result<PathBuf> {
     let text = disk.display().to_string();
     build::run("mke2fs", "e2fsprogs", &["-q", "-F", "-t", "ext4", &text])?;
     Ok(disk)
-}
-
-/// QEMU arguments for a disk (raw, or a layer that ends in `.qcow2`) and what starts from it.
-#[must_use]
-pub fn args(disk: &Path, boot: Boot<'_>) -> Vec<String> {
-    let format = if disk.extension().is_some_and(|end| end == "qcow2") { "qcow2" } else { "raw" };
-    // A comma in a value is written twice.
-    let file = disk.display().to_string().replace(',', ",,");
-    // unsafe: the host's disk does not wait when the guest's does. What the guest has flushed still
-    // survives the end of QEMU, which is all that a power cut of the guest asks.
-    let drive = format!("file={file},if=virtio,format={format},cache=unsafe");
-    let mut arguments = vec!["-drive".into(), drive];
-    if let Boot::Direct(image) = boot {
-        arguments.extend([
-            "-kernel".into(),
-            image.kernel.display().to_string(),
-            "-initrd".into(),
-            image.initrd.display().to_string(),
-            "-append".into(),
-            format!("root=/dev/vda1 ro {} quiet", recipe::COMMAND_LINE),
-        ]);
-    }
-    arguments
 }
 
 #[cfg(test)]

@@ -172,13 +172,6 @@ impl Plant {
         &self.cause
     }
 
-    /// Shell lines that run in the guest before the case's script; they start the plant in the
-    /// background.
-    #[must_use]
-    pub fn shell(&self) -> String {
-        shell::lines(self)
-    }
-
     /// Requests to the guest, for the books of the run.
     #[must_use]
     pub fn asked(&self) -> Value {

@@ -9,8 +9,16 @@ const BOOKS: &str = "trap 'wait $PLANTS; cat /tmp/truth.jsonl >/host/truth.jsonl
 const UNIT: &str = "/sys/fs/cgroup/system.slice/multipathd.service";
 const GROUP: &str = "/sys/fs/cgroup/lab";
 
-/// The lines.
-pub(super) fn lines(plant: &Plant) -> String {
+impl Plant {
+    /// Shell lines that run in the guest before the case's script; they start the plant in the
+    /// background.
+    #[must_use]
+    pub fn shell(&self) -> String {
+        lines(self)
+    }
+}
+
+fn lines(plant: &Plant) -> String {
     let mut lines = vec![BOOKS.to_owned()];
     match &plant.cause {
         Cause::Module(_) => {

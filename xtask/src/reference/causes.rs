@@ -9,7 +9,7 @@ use rtproof_judge::{
     causes::{CAUSES, Cause},
 };
 
-use super::{head, sentence};
+use super::markdown::{head, sentence};
 
 const ABOUT: &str = "What a late wake-up can be explained by. The time from due to run is cut into \
                      moments; each is offered to these causes in this order, and the first that \

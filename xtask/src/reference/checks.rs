@@ -9,7 +9,7 @@ use rtproof_judge::{
     checks::{self, Check},
 };
 
-use super::{head, sentence};
+use super::markdown::{head, sentence};
 
 const ABOUT: &str = "What `rtproof check` looks at. Each check answers good, bad, doubtful, \
                      unknown or not applicable; unknown is never good. `rtproof check explain ID` \

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::{Arg, Command};
 
-use super::{cell, head, sentence};
+use super::markdown::{cell, head, sentence};
 
 const ABOUT: &str = "What `--help` says, on one page.";
 

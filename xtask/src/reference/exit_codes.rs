@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{cell, head};
+use super::markdown::{cell, head};
 
 const ABOUT: &str = "Every command ends with one of these, so that a script can act on a verdict.";
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{head, sentence};
+use super::markdown::{head, sentence};
 
 /// A page of items.
 pub(crate) struct Kind {

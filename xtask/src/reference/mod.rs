@@ -14,6 +14,7 @@ mod checks;
 mod cli;
 mod exit_codes;
 mod items;
+mod markdown;
 mod record;
 mod schema;
 
@@ -133,25 +134,6 @@ pub(crate) fn dist_files(folder: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// First lines of every Markdown page.
-fn head(title: &str, about: &str) -> String {
-    format!("<!-- Made by `cargo xtask reference`. Do not edit. -->\n\n# {title}\n\n{about}\n")
-}
-
-/// Text for a cell of a table: one line, no bar.
-fn cell(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
-}
-
-/// Text as a sentence: the lists write phrases, a page has room for more than one.
-fn sentence(text: &str) -> String {
-    let text = text.trim();
-    let mut chars = text.chars();
-    let first: String = chars.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
-    let stop = if text.is_empty() || text.ends_with(['.', '!', '?']) { "" } else { "." };
-    format!("{first}{}{stop}", chars.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -209,18 +191,5 @@ mod tests {
         assert!(folder.join("man/rtproof.1").is_file());
         assert_eq!(folder.join("completions").read_dir().unwrap().count(), 3);
         std::fs::remove_dir_all(&folder).unwrap();
-    }
-
-    #[test]
-    fn phrases_become_sentences() {
-        assert_eq!(sentence("fully preemptible kernel"), "Fully preemptible kernel.");
-        assert_eq!(sentence("Says so."), "Says so.");
-        assert_eq!(sentence("`isolcpus` is set"), "`isolcpus` is set.");
-        assert_eq!(sentence(""), "");
-    }
-
-    #[test]
-    fn cells_keep_to_their_line() {
-        assert_eq!(cell("a\n  b | c"), "a b \\| c");
     }
 }

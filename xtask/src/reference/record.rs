@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use rtproof_record::schema::{APPLICATION_ID, Table, VERSION};
 
-use super::{cell, head};
+use super::markdown::{cell, head};
 
 const ABOUT: &str = "One run is one SQLite file. Any program that reads SQLite can open it.";
 

@@ -56,7 +56,7 @@ fn check_lines(path: &str, text: &str, is_source: bool, complaints: &mut Vec<Com
         if line.ends_with([' ', '\t', '\r']) {
             complain("white space at the end of the line: remove it".into());
         }
-        if line.contains('\t') && !is_makefile {
+        if line.contains('\t') && !(is_makefile || path.ends_with(".sh")) {
             complain("a tab: use spaces".into());
         }
         // Data of a test is clearer whole than broken.

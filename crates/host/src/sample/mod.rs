@@ -14,6 +14,8 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     CpuList, Facts, Reading, Root,
     activity::cpu_ticks,
@@ -30,31 +32,34 @@ const TICK_MS: u64 = 10;
 /// First x86 kernel whose scaling_cur_freq needs no IPI.
 const CUR_FREQ_QUIET_SINCE: (u32, u32) = (5, 19);
 
-/// Counters of the host since the sample before.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostSample {
-    /// Time of the reading as the caller counts it, nanoseconds.
+/// Counters of the host over one second: since the reading before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostSecond {
+    /// Time of the reading, nanoseconds after the origin.
     pub at_ns: u64,
-    /// Interrupts, all CPUs.
+    /// Interrupts, all CPUs (`intr` of /proc/stat).
     pub interrupts: Option<u64>,
     /// Context switches, all CPUs.
     pub context_switches: Option<u64>,
     /// Hottest thermal zone, thousandths of a degree Celsius.
     pub temp_max_mc: Option<i64>,
-    /// Per online CPU, ascending. A CPU that has just come online is missing once.
-    pub cpus: Vec<HostCpuSample>,
+    /// Per online CPU, ascending; a CPU that has just come online is missing once. Of a long run
+    /// that was read to be shown only one in 60 has them, with the sums of all 60.
+    pub cpus: Vec<HostCpuSecond>,
 }
 
-/// Counters of one CPU since the sample before.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostCpuSample {
+/// Counters of one CPU over one second. Times in milliseconds, in steps of 10.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostCpuSecond {
     /// CPU.
     pub cpu: u32,
-    /// Not idle: user, nice, system, irq, softirq; milliseconds in steps of 10.
+    /// Not idle: user, nice, system, irq, softirq.
     pub busy_ms: u64,
-    /// Stolen by the hypervisor; milliseconds in steps of 10.
+    /// Stolen by the hypervisor.
     pub steal_ms: u64,
-    /// Frequency now, Hz; `None` where there is no cpufreq or asking would disturb.
+    /// Frequency now, Hz; `None` where there is no cpufreq or reading it would disturb.
     pub freq_hz: Option<u64>,
 }
 
@@ -122,11 +127,11 @@ impl HostSampler {
 
     /// Counts since the sample before, or since [`HostSampler::new`]. `at_ns` is the caller's time.
     #[must_use]
-    pub fn sample(&mut self, at_ns: u64) -> HostSample {
+    pub fn sample(&mut self, at_ns: u64) -> HostSecond {
         let now = self.counters();
         let last = std::mem::replace(&mut self.last, now);
         let since = |now: Option<u64>, last: Option<u64>| Some(now?.saturating_sub(last?));
-        let mut sample = HostSample {
+        let mut sample = HostSecond {
             at_ns,
             interrupts: since(self.last.interrupts, last.interrupts),
             context_switches: since(self.last.context_switches, last.context_switches),
@@ -139,7 +144,7 @@ impl HostSampler {
                 continue;
             };
             let (_, busy_before, steal_before) = last.cpus[before];
-            sample.cpus.push(HostCpuSample {
+            sample.cpus.push(HostCpuSecond {
                 cpu,
                 // Counters of a CPU may step back a tick (Documentation/filesystems/proc.rst).
                 busy_ms: busy.saturating_sub(busy_before).saturating_mul(TICK_MS),

@@ -44,7 +44,7 @@ fn counts_since_the_last_sample() {
     assert_eq!(sample.context_switches, Some(0), "a counter that steps back counts nothing");
     assert_eq!(sample.temp_max_mc, Some(44_000), "the ACPI zone is not asked");
     let expected =
-        HostCpuSample { cpu: 0, busy_ms: 170, steal_ms: 20, freq_hz: Some(3_400_000_000) };
+        HostCpuSecond { cpu: 0, busy_ms: 170, steal_ms: 20, freq_hz: Some(3_400_000_000) };
     // CPU 1 went away; CPU 2 came.
     assert_eq!(sample.cpus, [expected]);
     let sample = sampler.sample(8);
@@ -72,7 +72,7 @@ fn measured_cpus_are_not_interrupted() {
 #[test]
 fn nothing_there_is_nothing_known() {
     let mut sampler = sampler(&Tree::new(&[]), &[0]);
-    assert_eq!(sampler.sample(1), HostSample { at_ns: 1, ..HostSample::default() });
+    assert_eq!(sampler.sample(1), HostSecond { at_ns: 1, ..HostSecond::default() });
     assert!(sampler.online().is_absent() && sampler.thread_placement(1).is_absent());
 }
 

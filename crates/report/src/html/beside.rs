@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 use rtproof_judge::{
-    Report, Spread,
+    Report,
     beside::{Beside, Segment},
     units,
 };
@@ -40,108 +40,69 @@ pub(super) fn section(report: &Report) -> Markup {
 }
 
 fn marks(beside: &Beside, cpu: &impl Fn(u32) -> String) -> Markup {
-    html! {
-        table {
-            (parts::head(["#CPU", "between", "was", "is"]))
-            tbody {
-                @for mark in &beside.marks {
-                    tr {
-                        th.num scope="row" { (cpu(mark.thread)) }
-                        td { (parts::at(mark.since_ns)) " – " (parts::at(mark.at_ns)) }
-                        td { (mark.before) }
-                        td { (mark.after) }
-                    }
-                }
-            }
-        }
-    }
+    parts::table(
+        &beside.marks,
+        &[
+            ("#CPU", &|mark| html! { (cpu(mark.thread)) }),
+            ("between", &|mark| html! { (parts::at(mark.since_ns)) " – " (parts::at(mark.at_ns)) }),
+            ("was", &|mark| html! { (mark.before) }),
+            ("is", &|mark| html! { (mark.after) }),
+        ],
+    )
 }
 
 /// What threads measured between changes.
 pub(super) fn segments<'a>(segments: impl Iterator<Item = &'a Segment>) -> Markup {
-    let columns = [
-        "#CPU",
-        "from",
-        "to",
-        "with",
-        "of",
-        "#n",
-        "#mean, µs",
-        "#sd, µs",
-        "#min, µs",
-        "#max, µs",
-        "#missed",
-    ];
-    html! {
-        table {
-            (parts::head(columns))
-            tbody {
-                @for segment in segments {
-                    @let spread = segment.intervals.as_ref().unwrap_or(&segment.samples);
-                    tr {
-                        th.num scope="row" { (segment.cpu) }
-                        td { (parts::at(segment.from_ns)) }
-                        td { (parts::at(segment.to_ns)) }
-                        td {
-                            (segment.policy.as_deref().unwrap_or_default()) " "
-                            (segment.cpus.as_deref().unwrap_or_default())
-                        }
-                        td { (if segment.intervals.is_some() { "intervals" } else { "samples" }) }
-                        (numbers(spread))
-                        td.num { (units::grouped(segment.missed)) }
-                    }
+    let of = |segment: &'a Segment| segment.intervals.as_ref().unwrap_or(&segment.samples);
+    parts::table(
+        segments,
+        &[
+            ("#CPU", &|segment| html! { (segment.cpu) }),
+            ("from", &|segment| html! { (parts::at(segment.from_ns)) }),
+            ("to", &|segment| html! { (parts::at(segment.to_ns)) }),
+            ("with", &|segment| {
+                html! {
+                    (segment.policy.as_deref().unwrap_or_default()) " "
+                    (segment.cpus.as_deref().unwrap_or_default())
                 }
-            }
-        }
-    }
-}
-
-fn numbers(spread: &Spread) -> Markup {
-    html! {
-        td.num { (units::grouped(spread.n)) }
-        td.num { (parts::us_mean(spread.mean_ns)) }
-        td.num { (parts::us_mean(spread.sd_ns)) }
-        td.num { (parts::us(spread.min_ns)) }
-        td.num { (parts::us(spread.max_ns)) }
-    }
+            }),
+            ("of", &|segment| {
+                html! { (if segment.intervals.is_some() { "intervals" } else { "samples" }) }
+            }),
+            ("#n", &|segment| html! { (units::grouped(of(segment).n)) }),
+            ("#mean, µs", &|segment| html! { (parts::us_mean(of(segment).mean_ns)) }),
+            ("#sd, µs", &|segment| html! { (parts::us_mean(of(segment).sd_ns)) }),
+            ("#min, µs", &|segment| html! { (parts::us(of(segment).min_ns)) }),
+            ("#max, µs", &|segment| html! { (parts::us(of(segment).max_ns)) }),
+            ("#missed", &|segment| html! { (units::grouped(segment.missed)) }),
+        ],
+    )
 }
 
 /// Idle states as a table.
 pub(super) fn idle(beside: &Beside) -> Markup {
-    html! {
-        table {
-            (parts::head(["#CPU", "state", "#exit, µs", "#entered", "#share of the time"]))
-            tbody {
-                @for of in &beside.idle {
-                    tr {
-                        th.num scope="row" { (of.cpu) }
-                        td { (of.name) }
-                        td.num { (of.exit_us.map_or(parts::NONE.into(), units::grouped)) }
-                        td.num { (units::grouped(of.entered)) }
-                        td.num { (format!("{:.1} %", of.share * 100.0)) }
-                    }
-                }
-            }
-        }
-    }
+    parts::table(
+        &beside.idle,
+        &[
+            ("#CPU", &|of| html! { (of.cpu) }),
+            ("state", &|of| html! { (of.name) }),
+            ("#exit, µs", &|of| html! { (of.exit_us.map_or(parts::NONE.into(), units::grouped)) }),
+            ("#entered", &|of| html! { (units::grouped(of.entered)) }),
+            ("#share of the time", &|of| html! { (format!("{:.1} %", of.share * 100.0)) }),
+        ],
+    )
 }
 
 fn frequencies(beside: &Beside) -> Markup {
     let ghz = |hz: u64| format!("{:.3}", hz as f64 / 1e9);
-    html! {
-        table {
-            (parts::head(["#CPU", "#lowest, GHz", "#mean, GHz", "#highest, GHz", "#readings"]))
-            tbody {
-                @for of in &beside.frequencies {
-                    tr {
-                        th.num scope="row" { (of.cpu) }
-                        td.num { (ghz(of.min_hz)) }
-                        td.num { (ghz(of.mean_hz)) }
-                        td.num { (ghz(of.max_hz)) }
-                        td.num { (units::grouped(of.readings)) }
-                    }
-                }
-            }
-        }
-    }
+    parts::table(
+        &beside.frequencies,
+        &[
+            ("#CPU", &|of| html! { (of.cpu) }),
+            ("#lowest, GHz", &|of| html! { (ghz(of.min_hz)) }),
+            ("#mean, GHz", &|of| html! { (ghz(of.mean_hz)) }),
+            ("#highest, GHz", &|of| html! { (ghz(of.max_hz)) }),
+            ("#readings", &|of| html! { (units::grouped(of.readings)) }),
+        ],
+    )
 }

@@ -28,58 +28,41 @@ fn rows(all: &[Distribution]) -> impl Iterator<Item = (String, &Distribution)> {
 
 /// A row for each; names come with them.
 pub(super) fn moments<'a>(rows: impl Iterator<Item = (String, &'a Distribution)>) -> Markup {
-    let columns = [
-        "",
-        "#samples",
-        "#worth",
-        "#mean, µs",
-        "#± error",
-        "#sd, µs",
-        "#cv",
-        "#spread",
-        "#skewness g1",
-        "#G1",
-        "#g2",
-        "#G2",
-        "#kurtosis g2 + 3",
-        "#at most",
-    ];
-    html! {
-        table.quantiles {
-            (parts::head(columns))
-            tbody {
-                @for (name, of) in rows {
-                    @let shape = of.shape.as_ref();
-                    tr {
-                        th scope="row" { (name) }
-                        td.num { (units::grouped(of.n)) }
-                        td.num { (of.mean_n_eff.map_or(parts::NONE.into(), units::grouped)) }
-                        td.num { (us3(of.mean_ns)) }
-                        td.num { (us3(of.mean_error_ns)) }
-                        td.num { (us3(of.sd_ns)) }
-                        td.num { (cell(of.cv)) }
-                        td.num { (cell(of.spread)) }
-                        td.num {
-                            (cell(shape.map(|s| s.g1)))
-                            @if shape.is_some_and(|s| s.is_estimate) { " *" }
-                        }
-                        td.num { (cell(shape.and_then(|s| s.g1_sample))) }
-                        td.num { (cell(shape.map(|s| s.g2))) }
-                        td.num { (cell(shape.and_then(|s| s.g2_sample))) }
-                        td.num { (cell(shape.map(|s| s.kurtosis))) }
-                        td.num { (cell(of.kurtosis_max)) }
-                    }
+    let shape = |of: &'a Distribution| of.shape.as_ref();
+    parts::table_of(
+        "quantiles",
+        rows,
+        &[
+            ("", &|(name, _)| html! { (name) }),
+            ("#samples", &|(_, of)| html! { (units::grouped(of.n)) }),
+            ("#worth", &|(_, of)| {
+                html! { (of.mean_n_eff.map_or(parts::NONE.into(), units::grouped)) }
+            }),
+            ("#mean, µs", &|(_, of)| html! { (us3(of.mean_ns)) }),
+            ("#± error", &|(_, of)| html! { (us3(of.mean_error_ns)) }),
+            ("#sd, µs", &|(_, of)| html! { (us3(of.sd_ns)) }),
+            ("#cv", &|(_, of)| html! { (cell(of.cv)) }),
+            ("#spread", &|(_, of)| html! { (cell(of.spread)) }),
+            ("#skewness g1", &|(_, of)| {
+                html! {
+                    (cell(shape(of).map(|s| s.g1)))
+                    @if shape(of).is_some_and(|s| s.is_estimate) { " *" }
                 }
-            }
-        }
-    }
+            }),
+            ("#G1", &|(_, of)| html! { (cell(shape(of).and_then(|s| s.g1_sample))) }),
+            ("#g2", &|(_, of)| html! { (cell(shape(of).map(|s| s.g2))) }),
+            ("#G2", &|(_, of)| html! { (cell(shape(of).and_then(|s| s.g2_sample))) }),
+            ("#kurtosis g2 + 3", &|(_, of)| html! { (cell(shape(of).map(|s| s.kurtosis))) }),
+            ("#at most", &|(_, of)| html! { (cell(of.kurtosis_max)) }),
+        ],
+    )
 }
 
 fn cell(value: Option<f64>) -> String {
     value.map_or(parts::NONE.into(), number)
 }
 
-/// Microseconds with three decimals: means are told more finely than samples.
+/// Microseconds with three decimals: means have a finer resolution than samples.
 fn us3(ns: Option<f64>) -> String {
     ns.map_or(parts::NONE.into(), |ns| format!("{:.3}", ns / 1000.0))
 }
@@ -121,8 +104,17 @@ fn bunched(all: &[Distribution]) -> Markup {
     if rows.is_empty() {
         return Markup::default();
     }
-    let columns =
-        ["#CPU", "#level, µs", "#samples from there", "#groups", "#index, runs", "#intervals"];
+    let table = parts::table(
+        &rows,
+        &[
+            ("#CPU", &|of| html! { (of.cpu) }),
+            ("#level, µs", &|of| html! { (parts::us(Some(of.level_ns))) }),
+            ("#samples from there", &|of| html! { (units::grouped(of.of)) }),
+            ("#groups", &|of| html! { (units::grouped(of.clusters)) }),
+            ("#index, runs", &|of| html! { (cell(Some(of.runs))) }),
+            ("#intervals", &|of| html! { (cell(of.intervals)) }),
+        ],
+    );
     html! {
         h3 { "How the largest samples are bunched" }
         p.quiet {
@@ -130,23 +122,7 @@ fn bunched(all: &[Distribution]) -> Markup {
              By runs (ten on-time periods end a group) and by the intervals between them (Ferro and \
              Segers)."
         }
-        (parts::scroll("Extremal index", &html! {
-            table {
-                (parts::head(columns))
-                tbody {
-                    @for of in &rows {
-                        tr {
-                            th.num scope="row" { (of.cpu) }
-                            td.num { (parts::us(Some(of.level_ns))) }
-                            td.num { (units::grouped(of.of)) }
-                            td.num { (units::grouped(of.clusters)) }
-                            td.num { (cell(Some(of.runs))) }
-                            td.num { (cell(of.intervals)) }
-                        }
-                    }
-                }
-            }
-        }))
+        (parts::scroll("Extremal index", &table))
     }
 }
 

@@ -112,37 +112,32 @@ fn interval(effect: &Effect) -> Option<String> {
 }
 
 fn table(knobs: &[&Knob]) -> Markup {
-    html! {
-        table {
-            (parts::head([
-                "knob", "", "#p99.9 off", "#on", "#change", "95 % interval", "#p (Holm)",
-                "#max", "why",
-            ]))
-            tbody { @for knob in knobs { (row(knob)) } }
-        }
-    }
-}
-
-fn row(knob: &Knob) -> Markup {
-    let main = Effects::of(knob, Statistic::P999);
-    let worst = Effects::of(knob, Statistic::Max);
-    let cell = |text: fn(&Effect) -> String| main.map_or_else(|| "–".into(), text);
-    html! {
-        tr {
-            th.wrap scope="row" {
-                (knob.name)
-                small { @for change in &knob.changes { br; code { (change) } } }
-            }
-            td { (decision(knob)) }
-            td.num { (cell(|effect| units::ns(effect.off_ns))) }
-            td.num { (cell(|effect| units::ns(effect.on_ns))) }
-            td.num { (cell(|effect| signed(effect.ratio_ppm))) }
-            td { (cell(|effect| interval(effect).unwrap_or_else(|| "none".into()))) }
-            td.num { (cell(|effect| p_value(effect.adjusted_ppb))) }
-            td.num { (worst.map_or_else(|| "–".into(), |effect| signed(effect.ratio_ppm))) }
-            td.wrap { (knob.why) }
-        }
-    }
+    let cell = |knob: &Knob, text: fn(&Effect) -> String| {
+        Effects::of(knob, Statistic::P999).map_or_else(|| "–".into(), text)
+    };
+    let worst = |knob: &Knob| {
+        let worst = Effects::of(knob, Statistic::Max);
+        worst.map_or_else(|| "–".into(), |effect| signed(effect.ratio_ppm))
+    };
+    parts::table(
+        knobs,
+        &[
+            ("~knob", &|knob| {
+                html! { (knob.name)
+                small { @for change in &knob.changes { br; code { (change) } } } }
+            }),
+            ("", &|knob| html! { (decision(knob)) }),
+            ("#p99.9 off", &|knob| html! { (cell(knob, |effect| units::ns(effect.off_ns))) }),
+            ("#on", &|knob| html! { (cell(knob, |effect| units::ns(effect.on_ns))) }),
+            ("#change", &|knob| html! { (cell(knob, |effect| signed(effect.ratio_ppm))) }),
+            ("95 % interval", &|knob| {
+                html! { (cell(knob, |effect| interval(effect).unwrap_or_else(|| "none".into()))) }
+            }),
+            ("#p (Holm)", &|knob| html! { (cell(knob, |effect| p_value(effect.adjusted_ppb))) }),
+            ("#max", &|knob| html! { (worst(knob)) }),
+            ("~why", &|knob| html! { (knob.why) }),
+        ],
+    )
 }
 
 fn decision(knob: &Knob) -> Markup {

@@ -4,10 +4,7 @@ use maud::{Markup, html};
 use rtproof_judge::units;
 use rtproof_record::Run;
 
-use super::{
-    counters,
-    parts::{self, Figure},
-};
+use super::parts::{self, Figure};
 use crate::svg::{
     bins::TimeBins,
     host::{self, Counter},
@@ -18,7 +15,7 @@ const ROWS: u64 = 100;
 
 /// The section; nothing where no counter was read.
 pub(super) fn section(run: &Run, time: TimeBins) -> Markup {
-    let counters = counters::of(run);
+    let counters = Counter::all(run);
     if counters.is_empty() {
         return Markup::default();
     }
@@ -36,7 +33,7 @@ pub(super) fn section(run: &Run, time: TimeBins) -> Markup {
 }
 
 fn figure(run: &Run, counter: &Counter, time: TimeBins) -> Markup {
-    let title = format!("{}, {}", counter.title, counter.unit);
+    let title = format!("{}, {}", counter.column.title, counter.column.unit);
     let text = text(counter);
     parts::figure(&Figure {
         title: &title,
@@ -51,8 +48,8 @@ fn text(counter: &Counter) -> String {
     let Some([low, mean, high]) = counter.summary() else {
         return String::new();
     };
-    let value = |value| number(value);
-    format!("{} to {}, on average {} {}.", value(low), value(high), value(mean), counter.unit)
+    let [low, mean, high] = [low, mean, high].map(number);
+    format!("{low} to {high}, on average {mean} {}.", counter.column.unit)
 }
 
 /// A number of a counter: two decimals below ten, one below a hundred.
@@ -74,7 +71,9 @@ fn table(counters: &[Counter], time: TimeBins) -> Markup {
         table {
             thead { tr {
                 th { "from" }
-                @for counter in counters { th.num { (counter.title) br; (counter.unit) } }
+                @for Counter { column, .. } in counters {
+                    th.num { (column.title) br; (column.unit) }
+                }
             } }
             tbody {
                 @for row in 0..time.len {

@@ -1,63 +1,48 @@
 //! What was imported as a page: the tool, its series, what may mislead. Pictures of it are in the
 //! pages of `rtproof compare`.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use rtproof_judge::units::{self, grouped, us_column};
 use rtproof_record::import::{Imported, ToolValue};
 
-use super::{POLICY, STYLE, parts};
+use super::parts;
 use crate::imported::{QUANTILES, Series, series};
 
 /// The page.
 #[must_use]
 pub fn imported(imported: &Imported, banner: Option<&str>) -> String {
     let version = imported.tool_version.as_deref().unwrap_or("(version unknown)");
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="color-scheme" content="light dark";
-                title { (imported.source) " – imported – rtproof" }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
+    let title = format!("{} – imported", imported.source);
+    let body = html! {
+        @if let Some(banner) = banner { (parts::banner(banner)) }
+        header {
+            h1 { "Imported: " (imported.source) }
+            p { (imported.tool) " " (version) ", format " (imported.dialect) }
+        }
+        main {
+            section aria-labelledby="series" {
+                h2 #series { "What it measured" }
+                div.scroll { (table(imported)) }
             }
-            body {
-                @if let Some(banner) = banner {
-                    p.banner role="alert" { (parts::icon("cross")) " " (banner) }
+            @if !imported.doubts.is_empty() {
+                section aria-labelledby="doubts" {
+                    h2 #doubts { "What may mislead" }
+                    ul { @for doubt in &imported.doubts { li { (doubt.text) } } }
                 }
-                header {
-                    h1 { "Imported: " (imported.source) }
-                    p { (imported.tool) " " (version) ", format " (imported.dialect) }
-                }
-                main {
-                    section aria-labelledby="series" {
-                        h2 #series { "What it measured" }
-                        div.scroll { (table(imported)) }
-                    }
-                    @if !imported.doubts.is_empty() {
-                        section aria-labelledby="doubts" {
-                            h2 #doubts { "What may mislead" }
-                            ul { @for doubt in &imported.doubts { li { (doubt.text) } } }
-                        }
-                    }
-                    section aria-labelledby="about" {
-                        h2 #about { "What is known of it" }
-                        (about(imported))
-                    }
-                    @if !imported.remarks.is_empty() {
-                        section aria-labelledby="said" {
-                            h2 #said { "What else the tool said" }
-                            ul { @for remark in &imported.remarks { li { (remark) } } }
-                        }
-                    }
+            }
+            section aria-labelledby="about" {
+                h2 #about { "What is known of it" }
+                (about(imported))
+            }
+            @if !imported.remarks.is_empty() {
+                section aria-labelledby="said" {
+                    h2 #said { "What else the tool said" }
+                    ul { @for remark in &imported.remarks { li { (remark) } } }
                 }
             }
         }
     };
-    page.into_string()
+    parts::page(&title, None, &body)
 }
 
 fn table(imported: &Imported) -> Markup {

@@ -143,6 +143,14 @@ fn changes(run: &Run, report: &Report) -> Markup {
     if report.changes.is_empty() {
         return html! { p { "No setting changed between the first wake-up and the last." } };
     }
+    let table = parts::table(
+        &report.changes,
+        &[
+            ("fact", &|change| html! { code { (change.key) } }),
+            ("~at the start", &|change| html! { (change.from) }),
+            ("~at the end", &|change| html! { (change.to) }),
+        ],
+    );
     html! {
         h3 { "Moved during the run " span.count { (report.changes.len()) } }
         p {
@@ -153,19 +161,6 @@ fn changes(run: &Run, report: &Report) -> Markup {
                 "belongs to no one setting."
             }
         }
-        (parts::scroll("Moved during the run", &html! {
-            table {
-                (parts::head(["fact", "at the start", "at the end"]))
-                tbody {
-                    @for change in &report.changes {
-                        tr {
-                            th scope="row" { code { (change.key) } }
-                            td.wrap { (change.from) }
-                            td.wrap { (change.to) }
-                        }
-                    }
-                }
-            }
-        }))
+        (parts::scroll("Moved during the run", &table))
     }
 }

@@ -1,11 +1,11 @@
 //! The index of a matrix as one HTML page: all cells in a picture and a table, with links to their
 //! reports.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use rtproof_judge::units;
 use rtproof_results::measure::index::{CellResult, Index, State, ThreadResult};
 
-use super::{POLICY, SCRIPT, STYLE, beside, parts};
+use super::{beside, parts};
 use crate::svg::ranges::{self, Range};
 
 /// Rows of the picture, at most: the table has all.
@@ -16,38 +16,23 @@ const DRAWN_MAX: usize = 150;
 pub fn page(index: &Index) -> String {
     let host = index.machine.as_ref().and_then(|machine| machine.hostname.as_deref());
     let host = host.unwrap_or("unknown machine");
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "rtproof " (index.tool_version) };
-                title { "Measured – " (host) " – rtproof" }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                (header(index, host))
-                main {
-                    (picture(index))
-                    (numbers(index))
-                    (moments(index))
-                    (changes(index))
-                    (spikes(index))
-                    (idle(index))
-                    (cells(index))
-                }
-                footer {
-                    p { "Made by rtproof " (index.tool_version) ". The numbers are in index.json." }
-                }
-                script { (PreEscaped(SCRIPT)) }
-            }
+    let body = html! {
+        (header(index, host))
+        main {
+            (picture(index))
+            (numbers(index))
+            (moments(index))
+            (changes(index))
+            (spikes(index))
+            (idle(index))
+            (cells(index))
         }
+        footer {
+            p { "Made by rtproof " (index.tool_version) ". The numbers are in index.json." }
+        }
+        (parts::script())
     };
-    page.into_string()
+    parts::page(&format!("Measured – {host}"), Some(index.tool_version), &body)
 }
 
 fn header(index: &Index, host: &str) -> Markup {
@@ -139,38 +124,44 @@ fn picture(index: &Index) -> Markup {
     }
 }
 
-const COLUMNS: [&str; 21] = [
-    "#cell",
-    "workload",
-    "of",
-    "#CPU",
-    "policy",
-    "#period",
-    "load",
-    "condition",
-    "#n",
-    "#missed",
-    "#mean",
-    "#sd",
-    "#rms",
-    "#min",
-    "#p50",
-    "#p99",
-    "#p99.9",
-    "#max",
-    "#cv",
-    "#spread",
-    "#spikes",
-];
-
 fn numbers(index: &Index) -> Markup {
     let rows: Vec<_> = index.rows().collect();
-    let table = html! {
-        table {
-            (parts::head(COLUMNS))
-            tbody { @for (cell, thread) in rows { (row(cell, thread)) } }
-        }
-    };
+    let part = |value: Option<f64>| value.map_or(parts::NONE.into(), |v| format!("{v:.3}"));
+    let table = parts::table(
+        rows,
+        &[
+            ("#cell", &|(cell, _)| {
+                html! { a href={ (cell.cell.name) ".html" } { (cell.cell.number) } }
+            }),
+            ("workload", &|(_, thread)| html! { (thread.workload) }),
+            ("of", &|(_, thread)| html! { (thread.quantity.replace('_', "-")) }),
+            ("#CPU", &|(_, thread)| html! { (thread.cpu) }),
+            ("policy", &|(cell, _)| html! { (cell.cell.scheduling()) }),
+            ("#period", &|(cell, _)| html! { (units::ns(cell.cell.period_ns)) }),
+            ("load", &|(cell, _)| html! { (cell.cell.load) }),
+            ("condition", &|(cell, _)| {
+                html! {
+                    (cell.cell.condition)
+                    @if cell.cell.repetition > 1 { " r" (cell.cell.repetition) }
+                }
+            }),
+            ("#n", &|(_, thread)| html! { (units::grouped(thread.samples.n)) }),
+            ("#missed", &|(_, thread)| html! { (units::grouped(thread.missed)) }),
+            ("#mean", &|(_, thread)| html! { (parts::us_mean(thread.samples.mean_ns)) }),
+            ("#sd", &|(_, thread)| html! { (parts::us_mean(thread.samples.sd_ns)) }),
+            ("#rms", &|(_, thread)| html! { (parts::us_mean(thread.samples.rms_ns)) }),
+            ("#min", &|(_, thread)| html! { (parts::us(thread.samples.min_ns)) }),
+            ("#p50", &|(_, thread)| html! { (parts::us(thread.quantiles.p50_ns)) }),
+            ("#p99", &|(_, thread)| html! { (parts::us(thread.quantiles.p99_ns)) }),
+            ("#p99.9", &|(_, thread)| html! { (parts::us(thread.quantiles.p999_ns)) }),
+            ("#max", &|(_, thread)| html! { (parts::us(thread.samples.max_ns)) }),
+            ("#cv", &|(_, thread)| html! { (part(thread.cv)) }),
+            ("#spread", &|(_, thread)| html! { (part(thread.spread)) }),
+            ("#spikes", &|(_, thread)| {
+                html! { (units::grouped(thread.spikes.iter().map(|spike| spike.count).sum())) }
+            }),
+        ],
+    );
     html! {
         section #numbers {
             h2 { "The numbers" }
@@ -201,37 +192,6 @@ fn moments(index: &Index) -> Markup {
     }
 }
 
-fn row(cell: &CellResult, thread: &ThreadResult) -> Markup {
-    let of = &cell.cell;
-    let part = |value: Option<f64>| value.map_or(parts::NONE.into(), |v| format!("{v:.3}"));
-    let (samples, quantiles) = (&thread.samples, &thread.quantiles);
-    html! {
-        tr {
-            th.num scope="row" { a href={ (of.name) ".html" } { (of.number) } }
-            td { (thread.workload) }
-            td { (thread.quantity.replace('_', "-")) }
-            td.num { (thread.cpu) }
-            td { (of.scheduling()) }
-            td.num { (units::ns(of.period_ns)) }
-            td { (of.load) }
-            td { (of.condition) @if of.repetition > 1 { " r" (of.repetition) } }
-            td.num { (units::grouped(samples.n)) }
-            td.num { (units::grouped(thread.missed)) }
-            td.num { (parts::us_mean(samples.mean_ns)) }
-            td.num { (parts::us_mean(samples.sd_ns)) }
-            td.num { (parts::us_mean(samples.rms_ns)) }
-            td.num { (parts::us(samples.min_ns)) }
-            td.num { (parts::us(quantiles.p50_ns)) }
-            td.num { (parts::us(quantiles.p99_ns)) }
-            td.num { (parts::us(quantiles.p999_ns)) }
-            td.num { (parts::us(samples.max_ns)) }
-            td.num { (part(thread.cv)) }
-            td.num { (part(thread.spread)) }
-            td.num { (units::grouped(thread.spikes.iter().map(|spike| spike.count).sum())) }
-        }
-    }
-}
-
 fn intervals(index: &Index) -> Markup {
     let rows: Vec<_> =
         index.rows().filter_map(|(c, t)| Some((c, t, t.intervals.as_ref()?))).collect();
@@ -239,27 +199,20 @@ fn intervals(index: &Index) -> Markup {
         return Markup::default();
     }
     let us = |ns: Option<f64>| ns.map_or(parts::NONE.into(), |ns| format!("{:.3}", ns / 1000.0));
-    let columns = ["#cell", "workload", "#CPU", "#n", "#mean", "#sd", "#rms", "#min", "#max"];
-    let table = html! {
-        table {
-            (parts::head(columns))
-            tbody {
-                @for (cell, thread, of) in rows {
-                    tr {
-                        th.num scope="row" { (cell.cell.number) }
-                        td { (thread.workload) }
-                        td.num { (thread.cpu) }
-                        td.num { (units::grouped(of.n)) }
-                        td.num { (us(of.mean_ns)) }
-                        td.num { (us(of.sd_ns)) }
-                        td.num { (us(of.rms_ns)) }
-                        td.num { (parts::us(of.min_ns)) }
-                        td.num { (parts::us(of.max_ns)) }
-                    }
-                }
-            }
-        }
-    };
+    let table = parts::table(
+        rows,
+        &[
+            ("#cell", &|(cell, _, _)| html! { (cell.cell.number) }),
+            ("workload", &|(_, thread, _)| html! { (thread.workload) }),
+            ("#CPU", &|(_, thread, _)| html! { (thread.cpu) }),
+            ("#n", &|(_, _, of)| html! { (units::grouped(of.n)) }),
+            ("#mean", &|(_, _, of)| html! { (us(of.mean_ns)) }),
+            ("#sd", &|(_, _, of)| html! { (us(of.sd_ns)) }),
+            ("#rms", &|(_, _, of)| html! { (us(of.rms_ns)) }),
+            ("#min", &|(_, _, of)| html! { (parts::us(of.min_ns)) }),
+            ("#max", &|(_, _, of)| html! { (parts::us(of.max_ns)) }),
+        ],
+    );
     html! {
         h3 { "Intervals from one wake-up to the next, µs" }
         (parts::scroll("Intervals", &table))
@@ -285,24 +238,18 @@ fn spikes(index: &Index) -> Markup {
     if rows.is_empty() {
         return Markup::default();
     }
-    let table = html! {
-        table {
-            (parts::head(["#cell", "workload", "#CPU", "cause", "who", "#spikes", "#worst, µs"]))
-            tbody {
-                @for (cell, thread, spike) in rows {
-                    tr {
-                        th.num scope="row" { (cell.cell.number) }
-                        td { (thread.workload) }
-                        td.num { (thread.cpu) }
-                        td.wrap { (spike.title) }
-                        td.wrap { (spike.culprit) }
-                        td.num { (units::grouped(spike.count)) }
-                        td.num { (parts::us(Some(spike.worst_ns))) }
-                    }
-                }
-            }
-        }
-    };
+    let table = parts::table(
+        rows,
+        &[
+            ("#cell", &|(cell, _, _)| html! { (cell.cell.number) }),
+            ("workload", &|(_, thread, _)| html! { (thread.workload) }),
+            ("#CPU", &|(_, thread, _)| html! { (thread.cpu) }),
+            ("~cause", &|(_, _, spike)| html! { (spike.title) }),
+            ("~who", &|(_, _, spike)| html! { (spike.culprit) }),
+            ("#spikes", &|(_, _, spike)| html! { (units::grouped(spike.count)) }),
+            ("#worst, µs", &|(_, _, spike)| html! { (parts::us(Some(spike.worst_ns))) }),
+        ],
+    );
     let title = "Spikes by cause";
     html! { section #spikes { h2 { (title) } (parts::scroll(title, &table)) } }
 }
@@ -325,7 +272,43 @@ fn idle(index: &Index) -> Markup {
     }
 }
 
+fn state(state: State) -> Markup {
+    let (class, icon, word) = match state {
+        State::Done => ("good", "check", "done"),
+        State::CutShort => ("doubtful", "warn", "cut short"),
+        State::Failed => ("bad", "cross", "failed"),
+        State::Missing => ("idle", "dash", "not measured"),
+    };
+    html! { span class={ "status " (class) } { (parts::icon(icon)) (word) } }
+}
+
 fn cells(index: &Index) -> Markup {
+    let table = parts::table(
+        &index.cells,
+        &[
+            ("#cell", &|cell| html! { (cell.cell.number) }),
+            ("~what", &|cell| html! { (cell.cell.title()) }),
+            ("for", &|cell| html! { (units::duration(cell.cell.duration_ns)) }),
+            ("begun", &|cell| {
+                html! { (cell.started_realtime_ns.map_or(parts::NONE.into(), parts::wall_clock)) }
+            }),
+            ("state", &|cell| state(cell.state)),
+            ("files", &|cell| {
+                html! { @if cell.started_realtime_ns.is_some() {
+                    a href={ (cell.cell.name) ".html" } { "report" } " "
+                    a href={ (cell.cell.name) ".rtproof" } { "record" }
+                } }
+            }),
+            ("~to know", &|cell| {
+                html! { @if let Some(why) = &cell.why { (why) " " }
+                @if !cell.notes.is_empty() {
+                    details { summary { (units::count(cell.notes.len(), "note")) }
+                        ul { @for note in &cell.notes { li { (note) } } }
+                    }
+                } }
+            }),
+        ],
+    );
     html! {
         section #cells {
             h2 { "Cells" }
@@ -338,45 +321,7 @@ fn cells(index: &Index) -> Markup {
                     }
                 }
             }
-            (parts::scroll("Cells", &html! {
-                table {
-                    (parts::head(["#cell", "what", "for", "begun", "state", "files", "to know"]))
-                    tbody { @for cell in &index.cells { (cell_row(cell)) } }
-                }
-            }))
-        }
-    }
-}
-
-fn cell_row(cell: &CellResult) -> Markup {
-    let (class, icon, word) = match cell.state {
-        State::Done => ("good", "check", "done"),
-        State::CutShort => ("doubtful", "warn", "cut short"),
-        State::Failed => ("bad", "cross", "failed"),
-        State::Missing => ("idle", "dash", "not measured"),
-    };
-    let of = &cell.cell;
-    html! {
-        tr {
-            th.num scope="row" { (of.number) }
-            td.wrap { (of.title()) }
-            td { (units::duration(of.duration_ns)) }
-            td { (cell.started_realtime_ns.map_or(parts::NONE.into(), parts::wall_clock)) }
-            td { span class={ "status " (class) } { (parts::icon(icon)) (word) } }
-            td {
-                @if cell.started_realtime_ns.is_some() {
-                    a href={ (of.name) ".html" } { "report" } " "
-                    a href={ (of.name) ".rtproof" } { "record" }
-                }
-            }
-            td.wrap {
-                @if let Some(why) = &cell.why { (why) " " }
-                @if !cell.notes.is_empty() {
-                    details { summary { (units::count(cell.notes.len(), "note")) }
-                        ul { @for note in &cell.notes { li { (note) } } }
-                    }
-                }
-            }
+            (parts::scroll("Cells", &table))
         }
     }
 }

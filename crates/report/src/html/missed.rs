@@ -41,40 +41,30 @@ fn sentence(report: &Report) -> String {
 }
 
 fn account(report: &Report) -> Markup {
-    html! {
-        table {
-            (parts::head(["#CPU", "#scheduled", "", "#sampled", "", "#missed", "checked"]))
-            tbody {
-                @for cpu in &report.cpus { (account_row(cpu)) }
-            }
-        }
-    }
-}
-
-fn account_row(cpu: &CpuReport) -> Markup {
-    let measured = &cpu.measured;
-    let adds_up = measured.scheduled == measured.sampled + measured.missed;
-    html! {
-        tr {
-            th.num scope="row" { (cpu.thread.cpu) }
-            td.num { (units::grouped(measured.scheduled)) }
-            td { (if adds_up { "=" } else { "≠" }) }
-            td.num { (units::grouped(measured.sampled)) }
-            td { "+" }
-            td.num { (units::grouped(measured.missed)) }
-            td {
-                @if cpu.end.is_none() {
+    let adds_up =
+        |cpu: &CpuReport| cpu.measured.scheduled == cpu.measured.sampled + cpu.measured.missed;
+    parts::table(
+        &report.cpus,
+        &[
+            ("#CPU", &|cpu| html! { (cpu.thread.cpu) }),
+            ("#scheduled", &|cpu| html! { (units::grouped(cpu.measured.scheduled)) }),
+            ("", &|cpu| html! { (if adds_up(cpu) { "=" } else { "≠" }) }),
+            ("#sampled", &|cpu| html! { (units::grouped(cpu.measured.sampled)) }),
+            ("", &|_| html! { "+" }),
+            ("#missed", &|cpu| html! { (units::grouped(cpu.measured.missed)) }),
+            ("checked", &|cpu| {
+                html! { @if cpu.end.is_none() {
                     span.status.unknown {
                         (parts::icon("question")) "torn: the schedule is not known"
                     }
-                } @else if adds_up {
+                } @else if adds_up(cpu) {
                     span.status.good { (parts::icon("check")) "adds up" }
                 } @else {
                     span.status.bad { (parts::icon("cross")) "does not add up" }
-                }
-            }
-        }
-    }
+                } }
+            }),
+        ],
+    )
 }
 
 fn figure(run: &Run, columns: &[Column], time: TimeBins) -> Markup {
@@ -92,20 +82,14 @@ fn figure(run: &Run, columns: &[Column], time: TimeBins) -> Markup {
         units::grouped(most)
     );
     let picture = missed::draw(run, columns, time, (title, &text));
-    let table = html! {
-        table {
-            (parts::head(["from", "#missed", "#sampled"]))
-            tbody {
-                @for (i, column) in columns.iter().enumerate().filter(|(_, c)| c.missed > 0) {
-                    tr {
-                        th scope="row" { (units::duration(time.start_ns(i))) }
-                        td.num { (units::grouped(column.missed)) }
-                        td.num { (units::grouped(column.sampled)) }
-                    }
-                }
-            }
-        }
-    };
+    let table = parts::table(
+        columns.iter().enumerate().filter(|(_, c)| c.missed > 0),
+        &[
+            ("from", &|(i, _)| html! { (units::duration(time.start_ns(*i))) }),
+            ("#missed", &|(_, column)| html! { (units::grouped(column.missed)) }),
+            ("#sampled", &|(_, column)| html! { (units::grouped(column.sampled)) }),
+        ],
+    );
     parts::figure(&Figure {
         title,
         text: &text,

@@ -6,7 +6,6 @@
 
 mod beside;
 pub mod compare;
-mod counters;
 mod distribution;
 mod effects;
 mod facts;
@@ -31,7 +30,7 @@ mod threads;
 mod timeline;
 mod verdict;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use rtproof_judge::{Report, units};
 use rtproof_record::Run;
 
@@ -39,12 +38,6 @@ use self::sections::{Page, SECTIONS};
 use super::svg::{bins::TimeBins, strip::Rows};
 
 pub use self::imported::imported;
-
-const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
-/// Nothing is fetched, whatever a host name or a command line may hold.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
-                      img-src data:; base-uri 'none'; form-action 'none'";
 
 /// What the record itself cannot say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,44 +52,21 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
     let time = TimeBins::of(run);
     let (rows, columns) = Rows::of(run, time);
     let page = Page { run, report, time, rows, columns };
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            (head(report))
-            body {
-                a.skip href="#verdict" { "Skip to the verdict" }
-                @if let Some(banner) = &extra.banner {
-                    p.banner role="alert" { (parts::icon("cross")) " " (banner) }
-                }
-                (header(report))
-                main {
-                    (verdict::section(run, report))
-                    (contents(&page))
-                    @for section in SECTIONS { (section.shown(&page)) }
-                }
-                (footer(report))
-                (data(report))
-                script { (PreEscaped(SCRIPT)) }
-            }
+    let title = format!("{} – {}", report.verdict.answer.text(), parts::hostname(report));
+    let body = html! {
+        a.skip href="#verdict" { "Skip to the verdict" }
+        @if let Some(banner) = &extra.banner { (parts::banner(banner)) }
+        (header(report))
+        main {
+            (verdict::section(run, report))
+            (contents(&page))
+            @for section in SECTIONS { (section.shown(&page)) }
         }
+        (footer(report))
+        (data(report))
+        (parts::script())
     };
-    document.into_string()
-}
-
-fn head(report: &Report) -> Markup {
-    let title = format!("{} – {} – rtproof", report.verdict.answer.text(), parts::hostname(report));
-    html! {
-        head {
-            meta charset="utf-8";
-            meta name="viewport" content="width=device-width, initial-scale=1";
-            meta http-equiv="Content-Security-Policy" content=(POLICY);
-            meta name="color-scheme" content="light dark";
-            meta name="generator" content={ "rtproof " (report.run.tool_version) };
-            title { (title) }
-            link rel="icon" href="data:,";
-            style { (PreEscaped(STYLE)) }
-        }
-    }
+    parts::page(&title, Some(&report.run.tool_version), &body)
 }
 
 fn header(report: &Report) -> Markup {
@@ -138,11 +108,7 @@ fn asked(report: &Report) -> String {
 
 fn contents(page: &Page<'_>) -> Markup {
     let sections = SECTIONS.iter().filter(|section| (section.when)(page));
-    html! {
-        nav.contents aria-label="Sections" {
-            ul { @for it in sections { li { a href={ "#" (it.id) } { (it.name) } } } }
-        }
-    }
+    parts::contents(sections.map(|section| (section.id, section.name)))
 }
 
 fn footer(report: &Report) -> Markup {
@@ -159,14 +125,10 @@ fn footer(report: &Report) -> Markup {
 }
 
 /// The report as JSON within the page, with the spikes that it shows; the record has all of them.
-/// `<` is escaped, so that nothing in it can end the element.
 fn data(report: &Report) -> Markup {
     let mut report = report.clone();
     if let Some(spikes) = &mut report.spikes {
         spikes.worst.truncate(spikes::SHOWN_MAX);
     }
-    let json = serde_json::to_string(&report).unwrap_or_else(|_| "null".into());
-    let json =
-        json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
-    html! { script #rtproof-report type="application/json" { (PreEscaped(json)) } }
+    parts::data("rtproof-report", &report)
 }

@@ -1,10 +1,16 @@
 //! Pieces that all sections use: icons, figures, tables that scroll in themselves, numbers.
 
-use maud::{Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rtproof_host::facts::tasks::Policy;
 use rtproof_judge::{Report, Status, units};
 use rtproof_record::Class;
 use rtproof_stats::quantile::Quantile;
+use serde::Serialize;
+
+pub(super) const STYLE: &str = include_str!("style.css");
+/// Nothing is fetched, whatever a host name or a command line may hold.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      img-src data:; base-uri 'none'; form-action 'none'";
 
 /// What stands for a value that is not there.
 pub(super) const NONE: &str = "–";
@@ -19,6 +25,56 @@ pub(super) fn icon(name: &str) -> Markup {
         _ => "M3.5 8H12.5",
     };
     html! { svg.icon viewBox="0 0 16 16" aria-hidden="true" { path d=(d) {} } }
+}
+
+/// A whole page; `generator` is the version that made its numbers, `data` is JSON for its reader.
+pub(super) fn page(title: &str, generator: Option<&str>, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="color-scheme" content="light dark";
+                @if let Some(version) = generator {
+                    meta name="generator" content={ "rtproof " (version) };
+                }
+                title { (title) " – rtproof" }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) }
+            }
+            body { (body) }
+        }
+    };
+    page.into_string()
+}
+
+/// The script of a page, which may sort and highlight.
+pub(super) fn script() -> Markup {
+    html! { script { (PreEscaped(include_str!("script.js"))) } }
+}
+
+/// What must be known before anything else of a page.
+pub(super) fn banner(text: &str) -> Markup {
+    html! { p.banner role="alert" { (icon("cross")) " " (text) } }
+}
+
+/// A value as JSON within the page; `<` is escaped, so that nothing in it can end the element.
+pub(super) fn data(id: &str, value: &impl Serialize) -> Markup {
+    let json = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
+    let json =
+        json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    html! { script id=(id) type="application/json" { (PreEscaped(json)) } }
+}
+
+/// The sections of a page, to go to.
+pub(super) fn contents<'a>(sections: impl Iterator<Item = (&'a str, &'a str)>) -> Markup {
+    html! {
+        nav.contents aria-label="Sections" {
+            ul { @for (id, name) in sections { li { a href={ "#" (id) } { (name) } } } }
+        }
+    }
 }
 
 /// Class, icon and word of a status.
@@ -85,15 +141,56 @@ pub(super) fn no_chart(id: &str, title: &str, why: &str) -> Markup {
     }
 }
 
+/// A column of a table: its name and what it shows of a row. `#` before the name: numbers; `~`:
+/// long text, which is broken into lines.
+pub(super) type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> Markup);
+
+/// A table; the first column names the row.
+pub(super) fn table<T>(rows: impl IntoIterator<Item = T>, columns: &[Column<'_, T>]) -> Markup {
+    table_of("", rows, columns)
+}
+
+/// A table of a class.
+pub(super) fn table_of<T>(
+    class: &str,
+    rows: impl IntoIterator<Item = T>,
+    columns: &[Column<'_, T>],
+) -> Markup {
+    let class = (!class.is_empty()).then_some(class);
+    html! {
+        table class=[class] {
+            (head(columns.iter().map(|(name, _)| name)))
+            tbody {
+                @for row in rows {
+                    tr {
+                        @for (at, (name, show)) in columns.iter().enumerate() {
+                            @let class = kind(name).0;
+                            @if at == 0 { th class=[class] scope="row" { (show(&row)) } }
+                            @else { td class=[class] { (show(&row)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Class of a column's cells, and its name.
+fn kind(name: &str) -> (Option<&'static str>, &str) {
+    match (name.strip_prefix('#'), name.strip_prefix('~')) {
+        (Some(name), _) => (Some("num"), name),
+        (None, Some(name)) => (Some("wrap"), name),
+        (None, None) => (None, name),
+    }
+}
+
 /// The head of a table; a column whose name begins with `#` holds numbers.
 pub(super) fn head<S: AsRef<str>>(columns: impl IntoIterator<Item = S>) -> Markup {
     html! {
         thead { tr {
             @for column in columns {
-                @match column.as_ref().strip_prefix('#') {
-                    Some(name) => th.num { (name) },
-                    None => th { (column.as_ref()) },
-                }
+                @let (class, name) = kind(column.as_ref());
+                th class=[class.filter(|class| *class == "num")] { (name) }
             }
         } }
     }

@@ -24,54 +24,33 @@ pub(super) fn section(report: &Report) -> Markup {
     }
 }
 
-/// Columns of the measuring threads.
-const THREAD: [&str; 12] = [
-    "#CPU",
-    "workload",
-    "policy",
-    "#priority",
-    "#period",
-    "memory",
-    "#late",
-    "#max, µs",
-    "#faults",
-    "#preempted",
-    "#CPU time per wake-up",
-    "ended",
-];
-
 fn threads(report: &Report) -> Markup {
-    html! {
-        table {
-            (parts::head(THREAD))
-            tbody { @for cpu in &report.cpus { (thread(cpu)) } }
-        }
-    }
-}
-
-fn thread(cpu: &CpuReport) -> Markup {
-    let (info, end) = (&cpu.thread, cpu.end.as_ref());
     let count = |n: Option<u64>| n.map_or(parts::NONE.into(), units::grouped);
-    let faults = end.map(|end| end.faults_minor + end.faults_major);
-    let per_wakeup = end
-        .filter(|_| cpu.measured.sampled > 0)
-        .map_or(parts::NONE.into(), |end| units::ns(end.cpu_time_ns / cpu.measured.sampled));
-    html! {
-        tr {
-            th.num scope="row" { (info.cpu) }
-            td { (info.workload) }
-            td { (parts::policy(info.policy)) }
-            td.num { (info.priority) }
-            td.num { (units::ns(info.period_ns)) }
-            td { (if info.locked { "locked" } else { "not locked" }) }
-            td.num { (units::grouped(cpu.measured.late)) }
-            td.num { (parts::us(cpu.measured.max_ns)) }
-            td.num { (count(faults)) }
-            td.num { (count(end.map(|end| end.preemptions))) }
-            td.num { (per_wakeup) }
-            td { (ended(end.map(|end| end.reason))) }
-        }
-    }
+    let per_wakeup = |cpu: &CpuReport| {
+        cpu.end
+            .as_ref()
+            .filter(|_| cpu.measured.sampled > 0)
+            .map_or(parts::NONE.into(), |end| units::ns(end.cpu_time_ns / cpu.measured.sampled))
+    };
+    parts::table(
+        &report.cpus,
+        &[
+            ("#CPU", &|cpu| html! { (cpu.thread.cpu) }),
+            ("workload", &|cpu| html! { (cpu.thread.workload) }),
+            ("policy", &|cpu| html! { (parts::policy(cpu.thread.policy)) }),
+            ("#priority", &|cpu| html! { (cpu.thread.priority) }),
+            ("#period", &|cpu| html! { (units::ns(cpu.thread.period_ns)) }),
+            ("memory", &|cpu| html! { (if cpu.thread.locked { "locked" } else { "not locked" }) }),
+            ("#late", &|cpu| html! { (units::grouped(cpu.measured.late)) }),
+            ("#max, µs", &|cpu| html! { (parts::us(cpu.measured.max_ns)) }),
+            ("#faults", &|cpu| {
+                html! { (count(cpu.end.as_ref().map(|end| end.faults_minor + end.faults_major))) }
+            }),
+            ("#preempted", &|cpu| html! { (count(cpu.end.as_ref().map(|end| end.preemptions))) }),
+            ("#CPU time per wake-up", &|cpu| html! { (per_wakeup(cpu)) }),
+            ("ended", &|cpu| html! { (ended(cpu.end.as_ref().map(|end| end.reason))) }),
+        ],
+    )
 }
 
 fn ended(reason: Option<EndReason>) -> Markup {
@@ -88,26 +67,22 @@ fn ended(reason: Option<EndReason>) -> Markup {
 }
 
 fn loads(loads: &[Load]) -> Markup {
-    html! {
-        table {
-            (parts::head(["load", "what it did", "time", "#achieved", "trouble"]))
-            tbody {
-                @for load in loads {
-                    tr {
-                        th scope="row" { (load.name) }
-                        td.wrap { (load.detail) }
-                        td { (units::duration(load.from_ns)) " – " (units::duration(load.to_ns)) }
-                        td.num { (rate(load)) }
-                        td.wrap {
-                            @if let Some(error) = &load.error {
-                                span.status.bad { (parts::icon("cross")) (error) }
-                            } @else { (parts::NONE) }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    parts::table(
+        loads,
+        &[
+            ("load", &|load| html! { (load.name) }),
+            ("~what it did", &|load| html! { (load.detail) }),
+            ("time", &|load| {
+                html! { (units::duration(load.from_ns)) " – " (units::duration(load.to_ns)) }
+            }),
+            ("#achieved", &|load| html! { (rate(load)) }),
+            ("~trouble", &|load| {
+                html! { @if let Some(error) = &load.error {
+                    span.status.bad { (parts::icon("cross")) (error) }
+                } @else { (parts::NONE) } }
+            }),
+        ],
+    )
 }
 
 /// What a load achieved in a second.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use rtproof_judge::{Report, averages::AverageRow, units};
-use rtproof_record::Run;
+use rtproof_record::{Run, run::Thread};
 
 use super::parts::{self, Figure};
 use crate::svg::{
@@ -87,24 +87,20 @@ fn heat_table(run: &Run, columns: &[Column], time: TimeBins) -> Markup {
         let phase = run.options.phases.iter().find(|p| (p.from_ns..p.to_ns).contains(&at_ns));
         phase.map_or(parts::NONE, |phase| phase.name.as_str())
     };
-    html! {
-        table {
-            (parts::head(["from", "phase", "#sampled", "#missed", "#late", "#worst, µs", "#CPU"]))
-            tbody {
-                @for (i, column) in columns.iter().enumerate() {
-                    tr {
-                        th scope="row" { (units::duration(time.start_ns(i))) }
-                        td { (phase_at(time.start_ns(i))) }
-                        td.num { (units::grouped(column.sampled)) }
-                        td.num { (units::grouped(column.missed)) }
-                        td.num { (units::grouped(column.late)) }
-                        td.num { (parts::us(column.worst.map(|w| w.0))) }
-                        td.num { (column.worst.map_or(parts::NONE.into(), |w| w.1.to_string())) }
-                    }
-                }
-            }
-        }
-    }
+    parts::table(
+        columns.iter().enumerate(),
+        &[
+            ("from", &|(i, _)| html! { (units::duration(time.start_ns(*i))) }),
+            ("phase", &|(i, _)| html! { (phase_at(time.start_ns(*i))) }),
+            ("#sampled", &|(_, column)| html! { (units::grouped(column.sampled)) }),
+            ("#missed", &|(_, column)| html! { (units::grouped(column.missed)) }),
+            ("#late", &|(_, column)| html! { (units::grouped(column.late)) }),
+            ("#worst, µs", &|(_, column)| html! { (parts::us(column.worst.map(|w| w.0))) }),
+            ("#CPU", &|(_, column)| {
+                html! { (column.worst.map_or(parts::NONE.into(), |w| w.1.to_string())) }
+            }),
+        ],
+    )
 }
 
 fn strip_figure(run: &Run, rows: &Rows, time: TimeBins, events: &Events) -> Markup {
@@ -137,23 +133,17 @@ fn strip_figure(run: &Run, rows: &Rows, time: TimeBins, events: &Events) -> Mark
 }
 
 fn strip_table(run: &Run) -> Markup {
-    html! {
-        table {
-            (parts::head(["#CPU", "#worst, µs", "#at", "#late", "#missed"]))
-            tbody {
-                @for thread in &run.threads {
-                    tr {
-                        th.num scope="row" { (thread.info.cpu) }
-                        td.num { (parts::us(thread.totals.wake.max())) }
-                        @let top = thread.top.first().map(|top| parts::at(top.due_ns));
-                        td.num { (top.as_deref().unwrap_or(parts::NONE)) }
-                        td.num { (units::grouped(thread.totals.late())) }
-                        td.num { (units::grouped(thread.totals.missed)) }
-                    }
-                }
-            }
-        }
-    }
+    let at = |thread: &Thread| thread.top.first().map(|top| parts::at(top.due_ns));
+    parts::table(
+        &run.threads,
+        &[
+            ("#CPU", &|thread| html! { (thread.info.cpu) }),
+            ("#worst, µs", &|thread| html! { (parts::us(thread.totals.wake.max())) }),
+            ("#at", &|thread| html! { (at(thread).as_deref().unwrap_or(parts::NONE)) }),
+            ("#late", &|thread| html! { (units::grouped(thread.totals.late())) }),
+            ("#missed", &|thread| html! { (units::grouped(thread.totals.missed)) }),
+        ],
+    )
 }
 
 fn averages_figure(report: &Report, time: TimeBins, events: &Events) -> Markup {
@@ -191,21 +181,14 @@ fn averages_text(report: &Report, last: &AverageRow, window: &str) -> String {
 }
 
 fn averages_table(report: &Report) -> Markup {
-    let columns = ["from", "#samples", "#mean, µs", "#cumulative, µs", "#moving, µs"];
-    html! {
-        table {
-            (parts::head(columns))
-            tbody {
-                @for row in &report.averages.rows {
-                    tr {
-                        th scope="row" { (units::duration(row.from_ns)) }
-                        td.num { (units::grouped(row.n)) }
-                        td.num { (parts::us_mean(Some(row.mean_ns))) }
-                        td.num { (parts::us_mean(Some(row.cumulative_ns))) }
-                        td.num { (parts::us_mean(row.moving_ns)) }
-                    }
-                }
-            }
-        }
-    }
+    parts::table(
+        &report.averages.rows,
+        &[
+            ("from", &|row| html! { (units::duration(row.from_ns)) }),
+            ("#samples", &|row| html! { (units::grouped(row.n)) }),
+            ("#mean, µs", &|row| html! { (parts::us_mean(Some(row.mean_ns))) }),
+            ("#cumulative, µs", &|row| html! { (parts::us_mean(Some(row.cumulative_ns))) }),
+            ("#moving, µs", &|row| html! { (parts::us_mean(row.moving_ns)) }),
+        ],
+    )
 }

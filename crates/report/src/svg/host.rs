@@ -1,7 +1,7 @@
 //! Counters of the host over time: small charts of one shape, to be read one under the other.
 
 use maud::{Markup, html};
-use rtproof_record::Run;
+use rtproof_record::{Run, run::HostSecond};
 
 use super::{
     Path,
@@ -11,22 +11,30 @@ use super::{
     px,
     scale::Scale,
 };
+use crate::seconds::{COLUMNS, Column, Shown};
 
-/// One counter: a name, a unit, and its value in each second.
+/// A column of the host in each second of a run.
 pub(crate) struct Counter {
-    /// `steal`, `interrupts` ...; part of the id.
-    pub(crate) id: &'static str,
-    /// Title.
-    pub(crate) title: &'static str,
-    /// Unit, after the number.
-    pub(crate) unit: &'static str,
+    /// Which.
+    pub(crate) column: &'static Column,
     /// Seconds: time, smallest, mean and largest value.
-    pub(crate) points: Vec<(u64, [f64; 3])>,
-    /// Whether the axis starts at zero.
-    pub(crate) from_zero: bool,
+    points: Vec<(u64, [f64; 3])>,
 }
 
 impl Counter {
+    /// All that a run has a reading of.
+    pub(crate) fn all(run: &Run) -> Vec<Self> {
+        let of = |column: &'static Column| {
+            let value = |second: &HostSecond| Some((second.at_ns, (column.value)(second)?));
+            Self { column, points: run.host.iter().filter_map(value).collect() }
+        };
+        let is_shown = |counter: &Self| {
+            let any = |[.., high]: [f64; 3]| counter.column.shown != Shown::IfAny || high > 0.0;
+            counter.summary().is_some_and(any)
+        };
+        COLUMNS.iter().map(of).filter(is_shown).collect()
+    }
+
     /// Merged to columns: smallest, mean, largest of each.
     pub(crate) fn columns(&self, time: TimeBins) -> Vec<Option<[f64; 3]>> {
         let mut sums = vec![(0_u32, [f64::INFINITY, 0.0, f64::NEG_INFINITY]); time.len];
@@ -55,8 +63,9 @@ impl Counter {
 /// Draws a counter.
 pub(crate) fn draw(run: &Run, counter: &Counter, time: TimeBins, text: &str) -> Markup {
     let frame = frame(counter, time);
-    let id = format!("chart-host-{}", counter.id);
-    let about = About { id: &id, title: counter.title, text, series: 1, units: ("time", "number") };
+    let id = format!("chart-host-{}", counter.column.id);
+    let about =
+        About { id: &id, title: counter.column.title, text, series: 1, units: ("time", "number") };
     let columns = counter.columns(time);
     let ticks = frame.y.round_ticks();
     let body = html! {
@@ -79,7 +88,7 @@ pub(crate) fn draw(run: &Run, counter: &Counter, time: TimeBins, text: &str) -> 
 
 fn frame(counter: &Counter, time: TimeBins) -> Frame {
     let [low, _, high] = counter.summary().unwrap_or([0.0, 0.0, 1.0]);
-    let y = if counter.from_zero || high <= low {
+    let y = if counter.column.shown != Shown::Range || high <= low {
         Scale::from_zero(high * 1.1)
     } else {
         let air = (high - low) * 0.15;

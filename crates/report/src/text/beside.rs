@@ -10,7 +10,7 @@ use rtproof_judge::{
 
 use crate::text::sheet::{DIM, Sheet, WARN, wrapped};
 
-/// CPUs whose idle states are told: of more the page has a table.
+/// CPUs whose idle states are shown; the page has a table of all.
 const CPUS_MAX: usize = 8;
 
 /// What was changed from outside.

@@ -10,7 +10,7 @@ use rtproof_judge::{
 
 use crate::{
     distribution::{CONVENTION, P2_CAUTION, held_out, name, number},
-    text::sheet::{BOLD, DIM, Sheet, wrapped},
+    text::sheet::{BOLD, DIM, Sheet, table, wrapped},
 };
 
 const HEADS: [&str; 12] =
@@ -47,17 +47,7 @@ pub(super) fn moments(
 ) -> io::Result<()> {
     let mut rows: Vec<Vec<String>> = vec![HEADS.map(String::from).into()];
     rows.extend(of.iter().map(|(name, of)| row(name, of)));
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
-    for (i, row) in rows.iter().enumerate() {
-        let style = if i == 0 { DIM } else { anstyle::Style::new() };
-        write!(to, "{indent}{style}{:<w$}", row[0], w = widths[0])?;
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            write!(to, "  {cell:>width$}")?;
-        }
-        writeln!(to, "{style:#}{}", if i == 0 { "   µs" } else { "" })?;
-    }
-    Ok(())
+    table(to, indent, &rows)
 }
 
 fn row(name: &str, of: &Distribution) -> Vec<String> {

@@ -1,5 +1,5 @@
 //! Findings as text, by what the reader has to do: now, at the next boot, in the firmware; the
-//! most effective first. What could not be told is told by reason, in few lines.
+//! most effective first. Unknown answers are grouped by reason, in few lines.
 
 use std::io::{self, Write};
 
@@ -176,7 +176,7 @@ fn one(to: &mut Sheet, finding: &Finding, width: usize, detail: Detail) -> io::R
     Ok(())
 }
 
-/// What could not be told: by reason, as most have the same few.
+/// Unknown answers by reason: most share a few.
 fn unknown(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()> {
     let is_open =
         |finding: &&Finding| finding.status == Status::Unknown && finding.skipped.is_none();

@@ -14,7 +14,7 @@ use rtproof_results::measure::{
     plan::Plan,
 };
 
-use crate::text::sheet::{BAD, BOLD, DIM, Sheet, WARN, title, wrapped};
+use crate::text::sheet::{self, BAD, BOLD, DIM, Sheet, WARN, title, wrapped};
 
 /// Causes of spikes that are named for a CPU.
 const CAUSES: usize = 3;
@@ -61,10 +61,10 @@ pub fn begin(to: &mut Sheet, machine: &Machine, plan: &Plan) -> io::Result<()> {
 /// # Errors
 /// When writing fails.
 pub fn index(to: &mut Sheet, index: &Index, folder: &Path, verbose: bool) -> io::Result<()> {
-    let mut told: Vec<&str> = Vec::new();
+    let mut shown: Vec<&str> = Vec::new();
     for cell in &index.cells {
         of_cell(to, cell)?;
-        notes(to, cell, &mut told)?;
+        notes(to, cell, &mut shown)?;
         if verbose {
             moments(to, cell)?;
         }
@@ -120,19 +120,11 @@ fn of_cell(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
 }
 
 fn table(to: &mut Sheet, threads: &[ThreadResult]) -> io::Result<()> {
-    let mut rows = vec![[String::new()].into_iter().chain(HEADS.map(String::from)).collect()];
+    let mut rows: Vec<Vec<String>> =
+        vec![[String::new()].into_iter().chain(HEADS.map(String::from)).collect()];
     let mixed = threads.windows(2).any(|two| two[0].workload != two[1].workload);
     rows.extend(threads.iter().map(|thread| row(thread, mixed)));
-    let width = |at: usize| rows.iter().map(|row: &Vec<String>| row[at].chars().count()).max();
-    let widths: Vec<usize> = (0..=HEADS.len()).map(|at| width(at).unwrap_or(0)).collect();
-    for (i, row) in rows.iter().enumerate() {
-        let style = if i == 0 { DIM } else { anstyle::Style::new() };
-        write!(to, "       {style}{:<w$}", row[0], w = widths[0])?;
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            write!(to, "  {cell:>width$}")?;
-        }
-        writeln!(to, "{style:#}{}", if i == 0 { "   µs" } else { "" })?;
-    }
+    sheet::table(to, "       ", &rows)?;
     for thread in threads {
         if let Some(intervals) = &thread.intervals {
             let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.3}", ns / 1000.0));
@@ -182,12 +174,12 @@ fn row(thread: &ThreadResult, mixed: bool) -> Vec<String> {
 
 /// What must be known of a cell: own cost, lost cycles, where time went. Said once where it is the
 /// same of several cells.
-fn notes<'a>(to: &mut Sheet, cell: &'a CellResult, told: &mut Vec<&'a str>) -> io::Result<()> {
+fn notes<'a>(to: &mut Sheet, cell: &'a CellResult, shown: &mut Vec<&'a str>) -> io::Result<()> {
     for note in &cell.notes {
-        if told.contains(&note.as_str()) {
+        if shown.contains(&note.as_str()) {
             continue;
         }
-        told.push(note);
+        shown.push(note);
         wrapped(to, &format!("       {WARN}!{WARN:#} "), "         ", note)?;
     }
     Ok(())

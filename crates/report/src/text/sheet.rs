@@ -21,7 +21,7 @@ pub const WARN: Style = AnsiColor::Yellow.on_default();
 /// The characters that it is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Glyphs {
-    /// Blocks of the causes: neighbours of different ones can be told apart without colours.
+    /// Blocks of the causes: neighbours differ, also without colours.
     pub(super) blocks: [char; 4],
     /// Start of a task.
     pub(super) bar: char,
@@ -125,6 +125,21 @@ impl Write for Sheet {
 /// When writing fails.
 pub fn wrapped(to: &mut Sheet, first: &str, next: &str, text: &str) -> io::Result<()> {
     wrapped_in(to.page.columns, to, first, next, text)
+}
+
+/// Writes rows in columns, the first row as the head of values in µs.
+pub(super) fn table(to: &mut Sheet, indent: &str, rows: &[Vec<String>]) -> io::Result<()> {
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    for (i, row) in rows.iter().enumerate() {
+        let (style, unit) = if i == 0 { (DIM, "   µs") } else { (Style::new(), "") };
+        write!(to, "{indent}{style}{:<w$}", row[0], w = widths[0])?;
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            write!(to, "  {cell:>width$}")?;
+        }
+        writeln!(to, "{style:#}{unit}")?;
+    }
+    Ok(())
 }
 
 /// Whether a word is a unit, alone or before a mark.

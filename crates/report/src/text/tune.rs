@@ -1,4 +1,4 @@
-//! What became of changes: applied, taken back, how they stand, what the boot did with its words.
+//! The outcome of changes: applied, undone, active, and what the boot did with its parameters.
 
 use std::io::{self, Write};
 
@@ -98,7 +98,7 @@ fn journal_undone(to: &mut Sheet, journal: &JournalUndone) -> io::Result<()> {
     taken_back(to, &journal.changes)
 }
 
-/// Changes that were taken back.
+/// Changes that were undone.
 ///
 /// # Errors
 /// When writing fails.

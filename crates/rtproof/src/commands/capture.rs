@@ -15,8 +15,7 @@ use rtproof_run::file;
 use rustix::fs::Mode;
 use serde::Serialize;
 
-use super::check::open_root;
-use crate::{exit, print::Text};
+use crate::{exit, print::Text, root::open_root};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/capture/1";
@@ -24,8 +23,8 @@ const SCHEMA: &str = "rtproof/capture/1";
 /// Arguments of `capture`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Host names, users, network addresses, serial numbers and ids are replaced or left out; look at the
-file before you give it away, all the same.
+Host names, users, network addresses, serial numbers and ids are replaced or left out. Still,
+look at the file before you give it away.
 
 Examples:
   rtproof capture machine.txt
@@ -40,15 +39,15 @@ pub struct Args {
     #[arg(long, value_name = "PATH")]
     pub root: Option<PathBuf>,
 
-    /// Capture what is to be known of one application, too: `check --pid` then works on the file
+    /// Include the application with this process id: `check --pid` then works on the file
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Option<u32>,
 
-    /// The same for a systemd unit
+    /// Include the application that runs as this systemd unit
     #[arg(long, value_name = "NAME", conflicts_with = "pid")]
     pub unit: Option<String>,
 
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(long)]
     pub force: bool,
 

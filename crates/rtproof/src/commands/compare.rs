@@ -14,6 +14,7 @@ use rtproof_run::{
 };
 
 use crate::{exit, print::Text};
+use rtproof_run::usage::Invalid;
 
 /// Arguments of `compare`.
 #[derive(Clone, Debug, clap::Args)]
@@ -54,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = parse::budget)]
     pub budget: Option<u64>,
 
-    /// Compare runs of different machines, workloads, periods or budgets all the same
+    /// Compare even runs of different machines, workloads, periods or budgets
     #[arg(long)]
     pub force: bool,
 
@@ -96,7 +97,7 @@ pub struct Args {
 }
 
 /// A share in percent: `5%`, `2.5`.
-fn margin(text: &str) -> Result<f64, String> {
+fn margin(text: &str) -> Result<f64, Invalid> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),

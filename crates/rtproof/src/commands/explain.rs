@@ -73,7 +73,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub spike: Option<u32>,
 
-    /// How many of the worst are told in full
+    /// Show the N worst spikes in full
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub worst: usize,
 
@@ -102,7 +102,7 @@ struct Answer<'a> {
     spikes: &'a Spikes,
 }
 
-/// Runs the command. 0: told, or nothing was late; 3: what was late could not be explained.
+/// Runs the command. 0: explained, or nothing was late; 3: a late wake-up could not be explained.
 ///
 /// # Errors
 /// Files that cannot be read, threads that are not there, kernel events that cannot be had.

@@ -21,7 +21,7 @@ Examples:
   rtproof import *.log --show
   ssh rig cyclictest -S -p 80 -D 60 -h 400 -q | rtproof import - -o rig.rtproof")]
 pub struct Args {
-    /// Result files, - for standard input; their content shows what they are
+    /// Result files, - for standard input; the format is detected from the content
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 

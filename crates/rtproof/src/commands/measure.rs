@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
 
-    /// One CPU after the other instead of all at once
+    /// Measure one CPU after the other instead of all at once
     #[arg(long)]
     pub each: bool,
 
@@ -102,12 +102,12 @@ pub struct Args {
     )]
     pub duration_ns: u64,
 
-    /// How often each cell is measured
+    /// Measure each cell N times
     #[arg(long, value_name = "N", value_parser = request::repeat, default_value = "1")]
     pub repeat: u32,
 
     /// Measure all cells twice: with the machine as it is, and with the changes of rtproof tune
-    /// apply --yes, which are taken back at the end
+    /// apply --yes, which are undone at the end
     #[arg(long)]
     pub tuned: bool,
 
@@ -123,7 +123,7 @@ pub struct Args {
     )]
     pub matrix: Option<PathBuf>,
 
-    /// Go on with the matrix in this folder: cells that are done stay as they are
+    /// Continue the matrix in this folder; finished cells stay as they are
     #[arg(
         long,
         value_name = "DIR",
@@ -160,7 +160,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = StartArg::Staggered)]
     pub start: StartArg,
 
-    /// Hold /dev/cpu_dma_latency at so many microseconds; default: it is not touched
+    /// Hold /dev/cpu_dma_latency at US microseconds; default: not touched
     #[arg(long = "dma-latency", value_name = "US")]
     pub dma_latency_us: Option<u32>,
 

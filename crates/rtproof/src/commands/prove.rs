@@ -22,7 +22,7 @@ Examples:
   rtproof prove --for 24h --budget 50us --cpus 2-3 --load cpu+memory+net
   rtproof prove --budget 250us --period 250us --load 'stress-ng:--vm 2 --hdd 1'
 
-Without real-time rights it measures all the same and says so; nothing is tuned. The record \
+Without real-time rights it still measures and says so; nothing is tuned. The record \
 (*.rtproof) holds everything that was measured; the report (*.html) opens in any browser.")]
 pub struct Args {
     /// Duration of the measurement, e.g. 20s, 10m, 24h
@@ -34,7 +34,7 @@ pub struct Args {
     )]
     pub duration_ns: u64,
 
-    /// Latency that a wake-up may have, e.g. 100us; without it nothing is judged
+    /// Latency budget of a wake-up, e.g. 100us; without it nothing is judged
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
     pub budget_ns: Option<u64>,
 
@@ -51,7 +51,8 @@ pub struct Args {
     )]
     pub confidence_ppm: u32,
 
-    /// Class 100: rate below which late wake-ups are to be shown, e.g. 1/h; 3/day takes a clean day
+    /// Class 100: highest acceptable rate of late wake-ups, e.g. 1/h; proving 3/day needs 24 h
+    /// without one
     #[arg(
         long = "max-rate",
         value_name = "RATE",
@@ -97,7 +98,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub load_dir: Option<PathBuf>,
 
-    /// Hold /dev/cpu_dma_latency at so many microseconds; default: it is not touched
+    /// Hold /dev/cpu_dma_latency at US microseconds; default: not touched
     #[arg(long = "dma-latency", value_name = "US")]
     pub dma_latency_us: Option<u32>,
 
@@ -235,7 +236,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         )
     })?;
     text.print_json(&report)?;
-    // What was measured is told; now what went wrong with the evidence.
+    // The measurement is reported; now what failed with the evidence.
     match (sealed.failure, html) {
         (Some(failure), Err(html)) => anyhow::bail!("{failure:#}; {html:#}"),
         (Some(failure), Ok(())) => return Err(failure),

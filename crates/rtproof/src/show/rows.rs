@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_judge::units::{self, grouped};
+use rtproof_judge::{
+    Spread,
+    units::{self, grouped},
+};
 use rtproof_record::{
     beside::{Mark, MarkKind},
     run::{Second, ThreadInfo},
@@ -46,7 +49,6 @@ struct Printer {
 
 impl Rows {
     /// For the rows of one cell.
-    #[must_use]
     pub(crate) fn new() -> Self {
         let (to, lines) = mpsc::channel::<String>();
         let print = move || {
@@ -111,12 +113,6 @@ impl Observer for Rows {
     }
 }
 
-impl Default for Rows {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Printer {
     fn line(&self, line: String) {
         if let Some(to) = &self.to {
@@ -135,11 +131,60 @@ impl Printer {
     }
 }
 
+/// What a row shows: a second of a thread, or all of them.
+struct Row<'a> {
+    info: &'a ThreadInfo,
+    time: &'a str,
+    missed: u64,
+    scale: Scale,
+    spread: Spread,
+}
+
+impl Row<'_> {
+    fn percent(&self, deviation_ns: Option<f64>) -> String {
+        percent(deviation_ns.and_then(|ns| self.scale.percent(ns, &self.spread)))
+    }
+
+    fn off(&self, value_ns: Option<u64>) -> String {
+        percent(value_ns.and_then(|ns| self.scale.off(ns, &self.spread)))
+    }
+}
+
+/// A column of the rows: title, width, value.
+type Column = (&'static str, usize, fn(&Row<'_>) -> String);
+
+/// Every column.
+const COLUMNS: &[Column] = &[
+    ("CPU", 4, |row| row.info.cpu.to_string()),
+    ("until", 9, |row| row.time.into()),
+    ("n", 8, |row| grouped(row.spread.n)),
+    ("missed", 7, |row| grouped(row.missed)),
+    ("mean", 11, |row| us(row.spread.mean_ns)),
+    ("sd", 10, |row| us(row.spread.sd_ns)),
+    ("%", 7, |row| row.percent(row.spread.sd_ns)),
+    ("rms", 10, |row| us(row.spread.rms_ns)),
+    ("%", 7, |row| row.percent(row.spread.rms_ns)),
+    ("min", 10, |row| us(row.spread.min_ns.map(|ns| ns as f64))),
+    ("%", 7, |row| row.off(row.spread.min_ns)),
+    ("max", 10, |row| us(row.spread.max_ns.map(|ns| ns as f64))),
+    ("%", 7, |row| row.off(row.spread.max_ns)),
+];
+
+fn us(ns: Option<f64>) -> String {
+    ns.map_or("-".into(), |ns| format!("{:.3}", ns / 1000.0))
+}
+
+fn percent(percent: Option<f64>) -> String {
+    percent.map_or("-".into(), |percent| format!("{percent:.1}"))
+}
+
+fn cells(text: impl Fn(&Column) -> String) -> String {
+    let cells = COLUMNS.iter().map(|column| format!("{:>width$}", text(column), width = column.1));
+    cells.collect::<Vec<_>>().join(" ")
+}
+
 fn head() -> String {
-    format!(
-        "{:>4} {:>9} {:>8} {:>7} {:>11} {:>10} {:>7} {:>10} {:>7} {:>10} {:>7} {:>10} {:>7}  µs",
-        "CPU", "until", "n", "missed", "mean", "sd", "%", "rms", "%", "min", "%", "max", "%"
-    )
+    cells(|column| column.0.into()) + "  µs"
 }
 
 /// A row: of the intervals where the workload keeps them, else of the samples.
@@ -154,28 +199,8 @@ fn row(
         0 => (samples, Scale::of(quantity(&info.workload), info.period_ns)),
         _ => (intervals, Scale::of_intervals(info.period_ns)),
     };
-    let spread = scale.spread(moments);
-    let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.3}", ns / 1000.0));
-    let whole = |ns: Option<u64>| us(ns.map(|ns| ns as f64));
-    let percent = |percent: Option<f64>| percent.map_or("-".into(), |p| format!("{p:.1}"));
-    let part = |ns: Option<f64>| percent(ns.and_then(|ns| scale.percent(ns, &spread)));
-    let off = |ns: Option<u64>| percent(ns.and_then(|ns| scale.off(ns, &spread)));
-    format!(
-        "{:>4} {:>9} {:>8} {:>7} {:>11} {:>10} {:>7} {:>10} {:>7} {:>10} {:>7} {:>10} {:>7}",
-        info.cpu,
-        time,
-        grouped(spread.n),
-        grouped(missed),
-        us(spread.mean_ns),
-        us(spread.sd_ns),
-        part(spread.sd_ns),
-        us(spread.rms_ns),
-        part(spread.rms_ns),
-        whole(spread.min_ns),
-        off(spread.min_ns),
-        whole(spread.max_ns),
-        off(spread.max_ns),
-    )
+    let row = Row { info, time, missed, scale, spread: scale.spread(moments) };
+    cells(|column| (column.2)(&row))
 }
 
 fn marked(info: &ThreadInfo, mark: &Mark) -> String {
@@ -227,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_told_as_s3_tells_them() {
+    fn intervals_are_shown_as_s3_shows_them() {
         let line = row(&info(), "1 s", &moments(&[35_000]), &moments(&[1_035_000]), 2);
         let words: Vec<&str> = line.split_whitespace().collect();
         let expected = "1 1 s 1 2 1035.000 - - 35.000 3.5 1035.000 3.5 1035.000 3.5";
@@ -236,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_are_told_as_shares_of_the_period() {
+    fn latencies_are_shown_as_shares_of_the_period() {
         let line = row(&info(), "all", &moments(&[5_000, 15_000]), &Moments::default(), 0);
         let words: Vec<&str> = line.split_whitespace().collect();
         let expected = "1 all 2 0 10.000 7.071 0.7 11.180 1.1 5.000 0.5 15.000 1.5";
@@ -246,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_with_both_states() {
+    fn a_change_is_shown_with_both_states() {
         let mark = Mark {
             thread: 0,
             since_ns: 11_050_000_000,

@@ -94,7 +94,7 @@ fn ansible_does_what_check_mode_said_once_and_takes_it_back() {
     assert_eq!(changed, 0, "a second run has nothing to do: {said}");
     assert_eq!(tools::tree(root), done);
 
-    // Somebody else sets one of them.
+    // Something else sets one of them.
     tools::put(root, &[("/sys/devices/virtual/workqueue/cpumask", "1\n")]);
     playbooks.run("rtproof-undo.yml", &[]);
     assert_eq!(got(root, "/proc/sys/kernel/sched_rt_runtime_us"), "950000", "as it was known");

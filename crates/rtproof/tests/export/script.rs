@@ -49,7 +49,7 @@ fn it_sets_in_order_says_what_is_not_so_and_puts_back() {
     assert_eq!(got(root, "/sys/fs/cgroup/rt/cpuset.cpus.partition"), "isolated");
     assert!(told.contains("no kernel thread rcuog/2"), "{told}");
 
-    // Somebody changes one of them.
+    // Something else changes one of them.
     let minimum = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_min_freq";
     put(root, &[(minimum, "900000\n")]);
     let (_, told) = tuning(&script, root, "stop");

@@ -80,7 +80,7 @@ pub(crate) fn machine(root: &Path) {
         }
         files.push((format!("/sys/kernel/debug/sched/fair_server/cpu{n}/runtime"), "50000000\n"));
     }
-    // Two interrupts of one name, told apart by their numbers in the controller.
+    // Two interrupts of one name differ in their numbers in the controller.
     for (number, actions, hwirq) in
         [(46, "eth0-rx-0", "524289"), (47, "eth0-rx-0", "524999"), (48, "eth0-rx-01", "1")]
     {

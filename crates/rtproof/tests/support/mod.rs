@@ -151,7 +151,7 @@ pub(crate) fn load_workers() -> Vec<u32> {
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     let own = Path::new(env!("CARGO_BIN_EXE_rtproof")).canonicalize().expect("the program");
     pids.filter(|pid| {
-        // Somebody else may run rtproof beside the tests.
+        // Another rtproof may run beside the tests.
         if std::fs::read_link(format!("/proc/{pid}/exe")).ok().as_ref() != Some(&own) {
             return false;
         }

@@ -1,4 +1,4 @@
-//! Files for a comparison: records, and result files of other tools, told apart by how they begin.
+//! Files for a comparison: records, and result files of other tools, by how they begin.
 
 use std::{
     fs::File,

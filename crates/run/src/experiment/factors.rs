@@ -12,10 +12,13 @@ use rtproof_judge::{
 };
 
 use super::{
-    knobs::{self, Knob},
+    knobs::{self, Candidate},
     setting::Setting,
 };
-use crate::{parse, usage::usage};
+use crate::{
+    parse,
+    usage::{Invalid, usage},
+};
 
 /// Longest name of a placebo.
 const NAME_MAX: usize = 40;
@@ -53,7 +56,7 @@ pub fn factor(word: &str) -> anyhow::Result<Factor> {
     let Some((option, value)) = word.split_once('=') else {
         return Ok(Factor::Check(word.into()));
     };
-    let wrong = |why: String| usage(format!("{word}: {why}"));
+    let wrong = |why: Invalid| usage(format!("{word}: {why}"));
     Ok(Factor::Setting(match option.trim_start_matches("--") {
         "dma-latency" => match value.parse() {
             Ok(us) => Setting::DmaLatency(us),
@@ -66,7 +69,7 @@ pub fn factor(word: &str) -> anyhow::Result<Factor> {
         },
         "load" => {
             let load = value.parse::<rtproof_measure::loads::LoadSet>();
-            Setting::Load(load.map_err(|error| wrong(error.to_string()))?)
+            Setting::Load(load.map_err(|error| wrong(error.to_string().into()))?)
         }
         "period" | "cpus" | "for" | "start" => {
             return refuse("slices that differ in it hold different numbers of wake-ups");
@@ -130,8 +133,8 @@ pub fn steps(root: &Root, name: &str, values: &[(String, String)]) -> anyhow::Re
 
 /// The knobs of a plan and of the other factors, and names of those that cannot be switched on and
 /// off, with the reason.
-pub fn knobs_of(plan: &Plan, factors: &[Factor]) -> (Vec<Knob>, Vec<(String, &'static str)>) {
-    let (mut knobs, others): (Vec<Knob>, Vec<Knob>) =
+pub fn knobs_of(plan: &Plan, factors: &[Factor]) -> (Vec<Candidate>, Vec<(String, &'static str)>) {
+    let (mut knobs, others): (Vec<Candidate>, Vec<Candidate>) =
         knobs::of(plan).into_iter().partition(|knob| knob.kind == Pace::Toggled);
     for factor in factors {
         let settings = match factor {
@@ -145,9 +148,9 @@ pub fn knobs_of(plan: &Plan, factors: &[Factor]) -> (Vec<Knob>, Vec<(String, &'s
         };
         let (now, later) = (Vec::new(), Vec::new());
         let impact = Impact::default();
-        knobs.push(Knob { name, impact, kind: Pace::Toggled, now, later, settings });
+        knobs.push(Candidate { name, impact, kind: Pace::Toggled, now, later, settings });
     }
-    let why = |knob: &Knob| match knob.kind {
+    let why = |knob: &Candidate| match knob.kind {
         Pace::Once => {
             "slow to take back, and leaves traces: rtproof tune apply --prove tries it once"
         }

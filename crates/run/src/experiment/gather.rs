@@ -4,7 +4,7 @@ use rtproof_measure::Slot;
 use rtproof_record::effects::{Part, Slice};
 use rtproof_stats::{Histogram, Layout, Totals, quantile::Q};
 
-/// Fewest wake-ups of which p99.9 is told.
+/// Fewest wake-ups for which p99.9 is given.
 const WAKE_UPS_MIN: u64 = 900;
 const P999: Q = Q { above: 1, of: 1000 };
 

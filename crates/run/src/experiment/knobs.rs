@@ -13,7 +13,7 @@ use super::setting::Setting;
 
 /// A knob.
 #[derive(Clone, Debug)]
-pub struct Knob {
+pub struct Candidate {
     /// Its checks.
     pub name: String,
     /// The most that its changes promise.
@@ -29,7 +29,7 @@ pub struct Knob {
 }
 
 /// The knobs of a plan, those that promise most first, in the plan's order otherwise.
-pub fn of(plan: &Plan) -> Vec<Knob> {
+pub fn of(plan: &Plan) -> Vec<Candidate> {
     let mut group: Vec<usize> = (0..plan.steps.len()).collect();
     let mut owner: BTreeMap<String, usize> = BTreeMap::new();
     for (at, step) in plan.steps.iter().enumerate() {
@@ -44,7 +44,7 @@ pub fn of(plan: &Plan) -> Vec<Knob> {
     for at in 0..plan.steps.len() {
         knobs.entry(root(&group, at)).or_default().push(at);
     }
-    let mut knobs: Vec<Knob> = knobs.values().map(|steps| knob(plan, steps)).collect();
+    let mut knobs: Vec<Candidate> = knobs.values().map(|steps| knob(plan, steps)).collect();
     knobs.sort_by_key(|knob| knob.impact);
     knobs
 }
@@ -66,7 +66,7 @@ fn root(group: &[usize], mut at: usize) -> usize {
     at
 }
 
-fn knob(plan: &Plan, steps: &[usize]) -> Knob {
+fn knob(plan: &Plan, steps: &[usize]) -> Candidate {
     let mut checks: Vec<&str> = Vec::new();
     for check in steps.iter().flat_map(|&at| &plan.steps[at].reason.checks) {
         if !checks.contains(&check.as_str()) {
@@ -81,7 +81,7 @@ fn knob(plan: &Plan, steps: &[usize]) -> Knob {
         steps.iter().partition(|&&at| plan.steps[at].change.nature().pace == Pace::Later);
     let kinds = now.iter().map(|&at| plan.steps[at].change.nature().pace);
     let impacts = steps.iter().map(|&at| plan.steps[at].reason.impact);
-    Knob {
+    Candidate {
         name: checks.join(" "),
         impact: impacts.min().unwrap_or_default(),
         kind: kinds.max().unwrap_or(Pace::Later),

@@ -9,11 +9,11 @@ use rtproof_judge::{
     plan::{Plan, Step},
 };
 
-use super::{Setting, knobs::Knob};
+use super::{Setting, knobs::Candidate};
 use crate::tune::preview;
 
 /// The plan of some knobs: their steps as the plan has them, in its order.
-pub fn plan_of(plan: &Plan, knobs: &[Knob], those: &[usize]) -> Plan {
+pub fn plan_of(plan: &Plan, knobs: &[Candidate], those: &[usize]) -> Plan {
     let of = |&at: &usize| knobs[at].now.iter().chain(&knobs[at].later);
     let mut places: Vec<usize> = those.iter().flat_map(of).map(|(place, _)| *place).collect();
     places.sort_unstable();
@@ -23,7 +23,7 @@ pub fn plan_of(plan: &Plan, knobs: &[Knob], those: &[usize]) -> Plan {
 }
 
 /// Options of measuring among knobs: no plan holds them.
-pub fn settings<'a>(knobs: &'a [Knob], those: &[usize]) -> Vec<&'a Setting> {
+pub fn settings<'a>(knobs: &'a [Candidate], those: &[usize]) -> Vec<&'a Setting> {
     those.iter().flat_map(|&at| &knobs[at].settings).collect()
 }
 

@@ -13,7 +13,7 @@ use super::{
     analyse::{self, MARGIN, Terms, Untried},
     conduct::Conduct,
     events::Events,
-    knobs::Knob,
+    knobs::Candidate,
     results::{self, Results, cut_short, seed},
     screening::{self, Shown},
     setup::{PILOT, Setup},
@@ -24,7 +24,7 @@ use crate::prove::{self, Request, output::Output, resolve};
 /// What an experiment can see, before it starts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Seen {
+pub struct Detectable {
     /// `pilot` or `assumption`.
     pub rests_on: &'static str,
     /// Spread of p99.9 from slice to slice, as a share.
@@ -53,7 +53,7 @@ pub struct Wanted<'a> {
     /// Its facts.
     pub facts: &'a Facts,
     /// What is tried.
-    pub knobs: &'a [Knob],
+    pub knobs: &'a [Candidate],
     /// How.
     pub setup: Setup,
     /// Arguments of `prove` that say the rest.
@@ -72,7 +72,7 @@ pub fn before(
     wanted: &Wanted<'_>,
     switch: &mut dyn Switch,
     events: &mut dyn Events,
-) -> anyhow::Result<Seen> {
+) -> anyhow::Result<Detectable> {
     let setup = &wanted.setup;
     let mut sentence = setup.sentence(0);
     if wanted.spread.is_none() {
@@ -87,7 +87,7 @@ pub fn before(
             (sd, "pilot", level)
         }
     };
-    let seen = Seen {
+    let seen = Detectable {
         rests_on,
         spread: spread.exp_m1(),
         one: setup.detectable(spread, 1),
@@ -98,7 +98,7 @@ pub fn before(
 }
 
 /// What can be seen, as a sentence.
-fn sentence_of(seen: &Seen, setup: &Setup, level: Option<u64>) -> String {
+fn sentence_of(seen: &Detectable, setup: &Setup, level: Option<u64>) -> String {
     let basis = match (seen.rests_on, level) {
         ("pilot", Some(ns)) => {
             format!("pilot: p99.9 {} (median of {PILOT} slices)", units::ns(ns))
@@ -183,7 +183,7 @@ fn pilot(
 /// Threads that cannot run, a machine that could not be put back, a record that cannot be written.
 pub fn run(
     wanted: &Wanted<'_>,
-    seen: &Seen,
+    seen: &Detectable,
     switch: &mut dyn Switch,
     events: &mut dyn Events,
 ) -> anyhow::Result<Found> {

@@ -1,9 +1,9 @@
 //! What differs between the ways of trying changes: which slice comes next, and what is said in the
-//! end. The conduct of a trial (switching, measuring, taking back) is the same for all.
+//! end. The conduct of a trial (switching, measuring, undoing) is the same for all.
 
 use rtproof_record::effects::{Knob as Reported, Part, Slice, Trial};
 
-use super::{analyse::Untried, knobs::Knob};
+use super::{analyse::Untried, knobs::Candidate};
 
 /// A slice to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,14 +24,14 @@ pub trait Schedule {
     /// Time after a change before it is measured.
     fn settle_ns(&self) -> u64;
 
-    /// The next slice, or nothing more. What there is no time for is told to `untried`.
+    /// The next slice, or nothing more. What there is no time for goes to `untried`.
     fn task(&mut self, slices: &[Slice], untried: &mut Untried, now_ns: u64) -> Option<Task>;
 
     /// Looks at what was measured before the next slice; a line to tell.
     fn look(&mut self, slices: &[Slice], trial: &mut Trial) -> Option<String>;
 
     /// Everything that is said of the knobs.
-    fn analysis(&self, knobs: &[Knob], slices: &[Slice], untried: &Untried) -> Vec<Reported>;
+    fn analysis(&self, knobs: &[Candidate], slices: &[Slice], untried: &Untried) -> Vec<Reported>;
 
     /// Whether what helps stays in force.
     fn keeps(&self) -> bool;

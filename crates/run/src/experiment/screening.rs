@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     analyse::{self, CONFIDENCE, Terms, Untried, ppm, value},
-    knobs::Knob,
+    knobs::Candidate,
 };
 
 /// What a screening found.
@@ -28,7 +28,7 @@ pub struct Screening {
     interactions: Vec<screening::Interaction>,
 }
 
-/// A screening as it is told.
+/// A screening as it is reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shown {
@@ -103,7 +103,7 @@ fn responses(design: &Design, statistic: Statistic, slices: &[Slice]) -> Vec<Opt
 }
 
 impl Screening {
-    /// As it is told.
+    /// As it is reported.
     pub fn shown(&self) -> Shown {
         let of = |at: usize| {
             let margin = self.margins[at].map(|noise| ppm(noise.margin.exp()));
@@ -157,10 +157,10 @@ impl Screening {
     }
 }
 
-/// What is said of every knob. With a screening, what did not stand out is told with the numbers of
+/// What is said of every knob. With a screening, what did not stand out has the numbers of
 /// the screening.
 pub fn told(
-    knobs: &[Knob],
+    knobs: &[Candidate],
     slices: &[Slice],
     untried: &Untried,
     terms: Terms,
@@ -211,7 +211,12 @@ pub fn told(
 
 /// Knobs of a profile: those that help; where none does by itself beside the others and all of them
 /// together do, all of them.
-pub fn profile(told: &[Reported], slices: &[Slice], knobs: &[Knob], terms: Terms) -> Vec<usize> {
+pub fn profile(
+    told: &[Reported],
+    slices: &[Slice],
+    knobs: &[Candidate],
+    terms: Terms,
+) -> Vec<usize> {
     let helps: Vec<usize> =
         (0..told.len()).filter(|&at| told[at].decision == Decision::Helps).collect();
     if !helps.is_empty() {

@@ -40,7 +40,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Checks a wish.
+    /// Checks a request.
     ///
     /// # Errors
     /// Usage: too many knobs, pairs that decide nothing, slices too short for p99.9.

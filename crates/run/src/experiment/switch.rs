@@ -14,13 +14,13 @@ pub trait Switch {
     /// Makes changes, in this order, each read back. Called only while nothing is on.
     ///
     /// # Errors
-    /// When one cannot be made; those before it are taken back.
+    /// When one cannot be made; those before it are undone.
     fn on(&mut self, items: &[Item]) -> anyhow::Result<()>;
 
-    /// Takes back what is on, in reverse; nothing to do is no error.
+    /// Undoes what is on, in reverse; nothing to do is no error.
     ///
     /// # Errors
-    /// When something could not be taken back: it stays in the journal.
+    /// When something could not be undone: it stays in the journal.
     fn off(&mut self) -> anyhow::Result<()>;
 
     /// Makes these options of measuring be set, and no others.
@@ -42,7 +42,7 @@ pub trait Switch {
     /// Makes the changes that stay, as [`Switch::on`] does: the last call.
     ///
     /// # Errors
-    /// When one cannot be made; those before it are taken back.
+    /// When one cannot be made; those before it are undone.
     fn keep(&mut self, items: &[Item]) -> anyhow::Result<()>;
 }
 

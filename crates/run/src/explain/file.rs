@@ -1,4 +1,4 @@
-//! What kind of file it is that somebody wants explained.
+//! The kind of a file that is to be explained.
 
 use std::{
     fs::File,

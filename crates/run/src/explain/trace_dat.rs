@@ -1,4 +1,4 @@
-//! The late wake-ups in a trace.dat of somebody else's: found in a first pass, their windows taken
+//! The late wake-ups in a trace.dat of another tool: found in a first pass, their windows taken
 //! in a second, so that memory does not grow with the file.
 
 use std::{collections::BTreeMap, path::Path};
@@ -199,8 +199,8 @@ fn name<C: ToString>(window: &mut Window, comms: &BTreeMap<i32, C>, symbols: &Sy
     window.symbols = window.addresses().into_iter().filter_map(named).collect();
 }
 
-/// Events that the explanation would use and that the file has no format or no record of cannot be
-/// told apart; formats alone are known here.
+/// Events that the explanation would use. Without a format and without a record looks the same in
+/// the file; only formats are known here.
 fn missing(dat: &TraceDat<OnDisk>) -> Vec<String> {
     let wanted = ["sched:sched_switch", "sched:sched_waking", "timer:hrtimer_expire_entry"];
     let lacks = wanted.iter().filter(|name| !dat.formats().has(name));

@@ -1,6 +1,7 @@
 //! States of the machine in which cells are measured: a command makes one, another takes it back,
 //! also when the run ends early.
 
+use crate::usage::Invalid;
 use std::{
     ffi::OsString,
     process::{Command, Stdio},
@@ -23,8 +24,8 @@ impl<'a> Conditions<'a> {
     /// Goes to a condition by name; the one before is left first.
     ///
     /// # Errors
-    /// A command failed; what was begun is taken back.
-    pub(super) fn enter(&mut self, name: &str) -> Result<(), String> {
+    /// A command failed; what was begun is undone.
+    pub(super) fn enter(&mut self, name: &str) -> Result<(), Invalid> {
         if self.now.is_some_and(|now| now.name == name) {
             return Ok(());
         }
@@ -38,8 +39,8 @@ impl<'a> Conditions<'a> {
             Err(why) => {
                 let why = format!("condition {name}: {why}");
                 match self.leave() {
-                    Ok(()) => Err(why),
-                    Err(left) => Err(format!("{why}; {left}")),
+                    Ok(()) => Err(why.into()),
+                    Err(left) => Err(format!("{why}; {left}").into()),
                 }
             }
         }
@@ -49,30 +50,30 @@ impl<'a> Conditions<'a> {
     ///
     /// # Errors
     /// Its command failed: the machine is not as it was.
-    pub(super) fn leave(&mut self) -> Result<(), String> {
+    pub(super) fn leave(&mut self) -> Result<(), Invalid> {
         let Some(now) = self.now.take() else { return Ok(()) };
         let Some(after) = &now.after else { return Ok(()) };
-        run(after).map_err(|why| format!("condition {} was not taken back: {why}", now.name))
+        run(after).map_err(|why| format!("condition {} was not taken back: {why}", now.name).into())
     }
 }
 
 impl Drop for Conditions<'_> {
     fn drop(&mut self) {
-        // Only where an error got in the way of leaving: that one is told.
+        // Only where an error prevented leaving: that error is reported.
         let _ = self.leave();
     }
 }
 
 /// Runs a command line. `rtproof` in it is this program. What it prints goes to stderr: stdout is
 /// for results.
-fn run(command: &str) -> Result<(), String> {
+fn run(command: &str) -> Result<(), Invalid> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).env("PATH", path()).stdin(Stdio::null());
     shell.stdout(std::io::stderr());
     match shell.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{command}` ended with {status}, expected exit code 0")),
-        Err(error) => Err(format!("`{command}` cannot be run: {error}")),
+        Ok(status) => Err(format!("`{command}` ended with {status}, expected exit code 0").into()),
+        Err(error) => Err(format!("`{command}` cannot be run: {error}").into()),
     }
 }
 

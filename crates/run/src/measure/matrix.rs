@@ -17,6 +17,7 @@ use super::{
     cells,
     request::{self, Block, Choice},
 };
+use crate::usage::Invalid;
 use crate::{
     intent::{PERIOD_NS, PRIORITY},
     parse,
@@ -57,9 +58,9 @@ impl Matrix {
     ///
     /// # Errors
     /// What is wrong, with file and line.
-    pub fn parse(text: &str, path: &str) -> std::result::Result<Self, String> {
+    pub fn parse(text: &str, path: &str) -> std::result::Result<Self, Invalid> {
         if text.len() > BYTES_MAX {
-            return Err(format!("{path}: larger than 1 MiB; this is no matrix"));
+            return Err(format!("{path}: larger than 1 MiB; this is no matrix").into());
         }
         let at = |byte: usize| {
             let before = &text.as_bytes()[..byte.min(text.len())];
@@ -69,7 +70,8 @@ impl Matrix {
             let line = at(wrong.span().map_or(0, |span| span.start));
             format!("{path}:{line}: {}", wrong.message().replace('\n', ", "))
         })?;
-        of_table(table.get_ref()).map_err(|w| format!("{path}:{}: {}", at(w.at.start), w.what))
+        of_table(table.get_ref())
+            .map_err(|w| format!("{path}:{}: {}", at(w.at.start), w.what).into())
     }
 }
 
@@ -119,7 +121,8 @@ fn of_table(table: &DeTable<'_>) -> Result<Matrix> {
         Some(value) => {
             let read: Vec<Condition> =
                 tables(value, "condition")?.into_iter().map(condition).collect::<Result<_>>()?;
-            cells::check_conditions(&read).map_err(|what| Wrong { at: value.span(), what })?;
+            cells::check_conditions(&read)
+                .map_err(|what| Wrong { at: value.span(), what: what.0 })?;
             read
         }
     };
@@ -181,12 +184,12 @@ fn set_common(common: &mut Common, key: &str, value: &Value<'_>) -> Result<bool>
             common.is_aligned = one(value, |text| match text {
                 "aligned" => Ok(true),
                 "staggered" => Ok(false),
-                _ => Err(format!("\"{text}\"; expected staggered or aligned")),
+                _ => Err(format!("\"{text}\"; expected staggered or aligned").into()),
             })?;
         }
         "dma-latency" => {
             common.dma_latency_us = Some(one(value, |text| {
-                text.parse().map_err(|_| format!("\"{text}\" is no number of microseconds"))
+                text.parse().map_err(|_| format!("\"{text}\" is no number of microseconds").into())
             })?);
         }
         "load-cpus" => common.load_cpus = Some(text(value)?.to_owned()),
@@ -217,7 +220,7 @@ fn boolean(value: &Value<'_>) -> Result<bool> {
 /// One value, written as a text or a number.
 fn one<T>(
     value: &Value<'_>,
-    read: impl FnOnce(&str) -> std::result::Result<T, String>,
+    read: impl FnOnce(&str) -> std::result::Result<T, Invalid>,
 ) -> Result<T> {
     let text = match value.get_ref() {
         DeValue::String(text) => text.as_ref(),
@@ -230,7 +233,7 @@ fn one<T>(
 /// One value or a list of them.
 fn many<T>(
     value: &Value<'_>,
-    read: impl Fn(&str) -> std::result::Result<T, String>,
+    read: impl Fn(&str) -> std::result::Result<T, Invalid>,
 ) -> Result<Vec<T>> {
     match value.get_ref() {
         DeValue::Array(values) if values.is_empty() => wrong(value, "an empty list: no cell"),

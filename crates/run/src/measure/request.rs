@@ -1,5 +1,6 @@
 //! What is asked of `measure`, from the command line or a file: lists whose product are the cells.
 
+use crate::usage::Invalid;
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_measure::{loads::LoadSet, workloads};
 
@@ -39,7 +40,7 @@ pub enum Choice {
 ///
 /// # Errors
 /// What is wrong, and how it is written.
-pub fn workloads(text: &str) -> Result<Vec<Choice>, String> {
+pub fn workloads(text: &str) -> Result<Vec<Choice>, Invalid> {
     let text = text.trim();
     if text.starts_with("exec:") {
         // A command may hold commas and at signs.
@@ -65,7 +66,8 @@ pub fn workloads(text: &str) -> Result<Vec<Choice>, String> {
         (false, false) => Err(format!(
             "{text}: some workloads have CPUs and some have none; write each as NAME@CPUS, or ask \
              twice"
-        )),
+        )
+        .into()),
         (false, true) => {
             let twice = |at: usize| {
                 let before = placed[..at].iter();
@@ -74,7 +76,7 @@ pub fn workloads(text: &str) -> Result<Vec<Choice>, String> {
             for (at, (name, cpus)) in placed.iter().enumerate() {
                 let both = cpus.intersection(&twice(at));
                 if !both.is_empty() {
-                    return Err(format!("{name}@{cpus}: CPU {both} has a workload already"));
+                    return Err(format!("{name}@{cpus}: CPU {both} has a workload already").into());
                 }
             }
             Ok(vec![Choice::Placed(placed)])
@@ -83,14 +85,14 @@ pub fn workloads(text: &str) -> Result<Vec<Choice>, String> {
 }
 
 /// A workload as records spell it.
-fn workload(text: &str) -> Result<String, String> {
-    workloads::parse(text).map(|workload| workload.spec()).map_err(|error| error.to_string())
+fn workload(text: &str) -> Result<String, Invalid> {
+    workloads::parse(text).map(|workload| workload.spec()).map_err(|error| error.to_string().into())
 }
 
-fn cpu_list(text: &str) -> Result<CpuList, String> {
+fn cpu_list(text: &str) -> Result<CpuList, Invalid> {
     let list = CpuList::parse(text, None).map_err(|error| format!("@{text}: {error}"))?;
     if list.is_empty() {
-        return Err(format!("@{text}: no CPU; write e.g. memory@2 or memory@2-3"));
+        return Err(format!("@{text}: no CPU; write e.g. memory@2 or memory@2-3").into());
     }
     Ok(list)
 }
@@ -99,13 +101,13 @@ fn cpu_list(text: &str) -> Result<CpuList, String> {
 ///
 /// # Errors
 /// It is none.
-pub fn policy(text: &str) -> Result<Policy, String> {
+pub fn policy(text: &str) -> Result<Policy, Invalid> {
     match text.trim() {
         "other" => Ok(Policy::Other),
         "fifo" => Ok(Policy::Fifo),
         "rr" => Ok(Policy::Rr),
         "deadline" => Ok(Policy::Deadline),
-        _ => Err(format!("\"{text}\" is no policy; expected other, fifo, rr or deadline")),
+        _ => Err(format!("\"{text}\" is no policy; expected other, fifo, rr or deadline").into()),
     }
 }
 
@@ -113,15 +115,17 @@ pub fn policy(text: &str) -> Result<Policy, String> {
 ///
 /// # Errors
 /// It is none.
-pub fn load(text: &str) -> Result<String, String> {
-    LoadSet::from_command_line(text).map(|set| set.to_string()).map_err(|error| error.to_string())
+pub fn load(text: &str) -> Result<String, Invalid> {
+    LoadSet::from_command_line(text)
+        .map(|set| set.to_string())
+        .map_err(|error| error.to_string().into())
 }
 
 /// A number of repetitions.
 ///
 /// # Errors
 /// Not 1 to 10000.
-pub fn repeat(text: &str) -> Result<u32, String> {
+pub fn repeat(text: &str) -> Result<u32, Invalid> {
     match text.trim().parse() {
         Ok(n @ 1..=10_000) => Ok(n),
         _ => Err("a number of repetitions is 1 to 10000".into()),

@@ -47,7 +47,7 @@ pub trait Events {
 /// Measures what is not done yet. The index holds all cells, and is in the folder.
 ///
 /// # Errors
-/// What no cell can do without: the folder, the signals. A cell that fails is told in the index.
+/// What no cell can do without: the folder, the signals. A cell that fails is in the index.
 pub fn run(
     root: &Root,
     facts: &Facts,
@@ -65,7 +65,7 @@ pub fn run(
     let mut pace = Pace::default();
     for (at, cell) in todo.iter().enumerate() {
         if let Err(why) = conditions.enter(&cell.condition) {
-            index.put(CellResult::failed(cell, why));
+            index.put(CellResult::failed(cell, why.0));
             write(folder, &index, events)?;
             continue;
         }

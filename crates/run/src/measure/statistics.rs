@@ -21,7 +21,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Of the samples of a quantity. Lateness should be nothing and is told as a share of the
+    /// Of the samples of a quantity. Lateness should be nothing and is a share of the
     /// period; a duration has no such value.
     #[must_use]
     pub fn of(quantity: Quantity, period_ns: u64) -> Self {

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use rtproof_host::{HostSample, HostSampler, Root};
+use rtproof_host::{HostSampler, Root};
 use rtproof_measure::{
     EndReason, Plan, Report, Session, Started,
     loads::{LoadSpec, Outcome, Runner, Running, Settings},
 };
 use rtproof_record::{
     Options, Origin, Start, Tick, WriteError,
-    run::{HostCpuSecond, HostSecond, Load, Note, ThreadEnd, ThreadInfo},
+    run::{Load, Note, ThreadEnd, ThreadInfo},
 };
 
 use super::{
@@ -167,7 +167,7 @@ impl Collector {
 
     fn sample_host(&mut self, now_ns: u64) {
         self.sampled_ns = now_ns;
-        self.pending.host = Some(host_second(self.sampler.sample(now_ns)));
+        self.pending.host = Some(self.sampler.sample(now_ns));
         self.pending.beside.idle = self.idle.sample(now_ns);
     }
 
@@ -349,22 +349,6 @@ fn load_so_far(live: &Live, now_ns: u64) -> Load {
 fn load_at_end(outcome: Outcome, from_ns: u64, to_ns: u64) -> Load {
     let Outcome { name, detail, unit, work, error } = outcome;
     Load { name, detail, unit, work, from_ns, to_ns, error }
-}
-
-fn host_second(sample: HostSample) -> HostSecond {
-    let cpu = |cpu: rtproof_host::sample::HostCpuSample| HostCpuSecond {
-        cpu: cpu.cpu,
-        busy_ms: cpu.busy_ms,
-        steal_ms: cpu.steal_ms,
-        freq_hz: cpu.freq_hz,
-    };
-    HostSecond {
-        at_ns: sample.at_ns,
-        interrupts: sample.interrupts,
-        context_switches: sample.context_switches,
-        temp_max_mc: sample.temp_max_mc,
-        cpus: sample.cpus.into_iter().map(cpu).collect(),
-    }
 }
 
 /// What a thread got, as the record holds it.

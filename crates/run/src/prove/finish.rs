@@ -60,7 +60,7 @@ impl Finishing {
     /// Stores what was judged and seals the record.
     ///
     /// # Errors
-    /// When the judgement cannot be expressed; a record that cannot be written is told by
+    /// When the judgement cannot be expressed; for a record that cannot be written see
     /// [`Sealed::failure`].
     pub fn seal(self, report: &Report) -> anyhow::Result<Sealed> {
         let judgement = judgement(report);

@@ -32,13 +32,7 @@ impl Idle {
 
     /// The states there are.
     pub(super) fn states(&self) -> Vec<IdleState> {
-        let state = |state: &rtproof_host::idle::IdleState| IdleState {
-            cpu: state.cpu,
-            state: state.state,
-            name: state.name.clone(),
-            exit_us: state.exit_us,
-        };
-        self.sampler.states().iter().map(state).collect()
+        self.sampler.states().to_vec()
     }
 
     /// Times since the reading before, where it is time for one.
@@ -48,13 +42,7 @@ impl Idle {
         }
         self.next_ns = now_ns - SLACK_NS + self.step_ns;
         self.left -= 1;
-        let time = |time: rtproof_host::idle::IdleTime| IdleTime {
-            cpu: time.cpu,
-            state: time.state,
-            entered: time.entered,
-            residency_us: time.residency_us,
-        };
-        Some(self.sampler.sample().into_iter().map(time).collect())
+        Some(self.sampler.sample())
     }
 }
 

@@ -32,9 +32,8 @@ pub(crate) fn of_cost(options: &Options, cost: &Cost) -> Vec<Note> {
     let mut notes = Vec::new();
     if options.period_ns < cost.floor_ns {
         let text = format!(
-            "The period of {} is below what this machine turns round ({}): wake-ups are missed \
-             because \
-             of the measuring itself. Choose a longer --period.",
+            "The period of {} is shorter than the shortest period this machine can sustain ({}): \
+             wake-ups are missed because of the measuring itself. Choose a longer --period.",
             units::ns(options.period_ns),
             units::ns(cost.floor_ns)
         );
@@ -134,8 +133,7 @@ pub(crate) fn of_ending(at_ns: u64, cpu: u32, ending: &Ending) -> Vec<Note> {
     }
     if ending.lost > 0 {
         let text = format!(
-            "{} cycles of CPU {cpu} are known to have been and could not be read: they are not in \
-             the account.",
+            "{} cycles of CPU {cpu} ran but could not be read; they are not counted.",
             units::grouped(ending.lost)
         );
         notes.push(note(at_ns, "cycles-lost", true, text));

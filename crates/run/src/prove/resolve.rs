@@ -1,4 +1,4 @@
-//! From arguments and facts to options: every default decided, every impossible wish refused.
+//! From arguments and facts to options: every default decided, every impossible request refused.
 
 use rtproof_host::{CpuList, Facts, facts::tasks::Policy};
 use rtproof_measure::loads::LoadSet;
@@ -25,10 +25,9 @@ pub fn options(request: &Request, facts: &Facts) -> anyhow::Result<Options> {
     if period_ns > request.duration_ns {
         return Err(usage("--period is longer than --for: no wake-up would be measured"));
     }
-    let cpus = match (&request.cpus, &intent.cpus) {
-        (Some(list), _) => online_cpus(list, "--cpus", facts)?,
-        (None, Some(list)) => online_cpus(list, "cpus of the profile", facts)?,
-        (None, None) => default_cpus(facts)?,
+    let cpus = match intent.stated_cpus(request.cpus.as_deref(), facts)? {
+        Some(cpus) => cpus,
+        None => default_cpus(facts)?,
     };
     let rooms = Rooms::of(facts, &cpus);
     let load_cpus = match &request.load_cpus {
@@ -115,18 +114,18 @@ pub fn default_cpus(facts: &Facts) -> anyhow::Result<CpuList> {
     }
 }
 
+/// A phase of the run with one load.
+pub(crate) fn phase(set: &LoadSet, from_ns: u64, to_ns: u64) -> Phase {
+    let (name, loads) = match set.is_idle() {
+        true => ("idle".into(), Vec::new()),
+        false => (set.to_string(), set.as_slice().iter().map(ToString::to_string).collect()),
+    };
+    Phase { name, loads, from_ns, to_ns }
+}
+
 /// The phases of the run. Edges fall on whole seconds, as the seconds of the record do.
 fn phases(request: &Request) -> anyhow::Result<Vec<Phase>> {
     let end_ns = request.duration_ns;
-    let phase = |set: &LoadSet, from_ns, to_ns| Phase {
-        name: if set.is_idle() { "idle".into() } else { set.to_string() },
-        loads: match set.is_idle() {
-            true => Vec::new(),
-            false => set.as_slice().iter().map(ToString::to_string).collect(),
-        },
-        from_ns,
-        to_ns,
-    };
     if let Some(set) = &request.load {
         return Ok(vec![phase(set, 0, end_ns)]);
     }

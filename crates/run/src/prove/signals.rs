@@ -17,7 +17,7 @@ use signal_hook::{
 /// Signals that end a run.
 const SIGNALS: [(i32, &str); 3] = [(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM"), (SIGHUP, "SIGHUP")];
 
-/// Signals that this process was told to ignore, as a mask (SigIgn of /proc/self/status).
+/// Signals that this process ignores, as a mask (SigIgn of /proc/self/status).
 fn ignored(root: &Root) -> u64 {
     let status = root.read_text("/proc/self/status");
     let line = status.value().and_then(|text| text.lines().find_map(|l| l.strip_prefix("SigIgn:")));

@@ -1,4 +1,4 @@
-//! Somebody who changes the machine while it is measured: `tune apply --prove`, `experiment`.
+//! Changes the machine while it is measured: `tune apply --prove`, `experiment`.
 
 use rtproof_measure::{Slot, Started, cycle::SLOT_NS};
 use rtproof_record::{EffectTick, run::Note};
@@ -32,11 +32,11 @@ pub trait Switcher {
     /// Why the run must end now.
     fn trouble(&self) -> Option<String>;
 
-    /// The run ends: what is not to stay is taken back, now.
+    /// The run ends: what is not to stay is undone, now.
     fn finish(&mut self, now_ns: u64);
 }
 
-/// Nobody changes the machine.
+/// Changes nothing.
 #[derive(Debug)]
 pub struct NoSwitcher;
 

@@ -36,7 +36,7 @@ pub(super) struct Watch {
 
 /// What was seen.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Look {
     /// Threads that are no longer on their CPUs.
     pub(super) lost: Vec<u32>,
     pub(super) notes: Vec<Note>,
@@ -81,9 +81,9 @@ impl Watch {
     }
 
     /// Looks at all threads.
-    pub(super) fn look(&mut self, sampler: &mut HostSampler, now_ns: u64) -> Seen {
+    pub(super) fn look(&mut self, sampler: &mut HostSampler, now_ns: u64) -> Look {
         let online = sampler.online();
-        let mut seen = Seen::default();
+        let mut seen = Look::default();
         for watched in self.threads.iter_mut().filter(|watched| !watched.lost) {
             let cpu = watched.info.cpu;
             // A thread that has ended has no placement and no scheduling.

@@ -44,8 +44,8 @@ impl WriterThread {
         self.failures.try_recv().ok()
     }
 
-    /// Ends the record. Without a finished one, the reason, unless [`WriterThread::failure`] told
-    /// it.
+    /// Ends the record. Without a finished one, the reason, unless [`WriterThread::failure`]
+    /// returned it.
     pub(crate) fn finish(self, tail: Tail) -> (Option<Finished>, Option<WriteError>) {
         let _ = self.to.send(Message::Finish(Box::new(tail)));
         let finished = self.join.join().unwrap_or(None);
@@ -76,7 +76,7 @@ fn write(
     })
 }
 
-/// Appends; somebody who reads the record meanwhile is waited for, a minute at most.
+/// Appends; waits a minute at most for another process that reads the record.
 fn append(writer: &mut Writer, tick: &Tick) -> Result<(), WriteError> {
     let mut left = BUSY_TRIES;
     loop {

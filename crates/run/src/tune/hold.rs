@@ -1,7 +1,8 @@
 //! `rtproof tune hold`: keeps a limit on the exit latency of the idle states in force until it is
-//! told to stop. The kernel drops the limit when the file is closed, so that somebody has to hold
+//! stopped. The kernel drops the limit when the file is closed, so that a process has to hold
 //! it: this is the program of `rtproof-latency.service`, and of a terminal that tries it out.
 
+use crate::usage::Invalid;
 use std::{
     io::{self, Read as _},
     os::unix::net::UnixStream,
@@ -77,7 +78,7 @@ pub(super) fn ends() -> io::Result<UnixStream> {
 ///
 /// # Errors
 /// What is wrong, with an example.
-pub fn limit_us(text: &str) -> Result<u32, String> {
+pub fn limit_us(text: &str) -> Result<u32, Invalid> {
     let digits = text.trim().trim_end_matches(|c: char| !c.is_ascii_digit());
     if digits == "0" {
         return Ok(0);
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(held.is_ok(), is_ours, "{held:?}");
         if is_ours {
             assert!(within.is_some_and(|us| us <= 77_000), "{within:?}");
-            // Somebody else may hold another one.
+            // Another process may hold another one.
             assert_ne!(limit(), Some(77_000));
         }
     }

@@ -117,7 +117,7 @@ fn why(outcome: &Outcome, change: &Change) -> Option<String> {
     }
 }
 
-/// What became of one change that was to be taken back.
+/// The outcome of undoing one change.
 #[must_use]
 pub fn taken_back(entries: &[Entry], undone: &UndoneChange) -> TakenBack {
     let change = undone.change.clone();
@@ -138,7 +138,7 @@ pub fn taken_back(entries: &[Entry], undone: &UndoneChange) -> TakenBack {
 }
 
 /// Refuses to take a journal back before a newer one that has changed the same: it would find
-/// somebody else's value and leave it, and the newer one would then put this one's back for good.
+/// another value and leave it, and the newer one would then put this one's back for good.
 ///
 /// # Errors
 /// The newer journal, and what both have changed; the journals cannot be listed.
@@ -195,7 +195,7 @@ pub fn take_back(
     })
 }
 
-/// How an undo ended: 1: something could not be put back; 2: somebody else has changed
+/// How an undo ended: 1: something could not be put back; 2: something else has changed
 /// something since, and it was left alone.
 #[must_use]
 pub fn undo_ended(undone: &[JournalUndone]) -> Ended {
@@ -210,7 +210,7 @@ pub fn undo_ended(undone: &[JournalUndone]) -> Ended {
     }
 }
 
-/// What is left of changes that were to be taken back, as a phrase: how an undo ended.
+/// What an undo left, as a phrase: how it ended.
 #[must_use]
 pub fn undo_phrase(undone: &[TakenBack]) -> String {
     let is_left = |it: &&TakenBack| {

@@ -1,8 +1,5 @@
-//! The work behind `tune`, as far as it is neither the judge's (what is wanted) nor the host's (how
-//! it is set): what is shown and asked before, what became of it, the guardian of `--confirm`, what
-//! works over time and by measuring, what is repeated at boot, and what hands a plan to others.
 //! Tuning, as far as it is neither the judge's (what is wanted) nor the host's (how it is set):
-//! what is shown and asked before, what became of it, the guardian of `--confirm`, what works over
+//! what is shown and asked before, what became of it, the rollback of `--confirm`, what works over
 //! time and by measuring, what is repeated at boot, and what hands a plan to others.
 
 pub mod active;

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-/// Sends a state such as `READY=1` to the one who started us, if that asked for it
+/// Sends a state such as `READY=1` to the service manager, if it requested that
 /// (`NOTIFY_SOCKET`). Whether it did.
 ///
 /// # Errors

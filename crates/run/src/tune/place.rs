@@ -1,6 +1,7 @@
 //! Where this program is, and whether a unit may name it: root starts it at each boot, so that it
 //! has to be there then, and to be root's alone.
 
+use crate::usage::Invalid;
 use std::{
     fs,
     os::unix::fs::MetadataExt as _,
@@ -74,13 +75,14 @@ pub fn allows<'a>(
 ///
 /// # Errors
 /// What is against it, and where to copy the program.
-pub fn lasting(exe: &Path) -> Result<String, String> {
+pub fn lasting(exe: &Path) -> Result<String, Invalid> {
     let refuse = |why: String| {
         let exe = exe.display();
         Err(format!(
             "{exe}: a unit cannot start this program at boot: {why}; copy it with \
              `install -m 755 {exe} /usr/local/bin/rtproof` and run that one"
-        ))
+        )
+        .into())
     };
     if !LASTING.iter().any(|top| exe.starts_with(top)) {
         return refuse(format!("it is not below {}", LASTING[..2].join(" or ")));
@@ -122,7 +124,7 @@ mod tests {
         let exe = dir.path().join("rtproof (deleted)");
         let why = there(exe.clone()).unwrap_err().to_string();
         assert!(why.contains("rtproof: the program that runs is no longer there"), "{why}");
-        // Somebody may call it so.
+        // A program may have this name.
         fs::copy("/usr/bin/env", &exe).unwrap();
         assert_eq!(there(exe.clone()).unwrap(), exe);
     }

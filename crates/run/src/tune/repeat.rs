@@ -96,7 +96,7 @@ pub fn apply(machine: &Machine<'_>, path: &Path, config: &Config) -> anyhow::Res
     Ok(Repeated { applied, changes, notes, absent, journal })
 }
 
-/// Takes back what was set from the file, the newest journal first.
+/// Undoes what was set from the file, the newest journal first.
 ///
 /// # Errors
 /// A journal that cannot be read; another rtproof at work.

@@ -17,7 +17,7 @@ use rtproof_host::Root;
 
 use super::place;
 
-/// What the guardian says when it is on guard.
+/// What the rollback process prints once it waits.
 pub const ARMED: &str = "armed";
 
 /// Whoever takes the changes back.
@@ -40,7 +40,7 @@ impl RollbackTimer {
     }
 }
 
-/// Arms a guardian for a journal.
+/// Arms the rollback of a journal.
 ///
 /// # Errors
 /// When none can be started: then nothing may be changed.

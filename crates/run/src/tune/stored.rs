@@ -14,7 +14,7 @@ use rtproof_results::tune::plan::{BootPreview, Previewed, SCHEMA};
 use serde::Deserialize;
 
 use super::preview;
-use crate::usage::usage;
+use crate::usage::{Invalid, usage};
 
 /// Largest plan read: one of a thousand CPUs with every knob is below 8 MiB.
 const BYTES_MAX: u64 = 64 << 20;
@@ -57,15 +57,15 @@ fn text(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-fn from_text(text: &[u8]) -> Result<Stored, String> {
+fn from_text(text: &[u8]) -> Result<Stored, Invalid> {
     let value: serde_json::Value =
         serde_json::from_slice(text).map_err(|error| format!("not JSON: {error}"))?;
     match value.get("schema").and_then(|schema| schema.as_str()) {
         Some(SCHEMA) => {}
-        Some(other) => return Err(format!("schema {other}, expected {SCHEMA}")),
-        None => return Err(format!("no schema, expected {SCHEMA}")),
+        Some(other) => return Err(format!("schema {other}, expected {SCHEMA}").into()),
+        None => return Err(format!("no schema, expected {SCHEMA}").into()),
     }
-    Stored::deserialize(value).map_err(|error| format!("not a plan: {error}"))
+    Stored::deserialize(value).map_err(|error| format!("not a plan: {error}").into())
 }
 
 /// The steps that are still to be made. Those that the machine has by now are left out.

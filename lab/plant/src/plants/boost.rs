@@ -90,6 +90,6 @@ fn give_back(lock: &AtomicU32, own: u32) -> Result<(), String> {
     if lock.compare_exchange(own, 0, Ordering::Release, Ordering::Relaxed).is_ok() {
         return Ok(());
     }
-    // Somebody waits: the kernel hands it over.
+    // A task waits: the kernel hands it over.
     futex::unlock_pi(lock, Flags::PRIVATE).map_err(|error| format!("cannot unlock: {error}"))
 }

@@ -1,8 +1,8 @@
 //! The plants by name.
 
 use crate::{
-    Failure,
     args::Args,
+    failure::Failure,
     policy::Policy,
     run::{self, Frame},
 };

@@ -5,10 +5,10 @@ use anyhow::Result;
 
 use crate::{
     case::{Case, Tier},
-    cases::tune::{as_before, script},
+    cases::tune::tracking::{as_before, script},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 /// Three policies, two conditions.
@@ -40,7 +40,7 @@ pub(super) fn case() -> Case {
     })
 }
 
-fn measured_in_both(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn measured_in_both(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     expect.equal("exit code", seen.rc("cells")?, 0);
     let index = seen.json("cells")?;
     let cells = index.list("/cells");

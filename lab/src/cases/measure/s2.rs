@@ -7,7 +7,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::{Json, Seen},
+    seen::{Evidence, Json},
 };
 
 /// Six workloads on three CPUs, two cells of three at once; idle and loaded; baseline and tuned.
@@ -38,7 +38,7 @@ END
     .other_word("for = \"1s\"", "for = \"1s\"\nrepeat = 2", "cells")
 }
 
-fn whole(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn whole(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     expect.equal("exit code", seen.rc("s2")?, 0);
     let index = Json::parse("index.json", &seen.text("index.json")?)?;
     seen.keep("s2.txt", &seen.out("s2")?)?;

@@ -6,7 +6,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 /// The table, with the change in it.
@@ -54,7 +54,7 @@ pub(super) fn moved() -> Case {
     .other_word("taskset -p -c 0 $tid", "taskset -p -c 1 $tid", "marks")
 }
 
-fn followed(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn followed(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let report = seen.json("report")?;
     let marks = report.list("/beside/marks");
     expect.equal("marks", marks.len(), 1);
@@ -72,7 +72,7 @@ fn followed(seen: &Seen, expect: &mut Expect) -> Result<()> {
     Ok(())
 }
 
-fn marked(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn marked(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     seen.keep("s3.txt", &seen.out("rows")?)?;
     expect.equal("exit code", seen.rc("rows")?, 0);
     let report = seen.json("report")?;

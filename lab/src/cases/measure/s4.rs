@@ -7,7 +7,7 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::{Json, Seen},
+    seen::{Evidence, Json},
 };
 
 /// The same in both guests. Its load runs on both CPUs.
@@ -34,7 +34,7 @@ pub(super) fn case() -> Case {
     })
 }
 
-fn compared(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn compared(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let records: Vec<_> = seen.boots().iter().map(|boot| boot.share.join("s4.rtproof")).collect();
     let [stock, rt] = &records[..] else { anyhow::bail!("two boots, not {}", records.len()) };
     let page = stock.with_file_name("s4.html");

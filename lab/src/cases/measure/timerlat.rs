@@ -8,10 +8,10 @@ use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
-/// Functions of the script, and settings as only somebody else leaves them.
+/// Functions of the script, and settings as only another tool leaves them.
 const BEGIN: &str = "T=/sys/kernel/tracing
      guards() { grep -l 'rtproof[-]guard' /proc/[0-9]*/cmdline 2>/dev/null | cut -d / -f 3; }
      now() {
@@ -91,7 +91,7 @@ fn case(kernel: &'static str) -> Case {
     })
 }
 
-fn measured_and_put_back(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn measured_and_put_back(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     for tracer in ["timerlat", "osnoise", "hwlat"] {
         expect.contains(
             &format!("the kernel has {tracer}"),
@@ -129,7 +129,7 @@ fn measured_and_put_back(seen: &Seen, expect: &mut Expect) -> Result<()> {
 }
 
 /// What the four measured.
-fn ordinary(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn ordinary(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     expect.equal("exit code", seen.rc("ordinary")?, 0);
     let index = seen.json("ordinary")?;
     expect.equal("cells", index.list("/cells").len(), 4);

@@ -1,14 +1,14 @@
 //! The same harness for TuneD: its profile for real-time is applied, its daemon is killed and
-//! started again, and told to take everything back.
+//! started again, and undoes everything.
 
 use anyhow::Result;
 
-use super::{differing, script, tracked};
+use super::tracking::{differing, script, tracked};
 use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -64,11 +64,11 @@ fn beside() -> Case {
 }
 
 /// Values of the kernel that differ: tasks come and go, and both tools move them.
-fn values(seen: &Seen, names: [&str; 3]) -> Result<usize> {
+fn values(seen: &Evidence, names: [&str; 3]) -> Result<usize> {
     Ok(differing(seen, names)?.iter().filter(|line| line.starts_with('/')).count())
 }
 
-fn compared(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn compared(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let theirs = |last: &str| values(seen, ["first", "before", last]);
     let ours = |last: &str| values(seen, ["mine.first", "mine.before", last]);
     let rounds = seen.text("rounds.txt")?;

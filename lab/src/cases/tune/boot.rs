@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
-use super::{as_before, script};
+use super::tracking::{as_before, script};
 use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -18,13 +18,13 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// Lines of `sums`, but for what is named.
-fn sums(seen: &Seen, name: &str) -> Result<BTreeSet<String>> {
+fn sums(seen: &Evidence, name: &str) -> Result<BTreeSet<String>> {
     Ok(seen.text(name)?.lines().map(str::to_owned).collect())
 }
 
 /// /etc and /boot are as they were: bytes, permissions, owners, links.
 pub(super) fn same_files(
-    seen: &Seen,
+    seen: &Evidence,
     expect: &mut Expect,
     before: &str,
     after: &str,
@@ -85,7 +85,7 @@ fn grub() -> Case {
 
 const WORDS: [&str; 4] = ["isolcpus=", "nohz_full=1", "rcu_nocbs=1", "irqaffinity=0"];
 
-fn grub_is_tried_and_undone(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn grub_is_tried_and_undone(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     for (name, code) in [("trial", 0), ("verify", 0), ("confirm", 0), ("undo", 0)] {
         expect.equal(&format!("{name}: exit code"), seen.rc(name)?, code);
     }

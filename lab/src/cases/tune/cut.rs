@@ -5,12 +5,12 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use super::script;
+use super::tracking::script;
 use crate::{
     case::{Case, Plan},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -102,7 +102,7 @@ fn cuts() -> Case {
     case
 }
 
-fn all_is_back(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn all_is_back(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let mut midway = 0;
     for (number, boot) in seen.boots().iter().enumerate().skip(1) {
         let read = |name: &str| {

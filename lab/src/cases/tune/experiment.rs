@@ -3,12 +3,12 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{boot::same_files, script};
+use super::{boot::same_files, tracking::script};
 use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 const WORDS: [&str; 2] = ["nohz_full=1", "rcu_nocbs=1"];
@@ -77,7 +77,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![case]
 }
 
-fn resumed(seen: &Seen, expect: &mut Expect) -> Result<()> {
+fn resumed(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     same_files(seen, expect, "before", "after")?;
     expect.equal("begin: exit code", seen.rc("begin")?, 0);
     let read = |boot: usize, name: &str| -> Result<String> {

@@ -1,10 +1,6 @@
 //! `rtproof tune` on real kernels: planned, applied, verified, undone; killed on the way.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use anyhow::Result;
-
-use crate::{case::Case, expect::Expect, seen::Seen};
+use crate::case::Case;
 
 mod beside;
 mod boot;
@@ -13,6 +9,7 @@ mod experiment;
 mod partition;
 mod power;
 mod refusals;
+pub(super) mod tracking;
 mod values;
 
 pub(super) fn cases() -> Vec<Case> {
@@ -29,57 +26,4 @@ pub(super) fn cases() -> Vec<Case> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-/// Functions of the scripts.
-const FUNCTIONS: &str = include_str!("../../../guest/tune.sh");
-
-/// A script with the functions before it.
-pub(super) fn script(text: &str) -> String {
-    format!("{FUNCTIONS}\n{text}")
-}
-
-/// What `track` wrote: lines of each file or task.
-fn tracked(seen: &Seen, name: &str) -> Result<BTreeMap<String, Vec<String>>> {
-    let mut found = BTreeMap::<String, Vec<String>>::new();
-    for line in seen.text(name)?.lines() {
-        let (path, value) = line.split_once('\t').unwrap_or((line, ""));
-        found.entry(path.to_owned()).or_default().push(value.to_owned());
-    }
-    Ok(found)
-}
-
-/// What is not as it was: but for what changes by itself (between the first two), and tasks that
-/// have ended or begun.
-fn differing(seen: &Seen, names: [&str; 3]) -> Result<Vec<String>> {
-    let [first, second, last] = names.map(|name| tracked(seen, name));
-    let (first, second, last) = (first?, second?, last?);
-    let is_task = |path: &str| path.starts_with("task ");
-    let own: BTreeSet<&String> = first
-        .iter()
-        .filter(|(path, value)| second.get(*path) != Some(value))
-        .map(|p| p.0)
-        .collect();
-    let mut lines = Vec::new();
-    for (path, was) in second.iter().filter(|(path, _)| !own.contains(path)) {
-        match last.get(path) {
-            None if is_task(path) => {}
-            Some(is) if is == was => {}
-            is => lines.push(format!("{path}: was {was:?}, is {is:?}")),
-        }
-    }
-    for (path, is) in last.iter().filter(|(path, _)| !second.contains_key(*path)) {
-        if !is_task(path) && !first.contains_key(path) {
-            lines.push(format!("{path}: was not, is {is:?}"));
-        }
-    }
-    Ok(lines)
-}
-
-/// Expects that what was tracked is as it was, and that enough of it was compared.
-pub(super) fn as_before(seen: &Seen, expect: &mut Expect, names: [&str; 3]) -> Result<()> {
-    let compared = tracked(seen, names[1])?.len();
-    expect.that("values compared", "500 or more", compared >= 500, compared);
-    expect.equal("values that differ", differing(seen, names)?, Vec::new());
-    Ok(())
 }

@@ -1,8 +1,8 @@
 //! A partition of CPUs (control groups, version 2): a group, the controller and two of the group's
-//! files that are there only once the group is; by the plan, to the letter. And one that somebody
-//! else's group has made invalid.
+//! files that are there only once the group is; by the plan, to the letter. And one that another
+//! group has made invalid.
 
-use super::{as_before, script};
+use super::tracking::{as_before, script};
 use crate::{case::Case, machine::Machine};
 
 pub(super) fn cases() -> Vec<Case> {

@@ -1,6 +1,6 @@
 //! Frequencies and idle states, from firmware tables.
 
-use super::{as_before, script};
+use super::tracking::{as_before, script};
 use crate::{case::Case, machine::Machine};
 
 pub(super) fn cases() -> Vec<Case> {

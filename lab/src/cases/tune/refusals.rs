@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 
-use super::{as_before, script};
+use super::tracking::{as_before, script};
 use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -19,7 +19,7 @@ fn machine() -> Machine {
 }
 
 /// Exit code 1, these words, and nothing changed.
-fn refused(seen: &Seen, expect: &mut Expect, words: &[&str]) -> Result<()> {
+fn refused(seen: &Evidence, expect: &mut Expect, words: &[&str]) -> Result<()> {
     expect.equal("apply: exit code", seen.rc("apply")?, 1);
     let said = seen.err("apply")?;
     for word in words {

@@ -1,16 +1,16 @@
 //! Values of the running kernel: a round trip from odd values, SIGKILL at every write, what
-//! somebody else changed, hardware threads, the fair server, interrupts, a control group's
+//! something else changed, hardware threads, the fair server, interrupts, a control group's
 //! partition, and a change that nobody confirmed.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{as_before, differing, script, tracked};
+use super::tracking::{as_before, differing, script, tracked};
 use crate::{
     case::{Case, Tier},
     expect::Expect,
     machine::Machine,
-    seen::Seen,
+    seen::Evidence,
 };
 
 pub(super) fn cases() -> Vec<Case> {
@@ -34,7 +34,7 @@ fn machine(kernel: &'static str) -> Machine {
     Machine::new(kernel).cpus(2).multi_threaded()
 }
 
-/// Everything that can be done to one CPU of two, done and taken back.
+/// Everything that can be done to one CPU of two, done and undone.
 fn round_trip(kernel: &'static str, tier: Tier) -> Case {
     Case::new(
         format!("tune/round-trip/{kernel}"),
@@ -82,13 +82,13 @@ fn warnings(dmesg: &str) -> Vec<String> {
 }
 
 /// Changes of the plan.
-fn steps(seen: &Seen) -> Result<Vec<Value>> {
+fn steps(seen: &Evidence) -> Result<Vec<Value>> {
     let plan = seen.json("plan")?;
     Ok(plan.list("/steps").iter().map(|step| step["change"].clone()).collect())
 }
 
 /// Each value that was wanted is there, as the guest's own shell read it.
-fn effective(seen: &Seen, expect: &mut Expect, steps: &[Value]) -> Result<()> {
+fn effective(seen: &Evidence, expect: &mut Expect, steps: &[Value]) -> Result<()> {
     let during = tracked(seen, "during")?;
     let mut missed = Vec::new();
     let mut compared = 0;

@@ -6,7 +6,7 @@ use rtproof_judge::{
     units,
 };
 
-use super::{super::parts, Page};
+use super::{super::parts, page::Page};
 
 /// Lines shown at once; the others are folded away.
 const SHOWN: usize = 25;

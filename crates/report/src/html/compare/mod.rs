@@ -3,34 +3,16 @@
 
 mod beside;
 mod numbers;
+mod page;
 mod pictures;
 mod runs;
 mod verdict;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use rtproof_judge::compare::{Comparison, Group};
+use maud::{Markup, html};
 
-use super::{POLICY, SCRIPT, STYLE};
+use super::parts;
 
-/// A picture of some of the groups, by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Figure {
-    /// Numbers of the groups.
-    pub groups: Vec<usize>,
-}
-
-/// What the page shows.
-#[derive(Clone, Debug)]
-pub struct Page<'a> {
-    /// The runs.
-    pub groups: &'a [Group],
-    /// What was made of them.
-    pub comparison: &'a Comparison,
-    /// What stands above all: records that were altered or are torn.
-    pub banners: Vec<String>,
-    /// Pictures asked for.
-    pub figures: Vec<Figure>,
-}
+pub use self::page::{Figure, Page};
 
 impl Page<'_> {
     /// The page as a document.
@@ -41,52 +23,35 @@ impl Page<'_> {
             [a, b] => format!("{a} and {b}"),
             names => format!("{} runs", names.len()),
         };
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta http-equiv="Content-Security-Policy" content=(POLICY);
-                    meta name="color-scheme" content="light dark";
-                    meta name="generator" content={ "rtproof " (env!("CARGO_PKG_VERSION")) };
-                    title { (title) " compared – rtproof" }
-                    link rel="icon" href="data:,";
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    a.skip href="#verdict" { "Skip to the answer" }
-                    @for banner in &self.banners {
-                        p.banner role="alert" { (super::parts::icon("cross")) " " (banner) }
-                    }
-                    header {
-                        p.tool { "rtproof · comparison" }
-                        h1 { (title) }
-                        p { (self.about()) }
-                    }
-                    main {
-                        (verdict::section(self))
-                        (self.contents())
-                        (pictures::section(self))
-                        (numbers::section(self.comparison))
-                        (beside::causes(self.comparison))
-                        (beside::facts(self))
-                        (runs::section(self.comparison))
-                        (runs::method(self.comparison))
-                    }
-                    footer {
-                        p {
-                            "Made by rtproof " (env!("CARGO_PKG_VERSION")) ". This file holds the "
-                            "whole comparison as JSON in the element " code { "rtproof-compare" }
-                            "."
-                        }
-                    }
-                    (self.data())
-                    script { (PreEscaped(SCRIPT)) }
+        let body = html! {
+            a.skip href="#verdict" { "Skip to the answer" }
+            @for banner in &self.banners { (parts::banner(banner)) }
+            header {
+                p.tool { "rtproof · comparison" }
+                h1 { (title) }
+                p { (self.about()) }
+            }
+            main {
+                (verdict::section(self))
+                (self.contents())
+                (pictures::section(self))
+                (numbers::section(self.comparison))
+                (beside::causes(self.comparison))
+                (beside::facts(self))
+                (runs::section(self.comparison))
+                (runs::method(self.comparison))
+            }
+            footer {
+                p {
+                    "Made by rtproof " (env!("CARGO_PKG_VERSION")) ". This file holds the "
+                    "whole comparison as JSON in the element " code { "rtproof-compare" }
+                    "."
                 }
             }
+            (parts::data("rtproof-compare", self.comparison))
+            (parts::script())
         };
-        page.into_string()
+        parts::page(&format!("{title} compared"), Some(env!("CARGO_PKG_VERSION")), &body)
     }
 
     /// Machines and tools in a line.
@@ -111,21 +76,6 @@ impl Page<'_> {
             sections.insert(2, ("causes", "Why they were late"));
         }
         sections.extend([("runs", "Runs and threads"), ("method", "How it was compared")]);
-        html! {
-            nav.contents aria-label="Sections" {
-                ul { @for (id, name) in sections { li { a href={ "#" (id) } { (name) } } } }
-            }
-        }
-    }
-
-    /// The comparison as JSON within the page; `<` is escaped, so that nothing in it can end the
-    /// element.
-    fn data(&self) -> Markup {
-        let json = serde_json::to_string(self.comparison).unwrap_or_else(|_| "null".into());
-        let json = json
-            .replace('<', "\\u003c")
-            .replace('\u{2028}', "\\u2028")
-            .replace('\u{2029}', "\\u2029");
-        html! { script #rtproof-compare type="application/json" { (PreEscaped(json)) } }
+        parts::contents(sections.into_iter())
     }
 }

@@ -6,7 +6,7 @@ use rtproof_judge::compare::{Comparison, Design, Group};
 
 use super::{
     super::parts::{self, Figure as Shown},
-    Figure, Page,
+    page::{Figure, Page},
 };
 use crate::svg::compare::{
     Series, later,

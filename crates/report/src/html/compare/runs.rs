@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use rtproof_judge::{
-    compare::{Comparison, Design, RunSummary, ThreadSummary},
+    compare::{Comparison, Design, RunSummary},
     units,
 };
 
@@ -65,37 +65,29 @@ fn list(comparison: &Comparison, runs: &[(&str, &RunSummary)]) -> Markup {
 }
 
 fn threads(runs: &[(&str, &RunSummary)]) -> Markup {
-    html! {
-        table {
-            (parts::head(["run", "thread", "#wake-ups", "#missed", "#min", "#mean", "#p50",
-                "#p99.9", "#p99.99", "#max"]))
-            tbody {
-                @for (_, run) in runs {
-                    @for (at, thread) in run.threads.iter().enumerate() {
-                        (thread_row(run, at, thread))
-                    }
-                }
-            }
-        }
-        p.quiet { "Microseconds." }
-    }
-}
-
-fn thread_row(run: &RunSummary, at: usize, thread: &ThreadSummary) -> Markup {
-    html! {
-        tr {
-            th scope="row" { @if at == 0 { (run.label) } }
-            td { (thread.label) }
-            td.num { (units::grouped(thread.sampled)) }
-            td.num { (thread.missed.map_or_else(|| NONE.into(), units::grouped)) }
-            td.num { (parts::us(thread.min_ns)) }
-            td.num { (parts::us_mean(thread.mean_ns)) }
-            td.num { (parts::us(thread.p50_ns)) }
-            td.num { (parts::us(thread.p999_ns)) }
-            td.num { (parts::us(thread.p9999_ns)) }
-            td.num { (words::at_least(thread.max_is_at_least)) (parts::us(thread.max_ns)) }
-        }
-    }
+    let rows = runs.iter().flat_map(|(_, run)| {
+        let threads = run.threads.iter().enumerate();
+        threads.map(move |(at, thread)| (run, at, thread))
+    });
+    let none = || NONE.into();
+    let table = parts::table(
+        rows,
+        &[
+            ("run", &|(run, at, _)| html! { @if *at == 0 { (run.label) } }),
+            ("thread", &|(.., of)| html! { (of.label) }),
+            ("#wake-ups", &|(.., of)| html! { (units::grouped(of.sampled)) }),
+            ("#missed", &|(.., of)| html! { (of.missed.map_or_else(none, units::grouped)) }),
+            ("#min", &|(.., of)| html! { (parts::us(of.min_ns)) }),
+            ("#mean", &|(.., of)| html! { (parts::us_mean(of.mean_ns)) }),
+            ("#p50", &|(.., of)| html! { (parts::us(of.p50_ns)) }),
+            ("#p99.9", &|(.., of)| html! { (parts::us(of.p999_ns)) }),
+            ("#p99.99", &|(.., of)| html! { (parts::us(of.p9999_ns)) }),
+            ("#max", &|(.., of)| {
+                html! { (words::at_least(of.max_is_at_least)) (parts::us(of.max_ns)) }
+            }),
+        ],
+    );
+    html! { (table) p.quiet { "Microseconds." } }
 }
 
 /// How the comparison was made.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use rtproof_judge::compare::Answer;
 
-use super::{super::parts, Page};
+use super::{super::parts, page::Page};
 use crate::compare as words;
 
 /// The section.

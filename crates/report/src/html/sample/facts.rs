@@ -7,7 +7,7 @@ use rtproof_host::{
     facts::{Identity, clock, cpu, irq, kernel, limits, memory, sched, virt},
 };
 
-use super::Shape;
+use super::shape::Shape;
 
 fn known<T>(path: &str, value: T) -> Reading<T> {
     Reading::known(path, value)

@@ -7,7 +7,7 @@ use rtproof_record::{
     run::{HostCpuSecond, HostSecond, Load, Meta, RunEnd},
 };
 
-use super::{SECOND, Shape, idle_ns};
+use super::shape::{SECOND, Shape, idle_ns};
 
 pub(super) fn meta(shape: &Shape) -> Meta {
     Meta {
@@ -69,8 +69,8 @@ pub(super) fn options(shape: &Shape) -> Options {
 pub(super) fn host(shape: &Shape, second: u64) -> HostSecond {
     let loaded = second * SECOND > idle_ns(shape);
     let wave = (second as f64 / 5.0).sin();
+    let at = HostSecond { at_ns: second * SECOND, ..HostSecond::default() };
     HostSecond {
-        at_ns: second * SECOND,
         interrupts: Some(if loaded { 48_000 } else { 3_100 } + (wave * 900.0) as u64),
         context_switches: Some(if loaded { 92_000 } else { 4_200 } + second * 37 % 1_100),
         temp_max_mc: Some(41_000 + if loaded { 21_000 } else { 0 } + (wave * 800.0) as i64),
@@ -85,6 +85,7 @@ pub(super) fn host(shape: &Shape, second: u64) -> HostSecond {
                 ),
             })
             .collect(),
+        ..at
     }
 }
 

@@ -16,18 +16,6 @@ use crate::{
     svg::px,
 };
 
-/// Columns of the table.
-const COLUMNS: [&str; 8] = [
-    "cause",
-    "who",
-    "#spikes",
-    "#the largest in",
-    "#worst, µs",
-    "#sum, µs",
-    "share of the lateness",
-    "uncertain",
-];
-
 /// Most causes whose remedies are shown.
 const REMEDIES_MAX: usize = 8;
 
@@ -40,68 +28,58 @@ fn shown(spikes: &Spikes) -> &[CauseRow] {
 
 /// The causes, the largest sum first.
 pub(super) fn table(spikes: &Spikes) -> Markup {
+    // A share of a bar that is always there; what is no number is none.
+    let part = |row: &CauseRow| row.sum_ns as f64 / spikes.sum_ns.max(1) as f64 * 100.0;
+    let table = parts::table_of(
+        "causes",
+        shown(spikes),
+        &[
+            ("~cause", &|row| html! { (row.title) }),
+            ("~who", &|row| {
+                html! { (if row.culprit.is_empty() { parts::NONE } else { &row.culprit })
+                @if let Some(owner) = &row.owner { br; small { (owner) } } }
+            }),
+            ("#spikes", &|row| html! { (units::grouped(row.count)) }),
+            ("#the largest in", &|row| html! { (units::grouped(row.top)) }),
+            ("#worst, µs", &|row| html! { (spike::us_number(row.worst_ns)) }),
+            ("#sum, µs", &|row| html! { (spike::us_number(row.sum_ns)) }),
+            ("share of the lateness", &|row| {
+                html! { span.share aria-hidden="true" {
+                    i class=(spike::class(&row.cause))
+                        style=(format!("width:{}%", px(part(row).clamp(0.0, 100.0)))) {}
+                }
+                (percent(row.sum_ns, spikes.sum_ns)) }
+            }),
+            ("uncertain", &|row| {
+                html! { (if row.ambiguous_ns == 0 { parts::NONE.into() } else {
+                    percent(row.ambiguous_ns, row.sum_ns)
+                }) }
+            }),
+        ],
+    );
     html! {
-        table.causes {
-            (parts::head(COLUMNS))
-            tbody { @for row in shown(spikes) { (cause(row, spikes.sum_ns)) } }
-        }
+        (table)
         @let more = spikes.causes.len() - shown(spikes).len();
         @if more > 0 { p.quiet { "The record holds " (more) " more, each with a smaller sum." } }
     }
 }
 
-fn cause(row: &CauseRow, sum_ns: u64) -> Markup {
-    // A share of a bar that is always there; what is no number is none.
-    let part = row.sum_ns as f64 / sum_ns.max(1) as f64 * 100.0;
-    html! {
-        tr {
-            th.wrap scope="row" { (row.title) }
-            td.wrap {
-                (if row.culprit.is_empty() { parts::NONE } else { &row.culprit })
-                @if let Some(owner) = &row.owner { br; small { (owner) } }
-            }
-            td.num { (units::grouped(row.count)) }
-            td.num { (units::grouped(row.top)) }
-            td.num { (spike::us_number(row.worst_ns)) }
-            td.num { (spike::us_number(row.sum_ns)) }
-            td {
-                span.share aria-hidden="true" {
-                    i class=(spike::class(&row.cause))
-                        style=(format!("width:{}%", px(part.clamp(0.0, 100.0)))) {}
-                }
-                (percent(row.sum_ns, sum_ns))
-            }
-            td { (if row.ambiguous_ns == 0 { parts::NONE.into() } else {
-                percent(row.ambiguous_ns, row.sum_ns)
-            }) }
-        }
-    }
-}
-
 /// The same for each CPU.
 pub(super) fn by_cpu(spikes: &Spikes) -> Markup {
-    let columns = ["cause", "who", "#CPU", "#spikes", "#worst, µs", "#sum, µs"];
-    let table = html! {
-        table {
-            (parts::head(columns))
-            tbody {
-                @for row in shown(spikes) {
-                    @for of in &row.cpus {
-                        tr {
-                            th scope="row" { (row.title) }
-                            td.wrap {
-                                (if row.culprit.is_empty() { parts::NONE } else { &row.culprit })
-                            }
-                            td.num { (of.cpu) }
-                            td.num { (units::grouped(of.count)) }
-                            td.num { (spike::us_number(of.worst_ns)) }
-                            td.num { (spike::us_number(of.sum_ns)) }
-                        }
-                    }
-                }
-            }
-        }
-    };
+    let rows = shown(spikes).iter().flat_map(|row| row.cpus.iter().map(move |of| (row, of)));
+    let table = parts::table(
+        rows,
+        &[
+            ("cause", &|(row, _)| html! { (row.title) }),
+            ("~who", &|(row, _)| {
+                html! { (if row.culprit.is_empty() { parts::NONE } else { &row.culprit }) }
+            }),
+            ("#CPU", &|(_, of)| html! { (of.cpu) }),
+            ("#spikes", &|(_, of)| html! { (units::grouped(of.count)) }),
+            ("#worst, µs", &|(_, of)| html! { (spike::us_number(of.worst_ns)) }),
+            ("#sum, µs", &|(_, of)| html! { (spike::us_number(of.sum_ns)) }),
+        ],
+    );
     html! {
         details.numbers {
             summary { "By CPU" }

@@ -74,7 +74,7 @@ fn summary(spikes: &Spikes) -> String {
         text.push_str(&format!(", {} were not examined ({why})", count(spikes.unexamined)));
     }
     text.push_str(&format!(
-        ". Of the {} of lateness in all, {} can have one cause only.",
+        ". Of the {} of lateness in all, {} is attributed unambiguously.",
         units::ns(spikes.sum_ns),
         percent(spikes.certain_ns, spikes.sum_ns)
     ));

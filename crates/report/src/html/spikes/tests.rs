@@ -116,7 +116,7 @@ fn pages() {
                 head {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
-                    style { (maud::PreEscaped(super::super::STYLE)) }
+                    style { (maud::PreEscaped(parts::STYLE)) }
                 }
                 body { main { (maud::PreEscaped(shown(&spikes).replace("<details class=\"spike\"", "<details open class=\"spike\""))) } }
             }

@@ -19,7 +19,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// For values between two ends, told to `resolution_ns`.
+    /// For values between two ends, with a resolution of `resolution_ns`.
     pub(crate) fn over((low, high): (f64, f64), resolution_ns: u64) -> Self {
         let step = resolution_ns.max(1) as f64;
         let log = high > LINEAR_MAX || high < 20.0 * step;

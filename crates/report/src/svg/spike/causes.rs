@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use rtproof_judge::causes::{Share, title};
 
 use super::{
-    Layout,
+    layout::{Layout, PAD},
     text::{self, SIZE, fitted, width},
 };
 use crate::{
@@ -25,21 +25,10 @@ const ROW: f64 = 18.0;
 const ABOVE_MAX: usize = 8;
 /// Widest of them, without its time.
 const ABOVE_WIDTH: f64 = 260.0;
-/// Widest culprit that a bar is widened for.
-const CULPRIT_MAX: f64 = 118.0;
-/// Free space in a bar, left and right of its texts together.
-const PAD: f64 = 12.0;
 /// Narrower bars are drawn in the full colour.
 const THIN: f64 = 5.0;
 /// Distance of the lines of a hatching.
 const HATCH: f64 = 9.0;
-
-/// Width that a share's bar needs for its name, its culprit as far as usual, and its time.
-pub(super) fn room(share: &Share) -> f64 {
-    let name = width(&spike::short(&share.cause), SIZE);
-    let time = width(&spike::us(share.ns), SIZE);
-    name.max(time).max(width(&share.culprit, SIZE).min(CULPRIT_MAX)) + PAD
-}
 
 /// Draws names and bars; moves `y` below them.
 pub(super) fn draw(layout: &Layout<'_>, y: &mut f64) -> Markup {

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use rtproof_trace::Window;
 
 use super::{
-    Layout, RIGHT,
     causes::{hatch, rect},
+    layout::{Layout, RIGHT},
     text::{SMALL, fitted, width},
 };
 use crate::{

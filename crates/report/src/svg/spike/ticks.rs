@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::{
-    Layout, RIGHT,
+    layout::{Layout, RIGHT},
     text::{self, SIZE, width},
 };
 use crate::{

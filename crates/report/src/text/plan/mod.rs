@@ -7,18 +7,15 @@ use std::io::{self, Write};
 
 use rtproof_host::tune::Part;
 use rtproof_judge::{
-    plan::{Conflict, Instruction, LeftOut, Reason},
+    plan::{Conflict, Instruction, LeftOut},
     units,
 };
 use rtproof_results::tune::plan::{Document, Previewed};
 
-use self::fold::Folded;
-use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
+use self::{fold::Folded, words::INDENT};
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, title, wrapped};
 
 pub use self::words::{place, tokens};
-
-/// Prefix of what belongs to a change.
-const INDENT: &str = "      ";
 
 /// A plan.
 ///
@@ -113,28 +110,7 @@ fn one(to: &mut Sheet, folded: &Folded<'_>, verbose: bool) -> io::Result<()> {
         None => old.iter().try_for_each(|line| writeln!(to, "    {BAD}- {line}{BAD:#}"))?,
     }
     new.iter().try_for_each(|line| writeln!(to, "    {GOOD}+ {line}{GOOD:#}"))?;
-    reason(to, &first.step.reason, verbose)
-}
-
-/// Why, what it costs, what can go wrong.
-pub(crate) fn reason(to: &mut Sheet, reason: &Reason, verbose: bool) -> io::Result<()> {
-    let next = format!("{INDENT}     ");
-    let checks = reason.checks.join(", ");
-    let impact = reason.impact.text();
-    let why = format!("{} ({checks}; costs {impact})", reason.why);
-    wrapped(to, &format!("{INDENT}{DIM}why{DIM:#}  "), &next, &why)?;
-    if let Some(but) = &reason.trade_off {
-        wrapped(to, &format!("{INDENT}{DIM}but{DIM:#}  "), &next, but)?;
-    }
-    if let Some(risk) = &reason.risk {
-        wrapped(to, &format!("{INDENT}{WARN}RISK{WARN:#} "), &next, risk)?;
-    }
-    if verbose {
-        let explain = reason.checks.iter().map(|id| format!("rtproof check explain {id}"));
-        let explain: Vec<String> = explain.collect();
-        wrapped(to, &format!("{INDENT}{DIM}more{DIM:#} "), &next, &explain.join(", "))?;
-    }
-    Ok(())
+    words::reason(to, &first.step.reason, verbose)
 }
 
 fn instructions(to: &mut Sheet, all: &[Instruction], verbose: bool) -> io::Result<()> {

@@ -57,7 +57,7 @@ fn equal_changes_of_many_cpus_are_one() {
     let expected = [("/sys/cpu/cpu{0-2,5}/governor".to_owned(), 4)];
     assert_eq!(shown[..1], expected);
     assert_eq!(shown[1], ("/sys/cpu/cpu9/governor".to_owned(), 1));
-    // What differs in two names is told one by one.
+    // What differs in two names is shown one by one.
     assert_eq!(fold::fold(&all).len(), 6);
 }
 

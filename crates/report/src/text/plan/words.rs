@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
-use rtproof_judge::units;
+use rtproof_judge::{plan::Reason, units};
 use rtproof_results::tune::plan::BootPreview;
 
-use super::reason;
 use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
+
+/// Prefix of what belongs to a change.
+pub(super) const INDENT: &str = "      ";
 
 /// The words, and the line that they would make.
 pub(super) fn boot(to: &mut Sheet, boot: &BootPreview, verbose: bool) -> io::Result<()> {
@@ -91,4 +93,25 @@ pub(crate) fn split(line: &str) -> Vec<&str> {
         c.is_whitespace() && !quoted
     };
     line.split(cut).filter(|word| !word.is_empty()).collect()
+}
+
+/// Why, what it costs, what can go wrong.
+pub(super) fn reason(to: &mut Sheet, reason: &Reason, verbose: bool) -> io::Result<()> {
+    let next = format!("{INDENT}     ");
+    let checks = reason.checks.join(", ");
+    let impact = reason.impact.text();
+    let why = format!("{} ({checks}; costs {impact})", reason.why);
+    wrapped(to, &format!("{INDENT}{DIM}why{DIM:#}  "), &next, &why)?;
+    if let Some(but) = &reason.trade_off {
+        wrapped(to, &format!("{INDENT}{DIM}but{DIM:#}  "), &next, but)?;
+    }
+    if let Some(risk) = &reason.risk {
+        wrapped(to, &format!("{INDENT}{WARN}RISK{WARN:#} "), &next, risk)?;
+    }
+    if verbose {
+        let explain = reason.checks.iter().map(|id| format!("rtproof check explain {id}"));
+        let explain: Vec<String> = explain.collect();
+        wrapped(to, &format!("{INDENT}{DIM}more{DIM:#} "), &next, &explain.join(", "))?;
+    }
+    Ok(())
 }

@@ -163,7 +163,7 @@ fn summary(spikes: &Spikes) -> String {
         n => format!(", {} not examined", grouped(n)),
     };
     format!(
-        "{} later than {limit}, {} explained{unexamined}; {} of {} can have one cause only",
+        "{} later than {limit}, {} explained{unexamined}; {} of {} is attributed unambiguously",
         grouped(spikes.seen),
         grouped(spikes.explained),
         percent(spikes.certain_ns, spikes.sum_ns),

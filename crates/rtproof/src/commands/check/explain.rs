@@ -17,7 +17,7 @@ use rtproof_judge::{
 use rtproof_report::text::{BOLD, DIM, Sheet, wrapped};
 use serde::Serialize;
 
-use crate::{exit, print::Text};
+use crate::{exit, print::Text, root::open_root};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/explain/1";
@@ -158,7 +158,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<u8> {
         };
         chosen.push(checks::by_id(id).or_else(|| application::by_id(id)).ok_or_else(why)?);
     }
-    let facts = Facts::read(&super::open_root(args.root.as_deref())?);
+    let facts = Facts::read(&open_root(args.root.as_deref())?);
     let all: Vec<Explained> = chosen.into_iter().map(|check| explain(check, &facts)).collect();
     text.print(|to| all.iter().try_for_each(|explained| show(to, explained)))?;
     text.print_json(&Document { schema: SCHEMA, checks: all })?;

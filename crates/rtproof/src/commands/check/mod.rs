@@ -5,19 +5,12 @@ pub(crate) mod explain;
 mod proof;
 mod select;
 
-use std::{
-    io::Write as _,
-    path::{Path, PathBuf},
-};
+use std::{io::Write as _, path::PathBuf};
 
 use clap::{Subcommand, ValueEnum};
-use rtproof_host::{CpuList, Facts, Root};
-use rtproof_judge::{Finding, Intent, checks, report::Machine};
-use rtproof_run::{
-    cpus::online_cpus,
-    intent::{IntentOptions, PERIOD_NS, PRIORITY},
-    parse,
-};
+use rtproof_host::Facts;
+use rtproof_judge::{Finding, checks, report::Machine};
+use rtproof_run::{intent::IntentOptions, parse};
 use serde::Serialize;
 
 use self::application::Application;
@@ -25,6 +18,7 @@ use crate::{
     exit::{self, FailOn},
     intent::IntentArgs,
     print::Text,
+    root::open_root,
 };
 
 /// Version of the JSON form.
@@ -78,7 +72,7 @@ pub struct Args {
     #[arg(long = "period", value_name = "TIME", value_parser = parse::period)]
     pub period_ns: Option<u64>,
 
-    /// Latency that it can bear
+    /// Latency budget of the application
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
     pub budget_ns: Option<u64>,
 
@@ -189,11 +183,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         return explain::run(explain);
     }
     let selection = select::Selection::of(&args.only)?;
-    let wishes = args.intent.requested().resolve()?;
+    let profile = args.intent.requested().resolve()?;
     let root = open_root(args.root.as_deref())?;
     let app = application::read(&root, args.pid, args.unit.as_deref())?;
     let mut facts = Facts::read(&root);
-    let mut intent = intent(args, &wishes, &facts)?;
+    let stated = IntentOptions {
+        cpus: args.cpus.clone(),
+        priority: args.priority,
+        period_ns: args.period_ns,
+        budget_ns: args.budget_ns,
+        ..IntentOptions::default()
+    };
+    let mut intent = profile.intent(stated, &facts)?;
     let mut application = None;
     if let Some(app) = &app {
         let open = (args.priority.is_none(), args.cpus.is_none());
@@ -249,59 +250,4 @@ impl Audit {
         let proven = self.proofs.iter().map(|proof| &proof.finding);
         self.findings.iter().chain(of_application).chain(proven).cloned().collect()
     }
-}
-
-/// The machine to read: the live one, or the captured one under `--root`.
-///
-/// # Errors
-/// Usage: it is no captured machine.
-pub(super) fn open_root(path: Option<&Path>) -> anyhow::Result<Root> {
-    match path {
-        Some(path) => {
-            let root = Root::open_path(path).map_err(|error| exit::usage(error.to_string()))?;
-            is_machine(path, &root)?;
-            Ok(root)
-        }
-        None => Ok(Root::live()),
-    }
-}
-
-/// Refuses a folder that holds no part of a machine, such as the one above it.
-fn is_machine(path: &Path, root: &Root) -> anyhow::Result<()> {
-    let has = |folder: &str| root.list_dir(folder).value().is_some_and(|list| !list.is_empty());
-    let parts = ["proc", "sys", "etc", "boot"];
-    if !path.is_dir() || parts.iter().any(|part| has(&format!("/{part}"))) {
-        return Ok(());
-    }
-    let folders = root.list_dir("/").value().cloned().unwrap_or_default();
-    let inner =
-        folders.iter().find(|name| parts.iter().any(|part| has(&format!("/{name}/{part}"))));
-    let next = inner.map_or_else(
-        || "give the folder that stands for / of the machine".to_owned(),
-        |name| format!("did you mean {}?", path.join(name).display()),
-    );
-    let text = format!(
-        "--root {}: holds none of /proc, /sys, /etc and /boot of a machine; {next}",
-        path.display()
-    );
-    Err(exit::usage(text))
-}
-
-/// What the machine is meant for: the command line, else the profile's file, else the machine.
-fn intent(args: &Args, wishes: &IntentOptions, facts: &Facts) -> anyhow::Result<Intent> {
-    let online = facts.cpus.online.value().cloned().unwrap_or_default();
-    let rt_cpus: CpuList = match (&args.cpus, &wishes.cpus) {
-        (Some(list), _) => online_cpus(list, "--cpus", facts)?,
-        (None, Some(list)) => online_cpus(list, "cpus of the profile", facts)?,
-        (None, None) => Intent::default_rt_cpus(facts),
-    };
-    Ok(Intent {
-        housekeeping: online.difference(&rt_cpus),
-        rt_cpus,
-        priority: args.priority.or(wishes.priority).unwrap_or(PRIORITY),
-        period_ns: args.period_ns.or(wishes.period_ns).unwrap_or(PERIOD_NS),
-        budget_ns: args.budget_ns.or(wishes.budget_ns),
-        profile: wishes.profile.clone(),
-        skip: wishes.skip.clone(),
-    })
 }

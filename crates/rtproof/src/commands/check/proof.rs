@@ -13,7 +13,7 @@ use rtproof_measure::{
     loads::Settings,
     trials::{self, Context, Observation, Trial},
 };
-use rtproof_run::prove::signals::Signals;
+use rtproof_run::{prove::signals::Signals, usage::Invalid};
 use serde::Serialize;
 
 /// Memory that the memlock trial takes.
@@ -41,9 +41,10 @@ pub struct Wanted(&'static dyn Trial);
 ///
 /// # Errors
 /// It is none; the text lists them.
-pub(super) fn parse_name(text: &str) -> Result<Wanted, String> {
+pub(super) fn parse_name(text: &str) -> Result<Wanted, Invalid> {
     let names = || trials::TRIALS.iter().map(|trial| trial.name()).collect::<Vec<_>>().join(", ");
-    trials::find(text.trim()).map(Wanted).ok_or_else(|| format!("known are {}", names()))
+    let wanted = trials::find(text.trim()).map(Wanted);
+    wanted.ok_or_else(|| format!("known are {}", names()).into())
 }
 
 /// The names and what they try, for `--help`.

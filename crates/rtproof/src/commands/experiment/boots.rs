@@ -31,12 +31,16 @@ use serde::Serialize;
 use crate::{
     ask,
     commands::{
-        check::open_root,
         prove as prove_command,
-        tune::{RequestArgs, RootArgs, plan, request, trial::reboot},
+        tune::{
+            plan,
+            request::{self, RequestArgs, RootArgs},
+            trial::reboot,
+        },
     },
     exit,
     print::Text,
+    root::open_root,
     show::progress::Progress,
 };
 
@@ -52,7 +56,7 @@ pub enum Command {
     Resume(Resume),
     /// Print a unit that resumes after each boot
     Unit(Unit),
-    /// Give it up: the boot entry is removed, what was measured is told
+    /// Abandon it: remove the boot entry, report what was measured
     End(Resume),
 }
 
@@ -92,9 +96,9 @@ pub struct Boots {
     #[arg(long = "slice", value_name = "TIME", default_value = "60s", value_parser = parse::time)]
     pub slice_ns: u64,
 
-    /// Spread of p99.9 from boot to boot, in percent, from which it is told what can be seen;
-    /// default: 10
-    #[arg(long, value_name = "PERCENT", value_parser = super::spread)]
+    /// Spread of p99.9 from boot to boot, in percent, used to estimate the smallest detectable
+    /// difference; default: 10
+    #[arg(long, value_name = "PERCENT", value_parser = parse::spread)]
     pub spread: Option<f64>,
 
     /// Load of the whole time; default: cpu+memory+net+disk
@@ -202,7 +206,7 @@ fn begin(args: &Boots) -> anyhow::Result<u8> {
     let seed = seed()?;
     let order = boots::order(seed, args.per_arm);
     let mut state = State::new(seed, words, order, args.slice_ns, prove_words(args));
-    // What cannot be measured is told now, not after the first boot.
+    // What cannot be measured is reported now, not after the first boot.
     resolve::options(&measured(&state)?, &Facts::read(&Root::live()))?;
     let text = Text::new(false);
     let sentence = boots::sentence(&state, args.spread.unwrap_or(SPREAD));
@@ -439,7 +443,7 @@ fn end(args: &Resume) -> anyhow::Result<u8> {
         Ok(Some(state)) => tell(Text::new(args.json), &state),
         Ok(None) => Err(exit::usage("no experiment over boots is under way")),
         Err(error) => {
-            let why = "it was given up; nothing can be told of it";
+            let why = "abandoned; no result";
             Err(error.context(why))
         }
     }

@@ -17,7 +17,7 @@ use rtproof_run::{
         Journaled,
         factors::{self, Factor},
         profile,
-        run::{self, Seen, Wanted},
+        run::{self, Detectable, Wanted},
         screening::Shown,
         setup::Setup,
     },
@@ -29,7 +29,11 @@ use serde::Serialize;
 
 use crate::{
     ask,
-    commands::tune::{RequestArgs, plan, prove::measured, request},
+    commands::tune::{
+        plan,
+        prove::measured,
+        request::{self, RequestArgs},
+    },
     exit,
     print::Text,
     show::trying::{self, Trying},
@@ -51,7 +55,7 @@ pub(crate) struct Outcome<'a> {
     /// The report.
     report: String,
     /// What was to be seen, and what that rests on.
-    seen: &'a Seen,
+    seen: &'a Detectable,
     /// The screening; null: there was none.
     screening: Option<&'a Shown>,
     /// Numbers of the knobs that are worth having.
@@ -102,7 +106,7 @@ pub struct Args {
     pub one_by_one: bool,
 
     /// Take this for the spread of p99.9 from slice to slice, in percent, and measure no pilot
-    #[arg(long, value_name = "PERCENT", value_parser = spread)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse::spread)]
     pub spread: Option<f64>,
 
     /// Load of the whole time; default: cpu+memory+net+disk
@@ -128,14 +132,6 @@ pub struct Args {
     /// Print what was found as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// A share in percent.
-fn spread(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').trim().parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(percent / 100.0),
-        _ => Err("a percentage above 0, up to 1000, e.g. 10".into()),
-    }
 }
 
 /// Runs the command.

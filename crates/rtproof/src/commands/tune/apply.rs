@@ -26,9 +26,9 @@ use rtproof_run::{
 
 use super::{
     plan, repeat,
-    request::{self, RequestArgs},
+    request::{self, RequestArgs, RootArgs},
 };
-use crate::{ask, commands::check::open_root, exit, print::Text, show::making::Making};
+use crate::{ask, exit, print::Text, root::open_root, show::making::Making};
 
 /// Arguments of `tune apply`.
 #[derive(Clone, Debug, clap::Args)]
@@ -39,8 +39,8 @@ Examples:
   rtproof tune plan --json >plan.json && rtproof tune apply --plan plan.json --yes
   rtproof tune apply --cpus 2-3 --prove 10m
 
-What was there is written to a journal first; rtproof tune undo takes everything back. When one
-change cannot be made, those before it are taken back and the exit code is 1. Boot parameters are
+What was there is written to a journal first; rtproof tune undo restores it. When one change
+cannot be made, those before it are undone and the exit code is 1. Boot parameters are
 not applied: rtproof tune trial tries them.")]
 pub struct Args {
     /// Checks, or sections of them (power, memory ...), whose findings to act on; default: all
@@ -53,7 +53,7 @@ pub struct Args {
 
     /// Which machine.
     #[command(flatten)]
-    pub at: super::RootArgs,
+    pub at: RootArgs,
 
     /// Apply the plan in this file to the letter (tune plan --json; `-`: stdin), or nothing when
     /// the machine is no longer what it was made for
@@ -77,8 +77,8 @@ pub struct Args {
     #[arg(long)]
     pub keep_going: bool,
 
-    /// Take everything back unless rtproof tune confirm, or ENTER on the terminal, comes within
-    /// this time: also when the terminal, the session or rtproof is gone by then
+    /// Undo everything unless rtproof tune confirm, or ENTER on the terminal, comes within this
+    /// time, even if the terminal, the session or rtproof is gone by then
     #[arg(long = "confirm", value_name = "TIME", value_parser = parse::confirm_within)]
     pub confirm_ns: Option<u64>,
 
@@ -100,10 +100,10 @@ pub struct Args {
 ///
 /// # Errors
 /// A machine that cannot be changed, a plan that does not hold, a change that could not be made
-/// (the others are taken back then).
+/// (the others are undone then).
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.at.root.as_deref())?;
-    // Before anything is asked of the machine: a usage error is told to anyone.
+    // Before the machine is read: a usage error needs no rights.
     let named = request::named(&args.ids)?;
     let machine = Machine::new(&root, &LiveTasks)?;
     if let Some(path) = &args.from {
@@ -145,8 +145,8 @@ struct Todo {
 }
 
 impl Todo {
-    /// A check that was asked for by name, cannot be told, and so gives nothing to do: that is not
-    /// "nothing to do".
+    /// A requested check whose answer is unknown and that therefore gives nothing to do: that is
+    /// not "nothing to do".
     fn blind(&self, named: &[String]) -> Option<&LeftOut> {
         let gives =
             |check: &String| self.steps.iter().any(|it| it.step.reason.checks.contains(check));
@@ -277,7 +277,7 @@ fn planned(it: &Previewed) -> Made {
     Made::of(it.step.change.clone(), checks, it.before.as_ref())
 }
 
-/// Waits for ENTER where somebody sits at a terminal; elsewhere the guardian waits alone.
+/// Waits for ENTER on a terminal; elsewhere the rollback timer waits alone.
 fn wait(
     machine: &Machine<'_>,
     guardian: &RollbackTimer,
@@ -312,7 +312,7 @@ fn wait(
         )?;
         anyhow::bail!("{signal} came: {}", making::undo_phrase(&undone.changes));
     }
-    // Somebody may have confirmed from elsewhere.
+    // The confirmation may have come from elsewhere.
     let is_open = !Journal::open_number(machine, number)?.is_closed();
     if is_open && confirmation::of(machine.root(), number).is_none() {
         writeln!(stderr, "confirmed elsewhere: kept")?;

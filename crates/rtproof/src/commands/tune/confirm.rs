@@ -1,5 +1,5 @@
 //! `rtproof tune confirm`: what was on trial stays. The boot entry becomes the default once the
-//! running boot has every word of it; changes applied with --confirm are no longer taken back.
+//! running boot has every word of it; changes applied with --confirm are no longer undone.
 
 use std::io::Write as _;
 
@@ -17,7 +17,7 @@ use rtproof_run::tune::{boot as entry, rollback};
 use serde::Serialize;
 
 use super::trial::all_or_none;
-use crate::{commands::check::open_root, exit, print::Text};
+use crate::{exit, print::Text, root::open_root};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/tune-confirmed/1";
@@ -35,7 +35,7 @@ pub struct Args {
 
     /// Which machine.
     #[command(flatten)]
-    pub at: super::RootArgs,
+    pub at: super::request::RootArgs,
 
     /// Print what was kept as JSON
     #[arg(long)]
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     let mut journals = Vec::new();
     // One that is damaged does not keep another from being confirmed.
-    for number in super::not_closed(&machine)? {
+    for number in super::journals::not_closed(&machine)? {
         if confirmation::of(&root, number) == Some(Confirmation::Expired) {
             anyhow::bail!("journal {number}: its time was up; it is being taken back");
         }

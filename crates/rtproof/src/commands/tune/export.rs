@@ -1,5 +1,5 @@
 //! `rtproof tune export`: the plan as files for those who manage machines otherwise. Changes
-//! nothing on the machine; what a format cannot say is told.
+//! nothing on the machine; what a format cannot express is listed.
 
 use std::{
     collections::BTreeMap,
@@ -16,13 +16,13 @@ use rtproof_results::tune::exported::{SCHEMA, Written};
 use rtproof_run::{
     file::write_whole,
     tune::{
-        export::{self, Exported, FORMATS, Source},
+        export::{self, Exported, FORMATS, Format, Source},
         preview,
     },
 };
 
 use super::{plan, request::RequestArgs};
-use crate::{commands::check::open_root, exit, print::Text};
+use crate::{exit, print::Text, root::open_root};
 
 /// Arguments of `tune export`.
 #[derive(Clone, Debug, clap::Args)]
@@ -65,9 +65,7 @@ pub struct Args {
 }
 
 fn formats() -> PossibleValuesParser {
-    let value = |format: &&dyn export::Format| {
-        clap::builder::PossibleValue::new(format.id()).help(format.title())
-    };
+    let value = |format: &Format| clap::builder::PossibleValue::new(format.id).help(format.title);
     PossibleValuesParser::new(FORMATS.iter().map(value))
 }
 
@@ -80,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     let machine = Machine::for_reading(&root, &LiveTasks);
     let (facts, intent, mut plan) = plan::plan_of(&root, &args.request, &args.ids)?;
-    // Interrupts of one name are told apart by what the machine knows of them.
+    // The machine tells interrupts of one name apart.
     for step in &mut plan.steps {
         if let Ok(named) = machine.named(step.change.clone()) {
             step.change = named;

@@ -1,4 +1,4 @@
-//! `rtproof tune guard`: not for users. Takes back what nobody confirmed; started by
+//! `rtproof tune guard`: not for users. Undoes what was not confirmed; started by
 //! `tune apply --confirm` or by its timer.
 
 use std::{
@@ -15,7 +15,7 @@ use rtproof_host::{
 use rtproof_measure::LiveTasks;
 use rtproof_run::tune::rollback::ARMED;
 
-use crate::{commands::check::open_root, exit};
+use crate::{exit, root::open_root};
 
 /// Arguments of `tune guard`.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,13 +33,13 @@ pub struct Args {
     pub root: Option<PathBuf>,
 }
 
-/// How often it is looked whether somebody confirmed, or the lock is free.
+/// Time between two looks at the confirmation and at the lock.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs the command.
 ///
 /// # Errors
-/// A machine that cannot be changed, a journal that cannot be read, what could not be taken back.
+/// A machine that cannot be changed, a journal that cannot be read, what could not be undone.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     if let Some(after) = args.after_ms.map(Duration::from_millis) {
@@ -60,13 +60,13 @@ fn leave_terminal() -> anyhow::Result<()> {
     let mut stdout = std::io::stdout();
     writeln!(stdout, "{ARMED}")?;
     stdout.flush()?;
-    // Whoever waits for the end of the output must not wait for the guardian.
+    // A reader of the output must not wait for the rollback timer.
     #[expect(clippy::disallowed_methods, reason = "a device of every system")]
     let null = std::fs::File::open("/dev/null")?;
     Ok(rustix::stdio::dup2_stdout(null)?)
 }
 
-/// Waits until time is up; `false`: somebody confirmed.
+/// Waits until time is up; `false`: the changes were confirmed.
 fn wait(root: &Root, journal: u32, until: Instant) -> bool {
     while Instant::now() < until {
         if confirmation::of(root, journal).is_none() {
@@ -77,7 +77,7 @@ fn wait(root: &Root, journal: u32, until: Instant) -> bool {
     true
 }
 
-/// Takes everything back, unless somebody confirmed in the last moment.
+/// Undoes everything, unless a confirmation came in the last moment.
 fn take_back(machine: &Machine<'_>, number: u32) -> anyhow::Result<u8> {
     if !confirmation::expire(machine, number)? {
         return Ok(exit::ACCEPTED);

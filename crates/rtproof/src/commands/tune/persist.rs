@@ -14,8 +14,11 @@ use rtproof_run::tune::{
     making, place,
 };
 
-use super::{request::RequestArgs, trial::all_or_none};
-use crate::{ask, commands::check::open_root, exit, print::Text};
+use super::{
+    request::{RequestArgs, RootArgs},
+    trial::all_or_none,
+};
+use crate::{ask, exit, print::Text, root::open_root};
 
 /// Arguments of `tune persist`.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,7 +38,7 @@ pub struct Args {
 
     /// Which machine.
     #[command(flatten)]
-    pub at: super::RootArgs,
+    pub at: RootArgs,
 
     /// Do not ask
     #[arg(short, long)]
@@ -87,7 +90,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 /// last change.
 fn in_force(machine: &Machine<'_>) -> anyhow::Result<Vec<Item>> {
     let mut items: Vec<Item> = Vec::new();
-    for number in super::open_journals(machine)? {
+    for number in super::journals::open(machine)? {
         let journal = Journal::open_number(machine, number)?;
         for standing in tune::status(machine, &journal) {
             if standing.stands != Stands::AsApplied {

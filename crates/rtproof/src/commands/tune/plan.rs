@@ -14,7 +14,7 @@ use rtproof_results::tune::plan::Document;
 use rtproof_run::tune::{place, preview};
 
 use super::request::{self, RequestArgs};
-use crate::{commands::check::open_root, exit, print::Text};
+use crate::{exit, print::Text, root::open_root};
 
 /// Arguments of `tune plan`.
 #[derive(Clone, Debug, clap::Args)]

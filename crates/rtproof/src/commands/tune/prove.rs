@@ -8,7 +8,7 @@ use rtproof_run::{
 };
 use serde::Serialize;
 
-use super::{RequestArgs, plan};
+use super::{plan, request::RequestArgs};
 use crate::{
     print::Text,
     show::trying::{self, Trying},

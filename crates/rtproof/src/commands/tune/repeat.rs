@@ -64,7 +64,7 @@ pub(super) fn apply(
     Ok(exit::of(ended))
 }
 
-/// Takes back what was set from the file.
+/// Undoes what was set from the file.
 ///
 /// # Errors
 /// A journal that cannot be read or written.
@@ -90,7 +90,7 @@ pub(super) fn undo(machine: &Machine<'_>, path: &Path, text: Text) -> anyhow::Re
         }
         writeln!(to, "{} looked at", making::count(all().count()))
     })?;
-    let still_open = super::open_journals(machine)?;
+    let still_open = super::journals::open(machine)?;
     text.print_json(&Undone { schema: UNDONE, journals, still_open })?;
     Ok(exit::of(ended))
 }

@@ -1,15 +1,22 @@
-//! What `tune plan`, `apply` and `trial` are asked for: the same words as for `check`, and which
-//! findings a plan is made for.
+//! What `tune plan`, `apply` and `trial` request: the same options as `check`, and which findings a
+//! plan is made for.
 
-use rtproof_host::{CpuList, Facts};
+use std::path::PathBuf;
+
+use rtproof_host::Facts;
 use rtproof_judge::{Intent, plan::Selection};
-use rtproof_run::{
-    intent::{IntentOptions, PERIOD_NS, PRIORITY},
-    parse,
-};
+use rtproof_run::{intent::IntentOptions, parse};
 
 use crate::{exit, intent::IntentArgs};
-use rtproof_run::cpus::online_cpus;
+
+/// Which machine.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
+pub struct RootArgs {
+    /// Work on the machine in a folder that holds its /proc, /sys, /etc, /boot and /var
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
 
 /// What the machine is for.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -31,27 +38,27 @@ pub struct RequestArgs {
     #[arg(long = "period", value_name = "TIME", value_parser = parse::period)]
     pub period_ns: Option<u64>,
 
-    /// Latency that it can bear
+    /// Latency budget of the application
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
     pub budget_ns: Option<u64>,
 
-    /// Take in what can do harm: less security, less notice of broken hardware. A check that is
-    /// named is taken in all the same
+    /// Include what can do harm: less security, less notice of broken hardware. Checks named
+    /// explicitly are always included
     #[arg(long)]
     pub risky: bool,
 
-    /// Take in what is doubtful: what helps or does not, depending on what the machine does. A
-    /// check that is named is taken in all the same
+    /// Include what is doubtful: whether it helps depends on what the machine does. Checks named
+    /// explicitly are always included
     #[arg(long)]
     pub doubtful: bool,
 
-    /// Take in files and boot parameters that do for ever what a change does until the next boot
+    /// Include files and boot parameters that make permanent what a change does until the next boot
     #[arg(long)]
     pub durable: bool,
 }
 
 impl RequestArgs {
-    /// What was asked for, as it is written on the command line: the title of a journal.
+    /// The request as it is written on the command line: the title of a journal.
     #[must_use]
     pub fn title(&self, command: &str, ids: &[String]) -> String {
         let mut title = command.to_owned();
@@ -72,22 +79,14 @@ impl RequestArgs {
     /// # Errors
     /// Usage: a profile, checks or CPUs that are not there.
     pub fn intent(&self, facts: &Facts) -> anyhow::Result<Intent> {
-        let wishes: IntentOptions = self.intent.requested().resolve()?;
-        let online = facts.cpus.online.value().cloned().unwrap_or_default();
-        let rt_cpus: CpuList = match (&self.cpus, &wishes.cpus) {
-            (Some(list), _) => online_cpus(list, "--cpus", facts)?,
-            (None, Some(list)) => online_cpus(list, "cpus of the profile", facts)?,
-            (None, None) => Intent::default_rt_cpus(facts),
+        let stated = IntentOptions {
+            cpus: self.cpus.clone(),
+            priority: self.priority,
+            period_ns: self.period_ns,
+            budget_ns: self.budget_ns,
+            ..IntentOptions::default()
         };
-        Ok(Intent {
-            housekeeping: online.difference(&rt_cpus),
-            rt_cpus,
-            priority: self.priority.or(wishes.priority).unwrap_or(PRIORITY),
-            period_ns: self.period_ns.or(wishes.period_ns).unwrap_or(PERIOD_NS),
-            budget_ns: self.budget_ns.or(wishes.budget_ns),
-            profile: wishes.profile,
-            skip: wishes.skip,
-        })
+        self.intent.requested().resolve()?.intent(stated, facts)
     }
 }
 

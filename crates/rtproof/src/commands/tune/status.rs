@@ -10,7 +10,7 @@ use rtproof_run::tune::{
     watch::{self, Event},
 };
 
-use crate::{commands::check::open_root, exit, print::Text};
+use crate::{exit, print::Text, root::open_root};
 
 /// Arguments of `tune status`.
 #[derive(Clone, Debug, clap::Args)]

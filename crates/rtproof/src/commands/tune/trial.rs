@@ -29,9 +29,10 @@ use rtproof_run::{
 
 use super::{
     plan,
-    request::{self, RequestArgs},
+    request::{self, RequestArgs, RootArgs},
 };
-use crate::{ask, commands::check::open_root, exit, print::Text, show::making::Making};
+use crate::{ask, exit, print::Text, root::open_root, show::making::Making};
+use rtproof_run::usage::Invalid;
 
 /// Arguments of `tune trial`.
 #[derive(Clone, Debug, clap::Args)]
@@ -63,7 +64,7 @@ pub struct Args {
 
     /// Which machine.
     #[command(flatten)]
-    pub at: super::RootArgs,
+    pub at: RootArgs,
 
     /// Reboot by itself, into the entry of now, unless rtproof tune confirm comes within this time
     /// after the trial's services start; needs systemd
@@ -91,8 +92,8 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// A machine that cannot be changed, a boot loader that cannot be told, a change that could not be
-/// made (the others are taken back then).
+/// A machine that cannot be changed, a boot loader that cannot be set, a change that could not be
+/// made (the others are undone then).
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let asked: Vec<_> = args.words.iter().map(|text| word(text)).collect::<Result<_, _>>()?;
     request::named(&args.only)?;
@@ -210,7 +211,7 @@ fn make(
 }
 
 /// Time for a confirmation: long enough to log in and look.
-fn watched(text: &str) -> Result<u64, String> {
+fn watched(text: &str) -> Result<u64, Invalid> {
     match parse::time(text)? {
         ns @ 60_000_000_000..=86_400_000_000_000 => Ok(ns),
         _ => Err("from 1m, to have time to log in, to 1d".into()),

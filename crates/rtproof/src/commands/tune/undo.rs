@@ -1,5 +1,5 @@
-//! `rtproof tune undo`: takes back what was applied, in reverse. What somebody else has changed
-//! since is left alone and told.
+//! `rtproof tune undo`: undoes what was applied, in reverse. What something else has changed since
+//! is left alone and reported.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use rtproof_measure::LiveTasks;
 use rtproof_results::tune::outcome::{JournalUndone, UNDONE, Undone};
 use rtproof_run::tune::making;
 
-use crate::{commands::check::open_root, exit, print::Text, show::making::Making};
+use crate::{exit, print::Text, root::open_root, show::making::Making};
 
 /// Arguments of `tune undo`.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,8 +19,8 @@ Examples:
   rtproof tune undo --journal 3
   rtproof tune undo --journal /root/0003.journal
 
-Exit codes: 0 nothing of that is left, 2 something was left alone because somebody else has changed
-it since, 1 something could not be put back: it stays in the journal, and undo can be run again.")]
+Exit codes: 0 nothing of that is left, 2 something was left alone because it was changed by something
+else since, 1 something could not be restored: it stays in the journal, and undo can be run again.")]
 pub struct Args {
     /// Journal to undo: its number, or a file (a copy will do); default: the newest open one
     #[arg(long, value_name = "FILE|NUMBER", conflicts_with = "all")]
@@ -30,13 +30,13 @@ pub struct Args {
     #[arg(long)]
     pub all: bool,
 
-    /// Take back what was set from this file: what `systemctl stop rtproof.service` does
+    /// Undo what was set from this file: what `systemctl stop rtproof.service` does
     #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "journal"])]
     pub from: Option<PathBuf>,
 
     /// Which machine.
     #[command(flatten)]
-    pub at: super::RootArgs,
+    pub at: super::request::RootArgs,
 
     /// Print what was done as JSON
     #[arg(long)]
@@ -56,9 +56,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let mut undone = Undone { schema: UNDONE, journals: Vec::new(), still_open: Vec::new() };
     let ended = take_back(&machine, args, &mut undone.journals);
     let text = Text::new(args.json);
-    // What was taken back before an error is told all the same.
+    // What was undone before an error is reported all the same.
     if ended.is_ok() || !undone.journals.is_empty() {
-        undone.still_open = super::not_closed(&machine)?;
+        undone.still_open = super::journals::not_closed(&machine)?;
         text.print(|to| rtproof_report::text::undone(to, &undone))?;
         text.print_json(&undone)?;
     }
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     Ok(exit::of(making::undo_ended(&undone.journals)))
 }
 
-/// Takes back what was asked for, the newest first.
+/// Undoes what was requested, the newest first.
 fn take_back(
     machine: &Machine<'_>,
     args: &Args,
@@ -79,7 +79,7 @@ fn take_back(
         undone.push(making::take_back(machine, &mut journal, &mut Making::new())?);
         return Ok(());
     }
-    let open = super::open_journals(machine)?;
+    let open = super::journals::open(machine)?;
     for number in open.into_iter().rev().take(if args.all { usize::MAX } else { 1 }) {
         let mut journal = Journal::open_number(machine, number)?;
         making::refuse_older(machine, &journal)?;

@@ -10,7 +10,7 @@ use rtproof_results::tune::active::Stands;
 use rtproof_results::tune::verified::{Document, SCHEMA};
 use rtproof_run::tune::{active, boot};
 
-use crate::{commands::check::open_root, exit, print::Text};
+use crate::{exit, print::Text, root::open_root};
 
 /// Arguments of `tune verify`.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,9 +20,9 @@ Examples:
   rtproof tune verify isolcpus=2-3 nohz_full=2-3
   rtproof tune verify --json
 
-Exit codes: 0 everything is as it was asked for, 2 something is not, 3 something cannot be told. A
-parameter whose effect the kernel shows nowhere counts as told: it is on the command line, and the
-kernel did not say that it does not know it.")]
+Exit codes: 0 everything is as requested, 2 something is not, 3 something is unknown. A parameter
+whose effect the kernel does not show counts as requested: it is on the command line, and the kernel
+did not reject it.")]
 pub struct Args {
     /// Parameters to look for; default: those of the boot entry that rtproof made
     #[arg(value_name = "WORD")]

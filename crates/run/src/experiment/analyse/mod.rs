@@ -9,7 +9,7 @@ use rtproof_stats::{
     paired::{self, Answer, PAIRS_MIN},
 };
 
-use super::knobs::{Knob, line};
+use super::knobs::{Candidate, line};
 
 /// Confidence of intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -39,14 +39,19 @@ pub struct Terms {
 pub type Untried = std::collections::BTreeMap<usize, String>;
 
 /// Everything that is said of the knobs.
-pub fn analyse(knobs: &[Knob], slices: &[Slice], untried: &Untried, terms: Terms) -> Vec<Reported> {
+pub fn analyse(
+    knobs: &[Candidate],
+    slices: &[Slice],
+    untried: &Untried,
+    terms: Terms,
+) -> Vec<Reported> {
     with_together(knobs, slices, untried, terms).0
 }
 
 /// The same, and what all that seems to help does together where that was measured: each statistic
 /// with what is said of it.
 pub fn with_together(
-    knobs: &[Knob],
+    knobs: &[Candidate],
     slices: &[Slice],
     untried: &Untried,
     terms: Terms,
@@ -90,7 +95,7 @@ pub fn with_together(
 }
 
 /// What is said of a knob before it is tried.
-pub fn begin(at: usize, knob: &Knob) -> Reported {
+pub fn begin(at: usize, knob: &Candidate) -> Reported {
     let why = match knob.kind {
         Pace::Later => {
             "does nothing before the next boot or login, so there is nothing to measure now; apply \

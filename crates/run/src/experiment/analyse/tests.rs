@@ -9,7 +9,7 @@ use super::*;
 const TERMS: Terms =
     Terms { margin: 0.05, total_ns: 60_000_000_000, mirrored: false, comparisons: 2 };
 
-fn knob(name: &str, kind: Pace) -> Knob {
+fn knob(name: &str, kind: Pace) -> Candidate {
     let change = Change::Value {
         path: format!("/sys/{name}"),
         value: "1".into(),
@@ -17,7 +17,7 @@ fn knob(name: &str, kind: Pace) -> Knob {
         couples: Vec::new(),
     };
     let item = (0, Item { change, checks: vec![name.into()] });
-    Knob {
+    Candidate {
         name: name.into(),
         impact: Impact::Tens,
         kind,

@@ -21,7 +21,7 @@ use rtproof_stats::paired;
 use self::state::{Boot, State};
 use super::{
     analyse::{self, LEVEL, MARGIN, POWER, STATISTICS, Terms, Untried, ppm},
-    knobs::Knob,
+    knobs::Candidate,
 };
 use crate::tune::boot as words;
 
@@ -94,10 +94,10 @@ pub fn boot_id(root: &Root) -> anyhow::Result<String> {
 }
 
 /// Chooses the next boot: the entry with the parameters once, or the one that boots anyhow. What
-/// was chosen before is taken back first. Returns what reboot(2) is to be told.
+/// was chosen before is undone first. Returns the argument of reboot(2).
 ///
 /// # Errors
-/// A boot loader that cannot be told; a change that could not be made or taken back.
+/// A boot loader that cannot be set; a change that could not be made or undone.
 pub fn choose(
     machine: &Machine<'_>,
     asked: &[String],
@@ -122,7 +122,7 @@ pub fn choose(
     Ok(changes.reboot)
 }
 
-/// Takes back the boot entry of the experiment.
+/// Undoes the boot entry of the experiment.
 ///
 /// # Errors
 /// Something could not be put back: it stays in the journal.
@@ -156,7 +156,7 @@ pub fn effects(state: &State) -> Effects {
     let slices = state.boots.iter().enumerate().map(|(number, boot)| boot.slice(number));
     let slices: Vec<_> = slices.collect();
     let pairs = state.order.len() / 2;
-    let knob = Knob {
+    let knob = Candidate {
         name: state.words.join(" "),
         impact: rtproof_judge::Impact::default(),
         kind: Pace::Toggled,

@@ -1,8 +1,8 @@
 //! A trial under way: knobs are switched as its schedule says, slices are measured, everything is
-//! taken back.
+//! undone.
 //!
 //! Runs on the housekeeping thread, between the emptying of slots. At most one set of knobs is on
-//! at a time, in a journal of its own; whatever ends the run, what is on is taken back first.
+//! at a time, in a journal of its own; whatever ends the run, what is on is undone first.
 
 use rtproof_host::tune::Item;
 use rtproof_measure::{Slot, Started};
@@ -16,7 +16,7 @@ use super::{
     Switch,
     analyse::{self, Untried},
     gather::Gather,
-    knobs::Knob,
+    knobs::Candidate,
     schedule::{Schedule, Task},
     setting::Setting,
 };
@@ -44,7 +44,7 @@ enum State {
 /// What becomes of the machine.
 #[derive(Debug, Default)]
 pub struct End {
-    /// Why changes could not be taken back or kept.
+    /// Why changes could not be undone or kept.
     pub trouble: Option<anyhow::Error>,
 }
 
@@ -52,7 +52,7 @@ pub struct End {
 pub struct Conduct<'a> {
     switch: &'a mut dyn Switch,
     tell: &'a mut dyn FnMut(String),
-    knobs: Vec<Knob>,
+    knobs: Vec<Candidate>,
     told: Vec<Reported>,
     untried: Untried,
     schedule: Box<dyn Schedule + 'a>,
@@ -75,7 +75,7 @@ impl<'a> Conduct<'a> {
     pub fn new(
         switch: &'a mut dyn Switch,
         tell: &'a mut dyn FnMut(String),
-        knobs: Vec<Knob>,
+        knobs: Vec<Candidate>,
         schedule: Box<dyn Schedule + 'a>,
         trial: Trial,
         untried: Untried,
@@ -154,7 +154,7 @@ impl<'a> Conduct<'a> {
     /// Makes exactly these knobs be on.
     ///
     /// # Errors
-    /// When what was on could not be taken back.
+    /// When what was on could not be undone.
     fn set(&mut self, wanted: &[usize], now_ns: u64) -> anyhow::Result<()> {
         let wanted: Vec<usize> =
             wanted.iter().copied().filter(|at| !self.untried.contains_key(at)).collect();
@@ -201,13 +201,13 @@ impl<'a> Conduct<'a> {
         self.notes.push(Note {
             at_ns: now_ns,
             id: "knob-failed".into(),
-            text: format!("Knob {} {text}", self.knobs[at].name),
+            text: format!("Candidate {} {text}", self.knobs[at].name),
             weakens: false,
         });
         self.untried.insert(at, text);
     }
 
-    /// Takes back what is on.
+    /// Undoes what is on.
     fn off(&mut self) -> anyhow::Result<()> {
         if !self.on.is_empty() {
             let set_back = self.switch.set(&[]);
@@ -263,7 +263,7 @@ impl<'a> Conduct<'a> {
         self.schedule.analysis(&self.knobs, &self.slices, &self.untried)
     }
 
-    /// Something could not be taken back: nothing more is changed.
+    /// Something could not be undone: nothing more is changed.
     fn give_up(&mut self, error: anyhow::Error, now_ns: u64) -> u64 {
         let text = format!("A change could not be taken back: {error:#}. Run `rtproof tune undo`.");
         self.notes.push(Note { at_ns: now_ns, id: "not-undone".into(), text, weakens: true });

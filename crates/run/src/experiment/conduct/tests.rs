@@ -53,7 +53,7 @@ impl Switch for Fake {
     }
 }
 
-fn knob(path: &str, kind: Pace) -> Knob {
+fn knob(path: &str, kind: Pace) -> Candidate {
     let value = |path: &str| Change::Value {
         path: path.into(),
         value: "1".into(),
@@ -63,7 +63,7 @@ fn knob(path: &str, kind: Pace) -> Knob {
     let item = |place, path: &str| (place, Item { change: value(path), checks: vec![path.into()] });
     let now = if kind == Pace::Later { vec![] } else { vec![item(1, path)] };
     let later = vec![item(0, &format!("{path}.conf"))];
-    Knob { name: path.into(), impact: Impact::Tens, kind, now, later, settings: Vec::new() }
+    Candidate { name: path.into(), impact: Impact::Tens, kind, now, later, settings: Vec::new() }
 }
 
 /// What a trial left behind.
@@ -79,7 +79,7 @@ struct Done {
 /// the latest wake-ups of a slot are.
 fn trial(
     fake: &mut Fake,
-    knobs: &[Knob],
+    knobs: &[Candidate],
     until_ns: u64,
     latency_ns: impl Fn(&[String], u64) -> u64,
 ) -> Done {
@@ -175,7 +175,8 @@ fn what_helps_is_kept_and_the_rest_is_not() {
 #[test]
 fn many_knobs_are_tried_at_once() {
     let mut fake = Fake::default();
-    let knobs: Vec<Knob> = ('a'..='k').map(|name| knob(&name.to_string(), Pace::Toggled)).collect();
+    let knobs: Vec<Candidate> =
+        ('a'..='k').map(|name| knob(&name.to_string(), Pace::Toggled)).collect();
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.contains(&"e".into()) { noise(random) / 2 } else { noise(random) }
     });
@@ -187,7 +188,8 @@ fn many_knobs_are_tried_at_once() {
 #[test]
 fn a_knob_that_cannot_be_made_is_left_out() {
     let mut fake = Fake { refuses: Some("a"), ..Fake::default() };
-    let knobs: Vec<Knob> = ('a'..='k').map(|name| knob(&name.to_string(), Pace::Toggled)).collect();
+    let knobs: Vec<Candidate> =
+        ('a'..='k').map(|name| knob(&name.to_string(), Pace::Toggled)).collect();
     let done = trial(&mut fake, &knobs, 60 * S, |on, random| {
         if on.contains(&"e".into()) { noise(random) / 2 } else { noise(random) }
     });

@@ -70,7 +70,7 @@ pub fn run(
 ///
 /// # Errors
 /// Usage, when there is nothing to try or too little time for it.
-fn shares(knobs: &[knobs::Knob], options: &rtproof_record::Options) -> anyhow::Result<Shares> {
+fn shares(knobs: &[knobs::Candidate], options: &rtproof_record::Options) -> anyhow::Result<Shares> {
     let count = |kind| knobs.iter().filter(|knob| knob.kind == kind).count();
     let (toggled, once) = (count(Pace::Toggled), count(Pace::Once));
     if toggled + once == 0 {

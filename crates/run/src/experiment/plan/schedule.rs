@@ -13,7 +13,7 @@ use super::shares::{BEFORE, ONCE, SETTLE_NS, Shares};
 use crate::experiment::{
     analyse::{self, LEVEL, MARGIN, POWER, Terms, Untried, ppm},
     conduct::SLOT_NS,
-    knobs::Knob,
+    knobs::Candidate,
     schedule::{Schedule, Task},
 };
 
@@ -29,7 +29,7 @@ impl Shared {
     /// A trial of `knobs` in `total_ns`, as its record has it, and knobs for which there is no
     /// time. `seed`: below 2^63.
     pub(crate) fn new(
-        knobs: &[Knob],
+        knobs: &[Candidate],
         shares: Shares,
         total_ns: u64,
         seed: u64,
@@ -103,7 +103,7 @@ impl Schedule for Shared {
         ))
     }
 
-    fn analysis(&self, knobs: &[Knob], slices: &[Slice], untried: &Untried) -> Vec<Reported> {
+    fn analysis(&self, knobs: &[Candidate], slices: &[Slice], untried: &Untried) -> Vec<Reported> {
         let terms = Terms {
             margin: MARGIN,
             total_ns: self.total_ns,
@@ -125,7 +125,7 @@ impl Schedule for Shared {
 }
 
 /// The slices, in order: pairs of all knobs in turns, so that what drifts is spread over them.
-fn tasks(knobs: &[Knob], shares: &Shares, seed: u64, untried: &mut Untried) -> VecDeque<Task> {
+fn tasks(knobs: &[Candidate], shares: &Shares, seed: u64, untried: &mut Untried) -> VecDeque<Task> {
     let task = |part, pair, on: Vec<usize>| Task { part, pair, on };
     let mut tasks: VecDeque<Task> =
         (0..BEFORE).map(|_| task(Part::Before, 0, Vec::new())).collect();

@@ -8,7 +8,7 @@ use rtproof_stats::{paired, screening};
 
 use super::{
     analyse::{LEVEL, MARGIN, Terms, Untried, ppm},
-    knobs::Knob,
+    knobs::Candidate,
     schedule::{Schedule, Task},
     screening::Screening,
     setup::Setup,
@@ -32,7 +32,12 @@ pub struct Staged {
 impl Staged {
     /// An experiment with `knobs`, as its record has it. `seed`: below 2^63; `detectable`: the
     /// share that was said to be seen.
-    pub fn new(knobs: &[Knob], setup: Setup, seed: u64, detectable: Option<f64>) -> (Self, Trial) {
+    pub fn new(
+        knobs: &[Candidate],
+        setup: Setup,
+        seed: u64,
+        detectable: Option<f64>,
+    ) -> (Self, Trial) {
         let design = setup.design(seed);
         let trial = Trial {
             seed,
@@ -134,7 +139,7 @@ impl Schedule for Staged {
         Some(text)
     }
 
-    fn analysis(&self, knobs: &[Knob], slices: &[Slice], untried: &Untried) -> Vec<Reported> {
+    fn analysis(&self, knobs: &[Candidate], slices: &[Slice], untried: &Untried) -> Vec<Reported> {
         let screening =
             self.design.as_ref().map(|design| super::screening::screened(design, slices));
         let standing_out = screening.as_ref().map_or(0, |found| found.standing_out.len());
@@ -204,7 +209,7 @@ impl Schedule for Pilot {
         None
     }
 
-    fn analysis(&self, _: &[Knob], _: &[Slice], _: &Untried) -> Vec<Reported> {
+    fn analysis(&self, _: &[Candidate], _: &[Slice], _: &Untried) -> Vec<Reported> {
         Vec::new()
     }
 

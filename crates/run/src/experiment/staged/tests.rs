@@ -8,7 +8,7 @@ use rtproof_record::effects::{Decision, How};
 use super::*;
 use crate::experiment::screening;
 
-fn knob(name: &str) -> Knob {
+fn knob(name: &str) -> Candidate {
     let change = Change::Value {
         path: format!("/sys/{name}"),
         value: "1".into(),
@@ -17,7 +17,7 @@ fn knob(name: &str) -> Knob {
     };
     let now = vec![(0, Item { change, checks: vec![name.into()] })];
     let (later, settings) = (Vec::new(), Vec::new());
-    Knob { name: name.into(), impact: Impact::Tens, kind: Pace::Toggled, now, later, settings }
+    Candidate { name: name.into(), impact: Impact::Tens, kind: Pace::Toggled, now, later, settings }
 }
 
 /// What an experiment left behind.
@@ -30,7 +30,7 @@ struct Done {
 
 /// Runs an experiment with so many knobs; `factor` of what is on multiplies the latency.
 fn experiment(n: usize, seed: u64, factor: impl Fn(&[usize]) -> f64) -> Done {
-    let knobs: Vec<Knob> = (0..n).map(|at| knob(&format!("k{at}"))).collect();
+    let knobs: Vec<Candidate> = (0..n).map(|at| knob(&format!("k{at}"))).collect();
     let setup = Setup::new(n, 12, 1_000_000_000, false, 2000.0).expect("a set-up");
     let (mut schedule, mut trial) = Staged::new(&knobs, setup.clone(), seed, Some(0.1));
     let (mut slices, mut said, mut untried) = (Vec::new(), Vec::new(), Untried::new());

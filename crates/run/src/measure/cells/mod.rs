@@ -5,11 +5,15 @@ use std::collections::BTreeSet;
 use anyhow::Context;
 use rtproof_host::{CpuList, Facts, facts::tasks::Policy};
 use rtproof_judge::units;
-use rtproof_record::{Class, Options, Requirement, Start, options::Phase};
+use rtproof_record::{Class, Options, Requirement, Start};
 use rtproof_results::measure::plan::{Cell, Common, Condition, Plan, SCHEMA};
 
 use super::request::{Block, Choice};
-use crate::{cpus::online_cpus, prove::resolve, usage::usage};
+use crate::{
+    cpus::online_cpus,
+    prove::resolve,
+    usage::{Invalid, usage},
+};
 
 /// Cells of a matrix, at most: more are a slip of the hand.
 const CELLS_MAX: usize = 10_000;
@@ -159,15 +163,6 @@ pub fn options(cell: &Cell, common: &Common, facts: &Facts) -> anyhow::Result<Op
         Some(list) => online_cpus(list, "--load-cpus", facts)?,
         None => rooms.load,
     };
-    let phase = Phase {
-        name: if load.is_idle() { "idle".into() } else { load.to_string() },
-        loads: match load.is_idle() {
-            true => Vec::new(),
-            false => load.as_slice().iter().map(ToString::to_string).collect(),
-        },
-        from_ns: 0,
-        to_ns: cell.duration_ns,
-    };
     Ok(Options {
         cpus,
         housekeeping: rooms.housekeeping,
@@ -178,7 +173,7 @@ pub fn options(cell: &Cell, common: &Common, facts: &Facts) -> anyhow::Result<Op
         duration_ns: cell.duration_ns,
         start: if common.is_aligned { Start::Aligned } else { Start::Staggered },
         dma_latency_us: common.dma_latency_us,
-        phases: vec![phase],
+        phases: vec![resolve::phase(&load, 0, cell.duration_ns)],
         // Measured, not judged: late samples are counted.
         requirement: Requirement {
             budget_ns: common.budget_ns,
@@ -203,17 +198,17 @@ fn safe(text: &str) -> String {
 ///
 /// # Errors
 /// A name twice, or none.
-pub fn check_conditions(conditions: &[Condition]) -> Result<(), String> {
+pub fn check_conditions(conditions: &[Condition]) -> Result<(), Invalid> {
     let mut names = BTreeSet::new();
     for condition in conditions {
         if safe(&condition.name).is_empty() {
             return Err("a condition has no name".into());
         }
         if !names.insert(&condition.name) {
-            return Err(format!("condition {}: there twice", condition.name));
+            return Err(format!("condition {}: there twice", condition.name).into());
         }
         if condition.before.is_none() && condition.after.is_some() {
-            return Err(format!("condition {}: `after` without `before`", condition.name));
+            return Err(format!("condition {}: `after` without `before`", condition.name).into());
         }
     }
     Ok(())

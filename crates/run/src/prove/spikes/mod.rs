@@ -77,7 +77,7 @@ impl Explainer {
     }
 
     /// Explains what was answered, for so long. More is taken only when all is explained: the
-    /// recorder answers so many and no more before somebody takes them, which bounds the memory.
+    /// recorder holds so many answers and no more, which bounds the memory.
     fn answers(&mut self, now_ns: u64, longest: Duration) {
         let start = Instant::now();
         while start.elapsed() < longest {

@@ -1,6 +1,7 @@
 //! The recorder of kernel events beside a run: started, its cost measured, asked; or left out, with
 //! the reason. A run never fails for want of it.
 
+use crate::usage::Invalid;
 use rtproof_host::{Facts, Root};
 use rtproof_judge::causes;
 use rtproof_measure::{
@@ -105,7 +106,7 @@ impl Recording {
 
     /// Takes stacks at the timer interrupt from now on, once; `at_ns`: after the start. Returns
     /// whether that is new.
-    pub(super) fn arm_stacks(&mut self, at_ns: u64) -> Result<bool, String> {
+    pub(super) fn arm_stacks(&mut self, at_ns: u64) -> Result<bool, Invalid> {
         if self.info.stacks_from_ns.is_some() || self.arming_failed {
             return Ok(false);
         }
@@ -117,7 +118,7 @@ impl Recording {
             }
             Err(error) => {
                 self.arming_failed = true;
-                Err(error.to_string())
+                Err(error.to_string().into())
             }
         }
     }

@@ -1,5 +1,6 @@
 //! From the names of the file to what this boot has of them.
 
+use crate::usage::Invalid;
 use std::cell::OnceCell;
 
 use rtproof_host::{
@@ -57,12 +58,13 @@ impl Config {
         let mut resolved = Resolved::default();
         for repeated in &self.changes {
             let line = repeated.line;
-            let looked =
-                machine.changes(&repeated.what).or_else(|why: String| -> Result<Changes, String> {
+            let looked = machine.changes(&repeated.what).or_else(
+                |why: Invalid| -> Result<Changes, Invalid> {
                     // A group's file comes with the group, which a change before it makes.
                     let change = comes_with(&resolved.found, &repeated.what).ok_or(why)?;
                     Ok((vec![change], None))
-                });
+                },
+            );
             match looked {
                 Ok((changes, note)) => resolved.found.extend(changes.into_iter().map(|change| {
                     let checks = repeated.checks.clone();
@@ -70,7 +72,7 @@ impl Config {
                 })),
                 Err(why) => {
                     let target = repeated.what.target();
-                    resolved.absent.push(Absent { line, target, why });
+                    resolved.absent.push(Absent { line, target, why: why.0 });
                 }
             }
         }
@@ -95,7 +97,7 @@ struct Now<'a> {
 type Changes = (Vec<Change>, Option<String>);
 
 impl Now<'_> {
-    fn changes(&self, what: &What) -> Result<Changes, String> {
+    fn changes(&self, what: &What) -> Result<Changes, Invalid> {
         match what {
             What::Irq { actions, hwirq, chip, cpus } => {
                 self.irqs(actions.as_deref(), hwirq.as_deref(), chip.as_deref(), cpus)
@@ -117,7 +119,7 @@ impl Now<'_> {
         }
     }
 
-    fn plain(&self, change: &Change) -> Result<Vec<Change>, String> {
+    fn plain(&self, change: &Change) -> Result<Vec<Change>, Invalid> {
         let with = |change: &Change, new: String| match change.clone() {
             Change::Value { value, compare, couples, .. } => {
                 Change::Value { path: new, value, compare, couples }
@@ -165,7 +167,7 @@ impl Now<'_> {
         hwirq: Option<&str>,
         chip: Option<&str>,
         cpus: &CpuList,
-    ) -> Result<Changes, String> {
+    ) -> Result<Changes, Invalid> {
         let all = self.irqs.get_or_init(|| irqs(self.root));
         let is = |asked: Option<&str>, has: &str| asked.is_none_or(|asked| asked == has);
         let acts = |irq: &&IrqName| actions.is_none_or(|asked| fits(asked, &irq.actions));

@@ -1,5 +1,6 @@
 //! The file there and back, every mistake with its line, and what a boot has of it.
 
+use crate::usage::Invalid;
 use std::fs;
 
 use rtproof_host::{
@@ -72,8 +73,8 @@ fn busy_machine() -> (tempfile::TempDir, Root) {
     machine(&files)
 }
 
-fn parse(text: &str) -> Result<Config, String> {
-    Config::parse(text, "/etc/rtproof.toml").map_err(|error| error.to_string())
+fn parse(text: &str) -> Result<Config, Invalid> {
+    Config::parse(text, "/etc/rtproof.toml").map_err(|error| error.to_string().into())
 }
 
 fn task_of(tid: u32, comm: &str, set: &Scheduling) -> Change {

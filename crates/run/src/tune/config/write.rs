@@ -1,5 +1,6 @@
 //! From what was applied to the text of the file.
 
+use crate::usage::Invalid;
 use std::fmt::Write as _;
 
 use rtproof_host::{
@@ -60,7 +61,7 @@ impl Config {
                 continue;
             }
             match lasting_name(root, change).and_then(|what| config.with(what)) {
-                Err(why) => left_out.push(NotRepeated { change: change.clone(), why }),
+                Err(why) => left_out.push(NotRepeated { change: change.clone(), why: why.0 }),
                 Ok(None) => {}
                 Ok(Some(what)) => {
                     let checks = checks.to_vec();
@@ -73,7 +74,7 @@ impl Config {
     }
 
     /// A change that is to be added; `None` where it is there.
-    fn with(&self, new: What) -> Result<Option<What>, String> {
+    fn with(&self, new: What) -> Result<Option<What>, Invalid> {
         for Repeated { what, .. } in &self.changes {
             if *what == new {
                 return Ok(None);
@@ -157,7 +158,7 @@ impl What {
 }
 
 /// What a change is about, by a name that holds over boots.
-fn lasting_name(root: &Root, change: &Change) -> Result<What, String> {
+fn lasting_name(root: &Root, change: &Change) -> Result<What, Invalid> {
     let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     match change {
         Change::Irq { irq, .. } if irq.actions.is_empty() && irq.hwirq.is_empty() => {
@@ -194,7 +195,7 @@ fn lasting_name(root: &Root, change: &Change) -> Result<What, String> {
         | Change::File { .. }
         | Change::Unit { .. }
         | Change::Property { .. } => Ok(What::Plain(change.clone())),
-        _ => Err(format!("{PATH} has no line for it; apply it again after each boot")),
+        _ => Err(format!("{PATH} has no line for it; apply it again after each boot").into()),
     }
 }
 

@@ -2,7 +2,10 @@
 
 use rtproof_judge::plan::BootWord;
 
-use super::{Missed, Source, text};
+use super::{
+    format::{Missed, Source},
+    text,
+};
 
 /// The words of a plan, sorted.
 #[derive(Debug, Default)]

@@ -4,70 +4,61 @@
 use rtproof_host::tune::UnitState;
 
 use super::{
-    Exported, Format, Missed, OutFile, Source,
     boot::Words,
+    format::{Exported, Format, Missed, OutFile, Source},
     kconfig,
     layout::{At, Layout, Property, named},
     text::{self, shell},
     tree::{SCRIPT, Tree},
 };
 
-pub(super) struct Buildroot;
-
-impl Format for Buildroot {
-    fn id(&self) -> &'static str {
-        "buildroot"
-    }
-
-    fn title(&self) -> &'static str {
-        "a fragment, an overlay and a script for Buildroot"
-    }
-
-    fn usage(&self) -> &'static str {
-        "Copy the folder `rtproof` into the build's `board/`, and merge its `defconfig` into \
+pub(super) const BUILDROOT: Format = Format {
+    id: "buildroot",
+    title: "a fragment, an overlay and a script for Buildroot",
+    usage: "Copy the folder `rtproof` into the build's `board/`, and merge its `defconfig` into \
          yours: `support/kconfig/merge_config.sh .config board/rtproof/defconfig`. The overlay serves \
          systemd and BusyBox's init. Kernel threads need chrt and taskset (BusyBox has both).\n\n\
          `post-build.sh` adds the words to GRUB's, extlinux' and the Raspberry Pi's files where it \
          finds them, and says where it does not.\n\n\
          There is no checker for Buildroot's trees: the tests look at the syntax of these files and \
-         run the script on a tree."
-    }
+         run the script on a tree.",
+    write,
+};
 
-    fn write(&self, source: &Source<'_>) -> Exported {
-        // BusyBox has no tmpfiles.d: all but sysctls is in the script.
-        let mut layout = Layout::of(source, At::Boot).all_in_script();
-        let properties: Vec<Property<'_>> = std::mem::take(&mut layout.properties);
-        let tree = Tree::of(source, &layout, self.id(), false);
-        let words = Words::of(source);
-        let (fragment, missed_options) = kconfig::fragment(source, self.id());
-        let mut missed = tree.missed.clone();
-        missed.extend(missed_options);
-        missed.extend(properties.iter().map(|property| Missed {
-            what: named(property.step),
-            why: "control groups of systemd; `--format systemd` has the drop-in".into(),
-        }));
-        let head = text::head(source, self.id());
-        let post = post_build(&head, &layout, &tree, &words);
-        missed.extend(words.missed);
-        let mut files = vec![
-            OutFile::new("rtproof/defconfig", defconfig(&head)),
-            OutFile::new("rtproof/linux.fragment", fragment),
-            OutFile::program("rtproof/post-build.sh", post),
-        ];
-        if tree.files.iter().any(|file| file.path == SCRIPT) {
-            let init = format!(
-                "#!/bin/sh\n{head}case \"$1\" in\nstart | stop) exec /{SCRIPT} \"$1\" ;;\n\
-                 restart) \"$0\" stop && exec \"$0\" start ;;\n\
-                 *) echo \"usage: $0 start|stop|restart\" >&2; exit 1 ;;\nesac\n"
-            );
-            files.push(OutFile::program("rtproof/overlay/etc/init.d/S90rtproof-tuning", init));
-        }
-        files.extend(tree.files.into_iter().map(|mut file| {
-            file.path = format!("rtproof/overlay/{}", file.path);
-            file
-        }));
-        Exported { files, missed }
+fn write(source: &Source<'_>) -> Exported {
+    // BusyBox has no tmpfiles.d: all but sysctls is in the script.
+    let mut layout = Layout::of(source, At::Boot).all_in_script();
+    let properties: Vec<Property<'_>> = std::mem::take(&mut layout.properties);
+    let tree = Tree::of(source, &layout, BUILDROOT.id, false);
+    let words = Words::of(source);
+    let (fragment, missed_options) = kconfig::fragment(source, BUILDROOT.id);
+    let mut missed = tree.missed.clone();
+    missed.extend(missed_options);
+    missed.extend(properties.iter().map(|property| Missed {
+        what: named(property.step),
+        why: "control groups of systemd; `--format systemd` has the drop-in".into(),
+    }));
+    let head = text::head(source, BUILDROOT.id);
+    let post = post_build(&head, &layout, &tree, &words);
+    missed.extend(words.missed);
+    let mut files = vec![
+        OutFile::new("rtproof/defconfig", defconfig(&head)),
+        OutFile::new("rtproof/linux.fragment", fragment),
+        OutFile::program("rtproof/post-build.sh", post),
+    ];
+    if tree.files.iter().any(|file| file.path == SCRIPT) {
+        let init = format!(
+            "#!/bin/sh\n{head}case \"$1\" in\nstart | stop) exec /{SCRIPT} \"$1\" ;;\n\
+             restart) \"$0\" stop && exec \"$0\" start ;;\n\
+             *) echo \"usage: $0 start|stop|restart\" >&2; exit 1 ;;\nesac\n"
+        );
+        files.push(OutFile::program("rtproof/overlay/etc/init.d/S90rtproof-tuning", init));
     }
+    files.extend(tree.files.into_iter().map(|mut file| {
+        file.path = format!("rtproof/overlay/{}", file.path);
+        file
+    }));
+    Exported { files, missed }
 }
 
 fn defconfig(head: &str) -> String {
@@ -135,50 +126,4 @@ fn systemd(layout: &Layout<'_>, tree: &Tree) -> String {
 }
 
 /// Adds words to lines of boot loaders' files, each word once.
-const POST_BOOT: &str = r#"
-# with LINE: the line's words without those that go, and the new ones that it lacks.
-with() (
-    set -f
-    kept=
-    for word in $1; do
-        case " $words " in *" $word "*) kept="${kept:+$kept }$word"; continue ;; esac
-        case "$word" in
-@REMOVED@
-        *) kept="${kept:+$kept }$word" ;;
-        esac
-    done
-    for word in $words; do
-        case " $kept " in *" $word "*) ;; *) kept="${kept:+$kept }$word" ;; esac
-    done
-    printf '%s' "$kept"
-)
-
-# edit FILE FIRST...: lines that begin with one of these words; none: every line that holds one.
-found=
-edit() {
-    file=$1
-    shift
-    [ -f "$file" ] || return 0
-    found=1
-    while IFS= read -r line || [ -n "$line" ]; do
-        first=$(set -f; set -- $line; printf '%s' "${1:-}")
-        indent=${line%%[! 	]*}
-        for wanted in "$@"; do
-            [ "$wanted" = "$first" ] || { [ "$wanted" = any ] && [ -n "$first" ]; } || continue
-            line=$indent$(with "$line")
-            break
-        done
-        printf '%s\n' "$line"
-    done <"$file" >"$file.rtproof"
-    cat "$file.rtproof" >"$file"
-    rm -f "$file.rtproof"
-}
-
-for place in "$root/boot" "${BINARIES_DIR:-$root/boot}"; do
-    edit "$place/grub/grub.cfg" linux
-    edit "$place/efi-part/EFI/BOOT/grub.cfg" linux
-    edit "$place/extlinux/extlinux.conf" append APPEND
-    edit "$place/rpi-firmware/cmdline.txt" any
-done
-[ -n "$found" ] || echo "rtproof: no boot loader's file here; add to the command line: $words" >&2
-"#;
+const POST_BOOT: &str = include_str!("post-boot.sh");

@@ -4,41 +4,35 @@ use std::collections::BTreeMap;
 
 use rtproof_judge::plan::Instruction;
 
-use super::{Exported, Format, Missed, OutFile, Source, text};
-
-pub(super) struct KernelConfig;
+use super::{
+    format::{Exported, Format, Missed, OutFile, Source},
+    text,
+};
 
 /// The fragment's name.
 pub(super) const FRAGMENT: &str = "rtproof.config";
 
-impl Format for KernelConfig {
-    fn id(&self) -> &'static str {
-        "kconfig"
-    }
-
-    fn title(&self) -> &'static str {
-        "a fragment of the kernel's configuration"
-    }
-
-    fn usage(&self) -> &'static str {
-        "In the kernel's tree: `scripts/kconfig/merge_config.sh .config rtproof.config`, then \
+pub(super) const KCONFIG: Format = Format {
+    id: "kconfig",
+    title: "a fragment of the kernel's configuration",
+    usage: "In the kernel's tree: `scripts/kconfig/merge_config.sh .config rtproof.config`, then \
          build. merge_config.sh says which lines did not make it: options of other kernels or \
          architectures, or whose dependencies are not met.\n\n\
          This export is about the kernel's build alone; values, units and boot parameters are in the \
-         other formats."
-    }
+         other formats.",
+    write,
+};
 
-    fn write(&self, source: &Source<'_>) -> Exported {
-        let (fragment, mut missed) = fragment(source, self.id());
-        let (changes, words) = (source.plan.steps.len(), source.plan.boot.len());
-        if changes + words > 0 {
-            missed.push(Missed {
-                what: format!("{changes} changes and {words} words for the command line"),
-                why: "this format is about the kernel's build alone; take another for them".into(),
-            });
-        }
-        Exported { files: vec![OutFile::new(FRAGMENT, fragment)], missed }
+fn write(source: &Source<'_>) -> Exported {
+    let (fragment, mut missed) = fragment(source, KCONFIG.id);
+    let (changes, words) = (source.plan.steps.len(), source.plan.boot.len());
+    if changes + words > 0 {
+        missed.push(Missed {
+            what: format!("{changes} changes and {words} words for the command line"),
+            why: "this format is about the kernel's build alone; take another for them".into(),
+        });
     }
+    Exported { files: vec![OutFile::new(FRAGMENT, fragment)], missed }
 }
 
 /// The fragment, each option once with all its reasons; and what no line can say.

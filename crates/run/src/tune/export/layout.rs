@@ -9,7 +9,10 @@ use rtproof_host::{
 };
 use rtproof_judge::plan::{Reason, Step};
 
-use super::{Missed, Source, readback, text};
+use super::{
+    format::{Missed, Source},
+    readback, text,
+};
 
 /// A plan, sorted.
 #[derive(Debug, Default)]

@@ -1,13 +1,16 @@
 //! NOTES.md of an export: how to use it, what is not in it, and what is left for a human.
 
-use super::{Format, Missed, OutFile, Source, boot::Words, text};
+use super::{
+    boot::Words,
+    format::{Format, Missed, OutFile, Source},
+    text,
+};
 
 /// The file.
-pub(super) fn write(format: &dyn Format, source: &Source<'_>, missed: &[Missed]) -> OutFile {
+pub(super) fn write(format: &Format, source: &Source<'_>, missed: &[Missed]) -> OutFile {
     let plan = source.plan;
-    let head = text::head(source, format.id()).replace("# ", "");
-    let mut notes =
-        format!("# rtproof: {}\n\n{head}\n## Use\n\n{}\n", format.title(), format.usage());
+    let head = text::head(source, format.id).replace("# ", "");
+    let mut notes = format!("# rtproof: {}\n\n{head}\n## Use\n\n{}\n", format.title, format.usage);
     let mut list = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             notes += &format!("\n## {title}\n\n");

@@ -3,7 +3,8 @@
 //! it back. It needs a POSIX shell, and chrt and taskset for kernel threads; BusyBox will do.
 
 use super::{
-    Source, glob,
+    format::Source,
+    glob,
     layout::{Action, Value},
     readback,
     text::{self, shell},

@@ -2,57 +2,48 @@
 //! GRUB's drop-in; and two scripts that put them there and take them away.
 
 use super::{
-    Exported, Format, Missed, OutFile, Source,
+    format::{Exported, Format, Missed, OutFile, Source},
     layout::{At, Layout, named},
     text::{self, shell},
     tree::{self, SCRIPT, Tree},
 };
 
-pub(super) struct Systemd;
-
-impl Format for Systemd {
-    fn id(&self) -> &'static str {
-        "systemd"
-    }
-
-    fn title(&self) -> &'static str {
-        "files for a machine without rtproof: sysctl.d, tmpfiles.d, units, GRUB"
-    }
-
-    fn usage(&self) -> &'static str {
-        "As root: `./install.sh` puts `root/` into place, disables the units that are not wanted \
-         and starts what is; `./remove.sh` takes it away again. `DESTDIR=/mnt ./install.sh` fills the \
-         tree of another machine and starts nothing. `rtproof-tuning check` says what is no longer \
-         as wanted, `rtproof-tuning stop` puts back what the script set. GRUB reads \
+pub(super) const SYSTEMD: Format = Format {
+    id: "systemd",
+    title: "files for a machine without rtproof: sysctl.d, tmpfiles.d, units, GRUB",
+    usage: "As root: `./install.sh` puts `root/` into place, disables the units that are not \
+         wanted and starts what is; `./remove.sh` takes it away again. `DESTDIR=/mnt ./install.sh` \
+         fills the tree of another machine and starts nothing. `rtproof-tuning check` says what \
+         is no longer as wanted, `rtproof-tuning stop` puts back what the script set. GRUB reads \
          `/etc/default/grub.d` on Debian and Ubuntu; `update-grub` takes the words over. With \
          another boot loader add them by hand, see below.\n\n\
          Values of sysctl.d and tmpfiles.d are the kernel's again after `./remove.sh` and a reboot; \
-         `rtproof tune apply` puts them back at once."
-    }
+         `rtproof tune apply` puts them back at once.",
+    write,
+};
 
-    fn write(&self, source: &Source<'_>) -> Exported {
-        let layout = Layout::of(source, At::Boot);
-        let tree = Tree::of(source, &layout, self.id(), true);
-        let mut missed = tree.missed.clone();
-        missed.extend(layout.away.iter().map(|(path, step)| Missed {
-            what: named(step),
-            why: format!("files cannot take a file away: rm {path}"),
-        }));
-        let install = install(source, &layout, &tree);
-        let remove = remove(source, &layout, &tree);
-        let mut files: Vec<OutFile> =
-            vec![OutFile::program("install.sh", install), OutFile::program("remove.sh", remove)];
-        files.extend(tree.files.into_iter().map(|mut file| {
-            file.path = format!("root/{}", file.path);
-            file
-        }));
-        Exported { files, missed }
-    }
+fn write(source: &Source<'_>) -> Exported {
+    let layout = Layout::of(source, At::Boot);
+    let tree = Tree::of(source, &layout, SYSTEMD.id, true);
+    let mut missed = tree.missed.clone();
+    missed.extend(layout.away.iter().map(|(path, step)| Missed {
+        what: named(step),
+        why: format!("files cannot take a file away: rm {path}"),
+    }));
+    let install = install(source, &layout, &tree);
+    let remove = remove(source, &layout, &tree);
+    let mut files: Vec<OutFile> =
+        vec![OutFile::program("install.sh", install), OutFile::program("remove.sh", remove)];
+    files.extend(tree.files.into_iter().map(|mut file| {
+        file.path = format!("root/{}", file.path);
+        file
+    }));
+    Exported { files, missed }
 }
 
 const TOP: &str = "set -eu\nhere=$(cd \"$(dirname \"$0\")\" && pwd)\nto=${DESTDIR:-}\n\n";
 
-/// Whether systemd is to be told: in a tree of another machine nothing is started.
+/// Whether systemd is called: in a tree of another machine nothing is started.
 const LIVE: &str = "[ -z \"$to\" ] || exit 0\n";
 
 fn install(source: &Source<'_>, layout: &Layout<'_>, tree: &Tree) -> String {

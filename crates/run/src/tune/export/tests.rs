@@ -34,8 +34,8 @@ fn mark(change: &Change) -> String {
 #[test]
 fn nothing_is_dropped_silently() {
     let sample = Sample::rich();
-    for format in FORMATS.iter().filter(|format| format.id() != "kconfig") {
-        let exported = export(*format, &sample.source()).unwrap();
+    for format in FORMATS.iter().filter(|format| format.id != "kconfig") {
+        let exported = export(format, &sample.source()).unwrap();
         let mut said: String =
             exported.files.iter().map(|file| format!("{} {}\n", file.path, file.content)).collect();
         said +=
@@ -44,14 +44,14 @@ fn nothing_is_dropped_silently() {
         let is_held = |change: &Change| change.target().contains("rtproof-latency");
         for step in sample.plan.steps.iter().filter(|step| !is_held(&step.change)) {
             let mark = mark(&step.change);
-            assert!(said.contains(&mark), "{}: {mark} is nowhere", format.id());
+            assert!(said.contains(&mark), "{}: {mark} is nowhere", format.id);
         }
-        assert!(said.contains("latency"), "{}", format.id());
+        assert!(said.contains("latency"), "{}", format.id);
         for word in &sample.plan.boot {
-            assert!(said.contains(&word.parameter), "{}: {}", format.id(), word.parameter);
+            assert!(said.contains(&word.parameter), "{}: {}", format.id, word.parameter);
         }
         for instruction in &sample.plan.instructions {
-            assert!(said.contains(&instruction.text), "{}: {}", format.id(), instruction.text);
+            assert!(said.contains(&instruction.text), "{}: {}", format.id, instruction.text);
         }
     }
 }
@@ -60,16 +60,16 @@ fn nothing_is_dropped_silently() {
 fn every_file_says_who_made_it_for_which_machine() {
     let sample = Sample::rich();
     for format in FORMATS {
-        let exported = export(*format, &sample.source()).unwrap();
+        let exported = export(format, &sample.source()).unwrap();
         let mut paths = BTreeSet::new();
         for file in &exported.files {
-            assert!(paths.insert(&file.path), "{}: {} twice", format.id(), file.path);
+            assert!(paths.insert(&file.path), "{}: {} twice", format.id, file.path);
             assert!(!file.path.starts_with('/') && !file.path.contains(".."), "{}", file.path);
             // The plan's own files are as the plan has them.
             let is_plans = file.path.ends_with("limits.d/99-realtime.conf");
             let is_ours = file.content.contains("Made by rtproof")
                 && file.content.contains("real-time CPUs 2-3; housekeeping CPUs 0-1");
-            assert!(is_ours || is_plans, "{}: {}", format.id(), file.path);
+            assert!(is_ours || is_plans, "{}: {}", format.id, file.path);
             assert!(!file.content.contains('\u{1b}'), "{}", file.path);
         }
         assert!(paths.iter().any(|path| *path == "NOTES.md"));
@@ -77,9 +77,9 @@ fn every_file_says_who_made_it_for_which_machine() {
 }
 
 #[test]
-fn what_is_missed_is_told_with_the_reason() {
+fn what_is_missed_is_missed_by_with_the_reason() {
     let sample = Sample::rich();
-    let told = |format: &str| {
+    let missed_by = |format: &str| {
         let exported = export(super::format(format).unwrap(), &sample.source()).unwrap();
         let notes = exported.files.iter().find(|file| file.path == "NOTES.md").unwrap();
         for missed in &exported.missed {
@@ -88,7 +88,7 @@ fn what_is_missed_is_told_with_the_reason() {
         }
         exported.missed.iter().map(|missed| missed.what.clone()).collect::<Vec<_>>().join("\n")
     };
-    let systemd = told("systemd");
+    let systemd = missed_by("systemd");
     for what in
         ["cpu3/online", "task 4711 (robot)", "next_entry", "LoaderEntryOneShot", "interrupt 9 "]
     {
@@ -100,9 +100,9 @@ fn what_is_missed_is_told_with_the_reason() {
     for what in ["ksoftirqd/2", "scaling_max_freq", "eth0-rx-0"] {
         assert!(!systemd.contains(what), "{what}: {systemd}");
     }
-    assert!(told("tuned").contains("99-realtime.conf"));
-    assert!(told("buildroot").contains("AllowedCPUs"));
-    assert!(told("kconfig").contains("changes and"));
+    assert!(missed_by("tuned").contains("99-realtime.conf"));
+    assert!(missed_by("buildroot").contains("AllowedCPUs"));
+    assert!(missed_by("kconfig").contains("changes and"));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_plan_that_contradicts_itself_is_not_exported() {
     let mut sample = Sample::rich();
     sample.plan.conflicts.push(Conflict { target: "timer_migration".into(), requests: Vec::new() });
     for format in FORMATS {
-        let error = export(*format, &sample.source()).unwrap_err();
+        let error = export(format, &sample.source()).unwrap_err();
         assert!(error.to_string().starts_with("timer_migration: "), "{error}");
     }
     let error = format("chef").err().unwrap().to_string();
@@ -121,8 +121,8 @@ fn a_plan_that_contradicts_itself_is_not_exported() {
 fn an_empty_plan_is_an_export_that_does_nothing() {
     let sample = Sample::empty();
     for format in FORMATS {
-        let exported = export(*format, &sample.source()).unwrap();
-        assert_eq!(exported.missed, [], "{}", format.id());
-        assert!(exported.files.len() >= 2, "{}", format.id());
+        let exported = export(format, &sample.source()).unwrap();
+        assert_eq!(exported.missed, [], "{}", format.id);
+        assert!(exported.files.len() >= 2, "{}", format.id);
     }
 }

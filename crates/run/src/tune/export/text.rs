@@ -2,7 +2,7 @@
 
 use rtproof_judge::plan::Reason;
 
-use super::Source;
+use super::format::Source;
 
 /// Whether a line of a configuration file can hold it.
 pub(super) fn is_line(text: &str) -> bool {

@@ -5,8 +5,8 @@
 use rtproof_host::tune::UnitState;
 
 use super::{
-    Missed, OutFile, Source,
     boot::Words,
+    format::{Missed, OutFile, Source},
     glob,
     layout::{Action, Layout, Value, sysctl_key},
     script,
@@ -186,7 +186,7 @@ fn tuning_unit(source: &Source<'_>, format: &str, layout: &Layout<'_>) -> String
     )
 }
 
-/// The unit that holds /dev/cpu_dma_latency: the wish lasts as long as the file is open.
+/// The unit that holds /dev/cpu_dma_latency: the request lasts as long as the file is open.
 fn latency(limit_us: u32) -> String {
     format!(
         "[Unit]\nDescription=No idle state that takes longer than {limit_us} us to leave\n\

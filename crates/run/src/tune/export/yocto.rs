@@ -2,92 +2,83 @@
 //! of the command line in a file to require.
 
 use super::{
-    Exported, Format, Missed, OutFile, Source,
     boot::Words,
+    format::{Exported, Format, Missed, OutFile, Source},
     kconfig,
     layout::{At, Layout, named},
     text,
     tree::Tree,
 };
 
-pub(super) struct Yocto;
-
-impl Format for Yocto {
-    fn id(&self) -> &'static str {
-        "yocto"
-    }
-
-    fn title(&self) -> &'static str {
-        "a layer for Yocto"
-    }
-
-    fn usage(&self) -> &'static str {
-        "`bitbake-layers add-layer meta-rtproof`, and `require conf/rtproof.inc` in `local.conf` \
-         or in the machine's configuration. The fragment is for kernels that inherit `kernel-yocto`; \
-         rename the .bbappend after another kernel's recipe. `APPEND` is what wic's own boot loader \
-         files take; a .wks with `bootloader --append=` wants the words there. The image needs \
+pub(super) const YOCTO: Format = Format {
+    id: "yocto",
+    title: "a layer for Yocto",
+    usage: "`bitbake-layers add-layer meta-rtproof`, and `require conf/rtproof.inc` in \
+         `local.conf` or in the machine's configuration. The fragment is for kernels that inherit \
+         `kernel-yocto`; rename the .bbappend after another kernel's recipe. `APPEND` is what \
+         wic's own boot loader files take; a .wks with `bootloader --append=` wants the words there. The image needs \
          systemd. LAYERSERIES_COMPAT names the releases the syntax was written for: add yours.\n\n\
          There is no checker for layers outside bitbake: the tests look at the syntax of these \
-         files, no more."
-    }
+         files, no more.",
+    write,
+};
 
-    fn write(&self, source: &Source<'_>) -> Exported {
-        let layout = Layout::of(source, At::Boot);
-        let tree = Tree::of(source, &layout, self.id(), false);
-        let words = Words::of(source);
-        let (fragment, missed_options) = kconfig::fragment(source, self.id());
-        let mut missed = tree.missed.clone();
-        missed.extend(missed_options);
-        missed.extend(layout.away.iter().map(|(_, step)| Missed {
-            what: named(step),
-            why: "leave its recipe out of the image".into(),
-        }));
-        missed.extend(words.removed.iter().map(|(name, _)| Missed {
-            what: format!("boot words {name} that were there"),
-            why: "remove them from APPEND where the machine sets it".into(),
-        }));
-        let head = text::head(source, self.id());
-        let mut files = vec![
-            layer(&head),
-            OutFile::new("meta-rtproof/conf/rtproof.inc", include(&head, &words, &tree)),
-            OutFile::new(
-                "meta-rtproof/recipes-kernel/linux/linux-yocto_%.bbappend",
-                format!(
-                    "{head}\nFILESEXTRAPATHS:prepend := \"${{THISDIR}}/files:\"\n\
-                     SRC_URI += \"file://rtproof.cfg\"\n"
-                ),
+fn write(source: &Source<'_>) -> Exported {
+    let layout = Layout::of(source, At::Boot);
+    let tree = Tree::of(source, &layout, YOCTO.id, false);
+    let words = Words::of(source);
+    let (fragment, missed_options) = kconfig::fragment(source, YOCTO.id);
+    let mut missed = tree.missed.clone();
+    missed.extend(missed_options);
+    missed.extend(layout.away.iter().map(|(_, step)| Missed {
+        what: named(step),
+        why: "leave its recipe out of the image".into(),
+    }));
+    missed.extend(words.removed.iter().map(|(name, _)| Missed {
+        what: format!("boot words {name} that were there"),
+        why: "remove them from APPEND where the machine sets it".into(),
+    }));
+    let head = text::head(source, YOCTO.id);
+    let mut files = vec![
+        layer(&head),
+        OutFile::new("meta-rtproof/conf/rtproof.inc", include(&head, &words, &tree)),
+        OutFile::new(
+            "meta-rtproof/recipes-kernel/linux/linux-yocto_%.bbappend",
+            format!(
+                "{head}\nFILESEXTRAPATHS:prepend := \"${{THISDIR}}/files:\"\n\
+                 SRC_URI += \"file://rtproof.cfg\"\n"
             ),
-            OutFile::new("meta-rtproof/recipes-kernel/linux/files/rtproof.cfg", fragment),
-        ];
-        missed.extend(words.missed);
-        let mut masked = Vec::new();
-        let mut presets = head.clone();
-        for (unit, want, step) in &layout.units {
-            use rtproof_host::tune::UnitState::{Disabled, Enabled, Masked, Started, Stopped};
-            let why = text::why(&step.reason);
-            match want {
-                Masked => masked.push(*unit),
-                Disabled | Stopped => presets += &format!("# {why}\ndisable {unit}\n"),
-                Enabled | Started => presets += &format!("# {why}\nenable {unit}\n"),
-            }
+        ),
+        OutFile::new("meta-rtproof/recipes-kernel/linux/files/rtproof.cfg", fragment),
+    ];
+    missed.extend(words.missed);
+    let mut masked = Vec::new();
+    let mut presets = head.clone();
+    for (unit, want, step) in &layout.units {
+        use rtproof_host::tune::UnitState::{Disabled, Enabled, Masked, Started, Stopped};
+        let why = text::why(&step.reason);
+        match want {
+            Masked => masked.push(*unit),
+            Disabled | Stopped => presets += &format!("# {why}\ndisable {unit}\n"),
+            Enabled | Started => presets += &format!("# {why}\nenable {unit}\n"),
         }
-        let mut tree = tree;
-        if presets != head {
-            let path = "usr/lib/systemd/system-preset/10-rtproof.preset";
-            tree.files.push(OutFile::new(path, presets));
-        }
-        if !tree.files.is_empty() || !masked.is_empty() {
-            files.push(OutFile::new(
-                "meta-rtproof/recipes-core/rtproof-tuning/rtproof-tuning.bb",
-                recipe(&head, &tree, &masked),
-            ));
-            files.extend(tree.files.into_iter().map(|mut file| {
-                file.path = format!("meta-rtproof/recipes-core/rtproof-tuning/files/{}", file.path);
-                file
-            }));
-        }
-        Exported { files, missed }
     }
+    let mut tree = tree;
+    if presets != head {
+        let path = "usr/lib/systemd/system-preset/10-rtproof.preset";
+        tree.files.push(OutFile::new(path, presets));
+    }
+    if !tree.files.is_empty() || !masked.is_empty() {
+        files.push(OutFile::new(
+            "meta-rtproof/recipes-core/rtproof-tuning/rtproof-tuning.bb",
+            recipe(&head, &tree, &masked),
+        ));
+        files.extend(tree.files.into_iter().map(|mut file| {
+            file.path = format!("meta-rtproof/recipes-core/rtproof-tuning/files/{}", file.path);
+            file
+        }));
+    }
+    Exported { files, missed }
 }
 
 fn layer(head: &str) -> OutFile {

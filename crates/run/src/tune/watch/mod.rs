@@ -8,6 +8,7 @@
 #[expect(clippy::disallowed_methods, reason = "tests make the files that they read")]
 mod tests;
 
+use crate::usage::Invalid;
 use std::{
     collections::BTreeMap,
     io::{self, Write},
@@ -68,7 +69,7 @@ pub struct Drift {
 pub enum Now {
     /// As it was applied.
     AsApplied,
-    /// Somebody has changed it.
+    /// Something has changed it.
     Changed,
     /// Its task has ended, its device went.
     Gone,
@@ -194,7 +195,7 @@ fn short(text: &str) -> String {
 ///
 /// # Errors
 /// What is wrong, with an example.
-pub fn every(text: &str) -> Result<u64, String> {
+pub fn every(text: &str) -> Result<u64, Invalid> {
     match parse::time(text)? {
         ns @ 1_000_000_000..=3_600_000_000_000 => Ok(ns),
         _ => Err("from 1s, so as not to disturb, to 1h".into()),

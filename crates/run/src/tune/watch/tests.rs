@@ -1,4 +1,4 @@
-//! A machine in a folder whose values somebody changes.
+//! A machine in a folder whose values change.
 
 use std::fs;
 

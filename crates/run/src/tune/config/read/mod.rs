@@ -1,11 +1,12 @@
-//! From the text of the file to [`Config`]; what is wrong is told with its line and column.
+//! From the text of the file to [`Config`]; errors have line and column.
 
 mod raw;
 
-use std::{io::Read as _, ops::Range, os::unix::fs::MetadataExt as _, path::Path};
+use std::{io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
 
 use rtproof_host::Root;
 
+use self::raw::Wrong;
 use super::{Config, PATH, VERSION};
 
 /// Largest file.
@@ -33,18 +34,6 @@ impl std::fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
-
-/// What is wrong, and where in the text.
-pub(super) struct Wrong {
-    pub(super) at: Range<usize>,
-    pub(super) what: String,
-}
-
-impl Wrong {
-    pub(super) fn new(at: Range<usize>, what: impl Into<String>) -> Self {
-        Self { at, what: what.into() }
-    }
-}
 
 impl Config {
     /// Reads a file of the live machine, as `--from FILE` names it.

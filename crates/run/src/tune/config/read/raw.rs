@@ -1,6 +1,7 @@
 //! The tables of the file as they are written, and what they mean. Every word is optional here, so
-//! that what is missing or out of place can be told with its line.
+//! that what is missing or misplaced is reported with its line.
 
+use crate::usage::Invalid;
 use std::ops::Range;
 
 use rtproof_host::{
@@ -10,11 +11,20 @@ use rtproof_host::{
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{
-    super::{Meant, Repeated, What, usual_compare},
-    Wrong,
-};
+use super::super::{Meant, Repeated, What, usual_compare};
 use crate::parse;
+
+/// What is wrong, and where in the text.
+pub(super) struct Wrong {
+    pub(super) at: Range<usize>,
+    pub(super) what: String,
+}
+
+impl Wrong {
+    pub(super) fn new(at: Range<usize>, what: impl Into<String>) -> Self {
+        Self { at, what: what.into() }
+    }
+}
 
 /// The file.
 #[derive(Debug, Deserialize)]
@@ -22,7 +32,7 @@ use crate::parse;
 pub(super) struct File {
     pub(super) version: Option<Spanned<i64>>,
     #[serde(default)]
-    pub(super) intent: Intent,
+    pub(super) intent: IntentTable,
     #[serde(default)]
     pub(super) change: Vec<Spanned<Table>>,
 }
@@ -30,7 +40,7 @@ pub(super) struct File {
 /// `[intent]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Intent {
+pub(super) struct IntentTable {
     cpus: Option<Spanned<String>>,
     profile: Option<String>,
     priority: Option<Spanned<i64>>,
@@ -101,7 +111,7 @@ const LASTING: [&str; 2] = ["grub-env", "efi-variable"];
 
 const POLICIES: [&str; 7] = ["other", "fifo", "rr", "batch", "idle", "deadline", "ext"];
 
-impl Intent {
+impl IntentTable {
     /// What it means.
     pub(super) fn meant(self) -> Result<Meant, Wrong> {
         Ok(Meant {
@@ -319,7 +329,7 @@ fn rt_priority(number: &Spanned<i64>) -> Result<u32, Wrong> {
     }
 }
 
-fn time(text: &Spanned<String>, parse: fn(&str) -> Result<u64, String>) -> Result<u64, Wrong> {
+fn time(text: &Spanned<String>, parse: fn(&str) -> Result<u64, Invalid>) -> Result<u64, Wrong> {
     parse(text.get_ref()).map_err(|why| Wrong::new(text.span(), why))
 }
 

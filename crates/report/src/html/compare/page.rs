@@ -1,0 +1,23 @@
+//! What the page of a comparison shows.
+
+use rtproof_judge::compare::{Comparison, Group};
+
+/// A picture of some of the groups, by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// Numbers of the groups.
+    pub groups: Vec<usize>,
+}
+
+/// What the page shows.
+#[derive(Clone, Debug)]
+pub struct Page<'a> {
+    /// The runs.
+    pub groups: &'a [Group],
+    /// What was made of them.
+    pub comparison: &'a Comparison,
+    /// What stands above all: records that were altered or are torn.
+    pub banners: Vec<String>,
+    /// Pictures asked for.
+    pub figures: Vec<Figure>,
+}
