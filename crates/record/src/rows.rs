@@ -291,6 +291,11 @@ impl Columns<'_, '_> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<Option<T>> {
+        // A column that came later than this record.
+        if self.at >= self.row.as_ref().column_count() {
+            self.at += 1;
+            return Ok(None);
+        }
         match self.row.get_ref(self.at)? {
             rusqlite::types::ValueRef::Null => {
                 self.at += 1;

@@ -6,9 +6,10 @@ use std::{
 };
 
 use rtproof_stats::{Histogram, Layout};
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use super::{ExportError, Exporter};
-use crate::{Opened, Run};
+use crate::{Opened, Run, rows::Row, run::HostSecond, schema};
 
 pub(super) const CSV: Exporter = Exporter {
     id: "csv",
@@ -151,24 +152,37 @@ fn top(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 
 /// One row per reading and CPU; the machine's values come with each.
 fn host(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head("at_ns,interrupts,context_switches,temp_max_mc,cpu,busy_ms,steal_ms,freq_hz")?;
+    let columns = schema::table(HostSecond::TABLE).map_or(&[][..], |table| table.columns);
+    // Behind the number of the row, which the file does not have.
+    let names: Vec<&str> = columns.iter().skip(1).map(|column| column.name).collect();
+    lines.head(&format!("{},cpu,busy_ms,steal_ms,freq_hz", names.join(",")))?;
     for host in &run.host {
-        let cells: [&dyn Display; 4] = [
-            &host.at_ns,
-            &Maybe(host.interrupts),
-            &Maybe(host.context_switches),
-            &Maybe(host.temp_max_mc),
-        ];
-        let [at, interrupts, switches, temp] = cells;
+        let machine = cells(host)?.join(",");
         if host.cpus.is_empty() {
-            lines.row(&[at, interrupts, switches, temp, &"", &"", &"", &""])?;
+            lines.row(&[&machine, &"", &"", &"", &""])?;
         }
         for cpu in &host.cpus {
-            let (freq, steal) = (Maybe(cpu.freq_hz), cpu.steal_ms);
-            lines.row(&[at, interrupts, switches, temp, &cpu.cpu, &cpu.busy_ms, &steal, &freq])?;
+            lines.row(&[&machine, &cpu.cpu, &cpu.busy_ms, &cpu.steal_ms, &Maybe(cpu.freq_hz)])?;
         }
     }
     Ok(())
+}
+
+/// The columns of a row that hold numbers, as the record has them; unknown is empty.
+fn cells(row: &impl Row) -> io::Result<Vec<String>> {
+    let mut cells = Vec::new();
+    row.put(&mut |values| {
+        for value in values {
+            cells.push(match value.to_sql()? {
+                ToSqlOutput::Owned(Value::Integer(number))
+                | ToSqlOutput::Borrowed(ValueRef::Integer(number)) => number.to_string(),
+                _ => String::new(),
+            });
+        }
+        Ok(())
+    })
+    .map_err(io::Error::other)?;
+    Ok(cells)
 }
 
 fn loads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {

@@ -268,7 +268,7 @@ fn check_schema(conn: &Connection) -> Result<i32, Fault> {
             Err(rusqlite::Error::QueryReturnedNoRows) => None,
             other => other?,
         };
-        if sql.as_deref() != Some(&table.create_sql()) {
+        if sql.as_deref() != Some(&table.create_sql(version)) {
             let what = if sql.is_some() { "has other columns" } else { "is missing" };
             return Err(Fault::Content(format!(
                 "table {} {what}, expected the tables of schema version {version}",

@@ -26,10 +26,13 @@ pub struct Column {
     pub sql: &'static str,
     /// Meaning, with unit and when it is NULL.
     pub about: &'static str,
+    /// Version of the record that it came with, where its table is older; else 0. Such columns
+    /// stand last and may be NULL: a record without them is read as if they were.
+    pub since: i32,
 }
 
 pub(super) const fn c(name: &'static str, sql: &'static str, about: &'static str) -> Column {
-    Column { name, sql, about }
+    Column { name, sql, about, since: 0 }
 }
 
 /// What a second and what many seconds together have in common.
@@ -68,11 +71,11 @@ pub(super) const fn of_seconds<const N: usize>(key: [Column; 2], more: &[Column]
 }
 
 impl Table {
-    /// The statement that makes the table, as SQLite keeps it in `sqlite_schema`.
+    /// The statement that makes the table of a version, as SQLite keeps it in `sqlite_schema`.
     #[must_use]
-    pub fn create_sql(&self) -> String {
-        let columns: Vec<String> =
-            self.columns.iter().map(|c| format!("{} {}", c.name, c.sql)).collect();
+    pub fn create_sql(&self, version: i32) -> String {
+        let columns = self.columns.iter().filter(|column| column.since <= version);
+        let columns: Vec<String> = columns.map(|c| format!("{} {}", c.name, c.sql)).collect();
         let options = if self.without_rowid { "STRICT, WITHOUT ROWID" } else { "STRICT" };
         format!("CREATE TABLE {} ({}{}) {options}", self.name, columns.join(", "), self.constraints)
     }

@@ -80,7 +80,7 @@ impl Writer {
             tx.pragma_update(None, "application_id", APPLICATION_ID)?;
             tx.pragma_update(None, "user_version", VERSION)?;
             for table in TABLES {
-                tx.execute_batch(&table.create_sql())?;
+                tx.execute_batch(&table.create_sql(VERSION))?;
             }
             rows::head(tx, head)
         })
