@@ -24,7 +24,7 @@ fn read(bytes: &[u8]) {
     assert!(script.made().count() <= script.entries.len());
     for entry in script.made() {
         assert!(entry.before.is_some(), "nothing is put back that was not there");
-        let _ =
-            (entry.is_settled(), entry.item.change.target(), entry.item.change.nature().is_durable);
+        let change = &entry.item.change;
+        let _ = (entry.is_settled(), change.target(), change.nature().is_durable);
     }
 }

@@ -29,9 +29,11 @@ pub(super) const NOTHING_WRITTEN: &str =
 pub(super) const BY_HAND: &str =
     "nothing falls back by itself: choose the old entry in the boot menu";
 /// How a trial ends that does not come up; what forgets the choice is put before it.
-pub(super) const AFTER_A_TRIAL: &str = "after a reset, a panic (after which the kernel resets by itself) or a power cycle the old \
-     default boots; a kernel that hangs without a panic needs a watchdog or a hand on the power \
-     switch";
+pub(super) const AFTER_A_TRIAL: &str = concat!(
+    "after a reset, a panic (after which the kernel resets by itself) or a power cycle the old ",
+    "default boots; a kernel that hangs without a panic needs a watchdog or a hand on the power ",
+    "switch",
+);
 
 /// Which boot loader, and how it learns of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
