@@ -189,7 +189,7 @@ pub struct MemlockObservation {
 /// What the child saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Locked {
-    /// Locked in all (VmLck of /proc/self/status), bytes; 0 where that is not told.
+    /// Locked in all (VmLck of /proc/self/status), bytes; 0 where the kernel does not report it.
     pub locked_bytes: u64,
     /// Minor page faults while the memory was written.
     pub faults_minor: u64,

@@ -1,7 +1,7 @@
 //! What can go wrong with a record, each with the path, what was expected and the next step.
 //!
-//! Each text is whole: it holds its cause. So the cause is no `Error::source()` as well, or whoever
-//! prints the chain says it twice. `r#source` is how thiserror is told (it looks for `source`).
+//! Each text holds its cause. `Error::source()` does not return it again: a printed chain would
+//! repeat it. Fields are named `r#source` because thiserror looks for `source`.
 
 use std::{
     io,

@@ -206,7 +206,7 @@ impl Recorder {
         &self.formats
     }
 
-    /// Events that this machine lacks or refuses, and what cannot be told apart without each:
+    /// Events that this machine lacks or refuses, and what cannot be distinguished without each:
     /// sentences.
     #[must_use]
     pub fn missing(&self) -> &[String] {

@@ -85,7 +85,12 @@ impl Context<'_> {
 
     /// Waits until `duration_ns` after `start_ns`, or until the trial shall end or `each`, which is
     /// called about every 50 ms, says that it has; returns how long that was.
-    pub(super) fn wait(&self, start_ns: u64, duration_ns: u64, mut each: impl FnMut(u64) -> bool) -> u64 {
+    pub(super) fn wait(
+        &self,
+        start_ns: u64,
+        duration_ns: u64,
+        mut each: impl FnMut(u64) -> bool,
+    ) -> u64 {
         loop {
             let elapsed_ns = sys::now_ns() - start_ns;
             (self.progress)(elapsed_ns.min(duration_ns));

@@ -94,7 +94,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// A full file: direct where it works, smaller where there is no room. `written` is told what
+    /// A full file: direct where it works, smaller where there is no room. `written` receives what
     /// filling it takes.
     fn make(dir: &Path, buffer: &[u8], written: &dyn Fn(u64)) -> Result<Self, WorkError> {
         let unusable = |(doing, error): &Failure| {

@@ -231,7 +231,7 @@ mod tests {
         writer.cycle(4, &[99]);
         writer.cycle(5, &[5, 0, 7]);
         assert_eq!(read(&mut ring), (vec![1, 6], Found { marked: 6, lost: 4 }));
-        // Killed in the midst of a cycle: it was never counted.
+        // Killed during a cycle: it was never counted.
         writer.cycle(7, &[0, 12_345]);
         assert_eq!(read(&mut ring).1, Found::default());
     }
