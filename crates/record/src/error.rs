@@ -145,6 +145,14 @@ impl From<Contradiction> for String {
     }
 }
 
+/// Refuses more of something than a record may hold.
+pub(crate) fn bound(what: &str, found: usize, most: usize) -> Result<(), Contradiction> {
+    if found > most {
+        return Err(format!("{found} {what}, expected {most} at most").into());
+    }
+    Ok(())
+}
+
 impl WriteError {
     pub(crate) fn inconsistent(path: &Path, subject: &str, what: impl Into<String>) -> Self {
         Self::Inconsistent { path: path.into(), subject: subject.into(), what: what.into() }
