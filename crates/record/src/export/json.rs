@@ -49,7 +49,7 @@ pub struct Document<'a> {
     seal: &'a SealState,
     /// Identity, times, how it ended.
     meta: &'a Meta,
-    /// What was asked.
+    /// What was requested.
     options: &'a Options,
     /// What measuring costs.
     cost: &'a Cost,

@@ -40,7 +40,7 @@ pub const TABLES: &[Table] = &[
                 "How it ended, JSON: {\"how\": \"complete\"}, {\"how\": \"interrupted\", \
                  \"signal\": ...} or {\"how\": \"aborted\", \"why\": ...}. NULL: torn.",
             ),
-            text("options", "What was asked, JSON: CPUs, period, duration, budget."),
+            text("options", "What was requested, JSON: CPUs, period, duration, budget."),
             text("cost", "What measuring costs here, JSON: clock read and step."),
             opt_text("boot_id", "Boot of the kernel. NULL: unknown."),
             opt_text(
@@ -85,7 +85,7 @@ pub const TABLES: &[Table] = &[
                 "known, absent, denied or malformed. Only a known fact has a value.",
             ),
             opt_text("value", "Value, or why it is unknown. NULL when absent."),
-            text("path", "Path or call that was asked."),
+            text("path", "Path or call that was read."),
             text(
                 "class",
                 "Who sets it: identity, hardware, firmware, kernel, boot, runtime, load, \

@@ -1,12 +1,12 @@
-//! The tables of spikes: since version 2. What judging owns (how a cause is called, what removes
-//! it) is a document here, because a record is below the judge and must outlive its lists.
+//! The tables of spikes: since version 2. Names and remedies of causes belong to the judge. They are
+//! a document here, because a record must outlive the lists of causes.
 
 use super::table::{PLAIN, Table, c, int, keyed, opt_text, text};
 
 pub(super) const RECORDER: Table = Table {
     name: "recorder",
     since: 2,
-    about: "Spikes in numbers, and how kernel events were had: at most one row. No row: the run \
+    about: "Spikes in numbers, and how kernel events were recorded: at most one row. No row: the run \
             ended in its first second.",
     columns: &[
         c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
@@ -14,7 +14,7 @@ pub(super) const RECORDER: Table = Table {
         c(
             "adaptive",
             "INTEGER NOT NULL CHECK (adaptive IN (0, 1))",
-            "1: the threshold followed the machine, because nobody gave one.",
+            "1: the threshold followed the machine, because none was given.",
         ),
         int("seen", "Spikes."),
         int("explained", "Of those explained."),

@@ -35,7 +35,7 @@ pub struct Applied {
 pub struct Made {
     /// The change.
     pub change: Change,
-    /// Checks that asked for it.
+    /// Checks that request it.
     pub checks: Vec<String>,
     /// What was there, in one line.
     pub old: String,
@@ -101,7 +101,7 @@ pub struct Undone {
     pub schema: &'static str,
     /// The journals, the newest first.
     pub journals: Vec<JournalUndone>,
-    /// Open journals that were not asked for.
+    /// Open journals that were not requested.
     pub still_open: Vec<u32>,
 }
 
