@@ -8,12 +8,12 @@ use std::{
 };
 
 use rtproof_stats::{
-    Bins, Histogram, Layout, Moments, change,
+    Moments, change,
     extreme::{
         gpd::{self, Gpd},
         tail::{Measured, Model, Peak},
     },
-    sequential, series,
+    series,
 };
 
 use crate::numbers::spread;
@@ -56,7 +56,6 @@ pub(crate) fn run(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> 
     row("- changes of the level", timed(5, || week.changes()))?;
     row("- what a mean is worth (Geyer)", timed(5, || week.worth()))?;
     row("- tail: groups, fit, nine rules, three levels", timed(5, || week.tail()))?;
-    row("shift function of two runs of an hour, 400 draws", timed(5, || week.shift()))?;
     let mut random = Random(0x5eed);
     let samples: Vec<Vec<f64>> = (0..20).map(|_| excesses(&mut random, 200)).collect();
     let mut next = samples.iter().cycle();
@@ -98,7 +97,6 @@ struct Week {
     medians: Vec<f64>,
     peaks: Vec<Peak>,
     totals: Vec<Moments>,
-    hours: [Vec<Bins>; 2],
 }
 
 impl Week {
@@ -122,18 +120,7 @@ impl Week {
             moments
         });
         let totals = totals.collect();
-        let hour = |random: &mut Random| -> Vec<Bins> {
-            let second = |random: &mut Random| {
-                let mut histogram = Histogram::new(Layout::COARSE);
-                (0..1000).for_each(|_| {
-                    histogram.record(12_000 + (2000.0 * random.exponential()) as u64)
-                });
-                Bins::of(&histogram)
-            };
-            (0..3600).map(|_| second(random)).collect()
-        };
-        let hours = [hour(&mut random), hour(&mut random)];
-        Self { medians, peaks, totals, hours }
+        Self { medians, peaks, totals }
     }
 
     fn all(&self) -> impl Sized {
@@ -167,14 +154,6 @@ impl Week {
             seed: 1,
         });
         [1, 24, 1680].map(|hours| model.level(hours * 3600 * SECOND_NS))
-    }
-
-    fn shift(&self) -> Option<Vec<sequential::Shift>> {
-        let [a, b] = &self.hours;
-        let a = sequential::Rows::of(a, SECOND_NS)?;
-        let b = sequential::Rows::of(b, SECOND_NS)?;
-        let ask = sequential::Ask { confidence: 0.95, draws: 400, seed: 1 };
-        Some(sequential::shift(&a, &b, &ask))
     }
 }
 

@@ -19,20 +19,20 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// # Errors
 /// When the thread cannot be made or pinned, or something outranks it on its CPU and never yields.
 pub fn calibrate(cpu: u32, policy: Policy, priority: u32) -> std::io::Result<Cost> {
-    let (tell, told) = mpsc::channel();
+    let (report, reported) = mpsc::channel();
     let (born, tid) = mpsc::channel();
     std::thread::Builder::new().name("rtproof/cost".into()).spawn(move || {
         sys::block_signals();
-        // Nobody listens any more: there is nothing to tell.
+        // An error: the caller has stopped waiting.
         let _ = born.send(task::tid());
         // Raised first, see `thread`; the measuring threads report a refusal.
         // A deadline does not change what a call takes, but would be refused to a pinned thread.
         if policy != Policy::Deadline {
             let _ = raise(policy, priority);
         }
-        let _ = tell.send(pin(cpu).map(|()| measure()));
+        let _ = report.send(pin(cpu).map(|()| measure()));
     })?;
-    told.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
+    reported.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
         tid.try_iter().for_each(|tid| sys::release(tid, cpu));
         let seconds = TIMEOUT.as_secs();
         let text = format!(

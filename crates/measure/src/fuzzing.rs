@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use crate::failure::Failure;
 use crate::{
     cycle::{self, Cycle, Schedule},
     slot::Slot,
@@ -47,7 +48,7 @@ fn account(take: impl FnOnce(&mut Cycle)) -> Box<Slot> {
 ///
 /// # Panics
 /// When the account does not hold together.
-pub fn exec(bytes: &[u8], piece: usize) -> Result<(), String> {
+pub fn exec(bytes: &[u8], piece: usize) -> Result<(), Failure> {
     let mut result = Ok(());
     account(|cycle| result = workloads::fuzz_exec(bytes, piece.max(1), 2 * SECOND_NS, cycle));
     result
@@ -72,7 +73,7 @@ pub fn tracer(which: u8, bytes: &[u8], piece: usize) -> u64 {
 ///
 /// # Panics
 /// When the account does not hold together.
-pub fn ring(path: &Path, change: &mut dyn FnMut() -> bool) -> Result<(), String> {
+pub fn ring(path: &Path, change: &mut dyn FnMut() -> bool) -> Result<(), Failure> {
     let mut result = Ok(());
     account(|cycle| result = workloads::fuzz_ring(path, change, cycle));
     result

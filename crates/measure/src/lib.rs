@@ -4,6 +4,7 @@
 
 pub mod calibrate;
 pub mod cycle;
+mod failure;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod fuzzing;

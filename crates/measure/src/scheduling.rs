@@ -1,5 +1,5 @@
-//! Scheduling of any task of the live machine, for `rtproof_host::tune`: read whole, set in part,
-//! put back as it was.
+//! Scheduling of any task of the live machine, for `rtproof_host::tune`: read as a whole, set in
+//! part, restored exactly.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use rtproof_host::{
 
 use crate::sys;
 
-/// Asks and tells the kernel that we run on.
+/// Reads and sets scheduling in the running kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveTasks;
 

@@ -1,7 +1,7 @@
 //! The process that rtproof starts of itself: a load, or a trial's child.
 
 use crate::{
-    loads::{WorkError, run::worker},
+    loads::{Failure, run::worker},
     trials::memlock,
 };
 
@@ -13,7 +13,7 @@ use crate::{
 /// # Errors
 /// What kept the load from working. The caller may print it to stderr and must exit non-zero; the
 /// parent has it already.
-pub fn worker_main(args: &[String]) -> Result<(), WorkError> {
+pub fn worker_main(args: &[String]) -> Result<(), Failure> {
     match args {
         [what, bytes] if what == memlock::CHILD => memlock::child(bytes),
         load => worker::main(load),

@@ -273,7 +273,7 @@ fn frozen_it_reads_for_an_answer_and_counts_its_blind_time() {
 }
 
 /// Wakes up beside two busy threads, with rings of two sub-buffers that are seldom read. Returns
-/// how many wake-ups were lost; the others are told.
+/// how many wake-ups were lost; the others are explained.
 fn lose(mode: Mode) -> Option<usize> {
     let poll = Duration::from_millis(300);
     let small = Settings { measured_kb: 8, poll, mode: Some(mode), ..settings() };

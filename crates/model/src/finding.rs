@@ -144,7 +144,7 @@ pub enum Status {
     Bad,
     /// May add latency; depends on what only the user knows.
     Doubtful,
-    /// Cannot be told, and the finding says why.
+    /// Unknown, and the finding says why.
     Unknown,
     /// As wanted.
     Good,

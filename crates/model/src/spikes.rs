@@ -45,7 +45,7 @@ pub struct Recorder {
     pub cost_p50_ns: Option<i64>,
     /// Pairs of slices, with and without, that the cost was measured in.
     pub cost_pairs: u32,
-    /// Events that this kernel lacks, and what cannot be told apart without them.
+    /// Events that this kernel lacks, and what cannot be distinguished without them.
     pub missing: Vec<String>,
     /// Events lost, as far as the kernel counted them.
     pub lost_events: u64,

@@ -142,7 +142,7 @@ pub struct Ran {
 /// What the trial observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PriorityObservation {
-    /// Priority asked for.
+    /// Requested priority.
     pub priority: u32,
     /// Priority in force after that, or why there is none.
     #[serde(serialize_with = "or_refused")]
@@ -160,7 +160,7 @@ pub struct PriorityObservation {
 }
 
 impl PriorityObservation {
-    /// Nothing was asked yet.
+    /// Nothing was requested yet.
     #[must_use]
     pub fn unasked(priority: u32) -> Self {
         Self {
@@ -189,7 +189,7 @@ pub struct MemlockObservation {
 /// What the child saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Locked {
-    /// Locked in all (VmLck of /proc/self/status), bytes; 0 where that is not told.
+    /// Locked in all (VmLck of /proc/self/status), bytes; 0 where the kernel does not report it.
     pub locked_bytes: u64,
     /// Minor page faults while the memory was written.
     pub faults_minor: u64,
@@ -204,7 +204,7 @@ pub struct SmiObservation {
     pub vendor: Reading<String>,
     /// How long was waited, nanoseconds; 0: the register could not be read.
     pub duration_ns: u64,
-    /// SMIs meanwhile by the CPU asked, one of each package; empty where there are none to ask.
+    /// SMIs meanwhile by the CPU that counts them, one of each package; empty where none counts.
     pub counts: Vec<(u32, Reading<u64>)>,
 }
 

@@ -17,7 +17,7 @@ pub enum Answer {
     Refused,
     /// The measurement does not carry either.
     NotProven,
-    /// Nothing was asked that could be judged.
+    /// Nothing was requested that could be judged.
     NotJudged,
 }
 
@@ -46,7 +46,7 @@ pub struct Verdict {
     pub reasons: Vec<String>,
     /// What the numbers rest on.
     pub basis: Basis,
-    /// How far the tail may be followed; `None`: it was not asked (another class, no budget), or
+    /// How far the tail may be followed; `None`: not requested (another class, no budget), or
     /// the report is older.
     #[serde(default)]
     pub tail: Option<Extrapolation>,
@@ -121,7 +121,7 @@ pub struct Extrapolation {
     pub clusters: u64,
     /// Above it no group is missing.
     pub complete_ns: u64,
-    /// The time in which one late group is allowed, by the rate asked for: the verdict's level.
+    /// The time in which one late group is allowed, by the requested rate: the verdict's level.
     pub asked: Ahead,
     /// An hour of operation.
     pub hour: Ahead,
@@ -142,7 +142,7 @@ pub struct Ahead {
 }
 
 impl Extrapolation {
-    /// Sentence for a verdict, and whether the level asked for may be over the budget. `counted`
+    /// Sentence for a verdict, and whether the requested level may be over the budget. `counted`
     /// says what holds without a level.
     #[must_use]
     pub fn sentence(&self, budget_ns: u64, counted: &str) -> (String, bool) {

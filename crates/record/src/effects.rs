@@ -19,7 +19,7 @@ pub struct Effects {
     /// How it was tried.
     pub trial: Trial,
     /// Knobs, by number.
-    pub knobs: Vec<Knob>,
+    pub knobs: Vec<KnobResult>,
     /// Slices, in order of time.
     pub slices: Vec<Slice>,
 }
@@ -30,7 +30,7 @@ pub struct EffectTick {
     /// How it is tried, as known now.
     pub trial: Option<Trial>,
     /// Knobs that are new or have changed: as they are now.
-    pub knobs: Vec<Knob>,
+    pub knobs: Vec<KnobResult>,
     /// New slices.
     pub slices: Vec<Slice>,
 }
@@ -75,7 +75,8 @@ pub enum Design {
 /// One knob: changes that belong together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Knob {
+#[cfg_attr(feature = "schema", schemars(rename = "Knob"))]
+pub struct KnobResult {
     /// 0, 1, ...
     pub number: u32,
     /// Name: its checks.
@@ -228,7 +229,7 @@ impl Effects {
 
     /// The statistic's effect of a knob.
     #[must_use]
-    pub fn of(knob: &Knob, statistic: Statistic) -> Option<&Effect> {
+    pub fn of(knob: &KnobResult, statistic: Statistic) -> Option<&Effect> {
         knob.effects.iter().find(|effect| effect.statistic == statistic)
     }
 }

@@ -1,7 +1,7 @@
 //! What can go wrong with a record, each with the path, what was expected and the next step.
 //!
-//! Each text is whole: it holds its cause. So the cause is no `Error::source()` as well, or whoever
-//! prints the chain says it twice. `r#source` is how thiserror is told (it looks for `source`).
+//! Each text holds its cause. `Error::source()` does not return it again: a printed chain would
+//! repeat it. Fields are named `r#source` because thiserror looks for `source`.
 
 use std::{
     io,
@@ -143,6 +143,14 @@ impl From<Contradiction> for String {
     fn from(Contradiction(what): Contradiction) -> Self {
         what
     }
+}
+
+/// Refuses more of something than a record may hold.
+pub(crate) fn bound(what: &str, found: usize, most: usize) -> Result<(), Contradiction> {
+    if found > most {
+        return Err(format!("{found} {what}, expected {most} at most").into());
+    }
+    Ok(())
 }
 
 impl WriteError {

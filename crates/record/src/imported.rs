@@ -21,7 +21,7 @@ pub struct Imported {
     pub tool: String,
     /// Its version, where the file says it.
     pub tool_version: Option<String>,
-    /// Which of its formats: [`Importer::id`](crate::import::Importer::id).
+    /// Which of its formats: the id of an importer.
     pub dialect: String,
     /// Name of the file, without its folder.
     pub source: String,
@@ -139,6 +139,7 @@ impl Kind {
 /// A value that a tool measured, or the least that it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Reading"))]
 pub struct ToolValue {
     /// The value, nanoseconds.
     pub ns: u64,
@@ -181,7 +182,7 @@ impl ImportedThread {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Doubt {
-    /// Stable identifier: one of [`DOUBTS`](crate::import::DOUBTS).
+    /// Stable identifier: listed in docs/import.md.
     pub id: String,
     /// What is so, and what follows.
     pub text: String,

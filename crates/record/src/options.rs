@@ -1,4 +1,4 @@
-//! What the user asked for.
+//! What the user requested.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ pub struct Options {
     pub housekeeping: CpuList,
     /// CPUs that the loads run on.
     pub load_cpus: CpuList,
-    /// Policy asked for.
+    /// Requested policy.
     pub policy: Policy,
-    /// Real-time priority asked for, 1 to 99; 0 for SCHED_OTHER.
+    /// Requested real-time priority, 1 to 99; 0 for SCHED_OTHER.
     pub priority: u32,
     /// Period of the wake-ups.
     pub period_ns: u64,

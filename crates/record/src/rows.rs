@@ -8,7 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     beside::{IdleState, IdleTime, Mark},
-    effects::{Effect, Knob, Slice, Trial},
+    effects::{Effect, KnobResult, Slice, Trial},
     error::Fault,
     imported::{Imported, ImportedThread},
     run::{HostCpuSecond, HostSecond, Load, Note, ThreadEnd, ThreadInfo},
@@ -78,7 +78,7 @@ rows! {
         seed: uint, design: word, pairs: get, slice_ns: uint, margin_ppm: uint, level_ppb: uint,
         detectable_ppm: opt_uint
     }
-    Knob in "knob" {
+    KnobResult in "knob" {
         number: get, name: get, changes: json, how: word, decision: word, kept: get, why: get;
         effects
     }

@@ -15,7 +15,7 @@ use crate::{Beside, Effects, Options, Spikes, imported::Imported, pairs};
 pub struct Run {
     /// Identity, times, how it ended.
     pub meta: Meta,
-    /// What was asked.
+    /// What was requested.
     pub options: Options,
     /// The machine before the first wake-up.
     pub facts_start: Facts,
@@ -76,7 +76,7 @@ pub struct Meta {
 #[serde(rename_all = "snake_case", tag = "how")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RunEnd {
-    /// The asked duration was measured.
+    /// The requested duration was measured.
     Complete,
     /// A signal ended it.
     Interrupted {

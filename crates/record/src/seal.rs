@@ -11,6 +11,7 @@ use std::{
 };
 
 use memchr::memmem;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::file;
@@ -81,7 +82,7 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Whether the file is as it was when somebody sealed it.
+    /// Whether the file is as it was when it was sealed.
     pub(crate) fn is_whole(&self) -> bool {
         let [mark] = &self.marks[..] else { return false };
         mark.is_closed() && self.digest.as_ref() == Some(&mark.digits)
@@ -156,17 +157,20 @@ fn hash_some(from: &mut impl Read, hash: &mut Sha256) -> io::Result<()> {
     }
 }
 
-/// Whether a record is as it was when its run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// State of the seal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Seal"))]
 pub enum SealState {
     /// Every byte is as it was sealed.
     Sealed {
-        /// SHA-256 of the file with its own digits as zeros, 64 hex digits.
+        /// SHA-256, 64 hex digits.
         digest: String,
     },
-    /// Never sealed: the run was killed, or is still going on.
+    /// Never sealed.
     Torn,
-    /// Sealed and changed afterwards.
+    /// Changed after it was sealed.
     Altered {
         /// What does not match.
         why: String,

@@ -1,6 +1,6 @@
 //! Spikes of a run as a record holds them: numbers, causes, the list, the kept windows.
 
-use crate::error::Contradiction;
+use crate::error::{Contradiction, bound};
 use rtproof_model::{CauseRow, Recorder, Remedy};
 use rtproof_trace::Window;
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
@@ -194,13 +194,6 @@ impl Spikes {
         }
         self.causes.iter().try_for_each(|cause| cause.check(explained))
     }
-}
-
-fn bound(what: &str, found: usize, most: usize) -> Result<(), Contradiction> {
-    if found > most {
-        return Err(format!("{found} {what}, expected {most} at most").into());
-    }
-    Ok(())
 }
 
 impl Summary {

@@ -18,7 +18,7 @@ pub const TOP_MAX: usize = 64;
 pub struct Head {
     /// Identity; `ended` is ignored. The times may be estimates until a tick brings the [`Origin`].
     pub meta: Meta,
-    /// What was asked.
+    /// What was requested.
     pub options: Options,
     /// The machine now.
     pub facts: Snapshot,

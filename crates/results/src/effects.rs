@@ -2,13 +2,13 @@
 
 use rtproof_record::{
     Effects,
-    effects::{Decision, Knob, Statistic},
+    effects::{Decision, KnobResult, Statistic},
 };
 
 /// Knobs in the order of interest: what helps most first, what was not tried last.
 #[must_use]
-pub fn ranked(effects: &Effects) -> Vec<&Knob> {
-    let mut knobs: Vec<&Knob> = effects.knobs.iter().collect();
+pub fn ranked(effects: &Effects) -> Vec<&KnobResult> {
+    let mut knobs: Vec<&KnobResult> = effects.knobs.iter().collect();
     knobs.sort_by_key(|knob| {
         let place = match knob.decision {
             Decision::Helps => 0,

@@ -20,7 +20,7 @@ pub struct IntentShown {
     pub priority: u32,
     /// Period of its loop.
     pub period_ns: u64,
-    /// Latency that it can bear.
+    /// Latency budget.
     pub budget_ns: Option<u64>,
 }
 

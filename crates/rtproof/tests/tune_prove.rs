@@ -26,7 +26,7 @@ use rtproof_judge::{
 use rtproof_measure::LiveTasks;
 use rtproof_record::{
     Effects, SealState,
-    effects::{Decision, Knob, Part, Statistic},
+    effects::{Decision, KnobResult, Part, Statistic},
 };
 use rtproof_report::html;
 use rtproof_results::Ended;
@@ -106,7 +106,7 @@ fn trial(tree: &Path, plan: &Plan) -> Effects {
     opened.run.effects.expect("effects")
 }
 
-fn knob<'a>(effects: &'a Effects, name: &str) -> &'a Knob {
+fn knob<'a>(effects: &'a Effects, name: &str) -> &'a KnobResult {
     effects.knobs.iter().find(|knob| knob.name == name).expect("the knob")
 }
 

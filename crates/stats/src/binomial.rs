@@ -47,13 +47,6 @@ pub fn lower_bound(k: u64, n: u64, confidence: f64) -> f64 {
     bisect(|p| regularised(k as f64, (n - k) as f64 + 1.0, p), 1.0 - confidence)
 }
 
-/// Trials without an event that bound its probability below `p`: smallest n with
-/// (1 - p)^n <= 1 - confidence.
-#[must_use]
-pub fn clean_trials_for(p: f64, confidence: f64) -> u64 {
-    ((1.0 - confidence).ln() / f64::ln_1p(-p)).ceil() as u64
-}
-
 /// One-sided upper bound on the mean of a Poisson count of which `k` events were seen:
 /// 2.996 for none at 95 %. Divide by the exposure for a rate.
 #[must_use]
@@ -113,8 +106,6 @@ mod tests {
         }
         assert!(upper_bound(39, 1000, 0.95) >= 0.05);
         assert!(upper_bound(224, 5000, 0.95) < 0.05 && upper_bound(225, 5000, 0.95) >= 0.05);
-        assert_eq!(clean_trials_for(0.05, 0.95), 59);
-        assert_eq!(clean_trials_for(1e-6, 0.95), 2_995_731);
     }
 
     #[test]

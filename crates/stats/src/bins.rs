@@ -176,7 +176,7 @@ impl Bins {
     }
 
     /// How many values are certainly above `value_ns`, and how many may be: a cell that holds it
-    /// cannot be told apart.
+    /// cannot be distinguished.
     #[must_use]
     pub fn count_above(&self, value_ns: u64) -> (u64, u64) {
         self.bins.iter().rev().take_while(|bin| bin.high_ns > value_ns).fold((0, 0), |sum, bin| {

@@ -14,7 +14,7 @@ pub fn intervals(times: &[u64]) -> Option<f64> {
         return None;
     }
     let n = gaps.len() as f64;
-    // Where all gaps are short there is no time between clusters to be told from that within.
+    // Where all gaps are short times between and within clusters do not differ.
     let off = if longest <= 2.0 { 0.0 } else { 1.0 };
     let sum: f64 = gaps.iter().map(|gap| gap - off).sum();
     let products: f64 = gaps.iter().map(|gap| (gap - off) * (gap - 2.0 * off)).sum();

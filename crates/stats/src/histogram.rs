@@ -192,19 +192,13 @@ impl Histogram {
     }
 
     /// How many values are certainly above `value_ns` and how many may be: the bucket that holds
-    /// `value_ns` cannot be told apart.
+    /// `value_ns` is counted as a whole.
     #[must_use]
     pub fn count_above(&self, value_ns: u64) -> (u64, u64) {
         let at = self.layout.index(value_ns);
         let sure: u64 = self.counts[at + 1..].iter().sum();
         let maybe = if self.layout.upper(at) > value_ns { self.counts[at] } else { 0 };
         (sure, sure + maybe)
-    }
-
-    /// The memory that holds the counts, for locking it into RAM.
-    #[must_use]
-    pub fn as_counts(&self) -> &[u64] {
-        &self.counts
     }
 }
 

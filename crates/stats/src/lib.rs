@@ -25,7 +25,6 @@ mod random;
 #[cfg(test)]
 mod reference;
 pub mod screening;
-pub mod sequential;
 pub mod series;
 pub mod shape;
 mod slot_counts;

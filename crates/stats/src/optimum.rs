@@ -1,7 +1,7 @@
 //! Where a function is smallest and where it is zero: what fitting a distribution takes.
 //!
-//! One dimension after Brent (Algorithms for Minimization without Derivatives, 1973); up to three
-//! by Newton's method with differences of the fourth order, whose errors stay below 1e-9 here.
+//! After Brent (Algorithms for Minimization without Derivatives, 1973). Second derivatives are
+//! differences of the fourth order, whose errors stay below 1e-9 here.
 
 /// Smaller of a bracketed function's values: place and value, to about `tolerance` in the place.
 /// Infinite values are walls.
@@ -94,12 +94,12 @@ pub(crate) fn zero(f: impl Fn(f64) -> f64, (low, high): (f64, f64), tolerance: f
     Some(b)
 }
 
-/// First and second derivatives of `f` at `x`, with steps in the `scale` of each parameter.
-pub(crate) fn derivatives<const N: usize>(
+/// Second derivatives of `f` at `x`, with steps in the `scale` of each parameter.
+pub(crate) fn hessian<const N: usize>(
     f: &impl Fn([f64; N]) -> f64,
     x: [f64; N],
     scale: [f64; N],
-) -> ([f64; N], [[f64; N]; N]) {
+) -> [[f64; N]; N] {
     const STEP: f64 = 2e-3;
     let at = |i: usize, di: f64, j: usize, dj: f64| {
         let mut place = x;
@@ -107,12 +107,11 @@ pub(crate) fn derivatives<const N: usize>(
         place[j] += dj * STEP * scale[j];
         f(place)
     };
-    let (mut gradient, mut hessian) = ([0.0; N], [[0.0; N]; N]);
+    let mut hessian = [[0.0; N]; N];
     let here = f(x);
     for i in 0..N {
         let h = STEP * scale[i];
         let [m2, m1, p1, p2] = [-2.0, -1.0, 1.0, 2.0].map(|d| at(i, d, i, 0.0));
-        gradient[i] = (m2 - 8.0 * m1 + 8.0 * p1 - p2) / (12.0 * h);
         hessian[i][i] = (-m2 + 16.0 * m1 - 30.0 * here + 16.0 * p1 - p2) / (12.0 * h * h);
         for j in 0..i {
             let mixed =
@@ -123,44 +122,7 @@ pub(crate) fn derivatives<const N: usize>(
             (hessian[i][j], hessian[j][i]) = (second, second);
         }
     }
-    (gradient, hessian)
-}
-
-/// The minimum near `start`: place and value. `None` where the steps do not come to an end.
-pub(crate) fn newton<const N: usize>(
-    f: impl Fn([f64; N]) -> f64,
-    start: [f64; N],
-    scale: [f64; N],
-) -> Option<([f64; N], f64)> {
-    let (mut x, mut fx) = (start, f(start));
-    if !fx.is_finite() {
-        return None;
-    }
-    for _ in 0..60 {
-        let (gradient, hessian) = derivatives(&f, x, scale);
-        let step = solve(hessian, gradient)
-            .filter(|step| step.iter().zip(gradient).map(|(s, g)| s * g).sum::<f64>() > 0.0)
-            // Not a bowl here: downhill, a tenth of each scale.
-            .unwrap_or_else(|| {
-                let steepest: f64 = (0..N).map(|i| (gradient[i] * scale[i]).powi(2)).sum();
-                std::array::from_fn(|i| {
-                    0.1 * gradient[i] * scale[i] * scale[i] / steepest.sqrt().max(1e-300)
-                })
-            });
-        let mut part = 1.0;
-        let taken = std::iter::repeat_with(|| {
-            let next: [f64; N] = std::array::from_fn(|i| x[i] - part * step[i]);
-            part *= 0.5;
-            (next, f(next))
-        });
-        let (next, value) = taken.take(30).find(|&(_, value)| value <= fx)?;
-        let moved = (0..N).map(|i| ((next[i] - x[i]) / scale[i]).abs()).fold(0.0, f64::max);
-        (x, fx) = (next, value);
-        if moved < 1e-9 {
-            return Some((x, fx));
-        }
-    }
-    None
+    hessian
 }
 
 /// x of m x = y, by elimination with pivots; `None` where m has no inverse.
@@ -214,14 +176,9 @@ mod tests {
     }
 
     #[test]
-    fn two_and_three_dimensions() {
-        let banana = |[x, y]: [f64; 2]| (1.0 - x).powi(2) + 100.0 * (y - x * x).powi(2);
-        let ([x, y], value) = newton(banana, [-1.2, 1.0], [1.0, 1.0]).expect("a minimum");
-        assert!((x - 1.0).abs() < 1e-8 && (y - 1.0).abs() < 1e-8 && value < 1e-15, "{x} {y}");
+    fn three_dimensions() {
         let bowl = |[x, y, z]: [f64; 3]| x * x + x * y + y * y + (z - 3.0).powi(2) * (1.0 + x * x);
-        let ([x, y, z], _) = newton(bowl, [1.0, -2.0, 1.0], [1.0; 3]).expect("a minimum");
-        assert!(x.abs() < 1e-8 && y.abs() < 1e-8 && (z - 3.0).abs() < 1e-8);
-        let (_, hessian) = derivatives(&bowl, [0.0, 0.0, 3.0], [1.0; 3]);
+        let hessian = hessian(&bowl, [0.0, 0.0, 3.0], [1.0; 3]);
         let inverse = inverse(hessian).expect("an inverse");
         assert!((inverse[0][0] - 2.0 / 3.0).abs() < 1e-7, "{inverse:?}");
         assert!((inverse[0][1] + 1.0 / 3.0).abs() < 1e-7, "{inverse:?}");

@@ -95,24 +95,6 @@ pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u
     ((r > 0).then_some(r), (s <= n).then_some(s))
 }
 
-/// Samples from which the two-sided interval of the q-quantile has a finite upper end: smallest n
-/// with q^n <= (1 - confidence) / 2. Below it: no finite upper bound.
-#[must_use]
-pub fn samples_for_interval(q: Q, confidence: f64) -> u64 {
-    samples_for((1.0 - confidence) / 2.0, q)
-}
-
-/// Samples whose largest is above the q-quantile with this confidence: smallest n with q^n <= 1 -
-/// confidence.
-#[must_use]
-pub fn samples_for_max(q: Q, confidence: f64) -> u64 {
-    samples_for(1.0 - confidence, q)
-}
-
-fn samples_for(tail: f64, q: Q) -> u64 {
-    (tail.ln() / f64::ln_1p(-(q.above as f64) / q.of as f64)).ceil() as u64
-}
-
 /// A quantile of a histogram, with its interval. `n_eff` is the number of independent samples that
 /// the histogram is worth; the interval widens accordingly.
 #[must_use]
@@ -160,24 +142,6 @@ mod tests {
         for (q, n) in [(0.99, 368), (0.999, 3688), (0.9999, 36_888), (0.99999, 368_888)] {
             assert!(interval_ranks(n, q, 0.95).1.is_some(), "{q}");
             assert!(interval_ranks(n - 2, q, 0.95).1.is_none(), "{q}");
-        }
-    }
-
-    #[test]
-    fn sample_sizes_of_the_literature() {
-        let above = |of: u64| Q { above: 1, of };
-        for (of, n) in [(100, 368), (1000, 3688), (10_000, 36_887), (100_000, 368_887)] {
-            assert_eq!(samples_for_interval(above(of), 0.95), n);
-        }
-        for (of, n) in [
-            (20, 59),
-            (100, 299),
-            (1000, 2995),
-            (10_000, 29_956),
-            (100_000, 299_572),
-            (1_000_000, 2_995_731),
-        ] {
-            assert_eq!(samples_for_max(above(of), 0.95), n);
         }
     }
 

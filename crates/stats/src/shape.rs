@@ -106,17 +106,6 @@ fn central(moments: &Moments) -> Option<[f64; 3]> {
 }
 
 impl Moments {
-    /// Root of the mean square of the deviations from a nominal value, the period for example.
-    /// Not the standard deviation: what lies off the nominal value on average counts, too.
-    #[must_use]
-    pub fn rms_about(&self, nominal_ns: u64) -> Option<f64> {
-        let n = u128::from(self.count());
-        let (s1, s2, _) = self.power_sums();
-        let c = u128::from(nominal_ns);
-        let about = s2.checked_add(n.checked_mul(c)?.checked_mul(c)?)?.checked_sub(2 * c * s1)?;
-        (n > 0).then(|| (about as f64 / n as f64).sqrt())
-    }
-
     /// Coefficient of variation: sd / mean.
     #[must_use]
     pub fn cv(&self) -> Option<f64> {
@@ -129,16 +118,6 @@ impl Moments {
         let range = self.max()? - self.min()?;
         (median_ns > 0).then(|| range as f64 / median_ns as f64)
     }
-}
-
-/// The root mean square of all from those of parts: (values, root mean square) each. Right for
-/// deviations from one nominal value, wrong for standard deviations.
-#[must_use]
-pub fn pooled_rms(parts: impl IntoIterator<Item = (u64, f64)>) -> Option<f64> {
-    let (n, squares) = parts
-        .into_iter()
-        .fold((0.0, 0.0), |(n, s), (k, rms)| (n + k as f64, s + k as f64 * rms * rms));
-    (n > 0.0).then(|| (squares / n).sqrt())
 }
 
 /// Averages of a series as it comes: of all so far, and of the last few.
@@ -272,31 +251,11 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_a_second_add_up_to_the_line_below_them() {
-        let Some(rows) = reference::table("s3_rows.csv") else { return };
-        let seconds = &rows[..31];
-        let (n, mean) = seconds.iter().fold((0.0, 0.0), |(n, m), r| (n + r[0], m + r[0] * r[1]));
-        assert_eq!(n, 29_815.0);
-        assert!((mean / n - 1_006.212_38).abs() < 5e-6, "{}", mean / n);
-        let rms = pooled_rms(seconds.iter().map(|row| (row[0] as u64, row[2]))).expect("rows");
-        assert!((rms - 136.874_87).abs() < 5e-6, "{rms}");
-        let (before, after) = seconds.split_at(12);
-        let pooled = |rows: &[Vec<f64>]| pooled_rms(rows.iter().map(|r| (r[0] as u64, r[2])));
-        close(pooled(before).expect("rows"), 215.83, 1e-4);
-        close(pooled(after).expect("rows"), 21.39, 1e-3);
-        assert_eq!(before.iter().map(|row| row[0]).sum::<f64>(), 11_814.0);
-    }
-
-    #[test]
-    fn deviations_about_the_period_are_not_about_the_mean() {
-        let one = of([1_035_000]);
-        assert_eq!((one.rms_about(1_000_000), one.sd()), (Some(35_000.0), None));
+    fn deviations_are_a_share_of_the_mean_and_the_median() {
         let two = of([990_000, 1_030_000]);
-        assert_eq!(two.rms_about(1_000_000), Some(f64::sqrt((1e8 + 9e8) / 2.0)));
-        assert_eq!(two.spread(1_000_000), Some(0.04));
+        assert_eq!((two.spread(1_000_000), two.spread(0)), (Some(0.04), None));
         close(two.cv().expect("a cv"), 28_284.271_247 / 1_010_000.0, 1e-9);
-        assert_eq!((Moments::default().rms_about(5), of([0, 0]).cv()), (None, None));
-        assert_eq!((two.spread(0), pooled_rms([])), (None, None));
+        assert_eq!((of([1_035_000]).sd(), of([0, 0]).cv()), (None, None));
     }
 
     #[test]

@@ -5,7 +5,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&piece, lines)) = bytes.split_first() else { return };
     match rtproof_measure::fuzzing::exec(lines, usize::from(piece)) {
         Ok(()) => {}
-        Err(why) => {
+        Err(error) => {
+            let why = error.to_string();
             assert!(why.starts_with("line ") && why.len() < 1000, "{why}");
             assert!(!why.chars().any(char::is_control), "{why:?}");
         }

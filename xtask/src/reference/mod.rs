@@ -13,6 +13,7 @@ mod causes;
 mod checks;
 mod cli;
 mod exit_codes;
+mod formats;
 mod items;
 mod markdown;
 mod record;
@@ -30,6 +31,9 @@ const PAGES: &[(&str, Page)] = &[
     ("checks.md", || Ok(checks::page())),
     ("cli.md", || Ok(cli::page(command()))),
     ("exit-codes.md", || Ok(exit_codes::page(rtproof::exit::CODES))),
+    ("formats.md", || {
+        Ok(formats::page(rtproof_record::import::FORMATS, rtproof_record::export::FORMATS))
+    }),
     ("loads.md", || {
         let loads = rtproof_measure::loads::LOADS;
         Ok(items::page(&items::LOADS, loads.iter().map(|load| (load.name, load.about))))

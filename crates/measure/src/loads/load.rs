@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rtproof_host::CpuList;
 
-use super::error::WorkError;
 use super::place;
+use crate::failure::Failure;
 
 /// Something that disturbs the machine.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub struct Load {
     /// Disturbs until [`Context::stopped`], which it reads at least every 100 ms, and counts its
     /// work into [`Context::counter`] meanwhile. Runs in the load's own process, pinned to the load
     /// CPUs; threads that it starts inherit them.
-    pub work: fn(&Context) -> Result<(), WorkError>,
+    pub work: fn(&Context) -> Result<(), Failure>,
 }
 
 /// Work done, in the load's unit. Threads add in batches of a millisecond or so, so that the one
@@ -84,8 +84,8 @@ impl Context<'_> {
     /// The error of the first thread (in order of CPUs) that failed.
     pub fn on_each_cpu(
         &self,
-        work: impl Fn(u32) -> Result<(), WorkError> + Sync,
-    ) -> Result<(), WorkError> {
+        work: impl Fn(u32) -> Result<(), Failure> + Sync,
+    ) -> Result<(), Failure> {
         let pinned = |cpu| place::pin_thread(cpu).and_then(|()| work(cpu));
         let tasks: Vec<_> = self.cpus.iter().map(|cpu| move || pinned(cpu)).collect();
         self.together(tasks)
@@ -95,9 +95,9 @@ impl Context<'_> {
     ///
     /// # Errors
     /// The error of the first task that failed.
-    pub fn together<T>(&self, tasks: Vec<T>) -> Result<(), WorkError>
+    pub fn together<T>(&self, tasks: Vec<T>) -> Result<(), Failure>
     where
-        T: FnOnce() -> Result<(), WorkError> + Send,
+        T: FnOnce() -> Result<(), Failure> + Send,
     {
         std::thread::scope(|scope| {
             let spawn = |task: T| {
@@ -116,7 +116,7 @@ impl Context<'_> {
             }
             let join = |thread: std::io::Result<std::thread::ScopedJoinHandle<_>>| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|_| Err("a thread panicked".into())),
-                Err(error) => Err(WorkError(format!(
+                Err(error) => Err(Failure(format!(
                     "cannot start a thread: {error}; raise `ulimit -u` or the cgroup's pids.max"
                 ))),
             };

@@ -9,14 +9,13 @@
 //! fill it in, add one line to [`LOADS`].
 
 mod built_in;
-mod error;
 mod load;
 mod place;
 pub mod run;
 mod tree;
 
+pub use crate::failure::Failure;
 pub use built_in::{LOADS, find};
-pub use error::WorkError;
 pub use load::{Context, Counter, Load};
 pub(crate) use place::sacrifice;
 pub use run::error::LoadError;

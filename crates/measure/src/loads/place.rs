@@ -6,7 +6,8 @@
 use rtproof_host::CpuList;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::{error::WorkError, tree};
+use super::tree;
+use crate::failure::Failure;
 
 /// Real-time policies by number: FIFO, RR, DEADLINE (linux/sched.h).
 const REAL_TIME: [u32; 3] = [1, 2, 6];
@@ -15,14 +16,14 @@ const REAL_TIME: [u32; 3] = [1, 2, 6];
 ///
 /// # Errors
 /// The list is empty, or the kernel does not give all of its CPUs.
-pub(super) fn pin(cpus: &CpuList) -> Result<(), WorkError> {
+pub(super) fn pin(cpus: &CpuList) -> Result<(), Failure> {
     if cpus.is_empty() {
         return Err("no load CPUs: a load needs at least one, e.g. 0".into());
     }
     let mut wanted = CpuSet::new();
     for cpu in cpus.iter() {
         if cpu as usize >= CpuSet::MAX_CPU {
-            return Err(WorkError(format!(
+            return Err(Failure(format!(
                 "load CPU {cpu}: at most CPU {} can be used",
                 CpuSet::MAX_CPU - 1
             )));
@@ -38,7 +39,7 @@ pub(super) fn pin(cpus: &CpuList) -> Result<(), WorkError> {
     if given != wanted {
         let given = (0u32..).take(CpuSet::MAX_CPU).filter(|&cpu| given.is_set(cpu as usize));
         let given = CpuList::new(given);
-        return Err(WorkError(format!(
+        return Err(Failure(format!(
             "load CPU{plural} {cpus} wanted, the kernel gives {given}; {advice}"
         )));
     }
@@ -49,7 +50,7 @@ pub(super) fn pin(cpus: &CpuList) -> Result<(), WorkError> {
 ///
 /// # Errors
 /// The kernel does not give it.
-pub(super) fn pin_thread(cpu: u32) -> Result<(), WorkError> {
+pub(super) fn pin_thread(cpu: u32) -> Result<(), Failure> {
     pin(&CpuList::new([cpu]))
 }
 
@@ -57,11 +58,11 @@ pub(super) fn pin_thread(cpu: u32) -> Result<(), WorkError> {
 ///
 /// # Errors
 /// It has a real-time policy, or cannot have the load CPUs.
-pub(super) fn settle(name: &str, cpus: &CpuList) -> Result<(), WorkError> {
+pub(super) fn settle(name: &str, cpus: &CpuList) -> Result<(), Failure> {
     // Traces and ps show who disturbed: `rtproof-memory`, not the `exe` of /proc/self/exe.
     set_name(name);
     if let Some(policy) = tree::own().map(|own| own.policy).filter(|p| REAL_TIME.contains(p)) {
-        return Err(WorkError(format!(
+        return Err(Failure(format!(
             "a load must not be real-time and inherited policy {policy} (SCHED_OTHER is 0): start \
              it from a SCHED_OTHER thread, or with reset-on-fork"
         )));

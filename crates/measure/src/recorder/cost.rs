@@ -15,7 +15,7 @@ use crate::{
 
 /// What recording adds to the median latency.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cost {
+pub struct RecordingCost {
     /// Median over the pairs of p50 with recording less p50 without, nanoseconds.
     pub delta_ns: i64,
     /// Pairs in which both slices had samples.
@@ -52,7 +52,7 @@ pub fn cost(
     plan: &Plan,
     pairs: u32,
     slice_ns: u64,
-) -> Result<Cost, CostError> {
+) -> Result<RecordingCost, CostError> {
     let cpus = plan.cpus.iter().take(1).copied().collect();
     let plan = Plan { cpus, duration_ns: slice_ns, ..plan.clone() };
     let measured = deltas(recorder, &plan, pairs);
@@ -62,7 +62,7 @@ pub fn cost(
     deltas_ns.sort_unstable();
     let delta_ns = median(&deltas_ns).ok_or(CostError::Nothing)?;
     let pairs = u32::try_from(deltas_ns.len()).unwrap_or(u32::MAX);
-    Ok(Cost { delta_ns, pairs, deltas_ns })
+    Ok(RecordingCost { delta_ns, pairs, deltas_ns })
 }
 
 fn deltas(recorder: &Recorder, plan: &Plan, pairs: u32) -> Result<Vec<i64>, CostError> {

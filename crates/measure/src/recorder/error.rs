@@ -6,7 +6,7 @@ use rtproof_trace::format::FormatError;
 /// Why nothing is recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecorderError {
-    /// The kernel's events cannot be had.
+    /// The kernel's events are not available.
     #[error(transparent)]
     Tracefs(#[from] TracefsError),
     /// They cannot be read.

@@ -4,8 +4,7 @@
 //! A thread of ordinary priority on the housekeeping CPUs reads the rings of an instance of
 //! tracefs of our own. Whoever sees a late wake-up asks for its window; when the events up to then
 //! are there, the window is taken out, its tasks and addresses are named at once (processes die),
-//! and it waits to be taken. Nothing is asked of the measured CPUs but that they write their
-//! events.
+//! and it waits to be taken. The measured CPUs only write their events.
 
 pub mod cost;
 mod counters;
@@ -206,7 +205,7 @@ impl Recorder {
         &self.formats
     }
 
-    /// Events that this machine lacks or refuses, and what cannot be told apart without each:
+    /// Events that this machine lacks or refuses, and what cannot be distinguished without each:
     /// sentences.
     #[must_use]
     pub fn missing(&self) -> &[String] {

@@ -95,7 +95,7 @@ fn parse(said: &str) -> Option<Result<Locked, Refusal>> {
 ///
 /// # Errors
 /// What cannot be said to the parent.
-pub(crate) fn child(bytes: &str) -> Result<(), crate::loads::WorkError> {
+pub(crate) fn child(bytes: &str) -> Result<(), crate::loads::Failure> {
     let bytes: usize = bytes.parse().map_err(|error| format!("\"{bytes}\" bytes: {error}"))?;
     // The parent may be gone already; then the pipe has no reader, and this ends by itself.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));

@@ -105,7 +105,7 @@ fn lock(word: &AtomicU32) {
 #[inline(always)]
 fn unlock(word: &AtomicU32) {
     if word.compare_exchange(tid(), 0, Ordering::Release, Ordering::Relaxed).is_err() {
-        // Somebody waits: the kernel hands it over. We are the owner, so that it can.
+        // A thread waits: the kernel hands the mutex over, because we are its owner.
         let _ = kernel::unlock_pi(word, kernel::Flags::PRIVATE);
     }
 }

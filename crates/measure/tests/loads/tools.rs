@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use rtproof_host::CpuList;
 use rtproof_measure::loads::{Outcome, Runner, Running, Settings};
 
-/// Last-level cache that the memory load is told.
+/// Last-level cache that the memory load is given.
 pub(crate) const LLC_BYTES: u64 = 8 << 20;
-/// Available memory that it is told.
+/// Available memory that it is given.
 pub(crate) const MEMORY_BYTES: u64 = 2 << 30;
 
 /// All CPUs of this process.
@@ -72,7 +72,7 @@ pub(crate) fn becomes_so(within: Duration, mut is_so: impl FnMut() -> bool) -> O
     Some(start.elapsed())
 }
 
-/// A process, told from a later one of the same number by its start.
+/// A process; its start distinguishes it from a later one of the same number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pid: i32,

@@ -16,7 +16,7 @@ fn a_tracer_of_the_kernel_measures_or_says_what_is_missing() {
                 }
             }
             Err(error) => {
-                // No tracer, no tracefs, no right to it: each is told by name.
+                // No tracer, no tracefs, no right to it: each is named.
                 let error = error.to_string();
                 let name = text.split(':').next().expect("a name");
                 assert!(error.contains("CPU 0") && error.contains(name), "{error}");

@@ -6,40 +6,73 @@ use std::{
 };
 
 use rtproof_stats::{Histogram, Layout};
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use super::{ExportError, Exporter};
-use crate::{Opened, Run, rows::Row, run::HostSecond, schema};
+use crate::{Opened, Run, rows::put};
 
 pub(super) const CSV: Exporter = Exporter {
     id: "csv",
     title: "One table as comma-separated values, for spreadsheets, pandas, gnuplot.",
     extension: "csv",
-    tables: &[
-        "seconds", "hist", "top", "host", "loads", "threads", "notes", "spikes", "causes",
-        "effects", "slices", "imported", "bins",
-    ],
+    tables: &NAMES,
     write,
 };
 
+/// Tables: name, names of the columns, rows.
+const TABLES: [(&str, &str, Rows); 13] = [
+    (
+        "seconds",
+        "thread,cpu,second,from_ns,to_ns,sampled,min_ns,max_ns,max_at_ns,sum_ns,missed,\
+         missed_sum_ns,late_sampled,late_missed,late_clusters,early",
+        seconds,
+    ),
+    ("hist", "thread,cpu,view,lower_ns,upper_ns,n", hist),
+    ("top", "thread,cpu,due_ns,latency_ns", top),
+    ("host", "at_ns,interrupts,context_switches,temp_max_mc,cpu,busy_ms,steal_ms,freq_hz", host),
+    ("loads", "name,detail,unit,work,from_ns,to_ns,error", loads),
+    (
+        "threads",
+        "thread,cpu,tid,workload,policy,priority,locked,period_ns,first_due_ns,sampled,missed,\
+         min_ns,max_ns,sum_ns,missed_sum_ns,late_sampled,late_missed,late_clusters,early,\
+         end_reason,scheduled,faults_minor,faults_major,cpu_time_ns,preemptions",
+        threads,
+    ),
+    ("notes", "at_ns,id,weakens,text", notes),
+    ("spikes", "thread,cpu,due_ns,latency_ns,cause,culprit,complete", spikes),
+    ("causes", "cause,culprit,top,ambiguous_ns,cpu,count,worst_ns,sum_ns", causes),
+    (
+        "effects",
+        "knob,name,how,decision,kept,statistic,pairs,off_ns,on_ns,ratio_ppm,low_ppm,high_ppm,\
+         p_ppb,adjusted_ppb",
+        effects,
+    ),
+    ("slices", "slice,part,pair,knobs_on,from_ns,to_ns,n,p999_ns,max_ns,missed", slices),
+    (
+        "imported",
+        "series,label,kind,cpu,n,min_ns,mean_ns,max_ns,max_is_at_least,overflow,expected,omitted,\
+         period_ns",
+        imported,
+    ),
+    ("bins", "series,label,lower_ns,upper_ns,n", bins),
+];
+
+type Rows = fn(&Run, &mut Lines<'_>) -> io::Result<()>;
+
+const NAMES: [&str; TABLES.len()] = {
+    let mut names = [""; TABLES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = TABLES[at].0;
+        at += 1;
+    }
+    names
+};
+
 fn write(opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), ExportError> {
-    let run = &opened.run;
-    let mut lines = Lines { out };
-    match table {
-        "seconds" => seconds(run, &mut lines),
-        "hist" => hist(run, &mut lines),
-        "top" => top(run, &mut lines),
-        "host" => host(run, &mut lines),
-        "loads" => loads(run, &mut lines),
-        "threads" => threads(run, &mut lines),
-        "spikes" => spikes(run, &mut lines),
-        "causes" => causes(run, &mut lines),
-        "effects" => effects(run, &mut lines),
-        "slices" => slices(run, &mut lines),
-        "imported" => imported(run, &mut lines),
-        "bins" => bins(run, &mut lines),
-        _ => notes(run, &mut lines),
-    }?;
+    for (_, head, rows) in TABLES.iter().filter(|(name, ..)| *name == table) {
+        writeln!(out, "{head}")?;
+        rows(&opened.run, &mut Lines { out: &mut *out })?;
+    }
     Ok(())
 }
 
@@ -48,10 +81,6 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    fn head(&mut self, names: &str) -> io::Result<()> {
-        writeln!(self.out, "{names}")
-    }
-
     fn row(&mut self, cells: &[&dyn Display]) -> io::Result<()> {
         for (at, cell) in cells.iter().enumerate() {
             let comma = if at == 0 { "" } else { "," };
@@ -85,14 +114,10 @@ impl<T: Display> Display for Maybe<T> {
 
 /// A unit variant as serde names it.
 fn word(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default().trim_matches('"').to_owned()
+    put::word(value).unwrap_or_default()
 }
 
 fn seconds(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head(
-        "thread,cpu,second,from_ns,to_ns,sampled,min_ns,max_ns,max_at_ns,sum_ns,missed,\
-         missed_sum_ns,late_sampled,late_missed,late_clusters,early",
-    )?;
     for thread in &run.threads {
         for (number, second) in thread.seconds.iter().enumerate() {
             let totals = &second.totals;
@@ -120,7 +145,6 @@ fn seconds(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 }
 
 fn hist(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head("thread,cpu,view,lower_ns,upper_ns,n")?;
     for thread in &run.threads {
         let views: [(&str, &Histogram); 2] = [("wake", &thread.wake), ("missed", &thread.missed)];
         for (view, histogram) in views {
@@ -140,7 +164,6 @@ fn hist(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 }
 
 fn top(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head("thread,cpu,due_ns,latency_ns")?;
     for thread in &run.threads {
         for sample in &thread.top {
             let info = &thread.info;
@@ -152,41 +175,26 @@ fn top(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 
 /// One row per reading and CPU; the machine's values come with each.
 fn host(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    let columns = schema::table(HostSecond::TABLE).map_or(&[][..], |table| table.columns);
-    // Behind the number of the row, which the file does not have.
-    let names: Vec<&str> = columns.iter().skip(1).map(|column| column.name).collect();
-    lines.head(&format!("{},cpu,busy_ms,steal_ms,freq_hz", names.join(",")))?;
     for host in &run.host {
-        let machine = cells(host)?.join(",");
+        let cells: [&dyn Display; 4] = [
+            &host.at_ns,
+            &Maybe(host.interrupts),
+            &Maybe(host.context_switches),
+            &Maybe(host.temp_max_mc),
+        ];
+        let [at, interrupts, switches, temp] = cells;
         if host.cpus.is_empty() {
-            lines.row(&[&machine, &"", &"", &"", &""])?;
+            lines.row(&[at, interrupts, switches, temp, &"", &"", &"", &""])?;
         }
         for cpu in &host.cpus {
-            lines.row(&[&machine, &cpu.cpu, &cpu.busy_ms, &cpu.steal_ms, &Maybe(cpu.freq_hz)])?;
+            let (freq, steal) = (Maybe(cpu.freq_hz), cpu.steal_ms);
+            lines.row(&[at, interrupts, switches, temp, &cpu.cpu, &cpu.busy_ms, &steal, &freq])?;
         }
     }
     Ok(())
 }
 
-/// The columns of a row that hold numbers, as the record has them; unknown is empty.
-fn cells(row: &impl Row) -> io::Result<Vec<String>> {
-    let mut cells = Vec::new();
-    row.put(&mut |values| {
-        for value in values {
-            cells.push(match value.to_sql()? {
-                ToSqlOutput::Owned(Value::Integer(number))
-                | ToSqlOutput::Borrowed(ValueRef::Integer(number)) => number.to_string(),
-                _ => String::new(),
-            });
-        }
-        Ok(())
-    })
-    .map_err(io::Error::other)?;
-    Ok(cells)
-}
-
 fn loads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head("name,detail,unit,work,from_ns,to_ns,error")?;
     for load in &run.loads {
         lines.row(&[
             &Text(&load.name),
@@ -202,11 +210,6 @@ fn loads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 }
 
 fn threads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head(
-        "thread,cpu,tid,workload,policy,priority,locked,period_ns,first_due_ns,sampled,missed,\
-         min_ns,max_ns,sum_ns,missed_sum_ns,late_sampled,late_missed,late_clusters,early,\
-         end_reason,scheduled,faults_minor,faults_major,cpu_time_ns,preemptions",
-    )?;
     for thread in &run.threads {
         let (info, totals, end) = (&thread.info, &thread.totals, thread.end.as_ref());
         lines.row(&[
@@ -241,7 +244,6 @@ fn threads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 }
 
 fn spikes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head("thread,cpu,due_ns,latency_ns,cause,culprit,complete")?;
     for spike in run.spikes.iter().flat_map(|spikes| &spikes.list) {
         let cpu = run.threads.iter().find(|thread| thread.info.number == spike.thread);
         let why = spike.why.as_ref();
@@ -260,7 +262,6 @@ fn spikes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 
 /// One row per cause, culprit and CPU.
 fn causes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head("cause,culprit,top,ambiguous_ns,cpu,count,worst_ns,sum_ns")?;
     let entries = run.spikes.iter().flat_map(|spikes| &spikes.causes);
     for cause in entries.map(|entry| &entry.row) {
         for cpu in &cause.cpus {
@@ -281,10 +282,6 @@ fn causes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 
 /// One row per knob and statistic.
 fn effects(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head(
-        "knob,name,how,decision,kept,statistic,pairs,off_ns,on_ns,ratio_ppm,low_ppm,high_ppm,\
-         p_ppb,adjusted_ppb",
-    )?;
     for knob in run.effects.iter().flat_map(|effects| &effects.knobs) {
         for effect in &knob.effects {
             lines.row(&[
@@ -310,7 +307,6 @@ fn effects(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 
 /// Knobs that were on are joined by spaces.
 fn slices(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head("slice,part,pair,knobs_on,from_ns,to_ns,n,p999_ns,max_ns,missed")?;
     for slice in run.effects.iter().flat_map(|effects| &effects.slices) {
         let on: Vec<String> = slice.on.iter().map(ToString::to_string).collect();
         lines.row(&[
@@ -330,7 +326,6 @@ fn slices(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 }
 
 fn notes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head("at_ns,id,weakens,text")?;
     for note in &run.notes {
         lines.row(&[&note.at_ns, &Text(&note.id), &note.weakens, &Text(&note.text)])?;
     }
@@ -339,10 +334,6 @@ fn notes(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 
 /// One row per series of another tool.
 fn imported(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head(
-        "series,label,kind,cpu,n,min_ns,mean_ns,max_ns,max_is_at_least,overflow,expected,omitted,\
-         period_ns",
-    )?;
     let Some(imported) = &run.imported else { return Ok(()) };
     let omitted = |i: usize| imported.omitted.as_ref()?.by_thread.get(i).copied();
     for (i, thread) in imported.threads.iter().enumerate() {
@@ -367,7 +358,6 @@ fn imported(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 
 /// One row per cell of a series of another tool.
 fn bins(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
-    lines.head("series,label,lower_ns,upper_ns,n")?;
     let threads = run.imported.iter().flat_map(|imported| imported.threads.iter().enumerate());
     for (i, thread) in threads {
         for bin in thread.bins.iter() {

@@ -20,7 +20,7 @@ use rtproof_stats::{Layout, histogram::VALUE_MAX};
 
 use super::{ExportError, Exporter, series};
 use crate::{
-    Opened,
+    Opened, Run,
     run::{Second, Thread},
 };
 
@@ -35,73 +35,86 @@ pub(super) const HDR: Exporter = Exporter {
     write,
 };
 
-fn write(opened: &Opened, _: &str, mut out: &mut dyn Write) -> Result<(), ExportError> {
+fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
     let run = &opened.run;
-    if run.imported.is_some() {
-        return imported(opened, out);
+    if let Some(imported) = &run.imported {
+        return series_log(run, imported.duration_ns.unwrap_or(0), out);
     }
     let longest = run.threads.iter().filter_map(|thread| thread.totals.wake.max()).max();
-    let high = longest.unwrap_or(0).max(VALUE_MAX);
-    let mut histogram = Histogram::<u64>::new_with_bounds(1, high, DIGITS)
-        .map_err(|error| cannot(format!("latencies up to {high} ns ({error})")))?;
-    let mut serializer = V2DeflateSerializer::new();
-    let mut log = IntervalLogWriterBuilder::new()
-        .add_comment(&format!(
+    let comments = [
+        format!(
             "[Latencies in ns of run {}, by rtproof {}]",
             run.meta.run_id, run.meta.tool_version
-        ))
-        .add_comment("[Tags: tN.cpuM = wake-ups of thread N; .missed = lateness of missed ones]")
-        .with_start_time(UNIX_EPOCH + Duration::from_nanos(run.meta.started_realtime_ns))
-        .begin_log_with(&mut out, &mut serializer)?;
-    for (thread, second) in in_order(&run.threads) {
+        ),
+        "[Tags: tN.cpuM = wake-ups of thread N; .missed = lateness of missed ones]".into(),
+    ];
+    let intervals = in_order(&run.threads).into_iter().flat_map(|(thread, second)| {
         let name = format!("t{}.cpu{}", thread.info.number, thread.info.cpu);
-        let from = Duration::from_nanos(second.from_ns);
-        let length = Duration::from_nanos(second.to_ns - second.from_ns);
-        let missed = (format!("{name}.missed"), &second.missed, None);
-        for (name, pairs, max) in [(name, &second.wake, second.totals.wake.max()), missed] {
-            if max.is_none() && pairs.is_empty() {
-                continue;
-            }
-            fill(&mut histogram, pairs, max)?;
-            log.write_histogram(&histogram, from, length, Tag::new(&name)).map_err(unwritten)?;
-        }
-    }
-    Ok(())
+        let interval = |tag, pairs, max| Interval {
+            from: Duration::from_nanos(second.from_ns),
+            length: Duration::from_nanos(second.to_ns - second.from_ns),
+            tag,
+            values: values(pairs, max),
+        };
+        let missed = interval(format!("{name}.missed"), &second.missed, None);
+        [interval(name, &second.wake, second.totals.wake.max()), missed]
+    });
+    log(run, longest, &comments, intervals.filter(|interval| !interval.values.is_empty()), out)
 }
 
 /// One interval for each series: when its samples were taken is not known.
-fn imported(opened: &Opened, mut out: &mut dyn Write) -> Result<(), ExportError> {
-    let run = &opened.run;
+fn series_log(run: &Run, length_ns: u64, out: &mut dyn Write) -> Result<(), ExportError> {
     let all = series::of(run);
     if let Some(bare) = all.iter().find(|series| series.n > 0 && series.bins.is_empty()) {
         return Err(cannot(format!("{}, which has no distribution", bare.tag)));
     }
-    let largest = |series: &series::Series| series.values().last().map(|&(ns, _)| ns);
-    let high = all.iter().filter_map(largest).max().unwrap_or(0).max(VALUE_MAX);
+    let longest = all.iter().filter_map(|series| series.values().last().map(|&(ns, _)| ns)).max();
+    let comments = [format!("[Latencies in ns, imported by rtproof as {}]", run.meta.run_id)];
+    let intervals = all.iter().map(|series| Interval {
+        from: Duration::ZERO,
+        length: Duration::from_nanos(length_ns),
+        // A tag of this format holds no comma and no blank.
+        tag: series.tag.replace(|c: char| c == ',' || c.is_whitespace(), "."),
+        values: series.values(),
+    });
+    log(run, longest, &comments, intervals, out)
+}
+
+/// One line of the log.
+struct Interval {
+    from: Duration,
+    length: Duration,
+    tag: String,
+    /// Counts by value.
+    values: Vec<(u64, u64)>,
+}
+
+fn log(
+    run: &Run,
+    longest_ns: Option<u64>,
+    comments: &[String],
+    intervals: impl Iterator<Item = Interval>,
+    mut out: &mut dyn Write,
+) -> Result<(), ExportError> {
+    let high = longest_ns.unwrap_or(0).max(VALUE_MAX);
     let mut histogram = Histogram::<u64>::new_with_bounds(1, high, DIGITS)
         .map_err(|error| cannot(format!("latencies up to {high} ns ({error})")))?;
     let mut serializer = V2DeflateSerializer::new();
-    let mut log = IntervalLogWriterBuilder::new()
-        .add_comment(&format!("[Latencies in ns, imported by rtproof as {}]", run.meta.run_id))
+    let mut builder = IntervalLogWriterBuilder::new();
+    for comment in comments {
+        builder.add_comment(comment);
+    }
+    let mut log = builder
         .with_start_time(UNIX_EPOCH + Duration::from_nanos(run.meta.started_realtime_ns))
         .begin_log_with(&mut out, &mut serializer)?;
-    let length_ns = run.imported.as_ref().and_then(|imported| imported.duration_ns).unwrap_or(0);
-    for series in all {
+    for Interval { from, length, tag, values } in intervals {
         histogram.reset();
-        for (ns, n) in series.values() {
+        for (ns, n) in values {
             histogram
                 .record_n(ns, n)
                 .map_err(|error| cannot(format!("{n} samples of {ns} ns ({error})")))?;
         }
-        // A tag of this format holds no comma and no blank.
-        let tag: String = series
-            .tag
-            .chars()
-            .map(|c| if c == ',' || c.is_whitespace() { '.' } else { c })
-            .collect();
-        let tag = Tag::new(&tag);
-        log.write_histogram(&histogram, Duration::ZERO, Duration::from_nanos(length_ns), tag)
-            .map_err(unwritten)?;
+        log.write_histogram(&histogram, from, length, Tag::new(&tag)).map_err(unwritten)?;
     }
     Ok(())
 }
@@ -127,19 +140,12 @@ fn in_order(threads: &[Thread]) -> Vec<(&Thread, &Second)> {
     seconds
 }
 
-/// Counts of one second; the last bucket holds `max`, where it is known.
-fn fill(
-    histogram: &mut Histogram<u64>,
-    pairs: &[(u16, u64)],
-    max: Option<u64>,
-) -> Result<(), ExportError> {
-    histogram.reset();
-    for (at, &(bucket, n)) in pairs.iter().enumerate() {
-        let upper = Layout::COARSE.upper(usize::from(bucket));
-        let value = if at + 1 == pairs.len() { max.unwrap_or(upper) } else { upper };
-        histogram
-            .record_n(value, n)
-            .map_err(|error| cannot(format!("{n} samples of {value} ns ({error})")))?;
+/// Counts of one second by value; the last bucket holds `max`, where it is known.
+fn values(pairs: &[(u16, u64)], max: Option<u64>) -> Vec<(u64, u64)> {
+    let mut values: Vec<(u64, u64)> =
+        pairs.iter().map(|&(bucket, n)| (Layout::COARSE.upper(usize::from(bucket)), n)).collect();
+    if let (Some(last), Some(max)) = (values.last_mut(), max) {
+        last.0 = max;
     }
-    Ok(())
+    values
 }

@@ -15,7 +15,10 @@ use super::{ExportError, Exporter};
 use crate::{
     Beside, Effects, Opened, Options, SealState, Spikes,
     import::Imported,
-    run::{Cost, HostSecond, Load, Meta, Note, Run, Second, Thread, ThreadEnd, ThreadInfo, Totals},
+    run::{
+        Cost, HostSecond, Judgement, Load, Meta, Note, Second, Thread, ThreadEnd, ThreadInfo,
+        Totals,
+    },
     spikes::{self, CauseDocument, CauseEntry},
 };
 
@@ -43,10 +46,10 @@ pub struct Document<'a> {
     /// `rtproof/record/1`.
     schema: &'static str,
     /// Whether the record is as it was when its run ended.
-    seal: Seal<'a>,
+    seal: &'a SealState,
     /// Identity, times, how it ended.
     meta: &'a Meta,
-    /// What was asked.
+    /// What was requested.
     options: &'a Options,
     /// What measuring costs.
     cost: &'a Cost,
@@ -76,25 +79,6 @@ pub struct Document<'a> {
     verdict: Option<Value>,
     /// The verdict in one line; null: not judged.
     summary: Option<&'a str>,
-}
-
-/// State of the seal.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "snake_case", tag = "state")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-enum Seal<'a> {
-    /// Every byte is as it was sealed.
-    Sealed {
-        /// SHA-256, 64 hex digits.
-        digest: &'a str,
-    },
-    /// Never sealed.
-    Torn,
-    /// Changed after it was sealed.
-    Altered {
-        /// What does not match.
-        why: &'a str,
-    },
 }
 
 /// A thread.
@@ -279,57 +263,29 @@ impl<'a> Document<'a> {
     /// If findings or verdict in the record are not JSON.
     pub fn new(opened: &'a Opened) -> Result<Self, ExportError> {
         let Opened { run, state, judgement } = opened;
-        let Run {
-            meta,
-            options,
-            cost,
-            facts_start,
-            facts_end,
-            threads,
-            host,
-            loads,
-            notes,
-            spikes,
-            effects,
-            imported,
-            beside,
-        } = run;
+        let json = |judged: fn(&Judgement) -> Result<Value, ExportError>| {
+            judgement.as_ref().map(judged).transpose()
+        };
         Ok(Self {
             schema: SCHEMA,
-            seal: Seal::new(state),
-            meta,
-            options,
-            cost,
-            facts_start,
-            facts_end: facts_end.as_ref(),
-            threads: threads.iter().map(ThreadJson::new).collect(),
-            host,
-            loads,
-            notes,
-            spikes: spikes.as_ref().map(SpikesJson::new),
-            effects: effects.as_ref(),
-            beside,
-            imported: imported.as_ref(),
-            findings: judgement
-                .as_ref()
-                .map(|judgement| document(&judgement.findings))
-                .transpose()?,
-            verdict: judgement
-                .as_ref()
-                .map(|judgement| document(&judgement.verdict))
-                .transpose()?,
+            seal: state,
+            meta: &run.meta,
+            options: &run.options,
+            cost: &run.cost,
+            facts_start: &run.facts_start,
+            facts_end: run.facts_end.as_ref(),
+            threads: run.threads.iter().map(ThreadJson::new).collect(),
+            host: &run.host,
+            loads: &run.loads,
+            notes: &run.notes,
+            spikes: run.spikes.as_ref().map(SpikesJson::new),
+            effects: run.effects.as_ref(),
+            beside: &run.beside,
+            imported: run.imported.as_ref(),
+            findings: json(|judgement| document(&judgement.findings))?,
+            verdict: json(|judgement| document(&judgement.verdict))?,
             summary: judgement.as_ref().map(|judgement| judgement.summary.as_str()),
         })
-    }
-}
-
-impl<'a> Seal<'a> {
-    fn new(state: &'a SealState) -> Self {
-        match state {
-            SealState::Sealed { digest } => Self::Sealed { digest },
-            SealState::Torn => Self::Torn,
-            SealState::Altered { why } => Self::Altered { why },
-        }
     }
 }
 

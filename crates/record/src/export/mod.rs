@@ -12,7 +12,7 @@ mod series;
 
 use std::io::{BufWriter, Write};
 
-pub use format::{ExportError, Exporter};
+pub use self::format::{ExportError, Exporter};
 pub use json::{Document, SCHEMA as JSON_SCHEMA};
 
 use crate::Opened;

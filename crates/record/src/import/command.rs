@@ -2,7 +2,7 @@
 
 /// What the options request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct Requested {
     /// `-i`; cyclictest's default where it is not given.
     pub(super) interval_us: u64,
     /// `-d`, or what other options make of it.
@@ -24,7 +24,7 @@ const TAKES: &str = "bcdDFhHilopT";
 const MAY: &str = "aAt";
 
 /// Reads a command line of cyclictest; `None` for another program.
-pub(super) fn cyclictest(command: &str) -> Option<Asked> {
+pub(super) fn cyclictest(command: &str) -> Option<Requested> {
     let mut words = command.split_whitespace().skip_while(|word| base(word) != "cyclictest");
     words.next()?;
     let words: Vec<&str> = words
@@ -38,19 +38,19 @@ pub(super) fn cyclictest(command: &str) -> Option<Asked> {
     if !words.is_empty() && !words.iter().any(is_option) {
         return None;
     }
-    let mut asked = Asked { interval_us: 1000, distance_us: 500, ..Asked::default() };
+    let mut requested = Requested { interval_us: 1000, distance_us: 500, ..Requested::default() };
     let (mut smp, mut distance) = (false, None);
     let mut one_thread = true;
     let mut take = |key: &str, value: Option<&str>| {
         let number = value.and_then(|value| value.parse::<u64>().ok());
         match key {
-            "i" | "interval" => asked.interval_us = number.unwrap_or(asked.interval_us),
+            "i" | "interval" => requested.interval_us = number.unwrap_or(requested.interval_us),
             "d" | "distance" => distance = number,
-            "D" | "duration" => asked.duration_s = value.and_then(seconds),
-            "l" | "loops" => asked.loops = number.filter(|&loops| loops > 0),
-            "t" | "threads" => (asked.threads, one_thread) = (number, false),
-            "h" | "H" | "histogram" | "histofall" => asked.histogram = number,
-            "N" | "nsecs" => asked.nanoseconds = true,
+            "D" | "duration" => requested.duration_s = value.and_then(seconds),
+            "l" | "loops" => requested.loops = number.filter(|&loops| loops > 0),
+            "t" | "threads" => (requested.threads, one_thread) = (number, false),
+            "h" | "H" | "histogram" | "histofall" => requested.histogram = number,
+            "N" | "nsecs" => requested.nanoseconds = true,
             "S" | "smp" => smp = true,
             _ => {}
         }
@@ -69,12 +69,12 @@ pub(super) fn cyclictest(command: &str) -> Option<Asked> {
         }
     }
     if one_thread && !smp {
-        asked.threads = Some(1);
+        requested.threads = Some(1);
     }
     // A histogram makes all threads alike, and so does -S.
-    let alike = smp || asked.histogram.is_some();
-    asked.distance_us = distance.unwrap_or(if alike { 0 } else { 500 });
-    Some(asked)
+    let alike = smp || requested.histogram.is_some();
+    requested.distance_us = distance.unwrap_or(if alike { 0 } else { 500 });
+    Some(requested)
 }
 
 /// Letters behind one dash. Returns whether the next word was the value of the last of them.
@@ -121,27 +121,27 @@ mod tests {
 
     #[test]
     fn options_in_all_their_forms() {
-        let asked = |command| cyclictest(command).expect("cyclictest");
-        let article = asked(
+        let requested = |command| cyclictest(command).expect("cyclictest");
+        let article = requested(
             "cyclictest --mlockall --smp --priority=80 --interval=200 --distance=0 -D 15m -H 400 >x",
         );
         assert_eq!((article.interval_us, article.distance_us), (200, 0));
         assert_eq!((article.duration_s, article.histogram), (Some(900), Some(400)));
         assert_eq!(article.threads, None);
-        let osadl = asked("sudo /usr/bin/cyclictest -l100000000 -mSp99 -i200 -h400 -q");
+        let osadl = requested("sudo /usr/bin/cyclictest -l100000000 -mSp99 -i200 -h400 -q");
         assert_eq!(
             (osadl.loops, osadl.interval_us, osadl.distance_us),
             (Some(100_000_000), 200, 0)
         );
-        let plain = asked("cyclictest -t 4 -a 2-5 -p90 -N --duration 10");
+        let plain = requested("cyclictest -t 4 -a 2-5 -p90 -N --duration 10");
         assert_eq!((plain.threads, plain.distance_us), (Some(4), 500));
         assert!(plain.nanoseconds && plain.duration_s == Some(10) && plain.interval_us == 1000);
-        assert_eq!(asked("cyclictest -t -m").threads, None);
-        assert_eq!(asked("cyclictest -m").threads, Some(1));
+        assert_eq!(requested("cyclictest -t -m").threads, None);
+        assert_eq!(requested("cyclictest -m").threads, Some(1));
         assert!(cyclictest("oslat -D 10").is_none() && cyclictest("").is_none());
         assert!(cyclictest("cyclictest V 2.40").is_none());
         assert!(cyclictest("# results of cyclictest on rig 3 - idle").is_none());
-        assert_eq!(asked("cyclictest -i").interval_us, 1000);
+        assert_eq!(requested("cyclictest -i").interval_us, 1000);
         assert_eq!(
             (seconds("2H"), seconds("x"), seconds("5w"), seconds("0")),
             (Some(7200), None, None, None)

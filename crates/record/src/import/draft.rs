@@ -73,6 +73,16 @@ pub(super) fn series(label: impl Into<String>, kind: Kind) -> ImportedThread {
     }
 }
 
+/// A series of a CPU with nothing known yet.
+pub(super) fn of_cpu(cpu: u32, kind: Kind) -> ImportedThread {
+    let suffix = match kind {
+        Kind::IrqLatency => " IRQ",
+        Kind::UserLatency => " user",
+        _ => "",
+    };
+    ImportedThread { cpu: Some(cpu), ..series(format!("CPU {cpu}{suffix}"), kind) }
+}
+
 /// A line that a tool prints beside its result, for the remarks.
 pub(super) fn remark(imported: &mut Imported, line: &str) {
     const REMARKS_MAX: usize = 100;

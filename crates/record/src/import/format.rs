@@ -73,7 +73,8 @@ pub enum ImportError {
     },
     /// No importer knows it.
     #[error(
-        "{name}: not the result of a tool that rtproof knows (begins with {begins}); known are {known}"
+        "{name}: not the result of a tool that rtproof knows (begins with {begins}); known are \
+         {known}"
     )]
     Unknown {
         /// The file.

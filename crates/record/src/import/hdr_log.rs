@@ -50,25 +50,24 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         if shown.is_empty() || shown.starts_with(['#', '"']) {
             continue;
         }
-        let interval = Interval::of(text, line, shown)?;
+        let interval = Interval::of(line, shown)?;
         from = from.or(Some(interval.start_ns));
         to = Some(interval.start_ns.saturating_add(interval.length_ns));
         if tags.len() >= THREADS_MAX && !tags.contains_key(interval.tag) {
-            return Err(text.at(line.number, format!("more than {THREADS_MAX} tags")));
+            return Err(line.at(format!("more than {THREADS_MAX} tags")));
         }
         let cells = tags.entry(interval.tag.into()).or_default();
-        let counts = decode(interval.histogram).map_err(|what| text.at(line.number, what))?;
+        let counts = decode(interval.histogram).map_err(|what| line.at(what))?;
         for (low, width, n) in counts {
             let ns = scaled(low, unit_ns).zip(scaled(width, unit_ns));
             let Some(key) = ns else {
-                return Err(text.at(line.number, format!("a value of {low}")));
+                return Err(line.at(format!("a value of {low}")));
             };
             let sum = cells.entry(key).or_default();
-            *sum =
-                sum.checked_add(n).ok_or_else(|| text.at(line.number, "more than 2^64 samples"))?;
+            *sum = sum.checked_add(n).ok_or_else(|| line.at("more than 2^64 samples"))?;
         }
         if cells.len() > BINS_MAX {
-            return Err(text.at(line.number, format!("more than {BINS_MAX} different values")));
+            return Err(line.at(format!("more than {BINS_MAX} different values")));
         }
     }
     if tags.is_empty() {
@@ -142,10 +141,9 @@ struct Interval<'a> {
 }
 
 impl<'a> Interval<'a> {
-    fn of(text: Text<'_>, line: Line<'_>, shown: &'a str) -> Result<Self, ImportError> {
-        let bad = |what: &str| {
-            text.at(line.number, format!("{what}, expected [Tag=...,]start,length,max,histogram"))
-        };
+    fn of(line: Line<'_>, shown: &'a str) -> Result<Self, ImportError> {
+        let bad =
+            |what: &str| line.at(format!("{what}, expected [Tag=...,]start,length,max,histogram"));
         let (tag, rest) = match shown.strip_prefix("Tag=") {
             Some(rest) => rest.split_once(',').ok_or_else(|| bad("a tag alone"))?,
             None => ("", shown),

@@ -6,7 +6,7 @@ use super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX,
     counter::Counter,
     draft::{draft, series},
-    text::{Line, Text, head, quoted},
+    text::{Line, Text, head},
 };
 
 const UNIT_NS: u64 = 1000;
@@ -58,23 +58,23 @@ fn read_tracer(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         if let Some(rest) = shown.strip_prefix("# entries-in-buffer/entries-written:") {
             let pair = rest.split_whitespace().next().unwrap_or("");
             let (there, written) = pair.split_once('/').unwrap_or((pair, ""));
-            declared = Some((text.number(line, there)?, text.number(line, written)?));
+            declared = Some((line.number(there)?, line.number(written)?));
             continue;
         }
         if shown.starts_with('#') || shown.is_empty() {
             continue;
         }
-        let (cpu, number, ns) = entry(text, line)?;
+        let (cpu, number, ns) = entry(line)?;
         if last.is_some_and(|last| number <= last) {
-            return Err(text.at(line.number, format!("entry #{number} comes again or too late")));
+            return Err(line.at(format!("entry #{number} comes again or too late")));
         }
         last = Some(number);
         entries += 1;
         if cpus.len() >= THREADS_MAX {
-            return Err(text.at(line.number, format!("more than {THREADS_MAX} CPUs")));
+            return Err(line.at(format!("more than {THREADS_MAX} CPUs")));
         }
         let counter = cpus.entry(Some(cpu)).or_default();
-        counter.push(ns, UNIT_NS, 1).map_err(|what| text.at(line.number, what))?;
+        counter.push(ns, UNIT_NS, 1).map_err(|what| line.at(what))?;
     }
     match declared {
         Some((there, _)) if there != entries => {
@@ -101,23 +101,18 @@ fn read_tracer(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
 }
 
 /// CPU, number and the longer of both gaps of `[001] dn... 613.749741: #1 inner/outer(us): 41/41`.
-fn entry(text: Text<'_>, line: Line<'_>) -> Result<(u32, u64, u64), ImportError> {
-    let bad = || {
-        text.at(
-            line.number,
-            format!("{}, expected an entry of the hwlat tracer", quoted(line.text)),
-        )
-    };
+fn entry(line: Line<'_>) -> Result<(u32, u64, u64), ImportError> {
+    let bad = || line.unexpected(line.text, "an entry of the hwlat tracer");
     let (before, gaps) = line.text.split_once("inner/outer(us):").ok_or_else(bad)?;
     let cpu = before.split_once('[').and_then(|(_, rest)| rest.split_once(']')).ok_or_else(bad)?.0;
-    let cpu = text.number(line, cpu.trim())?;
-    let cpu = u32::try_from(cpu).map_err(|_| text.at(line.number, format!("CPU {cpu}")))?;
+    let cpu = line.number(cpu.trim())?;
+    let cpu = u32::try_from(cpu).map_err(|_| line.at(format!("CPU {cpu}")))?;
     let number = before.rsplit('#').next().map(str::trim).ok_or_else(bad)?;
-    let number = text.number(line, number)?;
+    let number = line.number(number)?;
     let pair = gaps.split_whitespace().next().ok_or_else(bad)?;
     let (inner, outer) = pair.split_once('/').ok_or_else(bad)?;
-    let longest = text.number(line, inner)?.max(text.number(line, outer)?);
-    Ok((cpu, number, text.ns(line, longest, UNIT_NS)?))
+    let longest = line.number(inner)?.max(line.number(outer)?);
+    Ok((cpu, number, line.ns(longest, UNIT_NS)?))
 }
 
 pub(super) const DETECT: Importer = Importer {
@@ -137,7 +132,7 @@ fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     for line in text.lines() {
         let shown = line.text.trim();
         if is_sample(shown) {
-            samples.push(sample(text, line)?);
+            samples.push(sample(line)?);
             continue;
         }
         has_head |= shown.starts_with("hwlatdetect:");
@@ -148,14 +143,14 @@ fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
                 let seconds = value.trim().strip_prefix("test duration ");
                 let seconds = seconds.and_then(|rest| rest.split(' ').next());
                 if let Some(seconds) = seconds {
-                    let ns = text.ns(line, text.number(line, seconds)?, 1_000_000_000)?;
+                    let ns = line.ns(line.number(seconds)?, 1_000_000_000)?;
                     imported.duration_ns = imported.duration_ns.or(Some(ns));
                 }
             }
-            "Samples recorded" => recorded = Some(text.number(line, word)?),
+            "Samples recorded" => recorded = Some(line.number(word)?),
             "Max Latency" if word != "Below" => {
-                let us = text.number(line, word.trim_end_matches("us"))?;
-                max_ns = Some(text.ns(line, us, UNIT_NS)?);
+                let us = line.number(word.trim_end_matches("us"))?;
+                max_ns = Some(line.ns(us, UNIT_NS)?);
             }
             _ => super::remark(&mut imported, shown),
         }
@@ -171,7 +166,7 @@ fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let mut cpus: BTreeMap<Option<u32>, Counter> = BTreeMap::new();
     for (line, cpu, ns) in samples {
         let counter = cpus.entry(cpu).or_default();
-        counter.push(ns, UNIT_NS, 1).map_err(|what| text.at(line.number, what))?;
+        counter.push(ns, UNIT_NS, 1).map_err(|what| line.at(what))?;
     }
     conclude(&mut imported, cpus);
     Ok(imported)
@@ -207,27 +202,24 @@ fn is_sample(line: &str) -> bool {
 
 /// `ts: 1470836488.206734548, delta:1.000000, inner:9, outer:9, cpu:3, count:2`; what newer
 /// versions add may be missing.
-fn sample<'a>(text: Text<'_>, line: Line<'a>) -> Result<(Line<'a>, Option<u32>, u64), ImportError> {
+fn sample<'a>(line: Line<'a>) -> Result<(Line<'a>, Option<u32>, u64), ImportError> {
     let (mut cpu, mut gaps) = (None, [None; 2]);
     for part in line.text.split(',') {
         let Some((key, value)) = part.trim().split_once(':') else {
-            return Err(text.at(line.number, format!("{}, expected key:value", quoted(part))));
+            return Err(line.unexpected(part, "key:value"));
         };
         match key {
-            "inner" => gaps[0] = Some(text.number(line, value.trim())?),
-            "outer" => gaps[1] = Some(text.number(line, value.trim())?),
+            "inner" => gaps[0] = Some(line.number(value.trim())?),
+            "outer" => gaps[1] = Some(line.number(value.trim())?),
             "cpu" => {
-                let number = text.number(line, value.trim())?;
-                cpu = Some(
-                    u32::try_from(number)
-                        .map_err(|_| text.at(line.number, format!("CPU {number}")))?,
-                );
+                let number = line.number(value.trim())?;
+                cpu = Some(u32::try_from(number).map_err(|_| line.at(format!("CPU {number}")))?);
             }
             _ => {}
         }
     }
     let [Some(inner), Some(outer)] = gaps else {
-        return Err(text.at(line.number, "no inner or outer"));
+        return Err(line.at("no inner or outer"));
     };
-    Ok((line, cpu, text.ns(line, inner.max(outer), UNIT_NS)?))
+    Ok((line, cpu, line.ns(inner.max(outer), UNIT_NS)?))
 }

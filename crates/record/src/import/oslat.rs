@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{
     Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX,
     cyclictest::json::{Envelope, program},
-    draft::{draft, series},
+    draft::{draft, of_cpu},
     json::{self, Pairs},
     text::{Cells, Line, Text, decimal_ns, head, quoted, tail},
 };
@@ -37,8 +37,7 @@ fn width_ns(labels: impl Iterator<Item = u64>) -> u64 {
 
 impl Core {
     fn thread(&self, width_ns: u64, end_ns: u64) -> Result<ImportedThread, Contradiction> {
-        let mut thread = series(format!("CPU {}", self.cpu), Kind::Gap);
-        thread.cpu = Some(self.cpu);
+        let mut thread = of_cpu(self.cpu, Kind::Gap);
         let filled: Vec<(u64, u64)> = self.rows.iter().copied().filter(|&(_, n)| n > 0).collect();
         thread.n = filled.iter().fold(0, |sum: u64, &(_, n)| sum.saturating_add(n));
         let Some(&(last_ns, last_n)) = filled.last() else { return Ok(thread) };
@@ -128,35 +127,34 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
         match key.trim() {
             "Core" => {
                 if !cores.is_empty() {
-                    return Err(text.at(line.number, "a second result; import each run by itself"));
+                    return Err(line.at("a second result; import each run by itself"));
                 }
-                for cpu in text.numbers(line, values)? {
-                    let cpu = u32::try_from(cpu)
-                        .map_err(|_| text.at(line.number, format!("CPU {cpu}")))?;
+                for cpu in line.numbers(values)? {
+                    let cpu = u32::try_from(cpu).map_err(|_| line.at(format!("CPU {cpu}")))?;
                     cores.push(Core { cpu, ..Core::default() });
                 }
                 if cores.is_empty() || cores.len() > THREADS_MAX {
-                    return Err(text.at(line.number, format!("{} CPUs", cores.len())));
+                    return Err(line.at(format!("{} CPUs", cores.len())));
                 }
             }
             "Minimum" => {
                 has[0] = true;
-                each(text, line, values, &mut cores, |core, ns| core.min_ns = ns)?;
+                each(line, values, &mut cores, |core, ns| core.min_ns = ns)?;
             }
             "Maximum" => {
                 has[1] = true;
-                each(text, line, values, &mut cores, |core, ns| core.max_ns = ns)?;
+                each(line, values, &mut cores, |core, ns| core.max_ns = ns)?;
             }
             "Duration" => {
                 let longest = values
                     .split_whitespace()
                     .filter_map(|word| decimal_ns(word, 1_000_000_000))
                     .max();
-                duration_ns = Some(longest.ok_or_else(|| text.at(line.number, "no duration"))?);
+                duration_ns = Some(longest.ok_or_else(|| line.at("no duration"))?);
             }
             key => {
                 if let Some(label) = key.strip_suffix("(us)") {
-                    row(text, line, label.trim(), values, &mut cores)?;
+                    row(line, label.trim(), values, &mut cores)?;
                 }
             }
         }
@@ -173,25 +171,18 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
 }
 
 /// A row of gaps, one number for each CPU.
-fn row(
-    text: Text<'_>,
-    line: Line<'_>,
-    label: &str,
-    values: &str,
-    cores: &mut [Core],
-) -> Result<(), ImportError> {
+fn row(line: Line<'_>, label: &str, values: &str, cores: &mut [Core]) -> Result<(), ImportError> {
     let label_ns = decimal_ns(label, UNIT_NS).filter(|&ns| ns > 0);
-    let label_ns = label_ns
-        .ok_or_else(|| text.at(line.number, format!("{}, expected a row", quoted(label))))?;
+    let label_ns = label_ns.ok_or_else(|| line.unexpected(label, "a row"))?;
     let values = values.split('(').next().unwrap_or(values);
-    let numbers = text.numbers(line, values)?;
+    let numbers = line.numbers(values)?;
     if numbers.len() != cores.len() {
         let what = format!("{} numbers, expected {}, one for each CPU", numbers.len(), cores.len());
-        return Err(text.at(line.number, what));
+        return Err(line.at(what));
     }
     for (core, n) in cores.iter_mut().zip(numbers) {
         if core.rows.last().is_some_and(|&(last, _)| last >= label_ns) {
-            return Err(text.at(line.number, format!("row {label} comes again or too late")));
+            return Err(line.at(format!("row {label} comes again or too late")));
         }
         core.rows.push((label_ns, n));
     }
@@ -200,7 +191,6 @@ fn row(
 
 /// A line of the foot, one number for each CPU.
 fn each(
-    text: Text<'_>,
     line: Line<'_>,
     values: &str,
     cores: &mut [Core],
@@ -210,12 +200,11 @@ fn each(
     let words: Vec<&str> = values.split_whitespace().collect();
     if words.len() != cores.len() {
         let what = format!("{} numbers, expected {}, one for each CPU", words.len(), cores.len());
-        return Err(text.at(line.number, what));
+        return Err(line.at(what));
     }
     for (core, word) in cores.iter_mut().zip(words) {
         let ns = decimal_ns(word, UNIT_NS);
-        let ns =
-            ns.ok_or_else(|| text.at(line.number, format!("{}, expected a number", quoted(word))))?;
+        let ns = ns.ok_or_else(|| line.unexpected(word, "a number"))?;
         set(core, ns);
     }
     Ok(())

@@ -3,7 +3,7 @@
 use super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX,
     counter::Counter,
-    draft::{draft, series},
+    draft::{draft, of_cpu, series},
     text::{Line, Text, head, quoted},
 };
 
@@ -42,7 +42,7 @@ fn read_table(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     for line in text.lines() {
         let Some((key, values)) = line.text.split_once(':') else { continue };
         if rows.iter().any(|(known, _, _)| *known == key.trim()) {
-            return Err(text.at(line.number, format!("a second line {}", quoted(key))));
+            return Err(line.at(format!("a second line {}", quoted(key))));
         }
         rows.push((key.trim(), line, values));
     }
@@ -51,19 +51,19 @@ fn read_table(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         return Err(text.cut(&quoted(missing)));
     }
     let numbers = |key: &str| match find(key) {
-        Some((_, line, values)) => text.numbers(*line, values).map(|numbers| (*line, numbers)),
+        Some((_, line, values)) => line.numbers(values).map(|numbers| (*line, numbers)),
         None => Ok((Line::default(), Vec::new())),
     };
     let (core_line, cores) = numbers("core_i")?;
     if cores.is_empty() || cores.len() > THREADS_MAX {
-        return Err(text.at(core_line.number, format!("{} CPUs", cores.len())));
+        return Err(core_line.at(format!("{} CPUs", cores.len())));
     }
     let of = |key: &str| {
         let (line, numbers) = numbers(key)?;
         if numbers.len() != cores.len() {
             let what =
                 format!("{} numbers, expected {}, one for each CPU", numbers.len(), cores.len());
-            return Err(text.at(line.number, what));
+            return Err(line.at(what));
         }
         Ok(numbers)
     };
@@ -78,10 +78,8 @@ fn read_table(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         }
     }
     for (i, &core) in cores.iter().enumerate() {
-        let cpu =
-            u32::try_from(core).map_err(|_| text.at(core_line.number, format!("CPU {core}")))?;
-        let mut thread = series(format!("CPU {cpu}"), Kind::Gap);
-        thread.cpu = Some(cpu);
+        let cpu = u32::try_from(core).map_err(|_| core_line.at(format!("CPU {core}")))?;
+        let mut thread = of_cpu(cpu, Kind::Gap);
         thread.n = n[i];
         if n[i] > 0 {
             (thread.min_ns, thread.max_ns) = (Some(min[i]), Some(max[i]));
@@ -120,7 +118,7 @@ fn read_raw(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             let Some((key, value)) = comment.split_once(':') else { continue };
             let word = value.split_whitespace().next().unwrap_or("");
             match key.trim() {
-                "n_interruptions" => declared = Some(text.number(line, word)?),
+                "n_interruptions" => declared = Some(line.number(word)?),
                 "threshold" => {
                     imported.doubt("threshold", format!("gaps below {word} are not in the file"))
                 }
@@ -129,13 +127,11 @@ fn read_raw(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             continue;
         }
         // Time, (delta,) cycles, nanoseconds.
-        let numbers = text.numbers(line, line.text)?;
+        let numbers = line.numbers(line.text)?;
         if !matches!(numbers.len(), 3 | 4) {
-            return Err(text.at(line.number, format!("{} columns, expected 3 or 4", numbers.len())));
+            return Err(line.at(format!("{} columns, expected 3 or 4", numbers.len())));
         }
-        counter
-            .push(numbers[numbers.len() - 1], 1, 1)
-            .map_err(|what| text.at(line.number, what))?;
+        counter.push(numbers[numbers.len() - 1], 1, 1).map_err(|what| line.at(what))?;
         found += 1;
     }
     let Some(declared) = declared else { return Err(text.cut("\"# n_interruptions:\"")) };

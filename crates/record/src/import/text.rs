@@ -32,6 +32,7 @@ pub(super) struct Text<'a> {
 pub(super) struct Line<'a> {
     pub(super) number: u64,
     pub(super) text: &'a str,
+    pub(super) name: &'a str,
 }
 
 impl<'a> Text<'a> {
@@ -46,9 +47,7 @@ impl<'a> Text<'a> {
             return Err(hints.at_byte(at, "a zero byte, expected the text output of a tool"));
         }
         if !bytes.ends_with(b"\n") {
-            let last = text.lines().last().map_or(1, |line| line.number);
-            return Err(text.at(
-                last,
+            return Err(text.last().at(
                 "ends without a line end: the file was cut off here; take it again from the tool",
             ));
         }
@@ -57,36 +56,59 @@ impl<'a> Text<'a> {
 
     /// All lines.
     pub(super) fn lines(self) -> impl Iterator<Item = Line<'a>> + Clone {
-        (1..).zip(self.text.lines()).map(|(number, text)| Line { number, text })
+        let lines = (1..).zip(self.text.lines());
+        lines.map(move |(number, text)| Line { number, text, name: self.name })
     }
 
     /// An error at a line.
-    pub(super) fn at(self, line: u64, what: impl Into<String>) -> ImportError {
-        ImportError::Line { name: self.name.into(), line, what: what.into() }
+    pub(super) fn at(self, number: u64, what: impl Into<String>) -> ImportError {
+        Line { number, text: "", name: self.name }.at(what)
     }
 
     /// An error at the end: something that the tool writes is not there.
     pub(super) fn cut(self, expected: &str) -> ImportError {
-        let last = self.lines().last().map_or(1, |line| line.number);
-        self.at(last, format!("ends without {expected}: the file was cut off or edited"))
+        self.last().at(format!("ends without {expected}: the file was cut off or edited"))
     }
 
-    /// A number.
-    pub(super) fn number(self, line: Line<'_>, word: &str) -> Result<u64, ImportError> {
+    /// The last line.
+    fn last(self) -> Line<'a> {
+        self.lines().last().unwrap_or(Line { number: 1, text: "", name: self.name })
+    }
+}
+
+impl Line<'_> {
+    /// An error at the line.
+    pub(super) fn at(self, what: impl Into<String>) -> ImportError {
+        ImportError::Line { name: self.name.into(), line: self.number, what: what.into() }
+    }
+
+    /// An error at something in the line.
+    pub(super) fn unexpected(self, found: &str, expected: &str) -> ImportError {
+        self.at(format!("{}, expected {expected}", quoted(found)))
+    }
+
+    /// A number of the line.
+    pub(super) fn number(self, word: &str) -> Result<u64, ImportError> {
         match word.parse() {
             Ok(number) if number <= i64::MAX as u64 => Ok(number),
-            _ => Err(self.at(line.number, format!("{}, expected a number", quoted(word)))),
+            _ => Err(self.unexpected(word, "a number")),
         }
     }
 
-    /// Numbers to the end of a line.
-    pub(super) fn numbers(self, line: Line<'_>, words: &str) -> Result<Vec<u64>, ImportError> {
-        words.split_whitespace().map(|word| self.number(line, word)).collect()
+    /// Numbers to the end of the line.
+    pub(super) fn numbers(self, words: &str) -> Result<Vec<u64>, ImportError> {
+        words.split_whitespace().map(|word| self.number(word)).collect()
+    }
+
+    /// The number of a CPU.
+    pub(super) fn cpu(self, word: &str) -> Result<u32, ImportError> {
+        let cpu = self.number(word)?;
+        u32::try_from(cpu).map_err(|_| self.at(format!("CPU {cpu}")))
     }
 
     /// A number of units in nanoseconds.
-    pub(super) fn ns(self, line: Line<'_>, value: u64, unit_ns: u64) -> Result<u64, ImportError> {
-        scaled(value, unit_ns).ok_or_else(|| self.at(line.number, too_large(value)))
+    pub(super) fn ns(self, value: u64, unit_ns: u64) -> Result<u64, ImportError> {
+        scaled(value, unit_ns).ok_or_else(|| self.at(too_large(value)))
     }
 }
 

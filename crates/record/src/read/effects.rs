@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 
 use crate::{
-    effects::{Effect, Effects, KNOBS_MAX, Knob, SLICES_MAX, Statistic, Trial},
+    effects::{Effect, Effects, KNOBS_MAX, KnobResult, SLICES_MAX, Statistic, Trial},
     rows::{Result, Row, each_of, fault, list, room},
 };
 
@@ -14,8 +14,8 @@ pub(super) fn effects(conn: &Connection) -> Result<Option<Effects>> {
     let Some(trial) = list::<Trial>(conn, 1, "", 1)?.pop() else {
         return Ok(None);
     };
-    let mut knobs: BTreeMap<u32, Knob> = BTreeMap::new();
-    for knob in list::<Knob>(conn, 0, "", KNOBS_MAX)? {
+    let mut knobs: BTreeMap<u32, KnobResult> = BTreeMap::new();
+    for knob in list::<KnobResult>(conn, 0, "", KNOBS_MAX)? {
         knobs.insert(knob.number, knob);
     }
     each_of(conn, "ORDER BY knob, statistic DESC", |number: u32, effect: Effect| {

@@ -1,6 +1,6 @@
 //! The tables that a long run is shown from: since version 5.
 
-use super::table::{Table, c, of_seconds};
+use super::table::{Table, c, int, keyed, of_seconds, opt_int, text};
 
 /// Seconds, or readings, that make a block.
 pub(crate) const BLOCK: u64 = 60;
@@ -12,21 +12,20 @@ pub(super) const BLOCK_STAT: Table = Table {
             completed has no row. What is shown of a long run is read from here.",
     columns: &of_seconds::<25>(
         [
-            c("block", "INTEGER NOT NULL", "Number of its seconds / 60: 0, 1, ..."),
+            int("block", "Number of its seconds / 60: 0, 1, ..."),
             c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
         ],
         &[
             c("wake_data", "BLOB NOT NULL", "Sampled wake-ups as data of hist_second."),
             c("missed_data", "BLOB NOT NULL", "Missed ones likewise."),
-            c("interval_n", "INTEGER NOT NULL", "Intervals, as in table interval."),
-            c("interval_min_ns", "INTEGER", "Shortest. NULL: none."),
-            c("interval_max_ns", "INTEGER", "Longest. NULL: none."),
-            c("interval_sum_ns", "TEXT NOT NULL", "Their sum, decimal."),
-            c("interval_sum2", "TEXT NOT NULL", "Sum of their squares, ns^2, decimal."),
+            int("interval_n", "Intervals, as in table interval."),
+            opt_int("interval_min_ns", "Shortest. NULL: none."),
+            opt_int("interval_max_ns", "Longest. NULL: none."),
+            text("interval_sum_ns", "Their sum, decimal."),
+            text("interval_sum2", "Sum of their squares, ns^2, decimal."),
         ],
     ),
-    constraints: ", PRIMARY KEY (block, thread)",
-    without_rowid: true,
+    ..keyed(", PRIMARY KEY (block, thread)")
 };
 
 pub(super) const HOST_BLOCK: Table = Table {
@@ -35,11 +34,10 @@ pub(super) const HOST_BLOCK: Table = Table {
     about: "One CPU over 60 readings of table host, as one.",
     columns: &[
         c("host", "INTEGER NOT NULL REFERENCES host (number)", "The last of the readings."),
-        c("cpu", "INTEGER NOT NULL", "CPU."),
-        c("busy_ms", "INTEGER NOT NULL", "Not idle, milliseconds."),
-        c("steal_ms", "INTEGER NOT NULL", "Stolen by the hypervisor, milliseconds."),
-        c("freq_hz", "INTEGER", "Frequency as read last, Hz. NULL: unknown."),
+        int("cpu", "CPU."),
+        int("busy_ms", "Not idle, milliseconds."),
+        int("steal_ms", "Stolen by the hypervisor, milliseconds."),
+        opt_int("freq_hz", "Frequency as read last, Hz. NULL: unknown."),
     ],
-    constraints: ", PRIMARY KEY (host, cpu)",
-    without_rowid: true,
+    ..keyed(", PRIMARY KEY (host, cpu)")
 };

@@ -1,6 +1,6 @@
 //! The tables of what changes did to latency: since version 3.
 
-use super::table::{Table, c};
+use super::table::{PLAIN, Table, c, int, keyed, opt_int, text};
 
 pub(super) const TRIAL: Table = Table {
     name: "trial",
@@ -9,7 +9,7 @@ pub(super) const TRIAL: Table = Table {
             row.",
     columns: &[
         c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-        c("seed", "INTEGER NOT NULL", "Seed of the order of slices."),
+        int("seed", "Seed of the order of slices."),
         c(
             "design",
             "TEXT NOT NULL CHECK (design IN ('single', 'mirrored', 'screened', 'boots'))",
@@ -17,18 +17,16 @@ pub(super) const TRIAL: Table = Table {
              slice and the others in the other; screened: all at once first, then pairs of what \
              stood out; boots: pairs of boots.",
         ),
-        c("pairs", "INTEGER NOT NULL", "Pairs of slices planned for each knob."),
-        c("slice_ns", "INTEGER NOT NULL", "Length of a slice."),
-        c("margin_ppm", "INTEGER NOT NULL", "Differences up to this do not matter, 1/1000000."),
-        c("level_ppb", "INTEGER NOT NULL", "P values below this count, 1/1000000000."),
-        c(
+        int("pairs", "Pairs of slices planned for each knob."),
+        int("slice_ns", "Length of a slice."),
+        int("margin_ppm", "Differences up to this do not matter, 1/1000000."),
+        int("level_ppb", "P values below this count, 1/1000000000."),
+        opt_int(
             "detectable_ppm",
-            "INTEGER",
             "Smallest change of p99.9 that was to be seen, 1/1000000. NULL: none.",
         ),
     ],
-    constraints: "",
-    without_rowid: false,
+    ..PLAIN
 };
 
 pub(super) const KNOB: Table = Table {
@@ -37,8 +35,8 @@ pub(super) const KNOB: Table = Table {
     about: "Changes that belong together, and what was found.",
     columns: &[
         c("number", "INTEGER PRIMARY KEY", "0, 1, ..."),
-        c("name", "TEXT NOT NULL", "Its checks."),
-        c("changes", "TEXT NOT NULL", "What it changes, JSON array of strings."),
+        text("name", "Its checks."),
+        text("changes", "What it changes, JSON array of strings."),
         c(
             "how",
             "TEXT NOT NULL CHECK (how IN ('toggled', 'once', 'not_tried'))",
@@ -51,10 +49,9 @@ pub(super) const KNOB: Table = Table {
             "What was found.",
         ),
         c("kept", "INTEGER NOT NULL CHECK (kept IN (0, 1))", "1: left in force."),
-        c("why", "TEXT NOT NULL", "Why, and the next step."),
+        text("why", "Why, and the next step."),
     ],
-    constraints: "",
-    without_rowid: false,
+    ..PLAIN
 };
 
 pub(super) const EFFECT: Table = Table {
@@ -68,17 +65,16 @@ pub(super) const EFFECT: Table = Table {
             "TEXT NOT NULL CHECK (statistic IN ('p999', 'max'))",
             "p999: p99.9 of all wake-ups due, missed ones among them; max: the latest.",
         ),
-        c("pairs", "INTEGER NOT NULL", "Pairs compared; 0 of before and after."),
-        c("off_ns", "INTEGER NOT NULL", "Median of the slices without it."),
-        c("on_ns", "INTEGER NOT NULL", "Median of the slices with it."),
-        c("ratio_ppm", "INTEGER NOT NULL", "Hodges-Lehmann estimate of the ratio, 1/1000000."),
-        c("low_ppm", "INTEGER", "Lower end of its 95 % interval, 1/1000000. NULL: none."),
-        c("high_ppm", "INTEGER", "Upper end, 1/1000000. NULL: none."),
-        c("p_ppb", "INTEGER", "P value, exact sign-flip test, 1/1000000000. NULL: not tested."),
-        c("adjusted_ppb", "INTEGER", "The same after Holm. NULL: not tested."),
+        int("pairs", "Pairs compared; 0 of before and after."),
+        int("off_ns", "Median of the slices without it."),
+        int("on_ns", "Median of the slices with it."),
+        int("ratio_ppm", "Hodges-Lehmann estimate of the ratio, 1/1000000."),
+        opt_int("low_ppm", "Lower end of its 95 % interval, 1/1000000. NULL: none."),
+        opt_int("high_ppm", "Upper end, 1/1000000. NULL: none."),
+        opt_int("p_ppb", "P value, exact sign-flip test, 1/1000000000. NULL: not tested."),
+        opt_int("adjusted_ppb", "The same after Holm. NULL: not tested."),
     ],
-    constraints: ", PRIMARY KEY (knob, statistic)",
-    without_rowid: true,
+    ..keyed(", PRIMARY KEY (knob, statistic)")
 };
 
 pub(super) const SLICE: Table = Table {
@@ -96,15 +92,14 @@ pub(super) const SLICE: Table = Table {
              seems to help, and nothing; once: with a change that is made once; after: with what \
              was kept.",
         ),
-        c("pair", "INTEGER NOT NULL", "Pair: 0, 1, ..."),
-        c("knobs_on", "TEXT NOT NULL", "Numbers of the knobs that were on, JSON array."),
-        c("from_ns", "INTEGER NOT NULL", "Start, after the origin."),
-        c("to_ns", "INTEGER NOT NULL", "End, after the origin."),
-        c("n", "INTEGER NOT NULL", "Wake-ups that were due."),
-        c("p999_ns", "INTEGER", "p99.9 of those. NULL: too few."),
-        c("max_ns", "INTEGER", "Latest wake-up. NULL: there was none."),
-        c("missed", "INTEGER NOT NULL", "Wake-ups due while the thread was still late."),
+        int("pair", "Pair: 0, 1, ..."),
+        text("knobs_on", "Numbers of the knobs that were on, JSON array."),
+        int("from_ns", "Start, after the origin."),
+        int("to_ns", "End, after the origin."),
+        int("n", "Wake-ups that were due."),
+        opt_int("p999_ns", "p99.9 of those. NULL: too few."),
+        opt_int("max_ns", "Latest wake-up. NULL: there was none."),
+        int("missed", "Wake-ups due while the thread was still late."),
     ],
-    constraints: "",
-    without_rowid: false,
+    ..PLAIN
 };

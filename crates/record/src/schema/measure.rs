@@ -1,6 +1,6 @@
 //! The tables of what is watched beside a measurement: since version 4.
 
-use super::table::{Table, c};
+use super::table::{PLAIN, Table, c, int, keyed, opt_int, text};
 
 pub(super) const INTERVAL: Table = Table {
     name: "interval",
@@ -8,16 +8,15 @@ pub(super) const INTERVAL: Table = Table {
     about: "Intervals from one wake-up to the next, of workloads that keep them; by second, as in \
             table stat.",
     columns: &[
-        c("second", "INTEGER NOT NULL", "Number of the second within the thread."),
+        int("second", "Number of the second within the thread."),
         c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
-        c("n", "INTEGER NOT NULL", "Intervals."),
-        c("min_ns", "INTEGER NOT NULL", "Shortest."),
-        c("max_ns", "INTEGER NOT NULL", "Longest."),
-        c("sum_ns", "TEXT NOT NULL", "Their sum, decimal."),
-        c("sum2", "TEXT NOT NULL", "Sum of their squares, ns^2, decimal."),
+        int("n", "Intervals."),
+        int("min_ns", "Shortest."),
+        int("max_ns", "Longest."),
+        text("sum_ns", "Their sum, decimal."),
+        text("sum2", "Sum of their squares, ns^2, decimal."),
     ],
-    constraints: ", PRIMARY KEY (second, thread)",
-    without_rowid: true,
+    ..keyed(", PRIMARY KEY (second, thread)")
 };
 
 pub(super) const MARK: Table = Table {
@@ -28,18 +27,17 @@ pub(super) const MARK: Table = Table {
     columns: &[
         c("number", "INTEGER PRIMARY KEY", "Order of appearance: 0, 1, ..."),
         c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
-        c("since_ns", "INTEGER NOT NULL", "When it was last seen as before, after the origin."),
-        c("at_ns", "INTEGER NOT NULL", "When it was seen as it is now, after the origin."),
+        int("since_ns", "When it was last seen as before, after the origin."),
+        int("at_ns", "When it was seen as it is now, after the origin."),
         c(
             "kind",
             "TEXT NOT NULL CHECK (kind IN ('policy', 'affinity'))",
             "policy: policy, priority, nice value or deadline; affinity: the CPUs it may run on.",
         ),
-        c("before", "TEXT NOT NULL", "What it was, e.g. SCHED_OTHER."),
-        c("after", "TEXT NOT NULL", "What it is, e.g. SCHED_FIFO 1."),
+        text("before", "What it was, e.g. SCHED_OTHER."),
+        text("after", "What it is, e.g. SCHED_FIFO 1."),
     ],
-    constraints: "",
-    without_rowid: false,
+    ..PLAIN
 };
 
 pub(super) const IDLE_STATE: Table = Table {
@@ -47,17 +45,12 @@ pub(super) const IDLE_STATE: Table = Table {
     since: 4,
     about: "Idle states of the measured CPUs (cpuidle).",
     columns: &[
-        c("cpu", "INTEGER NOT NULL", "CPU."),
-        c("state", "INTEGER NOT NULL", "Number: 0 is the lightest."),
-        c("name", "TEXT NOT NULL", "Name, e.g. C6."),
-        c(
-            "exit_us",
-            "INTEGER",
-            "Time to leave it as the driver says, microseconds. NULL: unknown.",
-        ),
+        int("cpu", "CPU."),
+        int("state", "Number: 0 is the lightest."),
+        text("name", "Name, e.g. C6."),
+        opt_int("exit_us", "Time to leave it as the driver says, microseconds. NULL: unknown."),
     ],
-    constraints: ", PRIMARY KEY (cpu, state)",
-    without_rowid: true,
+    ..keyed(", PRIMARY KEY (cpu, state)")
 };
 
 pub(super) const HOST_IDLE: Table = Table {
@@ -67,11 +60,10 @@ pub(super) const HOST_IDLE: Table = Table {
             readings a run at most. States that were not entered have no row.",
     columns: &[
         c("host", "INTEGER NOT NULL REFERENCES host (number)", "Reading."),
-        c("cpu", "INTEGER NOT NULL", "CPU."),
-        c("state", "INTEGER NOT NULL", "Number of the state."),
-        c("entered", "INTEGER NOT NULL", "How often it was entered."),
-        c("residency_us", "INTEGER NOT NULL", "Time in it, microseconds."),
+        int("cpu", "CPU."),
+        int("state", "Number of the state."),
+        int("entered", "How often it was entered."),
+        int("residency_us", "Time in it, microseconds."),
     ],
-    constraints: ", PRIMARY KEY (host, cpu, state)",
-    without_rowid: true,
+    ..keyed(", PRIMARY KEY (host, cpu, state)")
 };

@@ -20,136 +20,116 @@ pub const VERSION: i32 = 5;
 
 pub(crate) use blocks::BLOCK;
 pub use table::{Column, Table};
-use table::{c, of_seconds};
+use table::{PLAIN, c, int, keyed, of_seconds, opt_int, opt_text, text};
 
 /// All tables, in the order in which they are made.
 pub const TABLES: &[Table] = &[
     Table {
         name: "run",
-        since: 1,
         about: "The run: one row. Times are nanoseconds; the origin of all other times is the \
                 first wake-up.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-            c("run_id", "TEXT NOT NULL", "Random identity, 32 hex digits."),
-            c("tool_version", "TEXT NOT NULL", "Version of rtproof that measured."),
-            c("command", "TEXT NOT NULL", "Command line, JSON array of strings."),
-            c("started_realtime_ns", "INTEGER NOT NULL", "First wake-up, since 1970-01-01 UTC."),
-            c("started_monotonic_ns", "INTEGER NOT NULL", "First wake-up, CLOCK_MONOTONIC."),
-            c(
+            text("run_id", "Random identity, 32 hex digits."),
+            text("tool_version", "Version of rtproof that measured."),
+            text("command", "Command line, JSON array of strings."),
+            int("started_realtime_ns", "First wake-up, since 1970-01-01 UTC."),
+            int("started_monotonic_ns", "First wake-up, CLOCK_MONOTONIC."),
+            opt_text(
                 "ended",
-                "TEXT",
                 "How it ended, JSON: {\"how\": \"complete\"}, {\"how\": \"interrupted\", \
                  \"signal\": ...} or {\"how\": \"aborted\", \"why\": ...}. NULL: torn.",
             ),
-            c("options", "TEXT NOT NULL", "What was asked, JSON: CPUs, period, duration, budget."),
-            c("cost", "TEXT NOT NULL", "What measuring costs here, JSON: clock read and step."),
-            c("boot_id", "TEXT", "Boot of the kernel. NULL: unknown."),
-            c(
+            text("options", "What was requested, JSON: CPUs, period, duration, budget."),
+            text("cost", "What measuring costs here, JSON: clock read and step."),
+            opt_text("boot_id", "Boot of the kernel. NULL: unknown."),
+            opt_text(
                 "condition_start",
-                "TEXT",
                 "Hash of the facts before the run that may change latency.",
             ),
-            c("condition_end", "TEXT", "The same after the run; differs if the machine moved."),
+            opt_text("condition_end", "The same after the run; differs if the machine moved."),
         ],
-        constraints: "",
-        without_rowid: false,
+        ..PLAIN
     },
     Table {
         name: "machine",
-        since: 1,
         about: "Who the machine is: one row. NULL where unknown; table fact says why.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-            c("machine_id", "TEXT", "Salted hash of the machine's serial, 16 hex digits."),
-            c("hostname", "TEXT", "Host name."),
-            c("model", "TEXT", "Board or product."),
-            c("cpu_model", "TEXT", "CPU."),
-            c("memory_bytes", "INTEGER", "Memory in bytes."),
+            opt_text("machine_id", "Salted hash of the machine's serial, 16 hex digits."),
+            opt_text("hostname", "Host name."),
+            opt_text("model", "Board or product."),
+            opt_text("cpu_model", "CPU."),
+            opt_int("memory_bytes", "Memory in bytes."),
         ],
-        constraints: "",
-        without_rowid: false,
+        ..PLAIN
     },
     Table {
         name: "facts",
-        since: 1,
         about: "All that was known of the machine, as one document, before and after the run.",
         columns: &[
             c("taken", "TEXT PRIMARY KEY CHECK (taken IN ('start', 'end'))", "start or end."),
-            c("document", "TEXT NOT NULL", "Facts, JSON."),
+            text("document", "Facts, JSON."),
         ],
-        constraints: "",
-        without_rowid: false,
+        ..PLAIN
     },
     Table {
         name: "fact",
-        since: 1,
         about: "The same facts, one a row, for searching and comparing.",
         columns: &[
             c("taken", "TEXT NOT NULL REFERENCES facts (taken)", "start or end."),
-            c("key", "TEXT NOT NULL", "E.g. cpus.3.freq.governor."),
+            text("key", "E.g. cpus.3.freq.governor."),
             c(
                 "state",
                 "TEXT NOT NULL CHECK (state IN ('known', 'absent', 'denied', 'malformed'))",
                 "known, absent, denied or malformed. Only a known fact has a value.",
             ),
-            c("value", "TEXT", "Value, or why it is unknown. NULL when absent."),
-            c("path", "TEXT NOT NULL", "Path or call that was asked."),
-            c(
+            opt_text("value", "Value, or why it is unknown. NULL when absent."),
+            text("path", "Path or call that was read."),
+            text(
                 "class",
-                "TEXT NOT NULL",
                 "Who sets it: identity, hardware, firmware, kernel, boot, runtime, load, \
                  process, volatile.",
             ),
         ],
-        constraints: "",
-        without_rowid: false,
+        ..PLAIN
     },
     Table {
         name: "thread",
-        since: 1,
         about: "One measured thread. The columns from end_reason on are NULL until it ended.",
         columns: &[
             c("number", "INTEGER PRIMARY KEY", "0, 1, ..."),
-            c("cpu", "INTEGER NOT NULL", "CPU it was pinned to."),
-            c("tid", "INTEGER NOT NULL", "Thread id."),
-            c("workload", "TEXT NOT NULL", "What it measured, e.g. timer-wakeup."),
-            c("policy", "TEXT NOT NULL", "Scheduling policy in force, e.g. fifo."),
-            c("priority", "INTEGER NOT NULL", "Real-time priority, 1 to 99; 0 without."),
+            int("cpu", "CPU it was pinned to."),
+            int("tid", "Thread id."),
+            text("workload", "What it measured, e.g. timer-wakeup."),
+            text("policy", "Scheduling policy in force, e.g. fifo."),
+            int("priority", "Real-time priority, 1 to 99; 0 without."),
             c("locked", "INTEGER NOT NULL CHECK (locked IN (0, 1))", "1: its memory was locked."),
-            c("period_ns", "INTEGER NOT NULL", "Period."),
-            c("first_due_ns", "INTEGER NOT NULL", "First wake-up, after the origin."),
-            c("end_reason", "TEXT", "complete, stopped, starved, cpu_lost, panicked or failed."),
-            c("scheduled", "INTEGER", "Wake-ups that were due: sampled + missed."),
-            c("faults_minor", "INTEGER", "Minor page faults while armed."),
-            c("faults_major", "INTEGER", "Major page faults while armed."),
-            c("cpu_time_ns", "INTEGER", "CPU time used while armed."),
-            c("preemptions", "INTEGER", "Involuntary context switches while armed."),
+            int("period_ns", "Period."),
+            int("first_due_ns", "First wake-up, after the origin."),
+            opt_text("end_reason", "complete, stopped, starved, cpu_lost, panicked or failed."),
+            opt_int("scheduled", "Wake-ups that were due: sampled + missed."),
+            opt_int("faults_minor", "Minor page faults while armed."),
+            opt_int("faults_major", "Major page faults while armed."),
+            opt_int("cpu_time_ns", "CPU time used while armed."),
+            opt_int("preemptions", "Involuntary context switches while armed."),
         ],
-        constraints: "",
-        without_rowid: false,
+        ..PLAIN
     },
     Table {
         name: "stat",
-        since: 1,
         about: "Exact numbers of one thread in one second; sums over rows are exact for the run.",
         columns: &of_seconds::<18>(
             [
-                c(
-                    "second",
-                    "INTEGER NOT NULL",
-                    "Number of the second within the thread: 0, 1, ...",
-                ),
+                int("second", "Number of the second within the thread: 0, 1, ..."),
                 c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
             ],
             &[],
         ),
-        constraints: ", PRIMARY KEY (second, thread)",
-        without_rowid: true,
+        ..keyed(", PRIMARY KEY (second, thread)")
     },
     Table {
         name: "hist",
-        since: 1,
         about: "Whole-run histogram, 7 sub-bucket bits. Bucket b: e = max(b / 128 - 1, 0), \
                 m = b - 128 e, holds m 2^e to (m + 1) 2^e - 1 ns. Deadline view = wake + missed.",
         columns: &[
@@ -159,20 +139,18 @@ pub const TABLES: &[Table] = &[
                 "TEXT NOT NULL CHECK (view IN ('wake', 'missed'))",
                 "wake: latency of sampled wake-ups; missed: lateness of missed ones.",
             ),
-            c("bucket", "INTEGER NOT NULL", "Bucket."),
-            c("n", "INTEGER NOT NULL", "Count."),
+            int("bucket", "Bucket."),
+            int("n", "Count."),
         ],
-        constraints: ", PRIMARY KEY (thread, view, bucket)",
-        without_rowid: true,
+        ..keyed(", PRIMARY KEY (thread, view, bucket)")
     },
     Table {
         name: "hist_second",
-        since: 1,
         about: "Histogram of one second, 5 sub-bucket bits (as hist, with 32 for 128). No row: \
                 empty. See docs/adr/0003-per-second-histograms-as-blobs.md.",
         columns: &[
-            c("second", "INTEGER NOT NULL", "As in stat."),
-            c("thread", "INTEGER NOT NULL", "Thread."),
+            int("second", "As in stat."),
+            int("thread", "Thread."),
             c("view", "TEXT NOT NULL CHECK (view IN ('wake', 'missed'))", "As in hist."),
             c(
                 "data",
@@ -181,124 +159,109 @@ pub const TABLES: &[Table] = &[
                  from 0.",
             ),
         ],
-        constraints: ", PRIMARY KEY (second, thread, view), \
+        ..keyed(
+            ", PRIMARY KEY (second, thread, view), \
                       FOREIGN KEY (second, thread) REFERENCES stat (second, thread)",
-        without_rowid: true,
+        )
     },
     Table {
         name: "top",
-        since: 1,
         about: "The largest samples of each thread, 64 at most; none larger is left out.",
         columns: &[
             c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
-            c("due_ns", "INTEGER NOT NULL", "When the wake-up was due, after the origin."),
-            c("latency_ns", "INTEGER NOT NULL", "How late it was."),
+            int("due_ns", "When the wake-up was due, after the origin."),
+            int("latency_ns", "How late it was."),
         ],
-        constraints: ", PRIMARY KEY (thread, due_ns)",
-        without_rowid: true,
+        ..keyed(", PRIMARY KEY (thread, due_ns)")
     },
     Table {
         name: "host",
-        since: 1,
         about: "The whole machine over one second.",
         columns: &[
             c("number", "INTEGER PRIMARY KEY", "Number of the reading: 1, 2, ..."),
-            c("at_ns", "INTEGER NOT NULL", "Time of the reading, after the origin."),
-            c("interrupts", "INTEGER", "Interrupts, all CPUs. NULL: unknown."),
-            c("context_switches", "INTEGER", "Context switches, all CPUs. NULL: unknown."),
-            c("temp_max_mc", "INTEGER", "Hottest zone, 1/1000 degree Celsius. NULL: unknown."),
+            int("at_ns", "Time of the reading, after the origin."),
+            opt_int("interrupts", "Interrupts, all CPUs. NULL: unknown."),
+            opt_int("context_switches", "Context switches, all CPUs. NULL: unknown."),
+            opt_int("temp_max_mc", "Hottest zone, 1/1000 degree Celsius. NULL: unknown."),
         ],
-        constraints: "",
-        without_rowid: false,
+        ..PLAIN
     },
     Table {
         name: "host_cpu",
-        since: 1,
         about: "One CPU over one second.",
         columns: &[
             c("host", "INTEGER NOT NULL REFERENCES host (number)", "Reading."),
-            c("cpu", "INTEGER NOT NULL", "CPU."),
-            c("busy_ms", "INTEGER NOT NULL", "Not idle, milliseconds."),
-            c("steal_ms", "INTEGER NOT NULL", "Stolen by the hypervisor, milliseconds."),
-            c("freq_hz", "INTEGER", "Frequency, Hz. NULL: unknown."),
+            int("cpu", "CPU."),
+            int("busy_ms", "Not idle, milliseconds."),
+            int("steal_ms", "Stolen by the hypervisor, milliseconds."),
+            opt_int("freq_hz", "Frequency, Hz. NULL: unknown."),
         ],
-        constraints: ", PRIMARY KEY (host, cpu)",
-        without_rowid: true,
+        ..keyed(", PRIMARY KEY (host, cpu)")
     },
     Table {
         name: "load",
-        since: 1,
         about: "A load that ran beside the measurement.",
         columns: &[
             c("number", "INTEGER PRIMARY KEY", "Order of appearance: 1, 2, ..."),
-            c("name", "TEXT NOT NULL", "E.g. memory."),
-            c("from_ns", "INTEGER NOT NULL", "Start, after the origin."),
-            c("to_ns", "INTEGER NOT NULL", "End, after the origin."),
-            c("detail", "TEXT NOT NULL", "What it did."),
-            c("unit", "TEXT NOT NULL", "Unit of its work."),
-            c("work", "INTEGER NOT NULL", "Work done, in that unit."),
-            c("error", "TEXT", "What went wrong. NULL: nothing."),
+            text("name", "E.g. memory."),
+            int("from_ns", "Start, after the origin."),
+            int("to_ns", "End, after the origin."),
+            text("detail", "What it did."),
+            text("unit", "Unit of its work."),
+            int("work", "Work done, in that unit."),
+            opt_text("error", "What went wrong. NULL: nothing."),
         ],
         constraints: ", UNIQUE (name, from_ns)",
-        without_rowid: false,
+        ..PLAIN
     },
     Table {
         name: "note",
-        since: 1,
         about: "What the user must know of the run.",
         columns: &[
             c("number", "INTEGER PRIMARY KEY", "Order of appearance: 1, 2, ..."),
-            c("at_ns", "INTEGER NOT NULL", "When, after the origin; 0 before the start."),
-            c("id", "TEXT NOT NULL", "Stable identifier, e.g. no-rt-right."),
-            c("text", "TEXT NOT NULL", "What is so and the next step."),
+            int("at_ns", "When, after the origin; 0 before the start."),
+            text("id", "Stable identifier, e.g. no-rt-right."),
+            text("text", "What is so and the next step."),
             c(
                 "weakens",
                 "INTEGER NOT NULL CHECK (weakens IN (0, 1))",
                 "1: takes force from the verdict.",
             ),
         ],
-        constraints: "",
-        without_rowid: false,
+        ..PLAIN
     },
     Table {
         name: "finding",
-        since: 1,
         about: "Findings as judged when the run ended: at most one row.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-            c("document", "TEXT NOT NULL", "Findings, JSON; rows by json_each(document)."),
+            text("document", "Findings, JSON; rows by json_each(document)."),
         ],
-        constraints: "",
-        without_rowid: false,
+        ..PLAIN
     },
     Table {
         name: "verdict",
-        since: 1,
         about: "Verdict as judged when the run ended: at most one row.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-            c("document", "TEXT NOT NULL", "Verdict, JSON."),
-            c("summary", "TEXT NOT NULL", "The verdict in one line."),
+            text("document", "Verdict, JSON."),
+            text("summary", "The verdict in one line."),
         ],
-        constraints: "",
-        without_rowid: false,
+        ..PLAIN
     },
     Table {
         name: "seal",
-        since: 1,
         about: "Digest over all bytes of the file: at most one row. No row, or digits all zero: \
                 the run is torn.",
         columns: &[
             c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-            c(
+            text(
                 "mark",
-                "TEXT NOT NULL",
                 "rtproof-seal-1:RUN_ID: and 64 hex digits: SHA-256 of the file with these digits \
                  as zeros.",
             ),
         ],
-        constraints: "",
-        without_rowid: false,
+        ..PLAIN
     },
     spikes::RECORDER,
     spikes::SPIKE,

@@ -1,32 +1,31 @@
-//! The tables of spikes: since version 2. What judging owns (how a cause is called, what removes
-//! it) is a document here, because a record is below the judge and must outlive its lists.
+//! The tables of spikes: since version 2. Names and remedies of causes belong to the judge. They are
+//! a document here, because a record must outlive the lists of causes.
 
-use super::table::{Table, c};
+use super::table::{PLAIN, Table, c, int, keyed, opt_text, text};
 
 pub(super) const RECORDER: Table = Table {
     name: "recorder",
     since: 2,
-    about: "Spikes in numbers, and how kernel events were had: at most one row. No row: the run \
+    about: "Spikes in numbers, and how kernel events were recorded: at most one row. No row: the run \
             ended in its first second.",
     columns: &[
         c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
-        c("threshold_ns", "INTEGER NOT NULL", "Wake-ups later than this are spikes; the last one."),
+        int("threshold_ns", "Wake-ups later than this are spikes; the last one."),
         c(
             "adaptive",
             "INTEGER NOT NULL CHECK (adaptive IN (0, 1))",
-            "1: the threshold followed the machine, because nobody gave one.",
+            "1: the threshold followed the machine, because none was given.",
         ),
-        c("seen", "INTEGER NOT NULL", "Spikes."),
-        c("explained", "INTEGER NOT NULL", "Of those explained."),
-        c("incomplete", "INTEGER NOT NULL", "Of the explained: events were lost or missing."),
-        c("unexamined", "INTEGER NOT NULL", "Not explained: seen minus explained."),
-        c("dropped", "INTEGER NOT NULL", "Of the unexamined: no room on their way out."),
-        c("sum_ns", "INTEGER NOT NULL", "Sum of the latencies of the explained ones."),
-        c("certain_ns", "INTEGER NOT NULL", "Of that with one possible cause."),
-        c("document", "TEXT NOT NULL", "Recorder, JSON: why off, cost, missing events, losses."),
+        int("seen", "Spikes."),
+        int("explained", "Of those explained."),
+        int("incomplete", "Of the explained: events were lost or missing."),
+        int("unexamined", "Not explained: seen minus explained."),
+        int("dropped", "Of the unexamined: no room on their way out."),
+        int("sum_ns", "Sum of the latencies of the explained ones."),
+        int("certain_ns", "Of that with one possible cause."),
+        text("document", "Recorder, JSON: why off, cost, missing events, losses."),
     ],
-    constraints: "",
-    without_rowid: false,
+    ..PLAIN
 };
 
 pub(super) const SPIKE: Table = Table {
@@ -35,18 +34,17 @@ pub(super) const SPIKE: Table = Table {
     about: "Spikes, the first 100 000 of a run; table recorder counts all.",
     columns: &[
         c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
-        c("due_ns", "INTEGER NOT NULL", "When the wake-up was due, after the origin."),
-        c("latency_ns", "INTEGER NOT NULL", "How late it was."),
-        c("cause", "TEXT", "Cause with the largest share. NULL: not explained."),
-        c("culprit", "TEXT", "Who: e.g. multipathd [RR 99]. NULL: not explained."),
+        int("due_ns", "When the wake-up was due, after the origin."),
+        int("latency_ns", "How late it was."),
+        opt_text("cause", "Cause with the largest share. NULL: not explained."),
+        opt_text("culprit", "Who: e.g. multipathd [RR 99]. NULL: not explained."),
         c(
             "complete",
             "INTEGER NOT NULL CHECK (complete IN (0, 1))",
             "1: explained, and no event was lost or missing.",
         ),
     ],
-    constraints: ", PRIMARY KEY (thread, due_ns)",
-    without_rowid: true,
+    ..keyed(", PRIMARY KEY (thread, due_ns)")
 };
 
 pub(super) const CAUSE: Table = Table {
@@ -56,17 +54,17 @@ pub(super) const CAUSE: Table = Table {
             those of the culprit \"others\".",
     columns: &[
         c("number", "INTEGER PRIMARY KEY", "Order of appearance: 0, 1, ..."),
-        c("cause", "TEXT NOT NULL", "Cause, e.g. preempted."),
-        c("culprit", "TEXT NOT NULL", "Who; empty where there is nobody to name."),
-        c("top", "INTEGER NOT NULL", "Spikes in which it has the largest share."),
-        c("count", "INTEGER NOT NULL", "Spikes in which it has a share."),
-        c("worst_ns", "INTEGER NOT NULL", "Its largest share."),
-        c("sum_ns", "INTEGER NOT NULL", "Sum of its shares."),
-        c("ambiguous_ns", "INTEGER NOT NULL", "Of that: may have been something else."),
-        c("words", "TEXT NOT NULL", "Title, owner, checks and remedies, JSON."),
+        text("cause", "Cause, e.g. preempted."),
+        text("culprit", "Who; empty where there is nobody to name."),
+        int("top", "Spikes in which it has the largest share."),
+        int("count", "Spikes in which it has a share."),
+        int("worst_ns", "Its largest share."),
+        int("sum_ns", "Sum of its shares."),
+        int("ambiguous_ns", "Of that: may have been something else."),
+        text("words", "Title, owner, checks and remedies, JSON."),
     ],
     constraints: ", UNIQUE (cause, culprit)",
-    without_rowid: false,
+    ..PLAIN
 };
 
 pub(super) const CAUSE_CPU: Table = Table {
@@ -75,13 +73,12 @@ pub(super) const CAUSE_CPU: Table = Table {
     about: "The same for each CPU.",
     columns: &[
         c("cause", "INTEGER NOT NULL REFERENCES cause (number)", "Cause."),
-        c("cpu", "INTEGER NOT NULL", "CPU."),
-        c("count", "INTEGER NOT NULL", "Spikes in which it has a share."),
-        c("worst_ns", "INTEGER NOT NULL", "Its largest share."),
-        c("sum_ns", "INTEGER NOT NULL", "Sum of its shares."),
+        int("cpu", "CPU."),
+        int("count", "Spikes in which it has a share."),
+        int("worst_ns", "Its largest share."),
+        int("sum_ns", "Sum of its shares."),
     ],
-    constraints: ", PRIMARY KEY (cause, cpu)",
-    without_rowid: true,
+    ..keyed(", PRIMARY KEY (cause, cpu)")
 };
 
 pub(super) const WINDOW: Table = Table {
@@ -92,14 +89,9 @@ pub(super) const WINDOW: Table = Table {
     columns: &[
         c("number", "INTEGER PRIMARY KEY", "1, 2, ...; numbers of dropped ones are missing."),
         c("thread", "INTEGER NOT NULL REFERENCES thread (number)", "Thread."),
-        c("due_ns", "INTEGER NOT NULL", "When the wake-up was due, after the origin."),
-        c("latency_ns", "INTEGER NOT NULL", "How late it was."),
-        c(
-            "document",
-            "TEXT NOT NULL",
-            "Events, tasks, losses, JSON; its times are CLOCK_MONOTONIC nanoseconds.",
-        ),
+        int("due_ns", "When the wake-up was due, after the origin."),
+        int("latency_ns", "How late it was."),
+        text("document", "Events, tasks, losses, JSON; its times are CLOCK_MONOTONIC nanoseconds."),
     ],
-    constraints: "",
-    without_rowid: false,
+    ..PLAIN
 };

@@ -35,24 +35,53 @@ pub(super) const fn c(name: &'static str, sql: &'static str, about: &'static str
     Column { name, sql, about, since: 0 }
 }
 
+/// A whole number.
+pub(super) const fn int(name: &'static str, about: &'static str) -> Column {
+    c(name, "INTEGER NOT NULL", about)
+}
+
+/// A whole number that may be unknown.
+pub(super) const fn opt_int(name: &'static str, about: &'static str) -> Column {
+    c(name, "INTEGER", about)
+}
+
+/// A text, or a number that is too large for a whole one.
+pub(super) const fn text(name: &'static str, about: &'static str) -> Column {
+    c(name, "TEXT NOT NULL", about)
+}
+
+/// A text that may be missing.
+pub(super) const fn opt_text(name: &'static str, about: &'static str) -> Column {
+    c(name, "TEXT", about)
+}
+
+/// The rest of a table of version 1, in the order in which its rows come.
+pub(super) const PLAIN: Table =
+    Table { name: "", since: 1, about: "", columns: &[], constraints: "", without_rowid: false };
+
+/// The rest of a table whose rows are kept in the order of a key.
+pub(super) const fn keyed(constraints: &'static str) -> Table {
+    Table { constraints, without_rowid: true, ..PLAIN }
+}
+
 /// What a second and what many seconds together have in common.
 const SECOND: [Column; 16] = [
-    c("from_ns", "INTEGER NOT NULL", "Due time of the first wake-up covered."),
-    c("to_ns", "INTEGER NOT NULL", "Due time of the first wake-up no longer covered."),
-    c("n", "INTEGER NOT NULL", "Sampled wake-ups."),
-    c("min_ns", "INTEGER", "Smallest latency. NULL: no sample."),
-    c("max_ns", "INTEGER", "Largest latency. NULL: no sample."),
-    c("max_at_ns", "INTEGER NOT NULL", "Due time of the largest latency."),
-    c("sum_ns", "TEXT NOT NULL", "Sum of latencies, decimal; up to 128 bits."),
-    c("sum2", "TEXT NOT NULL", "Sum of their squares, ns^2, decimal."),
-    c("sum3", "TEXT", "Sum of their cubes, ns^3, decimal. NULL: did not fit."),
-    c("sum4", "TEXT", "Sum of their fourth powers, ns^4, decimal. NULL: did not fit."),
-    c("missed", "INTEGER NOT NULL", "Wake-ups due while the thread was still late."),
-    c("missed_sum_ns", "TEXT NOT NULL", "Sum of their lateness, decimal."),
-    c("late_sampled", "INTEGER NOT NULL", "Sampled wake-ups later than the budget."),
-    c("late_missed", "INTEGER NOT NULL", "Missed wake-ups later than the budget."),
-    c("late_clusters", "INTEGER NOT NULL", "Groups of late wake-ups."),
-    c("early", "INTEGER NOT NULL", "Wake-ups before their time, counted as 0 ns."),
+    int("from_ns", "Due time of the first wake-up covered."),
+    int("to_ns", "Due time of the first wake-up no longer covered."),
+    int("n", "Sampled wake-ups."),
+    opt_int("min_ns", "Smallest latency. NULL: no sample."),
+    opt_int("max_ns", "Largest latency. NULL: no sample."),
+    int("max_at_ns", "Due time of the largest latency."),
+    text("sum_ns", "Sum of latencies, decimal; up to 128 bits."),
+    text("sum2", "Sum of their squares, ns^2, decimal."),
+    opt_text("sum3", "Sum of their cubes, ns^3, decimal. NULL: did not fit."),
+    opt_text("sum4", "Sum of their fourth powers, ns^4, decimal. NULL: did not fit."),
+    int("missed", "Wake-ups due while the thread was still late."),
+    text("missed_sum_ns", "Sum of their lateness, decimal."),
+    int("late_sampled", "Sampled wake-ups later than the budget."),
+    int("late_missed", "Missed wake-ups later than the budget."),
+    int("late_clusters", "Groups of late wake-ups."),
+    int("early", "Wake-ups before their time, counted as 0 ns."),
 ];
 
 /// Columns of a table of seconds: its key, the columns that all such tables have, the others.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, Result, params};
 
-use crate::error::Contradiction;
+use crate::error::{Contradiction, bound};
 use crate::{
     effects::{EffectTick, KNOBS_MAX, SLICES_MAX},
     rows::{insert, replace, run, update},
@@ -35,13 +35,8 @@ impl State {
                 .into());
             }
         }
-        for (what, n, max) in
-            [("knobs", state.knobs.len(), KNOBS_MAX), ("slices", state.slices, SLICES_MAX)]
-        {
-            if n > max {
-                return Err(format!("{n} {what}, expected {max} at most").into());
-            }
-        }
+        bound("knobs", state.knobs.len(), KNOBS_MAX)?;
+        bound("slices", state.slices, SLICES_MAX)?;
         Ok(state)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, Result, params};
 
-use crate::error::Contradiction;
+use crate::error::{Contradiction, bound};
 use crate::{
     rows::{insert, on_conflict, put, put_values, replace, run},
     spikes::{
@@ -47,16 +47,10 @@ impl State {
             return Err(format!("window {} comes twice", twice.number).into());
         }
         let most = tick.kept.iter().map(|kept| kept.window.events.len()).max().unwrap_or(0);
-        for (what, n, max) in [
-            ("spikes", listed, SPIKES_MAX),
-            ("windows", kept.len(), WINDOWS_MAX),
-            ("causes", tick.causes.len(), CAUSES_MAX),
-            ("events of a window", most, EVENTS_MAX),
-        ] {
-            if n > max {
-                return Err(format!("{n} {what}, expected {max} at most").into());
-            }
-        }
+        bound("spikes", listed, SPIKES_MAX)?;
+        bound("windows", kept.len(), WINDOWS_MAX)?;
+        bound("causes", tick.causes.len(), CAUSES_MAX)?;
+        bound("events of a window", most, EVENTS_MAX)?;
         Ok(Self { listed, kept })
     }
 }

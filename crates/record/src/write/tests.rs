@@ -156,7 +156,8 @@ fn effects_that_contradict_are_refused() {
         ("knob 9, which is not there", |tick| tick.slices[0].on = vec![9]),
         ("1002 knobs", |tick| {
             let knob = tick.knobs[0].clone();
-            let more = (2..=1001).map(|number| crate::effects::Knob { number, ..knob.clone() });
+            let more =
+                (2..=1001).map(|number| crate::effects::KnobResult { number, ..knob.clone() });
             tick.knobs.extend(more);
         }),
     ];

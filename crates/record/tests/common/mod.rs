@@ -18,7 +18,7 @@ use rtproof_record::{
     Class, EffectTick, Effects, Head, Judgement, Options, Requirement, Run, Snapshot, SpikeTick,
     Spikes, Start, TOP_MAX, Tail, ThreadTick, Tick, Writer,
     beside::{Beside, BesideTick, IdleReading, IdleState, IdleTime, Mark, MarkKind},
-    effects::{Decision, Design, Effect, How, Knob, Part, Slice, Statistic, Trial},
+    effects::{Decision, Design, Effect, How, KnobResult, Part, Slice, Statistic, Trial},
     options::Phase,
     run::{
         Cost, EndReason, HostCpuSecond, HostSecond, Load, Meta, Note, RunEnd, Second, Thread,
@@ -451,7 +451,7 @@ fn spikes_after_two() -> Spikes {
     Spikes { summary: summary(20, 14), causes, list, kept: windows }
 }
 
-/// What the spikes of `at` are, said as the writer is told.
+/// What the spikes of `at` are, as the writer receives them.
 pub fn spike_tick(at: u64) -> SpikeTick {
     let all = |spikes: Spikes| {
         let Spikes { summary, causes, list, kept } = spikes;
@@ -469,7 +469,7 @@ pub fn spike_tick(at: u64) -> SpikeTick {
     }
 }
 
-fn knob(number: u32, decision: Decision) -> Knob {
+fn knob(number: u32, decision: Decision) -> KnobResult {
     let effect = |statistic, p| Effect {
         statistic,
         pairs: 12,
@@ -481,7 +481,7 @@ fn knob(number: u32, decision: Decision) -> Knob {
         p_ppb: p,
         adjusted_ppb: p.map(|p| 2 * p),
     };
-    Knob {
+    KnobResult {
         number,
         name: format!("check-{number}"),
         changes: vec!["/proc/sys/vm/stat_interval: 1 \u{2192} 120".into()],
@@ -530,7 +530,7 @@ fn effects_after_two() -> Effects {
     effects
 }
 
-/// What the effects of `at` are, said as the writer is told.
+/// What the effects of `at` are, as the writer receives them.
 pub fn effect_tick(at: u64) -> EffectTick {
     match at {
         0 => {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use rtproof_judge::units;
 use rtproof_record::{
     Effects, Run,
-    effects::{Decision, Design, Effect, How, Knob, Part, Slice, Statistic, Trial},
+    effects::{Decision, Design, Effect, How, KnobResult, Part, Slice, Statistic, Trial},
 };
 use rtproof_results::effects::{p_value, percent, ranked, signed};
 
@@ -84,7 +84,7 @@ fn how(trial: &Trial) -> String {
     )
 }
 
-fn figure(effects: &Effects, knobs: &[&Knob]) -> Markup {
+fn figure(effects: &Effects, knobs: &[&KnobResult]) -> Markup {
     let title = "Latency with each change to without it";
     let best = knobs.iter().find_map(|knob| Some((knob, Effects::of(knob, Statistic::P999)?)));
     let text = best.map_or(String::new(), |(knob, effect)| {
@@ -111,11 +111,11 @@ fn interval(effect: &Effect) -> Option<String> {
     Some(format!("{} to {}", signed(low), signed(high)))
 }
 
-fn table(knobs: &[&Knob]) -> Markup {
-    let cell = |knob: &Knob, text: fn(&Effect) -> String| {
+fn table(knobs: &[&KnobResult]) -> Markup {
+    let cell = |knob: &KnobResult, text: fn(&Effect) -> String| {
         Effects::of(knob, Statistic::P999).map_or_else(|| "–".into(), text)
     };
-    let worst = |knob: &Knob| {
+    let worst = |knob: &KnobResult| {
         let worst = Effects::of(knob, Statistic::Max);
         worst.map_or_else(|| "–".into(), |effect| signed(effect.ratio_ppm))
     };
@@ -140,7 +140,7 @@ fn table(knobs: &[&Knob]) -> Markup {
     )
 }
 
-fn decision(knob: &Knob) -> Markup {
+fn decision(knob: &KnobResult) -> Markup {
     let (class, icon) = match knob.decision {
         Decision::Helps => ("good", "check"),
         Decision::Hurts => ("bad", "cross"),
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use crate::html::sample;
 
-    fn knob(number: u32, decision: Decision, ratio_ppm: u64) -> Knob {
+    fn knob(number: u32, decision: Decision, ratio_ppm: u64) -> KnobResult {
         let effect = |statistic, ratio_ppm| Effect {
             statistic,
             pairs: 12,
@@ -198,7 +198,7 @@ mod tests {
             p_ppb: Some(488_281),
             adjusted_ppb: Some(2_929_688),
         };
-        Knob {
+        KnobResult {
             number,
             name: format!("check-{number}<b>"),
             changes: vec!["/sys/x = 1".into()],
@@ -234,7 +234,7 @@ mod tests {
                 detectable_ppm: Some(80_000),
             },
             knobs: vec![
-                Knob { effects: vec![], ..knob(0, Decision::NotTried, 1) },
+                KnobResult { effects: vec![], ..knob(0, Decision::NotTried, 1) },
                 knob(1, Decision::Hurts, 1_500_000),
                 knob(2, Decision::Helps, 600_000),
                 knob(3, Decision::CannotDecide, 980_000),

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use rtproof_record::{
     Effects,
-    effects::{Decision, Knob, Statistic},
+    effects::{Decision, KnobResult, Statistic},
 };
 use rtproof_results::effects::signed;
 
@@ -27,8 +27,9 @@ const TICKS: [f64; 10] = [1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0, 1000
 const APART: f64 = 62.0;
 
 /// Draws the plot; knobs without numbers are not in it.
-pub(crate) fn draw(effects: &Effects, knobs: &[&Knob], text: (&str, &str)) -> Markup {
-    let shown: Vec<&Knob> = knobs.iter().copied().filter(|knob| !knob.effects.is_empty()).collect();
+pub(crate) fn draw(effects: &Effects, knobs: &[&KnobResult], text: (&str, &str)) -> Markup {
+    let shown: Vec<&KnobResult> =
+        knobs.iter().copied().filter(|knob| !knob.effects.is_empty()).collect();
     let margin = effects.trial.margin_ppm as f64 / 1e6;
     let frame = frame(&shown, margin);
     let about = About {
@@ -70,7 +71,7 @@ fn ticks(frame: &Frame) -> Vec<Tick> {
     ticks.into_iter().map(tick).collect()
 }
 
-fn frame(shown: &[&Knob], margin: f64) -> Frame {
+fn frame(shown: &[&KnobResult], margin: f64) -> Frame {
     let ratios = shown.iter().flat_map(|knob| &knob.effects).flat_map(|effect| {
         [Some(effect.ratio_ppm), effect.low_ppm, effect.high_ppm].into_iter().flatten()
     });
@@ -94,7 +95,7 @@ fn frame(shown: &[&Knob], margin: f64) -> Frame {
     }
 }
 
-fn draw_row(frame: &Frame, y: f64, knob: &Knob) -> Markup {
+fn draw_row(frame: &Frame, y: f64, knob: &KnobResult) -> Markup {
     let tone = match knob.decision {
         Decision::Helps => "good",
         Decision::Hurts => "bad",

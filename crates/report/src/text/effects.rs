@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use rtproof_judge::units;
 use rtproof_record::{
     Effects,
-    effects::{Decision, Effect, Knob, Statistic},
+    effects::{Decision, Effect, KnobResult, Statistic},
 };
 use rtproof_results::effects::{p_value, ranked, signed};
 
@@ -75,7 +75,7 @@ pub fn table(to: &mut Sheet, effects: &Effects) -> io::Result<()> {
     Ok(())
 }
 
-fn row(knob: &Knob) -> [String; 7] {
+fn row(knob: &KnobResult) -> [String; 7] {
     let main = Effects::of(knob, Statistic::P999);
     let of = |text: fn(&Effect) -> String| main.map(text).unwrap_or_default();
     [

@@ -37,7 +37,7 @@ pub struct ConditionJson {
     pub name: String,
     /// Command that made it; null: the machine as it was.
     pub before: Option<String>,
-    /// Command that took it back.
+    /// Command that undid it.
     pub after: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct ConditionJson {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellResult {
-    /// What was asked.
+    /// What was requested.
     pub cell: Cell,
     /// What became of it.
     pub state: State,

@@ -32,7 +32,7 @@ pub struct JournalStands {
     pub begun: String,
     /// Whether it was made by the boot that runs.
     pub is_of_this_boot: bool,
-    /// Whether somebody has to confirm it, or it is taken back.
+    /// Whether it must be confirmed, or it is undone.
     pub unconfirmed: bool,
     /// Its changes, in the order in which they were made.
     pub changes: Vec<Stands>,
@@ -67,7 +67,7 @@ pub struct Stands {
 pub enum StandsNow {
     /// As it was applied.
     AsApplied,
-    /// Somebody has changed it since.
+    /// It was changed since.
     Changed,
     /// A later journal of rtproof has changed it again.
     Superseded,
@@ -77,7 +77,7 @@ pub enum StandsNow {
     Gone,
     /// It could not be made, and nothing of it is left.
     NotMade,
-    /// It cannot be read, or what was made of it before it failed could not be taken back.
+    /// It cannot be read, or it failed half-way and could not be undone.
     Unreadable,
 }
 
@@ -145,7 +145,7 @@ impl Stands {
         matches!(self.standing, StandsNow::Changed | StandsNow::Gone)
     }
 
-    /// Whether it cannot be told.
+    /// Whether it is unknown.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.standing == StandsNow::Unreadable
@@ -153,7 +153,7 @@ impl Stands {
 }
 
 impl Stands {
-    /// Whether somebody has changed it.
+    /// Whether it was changed.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.standing == StandsNow::Changed

@@ -20,7 +20,7 @@ pub struct Applied {
     pub path: Option<String>,
     /// What became of each change, in the order of the plan.
     pub changes: Vec<Made>,
-    /// Whether everything was taken back because one change could not be made.
+    /// Whether everything was undone because one change failed.
     pub rolled_back: bool,
     /// Boot parameters of the plan, which `tune trial` would try.
     pub boot_parameters: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Applied {
 pub struct Made {
     /// The change.
     pub change: Change,
-    /// Checks that asked for it.
+    /// Checks that request it.
     pub checks: Vec<String>,
     /// What was there, in one line.
     pub old: String,
@@ -62,7 +62,7 @@ pub enum MadeOutcome {
     /// It could not be made and is no failure: its task has ended, or the kernel alone places its
     /// interrupt.
     LeftOut,
-    /// Made, and taken back because another one failed.
+    /// Made, and undone because another one failed.
     RolledBack,
     /// Not reached: one before it failed.
     NotReached,
@@ -101,7 +101,7 @@ pub struct Undone {
     pub schema: &'static str,
     /// The journals, the newest first.
     pub journals: Vec<JournalUndone>,
-    /// Open journals that were not asked for.
+    /// Open journals that were not requested.
     pub still_open: Vec<u32>,
 }
 
@@ -115,11 +115,11 @@ pub struct JournalUndone {
     pub path: String,
     /// What it was for.
     pub title: String,
-    /// What became of each change, in the order in which they were taken back.
+    /// What became of each change, in the order of the undo.
     pub changes: Vec<TakenBack>,
 }
 
-/// What became of one change that was to be taken back.
+/// What became of one change that was to be undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TakenBack {
@@ -131,12 +131,12 @@ pub struct TakenBack {
     pub now: String,
     /// What became of it.
     pub outcome: TakenBackOutcome,
-    /// Why it could not be taken back, or what is to be known.
+    /// Why it could not be undone, or a note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// What became of a change that was to be taken back.
+/// What became of a change that was to be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -147,7 +147,7 @@ pub enum TakenBackOutcome {
     WasBefore,
     /// Gone with the reboot, or with the task.
     Gone,
-    /// Somebody else has changed it since.
+    /// It was changed since by others.
     LeftAlone,
     /// It could not be put back.
     Failed,

@@ -1,7 +1,7 @@
 //! What differs between the ways of trying changes: which slice comes next, and what is said in the
 //! end. The conduct of a trial (switching, measuring, undoing) is the same for all.
 
-use rtproof_record::effects::{Knob as Reported, Part, Slice, Trial};
+use rtproof_record::effects::{KnobResult as Reported, Part, Slice, Trial};
 
 use super::{analyse::Untried, knobs::Candidate};
 

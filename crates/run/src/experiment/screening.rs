@@ -1,6 +1,8 @@
 //! What stood out of a screening, and what is said of every knob in the end.
 
-use rtproof_record::effects::{Decision, Effect, How, Knob as Reported, Part, Slice, Statistic};
+use rtproof_record::effects::{
+    Decision, Effect, How, KnobResult as Reported, Part, Slice, Statistic,
+};
 use rtproof_results::effects::signed;
 use rtproof_stats::{
     holm,

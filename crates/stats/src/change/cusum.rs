@@ -1,5 +1,5 @@
 //! A change of level as it comes: two-sided cumulative sums (Page, Biometrika 41, 1954), with k =
-//! 0.5 and h = 5 standard deviations. A shift of one deviation is told after about ten values,
+//! 0.5 and h = 5 standard deviations. A shift of one deviation is found after about ten values,
 //! noise is mistaken for one about once in 465.
 
 /// Which way the level went.

@@ -7,7 +7,7 @@
 pub enum Weight {
     /// Lighter than exponential.
     Light,
-    /// Not told apart from exponential.
+    /// Not distinguishable from exponential.
     Exponential,
     /// Heavier.
     Heavy,

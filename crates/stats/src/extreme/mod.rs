@@ -7,7 +7,6 @@
 
 pub mod anderson;
 pub mod cv;
-pub mod gev;
 pub mod gpd;
 pub mod holdout;
 pub mod iid;

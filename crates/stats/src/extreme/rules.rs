@@ -16,7 +16,7 @@ const XI_MAX: f64 = 0.5;
 const RATIO_MAX: f64 = 2.0;
 /// Times of the exposure that may be looked ahead.
 const TIMES_MAX: f64 = 10.0;
-/// Fewest values that can be told apart.
+/// Fewest different values.
 const DISTINCT_MIN: usize = 20;
 /// Largest move of the shape without the largest value, in its standard errors.
 const ERRORS_MAX: f64 = 2.0;
@@ -70,7 +70,7 @@ pub enum Rule {
     },
     /// 7: the values are too coarse.
     TooCoarse {
-        /// Values that can be told apart.
+        /// Different values.
         distinct: u64,
     },
     /// 8: one value makes the tail.

@@ -1,8 +1,7 @@
 //! Do events follow a period? Asked of the times of clusters, not of a series: O(events).
 //!
-//! Known period: Rayleigh's test (p after Mardia and Jupp 2000). Unknown period: the H-test (de
-//! Jager, Raubenheimer and Swanepoel, Astron. Astrophys. 221, 1989), which finds the sharp pulses
-//! that one harmonic misses and the broad ones that many harmonics bury.
+//! The H-test (de Jager, Raubenheimer and Swanepoel, Astron. Astrophys. 221, 1989) finds the sharp
+//! pulses that one harmonic misses and the broad ones that many harmonics bury.
 
 mod fold;
 mod search;
@@ -14,30 +13,6 @@ pub use search::{Ask, Period, search};
 const HARMONICS: usize = 20;
 /// Events that share a period by chance too easily to speak of it.
 pub const EVENTS_MIN: usize = 5;
-
-/// Rayleigh's test: do angles point into one direction?
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rayleigh {
-    /// Angles.
-    pub n: u64,
-    /// Length of the sum of their unit vectors.
-    pub r: f64,
-    /// R² / n.
-    pub z: f64,
-    /// Probability of such a sum from angles that point anywhere.
-    pub p: f64,
-}
-
-/// Rayleigh's test of angles in radians.
-#[must_use]
-pub fn rayleigh(angles: &[f64]) -> Rayleigh {
-    let n = angles.len() as f64;
-    let (sin, cos) = angles.iter().fold((0.0, 0.0), |(s, c), a| (s + a.sin(), c + a.cos()));
-    let r = f64::hypot(sin, cos);
-    let z = if n > 0.0 { r * r / n } else { 0.0 };
-    let p = ((1.0 + 4.0 * n + 4.0 * (n * n - r * r)).sqrt() - (1.0 + 2.0 * n)).exp().min(1.0);
-    Rayleigh { n: angles.len() as u64, r, z, p }
-}
 
 /// The H-test at one frequency.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,12 +31,6 @@ impl H {
     pub fn p(&self) -> f64 {
         (-0.4 * self.h).exp().min(1.0)
     }
-}
-
-/// The H-test of times in seconds at a frequency in hertz, with at most so many harmonics.
-#[must_use]
-pub fn h_test(times_s: &[f64], frequency_hz: f64, harmonics: usize) -> H {
-    H::of(times_s, frequency_hz, harmonics.clamp(1, HARMONICS))
 }
 
 /// Events that are worked on at once: independent sums, which the compiler turns into vectors.

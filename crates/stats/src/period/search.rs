@@ -37,7 +37,7 @@ const FREEDOM: f64 = 3.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask<'a> {
     /// Distance of the moments at which an event can be seen: the period of the wake-ups. Faster
-    /// than half of it, nothing can be told apart.
+    /// than half of it, periods cannot be distinguished.
     pub sampling_ns: u64,
     /// Shortest period; at least three sampling periods are taken.
     pub shortest_ns: u64,

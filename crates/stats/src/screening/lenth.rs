@@ -3,7 +3,7 @@
 
 use crate::paired::t_quantile;
 
-/// Fewest contrasts of which noise is told.
+/// Fewest contrasts from which noise is estimated.
 pub const CONTRASTS_MIN: usize = 7;
 
 /// Margins of noise.

@@ -164,7 +164,8 @@ fn name_of(src: &str, file: &str) -> Option<Name> {
 
 /// Names of the items of a file.
 fn items(code: &str) -> BTreeSet<String> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    // The lifetime in `&'static Name` defines nothing.
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'');
     let words: Vec<&str> = code.split(|c| !is_part(c)).filter(|word| !word.is_empty()).collect();
     let mut names: BTreeSet<String> = words
         .windows(2)

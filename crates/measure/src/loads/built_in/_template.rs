@@ -4,10 +4,8 @@
 //! How to add a load: copy this file, fill it, add `mod` and one line to `LOADS` in `mod.rs`, and
 //! run `cargo test -p rtproof-measure`: the cases of `tests/loads.rs` take every load of the list.
 
-use super::super::{
-    error::WorkError,
-    load::{Context, Load},
-};
+use super::super::load::{Context, Load};
+use crate::failure::Failure;
 
 /// Additions between two looks at the stop flag: well below a millisecond.
 const BATCH: u64 = 10_000;
@@ -16,7 +14,7 @@ const BATCH: u64 = 10_000;
 pub(super) const LOAD: Load =
     Load { name: "template", about: "Adds numbers on each load CPU", unit: "additions", work };
 
-fn work(ctx: &Context) -> Result<(), WorkError> {
+fn work(ctx: &Context) -> Result<(), Failure> {
     // Say once what the record shall hold: sizes, tools, what was fallen back to.
     (ctx.detail)(&format!("{} threads", ctx.cpus.len()));
     ctx.on_each_cpu(|cpu| {

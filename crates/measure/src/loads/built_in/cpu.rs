@@ -4,10 +4,8 @@
 
 use std::hint::black_box;
 
-use super::super::{
-    error::WorkError,
-    load::{Context, Load},
-};
+use super::super::load::{Context, Load};
+use crate::failure::Failure;
 
 /// Operations between two looks at the stop flag: some tens of microseconds.
 const BATCH: u64 = 10_000;
@@ -20,7 +18,7 @@ pub(super) const LOAD: Load = Load {
     work,
 };
 
-fn work(ctx: &Context) -> Result<(), WorkError> {
+fn work(ctx: &Context) -> Result<(), Failure> {
     let plural = if ctx.cpus.len() == 1 { "" } else { "s" };
     (ctx.detail)(&format!("{} spinning thread{plural}", ctx.cpus.len()));
     ctx.on_each_cpu(|cpu| {

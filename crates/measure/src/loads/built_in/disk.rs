@@ -19,11 +19,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::super::{
-    error::WorkError,
-    load::{Context, Load},
-};
+use super::super::load::{Context, Load};
 use super::rng::XorShift;
+use crate::failure::Failure;
 
 /// Largest file in bytes.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -52,7 +50,7 @@ pub(super) const LOAD: Load = Load {
     work,
 };
 
-fn work(ctx: &Context) -> Result<(), WorkError> {
+fn work(ctx: &Context) -> Result<(), Failure> {
     let mut space = Buffer::new();
     let scratch = Scratch::make(ctx.dir, space.aligned(), &|bytes| ctx.counter.add(bytes))?;
     (ctx.detail)(&scratch.describe(ctx.dir));
@@ -81,7 +79,7 @@ impl Buffer {
 }
 
 /// What was tried, and why it failed.
-type Failure = (&'static str, std::io::Error);
+type FailedStep = (&'static str, std::io::Error);
 
 /// The file.
 struct Scratch {
@@ -94,10 +92,10 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// A full file: direct where it works, smaller where there is no room. `written` is told what
+    /// A full file: direct where it works, smaller where there is no room. `written` receives what
     /// filling it takes.
-    fn make(dir: &Path, buffer: &[u8], written: &dyn Fn(u64)) -> Result<Self, WorkError> {
-        let unusable = |(doing, error): &Failure| {
+    fn make(dir: &Path, buffer: &[u8], written: &dyn Fn(u64)) -> Result<Self, Failure> {
+        let unusable = |(doing, error): &FailedStep| {
             let dir = dir.display();
             format!("cannot {doing} a file in {dir}: {error}; {}", next_step(error))
         };
@@ -117,7 +115,7 @@ impl Scratch {
                 Err((_, error)) if is_full(&error) && bytes > FILE_BYTES_MIN => bytes /= 2,
                 // Some file systems refuse the flag, others take it and refuse the write.
                 Err((_, error)) if is_direct && is_refused(&error) => is_direct = false,
-                Err(failure) => return Err(WorkError(unusable(&failure))),
+                Err(failure) => return Err(Failure(unusable(&failure))),
             }
         }
     }
@@ -133,7 +131,7 @@ impl Scratch {
     }
 
     /// Writes, reads and flushes until stopped.
-    fn churn(&self, buffer: &mut [u8], ctx: &Context) -> Result<(), Failure> {
+    fn churn(&self, buffer: &mut [u8], ctx: &Context) -> Result<(), FailedStep> {
         let mut rng = XorShift::new(self.bytes);
         let start = Instant::now();
         let mut written: u64 = 0;
@@ -204,7 +202,7 @@ fn room(dir: &Path) -> Option<u64> {
 
 /// Writes the file once, so that every block of it is there. On a slow disk it stays smaller, so
 /// that the load is soon what it is to be. Returns its size, a power of two.
-fn fill(file: &File, bytes: u64, buffer: &[u8], written: &dyn Fn(u64)) -> Result<u64, Failure> {
+fn fill(file: &File, bytes: u64, buffer: &[u8], written: &dyn Fn(u64)) -> Result<u64, FailedStep> {
     let start = Instant::now();
     for offset in (0..bytes).step_by(BUFFER_BYTES) {
         if offset >= FILE_BYTES_MIN && start.elapsed() > FILL_MAX {

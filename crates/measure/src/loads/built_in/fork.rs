@@ -6,10 +6,8 @@
 
 use std::process::Command;
 
-use super::super::{
-    error::WorkError,
-    load::{Context, Load},
-};
+use super::super::load::{Context, Load};
+use crate::failure::Failure;
 
 /// One process at a time on each load CPU.
 pub(super) const LOAD: Load = Load {
@@ -19,7 +17,7 @@ pub(super) const LOAD: Load = Load {
     work,
 };
 
-fn work(ctx: &Context) -> Result<(), WorkError> {
+fn work(ctx: &Context) -> Result<(), Failure> {
     let cpus = match ctx.cpus.len() {
         1 => "1 CPU".into(),
         several => format!("each of {several} CPUs"),
@@ -35,13 +33,13 @@ fn work(ctx: &Context) -> Result<(), WorkError> {
     })
 }
 
-fn start_and_reap(command: &mut Command) -> Result<(), WorkError> {
+fn start_and_reap(command: &mut Command) -> Result<(), Failure> {
     let status = command.status().map_err(|error| {
         format!("cannot start a process: {error}; raise `ulimit -u` or the cgroup's pids.max")
     })?;
     if status.success() {
         Ok(())
     } else {
-        Err(WorkError(format!("its no-op process ended with {status}, exit status 0 was expected")))
+        Err(Failure(format!("its no-op process ended with {status}, exit status 0 was expected")))
     }
 }

@@ -6,11 +6,9 @@
 
 use std::hint::black_box;
 
-use super::super::{
-    error::WorkError,
-    load::{Context, Load},
-};
+use super::super::load::{Context, Load};
 use super::rng::XorShift;
+use crate::failure::Failure;
 
 /// Smallest block that is aimed at, in bytes.
 const AIM_BYTES_MIN: u64 = 64 << 20;
@@ -44,10 +42,10 @@ pub(super) const LOAD: Load = Load {
     work,
 };
 
-fn work(ctx: &Context) -> Result<(), WorkError> {
+fn work(ctx: &Context) -> Result<(), Failure> {
     let bytes = ctx.memory_bytes_per_cpu;
     if bytes < BLOCK_BYTES_MIN {
-        return Err(WorkError(format!(
+        return Err(Failure(format!(
             "a quarter of the available memory is {bytes} bytes for each of {} CPUs, and at \
              least {BLOCK_BYTES_MIN} are needed: free memory, or use fewer load CPUs",
             ctx.cpus.len()

@@ -9,10 +9,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use super::super::{
-    error::WorkError,
-    load::{Context, Load},
-};
+use super::super::load::{Context, Load};
+use crate::failure::Failure;
 
 /// Most pairs of datagram sockets.
 const PAIRS_MAX: usize = 8;
@@ -23,7 +21,7 @@ const DATAGRAM_BYTES: [usize; 3] = [64, 1400, 8192];
 /// Size of the writes to the stream, in bytes.
 const STREAM_BYTES: usize = 64 << 10;
 
-type Task<'a> = Box<dyn FnOnce() -> Result<(), WorkError> + Send + 'a>;
+type Task<'a> = Box<dyn FnOnce() -> Result<(), Failure> + Send + 'a>;
 
 /// Datagram pairs and a stream over loopback.
 pub(super) const LOAD: Load = Load {
@@ -34,7 +32,7 @@ pub(super) const LOAD: Load = Load {
     work,
 };
 
-fn work(ctx: &Context) -> Result<(), WorkError> {
+fn work(ctx: &Context) -> Result<(), Failure> {
     let pairs = ctx.cpus.len().clamp(1, PAIRS_MAX);
     let has_v6 = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
     let address = |pair: usize| -> IpAddr {
@@ -58,7 +56,7 @@ fn work(ctx: &Context) -> Result<(), WorkError> {
     ctx.together(tasks)
 }
 
-fn trouble(error: &std::io::Error) -> WorkError {
+fn trouble(error: &std::io::Error) -> Failure {
     format!("loopback does not work: {error}; is it up? Try `ip link set lo up`").into()
 }
 
@@ -91,13 +89,13 @@ fn stream(address: IpAddr) -> std::io::Result<(TcpStream, TcpStream)> {
     Ok((writer, reader))
 }
 
-fn send(socket: &UdpSocket, ctx: &Context) -> Result<(), WorkError> {
+fn send(socket: &UdpSocket, ctx: &Context) -> Result<(), Failure> {
     let buffer = [0x5a; DATAGRAM_BYTES[2]];
     let mut sizes = DATAGRAM_BYTES.iter().cycle();
     repeat(ctx, || sizes.next().map_or(Ok(0), |size| socket.send(&buffer[..*size])).map(|_| true))
 }
 
-fn receive(socket: &UdpSocket, ctx: &Context) -> Result<(), WorkError> {
+fn receive(socket: &UdpSocket, ctx: &Context) -> Result<(), Failure> {
     let mut buffer = [0; DATAGRAM_BYTES[2]];
     repeat(ctx, || {
         ctx.counter.add(socket.recv(&mut buffer)? as u64);
@@ -105,7 +103,7 @@ fn receive(socket: &UdpSocket, ctx: &Context) -> Result<(), WorkError> {
     })
 }
 
-fn write(mut stream: TcpStream, ctx: &Context) -> Result<(), WorkError> {
+fn write(mut stream: TcpStream, ctx: &Context) -> Result<(), Failure> {
     let buffer = vec![0xa5; STREAM_BYTES];
     repeat(ctx, || match stream.write(&buffer) {
         // The reader may end first.
@@ -114,7 +112,7 @@ fn write(mut stream: TcpStream, ctx: &Context) -> Result<(), WorkError> {
     })
 }
 
-fn read(mut stream: TcpStream, ctx: &Context) -> Result<(), WorkError> {
+fn read(mut stream: TcpStream, ctx: &Context) -> Result<(), Failure> {
     let mut buffer = vec![0; STREAM_BYTES];
     repeat(ctx, || {
         let size = stream.read(&mut buffer)?;
@@ -125,7 +123,7 @@ fn read(mut stream: TcpStream, ctx: &Context) -> Result<(), WorkError> {
 }
 
 /// Calls until the load shall end, or `call` returns false.
-fn repeat(ctx: &Context, mut call: impl FnMut() -> std::io::Result<bool>) -> Result<(), WorkError> {
+fn repeat(ctx: &Context, mut call: impl FnMut() -> std::io::Result<bool>) -> Result<(), Failure> {
     while !ctx.stopped() {
         match call() {
             Ok(true) => {}

@@ -14,11 +14,12 @@ use std::time::Duration;
 use rtproof_host::CpuList;
 use rustix::process::Signal;
 
-use super::super::{error::WorkError, load::Context, place};
+use super::super::{load::Context, place};
 use super::own::{LAUNCH, NO_OP, Own, RUN, Shared};
 use super::spec::LoadSpec;
 use super::wire::Message;
 use super::wrap;
+use crate::failure::Failure;
 
 /// A worker that does not end on request is killed after this time. Less than the 2 s that the
 /// parent waits, more than the wrapper needs.
@@ -32,7 +33,7 @@ const END_MAX: Duration = Duration::from_millis(1800);
 /// # Errors
 /// What kept the load from working. The caller may print it to stderr and must exit non-zero; the
 /// parent has it already.
-pub(crate) fn main(args: &[String]) -> Result<(), WorkError> {
+pub(crate) fn main(args: &[String]) -> Result<(), Failure> {
     match args {
         [what] if what == NO_OP => {
             place::set_name("fork");
@@ -47,7 +48,7 @@ pub(crate) fn main(args: &[String]) -> Result<(), WorkError> {
             Message::Done(shared.counter.get()).send();
             result
         }
-        _ => Err(WorkError(format!(
+        _ => Err(Failure(format!(
             "load worker: {args:?} is not `run LOAD CPUS BYTES DIR`; rtproof starts it"
         ))),
     }
@@ -68,7 +69,7 @@ impl<'a> Job<'a> {
         memory: &str,
         dir: &'a str,
         worker_args: usize,
-    ) -> Result<Self, WorkError> {
+    ) -> Result<Self, Failure> {
         Ok(Self {
             spec: spec.parse().map_err(|error| format!("load worker: {error}"))?,
             cpus: CpuList::parse(cpus, None).map_err(|error| format!("load worker: {error}"))?,
@@ -80,7 +81,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    fn run(&self, shared: &Arc<Shared>) -> Result<(), WorkError> {
+    fn run(&self, shared: &Arc<Shared>) -> Result<(), Failure> {
         place::settle(self.spec.name(), &self.cpus)?;
         end_with_parent(shared)?;
         report_each_second(shared)?;
@@ -101,12 +102,12 @@ impl<'a> Job<'a> {
         if shared.stop.load(Ordering::Relaxed) || self.spec.is_idle() {
             return Ok(());
         }
-        Err(WorkError(format!("{} ended without being asked to: report this as a bug", self.spec)))
+        Err(Failure(format!("{} ended without being asked to: report this as a bug", self.spec)))
     }
 }
 
 /// Sets the stop flag when the other end of stdin is closed, and sees to it that the worker ends.
-fn end_with_parent(shared: &Arc<Shared>) -> Result<(), WorkError> {
+fn end_with_parent(shared: &Arc<Shared>) -> Result<(), Failure> {
     let shared = Arc::clone(shared);
     let main = std::thread::current();
     spawn("stdin", move || {
@@ -130,7 +131,7 @@ fn kill_self() {
     let _ = rustix::process::kill_process(own, Signal::KILL);
 }
 
-fn report_each_second(shared: &Arc<Shared>) -> Result<(), WorkError> {
+fn report_each_second(shared: &Arc<Shared>) -> Result<(), Failure> {
     let shared = Arc::clone(shared);
     spawn("report", move || {
         loop {
@@ -140,7 +141,7 @@ fn report_each_second(shared: &Arc<Shared>) -> Result<(), WorkError> {
     })
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), WorkError> {
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let thread = std::thread::Builder::new().name(format!("rtproof-{name}")).spawn(work);
     thread
         .map(drop)

@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::super::{error::WorkError, tree};
+use super::super::tree;
 use super::own::{LAUNCH, Own, Shared};
 use super::spec::{Kind, LoadSpec};
 use super::stress_ng;
 use super::text::words;
 use super::wire::Message;
+use crate::failure::Failure;
 
 /// Unit of the work of other programs, unless stress-ng reports its own.
 pub(super) const UNIT: &str = "ms of CPU time";
@@ -37,7 +38,7 @@ const QUOTE_BYTES_MAX: usize = 600;
 ///
 /// # Errors
 /// It could not be started, or ended by itself: its status and the end of what it wrote to stderr.
-pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), WorkError> {
+pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), Failure> {
     let is_stress_ng = matches!(spec.kind(), Kind::StressNg(_));
     let program = program(spec)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
@@ -69,7 +70,7 @@ pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), Wor
     if !is_asked {
         let status = family.status.map_or("an unknown status".into(), |status| status.to_string());
         let after = start.elapsed().as_secs_f64();
-        return Err(WorkError(format!(
+        return Err(Failure(format!(
             "ended by itself after {after:.1} s ({status}){}",
             quote(&text)
         )));
@@ -83,7 +84,7 @@ pub(super) fn run(spec: &LoadSpec, own: &Own, shared: &Shared) -> Result<(), Wor
 }
 
 /// Program and arguments.
-fn program(spec: &LoadSpec) -> Result<Vec<String>, WorkError> {
+fn program(spec: &LoadSpec) -> Result<Vec<String>, Failure> {
     match spec.kind() {
         Kind::Command(command) => Ok(vec!["sh".into(), "-c".into(), command.clone()]),
         Kind::StressNg(args) => {
@@ -91,7 +92,7 @@ fn program(spec: &LoadSpec) -> Result<Vec<String>, WorkError> {
                 words(args).map_err(|quote| format!("{spec}: a {quote} quote is not closed"))?;
             Ok(stress_ng::program(args))
         }
-        Kind::BuiltIn(name) => Err(WorkError(format!("{name} is not another program"))),
+        Kind::BuiltIn(name) => Err(Failure(format!("{name} is not another program"))),
     }
 }
 
@@ -100,15 +101,15 @@ fn program(spec: &LoadSpec) -> Result<Vec<String>, WorkError> {
 ///
 /// # Errors
 /// The program cannot be run.
-pub(super) fn launch(parent: &str, program: &str, args: &[String]) -> Result<(), WorkError> {
+pub(super) fn launch(parent: &str, program: &str, args: &[String]) -> Result<(), Failure> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| format!("cannot tie {program} to its parent: {error}"))?;
     // A parent that died before the call above sends no signal.
     let now = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
     if now.as_deref() != Some(parent) {
-        return Err(WorkError(format!("the load worker {parent} is gone")));
+        return Err(Failure(format!("the load worker {parent} is gone")));
     }
-    Err(WorkError(format!("cannot run {program}: {}", Command::new(program).args(args).exec())))
+    Err(Failure(format!("cannot run {program}: {}", Command::new(program).args(args).exec())))
 }
 
 /// The program and all that it started.
@@ -181,7 +182,7 @@ struct Output {
 }
 
 impl Output {
-    fn collect(mut reader: PipeReader) -> Result<Self, WorkError> {
+    fn collect(mut reader: PipeReader) -> Result<Self, Failure> {
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let into = Arc::clone(&kept);
         let work = move || {

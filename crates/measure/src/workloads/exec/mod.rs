@@ -19,6 +19,7 @@ use super::{
     error::WorkloadError,
     workload::{Armed, Description, Ending, OwnCost, Program, Setting, Workload},
 };
+use crate::failure::Failure;
 use crate::{EndReason, cycle::Cycle, quantity::Quantity, sys, task};
 
 /// A program that says nothing for this long, or for ten periods, hangs.
@@ -123,7 +124,7 @@ impl Reader {
                 Ok(Look::Something) => heard_ns = heard_ns.max(now_ns),
                 Ok(Look::Nothing) => running.wait(cycle.edge_ns()),
                 Ok(Look::Ended) => return self.at_end(&mut running),
-                Err(why) => return self.fail(why),
+                Err(Failure(why)) => return self.fail(why),
             }
             if now_ns >= cycle.schedule().end_ns {
                 return match self.cycles {
@@ -145,7 +146,7 @@ impl Reader {
         }
     }
 
-    fn look(&mut self, running: &Running, cycle: &mut Cycle) -> Result<Look, String> {
+    fn look(&mut self, running: &Running, cycle: &mut Cycle) -> Result<Look, Failure> {
         let mut buffer = [0_u8; 4096];
         match running.read(&mut buffer) {
             Ok(None) => Ok(Look::Nothing),
@@ -155,9 +156,9 @@ impl Reader {
                 let Self { lines, grid, last_due_ns, cycles, .. } = self;
                 let mut account = Account { cycle, grid, last_due_ns, cycles };
                 let fed = lines.feed(&buffer[..n], |line| account.take(line, now_ns));
-                fed.map(|()| Look::Something).map_err(|malformed| malformed.to_string())
+                Ok(fed.map(|()| Look::Something)?)
             }
-            Err(error) => Err(format!("its output cannot be read: {error}")),
+            Err(error) => Err(Failure(format!("its output cannot be read: {error}"))),
         }
     }
 
@@ -225,7 +226,7 @@ pub(crate) fn fuzz(
     piece: usize,
     now_ns: u64,
     cycle: &mut Cycle,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let (mut lines, mut grid) = (Lines::default(), Grid::new(cycle.schedule().period_ns));
     let (mut last_due_ns, mut cycles) = (None, 0);
     for piece in bytes.chunks(piece) {
@@ -236,7 +237,7 @@ pub(crate) fn fuzz(
             cycles: &mut cycles,
         };
         let fed = lines.feed(piece, |line| account.take(line, now_ns));
-        fed.map_err(|malformed| malformed.to_string())?;
+        fed?;
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! What a program writes of its cycles: one line each. No I/O here.
 
+use crate::failure::Failure;
+
 /// Longest line, bytes.
 pub(super) const LINE_MAX: usize = 256;
 /// Largest value, nanoseconds: what a histogram holds, an hour, and more than any cycle takes.
@@ -71,7 +73,8 @@ pub(super) struct Lines {
 }
 
 /// Why a line cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of its output, `{text}`: {why}")]
 pub(super) struct Malformed {
     /// Number, from 1.
     pub(super) line: u64,
@@ -81,10 +84,9 @@ pub(super) struct Malformed {
     pub(super) why: &'static str,
 }
 
-impl std::fmt::Display for Malformed {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { line, text, why } = self;
-        write!(to, "line {line} of its output, `{text}`: {why}")
+impl From<Malformed> for Failure {
+    fn from(error: Malformed) -> Self {
+        Self(error.to_string())
     }
 }
 

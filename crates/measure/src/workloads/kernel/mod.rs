@@ -21,6 +21,7 @@ use super::{
     error::WorkloadError,
     workload::{Armed, Ending, OwnCost, Setting},
 };
+use crate::failure::Failure;
 use crate::{EndReason, cycle::Cycle, sys, task};
 
 /// Longest wait for lines, so that a stop is seen.
@@ -75,7 +76,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn follow(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> Result<EndReason, String> {
+    fn follow(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> Result<EndReason, Failure> {
         let Some(pipe) = &mut self.pipe else { return Err("ended already".into()) };
         let mut lines = Lines::default();
         let mut buffer = [0; 16 << 10];
@@ -87,7 +88,7 @@ impl Reader {
             let n = match pipe.read(&mut buffer) {
                 Ok(n) => n,
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => 0,
-                Err(error) => return Err(format!("its lines cannot be read: {error}")),
+                Err(error) => return Err(Failure(format!("its lines cannot be read: {error}"))),
             };
             lines.feed(&buffer[..n], |line| self.account.take(line, cycle));
             if now_ns >= cycle.schedule().end_ns {

@@ -18,6 +18,7 @@ use super::{
     timing::sleep_until,
     workload::{Armed, Description, Ending, OwnCost, Program, Setting, Workload},
 };
+use crate::failure::Failure;
 use crate::{EndReason, Policy, cycle::Cycle, quantity::Quantity, sys, task};
 
 /// Time between two looks: a ring of 4096 cycles holds this much of 200 kHz.
@@ -90,7 +91,7 @@ fn folders() -> Vec<String> {
 }
 
 /// The ring of a process; which to choose where it has several.
-fn of_process(pid: u32, folders: &[String]) -> Result<PathBuf, String> {
+fn of_process(pid: u32, folders: &[String]) -> Result<PathBuf, Failure> {
     let root = Root::live();
     let (exact, begin) = (format!("{PREFIX}{pid}"), format!("{PREFIX}{pid}-"));
     let mut rings = Vec::new();
@@ -102,14 +103,14 @@ fn of_process(pid: u32, folders: &[String]) -> Result<PathBuf, String> {
     }
     match rings.as_slice() {
         [ring] => Ok(ring.clone()),
-        [] => Err(format!(
+        [] => Err(Failure(format!(
             "process {pid} has no ring {exact} in {}; does it call rtproof_mark_open?",
             folders.join(" or ")
-        )),
+        ))),
         several => {
             let several: Vec<_> =
                 several.iter().take(8).map(|ring| ring.display().to_string()).collect();
-            Err(format!("process {pid} has several rings; name one: {}", several.join(", ")))
+            Err(format!("process {pid} has several rings; name one: {}", several.join(", ")).into())
         }
     }
 }
@@ -120,7 +121,7 @@ pub(crate) fn fuzz(
     path: &Path,
     change: &mut dyn FnMut() -> bool,
     cycle: &mut Cycle,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let ring = Ring::open(path)?;
     let mut reader = Reader { ring, last_begin_ns: None, cycles: 0, ending: Ending::default() };
     while change() {
@@ -137,7 +138,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn follow(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> Result<EndReason, String> {
+    fn follow(&mut self, cycle: &mut Cycle, stop: &AtomicBool) -> Result<EndReason, Failure> {
         let schedule = *cycle.schedule();
         sleep_until(schedule.first_ns);
         self.ring.skip()?;
@@ -167,7 +168,7 @@ impl Reader {
         }
     }
 
-    fn look(&mut self, cycle: &mut Cycle) -> Result<(), String> {
+    fn look(&mut self, cycle: &mut Cycle) -> Result<(), Failure> {
         let Self { ring, last_begin_ns, cycles, ending } = self;
         let found = ring.read(|Marked { begin_ns, end_ns }| {
             cycle.take_sample(begin_ns, end_ns - begin_ns);
@@ -240,14 +241,14 @@ mod tests {
         let folders = [dir.path().display().to_string(), "/no/such/folder".into()];
         let make = |name: &str| std::fs::File::create(dir.path().join(name)).expect("a file");
         let error = of_process(12, &folders).expect_err("none");
-        assert!(error.contains("no ring rtproof-mark-12 in"), "{error}");
+        assert!(error.0.contains("no ring rtproof-mark-12 in"), "{error}");
         make("rtproof-mark-123");
         make("rtproof-mark-12-control");
         let ring = of_process(12, &folders).expect("one");
         assert!(ring.ends_with("rtproof-mark-12-control"));
         make("rtproof-mark-12");
         let error = of_process(12, &folders).expect_err("two");
-        assert!(error.contains("name one: ") && error.contains("12-control"), "{error}");
+        assert!(error.0.contains("name one: ") && error.0.contains("12-control"), "{error}");
     }
 
     #[test]

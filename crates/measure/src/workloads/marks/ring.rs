@@ -3,9 +3,9 @@
 //! By read(2), not by mapping it: what another process shortens under a mapping is a crash. Layout
 //! and order of writes: `marks/src/ring.rs`.
 
+use crate::failure::Failure;
 use std::{
     fs::File,
-    io,
     os::unix::fs::FileExt,
     path::Path,
     sync::atomic::{Ordering, fence},
@@ -53,8 +53,8 @@ pub(super) struct Found {
 
 impl Ring {
     /// Opens a ring; what was marked before is not read.
-    pub(super) fn open(path: &Path) -> Result<Self, String> {
-        let at = |why: &str| format!("{}: {why}", path.display());
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        let at = |why: &str| Failure(format!("{}: {why}", path.display()));
         #[expect(clippy::disallowed_methods, reason = "the application's own file")]
         let file = File::open(path).map_err(|error| at(&error.to_string()))?;
         let mut header = [0; HEADER];
@@ -81,13 +81,13 @@ impl Ring {
     }
 
     /// Passes over what was marked until now.
-    pub(super) fn skip(&mut self) -> Result<(), String> {
+    pub(super) fn skip(&mut self) -> Result<(), Failure> {
         self.done = self.head()?;
         Ok(())
     }
 
     /// Hands out what was marked since the last look, oldest first.
-    pub(super) fn read(&mut self, mut take: impl FnMut(Marked)) -> Result<Found, String> {
+    pub(super) fn read(&mut self, mut take: impl FnMut(Marked)) -> Result<Found, Failure> {
         let head = self.head()?;
         let marked = head.checked_sub(self.done).filter(|&marked| marked <= JUMP_MAX);
         let marked = marked.ok_or_else(|| {
@@ -105,7 +105,7 @@ impl Ring {
     }
 
     /// Reads cycles up to the end of the file or `head`; how many were overwritten or torn.
-    fn batch(&mut self, head: u64, take: &mut impl FnMut(Marked)) -> Result<u64, String> {
+    fn batch(&mut self, head: u64, take: &mut impl FnMut(Marked)) -> Result<u64, Failure> {
         let place = self.done % self.capacity;
         let count = (head - self.done).min(self.capacity - place).min(BATCH);
         let mut bytes = [0; BATCH as usize * CYCLE];
@@ -113,7 +113,7 @@ impl Ring {
         let at = HEADER as u64 + place * CYCLE as u64;
         // The count was read before them, and is read again after them.
         fence(Ordering::SeqCst);
-        self.file.read_exact_at(bytes, at).map_err(|error| error.to_string())?;
+        self.file.read_exact_at(bytes, at)?;
         fence(Ordering::SeqCst);
         let later = self.head()?;
         let mut lost = 0;
@@ -132,10 +132,10 @@ impl Ring {
         Ok(lost)
     }
 
-    fn head(&self) -> Result<u64, String> {
+    fn head(&self) -> Result<u64, Failure> {
         let mut bytes = [0; 8];
-        let read = self.file.read_exact_at(&mut bytes, 16);
-        read.map(|()| u64::from_ne_bytes(bytes)).map_err(|error: io::Error| error.to_string())
+        self.file.read_exact_at(&mut bytes, 16)?;
+        Ok(u64::from_ne_bytes(bytes))
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
         writer.cycle(4, &[99]);
         writer.cycle(5, &[5, 0, 7]);
         assert_eq!(read(&mut ring), (vec![1, 6], Found { marked: 6, lost: 4 }));
-        // Killed in the midst of a cycle: it was never counted.
+        // Killed during a cycle: it was never counted.
         writer.cycle(7, &[0, 12_345]);
         assert_eq!(read(&mut ring).1, Found::default());
     }
@@ -244,7 +244,7 @@ mod tests {
         for head in [1, u64::MAX, 1 << 60] {
             writer.put(16, &[head]);
             let error = ring.read(|_| {}).expect_err("no such count");
-            assert!(error.contains("another writer?"), "{error}");
+            assert!(error.0.contains("another writer?"), "{error}");
         }
     }
 
@@ -255,13 +255,13 @@ mod tests {
         for capacity in [0, 7, 16, 1 << 30, u64::MAX] {
             writer.put(8, &[capacity]);
             let error = open(&writer);
-            assert!(error.contains(&format!("says it holds {capacity} cycles")), "{error}");
+            assert!(error.0.contains(&format!("says it holds {capacity} cycles")), "{error}");
         }
         writer.put(0, &[1]);
-        assert!(open(&writer).contains("holds no ring of marks"));
+        assert!(open(&writer).0.contains("holds no ring of marks"));
         writer.file.set_len(10).expect("shorter");
-        assert!(open(&writer).contains("holds no ring of marks"));
-        assert!(Ring::open(Path::new("/no/such/ring")).expect_err("none").contains("/no/such"));
+        assert!(open(&writer).0.contains("holds no ring of marks"));
+        assert!(Ring::open(Path::new("/no/such/ring")).expect_err("none").0.contains("/no/such"));
         // Shortened while it is read.
         let mut writer = Writer::new();
         let mut ring = Ring::open(&writer.path).expect("a ring");

@@ -11,7 +11,7 @@ use super::super::{
 };
 use crate::error::Contradiction;
 
-pub(in super::super) const HISTOGRAM: Importer = Importer {
+pub(crate) const HISTOGRAM: Importer = Importer {
     id: "cyclictest-histogram",
     title: "cyclictest -h or -H, with or without its rows.",
     detect,
@@ -27,7 +27,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = Text::new(bytes, hints)?;
     let mut read = Read::default();
     for line in text.lines() {
-        read.line(text, line)?;
+        read.line(line)?;
     }
     read.finish(text, hints)
 }
@@ -71,28 +71,28 @@ struct Foot<'a> {
 }
 
 impl<'a> Read<'a> {
-    fn line(&mut self, text: Text<'_>, line: Line<'a>) -> Result<(), ImportError> {
+    fn line(&mut self, line: Line<'a>) -> Result<(), ImportError> {
         let words = line.text.trim();
         if words == "# Histogram" {
             if self.begun {
-                return Err(text.at(line.number, "a second histogram; import each run by itself"));
+                return Err(line.at("a second histogram; import each run by itself"));
             }
             self.begun = true;
             return Ok(());
         }
         if let Some(which) = FOOT.iter().position(|key| words.starts_with(key)) {
-            let numbers = text.numbers(line, &words[FOOT[which].len()..])?;
+            let numbers = line.numbers(&words[FOOT[which].len()..])?;
             if self.foot[which].is_some() {
-                return Err(text.at(line.number, format!("a second line {}", quoted(FOOT[which]))));
+                return Err(line.at(format!("a second line {}", quoted(FOOT[which]))));
             }
             self.foot[which] = Some((line, numbers));
             return Ok(());
         }
         if let Some(rest) = words.strip_prefix("# Thread ") {
-            let number = text.number(line, rest.split(':').next().unwrap_or(""))?;
+            let number = line.number(rest.split(':').next().unwrap_or(""))?;
             if number != self.threads_listed {
                 let what = format!("thread {number}, expected {}", self.threads_listed);
-                return Err(text.at(line.number, what));
+                return Err(line.at(what));
             }
             self.threads_listed += 1;
             return Ok(());
@@ -105,9 +105,9 @@ impl<'a> Read<'a> {
             return Ok(());
         }
         if words.starts_with(|c: char| c.is_ascii_digit()) && self.begun {
-            return self.row(text, line);
+            return self.row(line);
         }
-        self.around(text, line)
+        self.around(line)
     }
 
     /// A comment may hold the command line; a warning is worth telling.
@@ -119,22 +119,22 @@ impl<'a> Read<'a> {
         }
     }
 
-    fn row(&mut self, text: Text<'_>, line: Line<'a>) -> Result<(), ImportError> {
-        let mut numbers = text.numbers(line, line.text)?;
+    fn row(&mut self, line: Line<'a>) -> Result<(), ImportError> {
+        let mut numbers = line.numbers(line.text)?;
         let value = numbers.remove(0);
         let columns = self.rows.first().map_or(numbers.len(), |(_, row)| row.len());
         if numbers.is_empty() || numbers.len() != columns {
             let what = format!("{} columns, expected {}", numbers.len() + 1, columns.max(1) + 1);
-            return Err(text.at(line.number, what));
+            return Err(line.at(what));
         }
         if columns > super::super::THREADS_MAX {
-            return Err(text.at(line.number, format!("{columns} threads")));
+            return Err(line.at(format!("{columns} threads")));
         }
         if self.rows.last().is_some_and(|(last, _)| value <= *last) {
-            return Err(text.at(line.number, format!("row {value} comes again or too late")));
+            return Err(line.at(format!("row {value} comes again or too late")));
         }
         if self.foot.iter().any(Option::is_some) {
-            return Err(text.at(line.number, "a row behind the end of the histogram"));
+            return Err(line.at("a row behind the end of the histogram"));
         }
         if numbers.iter().any(|&n| n > 0) || self.rows.is_empty() {
             self.rows.push((value, numbers));
@@ -152,7 +152,7 @@ impl<'a> Read<'a> {
     }
 
     /// What stands round a histogram: live lines, prompts with the command.
-    fn around(&mut self, text: Text<'_>, line: Line<'_>) -> Result<(), ImportError> {
+    fn around(&mut self, line: Line<'_>) -> Result<(), ImportError> {
         let shown = plain(line.text);
         let shown = shown.trim();
         if command::cyclictest(shown).is_some() {
@@ -169,11 +169,11 @@ impl<'a> Read<'a> {
         if is_live || is_warning || !self.begun {
             return Ok(());
         }
-        Err(text.at(line.number, format!("{}, expected a row of the histogram", quoted(shown))))
+        Err(line.unexpected(shown, "a row of the histogram"))
     }
 
     /// A line of the foot, without the column of sums that `-H` adds to some of them.
-    fn foot(&self, text: Text<'_>, which: usize, n: usize) -> Result<Option<&[u64]>, ImportError> {
+    fn foot(&self, which: usize, n: usize) -> Result<Option<&[u64]>, ImportError> {
         let Some((line, numbers)) = &self.foot[which] else { return Ok(None) };
         if numbers.len() != n && numbers.len() != n + 1 {
             let what = format!(
@@ -181,7 +181,7 @@ impl<'a> Read<'a> {
                 quoted(FOOT[which]),
                 numbers.len()
             );
-            return Err(text.at(line.number, what));
+            return Err(line.at(what));
         }
         Ok(Some(&numbers[..n]))
     }
@@ -194,9 +194,9 @@ impl<'a> Read<'a> {
         let columns = self.rows.first().map_or(n, |(_, row)| row.len());
         if n == 0 || (columns != n && columns != n + 1) {
             let what = format!("{n} threads, but the rows have {columns} columns");
-            return Err(text.at(min_line.number, what));
+            return Err(min_line.at(what));
         }
-        self.check_sums(text, n)?;
+        self.check_sums(n)?;
         let command = hints.command.clone().or(self.command.clone());
         let asked = command.as_deref().and_then(command::cyclictest);
         let unit_ns = hints.unit_ns.unwrap_or(match asked {
@@ -208,12 +208,12 @@ impl<'a> Read<'a> {
         let asked_rows = asked.and_then(|asked| asked.histogram).filter(|&rows| rows >= last);
         let foot = Foot {
             mins,
-            totals: self.foot(text, TOTAL, n)?,
+            totals: self.foot(TOTAL, n)?,
             avgs: self.must(text, AVG, n)?,
             maxs: self.must(text, MAX, n)?,
             overs: self.must(text, OVERFLOWS, n)?,
             unit_ns,
-            end_ns: text.ns(self.rows_line, asked_rows.unwrap_or(last), unit_ns)?,
+            end_ns: self.rows_line.ns(asked_rows.unwrap_or(last), unit_ns)?,
         };
         if self.threads_listed != n as u64 {
             return Err(text.cut(&format!("a line \"# Thread {}:\"", n - 1)));
@@ -234,7 +234,7 @@ impl<'a> Read<'a> {
     }
 
     fn must(&self, text: Text<'_>, which: usize, n: usize) -> Result<&[u64], ImportError> {
-        self.foot(text, which, n)?.ok_or_else(|| text.cut(&quoted(FOOT[which])))
+        self.foot(which, n)?.ok_or_else(|| text.cut(&quoted(FOOT[which])))
     }
 
     fn thread(
@@ -245,7 +245,7 @@ impl<'a> Read<'a> {
     ) -> Result<ImportedThread, ImportError> {
         let max_line = self.foot[MAX].as_ref().map_or(1, |(line, _)| line.number);
         let at_max = |what: Contradiction| text.at(max_line, format!("thread {i}: {what}"));
-        let ns = |value| text.ns(self.rows_line, value, of.unit_ns);
+        let ns = |value| self.rows_line.ns(value, of.unit_ns);
         let mut cells = Cells::default();
         for (value, row) in &self.rows {
             cells.push(ns(*value)?, of.unit_ns, row[i]).map_err(at_max)?;
@@ -286,13 +286,13 @@ impl<'a> Read<'a> {
     }
 
     /// The column of sums is the sum of the others.
-    fn check_sums(&self, text: Text<'_>, n: usize) -> Result<(), ImportError> {
+    fn check_sums(&self, n: usize) -> Result<(), ImportError> {
         for (value, row) in self.rows.iter().filter(|(_, row)| row.len() > n) {
             let sum = row[..n].iter().fold(0_u64, |sum, &n| sum.saturating_add(n));
             if sum != row[n] {
                 let what =
                     format!("row {value} sums to {sum}, but its last column says {}", row[n]);
-                return Err(text.at(self.rows_line.number, what));
+                return Err(self.rows_line.at(what));
             }
         }
         Ok(())

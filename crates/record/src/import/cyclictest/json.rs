@@ -13,29 +13,29 @@ use crate::error::Contradiction;
 
 /// What all tools of rt-tests write round their results.
 #[derive(Debug, Deserialize)]
-pub(in super::super) struct Envelope<T> {
+pub(crate) struct Envelope<T> {
     #[serde(rename = "cmdline:", alias = "cmdline", default)]
-    pub(in super::super) cmdline: String,
+    pub(crate) cmdline: String,
     #[serde(rename = "rt_test_version:", alias = "rt_test_version", default)]
-    pub(in super::super) version: String,
+    pub(crate) version: String,
     #[serde(default)]
-    pub(in super::super) start_time: String,
+    pub(crate) start_time: String,
     #[serde(default)]
-    pub(in super::super) end_time: String,
+    pub(crate) end_time: String,
     #[serde(default)]
-    pub(in super::super) return_code: i64,
+    pub(crate) return_code: i64,
     #[serde(default)]
-    pub(in super::super) sysinfo: SysInfo,
-    pub(in super::super) num_threads: u64,
+    pub(crate) sysinfo: SysInfo,
+    pub(crate) num_threads: u64,
     #[serde(default)]
-    pub(in super::super) resolution_in_ns: u64,
+    pub(crate) resolution_in_ns: u64,
     #[serde(bound(deserialize = "T: Deserialize<'de>"))]
-    pub(in super::super) thread: Pairs<T>,
+    pub(crate) thread: Pairs<T>,
 }
 
 impl<T> Envelope<T> {
     /// Puts what the envelope says into an import. Returns its threads by number.
-    pub(in super::super) fn open(
+    pub(crate) fn open(
         self,
         imported: &mut Imported,
         repaired: bool,
@@ -98,7 +98,7 @@ struct OfThread {
 }
 
 /// The program in a command line of an envelope.
-pub(in super::super) fn program(bytes: &[u8]) -> Option<String> {
+pub(crate) fn program(bytes: &[u8]) -> Option<String> {
     let head = head(bytes);
     if !json::is_object(bytes) || !head.contains("\"rt_test_version") {
         return None;
@@ -113,7 +113,7 @@ pub(in super::super) fn program(bytes: &[u8]) -> Option<String> {
     found.map(str::to_owned)
 }
 
-pub(in super::super) const JSON: Importer = Importer {
+pub(crate) const JSON: Importer = Importer {
     id: "cyclictest-json",
     title: "cyclictest --json; signaltest and cyclicdeadline alike.",
     detect: |bytes| program(bytes).is_some_and(|program| program != "oslat"),

@@ -53,7 +53,7 @@ pub(super) fn conclude(imported: &mut Imported) {
     imported.conclude();
 }
 
-fn check(imported: &mut Imported, asked: &command::Asked) {
+fn check(imported: &mut Imported, asked: &command::Requested) {
     let threads = imported.threads.len() as u64;
     if asked.threads.is_some_and(|asked| asked != threads) {
         let text = format!(

@@ -8,7 +8,7 @@ use super::super::{
     text::{Cells, Text, head, scaled},
 };
 
-pub(in super::super) const ROWS: Importer = Importer {
+pub(crate) const ROWS: Importer = Importer {
     id: "cyclictest-rows",
     title: "The rows of cyclictest -h alone, without the lines round them.",
     detect,
@@ -32,10 +32,10 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let mut cells: Vec<Cells> = Vec::new();
     let mut rows = 0_u64;
     for line in text.lines() {
-        let numbers = text.numbers(line, line.text)?;
+        let numbers = line.numbers(line.text)?;
         let (value, counts) = match numbers.split_first() {
             Some((&value, counts)) if !counts.is_empty() => (value, counts),
-            _ => return Err(text.at(line.number, "no row, expected a value and its counts")),
+            _ => return Err(line.at("no row, expected a value and its counts")),
         };
         if rows == 0 && counts.len() <= THREADS_MAX {
             cells.resize_with(counts.len(), Cells::default);
@@ -46,11 +46,11 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
                 counts.len(),
                 cells.len()
             );
-            return Err(text.at(line.number, what));
+            return Err(line.at(what));
         }
-        let low_ns = text.ns(line, value, unit_ns)?;
+        let low_ns = line.ns(value, unit_ns)?;
         for (cells, &n) in cells.iter_mut().zip(counts) {
-            cells.push(low_ns, unit_ns, n).map_err(|what| text.at(line.number, what))?;
+            cells.push(low_ns, unit_ns, n).map_err(|what| line.at(what))?;
         }
         rows += 1;
     }

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use super::super::{
     Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX, command,
     draft::{draft, series},
-    text::{Line, Text, decimal_ns, field, head, plain, quoted},
+    text::{Line, Text, decimal_ns, field, head, plain},
 };
 
-pub(in super::super) const SUMMARY: Importer = Importer {
+pub(crate) const SUMMARY: Importer = Importer {
     id: "cyclictest-summary",
     title: "Lines of threads (T:) of cyclictest or jitterdebugger -v.",
     detect: |bytes| head(bytes).lines().any(|line| is_thread(&plain(line))),
@@ -24,10 +24,10 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         let shown = plain(line.text);
         let shown = Line { text: shown.trim(), ..line };
         if is_thread(shown.text) {
-            let (number, thread) = found.thread(text, shown)?;
+            let (number, thread) = found.thread(shown)?;
             threads.insert(number, thread);
             if threads.len() > THREADS_MAX {
-                return Err(text.at(line.number, format!("more than {THREADS_MAX} threads")));
+                return Err(line.at(format!("more than {THREADS_MAX} threads")));
             }
         } else if threads.is_empty() && line.number <= LABELS_MAX {
             // A label that somebody wrote above it.
@@ -35,8 +35,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
                 found.remarks.push(shown.text.into());
             }
         } else if !found.around(shown.text) {
-            let what = format!("{}, expected a line of a thread (T: ...)", quoted(shown.text));
-            return Err(text.at(line.number, what));
+            return Err(line.unexpected(shown.text, "a line of a thread (T: ...)"));
         }
     }
     if threads.is_empty() {
@@ -78,35 +77,25 @@ struct Found {
 }
 
 impl Found {
-    fn thread(
-        &mut self,
-        text: Text<'_>,
-        line: Line<'_>,
-    ) -> Result<(u64, ImportedThread), ImportError> {
-        let word = |key: &str| {
-            field(line.text, key).ok_or_else(|| text.at(line.number, format!("no {key}")))
-        };
-        let number = text.number(line, word("T:")?)?;
+    fn thread(&mut self, line: Line<'_>) -> Result<(u64, ImportedThread), ImportError> {
+        let word = |key: &str| field(line.text, key).ok_or_else(|| line.at(format!("no {key}")));
+        let number = line.number(word("T:")?)?;
         let mut thread = series(format!("thread {number}"), Kind::Latency);
-        thread.n = text.number(line, word("C:")?)?;
+        thread.n = line.number(word("C:")?)?;
         self.is_jitterdebugger = line.text.contains(" A:");
         if self.is_jitterdebugger {
-            let cpu = text.number(line, word(" A:")?)?;
+            let cpu = line.number(word(" A:")?)?;
             thread.cpu = u32::try_from(cpu).ok();
             thread.label = format!("CPU {cpu}");
         } else if let Some(interval) = field(line.text, "I:") {
-            let interval = text.number(line, interval)?;
-            thread.period_ns = Some(text.ns(line, interval, 1000)?).filter(|&ns| ns > 0);
+            let interval = line.number(interval)?;
+            thread.period_ns = Some(line.ns(interval, 1000)?).filter(|&ns| ns > 0);
         }
         if thread.n > 0 {
-            thread.min_ns = Some(text.ns(line, text.number(line, word("Min:")?)?, self.unit_ns)?);
-            thread.max_ns = Some(text.ns(line, text.number(line, word("Max:")?)?, self.unit_ns)?);
-            let mean = decimal_ns(word("Avg:")?, self.unit_ns).ok_or_else(|| {
-                text.at(
-                    line.number,
-                    format!("{}, expected a number", quoted(word("Avg:").unwrap_or(""))),
-                )
-            })?;
+            thread.min_ns = Some(line.ns(line.number(word("Min:")?)?, self.unit_ns)?);
+            thread.max_ns = Some(line.ns(line.number(word("Max:")?)?, self.unit_ns)?);
+            let mean = decimal_ns(word("Avg:")?, self.unit_ns)
+                .ok_or_else(|| line.unexpected(word("Avg:").unwrap_or(""), "a number"))?;
             thread.mean_ns = Some(mean as f64);
         }
         Ok((number, thread))

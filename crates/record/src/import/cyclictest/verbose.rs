@@ -9,11 +9,11 @@ use super::super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX, command,
     counter::Counter,
     draft::{draft, remark, series},
-    text::{Line, Text, head, quoted},
+    text::{Line, Text, head},
 };
 use super::is_aside;
 
-pub(in super::super) const VERBOSE: Importer =
+pub(crate) const VERBOSE: Importer =
     Importer { id: "cyclictest-verbose", title: "cyclictest -v, every sample.", detect, read };
 
 fn detect(bytes: &[u8]) -> bool {
@@ -43,13 +43,12 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
                 remark(&mut imported, line.text);
                 continue;
             }
-            let what = format!("{}, expected task:cycle:value", quoted(line.text));
-            return Err(text.at(line.number, what));
+            return Err(line.unexpected(line.text, "task:cycle:value"));
         };
         if tasks.len() >= THREADS_MAX && !tasks.contains_key(&task) {
-            return Err(text.at(line.number, format!("more than {THREADS_MAX} threads")));
+            return Err(line.at(format!("more than {THREADS_MAX} threads")));
         }
-        tasks.entry(task).or_default().push(text, line, cycle, value, unit_ns)?;
+        tasks.entry(task).or_default().push(line, cycle, value, unit_ns)?;
     }
     if tasks.is_empty() {
         return Err(text.cut("a sample (task:cycle:value)"));
@@ -105,7 +104,6 @@ struct Task {
 impl Task {
     fn push(
         &mut self,
-        text: Text<'_>,
         line: Line<'_>,
         cycle: u64,
         value: u64,
@@ -114,7 +112,7 @@ impl Task {
         if self.first.is_some() {
             if cycle <= self.last {
                 let what = format!("cycle {cycle} comes after {}", self.last);
-                return Err(text.at(line.number, what));
+                return Err(line.at(what));
             }
             let step = cycle - self.last;
             self.step = Some(self.step.map_or(step, |least| least.min(step)));
@@ -122,8 +120,8 @@ impl Task {
         self.first.get_or_insert(cycle);
         self.last = cycle;
         self.count += 1;
-        let ns = text.ns(line, value, unit_ns)?;
-        self.counter.push(ns, unit_ns, 1).map_err(|what| text.at(line.number, what))
+        let ns = line.ns(value, unit_ns)?;
+        self.counter.push(ns, unit_ns, 1).map_err(|what| line.at(what))
     }
 
     /// Samples that the numbers of the cycles say there were.

@@ -7,7 +7,7 @@ use super::super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX,
     counter::Counter,
     draft::{draft, series},
-    text::{Text, head, quoted},
+    text::{Text, head},
 };
 
 /// Thread and value.
@@ -23,7 +23,7 @@ fn sample(line: &str) -> Option<(u32, u64)> {
     Some((thread.parse().ok()?, value.parse().ok()?))
 }
 
-pub(in super::super) const CSV: Importer = Importer {
+pub(crate) const CSV: Importer = Importer {
     id: "jitterdebugger-csv",
     title: "Samples of jitterdebugger as jittersamples prints them.",
     detect: |bytes| head(bytes).lines().next().is_some_and(|line| sample(line).is_some()),
@@ -37,15 +37,14 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let mut threads: BTreeMap<u32, Counter> = BTreeMap::new();
     for line in text.lines() {
         let Some((thread, value)) = sample(line.text) else {
-            let what = format!("{}, expected thread;seconds.nanoseconds;value", quoted(line.text));
-            return Err(text.at(line.number, what));
+            return Err(line.unexpected(line.text, "thread;seconds.nanoseconds;value"));
         };
         if thread as usize >= THREADS_MAX {
-            return Err(text.at(line.number, format!("thread {thread}")));
+            return Err(line.at(format!("thread {thread}")));
         }
-        let ns = text.ns(line, value, unit_ns)?;
+        let ns = line.ns(value, unit_ns)?;
         let counter = threads.entry(thread).or_default();
-        counter.push(ns, unit_ns, 1).map_err(|what| text.at(line.number, what))?;
+        counter.push(ns, unit_ns, 1).map_err(|what| line.at(what))?;
     }
     for (number, counter) in threads {
         let mut thread = series(format!("thread {number}"), Kind::Latency);

@@ -30,7 +30,7 @@ struct OfThread {
     avg: serde_json::Number,
 }
 
-pub(in super::super) const JSON: Importer =
+pub(crate) const JSON: Importer =
     Importer { id: "jitterdebugger-json", title: "results.json of jitterdebugger.", detect, read };
 
 fn detect(bytes: &[u8]) -> bool {

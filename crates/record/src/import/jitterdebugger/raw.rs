@@ -57,7 +57,7 @@ fn order(bytes: &[u8]) -> Option<bool> {
     [true, false].into_iter().find(|&little| sound(little))
 }
 
-pub(in super::super) const RAW: Importer = Importer {
+pub(crate) const RAW: Importer = Importer {
     id: "jitterdebugger-raw",
     title: "Samples of jitterdebugger (-s), records of 28 bytes.",
     detect: |bytes| order(bytes).is_some(),

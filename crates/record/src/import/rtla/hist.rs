@@ -6,14 +6,14 @@
 
 use super::super::{
     Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX,
-    draft::{draft, series},
+    draft::{draft, of_cpu, series},
     text::{Cells, Line, Text, days_clock_ns, decimal_ns, head, quoted},
 };
 
 const TIMERLAT_TITLE: &str = "# RTLA timerlat histogram";
 const OSNOISE_TITLE: &str = "# RTLA osnoise histogram";
 
-pub(in super::super) const TIMERLAT: Importer = Importer {
+pub(crate) const TIMERLAT: Importer = Importer {
     id: "rtla-timerlat-hist",
     title: "rtla timerlat hist.",
     detect: |bytes| head(bytes).lines().any(|line| line.starts_with(TIMERLAT_TITLE)),
@@ -28,7 +28,7 @@ fn read_timerlat(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     Ok(imported)
 }
 
-pub(in super::super) const OSNOISE: Importer = Importer {
+pub(crate) const OSNOISE: Importer = Importer {
     id: "rtla-osnoise-hist",
     title: "rtla osnoise hist.",
     detect: |bytes| head(bytes).lines().any(|line| line.starts_with(OSNOISE_TITLE)),
@@ -71,18 +71,16 @@ fn histogram<'a>(
     for line in text.lines() {
         if line.text.starts_with(begin) {
             if begun {
-                return Err(text.at(line.number, "a second histogram; import each run by itself"));
+                return Err(line.at("a second histogram; import each run by itself"));
             }
             begun = true;
         } else if let Some(unit) = line.text.strip_prefix("# Time unit is ") {
             imported.resolution_ns = if unit.starts_with("nano") { 1 } else { 1000 };
         } else if let Some(duration) = line.text.strip_prefix("# Duration:") {
             let ns = days_clock_ns(duration);
-            let ns = ns.ok_or_else(|| {
-                text.at(line.number, format!("{}, expected a duration", quoted(duration)))
-            })?;
+            let ns = ns.ok_or_else(|| line.unexpected(duration, "a duration"))?;
             imported.duration_ns = imported.duration_ns.or(Some(ns));
-        } else if begun && !table.line(text, line)? {
+        } else if begun && !table.line(line)? {
             super::remark(&mut imported, line.text);
         }
     }
@@ -91,20 +89,18 @@ fn histogram<'a>(
 
 impl<'a> Table<'a> {
     /// Takes a line of the table; `false`: it is none.
-    fn line(&mut self, text: Text<'_>, line: Line<'a>) -> Result<bool, ImportError> {
+    fn line(&mut self, line: Line<'a>) -> Result<bool, ImportError> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let Some(&first) = words.first() else { return Ok(true) };
         if !self.header {
             if first != "Index" {
-                return Err(
-                    text.at(line.number, "no index: run rtla without --no-index and --no-header")
-                );
+                return Err(line.at("no index: run rtla without --no-index and --no-header"));
             }
             self.header = true;
             self.columns =
-                words[1..].iter().map(|word| column(text, line, word)).collect::<Result<_, _>>()?;
+                words[1..].iter().map(|word| column(line, word)).collect::<Result<_, _>>()?;
             if self.columns.len() > THREADS_MAX {
-                return Err(text.at(line.number, format!("{} columns", self.columns.len())));
+                return Err(line.at(format!("{} columns", self.columns.len())));
             }
             return Ok(true);
         }
@@ -115,7 +111,7 @@ impl<'a> Table<'a> {
         if let Some(which) = FOOT.iter().position(|key| *key == first) {
             if !self.all {
                 if self.foot[which].is_some() {
-                    return Err(text.at(line.number, format!("a second line {first}")));
+                    return Err(line.at(format!("a second line {first}")));
                 }
                 self.foot[which] = Some((line, words[1..].to_vec()));
             }
@@ -124,13 +120,13 @@ impl<'a> Table<'a> {
         if !first.starts_with(|c: char| c.is_ascii_digit()) || self.foot[0].is_some() {
             return Ok(false);
         }
-        let numbers = text.numbers(line, line.text)?;
+        let numbers = line.numbers(line.text)?;
         if numbers.len() != self.columns.len() + 1 {
             let what = format!("{} columns, expected {}", numbers.len(), self.columns.len() + 1);
-            return Err(text.at(line.number, what));
+            return Err(line.at(what));
         }
         if self.rows.last().is_some_and(|(_, last, _)| numbers[0] <= *last) {
-            return Err(text.at(line.number, format!("row {} comes again or too late", numbers[0])));
+            return Err(line.at(format!("row {} comes again or too late", numbers[0])));
         }
         self.rows.push((line, numbers[0], numbers[1..].to_vec()));
         Ok(true)
@@ -160,7 +156,7 @@ impl<'a> Table<'a> {
             if words.len() != self.columns.len() && !self.is_lost(words) {
                 let what =
                     format!("{key} has {} numbers, expected {}", words.len(), self.columns.len());
-                return Err(text.at(line.number, what));
+                return Err(line.at(what));
             }
         }
         let unit_ns = imported.resolution_ns;
@@ -184,7 +180,7 @@ impl<'a> Table<'a> {
             imported.doubt("none-or-beyond", text);
         }
         for i in 0..self.columns.len() {
-            let mut thread = self.series(text, i, unit_ns, width, &mut imported)?;
+            let mut thread = self.series(i, unit_ns, width, &mut imported)?;
             thread.period_ns = period_ns;
             imported.threads.push(thread);
         }
@@ -205,63 +201,49 @@ impl<'a> Table<'a> {
         })
     }
 
-    fn value(
-        &self,
-        text: Text<'_>,
-        which: usize,
-        i: usize,
-        unit_ns: u64,
-    ) -> Result<Option<u64>, ImportError> {
+    fn value(&self, which: usize, i: usize, unit_ns: u64) -> Result<Option<u64>, ImportError> {
         let (line, word) = self.word(which, i);
         if word == "-" {
             return Ok(None);
         }
         let ns = decimal_ns(word, unit_ns);
-        ns.map(Some)
-            .ok_or_else(|| text.at(line.number, format!("{}, expected a number", quoted(word))))
+        ns.map(Some).ok_or_else(|| line.unexpected(word, "a number"))
     }
 
     fn series(
         &self,
-        text: Text<'_>,
         i: usize,
         unit_ns: u64,
         width: u64,
         imported: &mut Imported,
     ) -> Result<ImportedThread, ImportError> {
         let (kind, cpu) = self.columns[i];
-        let suffix = match kind {
-            Kind::IrqLatency => " IRQ",
-            Kind::UserLatency => " user",
-            _ => "",
-        };
-        let mut thread = series(format!("CPU {cpu}{suffix}"), kind);
-        thread.cpu = Some(cpu);
+        let mut thread = of_cpu(cpu, kind);
         if self.is_lost(&self.foot[1].as_ref().map_or(Vec::new(), |(_, words)| words.clone())) {
             return Ok(thread);
         }
         let mut cells = Cells::default();
         let width_ns = width.saturating_mul(unit_ns);
         for (line, label, row) in &self.rows {
-            let low_ns = text.ns(*line, *label, unit_ns)?;
-            cells.push(low_ns, width_ns, row[i]).map_err(|what| text.at(line.number, what))?;
+            let low_ns = line.ns(*label, unit_ns)?;
+            cells.push(low_ns, width_ns, row[i]).map_err(|what| line.at(what))?;
         }
         let (count_line, count) = self.word(1, i);
         let (over_line, over) = self.word(0, i);
-        let (n, over) = (text.number(count_line, count)?, text.number(over_line, over)?);
+        let (n, over) = (count_line.number(count)?, over_line.number(over)?);
         let held = cells.total().saturating_add(over);
         if held != n {
             let what =
                 format!("{} has {n} samples by this line, but {held} in its rows", thread.label);
-            return Err(text.at(count_line.number, what));
+            return Err(count_line.at(what));
         }
         thread.n = n;
         if n == 0 {
             return Ok(thread);
         }
-        thread.min_ns = self.value(text, 2, i, unit_ns)?;
-        thread.mean_ns = self.value(text, 3, i, unit_ns)?.map(|ns| ns as f64);
-        thread.max_ns = self.value(text, 4, i, unit_ns)?;
+        thread.min_ns = self.value(2, i, unit_ns)?;
+        thread.mean_ns = self.value(3, i, unit_ns)?.map(|ns| ns as f64);
+        thread.max_ns = self.value(4, i, unit_ns)?;
         let inside = |ns: Option<u64>, low_ns: u64| {
             ns.is_some_and(|ns| (low_ns..low_ns.saturating_add(width_ns)).contains(&ns))
         };
@@ -273,25 +255,23 @@ impl<'a> Table<'a> {
                  file was cut off or edited",
                 thread.label
             );
-            return Err(text.at(self.word(4, i).0.number, what));
+            return Err(self.word(4, i).0.at(what));
         }
         let rows_end = self.rows.last().map_or(0, |(_, label, _)| label.saturating_add(width));
-        let from_ns = text.ns(over_line, rows_end, unit_ns)?;
+        let from_ns = over_line.ns(rows_end, unit_ns)?;
         thread.overflow = over;
         if over > 0 {
             imported.censor(from_ns);
         }
-        thread.bins = cells
-            .finish(over, from_ns, thread.max_ns)
-            .map_err(|what| text.at(over_line.number, what))?;
+        thread.bins =
+            cells.finish(over, from_ns, thread.max_ns).map_err(|what| over_line.at(what))?;
         Ok(thread)
     }
 }
 
 /// `IRQ-003`, `Thr-003`, `Usr-003` or `CPU-003`.
-fn column(text: Text<'_>, line: Line<'_>, word: &str) -> Result<(Kind, u32), ImportError> {
-    let bad =
-        || text.at(line.number, format!("column {}, expected one such as Thr-000", quoted(word)));
+fn column(line: Line<'_>, word: &str) -> Result<(Kind, u32), ImportError> {
+    let bad = || line.at(format!("column {}, expected one such as Thr-000", quoted(word)));
     let (what, cpu) = word.split_once('-').ok_or_else(bad)?;
     let kind = match what {
         "IRQ" => Kind::IrqLatency,

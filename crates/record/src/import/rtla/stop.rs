@@ -4,13 +4,13 @@ use rtproof_stats::Bins;
 
 use super::super::{
     Hints, ImportError, Imported, Importer, Kind,
-    draft::{draft, series},
-    text::{Text, decimal_ns, head, quoted},
+    draft::{draft, of_cpu},
+    text::{Text, decimal_ns, head},
 };
 
 const MARK: &str = "hit stop tracing, analyzing it ##";
 
-pub(in super::super) const STOP: Importer = Importer {
+pub(crate) const STOP: Importer = Importer {
     id: "rtla-timerlat-stop",
     title: "What rtla timerlat tells of the sample that stopped it.",
     detect: |bytes| {
@@ -30,10 +30,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         super::remark(&mut imported, line.text);
         let shown = line.text.trim();
         if let Some(rest) = shown.strip_prefix("## CPU ") {
-            let number = text.number(line, rest.split(' ').next().unwrap_or(""))?;
-            cpu = Some(
-                u32::try_from(number).map_err(|_| text.at(line.number, format!("CPU {number}")))?,
-            );
+            cpu = Some(line.cpu(rest.split(' ').next().unwrap_or(""))?);
         }
         // The sum stands at the end, as all of itself.
         let Some(sum) = shown.strip_suffix("us (100%)").or(shown.strip_suffix("us (100 %)")) else {
@@ -44,16 +41,13 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             "IRQ latency" => Kind::IrqLatency,
             "Thread latency" => Kind::Latency,
             _ => {
-                return Err(text.at(line.number, format!("{}, expected a latency", quoted(shown))));
+                return Err(line.unexpected(shown, "a latency"));
             }
         };
         let ns = decimal_ns(value.trim(), 1000);
-        let ns =
-            ns.ok_or_else(|| text.at(line.number, format!("{}, expected a time", quoted(value))))?;
-        let cpu = cpu.take().ok_or_else(|| text.at(line.number, "a latency of no CPU"))?;
-        let suffix = if kind == Kind::IrqLatency { " IRQ" } else { "" };
-        let mut thread = series(format!("CPU {cpu}{suffix}"), kind);
-        thread.cpu = Some(cpu);
+        let ns = ns.ok_or_else(|| line.unexpected(value, "a time"))?;
+        let cpu = cpu.take().ok_or_else(|| line.at("a latency of no CPU"))?;
+        let mut thread = of_cpu(cpu, kind);
         thread.n = 1;
         (thread.min_ns, thread.max_ns) = (Some(ns), Some(ns));
         thread.mean_ns = Some(ns as f64);

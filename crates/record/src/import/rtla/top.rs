@@ -4,11 +4,11 @@
 
 use super::super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX,
-    draft::{draft, series},
-    text::{Line, Text, days_clock_ns, head, plain, quoted, scaled},
+    draft::{draft, of_cpu, series},
+    text::{Line, Text, days_clock_ns, head, plain, scaled},
 };
 
-pub(in super::super) const TIMERLAT: Importer = Importer {
+pub(crate) const TIMERLAT: Importer = Importer {
     id: "rtla-timerlat-top",
     title: "rtla timerlat top.",
     detect: |bytes| head(bytes).contains("IRQ Timer Latency ("),
@@ -28,11 +28,11 @@ fn read_timerlat(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         {
             imported.duration_ns = imported.duration_ns.or(Some(ns));
         } else if shown.contains('|') && !shown.contains("COUNT") {
-            return Err(text.at(line.number, format!("{}, expected a duration", quoted(shown))));
+            return Err(line.unexpected(shown, "a duration"));
         }
     }
     for (line, shown) in &screen.rows {
-        timerlat_row(text, *line, shown, &mut imported)?;
+        timerlat_row(*line, shown, &mut imported)?;
     }
     if !screen.has_all {
         imported.not_ended();
@@ -42,7 +42,7 @@ fn read_timerlat(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     Ok(imported)
 }
 
-pub(in super::super) const OSNOISE: Importer = Importer {
+pub(crate) const OSNOISE: Importer = Importer {
     id: "rtla-osnoise-top",
     title: "rtla osnoise top and hwnoise.",
     detect: detect_osnoise,
@@ -69,7 +69,7 @@ fn read_osnoise(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         }
     }
     for (line, shown) in &screen.rows {
-        osnoise_row(text, *line, shown, is_hardware, &mut imported)?;
+        osnoise_row(*line, shown, is_hardware, &mut imported)?;
     }
     imported.not_ended();
     imported.conclude();
@@ -106,7 +106,7 @@ fn last<'a>(
             screen.has_head = true;
         } else if screen.has_head && is_row && !first.is_empty() {
             if screen.rows.len() >= THREADS_MAX {
-                return Err(text.at(line.number, format!("more than {THREADS_MAX} CPUs")));
+                return Err(line.at(format!("more than {THREADS_MAX} CPUs")));
             }
             screen.rows.push((line, shown));
             continue;
@@ -129,36 +129,29 @@ fn last<'a>(
 }
 
 /// `12 #12321     |        1         0         0        13 |        5 ...`.
-fn timerlat_row(
-    text: Text<'_>,
-    line: Line<'_>,
-    shown: &str,
-    imported: &mut Imported,
-) -> Result<(), ImportError> {
+fn timerlat_row(line: Line<'_>, shown: &str, imported: &mut Imported) -> Result<(), ImportError> {
     let mut parts = shown.split('|');
     let head: Vec<&str> = parts.next().unwrap_or("").split_whitespace().collect();
     let [cpu, count] = head[..] else {
-        return Err(text.at(line.number, format!("{}, expected CPU and #COUNT", quoted(shown))));
+        return Err(line.unexpected(shown, "CPU and #COUNT"));
     };
-    let cpu = text.number(line, cpu)?;
-    let cpu = u32::try_from(cpu).map_err(|_| text.at(line.number, format!("CPU {cpu}")))?;
-    let n = text.number(line, count.trim_start_matches('#'))?;
-    let kinds = [(Kind::IrqLatency, " IRQ"), (Kind::Latency, ""), (Kind::UserLatency, " user")];
+    let cpu = line.cpu(cpu)?;
+    let n = line.number(count.trim_start_matches('#'))?;
+    let kinds = [Kind::IrqLatency, Kind::Latency, Kind::UserLatency];
     let parts: Vec<&str> = parts.collect();
     if parts.len() < 2 || parts.len() > kinds.len() {
-        return Err(text.at(line.number, format!("{} columns, expected 2 or 3", parts.len())));
+        return Err(line.at(format!("{} columns, expected 2 or 3", parts.len())));
     }
     let unit_ns = imported.resolution_ns;
-    for (part, (kind, suffix)) in parts.iter().zip(kinds) {
+    for (part, kind) in parts.iter().zip(kinds) {
         let words: Vec<&str> = part.split_whitespace().collect();
         let [_, min, avg, max] = words[..] else {
-            return Err(text.at(line.number, format!("{}, expected cur min avg max", quoted(part))));
+            return Err(line.unexpected(part, "cur min avg max"));
         };
-        let mut thread = series(format!("CPU {cpu}{suffix}"), kind);
-        thread.cpu = Some(cpu);
+        let mut thread = of_cpu(cpu, kind);
         thread.period_ns = imported.period_ns;
         if max != "-" {
-            let ns = |word| text.number(line, word).and_then(|value| text.ns(line, value, unit_ns));
+            let ns = |word| line.number(word).and_then(|value| line.ns(value, unit_ns));
             thread.n = n;
             (thread.min_ns, thread.max_ns) = (Some(ns(min)?), Some(ns(max)?));
             thread.mean_ns = Some(ns(avg)? as f64);
@@ -170,7 +163,6 @@ fn timerlat_row(
 
 /// `0 #58 58000000 12345 99.97871 123 45 0 0 58123 1 2`.
 fn osnoise_row(
-    text: Text<'_>,
     line: Line<'_>,
     shown: &str,
     is_hardware: bool,
@@ -180,15 +172,15 @@ fn osnoise_row(
     let expected = if is_hardware { 9 } else { 12 };
     if words.len() != expected {
         let what = format!("{} columns, expected {expected}: the file was cut off", words.len());
-        return Err(text.at(line.number, what));
+        return Err(line.at(what));
     }
-    let number = |i: usize| text.number(line, words[i].trim_start_matches('#'));
+    let number = |i: usize| line.number(words[i].trim_start_matches('#'));
     let cpu = number(0)?;
-    let cpu = u32::try_from(cpu).map_err(|_| text.at(line.number, format!("CPU {cpu}")))?;
+    let cpu = u32::try_from(cpu).map_err(|_| line.at(format!("CPU {cpu}")))?;
     let (n, noise) = (number(1)?, number(3)?);
     let ns = |i: usize| {
         let value = number(i)?;
-        scaled(value, 1000).ok_or_else(|| text.at(line.number, format!("{value} µs")))
+        scaled(value, 1000).ok_or_else(|| line.at(format!("{value} µs")))
     };
     let mut whole = series(format!("CPU {cpu} noise of a period"), Kind::Noise);
     whole.mean_ns = (n > 0).then(|| noise as f64 * 1000.0 / n as f64);

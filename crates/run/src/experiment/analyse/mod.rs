@@ -2,7 +2,9 @@
 
 use rtproof_host::tune::Pace;
 use rtproof_judge::units;
-use rtproof_record::effects::{Decision, Effect, How, Knob as Reported, Part, Slice, Statistic};
+use rtproof_record::effects::{
+    Decision, Effect, How, KnobResult as Reported, Part, Slice, Statistic,
+};
 use rtproof_results::effects::{percent, signed};
 use rtproof_stats::{
     holm,

@@ -8,7 +8,7 @@ use rtproof_host::tune::Item;
 use rtproof_measure::{Slot, Started};
 use rtproof_record::{
     EffectTick,
-    effects::{Decision, How, Knob as Reported, Part, Slice, Trial},
+    effects::{Decision, How, KnobResult as Reported, Part, Slice, Trial},
     run::Note,
 };
 

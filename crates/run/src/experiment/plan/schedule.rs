@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use rtproof_host::tune::Pace;
 use rtproof_judge::units;
-use rtproof_record::effects::{Design, Knob as Reported, Part, Slice, Statistic, Trial};
+use rtproof_record::effects::{Design, KnobResult as Reported, Part, Slice, Statistic, Trial};
 use rtproof_results::effects::percent;
 use rtproof_stats::paired;
 

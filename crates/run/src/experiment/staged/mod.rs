@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use rtproof_record::effects::{Design, Knob as Reported, Part, Slice, Statistic, Trial};
+use rtproof_record::effects::{Design, KnobResult as Reported, Part, Slice, Statistic, Trial};
 use rtproof_stats::{paired, screening};
 
 use super::{

@@ -157,7 +157,7 @@ impl Fit {
     pub fn covariance(&self, excesses: &[f64]) -> Option<[[f64; 2]; 2]> {
         let nll = |[sigma, xi]: [f64; 2]| Gpd { sigma, xi }.nll(excesses);
         let scale = [self.gpd.sigma * 0.5, 0.5];
-        let (_, hessian) = optimum::derivatives(&nll, [self.gpd.sigma, self.gpd.xi], scale);
+        let hessian = optimum::hessian(&nll, [self.gpd.sigma, self.gpd.xi], scale);
         let covariance = optimum::inverse(hessian)?;
         (covariance[0][0] > 0.0 && covariance[1][1] > 0.0).then_some(covariance)
     }

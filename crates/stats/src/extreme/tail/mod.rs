@@ -60,12 +60,6 @@ struct Fitted {
     xi: (Option<f64>, Option<f64>),
 }
 
-/// The level of one time of operation.
-#[must_use]
-pub fn assess(measured: &Measured<'_>, target_ns: u64) -> Tail {
-    Model::of(measured).level(target_ns)
-}
-
 impl Model {
     /// Fits, and asks what must be asked whatever the time of operation.
     #[must_use]

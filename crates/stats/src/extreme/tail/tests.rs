@@ -43,7 +43,7 @@ fn exponential(_: f64, random: &mut Random) -> f64 {
 
 /// The numbers of the rules that fire.
 fn fired(measured: &Measured<'_>, target_ns: u64) -> Vec<u8> {
-    match assess(measured, target_ns) {
+    match Model::of(measured).level(target_ns) {
         Tail::Level(_) => Vec::new(),
         Tail::Refused { rules } => {
             assert!(rules.iter().all(|rule| !rule.text().is_empty()));
@@ -55,7 +55,7 @@ fn fired(measured: &Measured<'_>, target_ns: u64) -> Vec<u8> {
 #[test]
 fn a_tail_of_chance_has_a_level() {
     let peaks = clusters(1, 400, 8, exponential);
-    let Tail::Level(day) = assess(&measured(&peaks, 8 * HOUR), 24 * HOUR) else {
+    let Tail::Level(day) = Model::of(&measured(&peaks, 8 * HOUR)).level(24 * HOUR) else {
         panic!("refused: {:?}", fired(&measured(&peaks, 8 * HOUR), 24 * HOUR))
     };
     // 1200 clusters a day: 20 µs + 4 µs ln 1200 = 48.4 µs.
@@ -71,7 +71,9 @@ fn a_tail_of_chance_has_a_level() {
     assert!(fired(&measured(&peaks, 8 * HOUR), 8760 * HOUR).contains(&6), "a year");
     // Fewer than a hundred are shown, and marked.
     let few = clusters(2, 70, 8, exponential);
-    let Tail::Level(few) = assess(&measured(&few, 8 * HOUR), 8 * HOUR) else { panic!("refused") };
+    let Tail::Level(few) = Model::of(&measured(&few, 8 * HOUR)).level(8 * HOUR) else {
+        panic!("refused")
+    };
     assert!(few.is_exploratory && few.clusters == 70);
 }
 
@@ -103,7 +105,7 @@ fn rule_3_periodic() {
     peaks.sort_unstable_by_key(|peak| peak.at_ns);
     let measured = measured(&peaks, 8 * HOUR);
     assert_eq!(fired(&measured, 24 * HOUR), [3]);
-    let Tail::Refused { rules } = assess(&measured, 24 * HOUR) else { panic!("a level") };
+    let Tail::Refused { rules } = Model::of(&measured).level(24 * HOUR) else { panic!("a level") };
     let Rule::Periodic { period_ns, count, .. } = rules[0] else { panic!("{rules:?}") };
     assert!((period_ns / 240e9 - 1.0).abs() < 1e-4 && count >= 90, "{rules:?}");
 }
