@@ -51,6 +51,18 @@ pub(crate) const COUNTERS: &[Counter] = &[
     counter!(Signed temp_max_mc, 1, "Hottest zone, 1/1000 degree Celsius. NULL: unknown."),
 ];
 
+/// The version of the record that the newest counter came with.
+pub(crate) const VERSION: i32 = {
+    let (mut version, mut at) = (1, 0);
+    while at < COUNTERS.len() {
+        if COUNTERS[at].since > version {
+            version = COUNTERS[at].since;
+        }
+        at += 1;
+    }
+    version
+};
+
 /// Counters that a record of a version has.
 pub(crate) fn of_version(version: i32) -> impl Iterator<Item = &'static Counter> {
     COUNTERS.iter().filter(move |counter| counter.since <= version)

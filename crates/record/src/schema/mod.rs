@@ -10,14 +10,18 @@ mod import;
 mod measure;
 mod spikes;
 
-use crate::counters::{COUNTERS, Counter};
+use crate::counters::{self, COUNTERS, Counter};
 
 /// SQLite application id of a record: `RTPF`.
 pub const APPLICATION_ID: i32 = 0x5254_5046;
 
-/// Version of the tables below, in `PRAGMA user_version`. Raised by every change of [`TABLES`].
+/// Version of the tables below, in `PRAGMA user_version`. Raised by every change of [`TABLES`],
+/// and by a counter that comes later.
 /// Versions only add tables and counters: a record of an older one is read as far as it goes.
-pub const VERSION: i32 = 5;
+pub const VERSION: i32 = {
+    let tables = 5;
+    if counters::VERSION > tables { counters::VERSION } else { tables }
+};
 
 pub(crate) use blocks::BLOCK;
 
