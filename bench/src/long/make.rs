@@ -155,12 +155,13 @@ fn host(random: &mut Random, at: u64, cpus: u32) -> HostSecond {
         steal_ms: 0,
         freq_hz: Some(3_600_000_000),
     };
+    let read = HostSecond { at_ns: (at + 1) * SECOND_NS, ..HostSecond::default() };
     HostSecond {
-        at_ns: (at + 1) * SECOND_NS,
         interrupts: Some(60_000 + random.below(5000)),
         context_switches: Some(120_000 + random.below(9000)),
         temp_max_mc: Some(48_000 + random.below(1500).cast_signed()),
         cpus: (0..cpus).map(|number| cpu(number, random.next() >> 20)).collect(),
+        ..read
     }
 }
 

@@ -10,7 +10,9 @@ use common::{Maker, assert_same, begin, head, judgement, sealed, tail};
 use proptest::prelude::*;
 use rtproof_record::{
     Beside, Finished, Origin, ReadError, Run, SealState, ThreadTick, Tick, WriteError, Writer,
-    read, run::RunEnd, schema::TABLES,
+    read,
+    run::RunEnd,
+    schema::{TABLES, Table, VERSION},
 };
 use rtproof_stats::{Histogram, Layout, Moments, Totals};
 
@@ -214,7 +216,13 @@ fn a_record_of_version_2_is_read() {
 /// Makes of a record what a build of that version would have written.
 fn forget_tables_after(path: &Path, version: i32) {
     let later = TABLES.iter().rev().filter(|table| table.since > version);
-    let drops: String = later.map(|table| format!("DROP TABLE {};", table.name)).collect();
+    let tables: String = later.map(|table| format!("DROP TABLE {};", table.name)).collect();
+    let later = |table: &'static Table| {
+        let columns = table.columns.iter().filter(|column| column.since > version);
+        columns.map(|column| format!("ALTER TABLE {} DROP COLUMN {};", table.name, column.name))
+    };
+    let old = TABLES.iter().filter(|table| table.since <= version);
+    let drops = tables + &old.flat_map(later).collect::<String>();
     let conn = rusqlite::Connection::open(path).unwrap();
     let sql = format!("PRAGMA foreign_keys = OFF; {drops} PRAGMA user_version = {version}");
     conn.execute_batch(&sql).unwrap();
@@ -273,7 +281,7 @@ fn other_files_are_refused_with_what_they_are() {
     refused("table run is missing");
     conn.execute_batch("CREATE VIEW run AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT * FROM r").unwrap();
     refused("table run is missing");
-    conn.pragma_update(None, "user_version", 6).unwrap();
+    conn.pragma_update(None, "user_version", VERSION + 1).unwrap();
     refused("update rtproof");
     assert!(matches!(read(folder.path()), Err(ReadError::NotARecord { .. })));
 }

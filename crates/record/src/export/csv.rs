@@ -8,7 +8,13 @@ use std::{
 use rtproof_stats::{Histogram, Layout};
 
 use super::{ExportError, Exporter};
-use crate::{Opened, Run, rows::put};
+use crate::{
+    Opened, Run,
+    rows::{Row, put},
+    run::HostSecond,
+    schema,
+};
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 pub(super) const CSV: Exporter = Exporter {
     id: "csv",
@@ -28,7 +34,8 @@ const TABLES: [(&str, &str, Rows); 13] = [
     ),
     ("hist", "thread,cpu,view,lower_ns,upper_ns,n", hist),
     ("top", "thread,cpu,due_ns,latency_ns", top),
-    ("host", "at_ns,interrupts,context_switches,temp_max_mc,cpu,busy_ms,steal_ms,freq_hz", host),
+    // Behind the columns of the machine.
+    ("host", "cpu,busy_ms,steal_ms,freq_hz", host),
     ("loads", "name,detail,unit,work,from_ns,to_ns,error", loads),
     (
         "threads",
@@ -70,7 +77,10 @@ const NAMES: [&str; TABLES.len()] = {
 
 fn write(opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), ExportError> {
     for (_, head, rows) in TABLES.iter().filter(|(name, ..)| *name == table) {
-        writeln!(out, "{head}")?;
+        match table {
+            "host" => writeln!(out, "{},{head}", host_columns().join(","))?,
+            _ => writeln!(out, "{head}")?,
+        }
         rows(&opened.run, &mut Lines { out: &mut *out })?;
     }
     Ok(())
@@ -176,22 +186,38 @@ fn top(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
 /// One row per reading and CPU; the machine's values come with each.
 fn host(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {
     for host in &run.host {
-        let cells: [&dyn Display; 4] = [
-            &host.at_ns,
-            &Maybe(host.interrupts),
-            &Maybe(host.context_switches),
-            &Maybe(host.temp_max_mc),
-        ];
-        let [at, interrupts, switches, temp] = cells;
+        let machine = cells(host)?.join(",");
         if host.cpus.is_empty() {
-            lines.row(&[at, interrupts, switches, temp, &"", &"", &"", &""])?;
+            lines.row(&[&machine, &"", &"", &"", &""])?;
         }
         for cpu in &host.cpus {
-            let (freq, steal) = (Maybe(cpu.freq_hz), cpu.steal_ms);
-            lines.row(&[at, interrupts, switches, temp, &cpu.cpu, &cpu.busy_ms, &steal, &freq])?;
+            lines.row(&[&machine, &cpu.cpu, &cpu.busy_ms, &cpu.steal_ms, &Maybe(cpu.freq_hz)])?;
         }
     }
     Ok(())
+}
+
+/// The columns of the machine, without the number of the row.
+fn host_columns() -> Vec<&'static str> {
+    let columns = schema::table(HostSecond::TABLE).map_or(&[][..], |table| table.columns);
+    columns.iter().skip(1).map(|column| column.name).collect()
+}
+
+/// The columns of a row that hold numbers, as the record has them; unknown is empty.
+fn cells(row: &impl Row) -> io::Result<Vec<String>> {
+    let mut cells = Vec::new();
+    row.put(&mut |values| {
+        for value in values {
+            cells.push(match value.to_sql()? {
+                ToSqlOutput::Owned(Value::Integer(number))
+                | ToSqlOutput::Borrowed(ValueRef::Integer(number)) => number.to_string(),
+                _ => String::new(),
+            });
+        }
+        Ok(())
+    })
+    .map_err(io::Error::other)?;
+    Ok(cells)
 }
 
 fn loads(run: &Run, lines: &mut Lines<'_>) -> io::Result<()> {

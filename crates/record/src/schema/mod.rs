@@ -15,12 +15,38 @@ mod table;
 pub const APPLICATION_ID: i32 = 0x5254_5046;
 
 /// Version of the tables below, in `PRAGMA user_version`. Raised by every change of [`TABLES`].
-/// Versions only add tables: a record of an older one is read as far as it goes.
-pub const VERSION: i32 = 5;
+/// Versions only add tables, and counters of the host: a record of an older one is read as far as it
+/// goes.
+pub const VERSION: i32 = {
+    let (mut version, mut at) = (5, 0);
+    while at < HOST_COUNTERS.len() {
+        if HOST_COUNTERS[at].1 > version {
+            version = HOST_COUNTERS[at].1;
+        }
+        at += 1;
+    }
+    version
+};
 
+use crate::rows::HOST_COUNTERS;
 pub(crate) use blocks::BLOCK;
 pub use table::{Column, Table};
 use table::{PLAIN, c, int, keyed, of_seconds, opt_int, opt_text, text};
+
+/// Columns of table `host`.
+const HOST: [Column; 2 + HOST_COUNTERS.len()] = {
+    let number = c("number", "INTEGER PRIMARY KEY", "Number of the reading: 1, 2, ...");
+    let at_ns = int("at_ns", "Time of the reading, after the origin.");
+    let mut all = [at_ns; 2 + HOST_COUNTERS.len()];
+    all[0] = number;
+    let mut at = 0;
+    while at < HOST_COUNTERS.len() {
+        let (name, since, about) = HOST_COUNTERS[at];
+        all[2 + at] = Column { since, ..opt_int(name, about) };
+        at += 1;
+    }
+    all
+};
 
 /// All tables, in the order in which they are made.
 pub const TABLES: &[Table] = &[
@@ -174,18 +200,7 @@ pub const TABLES: &[Table] = &[
         ],
         ..keyed(", PRIMARY KEY (thread, due_ns)")
     },
-    Table {
-        name: "host",
-        about: "The whole machine over one second.",
-        columns: &[
-            c("number", "INTEGER PRIMARY KEY", "Number of the reading: 1, 2, ..."),
-            int("at_ns", "Time of the reading, after the origin."),
-            opt_int("interrupts", "Interrupts, all CPUs. NULL: unknown."),
-            opt_int("context_switches", "Context switches, all CPUs. NULL: unknown."),
-            opt_int("temp_max_mc", "Hottest zone, 1/1000 degree Celsius. NULL: unknown."),
-        ],
-        ..PLAIN
-    },
+    Table { name: "host", about: "The whole machine over one second.", columns: &HOST, ..PLAIN },
     Table {
         name: "host_cpu",
         about: "One CPU over one second.",

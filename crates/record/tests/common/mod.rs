@@ -259,12 +259,13 @@ impl Maker {
             steal_ms: u64::from(cpu),
             freq_hz: known.then_some(3_600_000_000),
         };
+        let read = HostSecond { at_ns: (at + 1) * SECOND_NS, ..HostSecond::default() };
         HostSecond {
-            at_ns: (at + 1) * SECOND_NS,
             interrupts: known.then_some(1_000 + at),
             context_switches: known.then_some(2_000 + at),
             temp_max_mc: known.then_some(-1_500),
             cpus: (0..=self.threads.len() as u32).map(cpu).collect(),
+            ..read
         }
     }
 }
