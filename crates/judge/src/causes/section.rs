@@ -108,7 +108,14 @@ fn section(wake: &WakeUp, window: &Window) -> (&'static str, Attribution, String
     } else {
         attribution
     };
-    (cause, attribution.manual("the code named here keeps the CPU: another driver, a newer kernel, or keep what calls it off this CPU"), task)
+    (
+        cause,
+        attribution.manual(
+            "the code named here keeps the CPU: another driver, a newer kernel, or keep what \
+         calls it off this CPU",
+        ),
+        task,
+    )
 }
 
 /// The functions after which it took longest until the next entry.

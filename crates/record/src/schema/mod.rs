@@ -15,8 +15,8 @@ mod table;
 pub const APPLICATION_ID: i32 = 0x5254_5046;
 
 /// Version of the tables below, in `PRAGMA user_version`. Raised by every change of [`TABLES`].
-/// Versions only add tables, and counters of the host: a record of an older one is read as far as it
-/// goes.
+/// Versions only add tables, and counters of the host: a record of an older one is read as far as
+/// it goes.
 pub const VERSION: i32 = {
     let (mut version, mut at) = (5, 0);
     while at < HOST_COUNTERS.len() {

@@ -1,13 +1,13 @@
-//! The tables of spikes: since version 2. Names and remedies of causes belong to the judge. They are
-//! a document here, because a record must outlive the lists of causes.
+//! The tables of spikes: since version 2. Names and remedies of causes belong to the judge. They
+//! are a document here, because a record must outlive the lists of causes.
 
 use super::table::{PLAIN, Table, c, int, keyed, opt_text, text};
 
 pub(super) const RECORDER: Table = Table {
     name: "recorder",
     since: 2,
-    about: "Spikes in numbers, and how kernel events were recorded: at most one row. No row: the run \
-            ended in its first second.",
+    about: "Spikes in numbers, and how kernel events were recorded: at most one row. No row: the \
+            run ended in its first second.",
     columns: &[
         c("id", "INTEGER PRIMARY KEY CHECK (id = 1)", "Always 1."),
         int("threshold_ns", "Wake-ups later than this are spikes; the last one."),

@@ -78,7 +78,7 @@ impl Kind {
         if let Some(unit) = utf16 {
             anyhow::ensure!(
                 on_disk.length <= UTF16_BYTES_MAX,
-                "{}: a text in UTF-16 of {} bytes, {UTF16_BYTES_MAX} at most; convert it with iconv",
+                "{}: UTF-16 of {} bytes, {UTF16_BYTES_MAX} at most; convert it with iconv",
                 path.display(),
                 on_disk.length
             );
