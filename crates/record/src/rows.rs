@@ -109,14 +109,6 @@ rows! {
     Bin in "bin" { low_ns: uint, high_ns: uint, n: count }
 }
 
-/// The counters of `HostSecond`, in the order of its row above: column, version of the record that
-/// it came with where that is later than the table (else 0), meaning.
-pub(crate) const HOST_COUNTERS: [(&str, i32, &str); 3] = [
-    ("interrupts", 0, "Interrupts, all CPUs. NULL: unknown."),
-    ("context_switches", 0, "Context switches, all CPUs. NULL: unknown."),
-    ("temp_max_mc", 0, "Hottest zone, 1/1000 degree Celsius. NULL: unknown."),
-];
-
 /// How values are written; [`Columns`] reads each in the same way.
 pub(crate) mod put {
     use super::{Serialize, Written};

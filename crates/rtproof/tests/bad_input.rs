@@ -135,11 +135,22 @@ fn roots_that_are_none() {
         expect_code(&output, USAGE);
         assert!(stderr(&output).contains(root), "{}", stderr(&output));
     }
+    // Nothing of a machine, or the folder above it.
+    std::fs::create_dir_all(folder.path().join("above/sosreport/etc")).expect("folders");
+    std::fs::write(folder.path().join("above/sosreport/etc/hostname"), "x\n").expect("a file");
+    std::fs::create_dir(folder.path().join("empty")).expect("a folder");
+    for (root, next) in [("above", "did you mean above/sosreport?"), ("empty", "stands for /")] {
+        let output = run(folder.path(), &["check", "--root", root]);
+        expect_code(&output, USAGE);
+        assert!(stderr(&output).contains(next), "{}", stderr(&output));
+    }
 }
 
 #[test]
-fn an_empty_machine_is_unknown_and_never_good() {
+fn a_machine_of_one_file_is_unknown_and_never_good() {
     let root = folder();
+    std::fs::create_dir(root.path().join("etc")).expect("a folder");
+    std::fs::write(root.path().join("etc/hostname"), "x\n").expect("a file");
     let output = run(root.path(), &["check", "--root", ".", "--json"]);
     expect_code(&output, support::NOT_PROVEN);
     let audit: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use rtproof_judge::{
     application,
-    causes::{CAUSES, Cause},
+    causes::{CAUSES, Cause, coverage},
 };
 
 use super::markdown::{head, sentence};
@@ -37,7 +37,13 @@ fn text(cause: &Cause, of_application: &BTreeSet<&str>) -> String {
         [] => String::new(),
         checks => format!("- Checks: {}\n", checks.join(", ")),
     };
-    format!("\n## {id}\n\n{what}\n\n{checks}- Source: {source}\n")
+    let classes: Vec<&str> =
+        coverage::contradictions(id).iter().map(|class| class.text()).collect();
+    let certain = match classes.as_slice() {
+        [] => String::new(),
+        classes => format!("- Certain only where these were recorded: {}\n", classes.join(", ")),
+    };
+    format!("\n## {id}\n\n{what}\n\n{certain}{checks}- Source: {source}\n")
 }
 
 /// A check where the page of checks has it.

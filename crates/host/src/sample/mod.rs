@@ -49,6 +49,14 @@ pub struct HostSecond {
     pub cpus: Vec<HostCpuSecond>,
 }
 
+/// The counters of [`HostSecond`] in their order: name, version of the record that it came with
+/// where that is later than the table (else 0), meaning.
+pub const HOST_COUNTERS: [(&str, i32, &str); 3] = [
+    ("interrupts", 0, "Interrupts, all CPUs. NULL: unknown."),
+    ("context_switches", 0, "Context switches, all CPUs. NULL: unknown."),
+    ("temp_max_mc", 0, "Hottest zone, 1/1000 degree Celsius. NULL: unknown."),
+];
+
 /// Counters of one CPU over one second. Times in milliseconds, in steps of 10.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -3,7 +3,7 @@
 //! A stack without a frame under the interrupt's entry means that the CPU was in user mode, where
 //! interrupts cannot be off: whatever held the interrupt up was hardware or a hypervisor.
 
-use rtproof_trace::{What, Window};
+use rtproof_trace::{What, Window, ftrace_text::CUT};
 
 /// How long after the interrupt's entry its stack is written at most.
 const STACK_WITHIN_NS: u64 = 200_000;
@@ -43,7 +43,16 @@ impl Interrupted {
         if base(names[entry]).starts_with("el0") {
             return Self::User;
         }
-        let below: Vec<String> = names[entry + 1..].iter().map(|&name| name.to_owned()).collect();
+        let below = &names[entry + 1..];
+        // What a text does not have any more may have been there.
+        let (below, is_cut) = match below {
+            [below @ .., CUT] => (below, true),
+            below => (below, false),
+        };
+        if below.is_empty() && is_cut {
+            return Self::Unknown;
+        }
+        let below: Vec<String> = below.iter().map(|&name| name.to_owned()).collect();
         if !below.is_empty() {
             return Self::Kernel(below);
         }
@@ -97,6 +106,8 @@ mod tests {
             Interrupted::User
         });
         assert_eq!(Interrupted::of(&["trace", "more"], 7), Interrupted::Unknown);
+        // A text that ends right there may have been cut.
+        assert_eq!(Interrupted::of(&["trace", ENTRY, CUT], 7), Interrupted::Unknown);
     }
 
     #[test]

@@ -27,8 +27,10 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let attribution = Attribution::by(names::comm(scene, scene.wake.tid));
     let attribution = attribution
         .detail([format!("its timer may be {} late", rtproof_stats::quantity::ns(slack_ns))])
-        .manual("set the thread's timer slack to 1 ns (prctl PR_SET_TIMERSLACK), or give it a real-time \
-         policy, which has none");
+        .manual(
+            "set the thread's timer slack to 1 ns (prctl PR_SET_TIMERSLACK), or give it a \
+             real-time policy, which has none",
+        );
     Some(Attribution { until_ns: Some(until_ns), ..attribution })
 }
 

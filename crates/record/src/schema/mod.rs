@@ -28,8 +28,8 @@ pub const VERSION: i32 = {
     version
 };
 
-use crate::rows::HOST_COUNTERS;
 pub(crate) use blocks::BLOCK;
+use rtproof_host::sample::HOST_COUNTERS;
 pub use table::{Column, Table};
 use table::{PLAIN, c, int, keyed, of_seconds, opt_int, opt_text, text};
 

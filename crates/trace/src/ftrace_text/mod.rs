@@ -32,6 +32,8 @@ pub const RESOLUTION_NS: u64 = 1_000;
 const SKIPPED_QUOTED: usize = 5;
 /// How much of each.
 const SKIPPED_CHARS: usize = 120;
+/// Stands for frames of a stack that may be missing.
+pub const CUT: &str = "(cut)";
 /// Longest line that is read; the rest of a longer one is left out.
 const LINE_BYTES: u64 = 64 << 10;
 /// Names of events without a meaning here, counted one by one.
@@ -401,6 +403,10 @@ impl<'s, 'e> Reader<'s, 'e> {
     }
 
     fn finish(mut self) -> Result<Vec<TextTrace>, TextError> {
+        // A stack at the very end may go on where the text was cut.
+        if let Some((_, frames, false)) = &mut self.stack {
+            frames.push(self.symbols.address(CUT));
+        }
         self.end_stack();
         if self.has_begun() {
             self.next_trace();

@@ -2,7 +2,7 @@
 //! in which neither changed.
 
 use rtproof_trace::{
-    Class, Coverage, Event, Extent, How, Task, WakeUp, What, Window,
+    Class, Coverage, Event, Extent, Task, WakeUp, What, Window,
     context::{Hard, State, Stretch, reconstruct},
     event::Vector,
 };
@@ -11,32 +11,12 @@ use super::stack::Interrupted;
 
 mod blind;
 mod stood;
+mod thread;
 
 pub use blind::{Blind, Doubt};
 pub use stood::Stood;
-
-/// What the late thread was doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thread {
-    /// Running on a CPU.
-    Running {
-        /// There.
-        cpu: u32,
-    },
-    /// Could run and did not.
-    Runnable {
-        /// On the queue of this CPU.
-        cpu: u32,
-        /// Since then.
-        since_ns: u64,
-    },
-    /// Asleep, waiting for its timer or its event.
-    Sleeping,
-    /// Stopped by a signal or a debugger.
-    Stopped,
-    /// Waiting inside the kernel, not to be interrupted.
-    Blocked,
-}
+pub use thread::Thread;
+use thread::{is_timerlat, is_timerlat_irq, state, thread_states};
 
 /// Where on its way from due to run the thread was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -350,21 +330,7 @@ impl<'a> Scene<'a> {
 }
 
 /// Why a task is not certain to have run that a later event shows.
-const INFERRED: &str = "the switch to this task was not recorded: inferred from a later event";
-
-/// Whether a wake-up is one of the kernel's timerlat threads, whose interrupt writes an event of
-/// its own instead of sched_waking.
-fn is_timerlat(wake: &WakeUp, window: &Window) -> bool {
-    let is_named = |task: &Task| task.comm.starts_with("timerlat/");
-    wake.how == How::Measured && (wake.tid < 0 || window.tasks.get(&wake.tid).is_some_and(is_named))
-}
-
-/// Whether an event is the interrupt of the timerlat thread that wakes it.
-fn is_timerlat_irq(event: &Event, wake: &WakeUp, window: &Window) -> bool {
-    matches!(event.what, What::Timerlat { context: 0, .. })
-        && event.cpu == wake.cpu
-        && is_timerlat(wake, window)
-}
+const INFERRED: &str = "the switch to this task (inferred from a later event)";
 
 /// What was recorded: what the source says, less what the kernel does not have. Of interrupts with
 /// a vector of their own, and of non-maskable ones, a kernel for another processor has no events.
@@ -392,105 +358,6 @@ fn interrupted(wake: &WakeUp, window: &Window, irq_ns: Option<u64>) -> Interrupt
         })
         .flatten();
     Interrupted::at(window, wake.cpu, stopped.or(irq_ns))
-}
-
-/// Bits of a task's state in sched_switch (TASK_REPORT in include/linux/sched.h).
-mod state {
-    pub(super) const INTERRUPTIBLE: u64 = 0x01;
-    pub(super) const UNINTERRUPTIBLE: u64 = 0x02;
-    pub(super) const STOPPED: u64 = 0x04 | 0x08;
-    /// What the kernel reports; above it a mark says that the task was preempted.
-    pub(super) const REPORTED: u64 = 0x7f;
-}
-
-/// What the thread was doing from due to run, from its own events on any CPU.
-fn thread_states(wake: &WakeUp, window: &Window) -> Vec<(u64, u64, Thread)> {
-    let changes: Vec<(u64, Option<Thread>, Thread)> =
-        window.events.iter().filter_map(|event| change(event, wake, window)).collect();
-    let (before, after) =
-        changes.split_at(changes.partition_point(|(at_ns, ..)| *at_ns <= wake.due_ns));
-    // What an event means depends on what was before it: a thread on its way to sleep is woken
-    // while it runs.
-    let before = before.iter().fold(None, |now: Option<Thread>, &(at_ns, earlier, then)| {
-        Some(follow(now.or(earlier).unwrap_or(Thread::Sleeping), then, at_ns))
-    });
-    let start = match (before, after.first()) {
-        (Some(now), _) => now,
-        (None, Some((_, Some(earlier), _))) => *earlier,
-        (None, Some((_, None, _)) | None) => Thread::Running { cpu: wake.cpu },
-    };
-    let mut states = Vec::new();
-    let (mut at_ns, mut now) = (wake.due_ns, start);
-    for &(change_ns, _, then) in &changes {
-        if change_ns <= wake.due_ns || change_ns >= wake.ran_ns {
-            continue;
-        }
-        let then = follow(now, then, change_ns);
-        if then != now {
-            states.push((at_ns, change_ns, now));
-            (at_ns, now) = (change_ns, then);
-        }
-    }
-    states.push((at_ns, wake.ran_ns, now));
-    states
-}
-
-/// The state after an event, given the one before: a thread that is woken while it runs goes on.
-fn follow(now: Thread, then: Thread, at_ns: u64) -> Thread {
-    match (now, then) {
-        (Thread::Running { .. }, Thread::Runnable { since_ns: u64::MAX, .. }) => now,
-        (Thread::Runnable { cpu: _, since_ns }, Thread::Runnable { cpu, since_ns: u64::MAX }) => {
-            Thread::Runnable { cpu, since_ns }
-        }
-        (_, Thread::Runnable { cpu, .. }) => Thread::Runnable { cpu, since_ns: at_ns },
-        _ => then,
-    }
-}
-
-/// What an event says of the thread: when, its state before where that is certain, its state after.
-/// A wake-up carries `u64::MAX`: what it means depends on the state before.
-fn change(event: &Event, wake: &WakeUp, window: &Window) -> Option<(u64, Option<Thread>, Thread)> {
-    let (at_ns, tid) = (event.at_ns, wake.tid);
-    match &event.what {
-        What::Switch { prev_pid, prev_state, .. } if *prev_pid == tid => {
-            let bits = prev_state & state::REPORTED;
-            let then = if bits & state::STOPPED != 0 {
-                Thread::Stopped
-            } else if bits & state::INTERRUPTIBLE != 0 {
-                Thread::Sleeping
-            } else if bits & state::UNINTERRUPTIBLE != 0 {
-                Thread::Blocked
-            } else if bits != 0 {
-                Thread::Sleeping
-            } else {
-                Thread::Runnable { cpu: event.cpu, since_ns: at_ns }
-            };
-            Some((at_ns, Some(Thread::Running { cpu: event.cpu }), then))
-        }
-        What::Switch { next_pid, .. } if *next_pid == tid => {
-            let before = Thread::Runnable { cpu: event.cpu, since_ns: 0 };
-            Some((at_ns, Some(before), Thread::Running { cpu: event.cpu }))
-        }
-        What::Waking { pid, target_cpu, .. } if *pid == tid => {
-            let then = Thread::Runnable { cpu: *target_cpu, since_ns: u64::MAX };
-            // Out of an interrupt of its own: it was on its way to sleep.
-            let runs = event.pid == tid;
-            let before = if runs { Thread::Running { cpu: event.cpu } } else { Thread::Sleeping };
-            Some((at_ns, Some(before), then))
-        }
-        What::Wakeup { pid, target_cpu, .. } if *pid == tid => {
-            Some((at_ns, None, Thread::Runnable { cpu: *target_cpu, since_ns: u64::MAX }))
-        }
-        What::Migrate { pid, to_cpu, .. } if *pid == tid => {
-            Some((at_ns, None, Thread::Runnable { cpu: *to_cpu, since_ns: u64::MAX }))
-        }
-        What::Timerlat { .. } if is_timerlat_irq(event, wake, window) => {
-            let then = Thread::Runnable { cpu: event.cpu, since_ns: u64::MAX };
-            let before = (event.pid != tid).then_some(Thread::Sleeping);
-            Some((at_ns, before, then))
-        }
-        _ => None,
-    }
 }
 
 /// When the thread was woken for the run that ended the wait, and when it was switched to.

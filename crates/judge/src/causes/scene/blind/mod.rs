@@ -8,7 +8,7 @@
 
 use rtproof_trace::{Event, WakeUp, What, Window};
 
-use super::{Thread, change};
+use super::thread::{Thread, change};
 
 /// A stretch in which nothing is known.
 #[derive(Clone, Copy, Debug)]
