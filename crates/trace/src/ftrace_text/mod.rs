@@ -454,7 +454,7 @@ impl TextTrace {
                 && event.at_ns < from_ns
                 && matches!(event.what, What::Switch { .. })
         };
-        let carried = self.events.iter().filter(is_before).next_back();
+        let carried = self.events.iter().rfind(is_before);
         Some(self.window_of(&subject, carried, &self.events))
     }
 

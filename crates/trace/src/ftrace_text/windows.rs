@@ -72,7 +72,7 @@ impl<'a> Windows<'a> {
                 && event.at_ns < from_ns
                 && matches!(event.what, What::Switch { .. })
         };
-        let carried = events.iter().filter(is_before).next_back();
+        let carried = events.iter().rfind(is_before);
         let carried = carried.or_else(|| self.switches.get(&wake.cpu));
         let mut window = self.trace.window_of(&wake, carried, events);
         window.cut = self.is_cut;

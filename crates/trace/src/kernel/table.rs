@@ -416,7 +416,7 @@ pub(super) static EVENTS: &[Kind] = &[
         function: Symbol "unsigned long" ip @1,
         caller: Symbol "unsigned long" parent_ip @2;
         r#"" %ps <-- %ps", (void *)REC->ip, (void *)REC->parent_ip"#;
-        Some(|text, symbols| text::call(text, symbols))
+        Some(text::call)
     ),
 ];
 
