@@ -1,6 +1,6 @@
 //! The boot loader: what boots next, and a second entry, "real-time", beside it.
 //!
-//! Nothing is written here. [`detect`] reads; [`Loader::real_time`] says as a list of [`Change`]s
+//! Nothing is written here. [`detect`] reads; [`Loader::real_time`] says as a list of changes
 //! what makes the entry, what boots it once and what makes it the default; the engine
 //! ([`crate::tune`]) makes and undoes them. The entry that boots now is never edited, and
 //! no file of a distribution is made anew: where our lines stand in a file of others, they stand

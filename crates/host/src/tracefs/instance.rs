@@ -243,7 +243,7 @@ impl Instance {
     }
 
     /// The ring of a CPU, to be read one sub-buffer at a time. A read never waits: an empty ring
-    /// answers with [`io::ErrorKind::WouldBlock`].
+    /// answers with [`WouldBlock`](std::io::ErrorKind::WouldBlock).
     ///
     /// # Errors
     /// There is no such CPU, or opening is refused.

@@ -193,6 +193,8 @@ fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static str, Attribution, Str
                 _ => "preempted",
             };
             let by = Attribution::by(named);
+            // osnoise does not say how they rank.
+            let by = if cause == "preempted" { by.or(&["queued"]) } else { by };
             let by = by.detail(["measured by osnoise, without what interrupted it".to_owned()]);
             Some((cause, by, "osnoise's thread".to_owned()))
         }

@@ -95,13 +95,12 @@ pub struct Skipped {
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
     /// No line of it is one of a trace.
-    #[error(
-        "none of {lines} lines is one of a trace, e.g. {first:?}; expected the kernel's `trace` \
-         file, trace-cmd report, perf script, or what rtla prints with --auto-analysis"
-    )]
+    #[error("none of {lines} lines is one of a trace, e.g. {first:?}; {expected}")]
     None {
         /// How many lines there are.
         lines: u64,
+        /// What was expected, and the next step.
+        expected: &'static str,
         /// The first that is not empty.
         first: String,
     },
@@ -413,9 +412,27 @@ impl<'s, 'e> Reader<'s, 'e> {
         }
         if self.done.is_empty() {
             let first = self.trace.skipped.first.into_iter().next().unwrap_or_default();
-            return Err(TextError::None { lines: self.lines, first });
+            let expected = expected(&first);
+            return Err(TextError::None { lines: self.lines, expected, first });
         }
         Ok(self.done)
+    }
+}
+
+/// What a text should be that begins like this.
+fn expected(first: &str) -> &'static str {
+    let begins = first.trim_start();
+    let is_graph = begins.split_once(')').is_some_and(|(cpu, rest)| {
+        cpu.trim().bytes().all(|byte| byte.is_ascii_digit()) && rest.contains('|')
+    });
+    if is_graph {
+        "function_graph has no times by default, and without them nothing can be late: set the trace \
+         options funcgraph-abstime and funcgraph-proc"
+    } else if first.contains("sch delay") || first.contains("wait time") {
+        "perf sched timehist holds sums: print the events with perf script"
+    } else {
+        "expected the kernel's `trace` file, trace-cmd report, perf script, or what rtla prints with \
+         --auto-analysis"
     }
 }
 

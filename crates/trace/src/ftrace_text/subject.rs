@@ -164,7 +164,8 @@ impl Finder {
         let latency_ns = header.latency_ns();
         let due_ns = match (header.how, self.woken) {
             (How::Woken, Some((at_ns, _))) => at_ns,
-            _ => self.first_ns?,
+            // Without an entry there is no time either: it counts from its own begin.
+            _ => self.first_ns.unwrap_or(0),
         };
         Some(WakeUp { due_ns, ran_ns: due_ns.saturating_add(latency_ns), ..header })
     }

@@ -320,6 +320,23 @@ fn what_is_missing_from_a_text_is_known() {
 }
 
 #[test]
+fn what_is_no_trace_has_its_next_step() {
+    for (text, next) in [
+        (" 0) ! 7800.123 us |  }\n", "funcgraph-abstime"),
+        ("   time    cpu  task name   wait time  sch delay   run time\n", "perf script"),
+        ("PID USER\n", "trace-cmd report"),
+    ] {
+        let error = parse(text).expect_err("no trace").to_string();
+        assert!(error.contains(next), "{error}");
+    }
+    // A header alone is a trace, and what it says is not lost.
+    let head = "# tracer: wakeup_rt\n# latency: 55000 us, #9/9, CPU#0 | (M:preempt_rt)\n\
+        # | task: app-7 (uid:0 nice:0 policy:1 rt_prio:80)\n";
+    let subject = parse(head).expect("a trace").subject.expect("a wake-up");
+    assert_eq!((subject.tid, subject.latency_ns()), (7, 55_000_000));
+}
+
+#[test]
 fn of_several_traces_each_is_read() {
     let one = |tracer: &str, pid: i32| {
         format!("# tracer: {tracer}\n x-{pid} [000] 1.0: cpu_idle: state=1 cpu_id=0\n")
