@@ -10,7 +10,7 @@ use rtproof_host::{
 };
 
 use super::merge::Changes;
-use super::{Conflict, Reason};
+use super::step::{Conflict, Reason};
 
 /// First line of every file of ours.
 const HEAD: &str = "# Made by rtproof tune; rtproof tune undo takes it away.";

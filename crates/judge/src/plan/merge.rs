@@ -3,7 +3,10 @@
 use rtproof_host::tune::{Change, Scheduling, UnitState};
 use rtproof_host::{Facts, Knob};
 
-use super::{Conflict, Reason, Step, order};
+use super::{
+    order,
+    step::{Conflict, Reason, Step},
+};
 
 /// One change that a finding requests.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use rtproof_host::{
     knobs::{names, power},
 };
 
-use super::{Selection, files, units, value};
+use super::{files, select::Selection, units, value};
 use crate::{Finding, Remedy};
 
 /// One thing requested.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::LeftOut;
+use super::step::LeftOut;
 use crate::{Finding, Status, checks};
 
 /// What the user asks for.

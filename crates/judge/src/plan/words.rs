@@ -8,7 +8,7 @@ use rtproof_host::{
 
 use super::guard::cpus_of;
 use super::request::parameter;
-use super::{BootWord, Conflict, Reason};
+use super::step::{BootWord, Conflict, Reason};
 
 /// Words in the making.
 #[derive(Debug, Default)]

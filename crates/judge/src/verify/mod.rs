@@ -4,26 +4,15 @@
 //! Where the kernel shows the effect is one table (`places.rs`); what it shows is read by the
 //! caller and handed in.
 
+mod effect;
 mod places;
 
-use std::collections::BTreeMap;
-
-use rtproof_host::{Facts, Reading, facts::kernel::CommandLine};
+use rtproof_host::{Facts, facts::kernel::CommandLine};
 use serde::Serialize;
 
+pub(crate) use self::effect::Observation;
+pub use self::effect::{Asked, Effect, Shown};
 pub use self::places::paths;
-
-/// What the kernel shows, by path.
-pub type Shown = BTreeMap<String, Reading<String>>;
-
-/// A word that was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// The word, e.g. `isolcpus=2-3`; the name alone where it is to be away.
-    pub parameter: String,
-    /// Whether it is to be away.
-    pub removes: bool,
-}
 
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -44,68 +33,6 @@ pub struct Verified {
     /// What it shows there, or why that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
-}
-
-/// What became of a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Effect {
-    /// The kernel shows what was asked for; of a word that was to be away: it is.
-    Effective,
-    /// It is on the command line, and the kernel did not know it.
-    Ignored,
-    /// It is on the command line, and the kernel shows something else.
-    NotEffective,
-    /// It is not on the command line, or is still there.
-    Missing,
-    /// It is on the command line, and nothing shows its effect.
-    NotShown,
-    /// What would show it cannot be read.
-    CannotTell,
-}
-
-impl Effect {
-    /// In words.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Effective => "effective",
-            Self::Ignored => "ignored by the kernel",
-            Self::NotEffective => "not effective",
-            Self::Missing => "not as asked on the command line",
-            Self::NotShown => "not shown by the kernel",
-            Self::CannotTell => "cannot tell",
-        }
-    }
-
-    /// Whether something is not as it was asked for.
-    #[must_use]
-    pub const fn is_bad(self) -> bool {
-        matches!(self, Self::Ignored | Self::NotEffective | Self::Missing)
-    }
-}
-
-/// What one place says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Observation {
-    effect: Effect,
-    path: Option<String>,
-    found: Option<String>,
-}
-
-impl Observation {
-    const NOWHERE: Self = Self { effect: Effect::NotShown, path: None, found: None };
-
-    fn at(path: &str, found: impl Into<String>, is_as_asked: bool) -> Self {
-        let effect = if is_as_asked { Effect::Effective } else { Effect::NotEffective };
-        Self { effect, path: Some(path.to_owned()), found: Some(found.into()) }
-    }
-
-    fn blind<T>(reading: &Reading<T>) -> Self {
-        let (path, found) = (Some(reading.path.clone()), reading.why_unknown());
-        Self { effect: Effect::CannotTell, path, found }
-    }
 }
 
 /// What became of each word; `shown` has what [`paths`] asks for.

@@ -5,7 +5,7 @@ use rtproof_host::{
     facts::kernel::{Parameter, Preemption},
 };
 
-use super::{Asked, Effect, Observation, Shown};
+use super::effect::{Asked, Effect, Observation, Shown};
 
 /// A parameter, and the file that shows its effect.
 struct Place {

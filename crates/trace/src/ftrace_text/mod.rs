@@ -426,8 +426,8 @@ fn expected(first: &str) -> &'static str {
         cpu.trim().bytes().all(|byte| byte.is_ascii_digit()) && rest.contains('|')
     });
     if is_graph {
-        "function_graph has no times by default, and without them nothing can be late: set the trace \
-         options funcgraph-abstime and funcgraph-proc"
+        "function_graph has no times by default, and without them nothing can be late: set the \
+         trace options funcgraph-abstime and funcgraph-proc"
     } else if first.contains("sch delay") || first.contains("wait time") {
         "perf sched timehist holds sums: print the events with perf script"
     } else {
