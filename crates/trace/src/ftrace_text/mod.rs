@@ -431,8 +431,8 @@ fn expected(first: &str) -> &'static str {
     } else if first.contains("sch delay") || first.contains("wait time") {
         "perf sched timehist holds sums: print the events with perf script"
     } else {
-        "expected the kernel's `trace` file, trace-cmd report, perf script, or what rtla prints with \
-         --auto-analysis"
+        "expected the kernel's `trace` file, trace-cmd report, perf script, or what rtla prints \
+         with --auto-analysis"
     }
 }
 
