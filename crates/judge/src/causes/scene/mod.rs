@@ -4,7 +4,7 @@
 use rtproof_trace::{
     Class, Coverage, Event, Extent, Task, WakeUp, What, Window,
     context::{Hard, State, Stretch, reconstruct},
-    event::Vector,
+    event::{Vector, flags},
 };
 
 use super::stack::Interrupted;
@@ -155,8 +155,9 @@ impl<'a> Scene<'a> {
         let all = reconstruct(&window.events, wake.cpu, from_ns, wake.ran_ns);
         let irq_ns = woken_ns.and_then(|at_ns| interrupt_at(window, wake, &all, at_ns));
         let prio = priority(wake, window);
-        let served_ns =
-            served(wake, &all, prio).filter(|&at_ns| woken_ns.is_none_or(|w| at_ns < w));
+        let served_ns = woken_ns
+            .filter(|&at_ns| is_woken_by_task(wake, window, at_ns))
+            .and_then(|woken_ns| served(wake, &all, prio).filter(|&at_ns| at_ns < woken_ns));
         let stretches = all
             .into_iter()
             .filter(|stretch| stretch.to_ns > wake.due_ns)
@@ -423,6 +424,21 @@ fn served(wake: &WakeUp, stretches: &[Stretch], prio: Option<i32>) -> Option<u64
     let begun_ns = first.state.hard.map(|(_, from_ns)| from_ns);
     let of_it = |stretch: &&Stretch| stretch.state.hard.map(|(_, from_ns)| from_ns) == begun_ns;
     stretches.iter().filter(of_it).map(|stretch| stretch.to_ns).max()
+}
+
+/// Whether a task of its own will woke the thread: no interrupt, and no thread of the kernel that
+/// does an interrupt's work, as the timers of timerfd and POSIX timers need on PREEMPT_RT.
+fn is_woken_by_task(wake: &WakeUp, window: &Window, woken_ns: u64) -> bool {
+    let over = flags::HARDIRQ | flags::SOFTIRQ | flags::NMI;
+    let does_timers = |tid: i32| {
+        let comm = window.tasks.get(&tid).map_or("", |task| &task.comm);
+        ["ktimers/", "ksoftirqd/", "irq/", "irq_work/"].iter().any(|name| comm.starts_with(name))
+    };
+    window.events.iter().filter(|event| event.at_ns == woken_ns).any(|event| {
+        let is_it = matches!(event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. }
+            if pid == wake.tid);
+        is_it && event.flags & over == 0 && event.pid > 0 && !does_timers(event.pid)
+    })
 }
 
 /// First priority of fair tasks in the kernel's scale.
