@@ -24,15 +24,37 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     }
     let scene = moment.scene;
     let tid = moment.cpu.task;
-    let attribution =
-        Attribution::by(names::task(scene, tid, left_with(moment).or(moment.cpu.prio)));
+    // It may have gone on for a while before it was raised above the thread; that it was lowered
+    // later is of no matter.
+    let left = left_with(moment);
+    let was_raised = moment.cpu.prio.zip(left).is_some_and(|(came, left)| {
+        left < came && scene.prio_at(moment.from_ns).is_some_and(|ours| came > ours)
+    });
+    let prio = if was_raised { left } else { moment.cpu.prio.or(left) };
+    let attribution = Attribution::by(names::task(scene, tid, prio));
     let attribution =
         attribution.detail(names::task_detail(scene, tid)).owner(names::owner(scene, tid));
     let attribution = attribution.detail(changed(moment));
-    // It may have gone on for a while before it was raised above the thread.
-    let was_raised = moment.cpu.prio.zip(left_with(moment)).is_some_and(|(came, left)| {
-        left < came && scene.prio_at(moment.from_ns).is_some_and(|ours| came > ours)
-    });
     let attribution = if was_raised { attribution.or(&["preempt-off"]) } else { attribution };
     Some(names::against_task(attribution, scene, tid))
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_trace::Policy;
+
+    use crate::causes::testing::{Story, top};
+
+    #[test]
+    fn a_task_that_was_lowered_as_it_left_had_outranked_the_thread() {
+        let story = || Story::new().with(60, "multipathd", Policy::Rr, 99);
+        let told = story().timer(1, 7).switch(6, 7, 120, 0, 60, 0).runs(5_000, 60, 120);
+        assert_eq!(top(&told).0, "preempted", "{told:?}");
+        assert_eq!(top(&told).1, "multipathd [RR 99]", "{told:?}");
+        assert!(told.shares[0].is_certain(), "{told:?}");
+        // It came as an ordinary task and was raised at a time that is not known.
+        let told = story().timer(1, 7).switch(6, 7, 120, 0, 60, 120).runs(5_000, 60, 0);
+        assert_eq!((top(&told).0, top(&told).1), ("preempted", "multipathd [RR 99]"), "{told:?}");
+        assert_eq!(told.shares[0].or, ["preempt-off"]);
+    }
 }
