@@ -418,7 +418,7 @@ fn served(wake: &WakeUp, stretches: &[Stretch], prio: Option<i32>) -> Option<u64
     prio.filter(|&prio| prio < FAIR)?;
     let is_timer = |stretch: &&Stretch| {
         let begun = stretch.state.hard.filter(|(hard, _)| hard.is_timer());
-        begun.is_some_and(|(_, from_ns)| from_ns > wake.due_ns + EARLY_NS)
+        begun.is_some_and(|(_, from_ns)| from_ns > wake.due_ns.saturating_add(EARLY_NS))
     };
     let first = stretches.iter().find(is_timer)?;
     let begun_ns = first.state.hard.map(|(_, from_ns)| from_ns);
