@@ -2,7 +2,7 @@
 
 use rtproof_trace::What;
 
-use super::scene::Moment;
+use super::{names, scene::Moment};
 
 /// First priority of fair tasks in the kernel's scale.
 pub(super) const FAIR: i32 = 100;
@@ -65,7 +65,7 @@ pub(super) fn left_with(moment: &Moment<'_>) -> Option<i32> {
 /// That the priority of the task on the CPU or of the late thread was another one at times.
 pub(super) fn changed(moment: &Moment<'_>) -> Option<String> {
     let scene = moment.scene;
-    let rank = |prio: i32| super::names::rank(None, Some(prio));
+    let rank = |prio: i32| names::rank(None, Some(prio));
     let ours = scene.prio_at(moment.from_ns).zip(scene.prio).filter(|(then, last)| then != last);
     if let Some((then, last)) = ours {
         return Some(format!(

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use rtproof_trace::{Event, How, WakeUp, What, Window, event::flags};
 
+use rtproof_model::{Explanation, Share, Span};
+
 use super::{
-    Explanation, Share, Span,
     cause::{Attribution, Cause},
-    find,
+    irq, irqs_off, nmi, preempt_off, preempted, softirq, stall,
 };
 
 /// Functions that are named of a section.
@@ -29,7 +30,6 @@ pub(super) fn explain(wake: &WakeUp, window: &Window) -> Option<Explanation> {
         How::Gap => gap(wake, window)?,
         How::Measured | How::Timer | How::Woken => return None,
     };
-    let cause = find(cause)?;
     Some(whole(wake, cause, attribution, task, incomplete))
 }
 
@@ -76,7 +76,7 @@ fn own<'a>(wake: &WakeUp, window: &'a Window) -> impl Iterator<Item = &'a Event>
     window.events.iter().filter(move |e| e.cpu == cpu && (from_ns..=to_ns).contains(&e.at_ns))
 }
 
-fn section(wake: &WakeUp, window: &Window) -> (&'static str, Attribution, String) {
+fn section(wake: &WakeUp, window: &Window) -> (&'static Cause, Attribution, String) {
     let section = window.section.clone().unwrap_or_default();
     let task = window.tasks.get(&wake.tid).map_or_else(
         || format!("task {}", wake.tid),
@@ -87,10 +87,10 @@ fn section(wake: &WakeUp, window: &Window) -> (&'static str, Attribution, String
     let all_irqs_off =
         entries.peek().is_some() && entries.all(|event| event.flags & flags::IRQS_OFF != 0);
     let (cause, or): (_, &[_]) = match section.tracer.as_str() {
-        "irqsoff" => ("irqs-off", &[]),
-        "preemptoff" => ("preempt-off", &[]),
-        _ if all_irqs_off => ("irqs-off", &["preempt-off"]),
-        _ => ("preempt-off", &["irqs-off"]),
+        "irqsoff" => (&irqs_off::CAUSE, &[]),
+        "preemptoff" => (&preempt_off::CAUSE, &[]),
+        _ if all_irqs_off => (&irqs_off::CAUSE, &["preempt-off"]),
+        _ => (&preempt_off::CAUSE, &["irqs-off"]),
     };
     let ends = match (section.began.as_str(), section.ended.as_str()) {
         ("", "") => String::new(),
@@ -164,7 +164,7 @@ fn stack(wake: &WakeUp, window: &Window) -> Option<String> {
 }
 
 /// What hwlat or osnoise found.
-fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static str, Attribution, String)> {
+fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static Cause, Attribution, String)> {
     let is_it = |event: &&Event| event.cpu == wake.cpu && event.at_ns == wake.ran_ns;
     window.events.iter().filter(is_it).find_map(|event| match &event.what {
         What::Hwlat { nmi_count, .. } => {
@@ -176,7 +176,7 @@ fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static str, Attribution, Str
                 by
             };
             let by = by.manual("firmware settings: no legacy USB, no power capping");
-            Some(("stall", by, "the hwlat tracer's thread".to_owned()))
+            Some((&stall::CAUSE, by, "the hwlat tracer's thread".to_owned()))
         }
         What::Noise { kind, name, number, duration_ns, .. } => {
             if *duration_ns != wake.latency_ns() {
@@ -187,14 +187,14 @@ fn gap(wake: &WakeUp, window: &Window) -> Option<(&'static str, Attribution, Str
                 number => format!("{name}:{number}"),
             };
             let cause = match kind.as_bytes() {
-                b"irq" => "irq",
-                b"softirq" => "softirq",
-                b"nmi" => "nmi",
-                _ => "preempted",
+                b"irq" => &irq::CAUSE,
+                b"softirq" => &softirq::CAUSE,
+                b"nmi" => &nmi::CAUSE,
+                _ => &preempted::CAUSE,
             };
             let by = Attribution::by(named);
             // osnoise does not say how they rank.
-            let by = if cause == "preempted" { by.or(&["queued"]) } else { by };
+            let by = if cause.id == "preempted" { by.or(&["queued"]) } else { by };
             let by = by.detail(["measured by osnoise, without what interrupted it".to_owned()]);
             Some((cause, by, "osnoise's thread".to_owned()))
         }

@@ -41,11 +41,11 @@ pub(super) fn is_timerlat_irq(event: &Event, wake: &WakeUp, window: &Window) -> 
 
 /// Bits of a task's state in sched_switch (TASK_REPORT in include/linux/sched.h).
 pub(super) mod state {
-    pub(in super::super) const INTERRUPTIBLE: u64 = 0x01;
-    pub(in super::super) const UNINTERRUPTIBLE: u64 = 0x02;
-    pub(in super::super) const STOPPED: u64 = 0x04 | 0x08;
+    pub(crate) const INTERRUPTIBLE: u64 = 0x01;
+    pub(crate) const UNINTERRUPTIBLE: u64 = 0x02;
+    pub(crate) const STOPPED: u64 = 0x04 | 0x08;
     /// What the kernel reports; above it a mark says that the task was preempted.
-    pub(in super::super) const REPORTED: u64 = 0x7f;
+    pub(crate) const REPORTED: u64 = 0x7f;
 }
 
 /// What the thread was doing from due to run, from its own events on any CPU.
