@@ -56,7 +56,10 @@ fn compare(moment: &Moment<'_>, theirs: i32, ours: i32) -> Order {
 /// The priority with which the task on the CPU left it in the end.
 pub(super) fn left_with(moment: &Moment<'_>) -> Option<i32> {
     let scene = moment.scene;
-    scene.events(moment.from_ns, u64::MAX).find_map(|event| match event.what {
+    // Once another task is current it has left, seen or not.
+    let mut own = scene.events(moment.from_ns, u64::MAX).skip_while(|e| e.at_ns == moment.from_ns);
+    let mut here = own.by_ref().take_while(|event| event.pid == moment.cpu.task);
+    here.find_map(|event| match event.what {
         What::Switch { prev_pid, prev_prio, .. } if prev_pid == moment.cpu.task => Some(prev_prio),
         _ => None,
     })

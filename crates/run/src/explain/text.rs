@@ -43,7 +43,7 @@ pub fn of_text(
     for (trace, finder) in traces.iter().zip(finders) {
         let wake_ups = finder.wake_ups();
         let (found, count) = finder.finish(trace.subject);
-        gather.unexamined(count - found.len() as u64);
+        gather.unexamined(count.saturating_sub(found.len() as u64));
         say(trace, &found, (wake_ups, over_ns), &mut notes);
         late.push(found);
     }

@@ -4,7 +4,7 @@
 //! NMI over hard interrupt over (softirq over) task. Softirqs belong to the task under them: on
 //! PREEMPT_RT they may be preempted, and go on when the task comes back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Event, What,
@@ -131,15 +131,25 @@ pub fn reconstruct(events: &[Event], cpu: u32, from_ns: u64, to_ns: u64) -> Vec<
     let own = || events.iter().filter(|event| event.cpu == cpu);
     let mut machine = Machine::new(from_ns, to_ns);
     machine.ends = Ends::of(own());
+    // Tasks that no event names: they are looked for once.
+    let mut unnamed = BTreeSet::new();
+    let mut prio_at = |event: &Event| {
+        let tid = current(event);
+        let prio = if unnamed.contains(&tid) { None } else { prio_of(events, event) };
+        if prio.is_none() {
+            unnamed.insert(tid);
+        }
+        prio
+    };
     for event in own() {
         // osnoise writes its events inside of the switch, when the old task is still current.
         let is_reliable = !matches!(event.what, What::Noise { .. });
         if machine.state.task >= 0 && is_reliable && machine.state.task != current(event) {
-            machine.infer(event, prio_of(events, event));
+            machine.infer(event, prio_at(event));
         }
         machine.take(event);
-        if machine.state.prio.is_none() && is_reliable {
-            machine.state.prio = prio_of(events, event).filter(|_| machine.state.task == event.pid);
+        if machine.state.prio.is_none() && is_reliable && machine.state.task == current(event) {
+            machine.state.prio = prio_at(event);
         }
     }
     machine.finish()

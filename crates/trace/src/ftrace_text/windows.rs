@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::TextTrace;
-use crate::{Event, WakeUp, What, Window};
+use crate::{Event, Lost, WakeUp, What, Window};
 
 /// Events that are kept at most; of a longer wait the middle is left out.
-const EVENTS_MAX: usize = 200_000;
+const EVENTS_MAX: usize = 20_000;
 
 /// Takes windows out of a stream of events.
 #[derive(Debug)]
@@ -19,7 +19,8 @@ pub struct Windows<'a> {
     from_ns: u64,
     events: VecDeque<Event>,
     switches: BTreeMap<u32, Event>,
-    is_cut: bool,
+    /// What was left out of the middle.
+    left_out: Option<Lost>,
 }
 
 impl<'a> Windows<'a> {
@@ -33,7 +34,7 @@ impl<'a> Windows<'a> {
             from_ns: 0,
             events: VecDeque::new(),
             switches: BTreeMap::new(),
-            is_cut: false,
+            left_out: None,
         };
         windows.advance();
         windows
@@ -46,14 +47,26 @@ impl<'a> Windows<'a> {
         }
         if event.at_ns >= self.from_ns && !self.waiting.is_empty() {
             if self.events.len() >= EVENTS_MAX {
-                self.is_cut = true;
-                // The beginning tells who ran; what is behind it is as good as any.
-                self.events.remove(EVENTS_MAX / 2);
+                self.leave_out();
             }
             self.events.push_back(event.clone());
         } else {
             self.carry(event);
         }
+    }
+
+    /// Makes room: many at once, so that the time stays linear. The beginning shows who ran, the
+    /// end what came last; what is between them is unknown from then on.
+    fn leave_out(&mut self) {
+        let mut gone = self.events.drain(EVENTS_MAX / 2..EVENTS_MAX / 4 * 3);
+        let first_ns = gone.next().map_or(0, |event| event.at_ns);
+        let to_ns = gone.last().map_or(first_ns, |event| event.at_ns);
+        let before = self.left_out;
+        self.left_out = Some(Lost {
+            from_ns: before.map_or(first_ns, |lost| lost.from_ns),
+            to_ns,
+            count: Some(before.and_then(|lost| lost.count).unwrap_or(0) + EVENTS_MAX as u64 / 4),
+        });
     }
 
     /// The text ends: hands on the windows that are left.
@@ -75,7 +88,10 @@ impl<'a> Windows<'a> {
         let carried = events.iter().rfind(is_before);
         let carried = carried.or_else(|| self.switches.get(&wake.cpu));
         let mut window = self.trace.window_of(&wake, carried, events);
-        window.cut = self.is_cut;
+        if let Some(lost) = self.left_out.filter(|lost| lost.to_ns > from_ns) {
+            window.cut = true;
+            window.lost.push(lost);
+        }
         found(&wake, window);
         self.advance();
     }
@@ -89,7 +105,9 @@ impl<'a> Windows<'a> {
                 self.carry(&event);
             }
         }
-        self.is_cut &= !self.events.is_empty();
+        if self.events.is_empty() {
+            self.left_out = None;
+        }
     }
 
     fn carry(&mut self, event: &Event) {
