@@ -60,7 +60,7 @@ impl<'a> Windows<'a> {
     fn leave_out(&mut self) {
         let mut gone = self.events.drain(EVENTS_MAX / 2..EVENTS_MAX / 4 * 3);
         let first_ns = gone.next().map_or(0, |event| event.at_ns);
-        let to_ns = gone.last().map_or(first_ns, |event| event.at_ns);
+        let to_ns = gone.next_back().map_or(first_ns, |event| event.at_ns);
         let before = self.left_out;
         self.left_out = Some(Lost {
             from_ns: before.map_or(first_ns, |lost| lost.from_ns),
