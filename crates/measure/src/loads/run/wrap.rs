@@ -27,6 +27,8 @@ pub(super) const UNIT: &str = "ms of CPU time";
 const LOOK: Duration = Duration::from_millis(100);
 /// Time from SIGTERM to SIGKILL.
 const END_SOFT: Duration = Duration::from_millis(1000);
+/// Time until a program that reports at its end is sent SIGTERM again.
+const ASK_AGAIN: Duration = Duration::from_millis(300);
 /// Time from SIGTERM until what is left is left to the worker's own end.
 const END_HARD: Duration = Duration::from_millis(1600);
 /// What is kept of the output: the end, because that says why a program ended.
@@ -147,9 +149,26 @@ impl Family {
     }
 
     /// Ends all: TERM, wait, KILL. `main_only`: only the program gets TERM, because it ends its
-    /// children itself and reports then.
+    /// children itself and reports then; asked again, because stress-ng on a busy machine has
+    /// missed the first.
     fn end(&mut self, main_only: bool) {
         let start = Instant::now();
+        self.ask(main_only);
+        let mut asked = start;
+        while self.reap() && start.elapsed() < END_HARD {
+            if main_only && self.status.is_none() && asked.elapsed() > ASK_AGAIN {
+                self.ask(main_only);
+                asked = Instant::now();
+            }
+            if start.elapsed() > END_SOFT {
+                // Again and again: they may start others meanwhile.
+                tree::descendants().iter().for_each(|process| signal(process.pid, Signal::KILL));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn ask(&self, main_only: bool) {
         let main = self.main.as_raw_nonzero().get();
         for process in tree::descendants() {
             if !main_only || process.pid == main {
@@ -157,13 +176,6 @@ impl Family {
                 // One that is stopped hears only when it goes on.
                 signal(process.pid, Signal::CONT);
             }
-        }
-        while self.reap() && start.elapsed() < END_HARD {
-            if start.elapsed() > END_SOFT {
-                // Again and again: they may start others meanwhile.
-                tree::descendants().iter().for_each(|process| signal(process.pid, Signal::KILL));
-            }
-            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
