@@ -5,7 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::common;
+use super::{
+    common,
+    planted::{
+        DAEMON, DELIVERY, HARD_IRQ, INTERRUPT, IRQS_OFF, LOCK, NEIGHBOUR, PREEMPT_OFF, Planted,
+        SMI, SOFT_IRQ, STOPPED, THROTTLED,
+    },
+};
 use crate::{
     blame::{self, Counted, Expected, Judged, Kept, Stretches},
     case::{Case, Tier},
@@ -15,119 +21,9 @@ use crate::{
     seen::Evidence,
 };
 
-/// Shorter spikes are left out: guests of the lab need so long to wake a thread.
-const LEAST_NS: u64 = 300_000;
 /// Spikes that a plant must hit at least; each acts some twenty times.
 const LEAST_SPIKES: usize = 5;
 
-/// A plant and what it must be blamed for.
-#[derive(Clone, Copy)]
-struct Planted {
-    name: &'static str,
-    plant: fn() -> Plant,
-    causes: &'static [&'static str],
-    culprit: &'static [&'static str],
-    told: Counted,
-    /// Shorter spikes are left out.
-    least_ns: u64,
-    /// Of the planted latency, so much must have one possible cause, in percent.
-    certain_percent: u64,
-    /// Spikes that may be blamed on others.
-    wrong_most: usize,
-    /// Another plant: its spikes must not be blamed on this one.
-    other: fn() -> Plant,
-}
-
-const DAEMON: Planted = Planted {
-    name: "daemon",
-    plant: || Plant::rogue_rr99().every_ms(100),
-    causes: &["preempted"],
-    culprit: &["multipathd", "RR 99"],
-    told: Counted::Occurrences,
-    least_ns: LEAST_NS,
-    certain_percent: 95,
-    wrong_most: 0,
-    other: || Plant::equal_fifo(80).us(5_000).every_ms(100),
-};
-const NEIGHBOUR: Planted = Planted {
-    name: "neighbour",
-    plant: || Plant::equal_fifo(80).us(5_000).every_ms(100),
-    causes: &["queued"],
-    culprit: &["lab-plant", "FIFO 80"],
-    other: || Plant::rogue_rr99().every_ms(100),
-    ..DAEMON
-};
-const LOCK: Planted = Planted {
-    name: "lock",
-    plant: Plant::boost,
-    causes: &["priority-inheritance"],
-    culprit: &["lab-plant"],
-    ..DAEMON
-};
-const IRQS_OFF: Planted = Planted {
-    name: "interrupts-off",
-    plant: Plant::irqs_off,
-    // The module's thread has FIFO 99: where one interrupt wakes both, it runs ahead.
-    causes: &["irqs-off", "preempted"],
-    // The first one comes before stacks are taken: then the task alone is known.
-    culprit: &["rtproof_plant"],
-    // In a guest a stall inside this code would look the same, and rtproof says so.
-    certain_percent: 0,
-    other: Plant::preempt_off,
-    ..DAEMON
-};
-const PREEMPT_OFF: Planted = Planted {
-    name: "preemption-off",
-    plant: Plant::preempt_off,
-    causes: &["preempt-off"],
-    culprit: &["rtproof_plant"],
-    other: Plant::irqs_off,
-    ..DAEMON
-};
-const HARD_IRQ: Planted = Planted {
-    name: "hard-interrupt",
-    plant: Plant::hard_irq,
-    causes: &["timer-work"],
-    culprit: &["rtproof_plant"],
-    other: Plant::irqs_off,
-    ..DAEMON
-};
-const INTERRUPT: Planted = Planted {
-    name: "other-interrupt",
-    plant: Plant::irq_work,
-    // Where one timer interrupt is for both, the thread is woken before it.
-    causes: &["masked", "irq"],
-    culprit: &["IRQ work"],
-    other: Plant::irqs_off,
-    ..DAEMON
-};
-/// On stock kernels; on PREEMPT_RT it delays no thread.
-const SOFT_IRQ: Planted = Planted {
-    name: "soft-interrupt",
-    plant: Plant::soft_irq,
-    causes: &["softirq"],
-    culprit: &["HRTIMER"],
-    other: Plant::irqs_off,
-    ..DAEMON
-};
-const DELIVERY: Planted =
-    Planted { name: "delivery", plant: || Plant::deliver(2_000), culprit: &["NET_RX"], ..SOFT_IRQ };
-const SMI: Planted = Planted {
-    name: "smi",
-    plant: Plant::smi,
-    // As above.
-    causes: &["stall", "preempted"],
-    culprit: &[],
-    other: || Plant::equal_fifo(80).us(5_000).every_ms(100),
-    ..DAEMON
-};
-const STOPPED: Planted = Planted {
-    name: "stopped",
-    plant: Plant::stop,
-    causes: &["stopped"],
-    culprit: &["lab-plant"],
-    ..DAEMON
-};
 /// What a hypervisor does that gives its host to others: all CPUs of the guest stand still at once.
 /// Nothing is planted in the guest.
 const EMULATOR: Planted = Planted {
@@ -152,17 +48,6 @@ const EMULATOR_STOP_MS: u64 = 100;
 const EMULATOR_AFTER_MS: u64 = 60;
 /// From the word on the console to the end of the stop, in ms: the host is shared.
 const EMULATOR_WITHIN_MS: u64 = 400;
-/// Before 6.12: 50 ms of each second. The fair server of later kernels is planted by `make bench`:
-/// on one CPU it lets the recorder freeze its rings during the spike.
-const THROTTLED: Planted = Planted {
-    name: "throttling",
-    plant: || Plant::rt_throttling().lasting_ms(7_000),
-    causes: &["throttled"],
-    culprit: &["RT throttling"],
-    told: Counted::Gaps(20_000_000),
-    other: || Plant::rogue_rr99().every_ms(100),
-    ..DAEMON
-};
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for planted in [DAEMON, IRQS_OFF, PREEMPT_OFF, HARD_IRQ] {

@@ -11,11 +11,13 @@ mod container;
 mod disk;
 mod ends;
 mod faults;
+mod foreign;
 mod hostile;
 mod import;
 mod kernels;
 mod measure;
 mod noise;
+mod planted;
 mod power;
 mod proofs;
 mod rogue;
@@ -42,6 +44,7 @@ pub fn all() -> Vec<Case> {
         power::cases(),
         proofs::cases(),
         faults::cases(),
+        foreign::cases(),
         ends::cases(),
         hostile::cases(),
         container::cases(),

@@ -77,6 +77,13 @@ fn rival(class: Class, moment: &Moment<'_>) -> Option<&'static str> {
     })
 }
 
+/// Whether code that ran in a moment would have shown: all of it was recorded, or another CPU tells
+/// that nothing could run.
+pub(super) fn shows_code(moment: &Moment<'_>) -> bool {
+    let is_complete = |class: &Class| moment.scene.coverage.of(*class) == Extent::Complete;
+    OVER_A_TASK.iter().all(is_complete) || super::stall::together(moment).is_some()
+}
+
 /// Adds what could contradict the attribution of a moment to a cause and was not recorded.
 pub(super) fn doubt(moment: &Moment<'_>, cause: &str, mut by: Attribution) -> Attribution {
     let coverage = &moment.scene.coverage;

@@ -25,7 +25,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     if !moment.is_task() || moment.ns() <= path_ns(moment) || order(moment) == Order::Above {
         return None;
     }
-    let change = scene.window.events.iter().find_map(|event| match &event.what {
+    let change = scene.rare().iter().find_map(|event| match &event.what {
         What::Frequency { of_cpu, khz }
             if *of_cpu == cpu && (moment.from_ns..=moment.to_ns).contains(&event.at_ns) =>
         {

@@ -34,7 +34,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     if !(held_up || elsewhere || moment.phase == Phase::Blocked) {
         return None;
     }
-    let step = scene.window.events.iter().find_map(|event| match &event.what {
+    let step = scene.rare().iter().find_map(|event| match &event.what {
         What::Hotplug { of_cpu, .. } if near(event.at_ns) => Some(*of_cpu),
         _ => None,
     })?;

@@ -18,7 +18,8 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
-    let above = matches!(order(moment), Order::Above | Order::Equal);
+    let order = order(moment);
+    let above = matches!(order, Order::Above | Order::Equal | Order::Unknown);
     if moment.phase != Phase::Runnable || !moment.is_task() || !above {
         return None;
     }
@@ -29,7 +30,8 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let attribution = Attribution::by(names::task(scene, moment.cpu.task, moment.cpu.prio));
     let attribution = attribution.detail(names::task_detail(scene, moment.cpu.task));
     let attribution = attribution.owner((!driver.is_empty()).then(|| driver.to_owned()));
-    Some(attribution.manual(format!(
+    let others: &[&str] = if order == Order::Unknown { &["preempt-off"] } else { &[] };
+    Some(attribution.or(others).manual(format!(
         "move IRQ {irq} to another CPU, or give the application a higher priority than the \
          thread"
     )))

@@ -20,7 +20,8 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
-    let above = matches!(order(moment), Order::Above | Order::Equal);
+    let order = order(moment);
+    let above = matches!(order, Order::Above | Order::Equal | Order::Unknown);
     if moment.phase != Phase::Runnable || !moment.is_task() || !above {
         return None;
     }

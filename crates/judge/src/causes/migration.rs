@@ -50,7 +50,7 @@ fn moved(moment: &Moment<'_>) -> Option<String> {
     let inside = |event: &&rtproof_trace::Event| {
         (scene.wake.due_ns..=scene.wake.ran_ns).contains(&event.at_ns)
     };
-    scene.window.events.iter().filter(inside).find_map(|event| match event.what {
+    scene.rare().iter().copied().filter(inside).find_map(|event| match event.what {
         What::Migrate { pid, from_cpu, to_cpu, .. } if pid == scene.wake.tid => {
             let by = names::comm(scene, event.pid);
             Some(format!("moved from CPU {from_cpu} to CPU {to_cpu} by {by}"))
@@ -62,6 +62,10 @@ fn moved(moment: &Moment<'_>) -> Option<String> {
 /// Who ran on the other CPU, as far as its events are in the window.
 fn ran_there(moment: &Moment<'_>, cpu: u32) -> Option<String> {
     let scene = moment.scene;
+    // All events are gone through for it.
+    if moment.ns() < scene.wake.latency_ns() / 20 {
+        return None;
+    }
     let there = reconstruct(&scene.window.events, cpu, moment.from_ns, moment.to_ns);
     let longest = there.iter().filter(|stretch| stretch.state.task > 0);
     let state = &longest.max_by_key(|stretch| stretch.to_ns - stretch.from_ns)?.state;

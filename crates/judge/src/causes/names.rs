@@ -98,6 +98,12 @@ pub(super) fn task(scene: &Scene<'_>, tid: i32, prio: Option<i32>) -> String {
 
 /// Control group, affinity, and who woke it: what a user asks next of a task.
 pub(super) fn task_detail(scene: &Scene<'_>, tid: i32) -> Vec<String> {
+    // Each moment asks, and who woke it is found by going through all events.
+    let mut known = scene.details.borrow_mut();
+    known.entry(tid).or_insert_with(|| details(scene, tid)).clone()
+}
+
+fn details(scene: &Scene<'_>, tid: i32) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(task) = scene.task(tid) {
         let kind = if task.kernel { "kernel thread" } else { "process" };
@@ -124,10 +130,10 @@ pub(super) fn waker(scene: &Scene<'_>, tid: i32, before_ns: u64) -> Option<Strin
 
 /// The last wake-up of a task before a time.
 pub(super) fn waking<'a>(scene: &Scene<'a>, tid: i32, before_ns: u64) -> Option<&'a Event> {
-    scene.window.events.iter().rev().find(|event| {
-        event.at_ns <= before_ns
-            && matches!(&event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. }
-                if *pid == tid)
+    let events = &scene.window.events;
+    let end = events.partition_point(|event| event.at_ns <= before_ns);
+    events[..end].iter().rev().find(|event| {
+        matches!(&event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == tid)
     })
 }
 
@@ -198,7 +204,8 @@ pub(super) fn sender(moment: &Moment<'_>) -> Option<String> {
     let scene = moment.scene;
     let cpu = scene.wake.cpu;
     let begin_ns = moment.cpu.hard.map_or(moment.from_ns, |(_, from_ns)| from_ns);
-    let sent = scene.window.events.iter().rev().filter(|event| event.at_ns <= begin_ns);
+    let events = &scene.window.events;
+    let sent = events[..events.partition_point(|event| event.at_ns <= begin_ns)].iter().rev();
     let event =
         sent.take_while(|event| begin_ns - event.at_ns < SENT_WITHIN_NS).find(
             |event| match &event.what {

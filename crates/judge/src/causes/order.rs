@@ -1,6 +1,6 @@
 //! Which of two tasks runs first.
 
-use rtproof_trace::What;
+use rtproof_trace::{What, event};
 
 use super::{names, scene::Moment};
 
@@ -18,10 +18,33 @@ pub(super) enum Order {
     Below,
     /// Nothing is known of one of them.
     Unknown,
+    /// Nor here, but an interrupt over the task found preemption off.
+    UnknownAndHeld,
 }
 
 /// Compares the task on the CPU with the late thread.
 pub(super) fn order(moment: &Moment<'_>) -> Order {
+    match known(moment) {
+        Order::Unknown if is_held(moment) => Order::UnknownAndHeld,
+        order => order,
+    }
+}
+
+/// Interrupts that are asked: any moment may ask, of thousands.
+const INTERRUPTS_MAX: usize = 64;
+
+/// Whether each interrupt over the task, while the thread waited, found preemption off.
+fn is_held(moment: &Moment<'_>) -> bool {
+    let scene = moment.scene;
+    let (from_ns, to_ns) = (moment.runnable_since_ns, scene.switched_ns.unwrap_or(moment.to_ns));
+    let over = scene
+        .events(from_ns, to_ns)
+        .filter(|event| event.pid == moment.cpu.task && event.flags & event::flags::HARDIRQ != 0);
+    let depths = over.map(|event| event.preempt & 0x0f).take(INTERRUPTS_MAX);
+    depths.min().is_some_and(|depth| depth > 0)
+}
+
+fn known(moment: &Moment<'_>) -> Order {
     match (theirs(moment), left_with(moment), moment.scene.prio_at(moment.from_ns)) {
         (_, _, None) => Order::Unknown,
         (Some(theirs), Some(left), Some(ours)) if left != theirs => {

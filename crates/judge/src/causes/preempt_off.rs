@@ -25,7 +25,7 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
-    let below = matches!(order(moment), Order::Below | Order::Unknown);
+    let below = matches!(order(moment), Order::Below | Order::UnknownAndHeld);
     let waits = moment.phase == Phase::Runnable && moment.cpu.task > 0 && below;
     if !waits || !moment.is_task() || moment.whole_ns() <= path_ns(moment) {
         return None;
@@ -56,7 +56,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
          here",
     );
     let attribution = match order(moment) {
-        Order::Unknown => attribution.or(&["preempted", "queued"]),
+        Order::UnknownAndHeld => attribution.or(&["preempted", "queued"]),
         _ => attribution,
     };
     Some(if told { attribution } else { attribution.or(&["stall"]) })

@@ -19,9 +19,14 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
-    if moment.phase != Phase::Runnable || !moment.is_task() || order(moment) != Order::Above {
+    if moment.phase != Phase::Runnable || !moment.is_task() || moment.cpu.task <= 0 {
         return None;
     }
+    let others: &[&str] = match order(moment) {
+        Order::Above => &[],
+        Order::Unknown => &["preempt-off", "queued"],
+        Order::Equal | Order::Below | Order::UnknownAndHeld => return None,
+    };
     let scene = moment.scene;
     let tid = moment.cpu.task;
     // It may have gone on for a while before it was raised above the thread; that it was lowered
@@ -35,7 +40,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let attribution =
         attribution.detail(names::task_detail(scene, tid)).owner(names::owner(scene, tid));
     let attribution = attribution.detail(changed(moment));
-    let attribution = if was_raised { attribution.or(&["preempt-off"]) } else { attribution };
+    let attribution = attribution.or(if was_raised { &["preempt-off"] } else { others });
     Some(names::against_task(attribution, scene, tid))
 }
 

@@ -24,7 +24,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
         return None;
     }
     let scene = moment.scene;
-    let last = scene.window.events.iter().rev().find_map(|event| match &event.what {
+    let last = scene.rare().iter().rev().find_map(|event| match &event.what {
         What::PiSetprio { pid, old_prio, new_prio, .. }
             if *pid == moment.cpu.task && event.at_ns <= moment.from_ns =>
         {

@@ -28,7 +28,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     }
     let scene = moment.scene;
     let ours = scene.task(scene.wake.tid).map_or(scene.wake.tid, |task| task.tgid);
-    let stop = scene.window.events.iter().rev().find_map(|event| match &event.what {
+    let stop = scene.rare().iter().rev().find_map(|event| match &event.what {
         What::Signal { number, pid, .. }
             if STOPS.contains(number) && (*pid == ours || *pid == scene.wake.tid) =>
         {

@@ -74,16 +74,19 @@ fn is_left_idle(moment: &Moment<'_>) -> bool {
 /// was switched from to an ordinary one, and none was switched to since.
 fn is_served(moment: &Moment<'_>) -> bool {
     let scene = moment.scene;
-    let mut is_served = false;
-    for event in scene.events(0, moment.from_ns) {
+    for event in scene.events(0, moment.from_ns).rev() {
         let What::Switch { prev_prio, prev_state, next_pid, next_prio, .. } = event.what else {
             continue;
         };
+        if next_pid == 0 || next_prio < FAIR {
+            return false;
+        }
         // Lower bits: why it left. The bit above them: it was preempted.
-        let could_go_on = prev_prio < FAIR && prev_state & 0xff == 0;
-        is_served = next_pid != 0 && next_prio >= FAIR && (is_served || could_go_on);
+        if prev_prio < FAIR && prev_state & 0xff == 0 {
+            return true;
+        }
     }
-    is_served
+    false
 }
 
 /// What took the CPU away.

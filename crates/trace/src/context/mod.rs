@@ -184,6 +184,7 @@ struct Ends {
     vectors: bool,
     irqs: bool,
     ipis: bool,
+    softirqs: bool,
 }
 
 impl Ends {
@@ -193,13 +194,14 @@ impl Ends {
                 What::VectorExit { .. } => ends.vectors = true,
                 What::IrqExit { .. } => ends.irqs = true,
                 What::IpiExit { .. } => ends.ipis = true,
+                What::SoftirqExit { .. } => ends.softirqs = true,
                 _ => {}
             }
             ends
         })
     }
 
-    const fn any(self) -> bool {
+    const fn any_hard(self) -> bool {
         self.vectors || self.irqs || self.ipis
     }
 }
@@ -287,8 +289,10 @@ impl Machine {
             What::IrqEntry { .. } | What::VectorEntry { .. } | What::IpiEntry { .. }
         );
         // Where no interrupt's end is recorded, flags do not tell one from the next.
-        let is_inside =
-            self.ends.any() && event.flags & flags::HARDIRQ != 0 && !enters && self.hard.is_empty();
+        let is_inside = self.ends.any_hard()
+            && event.flags & flags::HARDIRQ != 0
+            && !enters
+            && self.hard.is_empty();
         match self.inside {
             Some(from_ns) if is_inside => self.state.hard = Some((Hard::Unknown, from_ns)),
             _ => self.inside = is_inside.then_some(event.at_ns),
@@ -341,7 +345,7 @@ impl Machine {
             What::IpiExit { .. } => self.leave(|hard| matches!(hard, Hard::Ipi { .. })),
             What::TimerExpire { function, .. } => self.state.expiring = Some(*function),
             What::TimerExpired { .. } => self.state.expiring = None,
-            What::SoftirqEntry { vec } => {
+            What::SoftirqEntry { vec } if self.ends.softirqs => {
                 self.softirqs.entry(self.state.task).or_default().push(*vec);
             }
             What::SoftirqExit { vec } => {
@@ -379,7 +383,7 @@ impl Machine {
     /// osnoise writes at the end how long an interrupt took, without what interrupted it in turn.
     fn noise(&mut self, at_ns: u64, kind: &Name, name: Name, irq: i32, (start, ns): (u64, u64)) {
         let over = match kind.as_bytes() {
-            b"irq" if !self.ends.any() => Over::Hard(Hard::Irq { irq, name }),
+            b"irq" if !self.ends.any_hard() => Over::Hard(Hard::Irq { irq, name }),
             b"softirq" => Over::Softirq(irq.unsigned_abs()),
             b"nmi" => Over::Nmi(0),
             _ => return,

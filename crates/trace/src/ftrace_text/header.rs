@@ -52,8 +52,11 @@ impl Header {
 
     /// `1689 us, #6/6, CPU#0 | (M:preempt_rt VP:0, KP:0, SP:0 HP:0 #P:4)`
     fn latency(&mut self, text: &str) {
+        // The latency-format of other tracers has the line, too, with what an earlier one found.
+        let keeps =
+            self.tracer.is_empty() || self.tracer.starts_with("wakeup") || self.is_section();
         let us = text.split_whitespace().next().and_then(|us| us.parse::<u64>().ok());
-        self.latency_ns = us.and_then(|us| us.checked_mul(1_000));
+        self.latency_ns = us.filter(|_| keeps).and_then(|us| us.checked_mul(1_000));
         let cpu = text.split_once("CPU#").map(|(_, rest)| rest);
         let digits = cpu.and_then(|cpu| cpu.split(|c: char| !c.is_ascii_digit()).next());
         self.cpu = digits.and_then(|digits| digits.parse().ok());

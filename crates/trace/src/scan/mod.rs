@@ -230,10 +230,13 @@ impl Scanner {
     fn start(&mut self, cpu: u32, pid: i32, flags: u8, timer: u64, function: u64, expires_ns: u64) {
         if flags & (flags::HARDIRQ | flags::SOFTIRQ | flags::NMI) != 0 {
             let again = self.cpu(cpu).and_then(|cpu| cpu.again);
-            if let Some((at, expired)) = again
-                && expired == timer
-            {
-                self.threads[at].start(timer, expires_ns);
+            match again.filter(|(_, expired)| *expired == timer) {
+                Some((at, _)) => self.threads[at].start(timer, expires_ns),
+                // One that goes on by itself, and wakes its thread at the end alone.
+                None => {
+                    let its = self.threads.iter_mut().filter(|t| t.expiry_ns(timer).is_some());
+                    its.for_each(|thread| thread.start(timer, expires_ns));
+                }
             }
             return;
         }

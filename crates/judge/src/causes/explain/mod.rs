@@ -62,7 +62,14 @@ fn attribute(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
         return (&CAUSES[CAUSES.len() - 1], nobody);
     }
     let (cause, attribution) = of_events(moment);
-    (cause, coverage::doubt(moment, cause.id, attribution))
+    let attribution = coverage::doubt(moment, cause.id, attribution);
+    if cause.id != stall::CAUSE.id || coverage::shows_code(moment) {
+        return (cause, attribution);
+    }
+    // That nothing ran says little where what ran was not recorded.
+    let Attribution { unseen, detail, .. } = attribution;
+    let or = [cause.id].into_iter().chain(attribution.or).collect();
+    (&CAUSES[CAUSES.len() - 1], Attribution { or, unseen, detail, ..Attribution::default() })
 }
 
 /// By the events that are there.

@@ -1,6 +1,8 @@
 //! The scene of a late wake-up: what the thread was doing, what its CPU was doing, cut into moments
 //! in which neither changed.
 
+use std::{cell::RefCell, collections::BTreeMap};
+
 use rtproof_trace::{
     Class, Coverage, Event, Extent, Task, WakeUp, What, Window,
     context::{Hard, State, Stretch, reconstruct},
@@ -133,6 +135,12 @@ pub struct Scene<'a> {
     thread: Vec<(u64, u64, Thread)>,
     /// What the CPU was doing.
     stretches: Vec<Stretch>,
+    /// Priorities of the late thread, as events recorded them.
+    prios: Vec<(u64, i32)>,
+    /// Events of the few kinds that causes look for in the whole window.
+    rare: Vec<&'a Event>,
+    /// What is known of a task, in words.
+    pub details: RefCell<BTreeMap<i32, Vec<String>>>,
 }
 
 impl<'a> Scene<'a> {
@@ -183,7 +191,20 @@ impl<'a> Scene<'a> {
             stood: stood::stretches(wake, window),
             thread,
             stretches,
+            prios: window
+                .events
+                .iter()
+                .filter_map(|e| Some((e.at_ns, prio_of(e, wake.tid)?)))
+                .collect(),
+            rare: window.events.iter().filter(|event| is_rare(&event.what)).collect(),
+            details: RefCell::default(),
         }
+    }
+
+    /// Changes of frequency, priority, CPU or CPUs, and signals, of all CPUs, in order of time.
+    #[must_use]
+    pub fn rare(&self) -> &[&'a Event] {
+        &self.rare
     }
 
     /// The moments from due to run: in order, without gaps.
@@ -309,11 +330,9 @@ impl<'a> Scene<'a> {
     /// Priority of the late thread at a time: as the last event before recorded it, else the next.
     #[must_use]
     pub fn prio_at(&self, at_ns: u64) -> Option<i32> {
-        let events = &self.window.events;
-        let first = events.partition_point(|event| event.at_ns <= at_ns);
-        let of = |event: &Event| prio_of(event, self.wake.tid);
-        let before = events[..first].iter().rev().find_map(of);
-        before.or_else(|| events[first..].iter().find_map(of)).or(self.prio)
+        let first = self.prios.partition_point(|(then_ns, _)| *then_ns <= at_ns);
+        let near = self.prios.get(first.saturating_sub(1));
+        near.map(|(_, prio)| *prio).or(self.prio)
     }
 
     /// Events of the late CPU in a stretch of time.
@@ -470,6 +489,17 @@ fn interrupt_at(
     // The stretch that ends with or holds the waking.
     let stretch = stretches.iter().find(|s| s.from_ns < woken_ns && woken_ns <= s.to_ns)?;
     stretch.state.hard.map(|(_, from_ns)| from_ns)
+}
+
+const fn is_rare(what: &What) -> bool {
+    matches!(
+        what,
+        What::Frequency { .. }
+            | What::Hotplug { .. }
+            | What::PiSetprio { .. }
+            | What::Migrate { .. }
+            | What::Signal { .. }
+    )
 }
 
 /// The priority that an event records of a thread.

@@ -28,7 +28,8 @@ pub enum Thread {
 /// Whether a wake-up is one of the kernel's timerlat threads, whose interrupt writes an event of
 /// its own instead of sched_waking.
 pub(super) fn is_timerlat(wake: &WakeUp, window: &Window) -> bool {
-    let is_named = |task: &Task| task.comm.starts_with("timerlat/");
+    // The latency-format of the text shows eight characters.
+    let is_named = |task: &Task| task.comm.starts_with("timerlat/") || task.comm == "timerlat";
     wake.how == How::Measured && (wake.tid < 0 || window.tasks.get(&wake.tid).is_some_and(is_named))
 }
 

@@ -1,0 +1,126 @@
+//! What is planted to be blamed: each cause with what an explanation of its spikes must say.
+
+use crate::{blame::Counted, plants::Plant};
+
+/// Shorter spikes are left out: guests of the lab need so long to wake a thread.
+pub(super) const LEAST_NS: u64 = 300_000;
+
+/// A plant and what it must be blamed for.
+#[derive(Clone, Copy)]
+pub(super) struct Planted {
+    pub(super) name: &'static str,
+    pub(super) plant: fn() -> Plant,
+    pub(super) causes: &'static [&'static str],
+    pub(super) culprit: &'static [&'static str],
+    pub(super) told: Counted,
+    /// Shorter spikes are left out.
+    pub(super) least_ns: u64,
+    /// Of the planted latency, so much must have one possible cause, in percent.
+    pub(super) certain_percent: u64,
+    /// Spikes that may be blamed on others.
+    pub(super) wrong_most: usize,
+    /// Another plant: its spikes must not be blamed on this one.
+    pub(super) other: fn() -> Plant,
+}
+
+pub(super) const DAEMON: Planted = Planted {
+    name: "daemon",
+    plant: || Plant::rogue_rr99().every_ms(100),
+    causes: &["preempted"],
+    culprit: &["multipathd", "RR 99"],
+    told: Counted::Occurrences,
+    least_ns: LEAST_NS,
+    certain_percent: 95,
+    wrong_most: 0,
+    other: || Plant::equal_fifo(80).us(5_000).every_ms(100),
+};
+pub(super) const NEIGHBOUR: Planted = Planted {
+    name: "neighbour",
+    plant: || Plant::equal_fifo(80).us(5_000).every_ms(100),
+    causes: &["queued"],
+    culprit: &["lab-plant", "FIFO 80"],
+    other: || Plant::rogue_rr99().every_ms(100),
+    ..DAEMON
+};
+pub(super) const LOCK: Planted = Planted {
+    name: "lock",
+    plant: Plant::boost,
+    causes: &["priority-inheritance"],
+    culprit: &["lab-plant"],
+    ..DAEMON
+};
+pub(super) const IRQS_OFF: Planted = Planted {
+    name: "interrupts-off",
+    plant: Plant::irqs_off,
+    // The module's thread has FIFO 99: where one interrupt wakes both, it runs ahead.
+    causes: &["irqs-off", "preempted"],
+    // The first one comes before stacks are taken: then the task alone is known.
+    culprit: &["rtproof_plant"],
+    // In a guest a stall inside this code would look the same, and rtproof says so.
+    certain_percent: 0,
+    other: Plant::preempt_off,
+    ..DAEMON
+};
+pub(super) const PREEMPT_OFF: Planted = Planted {
+    name: "preemption-off",
+    plant: Plant::preempt_off,
+    causes: &["preempt-off"],
+    culprit: &["rtproof_plant"],
+    other: Plant::irqs_off,
+    ..DAEMON
+};
+pub(super) const HARD_IRQ: Planted = Planted {
+    name: "hard-interrupt",
+    plant: Plant::hard_irq,
+    causes: &["timer-work"],
+    culprit: &["rtproof_plant"],
+    other: Plant::irqs_off,
+    ..DAEMON
+};
+pub(super) const INTERRUPT: Planted = Planted {
+    name: "other-interrupt",
+    plant: Plant::irq_work,
+    // Where one timer interrupt is for both, the thread is woken before it.
+    causes: &["masked", "irq"],
+    culprit: &["IRQ work"],
+    other: Plant::irqs_off,
+    ..DAEMON
+};
+/// On stock kernels; on PREEMPT_RT it delays no thread.
+pub(super) const SOFT_IRQ: Planted = Planted {
+    name: "soft-interrupt",
+    plant: Plant::soft_irq,
+    causes: &["softirq"],
+    culprit: &["HRTIMER"],
+    other: Plant::irqs_off,
+    ..DAEMON
+};
+pub(super) const DELIVERY: Planted =
+    Planted { name: "delivery", plant: || Plant::deliver(2_000), culprit: &["NET_RX"], ..SOFT_IRQ };
+pub(super) const SMI: Planted = Planted {
+    name: "smi",
+    plant: Plant::smi,
+    // As above.
+    causes: &["stall", "preempted"],
+    culprit: &[],
+    other: || Plant::equal_fifo(80).us(5_000).every_ms(100),
+    ..DAEMON
+};
+pub(super) const STOPPED: Planted = Planted {
+    name: "stopped",
+    plant: Plant::stop,
+    causes: &["stopped"],
+    culprit: &["lab-plant"],
+    ..DAEMON
+};
+/// Before 6.12: 50 ms of each second. The fair server of later kernels is planted by `make bench`:
+/// on one CPU it lets the recorder freeze its rings during the spike.
+pub(super) const THROTTLED: Planted = Planted {
+    name: "throttling",
+    plant: || Plant::rt_throttling().lasting_ms(7_000),
+    causes: &["throttled"],
+    culprit: &["RT throttling"],
+    told: Counted::Gaps(20_000_000),
+    other: || Plant::rogue_rr99().every_ms(100),
+    ..DAEMON
+};
