@@ -1,25 +1,35 @@
-//! Traces that others recorded: the kernel's own tracers and trace-cmd watch what rtproof measures
-//! while a cause is planted, each with other events and in other forms; `explain` reads them all.
+//! Traces that others recorded: the kernel's own tracers watch what rtproof measures while a cause
+//! is planted; `explain` reads them in every form, with fewer and fewer events, and cut.
 
-use std::fmt::Write;
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
 
 use super::planted::{
-    DAEMON, DELIVERY, HARD_IRQ, INTERRUPT, IRQS_OFF, LOCK, NEIGHBOUR, PREEMPT_OFF, Planted,
-    SOFT_IRQ,
+    DAEMON, DELIVERY, HARD_IRQ, INTERRUPT, IRQS_OFF, LEAST_NS, LOCK, NEIGHBOUR, PREEMPT_OFF,
+    Planted, SOFT_IRQ,
 };
 use crate::{
+    blame::Stretches,
     case::{Case, Tier},
+    expect::Expect,
     machine::Machine,
+    seen::Evidence,
 };
 
-/// What an instance of tracefs records: its name, its tracer, its events.
-const EVENTS: &[(&str, &str, &str)] = &[
+/// What an instance of tracefs records: its name, its tracer, its events. What costs much has a
+/// boot of its own.
+const EVERYTHING: &[(&str, &str, &str)] = &[
     ("everything", "nop", "sched irq irq_vectors timer workqueue power signal nmi ipi"),
     ("wakeup_rt", "wakeup_rt", ""),
 ];
-/// The same for tracers that cost so much that each has a boot of its own.
 const FUNCTIONS: &[(&str, &str, &str)] =
-    &[("functions", "function", "sched/sched_switch sched/sched_waking irq")];
+    &[("functions", "function", "sched/sched_switch sched/sched_waking irq irq_vectors timer")];
 const TIMERLAT: &[(&str, &str, &str)] = &[("timerlat", "timerlat", "osnoise")];
 
 /// How the text is printed: the options that are set for it.
@@ -29,6 +39,50 @@ const PRINTED: &[(&str, &str)] = &[
     ("verbose", "latency-format verbose"),
     ("bare", "noirq-info"),
 ];
+
+/// Events that are left in a text; those that begin so, without those that end so.
+struct Left {
+    name: &'static str,
+    begins: &'static [&'static str],
+    without: &'static str,
+    /// Whether the kernel says of interrupts and softirqs when they begin and end.
+    interrupts: bool,
+}
+
+const SCHEDULER: &[&str] = &["sched_switch", "sched_waking"];
+const INTERRUPTS: &[&str] = &[
+    "sched_switch",
+    "sched_waking",
+    "irq_handler",
+    "softirq_e",
+    "local_timer",
+    "irq_work",
+    "reschedule",
+    "call_function",
+];
+const TIMERS: &[&str] = &[
+    "sched_switch",
+    "sched_waking",
+    "irq_handler",
+    "softirq_e",
+    "local_timer",
+    "irq_work",
+    "reschedule",
+    "call_function",
+    "hrtimer_",
+    "timer_expire",
+];
+const ALL: Left = Left { name: "all", begins: &[""], without: "\0", interrupts: true };
+const LEFT: &[Left] = &[
+    ALL,
+    Left { name: "timers", begins: TIMERS, ..ALL },
+    Left { name: "interrupts", begins: INTERRUPTS, ..ALL },
+    Left { name: "no-ends", begins: TIMERS, without: "_exit", interrupts: false },
+    Left { name: "scheduler", begins: SCHEDULER, without: "\0", interrupts: false },
+    Left { name: "switches", begins: &["sched_switch"], without: "\0", interrupts: false },
+];
+/// Parts of a text, in hundredths of its lines: whole, and cut at either end.
+const PARTS: &[(usize, usize)] = &[(0, 100), (0, 37), (0, 74), (19, 100), (53, 100), (31, 69)];
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -55,14 +109,19 @@ fn case(planted: Planted, kernel: &'static str) -> Case {
     .limit_s(300)
     .program("trace-cmd")
     .plant(plant())
-    .script(script(EVENTS))
+    .script(script(EVERYTHING))
     .then_again()
     .plant(plant())
     .script(script(FUNCTIONS))
     .then_again()
     .plant(plant())
     .script(script(TIMERLAT))
-    .unplanted("planted spikes")
+    .expect(move |seen, expect| judged(seen, expect, &planted))
+    .mutation("another cause is planted", "false certainties", move |case| {
+        for boot in &mut case.boots {
+            boot.plants = vec![(planted.other)().cpu(0).lasting_ms(1_500).times(12)];
+        }
+    })
 }
 
 fn script(recorded: &[(&str, &str, &str)]) -> String {
@@ -79,9 +138,10 @@ fn script(recorded: &[(&str, &str, &str)]) -> String {
                  [ $2 != function ] || echo $function >>$d/set_ftrace_filter
              done 2>/dev/null
              echo $2 >$d/current_tracer || rmdir $d
-         }
+         } 2>/dev/null
          print_as() {
-             for d in $T/instances/*; do
+             for d in $T/instances/?*; do
+                 [ -e $d/trace ] || continue
                  for option in $2; do echo $option >$d/trace_options; done
                  cat $d/trace >/host/${d##*/}.$1.txt
                  echo nolatency-format >$d/trace_options
@@ -96,9 +156,10 @@ fn script(recorded: &[(&str, &str, &str)]) -> String {
         let _ = writeln!(script, "record {name} {tracer} '{events}'");
     }
     script.push_str(
-        "for d in $T/instances/*; do echo 1 >$d/tracing_on; done
+        "switch() { for d in $T/instances/?*; do [ ! -e $d/trace ] || echo $1 >$d/tracing_on; done; }
+         switch 1
          prove run --for 2s --period 1ms --budget 200us --load idle --cpus 0
-         for d in $T/instances/*; do echo 0 >$d/tracing_on; done\n",
+         switch 0\n",
     );
     for (name, options) in PRINTED {
         let _ = writeln!(script, "print_as {name} '{options}'");
@@ -110,4 +171,204 @@ fn script(recorded: &[(&str, &str, &str)]) -> String {
          } >/host/extract.txt 2>&1",
     );
     script
+}
+
+/// What came of all traces of a case.
+#[derive(Debug, Default)]
+struct Counted {
+    traces: usize,
+    /// Spikes of the measured thread, or of timerlat's, in which the plant acted.
+    planted: usize,
+    /// Of those, where the trace holds what shows the plant.
+    shown: usize,
+    /// Of those, with the planted cause and culprit first.
+    right: usize,
+    wrong: Vec<String>,
+    /// Shares of planted spikes that are certain and are not the plant's.
+    false_certain: Vec<String>,
+}
+
+fn judged(seen: &Evidence, expect: &mut Expect, planted: &Planted) -> Result<()> {
+    let mut counted = Counted::default();
+    for boot in seen.boots() {
+        let truth = boot.truth()?;
+        let books = truth.iter().map(|line| Stretches::of_truth(line.at(""), planted.told));
+        let acted = books.fold(Stretches::default(), Stretches::with);
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(&boot.share)?.flatten().map(|entry| entry.path()).collect();
+        files.sort();
+        for file in files {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let is_text = PRINTED.iter().any(|(form, _)| name.ends_with(&format!("{form}.txt")));
+            if name.ends_with(".dat") {
+                let of = Trace { file: &file, name, acted: &acted, before_ns: 0, shows: true };
+                of.judge(seen, planted, &mut counted)?;
+            } else if is_text {
+                text(&file, &acted, seen, planted, &mut counted)
+                    .with_context(|| file.display().to_string())?;
+            }
+        }
+    }
+    let Counted { traces, planted: spikes, shown, right, wrong, false_certain } = counted;
+    println!("{traces} traces, {spikes} planted spikes, {right} right of {shown} that it shows");
+    expect.that("traces", "40 at least", traces >= 40, traces);
+    expect.that("planted spikes", "200 at least", spikes >= 200, spikes);
+    let few = |list: &[String]| list.iter().take(5).cloned().collect::<Vec<_>>();
+    expect.that("false certainties", "none", false_certain.is_empty(), few(&false_certain));
+    let is_right = right * 100 >= shown * 98;
+    expect.that("the planted cause first", "98 %", is_right, (right, shown, few(&wrong)));
+    Ok(())
+}
+
+/// A text in all that can be left of it.
+fn text(
+    file: &Path,
+    acted: &Stretches,
+    seen: &Evidence,
+    planted: &Planted,
+    counted: &mut Counted,
+) -> Result<()> {
+    let whole = fs::read_to_string(file)?;
+    let form = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let (of, printed) = form.split_once('.').context("NAME.FORM.txt")?;
+    let plain = fs::read_to_string(file.with_file_name(format!("{of}.plain.txt")))?;
+    let before_ns = first_ns(&plain).zip(first_ns(&whole)).map_or(0, |(a, b)| a.saturating_sub(b));
+    let of_events = of == "everything";
+    for left in LEFT.iter().filter(|left| of_events || left.name == "all") {
+        for &(from, to) in PARTS {
+            // Every set of events once, and every form once.
+            let is_whole = (from, to) == (0, 100);
+            if !is_whole && printed != "plain" || left.name != "all" && printed == "bare" {
+                continue;
+            }
+            let part = left.of(&whole, from, to);
+            let name = format!("{form}.{}.{from}-{to}", left.name);
+            let path = file.with_file_name("part");
+            fs::write(&path, part)?;
+            let by_scheduler = ["preempted", "queued", "priority-inheritance"];
+            let is_task = planted.causes.iter().any(|cause| by_scheduler.contains(cause));
+            // wakeup_rt records the one switch at its end, and timerlat no function of a timer.
+            let shows = is_whole && of != "wakeup_rt" && (left.interrupts || is_task);
+            let trace = Trace { file: &path, name, acted, before_ns, shows };
+            trace.judge(seen, planted, counted)?;
+        }
+    }
+    Ok(())
+}
+
+impl Left {
+    /// The lines that are left of a part of a text.
+    fn of(&self, text: &str, from: usize, to: usize) -> String {
+        let count = text.lines().count();
+        let (from, to) = (count * from / 100, count * to / 100);
+        let lines = text.lines().enumerate().filter(|(at, line)| {
+            let is_header = from == 0 && line.starts_with('#');
+            is_header || (from..to).contains(at) && self.has(line)
+        });
+        lines.fold(String::new(), |text, (_, line)| text + line + "\n")
+    }
+
+    fn has(&self, line: &str) -> bool {
+        let words = || line.split(": ").skip(1).filter(|word| !word.contains([' ', '=']));
+        let begins = |word: &str| self.begins.iter().any(|name| word.starts_with(name));
+        self.name == "all" || words().any(|word| begins(word) && !word.ends_with(self.without))
+    }
+}
+
+/// Time of the first entry: seconds, or microseconds or milliseconds since the trace began.
+fn first_ns(text: &str) -> Option<u64> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let mut words = lines.flat_map(str::split_whitespace);
+    words.find_map(|word| {
+        let number =
+            |word: &str, unit: f64| Some((word.parse::<f64>().ok()? * unit).round() as u64);
+        let is_us = word.find("us").filter(|at| word.len() - at <= 4);
+        match (is_us, word.strip_suffix("ms"), word.strip_suffix(':')) {
+            (Some(at), ..) => number(&word[..at], 1e3),
+            (_, Some(ms), _) => number(ms, 1e6),
+            (_, _, Some(seconds)) if seconds.contains('.') => number(seconds, 1e9),
+            _ => None,
+        }
+    })
+}
+
+/// One trace to be explained.
+struct Trace<'a> {
+    file: &'a Path,
+    name: String,
+    acted: &'a Stretches,
+    /// From the clock of the plants to that of the trace.
+    before_ns: u64,
+    /// Whether it holds what shows the plant.
+    shows: bool,
+}
+
+impl Trace<'_> {
+    fn judge(&self, seen: &Evidence, planted: &Planted, counted: &mut Counted) -> Result<()> {
+        counted.traces += 1;
+        let arguments = ["explain", "--json", "--over", "300us", "--worst", "1000"];
+        let of_thread = ["--task", "rtproof/0"];
+        let is_own = ["timerlat", "wakeup_rt"].iter().any(|name| self.name.starts_with(name));
+        let arguments = arguments.iter().chain(of_thread.iter().filter(|_| !is_own));
+        let arguments: Vec<&str> = arguments.copied().collect();
+        let Ok(told) = seen.rtproof(&arguments, self.file) else {
+            // Nothing is left of it: refused.
+            return Ok(());
+        };
+        let told: Value = serde_json::from_str(&told).with_context(|| self.name.clone())?;
+        for spike in told["spikes"]["worst"].as_array().into_iter().flatten() {
+            self.spike(&spike["explanation"], planted, counted);
+        }
+        Ok(())
+    }
+
+    fn spike(&self, told: &Value, planted: &Planted, counted: &mut Counted) {
+        let ns = |name: &str| told["wake"][name].as_u64().unwrap_or(0) + self.before_ns;
+        let (due_ns, ran_ns) = (ns("due_ns"), ns("ran_ns"));
+        let latency_ns = ran_ns.saturating_sub(due_ns);
+        let task = told["task"].as_str().unwrap_or("");
+        let is_subject = task.starts_with("rtproof/0") || task.starts_with("timerlat");
+        let acted_ns = self.acted.overlap_ns(due_ns, ran_ns);
+        if !is_subject || latency_ns < LEAST_NS || acted_ns * 100 < latency_ns * 60 {
+            return;
+        }
+        counted.planted += 1;
+        let text = |share: &Value, key: &str| share[key].as_str().unwrap_or("").to_owned();
+        let is_cause = |share: &Value| planted.causes.contains(&text(share, "cause").as_str());
+        // Names may be cut to eight characters, and ranks are not recorded.
+        let is_culprit = |share: &Value| {
+            let culprit = text(share, "culprit");
+            let has = |name: &&&str| culprit.contains(&name[..name.len().min(8)]);
+            culprit.is_empty() || planted.culprit.first().as_ref().is_none_or(has)
+        };
+        let shares = told["shares"].as_array().map_or(&[][..], Vec::as_slice);
+        let place = || {
+            format!(
+                "{}: {} µs: {}",
+                self.name,
+                latency_ns / 1000,
+                shares.first().map_or(String::new(), |share| format!(
+                    "{} {}",
+                    text(share, "cause"),
+                    text(share, "culprit")
+                ),)
+            )
+        };
+        let is_false = |share: &&Value| {
+            share["certainty"] == "certain"
+                && !is_cause(share)
+                // The rest of the spike may have another cause.
+                && share["ns"].as_u64().unwrap_or(0) > latency_ns * 2 / 5
+        };
+        if shares.iter().any(|share| is_false(&share)) {
+            counted.false_certain.push(place());
+        }
+        if self.shows {
+            counted.shown += 1;
+            match shares.first().filter(|share| is_cause(share) && is_culprit(share)) {
+                Some(_) => counted.right += 1,
+                None => counted.wrong.push(place()),
+            }
+        }
+    }
 }

@@ -11,12 +11,15 @@ const GUEST_NS: u64 = 60_000;
 /// What any CPU needs, and the kernel's way out of its idle loop.
 const BARE_NS: u64 = 10_000;
 
+/// What the deepest states of today's machines declare, for a trace of a machine of which nothing is known.
+const DEEPEST_NS: u64 = 1_000_000;
+
 pub(super) const CAUSE: Cause = Cause {
     id: "idle-exit",
     kind: Kind::Power,
     title: "the way out of an idle state",
     about: "the CPU was idle when the timer was due, or when the thread was woken; up to three \
-        times the exit latency that the state declares, and what a hypervisor needs to wake its \
+        times the exit latency that the state declares (1 ms where no state is known), and what a hypervisor needs to wake its \
         guest",
     source: "Documentation/admin-guide/pm/cpuidle.rst",
     checks: &["cpuidle-states", "cpu-dma-latency", "idle-poll", "pm-qos-resume"],
@@ -34,7 +37,12 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let beside = &moment.scene.window.beside;
     let state = moment.cpu.idle.and_then(|state| beside.idle_states.get(&state));
     let own_ns = if beside.guest == Some(true) { GUEST_NS } else { BARE_NS };
-    let allowed_ns = 3 * state.map_or(0, |state| state.exit_latency_ns) + own_ns;
+    let is_unknown =
+        beside.guest.is_none() && beside.idle_states.is_empty() && moment.ns() > own_ns;
+    let allowed_ns = match state {
+        _ if is_unknown => DEEPEST_NS,
+        state => 3 * state.map_or(0, |state| state.exit_latency_ns) + own_ns,
+    };
     let culprit = match (state, moment.cpu.idle) {
         (Some(state), _) => state.name.clone(),
         (None, Some(number)) => format!("state {number}"),
@@ -45,6 +53,7 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
                /dev/cpu_dma_latency in the application"
             .into(),
     });
+    let attribution = attribution.or(if is_unknown { &["stall"] } else { &[] });
     // A little more than allowed is no other thing; the rest of much more is a stall.
     let is_long = moment.ns() > 2 * allowed_ns;
     Some(Attribution { until_ns: is_long.then(|| moment.from_ns + allowed_ns), ..attribution })
