@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![found_and_removed(), killed(), lossy(), cost(), quota()]
+    vec![found_and_removed(), killed(), lossy(), cost(), quota(), one_cpu()]
 }
 
 /// From a refusal through the remedy to an acceptance.
@@ -167,6 +167,37 @@ fn quota() -> Case {
         Ok(())
     })
     .other_word("20000 100000", "max 100000", "first cause")
+}
+
+/// rtproof reads the events on the CPU of the application, which is an ordinary one: what it takes
+/// it names, and the plant comes first all the same.
+fn one_cpu() -> Case {
+    Case::new(
+        "spikes/one-cpu/rt-6.1",
+        "explain --pid names the daemon on a machine with one CPU",
+        Machine::new("rt-6.1"),
+    )
+    .plant(Plant::rogue_rr99().every_ms(100).cpu(0).at_once().after_ms(3_000).lasting_ms(60_000))
+    .script(
+        "lab-plant cycle --busy 50us --every 5ms --policy other --cpu 0 --for 60s &
+         application=$!
+         sleep 1
+         run told rtproof explain --pid $application --for 8s --over 1ms --json
+         kill $application
+         wait $application
+         killall multipathd",
+    )
+    .expect(|seen, expect| {
+        let told = seen.json("told")?;
+        let spikes = told.number("/spikes/seen")?;
+        expect.that("spikes", "30 at least", spikes >= 30, spikes);
+        expect.equal("first cause", told.text("/spikes/causes/0/cause"), "preempted");
+        let culprit = told.text("/spikes/causes/0/culprit");
+        expect.contains("first culprit", culprit, "multipathd");
+        expect.contains("notes", &told.at("/notes").to_string(), "One CPU");
+        Ok(())
+    })
+    .unplanted("first culprit")
 }
 
 /// Rounds of the comparison of costs.

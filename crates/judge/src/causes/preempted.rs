@@ -1,10 +1,12 @@
 //! A task of higher priority ran.
 
+use rtproof_trace::{Event, What};
+
 use super::{
     cause::{Attribution, Cause, Kind},
     names,
     order::{Order, changed, left_with, order},
-    scene::{Moment, Phase},
+    scene::{Moment, Phase, Scene},
 };
 
 pub(super) const CAUSE: Cause = Cause {
@@ -40,8 +42,26 @@ fn attribute(moment: &Moment<'_>) -> Option<Attribution> {
     let attribution =
         attribution.detail(names::task_detail(scene, tid)).owner(names::owner(scene, tid));
     let attribution = attribution.detail(changed(moment));
+    let raised = raised_from(scene, tid, moment.cpu.prio);
+    let attribution = attribution.detail(raised.map(|prio| {
+        format!(
+            "it has [{}] otherwise: inherited with a lock, or set; sched_pi_setprio is not there",
+            names::rank(None, Some(prio))
+        )
+    }));
+    let attribution =
+        attribution.or(if raised.is_some() { &["priority-inheritance"] } else { &[] });
     let attribution = attribution.or(if was_raised { &["preempt-off"] } else { others });
     Some(names::against_task(attribution, scene, tid))
+}
+
+/// The priority below this one that a task has at other times, where no event says who raised it.
+fn raised_from(scene: &Scene<'_>, tid: i32, prio: Option<i32>) -> Option<i32> {
+    let is_told = |event: &&&Event| matches!(event.what, What::PiSetprio { .. });
+    // Our own recorder has the event.
+    let is_told = scene.coverage.is_all() || scene.rare().iter().any(|event| is_told(&event));
+    let prio = prio.filter(|_| !is_told)?;
+    scene.lowest(tid).filter(|&lowest| lowest > prio)
 }
 
 #[cfg(test)]

@@ -26,8 +26,6 @@ use crate::{sys, task::pin_all};
 pub(super) const ASKS_MAX: usize = 4_096;
 /// Windows that wait to be taken: each may hold thousands of events.
 const READY_MAX: usize = 256;
-/// Nice value of the thread.
-const NICE: i32 = -15;
 /// Stretches without recording that are remembered.
 const GAPS_MAX: usize = 1_024;
 /// Longest wait for the kernel's symbols.
@@ -350,5 +348,5 @@ pub(super) fn settle(settings: &Settings) {
     }
     // Beside loads on every CPU an ordinary thread comes too late, and events are lost. Without the
     // right to it, it tries all the same. Measuring threads are real-time and outrank it anyway.
-    let _ = rustix::process::setpriority_process(None, NICE);
+    let _ = rustix::process::setpriority_process(None, settings.nice);
 }

@@ -23,6 +23,8 @@ pub struct Settings {
     pub others: CpuList,
     /// CPUs that the recorder's own thread may run on; empty: any.
     pub housekeeping: CpuList,
+    /// Nice value of the recorder's own thread.
+    pub nice: i32,
     /// How the rings are read; `None`: as the machine needs it.
     pub mode: Option<Mode>,
     /// Ring of a measured CPU, kilobytes.
@@ -49,6 +51,7 @@ impl Settings {
             measured,
             others,
             housekeeping,
+            nice: -15,
             mode: None,
             measured_kb: 4096,
             others_kb: 512,

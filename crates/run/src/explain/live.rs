@@ -9,7 +9,7 @@ use rtproof_host::{
 };
 use rtproof_judge::{causes, units};
 use rtproof_measure::{
-    recorder::{Recorder, Settings},
+    recorder::{Mode, Recorder, Settings},
     thread::pin_all,
 };
 use rtproof_trace::scan::{Subjects, Totals};
@@ -20,6 +20,8 @@ use crate::{prove::signals::Signals, usage::usage};
 
 /// How often answers are taken and the end is looked for.
 const POLL: Duration = Duration::from_millis(50);
+/// Gives way to all but SCHED_IDLE.
+const NICE_LEAST: i32 = 19;
 /// Threads that are named in the first line.
 const NAMED_MAX: usize = 4;
 
@@ -44,6 +46,10 @@ pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Expla
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
     let recorder = Recorder::start(&root, &facts, settings(&facts, &online))?;
     let _ = pin_all(housekeeping(&facts, &online).as_slice());
+    if is_alone(&online) {
+        // Best effort: root or not, a thread may always give way.
+        let _ = rustix::process::setpriority_process(None, NICE_LEAST);
+    }
     recorder.watch(Some((subjects, over_ns)))?;
     let mut watch = Watch::new(recorder);
     let begin_ns = now_ns();
@@ -52,14 +58,21 @@ pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Expla
         watch.take(begin_ns);
         let passed_ns = now_ns().saturating_sub(begin_ns);
         if passed_ns >= duration_ns || signals.came().is_some() {
-            return watch.finish(whom, begin_ns, passed_ns, over_ns);
+            return watch.finish(whom, (begin_ns, passed_ns), over_ns, is_alone(&online));
         }
     }
 }
 
-/// All CPUs are recorded: a thread may be woken anywhere.
+/// All CPUs are recorded: a thread may be woken anywhere. Where the application and rtproof share
+/// the only CPU, the events are read with what all others leave of it.
 fn settings(facts: &Facts, online: &CpuList) -> Settings {
-    Settings::new(online.clone(), CpuList::default(), housekeeping(facts, online))
+    let settings = Settings::new(online.clone(), CpuList::default(), housekeeping(facts, online));
+    let nice = if is_alone(online) { NICE_LEAST } else { settings.nice };
+    Settings { mode: Some(Mode::Stream), nice, ..settings }
+}
+
+fn is_alone(online: &CpuList) -> bool {
+    online.as_slice().len() == 1
 }
 
 /// CPUs for the tool's own work: those that are not isolated.
@@ -116,9 +129,9 @@ impl Watch {
     fn finish(
         mut self,
         whom: &Whom,
-        begin_ns: u64,
-        passed_ns: u64,
+        (begin_ns, passed_ns): (u64, u64),
         over_ns: u64,
+        is_alone: bool,
     ) -> anyhow::Result<Explained> {
         self.recorder.stop();
         self.take(begin_ns);
@@ -128,6 +141,13 @@ impl Watch {
         self.info.blind_ns = stats.blind_ns;
         self.gather.unexamined(stats.refused);
         let mut notes = Vec::new();
+        if is_alone {
+            notes.push(
+                "One CPU does all: rtproof read the events on it at nice 19; where that delayed \
+                 the application, it is named."
+                    .into(),
+            );
+        }
         if let Some(error) = self.arming_failed {
             notes.push(format!("Stacks at the timer interrupt cannot be had: {error}."));
         }

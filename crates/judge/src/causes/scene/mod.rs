@@ -141,6 +141,8 @@ pub struct Scene<'a> {
     rare: Vec<&'a Event>,
     /// What is known of a task, in words.
     pub details: RefCell<BTreeMap<i32, Vec<String>>>,
+    /// The lowest priority that a task has in the window.
+    lowest: RefCell<BTreeMap<i32, Option<i32>>>,
 }
 
 impl<'a> Scene<'a> {
@@ -198,7 +200,15 @@ impl<'a> Scene<'a> {
                 .collect(),
             rare: window.events.iter().filter(|event| is_rare(&event.what)).collect(),
             details: RefCell::default(),
+            lowest: RefCell::default(),
         }
+    }
+
+    /// The lowest priority that a task has in the window, in the kernel's scale.
+    #[must_use]
+    pub fn lowest(&self, tid: i32) -> Option<i32> {
+        let prios = || self.window.events.iter().filter_map(|event| prio_of(event, tid));
+        *self.lowest.borrow_mut().entry(tid).or_insert_with(|| prios().max())
     }
 
     /// Changes of frequency, priority, CPU or CPUs, and signals, of all CPUs, in order of time.
