@@ -210,6 +210,14 @@ impl Omitted {
 }
 
 impl Imported {
+    /// Wake-ups that the tool skipped in one series; `None`: unknown, also where only the period of
+    /// other threads is known.
+    #[must_use]
+    pub fn omitted_of(&self, number: usize) -> Option<u64> {
+        self.threads.get(number)?.period_ns?;
+        self.omitted.as_ref()?.by_thread.get(number).copied()
+    }
+
     /// Whether counts, cells and extremes tell the same story.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
         if self.threads.is_empty() || self.threads.len() > THREADS_MAX {

@@ -5,6 +5,7 @@
 
 mod captures;
 mod common;
+mod cyclictest;
 mod damage;
 mod fixtures;
 mod pasted;

@@ -55,7 +55,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     } else {
         imported.period_ns = imported.period_ns.or(imported.threads[0].period_ns);
         imported.no_cpus();
-        super::conclude(&mut imported);
+        super::conclude(&mut imported, None);
     }
     Ok(imported)
 }

@@ -31,7 +31,16 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let unit_ns = hints.unit_ns.unwrap_or(1000);
     let mut imported = draft("cyclictest", unit_ns, hints);
     let mut tasks: BTreeMap<u64, Task> = BTreeMap::new();
-    for line in text.lines().filter(|line| !is_aside(line.text)) {
+    let mut intervals_us = Vec::new();
+    for line in text.lines() {
+        if let Some(interval) = line.text.trim().strip_prefix("Thread ")
+            && let Some((_, interval)) = interval.split_once(" Interval: ")
+        {
+            intervals_us.push(line.number(interval)?);
+        }
+        if is_aside(line.text) {
+            continue;
+        }
         if command::cyclictest(line.text).is_some() {
             imported
                 .command
@@ -52,6 +61,9 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     }
     if tasks.is_empty() {
         return Err(text.cut("a sample (task:cycle:value)"));
+    }
+    if let Some(missing) = (0..tasks.len() as u64).find(|number| !tasks.contains_key(number)) {
+        return Err(text.cut(&format!("a sample of thread {missing}")));
     }
     let (mut lost, mut step) = (0_u64, 1_u64);
     for (number, task) in tasks {
@@ -77,18 +89,42 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     }
     imported.not_ended();
     imported.no_cpus();
-    super::conclude(&mut imported);
+    let distance_ns = distance_us(&intervals_us).and_then(|us| us.checked_mul(1000));
+    super::conclude(&mut imported, distance_ns);
+    let said_ns = intervals_us.first().and_then(|us| us.checked_mul(1000));
+    if let (Some(said_ns), Some(distance_ns), Some(period_ns)) =
+        (said_ns, distance_ns, imported.period_ns)
+        && said_ns != period_ns
+        && said_ns.checked_sub(distance_ns) != Some(period_ns)
+    {
+        let text = format!(
+            "the file says an interval of {} µs for the first thread, the command line {} µs: \
+             they are not of the same run",
+            said_ns / 1000,
+            period_ns / 1000
+        );
+        imported.doubt("command-interval", text);
+        imported.forget_omitted();
+    }
     Ok(imported)
 }
 
-/// Task, cycle and value; a fourth column counts SMIs.
+/// By how much the interval grows from thread to thread. The intervals themselves are not taken:
+/// cyclictest adds the distance before it prints them, so that each is that of the next thread.
+fn distance_us(intervals_us: &[u64]) -> Option<u64> {
+    let mut steps = intervals_us.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
+    let first = steps.next()??;
+    steps.all(|step| step == Some(first)).then_some(first)
+}
+
+/// Task, cycle and value; `--smi` adds a count of SMIs, with no colon before it.
 fn sample(line: &str) -> Option<[u64; 3]> {
-    let mut parts = line.split(':').map(|part| part.trim().parse::<u64>().ok());
-    let found = [parts.next()??, parts.next()??, parts.next()??];
-    match (parts.next(), parts.next()) {
-        (None | Some(Some(_)), None) => Some(found),
-        _ => None,
-    }
+    let (task, rest) = line.split_once(':')?;
+    let (cycle, rest) = rest.split_once(':')?;
+    let mut words = rest.split_whitespace().map(|word| word.parse::<u64>().ok());
+    let value = words.next()??;
+    let is_whole = matches!((words.next(), words.next()), (None | Some(Some(_)), None));
+    is_whole.then_some([task.trim().parse().ok()?, cycle.trim().parse().ok()?, value])
 }
 
 #[derive(Default)]
