@@ -8,5 +8,6 @@ mod common;
 mod cyclictest;
 mod damage;
 mod fixtures;
+mod oslat;
 mod pasted;
 mod store;
