@@ -1,9 +1,9 @@
 //! oslat, as text and as JSON: gaps that a busy loop saw.
 //!
-//! A gap is rounded up to its unit, µs, or ns where a row is no whole number of µs wide (`-W`). Up to
-//! 2.4 a row holds the gaps of its label; since rows have a width, those from the label before it up
-//! to just below its own. The last row holds all that are larger as well. Its averages are not
-//! used: they count overflows of the first thread for all.
+//! A gap is rounded up to its unit, µs, or ns where a row is no whole number of µs wide (`-W`).
+//! Up to 2.4 a row holds the gaps of its label; since rows have a width, those from the label before
+//! it up to just below its own. The last row holds all that are larger as well. Its averages are
+//! not used: they count overflows of the first thread for all.
 
 use serde::Deserialize;
 

@@ -8,6 +8,7 @@ mod common;
 mod cyclictest;
 mod damage;
 mod fixtures;
+mod hwlat;
 mod oslat;
 mod pasted;
 mod store;
