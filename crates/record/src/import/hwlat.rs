@@ -19,7 +19,8 @@ struct Settings<'a> {
     window: Option<&'a str>,
 }
 
-/// Says what both leave out, and makes a series of each CPU's gaps. `gaps`: how many the file counts.
+/// Says what both leave out, and makes a series of each CPU's gaps. `gaps`: how many the file
+/// counts.
 fn conclude(
     imported: &mut Imported,
     cpus: BTreeMap<Option<u32>, Counter>,

@@ -1,9 +1,9 @@
 //! oslat, as text and as JSON: gaps that a busy loop saw.
 //!
 //! A gap is rounded up to its unit, µs, or ns where a row is no whole number of µs wide (`-W`).
-//! Up to 2.4 a row holds the gaps of its label; since rows have a width, those from the label before
-//! it up to just below its own. The last row holds all that are larger as well. Its averages are
-//! not used: they count overflows of the first thread for all.
+//! Up to 2.4 a row holds the gaps of its label; since rows have a width, those from the label
+//! before it up to just below its own. The last row holds all that are larger as well. Its averages
+//! are not used: they count overflows of the first thread for all.
 
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ use super::{
     cyclictest::json::{Envelope, program},
     draft::{draft, of_cpu, remark},
     json::{self, Pairs},
-    text::{Cells, Line, Text, decimal_ns, head, quoted, tail},
+    text::{Cells, Line, Text, decimal_ns, gcd, head, quoted, tail},
 };
 use crate::error::Contradiction;
 
@@ -26,10 +26,6 @@ struct Core {
     rows: Vec<(u64, u64)>,
     min_ns: u64,
     max_ns: u64,
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// What the rows of a file have in common.

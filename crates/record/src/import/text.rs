@@ -121,6 +121,11 @@ pub(super) fn too_large(value: u64) -> String {
     format!("{value}, expected a time of less than 292 years")
 }
 
+/// What labels of rows have in common: their width, or a multiple of it.
+pub(super) fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 /// What stands there, shortened.
 pub(super) fn quoted(text: &str) -> String {
     const LONG: usize = 48;

@@ -11,4 +11,5 @@ mod fixtures;
 mod hwlat;
 mod oslat;
 mod pasted;
+mod rtla;
 mod store;

@@ -2,6 +2,8 @@
 //!
 //! Without `-q` the table is printed over and over; the last one counts, and must be whole.
 
+use std::collections::BTreeMap;
+
 use super::super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX,
     draft::{draft, of_cpu, series},
@@ -37,6 +39,11 @@ fn read_timerlat(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     if !screen.has_all {
         imported.not_ended();
     }
+    imported.doubt(
+        "count-of-irq",
+        "the count is that of the timer's interrupts: rtla top does not say how many samples the \
+         thread and the return to user space have",
+    );
     imported.count_omitted();
     imported.conclude();
     Ok(imported)
@@ -93,6 +100,7 @@ fn last<'a>(
 ) -> Result<Screen<'a>, ImportError> {
     let mut screen = Screen::default();
     let mut most = (0, false);
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for line in text.lines() {
         let shown = plain(line.text).into_owned();
         let first = shown.split_whitespace().next().unwrap_or("");
@@ -107,6 +115,11 @@ fn last<'a>(
         } else if screen.has_head && is_row && !first.is_empty() {
             if screen.rows.len() >= THREADS_MAX {
                 return Err(line.at(format!("more than {THREADS_MAX} CPUs")));
+            }
+            let count = shown.split('#').nth(1).and_then(|rest| rest.split_whitespace().next());
+            let count = line.number(count.unwrap_or(""))?;
+            if counts.insert(first.into(), count).is_some_and(|before| before > count) {
+                return Err(line.at("a second result; import each run by itself"));
             }
             screen.rows.push((line, shown));
             continue;
