@@ -245,6 +245,15 @@ impl ImportedThread {
             (Some(min), Some(max)) if min > max => {
                 Err(format!("its smallest value {min} ns is above its largest {max} ns").into())
             }
+            // A mean is rounded otherwise than they are, by a unit of the tool at most.
+            (min, Some(max)) if !self.max_is_at_least => match self.mean_ns {
+                Some(mean)
+                    if mean > max as f64 + 1000.0 || mean + 1000.0 < min.unwrap_or(0) as f64 =>
+                {
+                    Err(format!("its mean {mean} ns is not between its extremes").into())
+                }
+                _ => Ok(()),
+            },
             _ => Ok(()),
         }
     }

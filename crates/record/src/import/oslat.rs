@@ -153,7 +153,7 @@ fn detect_oslat_text(bytes: &[u8]) -> bool {
 }
 
 /// Lines of no use here: what was asked for, and averages.
-const NOT_NEEDED: [&str; 14] = [
+const NOT_NEEDED: [&str; 13] = [
     "Total runtime:",
     "Thread priority:",
     "CPU list:",
@@ -167,14 +167,19 @@ const NOT_NEEDED: [&str; 14] = [
     "Test completed",
     "Counter Freq:",
     "Average:",
-    "...",
 ];
+
+/// Whether the key of a line is that of a row, perhaps a damaged one.
+fn is_row(key: &str) -> bool {
+    key.starts_with(|c: char| c.is_ascii_digit()) || key.ends_with("(us)")
+}
 
 fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = Text::new(bytes, hints)?;
     let mut imported = draft("oslat", UNIT_NS, hints);
     let mut cores: Vec<Core> = Vec::new();
     let (mut has, mut duration_ns, mut has_bias) = ([false; 3], None, false);
+    let (mut is_gap, mut last_ns, mut width_ns, mut has_last) = (false, None, None, false);
     for line in text.lines() {
         let shown = line.text.trim();
         if let Some(version) = shown.strip_prefix("oslat V ") {
@@ -210,12 +215,22 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
                     .max();
                 duration_ns = Some(longest.ok_or_else(|| line.at("no duration"))?);
             }
-            key if key.starts_with(|c: char| c.is_ascii_digit()) && !cores.is_empty() => {
+            "..." => is_gap = true,
+            key if is_row(key) && !cores.is_empty() => {
                 let label = key.strip_suffix("(us)");
                 let label =
                     label.ok_or_else(|| line.unexpected(key, "a row, e.g. \"001 (us)\""))?;
                 imported.resolution_ns = unit_ns([label].into_iter());
-                row(line, label.trim(), values, &mut cores)?;
+                let label_ns = row(line, label.trim(), values, &mut cores)?;
+                // Dots stand for rows of zeros; the last row is always there.
+                if let Some(before_ns) = last_ns.filter(|_| !is_gap) {
+                    let step_ns = label_ns - before_ns;
+                    if *width_ns.get_or_insert(step_ns) != step_ns {
+                        return Err(line.at("rows are missing before it: the file was edited"));
+                    }
+                }
+                (last_ns, is_gap) = (Some(label_ns), false);
+                has_last = values.contains("(including overflows)");
             }
             _ if values.contains("Trace threshold") && values.contains("triggered") => {
                 return Err(line.at(
@@ -232,13 +247,16 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
     let (Some(duration_ns), [true, true, _]) = (duration_ns, has) else {
         return Err(text.cut("\"Minimum:\", \"Maximum:\" and \"Duration:\""));
     };
+    if !has_last {
+        return Err(text.cut("the last row (including overflows)"));
+    }
     imported.duration_ns = imported.duration_ns.or(Some(duration_ns));
     conclude(&mut imported, &cores, has_bias).map_err(|what| text.at(1, what))?;
     Ok(imported)
 }
 
-/// A row of gaps, one number for each CPU.
-fn row(line: Line<'_>, label: &str, values: &str, cores: &mut [Core]) -> Result<(), ImportError> {
+/// A row of gaps, one number for each CPU. Returns its label.
+fn row(line: Line<'_>, label: &str, values: &str, cores: &mut [Core]) -> Result<u64, ImportError> {
     let label_ns = decimal_ns(label, UNIT_NS).filter(|&ns| ns > 0);
     let label_ns = label_ns.ok_or_else(|| line.unexpected(label, "a row"))?;
     let values = values.split('(').next().unwrap_or(values);
@@ -253,7 +271,7 @@ fn row(line: Line<'_>, label: &str, values: &str, cores: &mut [Core]) -> Result<
         }
         core.rows.push((label_ns, n));
     }
-    Ok(())
+    Ok(label_ns)
 }
 
 /// A line of the foot, one number for each CPU.

@@ -90,3 +90,55 @@ fn a_file_of_one_of_several_threads_is_refused() {
     let error = refused("one", text.as_bytes()).to_string();
     assert!(error.contains("a sample of thread 0"), "{error}");
 }
+
+/// A line of `-v`.
+fn line(cycle: u64, value: u64) -> String {
+    format!("       0:{cycle:8}:{value:8}\n")
+}
+
+/// As `cyclictest -v -i 100 | (sleep 9; cat)` of 2.4 does it: 60 000 cycles with no gap in their
+/// numbers, and all but the last values of the ring overwritten by later ones.
+#[test]
+fn values_that_the_ring_overwrote_are_no_samples() {
+    const RING: u64 = 16_384;
+    // A value that does not come again soon, as latencies in the field.
+    let value = |cycle: u64| 50 + cycle.wrapping_mul(6_364_136_223_846_793_005) % 97;
+    let real: String = (0..40_000).map(|cycle| line(cycle, value(cycle))).collect();
+    assert_eq!(counts(&read("real", real.as_bytes())), [40_000]);
+    let slow = |cycle: u64| value(cycle + (39_999 - cycle) / RING * RING);
+    let slow: String = (0..40_000).map(|cycle| line(cycle, slow(cycle))).collect();
+    let error = refused("slow", slow.as_bytes()).to_string();
+    assert!(error.contains("copies of later ones") && error.contains("(-h)"), "{error}");
+    // A thread that is always as late is no copy of itself.
+    let alike: String = (0..40_000).map(|cycle| line(cycle, 7 + cycle / 30_000)).collect();
+    assert_eq!(counts(&read("alike", alike.as_bytes())), [40_000]);
+}
+
+/// As `cyclictest -v -o 10` of 2.4 prints it: the number of a cycle is that of the largest.
+#[test]
+fn the_largest_of_some_samples() {
+    let cycles = [1, 19, 25, 31, 47, 56, 64, 78, 87, 90, 105, 111];
+    let text: String = cycles.iter().map(|&cycle| line(cycle, 300 + cycle)).collect();
+    let read = with(&text, "cyclictest -t1 -v -o 10 -i 1000 -l 120");
+    assert!(has(&read, "reduced") && !has(&read, "samples-lost"), "{:?}", read.doubts);
+    assert!(!has(&read, "samples-missing") && read.omitted.is_none(), "{:?}", read.doubts);
+    let largest = read.doubts.iter().find(|doubt| doubt.id == "reduced").expect("it is");
+    assert!(largest.text.contains("about 10 samples"), "{}", largest.text);
+}
+
+#[test]
+fn lines_that_are_gone_are_counted() {
+    let lost = |cycles: &[u64]| {
+        let text: String = cycles.iter().map(|&cycle| line(cycle, 30)).collect();
+        let read = read("lost", text.as_bytes());
+        let found = read.doubts.iter().find(|doubt| doubt.id == "samples-lost");
+        found.map(|doubt| doubt.text.split(' ').next().unwrap_or("").to_owned())
+    };
+    assert_eq!(lost(&[0, 1, 2, 3]), None);
+    assert_eq!(lost(&[5, 6, 7, 8]).as_deref(), Some("5"), "the beginning");
+    assert_eq!(lost(&[0, 1, 2, 9]).as_deref(), Some("6"));
+    // Of a value of 0 cyclictest prints the number of an earlier one.
+    let zeros = line(0, 3) + &line(1, 9) + &line(1, 0) + &line(1, 0) + &line(4, 2);
+    let zeros = read("zeros", zeros.as_bytes());
+    assert_eq!((counts(&zeros), has(&zeros, "samples-lost")), (vec![5], false));
+}

@@ -100,6 +100,7 @@ fn rows_of_nanoseconds() {
 fn a_bias_moves_the_labels() {
     let rows = [("002", "36798780 13144156"), ("003", "23 7"), ("033", "377 451")];
     let bias = text(&rows, ["1 1", "8031 11572", "8030 11571"])
+        .replace("    033 (us)", "    ...\n    033 (us)")
         .replace("Test starts", "Global bias set to 1 (us)\nTest starts");
     let read = read("bias", bias.as_bytes());
     assert_eq!(quantiles(&read, 0)[0], (2000, false));
@@ -108,14 +109,17 @@ fn a_bias_moves_the_labels() {
 
 #[test]
 fn an_unknown_line_is_named_and_a_damaged_row_refused() {
-    let rows = [("001", "0 0"), ("002", "99 99"), ("003", "1 1")];
+    let rows = [("001", "0 0"), ("002", "99 99"), ("003", "1 1"), ("004", "0 0"), ("005", "0 0")];
     let whole = text(&rows, ["1 1", "2 2", "1 1"]);
     let more = whole.replace("    Duration", "      Stddev:\t 1.2 3.4 (us)\n    Duration");
     let more = read("more", more.as_bytes());
-    assert_eq!(more.remarks, ["line 23 is not used: Stddev: 1.2 3.4 (us)"]);
+    assert_eq!(more.remarks, ["line 25 is not used: Stddev: 1.2 3.4 (us)"]);
     for (from, to) in [
         ("002 (us):", "002 (us)"),
         ("002 (us)", "002 (ms)"),
+        ("002 (us)", "nan (us)"),
+        ("    002 (us):\t 99 99\n", ""),
+        ("    005 (us):\t 0 0 (including overflows)\n", ""),
         ("99 99", "99"),
         ("99 99", "99 99 99"),
         ("99 99", "99,5 99"),
@@ -123,6 +127,7 @@ fn an_unknown_line_is_named_and_a_damaged_row_refused() {
         ("1 1 (us)\n    Duration", "1 (us)\n    Duration"),
         ("     Maximum", "     Minimum"),
     ] {
+        assert_ne!(whole.replace(from, to), whole);
         let error = refused("damaged", whole.replace(from, to).as_bytes()).to_string();
         assert!(error.starts_with("damaged, line "), "{from} to {to}: {error}");
     }

@@ -100,7 +100,7 @@ fn the_width_of_the_rows() {
     let text = |rows: &str, over: u64, n: u64, min: u64, max: u64| {
         format!(
             "# RTLA timerlat histogram\n# Time unit is microseconds (us)\n# Duration:   0 00:00:01\n\
-             Index   Thr-000\n{rows}over: {over}\ncount: {n}\nmin: {min}\navg: 5\nmax: {max}\n"
+             Index   Thr-000\n{rows}over: {over}\ncount: {n}\nmin: {min}\navg: {min}\nmax: {max}\n"
         )
     };
     let sparse = text("10 90\n20 10\n", 0, 100, 10, 20);
@@ -150,6 +150,7 @@ fn top_of_user_threads() {
 #[test]
 fn two_runs_in_one_file_are_refused() {
     let later = TOP.replace("60000 ", "60100 ").replace("59999 ", "60099 ");
+    let later = later.replace("119999", "120199");
     let read = read("screens", (TOP.to_owned() + &later).as_bytes());
     assert_eq!(read.threads[0].n, 60_100);
     let error = refused("runs", (later + TOP).as_bytes()).to_string();
@@ -164,5 +165,27 @@ fn two_runs_in_one_file_are_refused() {
     for second in [line(99, 1000, 40), line(77, 7, 40)] {
         let error = refused("runs", (line(77, 1000, 9000) + &second).as_bytes()).to_string();
         assert!(error.contains("import each run by itself"), "{error}");
+    }
+}
+
+/// The last line of the newest rtla counts all rows, cut to six digits.
+#[test]
+fn a_row_that_is_lost_or_comes_twice_is_refused() {
+    let millions = TOP.replace("#60000 ", "#60000123 ").replace("#59999 ", "#59999456 ");
+    let millions = millions.replace("ALL #119999 e0", "ALL #119999 e3");
+    assert_eq!(read("millions", millions.as_bytes()).threads[0].n, 60_000_123);
+    let lines: Vec<&str> = TOP.lines().collect();
+    let row = format!("{}\n", lines[4]);
+    let head = format!("{}\n", lines[2]);
+    for text in [
+        TOP.replace(&row, ""),
+        TOP.replace(&row, &row.repeat(2)),
+        TOP.replace(&head, "").replace(&row, &format!("{row}{head}")),
+        TOP.replace("119999 e0", "119999 e1"),
+        TOP.replace("#119999", "#1199x9"),
+    ] {
+        assert_ne!(text, TOP);
+        let error = refused("rows", text.as_bytes()).to_string();
+        assert!(error.starts_with("rows, line "), "{error}");
     }
 }

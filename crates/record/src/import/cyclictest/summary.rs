@@ -93,10 +93,10 @@ impl Found {
         let number = line.number(word("T:")?)?;
         let mut thread = series(format!("thread {number}"), Kind::Latency);
         thread.n = line.number(word("C:")?)?;
-        self.is_jitterdebugger = line.text.contains(" A:");
+        self.is_jitterdebugger = line.text.split_whitespace().any(|word| word.starts_with("A:"));
         if self.is_jitterdebugger {
-            let cpu = line.number(word(" A:")?)?;
-            thread.cpu = u32::try_from(cpu).ok();
+            let cpu = line.cpu(word("A:")?)?;
+            thread.cpu = Some(cpu);
             thread.label = format!("CPU {cpu}");
         } else if let Some(interval) = field(line.text, "I:") {
             let interval = line.number(interval)?;

@@ -1,9 +1,10 @@
-//! cyclictest `-v`: every sample as `task:cycle:value`.
+//! cyclictest `-v`: every sample as `task:cycle:value`, or with `-o N` the largest of N and where
+//! it was.
 //!
-//! The samples pass a ring of 16384; a reader that is too slow loses some, and only the numbers of
-//! the cycles tell.
+//! The samples pass a ring of 16384. To a reader that is too slow cyclictest writes old numbers of
+//! cycles with the values that have overwritten theirs: each of these comes again a ring later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX, command,
@@ -65,25 +66,37 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     if let Some(missing) = (0..tasks.len() as u64).find(|number| !tasks.contains_key(number)) {
         return Err(text.cut(&format!("a sample of thread {missing}")));
     }
-    let (mut lost, mut step) = (0_u64, 1_u64);
+    let (mut lost, mut reduced) = (0_u64, None);
     for (number, task) in tasks {
-        step = step.max(task.step.unwrap_or(1));
-        lost = lost.saturating_add(task.lost());
+        if task.copies() {
+            return Err(text.at(
+                task.copied_at,
+                format!(
+                    "values of thread {number} are copies of later ones: cyclictest overwrote \
+                     them before it printed them; take a histogram (-h), or a reader that keeps up"
+                ),
+            ));
+        }
+        match task.window() {
+            Some(1) => {}
+            Some(window) => reduced = Some(window.max(reduced.unwrap_or(0))),
+            None => lost = lost.saturating_add((task.last + 1).saturating_sub(task.count)),
+        }
         let mut thread = series(format!("thread {number}"), Kind::Latency);
         task.counter.fill(&mut thread);
         imported.threads.push(thread);
     }
-    if step > 1 {
+    if let Some(window) = reduced {
         let text = format!(
-            "each value is the largest of {step} samples (-o): no quantile of single \
-             samples can be told"
+            "each value is the largest of about {window} samples (-o): quantiles are those of \
+             such maxima"
         );
         imported.doubt("reduced", text);
     }
     if lost > 0 {
         let text = format!(
-            "{lost} samples are missing between those that are there: cyclictest \
-             overwrote them before they were printed, in bursts, so often the latest ones"
+            "{lost} samples are missing before or between those that are there, by the numbers of \
+             their cycles"
         );
         imported.doubt("samples-lost", text);
     }
@@ -104,6 +117,9 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             period_ns / 1000
         );
         imported.doubt("command-interval", text);
+        imported.forget_omitted();
+    }
+    if reduced.is_some() {
         imported.forget_omitted();
     }
     Ok(imported)
@@ -127,14 +143,25 @@ fn sample(line: &str) -> Option<[u64; 3]> {
     is_whole.then_some([task.trim().parse().ok()?, cycle.trim().parse().ok()?, value])
 }
 
+/// Samples in cyclictest's ring.
+const RING: usize = 16_384;
+/// Equal values one after the other that are no chance, if far fewer are equal at another distance.
+const COPIES_MIN: u64 = 256;
+
 #[derive(Default)]
 struct Task {
     counter: Counter,
-    first: Option<u64>,
     last: u64,
-    /// Smallest distance of two cycles: 1, or what `-o` requested.
-    step: Option<u64>,
     count: u64,
+    /// The last values: two more than the ring holds.
+    recent: VecDeque<u64>,
+    /// Values equal to the one a ring before, and to the one beside that, one after the other: now
+    /// and at most.
+    equal: [(u64, u64); 2],
+    /// Line where most were equal.
+    copied_at: u64,
+    /// Samples of which each is the largest, at least and at most.
+    window: (u64, u64),
 }
 
 impl Task {
@@ -145,25 +172,48 @@ impl Task {
         value: u64,
         unit_ns: u64,
     ) -> Result<(), ImportError> {
-        if self.first.is_some() {
-            if cycle <= self.last {
-                let what = format!("cycle {cycle} comes after {}", self.last);
+        let mut cycle = cycle;
+        if self.count > 0 && cycle <= self.last {
+            // Of a value of 0 the number is that of a sample before it.
+            if value > 0 {
+                let what =
+                    format!("cycle {cycle} comes after {}; import each run by itself", self.last);
                 return Err(line.at(what));
             }
-            let step = cycle - self.last;
-            self.step = Some(self.step.map_or(step, |least| least.min(step)));
+            cycle = self.last.saturating_add(1);
         }
-        self.first.get_or_insert(cycle);
+        // The largest of the k-th window of N lies from k N to just below (k + 1) N.
+        let k = self.count;
+        let (least, most) = if k == 0 { (1, u64::MAX) } else { self.window };
+        self.window =
+            (least.max(cycle / (k + 1) + 1), most.min(cycle.checked_div(k).unwrap_or(most)));
         self.last = cycle;
         self.count += 1;
+        for (back, (now, most)) in self.equal.iter_mut().enumerate() {
+            let before = self.recent.len().checked_sub(RING - back).map(|at| self.recent[at]);
+            *now = if before == Some(value) { *now + 1 } else { 0 };
+            if *now > *most && back == 0 {
+                self.copied_at = line.number;
+            }
+            *most = (*most).max(*now);
+        }
+        self.recent.push_back(value);
+        if self.recent.len() > RING {
+            self.recent.pop_front();
+        }
         let ns = line.ns(value, unit_ns)?;
         self.counter.push(ns, unit_ns, 1).map_err(|what| line.at(what))
     }
 
-    /// Samples that the numbers of the cycles say there were.
-    fn lost(&self) -> u64 {
-        let Some(first) = self.first else { return 0 };
-        let due = (self.last - first) / self.step.unwrap_or(1).max(1) + 1;
-        due.saturating_sub(self.count)
+    /// Whether values come again after a ring, and not because they are all alike.
+    fn copies(&self) -> bool {
+        let [(_, ring), (_, beside)] = self.equal;
+        ring >= COPIES_MIN && ring / 4 > beside
+    }
+
+    /// Samples of which each is the largest; `None`: no number of them explains all cycles.
+    fn window(&self) -> Option<u64> {
+        let (least, most) = self.window;
+        (least <= most).then_some(least)
     }
 }

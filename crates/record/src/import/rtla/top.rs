@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX,
     draft::{draft, of_cpu, series},
-    text::{Line, Text, days_clock_ns, head, plain, scaled},
+    text::{Line, Text, days_clock_ns, head, plain, quoted, scaled},
 };
 
 pub(crate) const TIMERLAT: Importer = Importer {
@@ -112,7 +112,13 @@ fn last<'a>(
         }
         if shown.starts_with(columns) {
             screen.has_head = true;
-        } else if screen.has_head && is_row && !first.is_empty() {
+        } else if is_row && !first.is_empty() {
+            if !screen.has_head {
+                return Err(line.at("a row before the head of its table: the file was edited"));
+            }
+            if screen.rows.iter().any(|(_, row)| row.split_whitespace().next() == Some(first)) {
+                return Err(line.at(format!("CPU {first} comes twice in one table")));
+            }
             if screen.rows.len() >= THREADS_MAX {
                 return Err(line.at(format!("more than {THREADS_MAX} CPUs")));
             }
@@ -124,8 +130,10 @@ fn last<'a>(
             screen.rows.push((line, shown));
             continue;
         } else if screen.has_head {
-            screen.has_all |= first == "ALL";
-            if first != "ALL" {
+            if first == "ALL" {
+                screen.has_all = true;
+                check_all(line, &shown, &screen.rows)?;
+            } else {
                 super::remark(imported, &shown);
             }
             continue;
@@ -139,6 +147,27 @@ fn last<'a>(
         return Err(text.cut("a whole last table"));
     }
     Ok(screen)
+}
+
+/// `ALL #119999 e0 |`: the counts of all rows, cut to six digits.
+fn check_all(line: Line<'_>, shown: &str, rows: &[(Line<'_>, String)]) -> Result<(), ImportError> {
+    let number = |shown: &str| {
+        let word = shown.split('#').nth(1).and_then(|rest| rest.split_whitespace().next());
+        line.number(word.unwrap_or(""))
+    };
+    let head = shown.split('|').next().unwrap_or(shown);
+    let exponent = head.split_whitespace().find_map(|word| word.strip_prefix('e')?.parse().ok());
+    let mut sum = 0_u64;
+    for (_, row) in rows {
+        sum = sum.saturating_add(number(row)?);
+    }
+    let said = number(shown)?;
+    if 10_u64.checked_pow(exponent.unwrap_or(0)).is_none_or(|cut| sum / cut != said) {
+        return Err(
+            line.at(format!("{} in all, but the rows above count {sum}", quoted(head.trim())))
+        );
+    }
+    Ok(())
 }
 
 /// `12 #12321     |        1         0         0        13 |        5 ...`.
