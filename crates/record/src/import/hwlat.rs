@@ -138,8 +138,7 @@ fn entry(line: Line<'_>) -> Result<(u32, u64, u64, u64), ImportError> {
     let bad = || line.unexpected(line.text, "an entry of the hwlat tracer");
     let (before, gaps) = line.text.split_once("inner/outer(us):").ok_or_else(bad)?;
     let cpu = before.split_once('[').and_then(|(_, rest)| rest.split_once(']')).ok_or_else(bad)?.0;
-    let cpu = line.number(cpu.trim())?;
-    let cpu = u32::try_from(cpu).map_err(|_| line.at(format!("CPU {cpu}")))?;
+    let cpu = line.cpu(cpu.trim())?;
     let number = before.rsplit('#').next().map(str::trim).ok_or_else(bad)?;
     let number = line.number(number)?;
     let pair = gaps.split_whitespace().next().ok_or_else(bad)?;

@@ -193,9 +193,8 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
                 if !cores.is_empty() {
                     return Err(line.at("a second result; import each run by itself"));
                 }
-                for cpu in line.numbers(values)? {
-                    let cpu = u32::try_from(cpu).map_err(|_| line.at(format!("CPU {cpu}")))?;
-                    cores.push(Core { cpu, ..Core::default() });
+                for word in values.split_whitespace() {
+                    cores.push(Core { cpu: line.cpu(word)?, ..Core::default() });
                 }
                 if cores.is_empty() || cores.len() > THREADS_MAX {
                     return Err(line.at(format!("{} CPUs", cores.len())));
@@ -213,7 +212,8 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
                     .split_whitespace()
                     .filter_map(|word| decimal_ns(word, 1_000_000_000))
                     .max();
-                duration_ns = Some(longest.ok_or_else(|| line.at("no duration"))?);
+                duration_ns =
+                    Some(longest.ok_or_else(|| line.unexpected(values.trim(), "seconds"))?);
             }
             "..." => is_gap = true,
             key if is_row(key) && !cores.is_empty() => {

@@ -103,7 +103,7 @@ impl Line<'_> {
     /// The number of a CPU.
     pub(super) fn cpu(self, word: &str) -> Result<u32, ImportError> {
         let cpu = self.number(word)?;
-        u32::try_from(cpu).map_err(|_| self.at(format!("CPU {cpu}")))
+        u32::try_from(cpu).map_err(|_| self.unexpected(word, "the number of a CPU"))
     }
 
     /// A number of units in nanoseconds.

@@ -183,6 +183,9 @@ fn a_row_that_is_lost_or_comes_twice_is_refused() {
         TOP.replace(&head, "").replace(&row, &format!("{row}{head}")),
         TOP.replace("119999 e0", "119999 e1"),
         TOP.replace("#119999", "#1199x9"),
+        TOP.replace("\n  3 #", "\n nan #"),
+        TOP.replace("\n  3 #", "\n -3 #"),
+        TOP.replace("\n  3 #", "\n 4294967296 #"),
     ] {
         assert_ne!(text, TOP);
         let error = refused("rows", text.as_bytes()).to_string();

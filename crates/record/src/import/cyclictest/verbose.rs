@@ -137,10 +137,11 @@ fn distance_us(intervals_us: &[u64]) -> Option<u64> {
 fn sample(line: &str) -> Option<[u64; 3]> {
     let (task, rest) = line.split_once(':')?;
     let (cycle, rest) = rest.split_once(':')?;
-    let mut words = rest.split_whitespace().map(|word| word.parse::<u64>().ok());
+    let number = |word: &str| word.parse::<u64>().ok().filter(|&n| n <= i64::MAX as u64);
+    let mut words = rest.split_whitespace().map(number);
     let value = words.next()??;
     let is_whole = matches!((words.next(), words.next()), (None | Some(Some(_)), None));
-    is_whole.then_some([task.trim().parse().ok()?, cycle.trim().parse().ok()?, value])
+    is_whole.then_some([number(task.trim())?, number(cycle.trim())?, value])
 }
 
 /// Samples in cyclictest's ring.

@@ -104,7 +104,8 @@ fn last<'a>(
     for line in text.lines() {
         let shown = plain(line.text).into_owned();
         let first = shown.split_whitespace().next().unwrap_or("");
-        let is_row = first.bytes().all(|b| b.is_ascii_digit()) && shown.contains('#');
+        let counts_samples = shown.split_whitespace().nth(1).is_some_and(|w| w.starts_with('#'));
+        let is_row = counts_samples && first != "ALL";
         if shown.trim_end().ends_with(title) && !shown.contains('|') {
             most = most.max((screen.rows.len(), screen.has_all));
             screen = Screen::default();
@@ -112,7 +113,8 @@ fn last<'a>(
         }
         if shown.starts_with(columns) {
             screen.has_head = true;
-        } else if is_row && !first.is_empty() {
+        } else if is_row {
+            line.cpu(first)?;
             if !screen.has_head {
                 return Err(line.at("a row before the head of its table: the file was edited"));
             }
@@ -217,8 +219,7 @@ fn osnoise_row(
         return Err(line.at(what));
     }
     let number = |i: usize| line.number(words[i].trim_start_matches('#'));
-    let cpu = number(0)?;
-    let cpu = u32::try_from(cpu).map_err(|_| line.at(format!("CPU {cpu}")))?;
+    let cpu = line.cpu(words[0])?;
     let (n, noise) = (number(1)?, number(3)?);
     let ns = |i: usize| {
         let value = number(i)?;
