@@ -178,7 +178,7 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
     let text = Text::new(bytes, hints)?;
     let mut imported = draft("oslat", UNIT_NS, hints);
     let mut cores: Vec<Core> = Vec::new();
-    let (mut has, mut duration_ns, mut has_bias) = ([false; 3], None, false);
+    let (mut has, mut duration_ns, mut has_bias, mut wrong) = ([false; 3], None, false, false);
     let (mut is_gap, mut last_ns, mut width_ns, mut has_last) = (false, None, None, false);
     for line in text.lines() {
         let shown = line.text.trim();
@@ -206,7 +206,14 @@ fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
             "Maximum" => {
                 each(line, values, &mut cores, &mut has[1], |core, ns| core.max_ns = ns)?;
             }
-            "Max-Min" => each(line, values, &mut cores, &mut has[2], |_, _| ())?,
+            "Max-Min" => {
+                let is_range =
+                    |core: &mut Core, ns| wrong |= core.max_ns.checked_sub(core.min_ns) != Some(ns);
+                each(line, values, &mut cores, &mut has[2], is_range)?;
+                if wrong {
+                    return Err(line.at("is not the difference of the lines above: edited"));
+                }
+            }
             "Duration" => {
                 let longest = values
                     .split_whitespace()

@@ -126,6 +126,7 @@ fn an_unknown_line_is_named_and_a_damaged_row_refused() {
         ("99 99", "-9 99"),
         ("1 1 (us)\n    Duration", "1 (us)\n    Duration"),
         ("     Maximum", "     Minimum"),
+        ("Minimum:\t 1 1", "Minimum:\t 0 1"),
     ] {
         assert_ne!(whole.replace(from, to), whole);
         let error = refused("damaged", whole.replace(from, to).as_bytes()).to_string();

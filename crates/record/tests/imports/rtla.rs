@@ -80,6 +80,7 @@ fn a_shifted_or_lost_column_is_refused() {
     for (from, to) in [
         ("count:     1000      1000", "count:     1000"),
         ("   Usr-000", ""),
+        ("Usr-003", "Usr-000"),
         ("         8         0", "       8,0         0"),
         ("over:         0         0         2", "over:         0         2         0"),
         ("1000 \nmin:", "1000 \nmin:          7 \nmin:"),

@@ -4,6 +4,8 @@
 //! return to user space. Rows of zeros are left out, so the width of a row is what all labels have
 //! in common.
 
+use std::collections::HashSet;
+
 use super::super::{
     Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX,
     command::base,
@@ -102,6 +104,10 @@ impl<'a> Table<'a> {
                 words[1..].iter().map(|word| column(line, word)).collect::<Result<_, _>>()?;
             if self.columns.len() > THREADS_MAX {
                 return Err(line.at(format!("{} columns", self.columns.len())));
+            }
+            let mut known = HashSet::new();
+            if !self.columns.iter().all(|column| known.insert(column)) {
+                return Err(line.at("a column comes twice: the file was edited"));
             }
             return Ok(true);
         }
