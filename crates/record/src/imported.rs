@@ -210,6 +210,14 @@ impl Omitted {
 }
 
 impl Imported {
+    /// Wake-ups that the tool skipped in one series; `None`: unknown, also where only the period of
+    /// other threads is known.
+    #[must_use]
+    pub fn omitted_of(&self, number: usize) -> Option<u64> {
+        self.threads.get(number)?.period_ns?;
+        self.omitted.as_ref()?.by_thread.get(number).copied()
+    }
+
     /// Whether counts, cells and extremes tell the same story.
     pub(crate) fn check(&self) -> Result<(), Contradiction> {
         if self.threads.is_empty() || self.threads.len() > THREADS_MAX {
@@ -237,6 +245,15 @@ impl ImportedThread {
             (Some(min), Some(max)) if min > max => {
                 Err(format!("its smallest value {min} ns is above its largest {max} ns").into())
             }
+            // A mean is rounded otherwise than they are, by a unit of the tool at most.
+            (min, Some(max)) if !self.max_is_at_least => match self.mean_ns {
+                Some(mean)
+                    if mean > max as f64 + 1000.0 || mean + 1000.0 < min.unwrap_or(0) as f64 =>
+                {
+                    Err(format!("its mean {mean} ns is not between its extremes").into())
+                }
+                _ => Ok(()),
+            },
             _ => Ok(()),
         }
     }

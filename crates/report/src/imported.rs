@@ -129,7 +129,6 @@ impl Document {
 /// All series of a file.
 #[must_use]
 pub fn series(imported: &Imported) -> Vec<Series> {
-    let omitted = imported.omitted.as_ref();
     let of = |(i, thread): (usize, &ImportedThread)| Series {
         label: thread.label.clone(),
         cpu: thread.cpu,
@@ -141,7 +140,7 @@ pub fn series(imported: &Imported) -> Vec<Series> {
         quantiles: quantiles(thread, imported.resolution_ns),
         overflow: thread.overflow,
         expected: thread.expected,
-        omitted: omitted.and_then(|omitted| omitted.by_thread.get(i).copied()),
+        omitted: imported.omitted_of(i),
     };
     imported.threads.iter().enumerate().map(of).collect()
 }

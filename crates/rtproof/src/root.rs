@@ -29,8 +29,12 @@ fn is_machine(path: &Path, root: &Root) -> anyhow::Result<()> {
         return Ok(());
     }
     let folders = root.list_dir("/").value().cloned().unwrap_or_default();
-    let inner =
-        folders.iter().find(|name| parts.iter().any(|part| has(&format!("/{name}/{part}"))));
+    let is_inner = |name: &&String| {
+        parts.iter().any(|part| has(&format!("/{name}/{part}")))
+            || [".config", "config.gz"].contains(&name.as_str())
+            || name.starts_with("config-")
+    };
+    let inner = folders.iter().find(is_inner);
     let next = inner.map_or_else(
         || "give the folder that stands for / of the machine".to_owned(),
         |name| format!("did you mean {}?", path.join(name).display()),

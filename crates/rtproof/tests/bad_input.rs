@@ -139,9 +139,29 @@ fn roots_that_are_none() {
     std::fs::create_dir_all(folder.path().join("above/sosreport/etc")).expect("folders");
     std::fs::write(folder.path().join("above/sosreport/etc/hostname"), "x\n").expect("a file");
     std::fs::create_dir(folder.path().join("empty")).expect("a folder");
-    for (root, next) in [("above", "did you mean above/sosreport?"), ("empty", "stands for /")] {
+    std::fs::create_dir(folder.path().join("linux")).expect("a folder");
+    std::fs::write(folder.path().join("linux/.config"), "CONFIG_HZ=250\n").expect("a file");
+    for (root, next) in [
+        ("above", "did you mean above/sosreport?"),
+        ("empty", "stands for /"),
+        ("linux", "did you mean linux/.config?"),
+        ("linux/.config", "make olddefconfig"),
+    ] {
         let output = run(folder.path(), &["check", "--root", root]);
         expect_code(&output, USAGE);
+        assert!(stderr(&output).contains(next), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn data_of_perf_has_its_next_step() {
+    let folder = folder();
+    std::fs::write(folder.path().join("perf.data"), b"PERFILE2h\0\0\0\0\0\0\0").expect("a file");
+    for (command, next) in
+        [("explain", "perf script -i perf.data > FILE"), ("import", "rtproof explain perf.data")]
+    {
+        let output = run(folder.path(), &[command, "perf.data"]);
+        assert!(!output.status.success());
         assert!(stderr(&output).contains(next), "{}", stderr(&output));
     }
 }

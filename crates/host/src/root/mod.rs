@@ -6,22 +6,23 @@
 //! captured machine never borrows from the live one: its symbolic links are resolved inside, and
 //! what only a system call knows is read from the live machine alone.
 
+mod config;
 mod device;
 mod disk;
 mod error;
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Read},
     path::{Path, PathBuf},
     str::FromStr,
     sync::{Arc, OnceLock},
 };
 
-use self::disk::Disk;
+use self::{config::build_config, disk::Disk};
 use crate::{
     Capture, CpuList, Reading,
-    capture::{Origin, Recorder},
+    capture::{CAPTURE_BYTES_MAX, Origin, Recorder},
     refusal::{READ_BYTES_MAX, Refusal, Surroundings},
     text::{between, excerpt},
 };
@@ -66,10 +67,11 @@ impl Root {
         Ok(Self::of(Source::Disk(Disk::folder(path.as_ref())?)))
     }
 
-    /// A captured machine: a folder, or a file of `rtproof capture`; the path decides by itself.
+    /// A captured machine: a folder, a file of `rtproof capture`, or the build configuration of its
+    /// kernel and nothing else; the path decides by itself.
     ///
     /// # Errors
-    /// As [`Root::dir`]; a file that is not a capture or is damaged, with the line.
+    /// As [`Root::dir`]; a file that is none of these or is damaged, with the line.
     pub fn open_path(path: impl AsRef<Path>) -> Result<Self, RootError> {
         let path = path.as_ref();
         let open = |source| RootError::Open { path: path.into(), source };
@@ -78,9 +80,14 @@ impl Root {
         }
         #[expect(clippy::disallowed_methods, reason = "the user's own file")]
         let file = File::open(path).map_err(open)?;
-        let capture = Capture::read(file).map_err(open)?;
+        let mut bytes = Vec::new();
+        file.take(CAPTURE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(open)?;
         let damaged = |source| RootError::Capture { path: path.into(), source };
-        Ok(Self::captured(capture.map_err(damaged)?))
+        if let Some(config) = build_config(&bytes) {
+            let packed = config.map_err(damaged)?;
+            return Ok(Self::captured(Capture::of_files([("/proc/config.gz", &packed[..])])));
+        }
+        Ok(Self::captured(Capture::parse(&bytes).map_err(damaged)?))
     }
 
     /// A captured machine.

@@ -16,10 +16,6 @@ impl Side {
         let latency = kinds.iter().find(|&&kind| kind == Kind::Latency);
         let kind = latency.or(kinds.first()).copied().unwrap_or(Kind::Unknown);
         let of_kind = |thread: &&ImportedThread| thread.kind == kind;
-        let omitted = |number: usize| {
-            let omitted = file.omitted.as_ref()?;
-            omitted.by_thread.get(number).copied()
-        };
         let threads = file.threads.iter().enumerate().filter(|(_, thread)| of_kind(thread));
         let machine = file.machine.as_ref();
         Self {
@@ -41,7 +37,9 @@ impl Side {
             resolution_ns: file.resolution_ns.max(1),
             rounds_down: true,
             censored_ns: file.censored_above_ns,
-            threads: threads.map(|(number, thread)| series(thread, omitted(number))).collect(),
+            threads: threads
+                .map(|(number, thread)| series(thread, file.omitted_of(number)))
+                .collect(),
             rows: Vec::new(),
             spikes: None,
             facts: facts(file),

@@ -5,7 +5,7 @@
 pub(super) struct Requested {
     /// `-i`; cyclictest's default where it is not given.
     pub(super) interval_us: u64,
-    /// `-d`, or what other options make of it.
+    /// `-d` or its default; 0 with a histogram, whatever `-d` says. `-S` does not change it.
     pub(super) distance_us: u64,
     /// `-D`.
     pub(super) duration_s: Option<u64>,
@@ -71,9 +71,8 @@ pub(super) fn cyclictest(command: &str) -> Option<Requested> {
     if one_thread && !smp {
         requested.threads = Some(1);
     }
-    // A histogram makes all threads alike, and so does -S.
-    let alike = smp || requested.histogram.is_some();
-    requested.distance_us = distance.unwrap_or(if alike { 0 } else { 500 });
+    let alike = requested.histogram.is_some_and(|rows| rows > 0);
+    requested.distance_us = if alike { 0 } else { distance.unwrap_or(500) };
     Some(requested)
 }
 
@@ -136,6 +135,10 @@ mod tests {
         let plain = requested("cyclictest -t 4 -a 2-5 -p90 -N --duration 10");
         assert_eq!((plain.threads, plain.distance_us), (Some(4), 500));
         assert!(plain.nanoseconds && plain.duration_s == Some(10) && plain.interval_us == 1000);
+        // As cyclictest 2.4 shows it in `I:`.
+        assert_eq!(requested("cyclictest -S -q -i 1000").distance_us, 500);
+        assert_eq!(requested("cyclictest -S -d 300").distance_us, 300);
+        assert_eq!(requested("cyclictest -t2 -d 300 -h 50").distance_us, 0);
         assert_eq!(requested("cyclictest -t -m").threads, None);
         assert_eq!(requested("cyclictest -m").threads, Some(1));
         assert!(cyclictest("oslat -D 10").is_none() && cyclictest("").is_none());

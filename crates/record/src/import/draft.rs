@@ -28,6 +28,10 @@ pub const DOUBTS: &[(&str, &str)] = &[
     ("threshold", "samples below the tool's threshold are not in the file"),
     ("one-sample", "only the sample that stopped the run is in the file"),
     ("repaired", "the file broke its own format and was repaired"),
+    (
+        "count-of-irq",
+        "the count is that of the timer's interrupts, of others it is not in the file",
+    ),
     ("reduced", "each value stands for the largest of several samples"),
     ("half-time", "the tool measured only a part of the time"),
 ];

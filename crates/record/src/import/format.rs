@@ -73,8 +73,8 @@ pub enum ImportError {
     },
     /// No importer knows it.
     #[error(
-        "{name}: not the result of a tool that rtproof knows (begins with {begins}); known are \
-         {known}"
+        "{name}: not the result of a tool that rtproof knows (begins with {begins}); give it as \
+         the tool wrote it, or name its format with --format: {known}"
     )]
     Unknown {
         /// The file.

@@ -41,6 +41,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let mut imported = draft("HdrHistogram", unit_ns, hints);
     let mut tags: BTreeMap<String, BTreeMap<(u64, u64), u64>> = BTreeMap::new();
     let (mut from, mut to) = (None, None);
+    let mut starts = BTreeMap::new();
     for line in text.lines() {
         let shown = line.text.trim();
         if let Some(comment) = shown.strip_prefix("#[") {
@@ -51,6 +52,11 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             continue;
         }
         let interval = Interval::of(line, shown)?;
+        if starts.insert(interval.tag, interval.start_ns).is_some_and(|t| t >= interval.start_ns) {
+            return Err(
+                line.at("starts not later than the interval before it; import each run by itself")
+            );
+        }
         from = from.or(Some(interval.start_ns));
         to = Some(interval.start_ns.saturating_add(interval.length_ns));
         if tags.len() >= THREADS_MAX && !tags.contains_key(interval.tag) {

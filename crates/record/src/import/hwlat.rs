@@ -1,6 +1,6 @@
 //! Gaps that only hardware and firmware can make: the kernel's hwlat tracer and hwlatdetect.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX,
@@ -11,8 +11,22 @@ use super::{
 
 const UNIT_NS: u64 = 1000;
 
-/// Says what both leave out, and makes a series of each CPU's gaps.
-fn conclude(imported: &mut Imported, cpus: BTreeMap<Option<u32>, Counter>) {
+/// What the file says of its own settings, as it says them.
+#[derive(Default)]
+struct Settings<'a> {
+    threshold: Option<&'a str>,
+    width: Option<&'a str>,
+    window: Option<&'a str>,
+}
+
+/// Says what both leave out, and makes a series of each CPU's gaps. `gaps`: how many the file
+/// counts.
+fn conclude(
+    imported: &mut Imported,
+    cpus: BTreeMap<Option<u32>, Counter>,
+    gaps: u64,
+    settings: &Settings<'_>,
+) {
     if cpus.is_empty() {
         imported.threads.push(series("all CPUs", Kind::HardwareGap));
     }
@@ -23,16 +37,33 @@ fn conclude(imported: &mut Imported, cpus: BTreeMap<Option<u32>, Counter>) {
         counter.fill(&mut thread);
         imported.threads.push(thread);
     }
+    let threshold = settings.threshold.unwrap_or("10 µs unless asked");
     imported.doubt(
         "threshold",
-        "only gaps above the tracer's threshold are in the file (10 µs unless asked), the longest \
-         of each window",
+        format!(
+            "only gaps above the tracer's threshold ({threshold}) are in the file, the longest of \
+             each window"
+        ),
     );
+    let part = match (settings.width, settings.window) {
+        (Some(width), Some(window)) => format!("{width} of {window}"),
+        _ => "half of it unless asked".into(),
+    };
     imported.doubt(
         "half-time",
-        "the tracer looks at one CPU at a time and for a part of each window (half of it unless \
-         asked): what happens in the rest is not seen",
+        format!(
+            "the tracer looks at one CPU at a time and for a part of each window ({part}): what \
+             happens in the rest is not seen"
+        ),
     );
+    let windows = imported.threads.iter().fold(0_u64, |sum, thread| sum.saturating_add(thread.n));
+    if gaps > windows {
+        let text = format!(
+            "the file counts {gaps} gaps above the threshold in {windows} windows, and says only \
+             the longest of each window"
+        );
+        imported.doubt("reduced", text);
+    }
     imported.conclude();
 }
 
@@ -52,7 +83,7 @@ fn read_tracer(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = Text::new(bytes, hints)?;
     let mut imported = draft("kernel hwlat tracer", UNIT_NS, hints);
     let mut cpus: BTreeMap<Option<u32>, Counter> = BTreeMap::new();
-    let (mut entries, mut declared, mut last) = (0_u64, None, None);
+    let (mut entries, mut declared, mut last, mut all) = (0_u64, None, None, 0_u64);
     for line in text.lines() {
         let shown = line.text.trim();
         if let Some(rest) = shown.strip_prefix("# entries-in-buffer/entries-written:") {
@@ -64,7 +95,8 @@ fn read_tracer(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         if shown.starts_with('#') || shown.is_empty() {
             continue;
         }
-        let (cpu, number, ns) = entry(line)?;
+        let (cpu, number, ns, gaps) = entry(line)?;
+        all = all.saturating_add(gaps);
         if last.is_some_and(|last| number <= last) {
             return Err(line.at(format!("entry #{number} comes again or too late")));
         }
@@ -96,23 +128,25 @@ fn read_tracer(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
             format!("the last entry has number {}, but {entries} are there", last.unwrap_or(0));
         imported.doubt("samples-lost", text);
     }
-    conclude(&mut imported, cpus);
+    conclude(&mut imported, cpus, all, &Settings::default());
     Ok(imported)
 }
 
-/// CPU, number and the longer of both gaps of `[001] dn... 613.749741: #1 inner/outer(us): 41/41`.
-fn entry(line: Line<'_>) -> Result<(u32, u64, u64), ImportError> {
+/// CPU, number, the longer of both gaps and how many of the window were above the threshold:
+/// `[001] dn... 613.749741: #1 inner/outer(us): 41/41 ts:1470836488.206734548 count:2`.
+fn entry(line: Line<'_>) -> Result<(u32, u64, u64, u64), ImportError> {
     let bad = || line.unexpected(line.text, "an entry of the hwlat tracer");
     let (before, gaps) = line.text.split_once("inner/outer(us):").ok_or_else(bad)?;
     let cpu = before.split_once('[').and_then(|(_, rest)| rest.split_once(']')).ok_or_else(bad)?.0;
-    let cpu = line.number(cpu.trim())?;
-    let cpu = u32::try_from(cpu).map_err(|_| line.at(format!("CPU {cpu}")))?;
+    let cpu = line.cpu(cpu.trim())?;
     let number = before.rsplit('#').next().map(str::trim).ok_or_else(bad)?;
     let number = line.number(number)?;
     let pair = gaps.split_whitespace().next().ok_or_else(bad)?;
     let (inner, outer) = pair.split_once('/').ok_or_else(bad)?;
     let longest = line.number(inner)?.max(line.number(outer)?);
-    Ok((cpu, number, line.ns(longest, UNIT_NS)?))
+    let count = gaps.split_whitespace().find_map(|word| word.strip_prefix("count:"));
+    let count = count.map_or(Ok(1), |word| line.number(word))?;
+    Ok((cpu, number, line.ns(longest, UNIT_NS)?, count))
 }
 
 pub(super) const DETECT: Importer = Importer {
@@ -127,19 +161,27 @@ pub(super) const DETECT: Importer = Importer {
 fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = Text::new(bytes, hints)?;
     let mut imported = draft("hwlatdetect", UNIT_NS, hints);
-    let mut samples: Vec<(Line<'_>, Option<u32>, u64)> = Vec::new();
+    let mut samples: Vec<Sample<'_>> = Vec::new();
+    let mut lines = BTreeSet::new();
+    let mut settings = Settings::default();
     let (mut has_head, mut recorded, mut max_ns) = (false, None, None);
     for line in text.lines() {
         let shown = line.text.trim();
         if is_sample(shown) {
-            samples.push(sample(line)?);
+            if !lines.insert(shown) {
+                return Err(line.at("this sample comes again; import each run by itself"));
+            }
+            samples.push(sample(Line { text: shown, ..line })?);
+            super::remark(&mut imported, shown);
             continue;
         }
-        has_head |= shown.starts_with("hwlatdetect:");
-        let Some((key, value)) = shown.split_once(':') else { continue };
+        let (key, value) = shown.split_once(':').unwrap_or((shown, ""));
         let word = value.split_whitespace().next().unwrap_or("");
         match key {
             "hwlatdetect" => {
+                if std::mem::replace(&mut has_head, true) {
+                    return Err(line.at("a second result; import each run by itself"));
+                }
                 let seconds = value.trim().strip_prefix("test duration ");
                 let seconds = seconds.and_then(|rest| rest.split(' ').next());
                 if let Some(seconds) = seconds {
@@ -147,28 +189,45 @@ fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
                     imported.duration_ns = imported.duration_ns.or(Some(ns));
                 }
             }
+            "Latency threshold" => settings.threshold = Some(word),
+            "Sample window" => settings.window = Some(word),
+            "Sample width" => settings.width = Some(word),
+            // A terminal shows ^C before it.
+            key if key.ends_with("interrupted") => {
+                imported.duration_ns = hints.duration_ns;
+                imported.doubt(
+                    "command-duration",
+                    "the run was interrupted before the duration that was asked for: how long it \
+                     measured is not in the file; if known, say so with --duration",
+                );
+            }
             "Samples recorded" => recorded = Some(line.number(word)?),
-            "Max Latency" if word != "Below" => {
+            // Both mean that nothing was above the threshold; older versions print a 0.
+            "Max Latency" if word == "Below" || word == "0us" => {}
+            "Max Latency" => {
                 let us = line.number(word.trim_end_matches("us"))?;
                 max_ns = Some(line.ns(us, UNIT_NS)?);
             }
+            "Starting test" | "test finished" | "parameters" => {}
             _ => super::remark(&mut imported, shown),
         }
     }
     if has_head {
         let Some(recorded) = recorded else { return Err(text.cut("\"Samples recorded:\"")) };
-        check_count(text, &mut samples, recorded, &mut imported, max_ns)?;
+        check_count(text, &samples, recorded, &mut imported, max_ns)?;
     } else if samples.is_empty() {
         return Err(text.cut("a sample (ts: ..., inner:..., outer:...)"));
     } else {
         imported.not_ended();
     }
     let mut cpus: BTreeMap<Option<u32>, Counter> = BTreeMap::new();
-    for (line, cpu, ns) in samples {
-        let counter = cpus.entry(cpu).or_default();
-        counter.push(ns, UNIT_NS, 1).map_err(|what| line.at(what))?;
+    let mut gaps = 0_u64;
+    for sample in samples {
+        gaps = gaps.saturating_add(sample.gaps);
+        let counter = cpus.entry(sample.cpu).or_default();
+        counter.push(sample.ns, UNIT_NS, 1).map_err(|what| sample.line.at(what))?;
     }
-    conclude(&mut imported, cpus);
+    conclude(&mut imported, cpus, gaps, &settings);
     Ok(imported)
 }
 
@@ -176,7 +235,7 @@ fn read_detect(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
 /// where they go to a file: then only their number and the largest are there.
 fn check_count(
     text: Text<'_>,
-    samples: &mut Vec<(Line<'_>, Option<u32>, u64)>,
+    samples: &[Sample<'_>],
     recorded: u64,
     imported: &mut Imported,
     max_ns: Option<u64>,
@@ -186,7 +245,7 @@ fn check_count(
         return Err(text
             .cut(&format!("{recorded} samples, as it says (it has {found}); import its report")));
     }
-    let longest = samples.iter().map(|&(_, _, ns)| ns).max();
+    let longest = samples.iter().map(|sample| sample.ns).max();
     if longest != max_ns {
         return Err(text.cut("the sample of its \"Max Latency\""));
     }
@@ -200,26 +259,33 @@ fn is_sample(line: &str) -> bool {
     line.starts_with("ts: ") && line.contains("inner:") && line.contains("outer:")
 }
 
+/// The longest gap of a window.
+struct Sample<'a> {
+    line: Line<'a>,
+    cpu: Option<u32>,
+    ns: u64,
+    /// Gaps of the window above the threshold.
+    gaps: u64,
+}
+
 /// `ts: 1470836488.206734548, delta:1.000000, inner:9, outer:9, cpu:3, count:2`; what newer
 /// versions add may be missing.
-fn sample<'a>(line: Line<'a>) -> Result<(Line<'a>, Option<u32>, u64), ImportError> {
-    let (mut cpu, mut gaps) = (None, [None; 2]);
+fn sample(line: Line<'_>) -> Result<Sample<'_>, ImportError> {
+    let (mut cpu, mut both, mut gaps) = (None, [None; 2], 1);
     for part in line.text.split(',') {
         let Some((key, value)) = part.trim().split_once(':') else {
             return Err(line.unexpected(part, "key:value"));
         };
         match key {
-            "inner" => gaps[0] = Some(line.number(value.trim())?),
-            "outer" => gaps[1] = Some(line.number(value.trim())?),
-            "cpu" => {
-                let number = line.number(value.trim())?;
-                cpu = Some(u32::try_from(number).map_err(|_| line.at(format!("CPU {number}")))?);
-            }
+            "inner" => both[0] = Some(line.number(value.trim())?),
+            "outer" => both[1] = Some(line.number(value.trim())?),
+            "cpu" => cpu = Some(line.cpu(value.trim())?),
+            "count" => gaps = line.number(value.trim())?,
             _ => {}
         }
     }
-    let [Some(inner), Some(outer)] = gaps else {
+    let [Some(inner), Some(outer)] = both else {
         return Err(line.at("no inner or outer"));
     };
-    Ok((line, cpu, line.ns(inner.max(outer), UNIT_NS)?))
+    Ok(Sample { line, cpu, ns: line.ns(inner.max(outer), UNIT_NS)?, gaps })
 }

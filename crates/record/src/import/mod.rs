@@ -161,7 +161,7 @@ fn read_pasted(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     Ok(imported)
 }
 
-/// Whether it is what `rtproof explain` reads.
+/// Whether it is what `rtproof explain` reads, or says what to do with.
 fn is_trace(bytes: &[u8]) -> bool {
     const MARKS: &[&str] = &[
         "# tracer:",
@@ -169,12 +169,17 @@ fn is_trace(bytes: &[u8]) -> bool {
         ": sched_switch:",
         "sched:sched_",
         "hit stop tracing, analyzing it",
-        "cpus=",
+        // perf sched timehist and latency; map has no head.
+        "sch delay",
+        "Avg delay ms",
     ];
     let head = text::head(bytes);
+    let is_map = |line: &str| line.trim_start().starts_with('*') && line.contains(" secs ");
     bytes.starts_with(b"\x17\x08\x44tracing")
-        || MARKS[..5].iter().any(|mark| head.contains(mark))
-        || head.starts_with(MARKS[5])
+        || bytes.starts_with(b"PERFILE2")
+        || MARKS.iter().any(|mark| head.contains(mark))
+        || head.starts_with("cpus=")
+        || head.lines().next().is_some_and(is_map)
 }
 
 fn digest(bytes: &[u8]) -> String {

@@ -83,18 +83,28 @@ impl Imported {
     /// threads are set before; `n` threads that start one after the other.
     pub(super) fn count_omitted(&mut self) {
         let Some(first) = self.threads.first() else { return };
-        let Some(period_ns) = first.period_ns.filter(|&ns| ns > 0) else {
+        if first.period_ns.is_none_or(|ns| ns == 0) {
             return self.doubt(
                 "omission-uncounted",
                 "the tool skips wake-ups that are due while it is late, and counts them nowhere; \
-                 how many cannot be told without the period (--interval)",
+                 how many is not known without the period (--interval)",
             );
-        };
-        if let Some(duration_ns) = self.duration_ns {
-            for thread in &mut self.threads {
-                let period_ns = thread.period_ns.unwrap_or(period_ns).max(1);
-                thread.expected = Some(duration_ns / period_ns);
-            }
+        }
+        for thread in &mut self.threads {
+            let period_ns = thread.period_ns.filter(|&ns| ns > 0);
+            thread.expected = self.duration_ns.zip(period_ns).map(|(all, each)| all / each);
+        }
+        if self.say_surplus() {
+            return self.forget_omitted();
+        }
+        let unknown = self.threads.iter().filter(|thread| thread.period_ns.is_none()).count();
+        if unknown > 0 {
+            let text = format!(
+                "the tool skips wake-ups that are due while it is late; of {unknown} threads the \
+                 period is unknown: by default each thread's is 500 µs longer than the one \
+                 before; give the command line with --command"
+            );
+            self.doubt("omission-uncounted", text);
         }
         if self.threads.iter().any(|thread| thread.n > 0 && thread.bins.is_empty()) {
             return self.omitted_by_count();
@@ -102,7 +112,12 @@ impl Imported {
         let mut by_thread = Vec::with_capacity(self.threads.len());
         let (mut at_least, mut confirmed, mut short) = (false, None, Vec::new());
         for (i, thread) in self.threads.iter().enumerate() {
-            let (low, high) = thread.skipped(thread.period_ns.unwrap_or(period_ns).max(1));
+            let Some(period_ns) = thread.period_ns.filter(|&ns| ns > 0) else {
+                at_least = true;
+                by_thread.push(0);
+                continue;
+            };
+            let (low, high) = thread.skipped(period_ns);
             let lacking = thread.expected.map(|expected| expected.saturating_sub(thread.n));
             let stagger = STAGGER.saturating_mul(i as u64);
             let count = match lacking {
@@ -138,12 +153,17 @@ impl Imported {
         self.say_omitted(&omitted);
         self.omitted = Some(omitted);
         self.say_short(&short);
-        self.say_surplus();
+    }
+
+    /// Leaves open how many were skipped: the period is not that of the data.
+    pub(super) fn forget_omitted(&mut self) {
+        self.omitted = None;
+        self.threads.iter_mut().for_each(|thread| thread.expected = None);
+        self.doubts.retain(|doubt| !["omission", "samples-missing"].contains(&doubt.id.as_str()));
     }
 
     /// Without a distribution the law cannot be checked: what lacks is all that can be said.
     fn omitted_by_count(&mut self) {
-        self.say_surplus();
         self.doubt(
             "omission-uncounted",
             "the tool skips wake-ups that are due while it is late; without a histogram it cannot \
@@ -185,10 +205,10 @@ impl Imported {
         );
     }
 
-    fn say_surplus(&mut self) {
+    fn say_surplus(&mut self) -> bool {
         let more =
             |t: &&ImportedThread| t.expected.is_some_and(|e| t.n > e.saturating_add(2 + e / 1000));
-        let Some(thread) = self.threads.iter().find(more) else { return };
+        let Some(thread) = self.threads.iter().find(more) else { return false };
         let text = format!(
             "{} has {} samples, but {} at most fit into duration and interval: command line and \
              data are not of the same run",
@@ -197,5 +217,6 @@ impl Imported {
             thread.expected.unwrap_or(0)
         );
         self.doubt("command-interval", text);
+        true
     }
 }

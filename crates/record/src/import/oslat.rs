@@ -1,16 +1,18 @@
 //! oslat, as text and as JSON: gaps that a busy loop saw.
 //!
-//! A row holds the gaps up to its label, from the label before it on; the last one all that are
-//! larger as well. Its averages are not used: they count overflows of the first thread for all.
+//! A gap is rounded up to its unit, µs, or ns where a row is no whole number of µs wide (`-W`).
+//! Up to 2.4 a row holds the gaps of its label; since rows have a width, those from the label
+//! before it up to just below its own. The last row holds all that are larger as well. Its averages
+//! are not used: they count overflows of the first thread for all.
 
 use serde::Deserialize;
 
 use super::{
     Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX,
     cyclictest::json::{Envelope, program},
-    draft::{draft, of_cpu},
+    draft::{draft, of_cpu, remark},
     json::{self, Pairs},
-    text::{Cells, Line, Text, decimal_ns, head, quoted, tail},
+    text::{Cells, Line, Text, decimal_ns, gcd, head, quoted, tail},
 };
 use crate::error::Contradiction;
 
@@ -20,38 +22,68 @@ const UNIT_NS: u64 = 1000;
 #[derive(Default)]
 struct Core {
     cpu: u32,
-    /// Upper edge of the row in nanoseconds, gaps.
+    /// Label of the row in nanoseconds, gaps.
     rows: Vec<(u64, u64)>,
     min_ns: u64,
     max_ns: u64,
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
+/// What the rows of a file have in common.
+struct Rows {
+    /// Unit of the values.
+    unit_ns: u64,
+    /// Width of a row, or a multiple of it where rows of zeros are left out.
+    width_ns: u64,
+    /// From the largest value of a row to its label.
+    above_ns: u64,
+    /// The last label.
+    end_ns: u64,
 }
 
-/// Width of the rows: their labels are its multiples, and a row of oslat is 1 µs by default.
-fn width_ns(labels: impl Iterator<Item = u64>) -> u64 {
-    labels.fold(UNIT_NS, gcd).max(1)
+impl Rows {
+    fn of(cores: &[Core], unit_ns: u64, has_bias: bool) -> Self {
+        let labels = || cores.iter().flat_map(|core| core.rows.iter().map(|&(label, _)| label));
+        let first = labels().min().unwrap_or(0);
+        let end_ns = labels().max().unwrap_or(0);
+        let width_ns = labels().fold(0, |width, label| gcd(width, label - first));
+        // The largest gap is below the label of its row, or the smallest of its row, where a bias
+        // cannot have put it.
+        let is_below = cores.iter().filter(|core| core.filled().next().is_some()).any(|core| {
+            let last = core.filled().last().map_or(0, |(label, _)| label);
+            let first = core.filled().next().map_or(0, |(label, _)| label);
+            core.max_ns < last || (!has_bias && core.min_ns < first)
+        });
+        Self {
+            unit_ns,
+            width_ns: if width_ns == 0 { first.max(1) } else { width_ns },
+            above_ns: if is_below { unit_ns } else { 0 },
+            end_ns,
+        }
+    }
 }
 
 impl Core {
-    fn thread(&self, width_ns: u64, end_ns: u64) -> Result<ImportedThread, Contradiction> {
+    fn filled(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.rows.iter().copied().filter(|&(_, n)| n > 0)
+    }
+
+    fn thread(&self, rows: &Rows) -> Result<ImportedThread, Contradiction> {
         let mut thread = of_cpu(self.cpu, Kind::Gap);
-        let filled: Vec<(u64, u64)> = self.rows.iter().copied().filter(|&(_, n)| n > 0).collect();
-        thread.n = filled.iter().fold(0, |sum: u64, &(_, n)| sum.saturating_add(n));
-        let Some(&(last_ns, last_n)) = filled.last() else { return Ok(thread) };
+        thread.n = self.filled().fold(0, |sum: u64, (_, n)| sum.saturating_add(n));
+        let Some((last_ns, last_n)) = self.filled().last() else { return Ok(thread) };
         thread.min_ns = Some(self.min_ns);
         thread.max_ns = Some(self.max_ns);
-        if self.min_ns > self.max_ns || self.max_ns < last_ns {
+        let high_of = |label_ns: u64| label_ns.saturating_sub(rows.above_ns);
+        let low_of = |label_ns: u64| high_of(label_ns).saturating_sub(rows.width_ns);
+        if self.min_ns > self.max_ns || self.max_ns <= low_of(last_ns) {
             return Err(format!(
                 "from {} to {} ns, but it has gaps up to {last_ns} ns",
                 self.min_ns, self.max_ns
             )
             .into());
         }
-        let beyond = self.max_ns > last_ns;
-        if beyond && last_ns < end_ns {
+        let beyond = self.max_ns > high_of(last_ns);
+        if beyond && last_ns < rows.end_ns {
             return Err(format!(
                 "the largest is {} ns, but its last row is {last_ns} ns",
                 self.max_ns
@@ -59,11 +91,16 @@ impl Core {
             .into());
         }
         let mut cells = Cells::default();
-        for &(label_ns, n) in &filled {
-            let low_ns = label_ns.checked_sub(width_ns).ok_or("a row of 0")?;
-            let high_ns = if beyond && label_ns == last_ns { self.max_ns } else { label_ns };
-            // A row holds what is above the label before it, up to its own.
-            cells.push(low_ns + 1, high_ns - low_ns, n)?;
+        for (label_ns, n) in self.filled() {
+            // With a bias the first row holds what is below it as well.
+            let low_ns = match cells.edges() {
+                None => low_of(label_ns).min(self.min_ns.saturating_sub(rows.unit_ns)),
+                Some(_) => low_of(label_ns),
+            };
+            let is_last = beyond && label_ns == last_ns;
+            let high_ns = if is_last { self.max_ns } else { high_of(label_ns) };
+            let width_ns = high_ns.checked_sub(low_ns).filter(|&ns| ns > 0).ok_or("a row of 0")?;
+            cells.push(low_ns + 1, width_ns, n)?;
         }
         thread.bins = cells.finish(0, 0, None)?;
         thread.overflow = if beyond { last_n } else { 0 };
@@ -71,16 +108,18 @@ impl Core {
     }
 }
 
-fn conclude(imported: &mut Imported, cores: &[Core]) -> Result<(), Contradiction> {
-    let labels = || cores.iter().flat_map(|core| core.rows.iter().map(|&(label, _)| label));
-    let width_ns = width_ns(labels());
-    let end_ns = labels().max().unwrap_or(0);
-    imported.resolution_ns = width_ns;
+/// Unit of the values: with `-W` of no whole µs labels have three decimals.
+fn unit_ns<'a>(mut labels: impl Iterator<Item = &'a str>) -> u64 {
+    if labels.any(|label| label.contains('.')) { 1 } else { UNIT_NS }
+}
+
+fn conclude(imported: &mut Imported, cores: &[Core], has_bias: bool) -> Result<(), Contradiction> {
+    let rows = Rows::of(cores, imported.resolution_ns, has_bias);
     for core in cores {
-        let thread =
-            core.thread(width_ns, end_ns).map_err(|what| format!("CPU {}: {what}", core.cpu))?;
+        let thread = core.thread(&rows).map_err(|what| format!("CPU {}: {what}", core.cpu))?;
         if thread.overflow > 0 {
-            imported.censor(end_ns - width_ns);
+            let from_ns = rows.end_ns.saturating_sub(rows.above_ns + rows.width_ns);
+            imported.censor(from_ns);
         }
         imported.threads.push(thread);
     }
@@ -113,65 +152,118 @@ fn detect_oslat_text(bytes: &[u8]) -> bool {
     head(bytes).lines().any(is_mark) || tail(bytes).lines().any(is_mark)
 }
 
+/// Lines of no use here: what was asked for, and averages.
+const NOT_NEEDED: [&str; 13] = [
+    "Total runtime:",
+    "Thread priority:",
+    "CPU list:",
+    "CPU for main thread:",
+    "Workload:",
+    "Workload mem:",
+    "Preheat cores:",
+    "Pre-heat for ",
+    "Global bias set to ",
+    "Test starts",
+    "Test completed",
+    "Counter Freq:",
+    "Average:",
+];
+
+/// Whether the key of a line is that of a row, perhaps a damaged one.
+fn is_row(key: &str) -> bool {
+    key.starts_with(|c: char| c.is_ascii_digit()) || key.ends_with("(us)")
+}
+
 fn read_oslat_text(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = Text::new(bytes, hints)?;
     let mut imported = draft("oslat", UNIT_NS, hints);
     let mut cores: Vec<Core> = Vec::new();
-    let (mut has, mut duration_ns) = ([false; 2], None);
+    let (mut has, mut duration_ns, mut has_bias, mut wrong) = ([false; 3], None, false, false);
+    let (mut is_gap, mut last_ns, mut width_ns, mut has_last) = (false, None, None, false);
     for line in text.lines() {
-        if let Some(version) = line.text.strip_prefix("oslat V ") {
+        let shown = line.text.trim();
+        if let Some(version) = shown.strip_prefix("oslat V ") {
             imported.tool_version = Some(version.trim().into());
             continue;
         }
-        let Some((key, values)) = line.text.trim().split_once(':') else { continue };
+        has_bias |= shown.starts_with("Global bias set");
+        let (key, values) = shown.split_once(':').unwrap_or((shown, ""));
         match key.trim() {
             "Core" => {
                 if !cores.is_empty() {
                     return Err(line.at("a second result; import each run by itself"));
                 }
-                for cpu in line.numbers(values)? {
-                    let cpu = u32::try_from(cpu).map_err(|_| line.at(format!("CPU {cpu}")))?;
-                    cores.push(Core { cpu, ..Core::default() });
+                for word in values.split_whitespace() {
+                    cores.push(Core { cpu: line.cpu(word)?, ..Core::default() });
                 }
                 if cores.is_empty() || cores.len() > THREADS_MAX {
                     return Err(line.at(format!("{} CPUs", cores.len())));
                 }
             }
             "Minimum" => {
-                has[0] = true;
-                each(line, values, &mut cores, |core, ns| core.min_ns = ns)?;
+                each(line, values, &mut cores, &mut has[0], |core, ns| core.min_ns = ns)?;
             }
             "Maximum" => {
-                has[1] = true;
-                each(line, values, &mut cores, |core, ns| core.max_ns = ns)?;
+                each(line, values, &mut cores, &mut has[1], |core, ns| core.max_ns = ns)?;
+            }
+            "Max-Min" => {
+                let is_range =
+                    |core: &mut Core, ns| wrong |= core.max_ns.checked_sub(core.min_ns) != Some(ns);
+                each(line, values, &mut cores, &mut has[2], is_range)?;
+                if wrong {
+                    return Err(line.at("is not the difference of the lines above: edited"));
+                }
             }
             "Duration" => {
                 let longest = values
                     .split_whitespace()
                     .filter_map(|word| decimal_ns(word, 1_000_000_000))
                     .max();
-                duration_ns = Some(longest.ok_or_else(|| line.at("no duration"))?);
+                duration_ns =
+                    Some(longest.ok_or_else(|| line.unexpected(values.trim(), "seconds"))?);
             }
-            key => {
-                if let Some(label) = key.strip_suffix("(us)") {
-                    row(line, label.trim(), values, &mut cores)?;
+            "..." => is_gap = true,
+            key if is_row(key) && !cores.is_empty() => {
+                let label = key.strip_suffix("(us)");
+                let label =
+                    label.ok_or_else(|| line.unexpected(key, "a row, e.g. \"001 (us)\""))?;
+                imported.resolution_ns = unit_ns([label].into_iter());
+                let label_ns = row(line, label.trim(), values, &mut cores)?;
+                // Dots stand for rows of zeros; the last row is always there.
+                if let Some(before_ns) = last_ns.filter(|_| !is_gap) {
+                    let step_ns = label_ns - before_ns;
+                    if *width_ns.get_or_insert(step_ns) != step_ns {
+                        return Err(line.at("rows are missing before it: the file was edited"));
+                    }
                 }
+                (last_ns, is_gap) = (Some(label_ns), false);
+                has_last = values.contains("(including overflows)");
             }
+            _ if values.contains("Trace threshold") && values.contains("triggered") => {
+                return Err(line.at(
+                    "oslat stopped at its trace threshold and wrote no result: run it without -T",
+                ));
+            }
+            _ if shown.is_empty() || NOT_NEEDED.iter().any(|known| shown.starts_with(known)) => {}
+            _ => remark(&mut imported, &format!("line {} is not used: {shown}", line.number)),
         }
     }
     if cores.is_empty() {
         return Err(text.cut("\"Core:\""));
     }
-    let (Some(duration_ns), [true, true]) = (duration_ns, has) else {
+    let (Some(duration_ns), [true, true, _]) = (duration_ns, has) else {
         return Err(text.cut("\"Minimum:\", \"Maximum:\" and \"Duration:\""));
     };
+    if !has_last {
+        return Err(text.cut("the last row (including overflows)"));
+    }
     imported.duration_ns = imported.duration_ns.or(Some(duration_ns));
-    conclude(&mut imported, &cores).map_err(|what| text.at(1, what))?;
+    conclude(&mut imported, &cores, has_bias).map_err(|what| text.at(1, what))?;
     Ok(imported)
 }
 
-/// A row of gaps, one number for each CPU.
-fn row(line: Line<'_>, label: &str, values: &str, cores: &mut [Core]) -> Result<(), ImportError> {
+/// A row of gaps, one number for each CPU. Returns its label.
+fn row(line: Line<'_>, label: &str, values: &str, cores: &mut [Core]) -> Result<u64, ImportError> {
     let label_ns = decimal_ns(label, UNIT_NS).filter(|&ns| ns > 0);
     let label_ns = label_ns.ok_or_else(|| line.unexpected(label, "a row"))?;
     let values = values.split('(').next().unwrap_or(values);
@@ -186,7 +278,7 @@ fn row(line: Line<'_>, label: &str, values: &str, cores: &mut [Core]) -> Result<
         }
         core.rows.push((label_ns, n));
     }
-    Ok(())
+    Ok(label_ns)
 }
 
 /// A line of the foot, one number for each CPU.
@@ -194,8 +286,12 @@ fn each(
     line: Line<'_>,
     values: &str,
     cores: &mut [Core],
+    has: &mut bool,
     mut set: impl FnMut(&mut Core, u64),
 ) -> Result<(), ImportError> {
+    if std::mem::replace(has, true) {
+        return Err(line.at("comes twice"));
+    }
     let values = values.split('(').next().unwrap_or(values);
     let words: Vec<&str> = values.split_whitespace().collect();
     if words.len() != cores.len() {
@@ -233,6 +329,10 @@ fn read_oslat_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
     let threads = envelope.open(&mut imported, repaired).map_err(|what| hints.at_byte(0, what))?;
     let mut cores = Vec::with_capacity(threads.len());
     let mut duration_ns = 0;
+    // The labels are always µs, the extremes in the unit.
+    let labels = threads.iter().flat_map(|(_, of)| of.histogram.0.iter());
+    let unit_ns = unit_ns(labels.map(|(label, _)| label.as_str()));
+    imported.resolution_ns = unit_ns;
     for (number, of) in threads {
         let ns = |number: &serde_json::Number, unit_ns| {
             let word = number.to_string();
@@ -243,8 +343,8 @@ fn read_oslat_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
         let mut core = Core {
             cpu: of.cpu,
             rows: Vec::with_capacity(of.histogram.0.len()),
-            min_ns: ns(&of.min, UNIT_NS).map_err(wrong)?,
-            max_ns: ns(&of.max, UNIT_NS).map_err(wrong)?,
+            min_ns: ns(&of.min, unit_ns).map_err(wrong)?,
+            max_ns: ns(&of.max, unit_ns).map_err(wrong)?,
         };
         for (label, n) in &of.histogram.0 {
             let label_ns = decimal_ns(label, UNIT_NS).filter(|&ns| ns > 0);
@@ -259,6 +359,11 @@ fn read_oslat_json(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError>
         cores.push(core);
     }
     imported.duration_ns = imported.duration_ns.or((duration_ns > 0).then_some(duration_ns));
-    conclude(&mut imported, &cores).map_err(|what| hints.at_byte(0, what))?;
+    let is_bias = |word: &str| {
+        let letters = word.strip_prefix('-').unwrap_or("");
+        word == "--bias" || (!letters.starts_with('-') && letters.contains('B'))
+    };
+    let has_bias = imported.command.iter().any(|command| command.split(' ').any(is_bias));
+    conclude(&mut imported, &cores, has_bias).map_err(|what| hints.at_byte(0, what))?;
     Ok(imported)
 }

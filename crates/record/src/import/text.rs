@@ -103,7 +103,7 @@ impl Line<'_> {
     /// The number of a CPU.
     pub(super) fn cpu(self, word: &str) -> Result<u32, ImportError> {
         let cpu = self.number(word)?;
-        u32::try_from(cpu).map_err(|_| self.at(format!("CPU {cpu}")))
+        u32::try_from(cpu).map_err(|_| self.unexpected(word, "the number of a CPU"))
     }
 
     /// A number of units in nanoseconds.
@@ -119,6 +119,11 @@ pub(super) fn scaled(value: u64, unit_ns: u64) -> Option<u64> {
 
 pub(super) fn too_large(value: u64) -> String {
     format!("{value}, expected a time of less than 292 years")
+}
+
+/// What labels of rows have in common: their width, or a multiple of it.
+pub(super) fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// What stands there, shortened.

@@ -5,7 +5,11 @@
 
 mod captures;
 mod common;
+mod cyclictest;
 mod damage;
 mod fixtures;
+mod hwlat;
+mod oslat;
 mod pasted;
+mod rtla;
 mod store;

@@ -66,6 +66,10 @@ fn a_trace_is_sent_to_explain() {
         "cpus=6\n  ls-4734  [002] 106439.675571: bprint: x\n",
         "> ls-1 [002] 1.5: sched_switch: prev_comm=a\n",
         "\x17\x08\x44tracing6\0",
+        "PERFILE2h\0\0",
+        "Samples do not have callchains.\n  time    cpu  task name  wait time  sch delay   run time\n",
+        "\n -----\n  Task        |   Runtime ms  | Switches | Avg delay ms    | Max delay ms    |\n",
+        "  *A0       29401.593487 secs A0 => migration/0:18\n",
     ] {
         let error = import::read(trace.as_bytes(), &hints("x")).expect_err(trace);
         assert!(matches!(error, ImportError::Trace { .. }), "{trace}: {error}");

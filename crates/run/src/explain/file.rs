@@ -40,9 +40,10 @@ pub struct TextFile {
 const UTF16_BYTES_MAX: u64 = 64 << 20;
 /// How much of the beginning is looked at at once.
 const START_BYTES: u64 = 1 << 20;
-/// How SQLite files and trace.dat files begin.
+/// How SQLite files, trace.dat files and those of perf begin.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 const TRACE_DAT: &[u8] = b"\x17\x08\x44tracing";
+const PERF_DATA: &[u8] = b"PERFILE2";
 
 impl Kind {
     /// Looks into a file.
@@ -70,6 +71,11 @@ impl Kind {
         if begins.starts_with(TRACE_DAT) {
             return Ok(Self::TraceDat(on_disk));
         }
+        anyhow::ensure!(
+            !begins.starts_with(PERF_DATA),
+            "{path}: data of perf: run `perf script -i {path} > FILE`, then `rtproof explain FILE`",
+            path = path.display()
+        );
         let utf16 = match begins {
             [0xff, 0xfe, ..] => Some(u16::from_le_bytes as fn([u8; 2]) -> u16),
             [0xfe, 0xff, ..] => Some(u16::from_be_bytes as fn([u8; 2]) -> u16),

@@ -411,25 +411,32 @@ impl<'s, 'e> Reader<'s, 'e> {
             self.next_trace();
         }
         if self.done.is_empty() {
+            let expected = expected(&self.trace.skipped.first);
             let first = self.trace.skipped.first.into_iter().next().unwrap_or_default();
-            let expected = expected(&first);
             return Err(TextError::None { lines: self.lines, expected, first });
         }
         Ok(self.done)
     }
 }
 
-/// What a text should be that begins like this.
-fn expected(first: &str) -> &'static str {
-    let begins = first.trim_start();
-    let is_graph = begins.split_once(')').is_some_and(|(cpu, rest)| {
-        cpu.trim().bytes().all(|byte| byte.is_ascii_digit()) && rest.contains('|')
-    });
-    if is_graph {
+/// What a text should be that begins with these lines.
+fn expected(first: &[String]) -> &'static str {
+    let is_graph = |line: &String| {
+        line.split_once(')').is_some_and(|(cpu, rest)| {
+            cpu.trim().bytes().all(|byte| byte.is_ascii_digit()) && rest.contains('|')
+        })
+    };
+    // Of perf sched timehist, its summary, latency, and map.
+    let is_perf_sched = |line: &String| {
+        ["sch delay", "sched-in", "Avg delay ms"].iter().any(|column| line.contains(column))
+            || (line.contains('*') && line.contains(" secs"))
+    };
+    if first.iter().take(1).any(is_graph) {
         "function_graph has no times by default, and without them nothing can be late: set the \
          trace options funcgraph-abstime and funcgraph-proc"
-    } else if first.contains("sch delay") || first.contains("wait time") {
-        "perf sched timehist holds sums: print the events with perf script"
+    } else if first.iter().any(is_perf_sched) {
+        "perf sched timehist, latency and map hold no events: run `perf script -i perf.data > \
+         FILE` where its perf.data is, then `rtproof explain FILE`"
     } else {
         "expected the kernel's `trace` file, trace-cmd report, perf script, or what rtla prints \
          with --auto-analysis"

@@ -323,7 +323,21 @@ fn what_is_missing_from_a_text_is_known() {
 fn what_is_no_trace_has_its_next_step() {
     for (text, next) in [
         (" 0) ! 7800.123 us |  }\n", "funcgraph-abstime"),
-        ("   time    cpu  task name   wait time  sch delay   run time\n", "perf script"),
+        // perf 6.1: sched timehist with its warning, its summary, latency, map.
+        (
+            "Samples do not have callchains.\n           time    cpu  task name                 \
+             wait time  sch delay   run time\n",
+            "perf script -i perf.data",
+        ),
+        (
+            "\nRuntime summary\n    comm  parent   sched-in     run-time    min-run\n",
+            "perf script -i perf.data",
+        ),
+        (
+            "\n ------\n  Task                  |   Runtime ms  | Switches | Avg delay ms    | Max\n",
+            "perf script -i perf.data",
+        ),
+        ("  *A0       29401.593487 secs A0 => migration/0:18\n", "perf script -i perf.data"),
         ("PID USER\n", "trace-cmd report"),
     ] {
         let error = parse(text).expect_err("no trace").to_string();

@@ -229,7 +229,7 @@ impl<'a> Read<'a> {
             imported.threads.push(thread);
         }
         imported.no_cpus();
-        super::conclude(&mut imported);
+        super::conclude(&mut imported, Some(0));
         Ok(imported)
     }
 

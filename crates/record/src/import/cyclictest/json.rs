@@ -141,7 +141,9 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
              from the cycles less the histogram",
         );
     }
-    super::conclude(&mut imported);
+    // With a histogram all threads have one period.
+    let distance_ns = imported.threads.iter().any(|thread| !thread.bins.is_empty()).then_some(0);
+    super::conclude(&mut imported, distance_ns);
     Ok(imported)
 }
 

@@ -31,7 +31,8 @@ fn is_aside(line: &str) -> bool {
 }
 
 /// Holds data against the command line, gives each thread its period, counts what was skipped.
-pub(super) fn conclude(imported: &mut Imported) {
+/// `distance_ns`: by how much the period grows from thread to thread, where the file says it.
+pub(super) fn conclude(imported: &mut Imported, distance_ns: Option<u64>) {
     let asked = imported.command.as_deref().and_then(command::cyclictest);
     if let Some(asked) = asked {
         let us = |us: u64| scaled(us, 1000).filter(|&ns| ns > 0);
@@ -42,12 +43,11 @@ pub(super) fn conclude(imported: &mut Imported) {
             imported.duration_ns.or(asked.duration_s.and_then(second)).or(by_loops);
         check(imported, &asked);
     }
-    let distance_ns = asked.map_or(0, |asked| asked.distance_us.saturating_mul(1000));
-    if let Some(period_ns) = imported.period_ns {
-        for (i, thread) in (0_u64..).zip(&mut imported.threads) {
-            let own = period_ns.saturating_add(i.saturating_mul(distance_ns));
-            thread.period_ns = thread.period_ns.or(Some(own));
-        }
+    let distance_ns = distance_ns.or(asked.map(|asked| asked.distance_us.saturating_mul(1000)));
+    for (i, thread) in (0_u64..).zip(&mut imported.threads) {
+        let behind_ns = if i == 0 { Some(0) } else { distance_ns.map(|ns| ns.saturating_mul(i)) };
+        let own = imported.period_ns.zip(behind_ns).map(|(ns, more)| ns.saturating_add(more));
+        thread.period_ns = thread.period_ns.or(own);
     }
     imported.count_omitted();
     imported.conclude();

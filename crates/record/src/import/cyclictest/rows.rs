@@ -72,6 +72,6 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     );
     imported.not_ended();
     imported.no_cpus();
-    super::conclude(&mut imported);
+    super::conclude(&mut imported, Some(0));
     Ok(imported)
 }

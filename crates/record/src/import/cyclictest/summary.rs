@@ -19,13 +19,19 @@ pub(crate) const SUMMARY: Importer = Importer {
 fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let text = Text::new(bytes, hints)?;
     let mut threads: BTreeMap<u64, ImportedThread> = BTreeMap::new();
+    let mut tids: BTreeMap<u64, Option<u64>> = BTreeMap::new();
     let mut found = Found { unit_ns: hints.unit_ns.unwrap_or(1000), ..Found::default() };
     for line in text.lines() {
         let shown = plain(line.text);
         let shown = Line { text: shown.trim(), ..line };
         if is_thread(shown.text) {
             let (number, thread) = found.thread(shown)?;
-            threads.insert(number, thread);
+            let tid = tid(shown.text);
+            if tids.insert(number, tid).is_some_and(|before| before != tid && before != Some(0))
+                || threads.insert(number, thread.clone()).is_some_and(|before| before.n > thread.n)
+            {
+                return Err(line.at("a second result; import each run by itself"));
+            }
             if threads.len() > THREADS_MAX {
                 return Err(line.at(format!("more than {THREADS_MAX} threads")));
             }
@@ -55,7 +61,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     } else {
         imported.period_ns = imported.period_ns.or(imported.threads[0].period_ns);
         imported.no_cpus();
-        super::conclude(&mut imported);
+        super::conclude(&mut imported, None);
     }
     Ok(imported)
 }
@@ -66,6 +72,11 @@ const LABELS_MAX: u64 = 8;
 fn is_thread(line: &str) -> bool {
     line.trim_start().starts_with("T:")
         && ["C:", "Min:", "Avg:", "Max:"].iter().all(|key| line.contains(key))
+}
+
+/// Thread id in `T: 0 (11761) P:90`; 0 before the thread has started.
+fn tid(line: &str) -> Option<u64> {
+    line.split_once('(')?.1.split_once(')')?.0.trim().parse().ok()
 }
 
 #[derive(Default)]
@@ -82,10 +93,10 @@ impl Found {
         let number = line.number(word("T:")?)?;
         let mut thread = series(format!("thread {number}"), Kind::Latency);
         thread.n = line.number(word("C:")?)?;
-        self.is_jitterdebugger = line.text.contains(" A:");
+        self.is_jitterdebugger = line.text.split_whitespace().any(|word| word.starts_with("A:"));
         if self.is_jitterdebugger {
-            let cpu = line.number(word(" A:")?)?;
-            thread.cpu = u32::try_from(cpu).ok();
+            let cpu = line.cpu(word("A:")?)?;
+            thread.cpu = Some(cpu);
             thread.label = format!("CPU {cpu}");
         } else if let Some(interval) = field(line.text, "I:") {
             let interval = line.number(interval)?;

@@ -1,9 +1,10 @@
-//! cyclictest `-v`: every sample as `task:cycle:value`.
+//! cyclictest `-v`: every sample as `task:cycle:value`, or with `-o N` the largest of N and where
+//! it was.
 //!
-//! The samples pass a ring of 16384; a reader that is too slow loses some, and only the numbers of
-//! the cycles tell.
+//! The samples pass a ring of 16384. To a reader that is too slow cyclictest writes old numbers of
+//! cycles with the values that have overwritten theirs: each of these comes again a ring later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX, command,
@@ -31,7 +32,16 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let unit_ns = hints.unit_ns.unwrap_or(1000);
     let mut imported = draft("cyclictest", unit_ns, hints);
     let mut tasks: BTreeMap<u64, Task> = BTreeMap::new();
-    for line in text.lines().filter(|line| !is_aside(line.text)) {
+    let mut intervals_us = Vec::new();
+    for line in text.lines() {
+        if let Some(interval) = line.text.trim().strip_prefix("Thread ")
+            && let Some((_, interval)) = interval.split_once(" Interval: ")
+        {
+            intervals_us.push(line.number(interval)?);
+        }
+        if is_aside(line.text) {
+            continue;
+        }
         if command::cyclictest(line.text).is_some() {
             imported
                 .command
@@ -53,52 +63,106 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     if tasks.is_empty() {
         return Err(text.cut("a sample (task:cycle:value)"));
     }
-    let (mut lost, mut step) = (0_u64, 1_u64);
+    if let Some(missing) = (0..tasks.len() as u64).find(|number| !tasks.contains_key(number)) {
+        return Err(text.cut(&format!("a sample of thread {missing}")));
+    }
+    let (mut lost, mut reduced) = (0_u64, None);
     for (number, task) in tasks {
-        step = step.max(task.step.unwrap_or(1));
-        lost = lost.saturating_add(task.lost());
+        if task.copies() {
+            return Err(text.at(
+                task.copied_at,
+                format!(
+                    "values of thread {number} are copies of later ones: cyclictest overwrote \
+                     them before it printed them; take a histogram (-h), or a reader that keeps up"
+                ),
+            ));
+        }
+        match task.window() {
+            Some(1) => {}
+            Some(window) => reduced = Some(window.max(reduced.unwrap_or(0))),
+            None => lost = lost.saturating_add((task.last + 1).saturating_sub(task.count)),
+        }
         let mut thread = series(format!("thread {number}"), Kind::Latency);
         task.counter.fill(&mut thread);
         imported.threads.push(thread);
     }
-    if step > 1 {
+    if let Some(window) = reduced {
         let text = format!(
-            "each value is the largest of {step} samples (-o): no quantile of single \
-             samples can be told"
+            "each value is the largest of about {window} samples (-o): quantiles are those of \
+             such maxima"
         );
         imported.doubt("reduced", text);
     }
     if lost > 0 {
         let text = format!(
-            "{lost} samples are missing between those that are there: cyclictest \
-             overwrote them before they were printed, in bursts, so often the latest ones"
+            "{lost} samples are missing before or between those that are there, by the numbers of \
+             their cycles"
         );
         imported.doubt("samples-lost", text);
     }
     imported.not_ended();
     imported.no_cpus();
-    super::conclude(&mut imported);
+    let distance_ns = distance_us(&intervals_us).and_then(|us| us.checked_mul(1000));
+    super::conclude(&mut imported, distance_ns);
+    let said_ns = intervals_us.first().and_then(|us| us.checked_mul(1000));
+    if let (Some(said_ns), Some(distance_ns), Some(period_ns)) =
+        (said_ns, distance_ns, imported.period_ns)
+        && said_ns != period_ns
+        && said_ns.checked_sub(distance_ns) != Some(period_ns)
+    {
+        let text = format!(
+            "the file says an interval of {} µs for the first thread, the command line {} µs: \
+             they are not of the same run",
+            said_ns / 1000,
+            period_ns / 1000
+        );
+        imported.doubt("command-interval", text);
+        imported.forget_omitted();
+    }
+    if reduced.is_some() {
+        imported.forget_omitted();
+    }
     Ok(imported)
 }
 
-/// Task, cycle and value; a fourth column counts SMIs.
-fn sample(line: &str) -> Option<[u64; 3]> {
-    let mut parts = line.split(':').map(|part| part.trim().parse::<u64>().ok());
-    let found = [parts.next()??, parts.next()??, parts.next()??];
-    match (parts.next(), parts.next()) {
-        (None | Some(Some(_)), None) => Some(found),
-        _ => None,
-    }
+/// By how much the interval grows from thread to thread. The intervals themselves are not taken:
+/// cyclictest adds the distance before it prints them, so that each is that of the next thread.
+fn distance_us(intervals_us: &[u64]) -> Option<u64> {
+    let mut steps = intervals_us.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
+    let first = steps.next()??;
+    steps.all(|step| step == Some(first)).then_some(first)
 }
+
+/// Task, cycle and value; `--smi` adds a count of SMIs, with no colon before it.
+fn sample(line: &str) -> Option<[u64; 3]> {
+    let (task, rest) = line.split_once(':')?;
+    let (cycle, rest) = rest.split_once(':')?;
+    let number = |word: &str| word.parse::<u64>().ok().filter(|&n| n <= i64::MAX as u64);
+    let mut words = rest.split_whitespace().map(number);
+    let value = words.next()??;
+    let is_whole = matches!((words.next(), words.next()), (None | Some(Some(_)), None));
+    is_whole.then_some([number(task.trim())?, number(cycle.trim())?, value])
+}
+
+/// Samples in cyclictest's ring.
+const RING: usize = 16_384;
+/// Equal values one after the other that are no chance, if far fewer are equal at another distance.
+const COPIES_MIN: u64 = 256;
 
 #[derive(Default)]
 struct Task {
     counter: Counter,
-    first: Option<u64>,
     last: u64,
-    /// Smallest distance of two cycles: 1, or what `-o` requested.
-    step: Option<u64>,
     count: u64,
+    /// The last values: two more than the ring holds.
+    recent: VecDeque<u64>,
+    /// Values equal to the one a ring before, and to the one beside that, one after the other: now
+    /// and at most.
+    equal: [(u64, u64); 2],
+    /// Line where most were equal.
+    copied_at: u64,
+    /// Samples of which each is the largest, at least and at most.
+    window: (u64, u64),
 }
 
 impl Task {
@@ -109,25 +173,48 @@ impl Task {
         value: u64,
         unit_ns: u64,
     ) -> Result<(), ImportError> {
-        if self.first.is_some() {
-            if cycle <= self.last {
-                let what = format!("cycle {cycle} comes after {}", self.last);
+        let mut cycle = cycle;
+        if self.count > 0 && cycle <= self.last {
+            // Of a value of 0 the number is that of a sample before it.
+            if value > 0 {
+                let what =
+                    format!("cycle {cycle} comes after {}; import each run by itself", self.last);
                 return Err(line.at(what));
             }
-            let step = cycle - self.last;
-            self.step = Some(self.step.map_or(step, |least| least.min(step)));
+            cycle = self.last.saturating_add(1);
         }
-        self.first.get_or_insert(cycle);
+        // The largest of the k-th window of N lies from k N to just below (k + 1) N.
+        let k = self.count;
+        let (least, most) = if k == 0 { (1, u64::MAX) } else { self.window };
+        self.window =
+            (least.max(cycle / (k + 1) + 1), most.min(cycle.checked_div(k).unwrap_or(most)));
         self.last = cycle;
         self.count += 1;
+        for (back, (now, most)) in self.equal.iter_mut().enumerate() {
+            let before = self.recent.len().checked_sub(RING - back).map(|at| self.recent[at]);
+            *now = if before == Some(value) { *now + 1 } else { 0 };
+            if *now > *most && back == 0 {
+                self.copied_at = line.number;
+            }
+            *most = (*most).max(*now);
+        }
+        self.recent.push_back(value);
+        if self.recent.len() > RING {
+            self.recent.pop_front();
+        }
         let ns = line.ns(value, unit_ns)?;
         self.counter.push(ns, unit_ns, 1).map_err(|what| line.at(what))
     }
 
-    /// Samples that the numbers of the cycles say there were.
-    fn lost(&self) -> u64 {
-        let Some(first) = self.first else { return 0 };
-        let due = (self.last - first) / self.step.unwrap_or(1).max(1) + 1;
-        due.saturating_sub(self.count)
+    /// Whether values come again after a ring, and not because they are all alike.
+    fn copies(&self) -> bool {
+        let [(_, ring), (_, beside)] = self.equal;
+        ring >= COPIES_MIN && ring / 4 > beside
+    }
+
+    /// Samples of which each is the largest; `None`: no number of them explains all cycles.
+    fn window(&self) -> Option<u64> {
+        let (least, most) = self.window;
+        (least <= most).then_some(least)
     }
 }

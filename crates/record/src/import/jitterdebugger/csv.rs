@@ -11,7 +11,7 @@ use super::super::{
 };
 
 /// Thread and value.
-fn sample(line: &str) -> Option<(u32, u64)> {
+fn sample(line: &str) -> Option<(u32, (u64, u64), u64)> {
     let mut parts = line.trim().split(';');
     let (thread, time, value) = (parts.next()?, parts.next()?, parts.next()?);
     let (seconds, nanoseconds) = time.split_once('.')?;
@@ -20,7 +20,8 @@ fn sample(line: &str) -> Option<(u32, u64)> {
     {
         return None;
     }
-    Some((thread.parse().ok()?, value.parse().ok()?))
+    let time = (seconds.parse().ok()?, nanoseconds.parse().ok()?);
+    Some((thread.parse().ok()?, time, value.parse().ok()?))
 }
 
 pub(crate) const CSV: Importer = Importer {
@@ -35,12 +36,16 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let unit_ns = hints.unit_ns.unwrap_or(1000);
     let mut imported = draft("jitterdebugger", unit_ns, hints);
     let mut threads: BTreeMap<u32, Counter> = BTreeMap::new();
+    let mut times = BTreeMap::new();
     for line in text.lines() {
-        let Some((thread, value)) = sample(line.text) else {
+        let Some((thread, time, value)) = sample(line.text) else {
             return Err(line.unexpected(line.text, "thread;seconds.nanoseconds;value"));
         };
         if thread as usize >= THREADS_MAX {
             return Err(line.at(format!("thread {thread}")));
+        }
+        if times.insert(thread, time).is_some_and(|before| before >= time) {
+            return Err(line.at("not later than the sample before it; import each run by itself"));
         }
         let ns = line.ns(value, unit_ns)?;
         let counter = threads.entry(thread).or_default();

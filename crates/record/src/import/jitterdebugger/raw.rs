@@ -72,6 +72,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     let unit_ns = hints.unit_ns.unwrap_or(1000);
     let mut imported = draft("jitterdebugger", unit_ns, hints);
     let mut threads: BTreeMap<u32, Counter> = BTreeMap::new();
+    let mut times = BTreeMap::new();
     let mut span: Option<(i64, i64)> = None;
     for (i, chunk) in bytes.chunks(RECORD).enumerate() {
         let at = i * RECORD;
@@ -92,6 +93,11 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
                     record.thread, record.seconds, record.nanoseconds, record.value
                 ),
             ));
+        }
+        let time = (record.seconds, record.nanoseconds);
+        if times.insert(record.thread, time).is_some_and(|before| before >= time) {
+            let what = "a record not later than the one before it; import each run by itself";
+            return Err(wrong(at, what.into()));
         }
         let ns = scaled(record.value, unit_ns).ok_or_else(|| wrong(at, too_large(record.value)))?;
         let counter = threads.entry(record.thread).or_default();

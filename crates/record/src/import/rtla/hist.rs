@@ -4,10 +4,13 @@
 //! return to user space. Rows of zeros are left out, so the width of a row is what all labels have
 //! in common.
 
+use std::collections::HashSet;
+
 use super::super::{
     Hints, ImportError, Imported, ImportedThread, Importer, Kind, THREADS_MAX,
+    command::base,
     draft::{draft, of_cpu, series},
-    text::{Cells, Line, Text, days_clock_ns, decimal_ns, head, quoted},
+    text::{Cells, Line, Text, days_clock_ns, decimal_ns, gcd, head, quoted},
 };
 
 const TIMERLAT_TITLE: &str = "# RTLA timerlat histogram";
@@ -102,6 +105,10 @@ impl<'a> Table<'a> {
             if self.columns.len() > THREADS_MAX {
                 return Err(line.at(format!("{} columns", self.columns.len())));
             }
+            let mut known = HashSet::new();
+            if !self.columns.iter().all(|column| known.insert(column)) {
+                return Err(line.at("a column comes twice: the file was edited"));
+            }
             return Ok(true);
         }
         if first == "ALL:" {
@@ -132,17 +139,31 @@ impl<'a> Table<'a> {
         Ok(true)
     }
 
-    /// What all labels have in common.
-    fn width(&self) -> u64 {
-        let gcd = |mut a: u64, mut b: u64| {
-            while b > 0 {
-                (a, b) = (b, a % b);
+    /// Width of a row, from the command line or from what all labels have in common; and whether
+    /// it is certain.
+    fn width(&self, command: Option<&str>) -> Result<(u64, bool), ImportError> {
+        let labels = || self.rows.iter().map(|(_, label, _)| *label);
+        if let Some(width) = command.and_then(bucket).filter(|&b| labels().all(|l| l % b == 0)) {
+            return Ok((width, true));
+        }
+        let common = labels().fold(0, gcd);
+        if common > 0 || self.rows.is_empty() {
+            return Ok((common.max(1), common <= 1));
+        }
+        // The only row is 0: the largest of its values says how wide it is at least.
+        let mut width = 1;
+        let row = &self.rows[0].2;
+        for i in (0..self.columns.len()).filter(|&i| row[i] > 0) {
+            let ((line, over), (_, max)) = (self.word(0, i), self.word(4, i));
+            if over != "0" {
+                return Err(line.at(
+                    "the only row is 0, and its width is not in the file: give the command line \
+                     with --command",
+                ));
             }
-            a
-        };
-        let common = self.rows.iter().fold(0, |width, (_, label, _)| gcd(width, *label));
-        // The only row may be 0: then the extremes say how wide it is at least.
-        common.max(1)
+            width = width.max(line.number(max)?.saturating_add(1));
+        }
+        Ok((width, width == 1))
     }
 
     fn finish(self, text: Text<'_>, mut imported: Imported) -> Result<Imported, ImportError> {
@@ -160,13 +181,14 @@ impl<'a> Table<'a> {
             }
         }
         let unit_ns = imported.resolution_ns;
-        let width = self.width();
+        let (width, is_certain) = self.width(imported.command.as_deref())?;
         let period_ns = imported.period_ns;
-        if width > 1 {
+        if !is_certain {
             imported.doubt(
                 "bucket-assumed",
                 format!(
-                    "the rows are taken to be {width} units wide: what all labels have in common"
+                    "the rows are taken to be {width} units wide, the most that their labels \
+                     allow: each value is its row's end; the command line (--command) says it"
                 ),
             );
         }
@@ -267,6 +289,19 @@ impl<'a> Table<'a> {
             cells.finish(over, from_ns, thread.max_ns).map_err(|what| over_line.at(what))?;
         Ok(thread)
     }
+}
+
+/// The width of the rows that a command line of rtla makes: `-b N` or 1.
+fn bucket(command: &str) -> Option<u64> {
+    let mut words = command.split_whitespace();
+    words.find(|word| base(word) == "rtla")?;
+    while let Some(word) = words.next() {
+        if let Some(rest) = word.strip_prefix("--bucket-size").or(word.strip_prefix("-b")) {
+            let value = if rest.is_empty() { words.next()? } else { rest.trim_start_matches('=') };
+            return value.parse().ok().filter(|&width| width > 0);
+        }
+    }
+    Some(1)
 }
 
 /// `IRQ-003`, `Thr-003`, `Usr-003` or `CPU-003`.

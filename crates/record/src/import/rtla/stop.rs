@@ -47,6 +47,9 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
         let ns = decimal_ns(value.trim(), 1000);
         let ns = ns.ok_or_else(|| line.unexpected(value, "a time"))?;
         let cpu = cpu.take().ok_or_else(|| line.at("a latency of no CPU"))?;
+        if imported.threads.iter().any(|other| (other.cpu, other.kind) == (Some(cpu), kind)) {
+            return Err(line.at(format!("CPU {cpu} comes again; import each run by itself")));
+        }
         let mut thread = of_cpu(cpu, kind);
         thread.n = 1;
         (thread.min_ns, thread.max_ns) = (Some(ns), Some(ns));

@@ -2,10 +2,12 @@
 //!
 //! Without `-q` the table is printed over and over; the last one counts, and must be whole.
 
+use std::collections::BTreeMap;
+
 use super::super::{
     Hints, ImportError, Imported, Importer, Kind, THREADS_MAX,
     draft::{draft, of_cpu, series},
-    text::{Line, Text, days_clock_ns, head, plain, scaled},
+    text::{Line, Text, days_clock_ns, head, plain, quoted, scaled},
 };
 
 pub(crate) const TIMERLAT: Importer = Importer {
@@ -37,6 +39,11 @@ fn read_timerlat(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
     if !screen.has_all {
         imported.not_ended();
     }
+    imported.doubt(
+        "count-of-irq",
+        "the count is that of the timer's interrupts: rtla top does not say how many samples the \
+         thread and the return to user space have",
+    );
     imported.count_omitted();
     imported.conclude();
     Ok(imported)
@@ -93,10 +100,12 @@ fn last<'a>(
 ) -> Result<Screen<'a>, ImportError> {
     let mut screen = Screen::default();
     let mut most = (0, false);
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for line in text.lines() {
         let shown = plain(line.text).into_owned();
         let first = shown.split_whitespace().next().unwrap_or("");
-        let is_row = first.bytes().all(|b| b.is_ascii_digit()) && shown.contains('#');
+        let counts_samples = shown.split_whitespace().nth(1).is_some_and(|w| w.starts_with('#'));
+        let is_row = counts_samples && first != "ALL";
         if shown.trim_end().ends_with(title) && !shown.contains('|') {
             most = most.max((screen.rows.len(), screen.has_all));
             screen = Screen::default();
@@ -104,15 +113,29 @@ fn last<'a>(
         }
         if shown.starts_with(columns) {
             screen.has_head = true;
-        } else if screen.has_head && is_row && !first.is_empty() {
+        } else if is_row {
+            line.cpu(first)?;
+            if !screen.has_head {
+                return Err(line.at("a row before the head of its table: the file was edited"));
+            }
+            if screen.rows.iter().any(|(_, row)| row.split_whitespace().next() == Some(first)) {
+                return Err(line.at(format!("CPU {first} comes twice in one table")));
+            }
             if screen.rows.len() >= THREADS_MAX {
                 return Err(line.at(format!("more than {THREADS_MAX} CPUs")));
+            }
+            let count = shown.split('#').nth(1).and_then(|rest| rest.split_whitespace().next());
+            let count = line.number(count.unwrap_or(""))?;
+            if counts.insert(first.into(), count).is_some_and(|before| before > count) {
+                return Err(line.at("a second result; import each run by itself"));
             }
             screen.rows.push((line, shown));
             continue;
         } else if screen.has_head {
-            screen.has_all |= first == "ALL";
-            if first != "ALL" {
+            if first == "ALL" {
+                screen.has_all = true;
+                check_all(line, &shown, &screen.rows)?;
+            } else {
                 super::remark(imported, &shown);
             }
             continue;
@@ -126,6 +149,27 @@ fn last<'a>(
         return Err(text.cut("a whole last table"));
     }
     Ok(screen)
+}
+
+/// `ALL #119999 e0 |`: the counts of all rows, cut to six digits.
+fn check_all(line: Line<'_>, shown: &str, rows: &[(Line<'_>, String)]) -> Result<(), ImportError> {
+    let number = |shown: &str| {
+        let word = shown.split('#').nth(1).and_then(|rest| rest.split_whitespace().next());
+        line.number(word.unwrap_or(""))
+    };
+    let head = shown.split('|').next().unwrap_or(shown);
+    let exponent = head.split_whitespace().find_map(|word| word.strip_prefix('e')?.parse().ok());
+    let mut sum = 0_u64;
+    for (_, row) in rows {
+        sum = sum.saturating_add(number(row)?);
+    }
+    let said = number(shown)?;
+    if 10_u64.checked_pow(exponent.unwrap_or(0)).is_none_or(|cut| sum / cut != said) {
+        return Err(
+            line.at(format!("{} in all, but the rows above count {sum}", quoted(head.trim())))
+        );
+    }
+    Ok(())
 }
 
 /// `12 #12321     |        1         0         0        13 |        5 ...`.
@@ -175,8 +219,7 @@ fn osnoise_row(
         return Err(line.at(what));
     }
     let number = |i: usize| line.number(words[i].trim_start_matches('#'));
-    let cpu = number(0)?;
-    let cpu = u32::try_from(cpu).map_err(|_| line.at(format!("CPU {cpu}")))?;
+    let cpu = line.cpu(words[0])?;
     let (n, noise) = (number(1)?, number(3)?);
     let ns = |i: usize| {
         let value = number(i)?;

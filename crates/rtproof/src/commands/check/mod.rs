@@ -42,7 +42,7 @@ pub struct Args {
     pub command: Option<Command>,
 
     /// Read a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
-    /// /sys, /etc and /boot
+    /// /sys, /etc and /boot; or a kernel's whole build configuration alone (.config, config.gz)
     #[arg(long, value_name = "PATH")]
     pub root: Option<PathBuf>,
 
