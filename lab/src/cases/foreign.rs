@@ -261,7 +261,13 @@ fn text(
             let by_scheduler = ["preempted", "queued", "priority-inheritance"];
             let is_task = planted.causes.iter().any(|cause| by_scheduler.contains(cause));
             // wakeup_rt records the one switch at its end, and timerlat no function of a timer.
-            let shows = is_whole && of != "wakeup_rt" && (left.interrupts || is_task);
+            let is_raised = planted.causes == ["priority-inheritance"];
+            let has = if is_raised {
+                of_events && left.name == "all"
+            } else {
+                left.interrupts || is_task
+            };
+            let shows = is_whole && of != "wakeup_rt" && has;
             let trace = Trace { file: &path, name, acted, before_ns, shows };
             trace.judge(seen, planted, counted)?;
         }

@@ -62,6 +62,11 @@ fn attribute(moment: &Moment<'_>) -> (&'static Cause, Attribution) {
         return (&CAUSES[CAUSES.len() - 1], nobody);
     }
     let (cause, attribution) = of_events(moment);
+    let handed = moment.scene.handed_at(moment.from_ns);
+    let attribution = attribution.detail(handed.map(|handed| {
+        let by = names::task(moment.scene, handed.tid, handed.prio);
+        format!("its timer expires in {by}, which had to wait")
+    }));
     let attribution = coverage::doubt(moment, cause.id, attribution);
     if cause.id != stall::CAUSE.id || coverage::shows_code(moment) {
         return (cause, attribution);

@@ -12,10 +12,12 @@ use rtproof_trace::{
 use super::stack::Interrupted;
 
 mod blind;
+mod handed;
 mod stood;
 mod thread;
 
 pub use blind::{Blind, Doubt};
+pub use handed::Handed;
 pub use stood::Stood;
 pub use thread::Thread;
 use thread::{is_timerlat, is_timerlat_irq, state, thread_states};
@@ -117,6 +119,8 @@ pub struct Scene<'a> {
     pub slack_ns: Option<u64>,
     /// When its CPU had served a timer interrupt that did not wake the thread, though it was due.
     pub served_ns: Option<u64>,
+    /// Who wakes it in the place of the interrupt, where its timer expires in a thread.
+    pub handed: Option<Handed>,
     /// When it was woken.
     pub woken_ns: Option<u64>,
     /// When it was switched to.
@@ -168,6 +172,7 @@ impl<'a> Scene<'a> {
         let served_ns = woken_ns
             .filter(|&at_ns| is_woken_by_task(wake, window, at_ns))
             .and_then(|woken_ns| served(wake, &all, prio).filter(|&at_ns| at_ns < woken_ns));
+        let handed = woken_ns.and_then(|woken_ns| handed::of(wake, window, &all, woken_ns));
         let stretches = all
             .into_iter()
             .filter(|stretch| stretch.to_ns > wake.due_ns)
@@ -184,6 +189,7 @@ impl<'a> Scene<'a> {
             armed_ns,
             slack_ns,
             served_ns,
+            handed,
             woken_ns,
             switched_ns,
             interrupted: interrupted(wake, window, irq_ns),
@@ -228,6 +234,7 @@ impl<'a> Scene<'a> {
         edges.extend(self.armed_ns);
         edges.extend(self.slack_ns);
         edges.extend(self.served_ns);
+        edges.extend(self.handed.map(|handed| handed.from_ns));
         edges.extend(self.blind.iter().flat_map(|blind| [blind.from_ns, blind.to_ns]));
         edges.extend(self.doubts.iter().flat_map(|doubt| [doubt.from_ns, doubt.to_ns]));
         edges.extend(self.stood.iter().flat_map(|stood| [stood.from_ns, stood.to_ns]));
@@ -254,7 +261,7 @@ impl<'a> Scene<'a> {
         };
         let runnable_since_ns = match thread {
             Thread::Runnable { since_ns, .. } => since_ns,
-            _ => begin_ns,
+            _ => self.handed_at(from_ns).map_or(begin_ns, |handed| handed.from_ns),
         };
         Moment {
             scene: self,
@@ -301,6 +308,8 @@ impl<'a> Scene<'a> {
             Thread::Sleeping if self.served_ns.is_some_and(|at_ns| at_ns <= from_ns) => {
                 Phase::Blocked
             }
+            // As good as runnable: whoever wakes it is.
+            Thread::Sleeping if self.handed_at(from_ns).is_some() => Phase::Runnable,
             Thread::Sleeping => self.waiting(from_ns),
             Thread::Runnable { .. } => Phase::Runnable,
             Thread::Running { .. } if self.woken_ns.is_some_and(|at_ns| at_ns <= from_ns) => {
@@ -337,9 +346,19 @@ impl<'a> Scene<'a> {
         self.window.tasks.get(&tid)
     }
 
-    /// Priority of the late thread at a time: as the last event before recorded it, else the next.
+    /// Who has to run at a time for the thread to be woken.
+    #[must_use]
+    pub fn handed_at(&self, at_ns: u64) -> Option<Handed> {
+        self.handed.filter(|of| of.from_ns <= at_ns && self.woken_ns.is_none_or(|to| at_ns < to))
+    }
+
+    /// Priority of the late thread, or of the one that is to wake it, at a time: as the last event
+    /// before recorded it, else the next.
     #[must_use]
     pub fn prio_at(&self, at_ns: u64) -> Option<i32> {
+        if let Some(handed) = self.handed_at(at_ns) {
+            return handed.prio;
+        }
         let first = self.prios.partition_point(|(then_ns, _)| *then_ns <= at_ns);
         let near = self.prios.get(first.saturating_sub(1));
         near.map(|(_, prio)| *prio).or(self.prio)
@@ -461,7 +480,8 @@ fn is_woken_by_task(wake: &WakeUp, window: &Window, woken_ns: u64) -> bool {
     let over = flags::HARDIRQ | flags::SOFTIRQ | flags::NMI;
     let does_timers = |tid: i32| {
         let comm = window.tasks.get(&tid).map_or("", |task| &task.comm);
-        ["ktimers/", "ksoftirqd/", "irq/", "irq_work/"].iter().any(|name| comm.starts_with(name))
+        ["irq/", "irq_work/"].iter().any(|name| comm.starts_with(name))
+            || handed::runs_softirqs(comm)
     };
     window.events.iter().filter(|event| event.at_ns == woken_ns).any(|event| {
         let is_it = matches!(event.what, What::Waking { pid, .. } | What::Wakeup { pid, .. }
