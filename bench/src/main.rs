@@ -2,6 +2,7 @@
 //! in interleaved rounds of one run, on one CPU. Prints ratios with their spread; asserts nothing.
 
 mod analysis;
+mod args;
 mod audit;
 mod bare;
 mod causes;
@@ -13,69 +14,10 @@ mod recording;
 mod rounds;
 mod trace;
 
-use std::{io::Write, path::PathBuf};
+use std::io::Write;
 
+use args::{Args, Command};
 use clap::Parser;
-
-/// Arguments.
-#[derive(Debug, Parser)]
-struct Args {
-    /// The rtproof binary
-    #[arg(long, default_value = "target/release/rtproof")]
-    rtproof: PathBuf,
-    /// CPU to measure on
-    #[arg(long, default_value_t = 1)]
-    cpu: u32,
-    /// Rounds: each tool once a round, in turn
-    #[arg(long, default_value_t = 12)]
-    rounds: u32,
-    /// Period in microseconds
-    #[arg(long, default_value_t = 100)]
-    period_us: u64,
-    /// Seconds of the longer of two runs; the shorter takes 1 s
-    #[arg(long, default_value_t = 4)]
-    seconds: u64,
-    /// What to do; without it all benchmarks
-    #[command(subcommand)]
-    command: Option<Command>,
-}
-
-/// Internal commands.
-#[derive(Debug, clap::Subcommand)]
-enum Command {
-    /// `rtproof check` beside rtcqs and tuned-adm verify
-    Audit,
-    /// What a sample costs beside hdrhistogram, and the memory of a measuring thread
-    Recording,
-    /// Statistics: a week of rows, fits of tails, what their intervals cover
-    Stats {
-        /// Simulated fits of each kind
-        #[arg(long, default_value_t = 2000)]
-        experiments: u32,
-    },
-    /// The report of a day of 64 CPUs
-    Long(long::Options),
-    /// Reading a kernel trace beside trace-cmd report
-    Trace,
-    /// Reads a trace.dat, run by the benchmark as a process of its own
-    #[command(hide = true)]
-    ReadTrace {
-        /// File
-        file: PathBuf,
-        /// What is made of its events
-        how: trace::How,
-    },
-    /// Plants causes of latency, and compares what rtproof says with what was planted
-    Causes(causes::Options),
-    /// The bare loop, run by the benchmark as a process of its own
-    #[command(hide = true)]
-    Bare {
-        /// Period in microseconds
-        period_us: u64,
-        /// Duration in seconds
-        seconds: u64,
-    },
-}
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();

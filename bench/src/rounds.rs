@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use crate::{
-    Args,
+    args::Args,
     numbers::spread,
     peers::{self, Order, Ran, Tool},
 };

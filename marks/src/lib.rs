@@ -27,10 +27,8 @@ use std::{
 
 use rustix::{fs::OFlags, thread::ClockId};
 
+pub use ring::CAPACITY;
 use ring::Ring;
-
-/// Cycles in a ring.
-pub const CAPACITY: u64 = 4096;
 
 /// The marks of one thread.
 #[derive(Debug)]

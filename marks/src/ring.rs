@@ -9,7 +9,8 @@ use std::{
 
 use rustix::mm::{MapFlags, ProtFlags, mlock, mmap, munmap};
 
-use crate::CAPACITY;
+/// Cycles in a ring.
+pub const CAPACITY: u64 = 4096;
 
 /// "RTPMARK1", in the order of bytes of little-endian machines.
 const MAGIC: u64 = 0x314b_5241_4d50_5452;

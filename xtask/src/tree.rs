@@ -151,7 +151,7 @@ pub(crate) fn is_test_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     path.contains("/tests/")
         || path.contains("/benches/")
-        || matches!(name, "testing.rs" | "tests.rs" | "contract.rs")
+        || matches!(name, "testing.rs" | "tests.rs" | "contract.rs" | "good.rs" | "regressions.rs")
         || name.ends_with("_tests.rs")
 }
 

@@ -6,7 +6,7 @@
 
 use rtproof_host::{CpuList, Facts, facts::kernel::CommandLine};
 
-use super::machine::since;
+use super::release::since;
 
 /// A CPU list as given.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ pub use check::{Check, Judge, Needs};
 pub use intent::Intent;
 pub use profile::Profile;
 pub use rtproof_model::{Evidence, Finding, Impact, Remedy, Status, When};
+pub use section::Section;
 
 #[cfg(test)]
 mod _template;
@@ -35,8 +36,10 @@ mod platform;
 mod power;
 pub mod profile;
 pub mod quantity;
+mod release;
 pub(crate) mod remedies;
 mod sched;
+mod section;
 mod setting;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -44,16 +47,6 @@ pub(crate) mod text;
 mod time;
 pub mod trials;
 pub mod value;
-
-/// The checks of one subsystem.
-pub struct Section {
-    /// Name of its folder.
-    pub name: &'static str,
-    /// What it is about.
-    pub title: &'static str,
-    /// Its checks, in the order of the report.
-    pub checks: &'static [&'static Check],
-}
 
 /// The sections, in the order of the report.
 const SECTIONS: &[Section] = &[

@@ -2,15 +2,11 @@
 
 use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
+pub(crate) use crate::release::since;
 use crate::{Evidence, Intent, quantity};
 
 /// Where /sys keeps the CPUs.
 const CPU_FOLDER: &str = "/sys/devices/system/cpu";
-
-/// Whether the kernel is of this version or later.
-pub(crate) fn since(facts: &Facts, version: (u32, u32)) -> Option<bool> {
-    facts.kernel.version.value().map(|&found| found >= version)
-}
 
 /// Whether the kernel is built with an option (`y` or `m`).
 pub(crate) fn built_with(facts: &Facts, option: &str) -> Option<bool> {

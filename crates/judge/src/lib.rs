@@ -11,6 +11,7 @@ pub mod distribution;
 pub mod plan;
 pub mod report;
 mod share;
+pub mod spikes;
 pub mod spread;
 pub mod structure;
 pub mod tail;

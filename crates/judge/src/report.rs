@@ -20,7 +20,7 @@ use crate::{
     checks,
     dependence::Blocks,
     distribution::{self, Distribution},
-    share, tail, units, verdict,
+    share, tail, units, verdict, weakness,
 };
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
@@ -199,12 +199,9 @@ impl Change {
     /// Whether it is a real-time task that came or went, and no setting.
     #[must_use]
     pub fn is_task(&self) -> bool {
-        self.key.starts_with(TASKS)
+        self.key.starts_with(weakness::TASKS)
     }
 }
-
-/// How keys of tasks begin.
-pub(crate) const TASKS: &str = "rt_tasks.";
 
 impl Report {
     /// Judges a run: checks, quantiles, verdict.
@@ -232,7 +229,7 @@ impl Report {
             top: top(run),
             changes,
             notes: run.notes.clone(),
-            spikes: crate::causes::of_run(run),
+            spikes: crate::spikes::of_run(run),
             beside: Beside::of(run),
             distribution: distribution::of_run(run),
             averages: Averages::of(run),

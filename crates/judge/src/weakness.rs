@@ -6,7 +6,10 @@ use rtproof_record::{
     run::{EndReason, RunEnd, Thread},
 };
 
-use crate::{Standing, report::TASKS, units};
+use crate::{Standing, units};
+
+/// How the keys of facts of tasks begin.
+pub(crate) const TASKS: &str = "rt_tasks.";
 
 /// Whether every load of a phase ran without an error.
 pub(crate) fn loads_ran(run: &Run, phase: &Phase) -> bool {

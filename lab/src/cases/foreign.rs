@@ -155,7 +155,9 @@ fn script((name, tracer, events): (&str, &str, &str)) -> String {
     );
     let _ = writeln!(script, "record {name} {tracer} '{events}'");
     script.push_str(
-        "switch() { for d in $T/instances/?*; do [ ! -e $d/trace ] || echo $1 >$d/tracing_on; done; }
+        "switch() {
+             for d in $T/instances/?*; do [ ! -e $d/trace ] || echo $1 >$d/tracing_on; done
+         }
          switch 1
          prove run --for 2s --period 1ms --budget 200us --load idle --cpus 0
          switch 0\n",

@@ -5,7 +5,7 @@
 use rtproof_host::facts::app::{Process, ProcessLimits, Status};
 use rtproof_host::facts::limits::Limit;
 
-use super::priority;
+use super::threads::priority;
 use crate::case::{Case, Found};
 use crate::check::{Answer, Check, Judge};
 use crate::draft::Draft;

@@ -4,9 +4,11 @@
 //! check of real-time threads does not apply to an application without any: `app-policy` reports
 //! that. A new check needs its static, a line in `CHECKS`, and good values in `testing.rs`.
 
-use rtproof_host::{CpuList, Facts, facts::app::App};
+use rtproof_host::{Facts, facts::app::App};
 
-use super::case::{is_own, rank};
+pub use threads::{cpus, priority};
+
+use super::case::is_own;
 use super::check::Check;
 use crate::{Finding, Intent};
 
@@ -36,6 +38,7 @@ mod seccomp;
 mod swapped;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod threads;
 mod throttling;
 mod timer_slack;
 mod unit;
@@ -103,25 +106,4 @@ pub fn without_own(facts: &Facts, app: &App) -> Facts {
         tasks
     });
     facts
-}
-
-/// Highest priority of the application's SCHED_FIFO and SCHED_RR threads.
-#[must_use]
-pub fn priority(app: &App) -> Option<u32> {
-    let scheds = app.threads().filter_map(|thread| thread.sched.value());
-    scheds
-        .filter(|sched| rank(sched).is_some())
-        .map(|sched| sched.priority)
-        .max()
-        .filter(|&p| p > 0)
-}
-
-/// CPUs of the application's real-time threads, where all of them are known.
-#[must_use]
-pub fn cpus(app: &App) -> Option<CpuList> {
-    let mut all = CpuList::default();
-    for thread in app.threads().filter(|thread| thread.is_real_time()) {
-        all = all.union(&thread.status.value()?.cpus);
-    }
-    (!all.is_empty()).then_some(all)
 }

@@ -98,7 +98,7 @@ fn problems(case: &Case<'_>, unit: &UnitFile) -> Vec<Problem> {
         add(Status::Bad, "CPUSchedulingPolicy", "fifo", "is an ordinary policy");
     }
     let most = |key| get(key).and_then(|value| value.split(':').next()?.parse::<u32>().ok());
-    let needed = super::priority(case.app).unwrap_or(case.intent.priority);
+    let needed = super::threads::priority(case.app).unwrap_or(case.intent.priority);
     if most("LimitRTPRIO").is_some_and(|most| most < needed) {
         add(Status::Doubtful, "LimitRTPRIO", "95", "is below its priority");
     }

@@ -1,7 +1,7 @@
 //! Checks: network, graphics, devices, services.
 
-use super::Section;
 use super::check::Check;
+use super::section::Section;
 
 #[cfg(any(test, feature = "testing"))]
 pub(super) mod good;

@@ -1,7 +1,7 @@
 //! Checks: isolated CPUs and interrupts.
 
-use super::Section;
 use super::check::Check;
+use super::section::Section;
 
 mod agreement;
 mod cmdline_glued;

@@ -1,7 +1,7 @@
 //! Checks: kernel build and preemption.
 
-use super::Section;
 use super::check::Check;
+use super::section::Section;
 
 mod cmdline_duplicates;
 mod cmdline_unknown;

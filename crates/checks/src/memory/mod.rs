@@ -1,7 +1,7 @@
 //! Checks: memory and file systems.
 
-use super::Section;
 use super::check::Check;
+use super::section::Section;
 
 mod dirty_writeback;
 mod fs_mounts;

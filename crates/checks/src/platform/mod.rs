@@ -1,7 +1,7 @@
 //! Checks: firmware, virtualization, security.
 
-use super::Section;
 use super::check::Check;
+use super::section::Section;
 
 mod bios_profile;
 mod boot_persistence;

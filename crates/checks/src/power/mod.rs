@@ -1,7 +1,7 @@
 //! Checks: SMT, frequency, idle states, power.
 
-use super::Section;
 use super::check::Check;
+use super::section::Section;
 
 mod core_sched;
 mod cpu_dma_latency;

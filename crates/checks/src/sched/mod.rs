@@ -1,7 +1,7 @@
 //! Checks: scheduler, real-time tasks, rights.
 
-use super::Section;
 use super::check::Check;
+use super::section::Section;
 
 mod autogroup;
 mod chrt_capability;

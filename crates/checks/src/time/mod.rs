@@ -1,7 +1,7 @@
 //! Checks: clocks, watchdogs, machine checks.
 
-use super::Section;
 use super::check::Check;
+use super::section::Section;
 
 mod clocksource;
 #[cfg(any(test, feature = "testing"))]

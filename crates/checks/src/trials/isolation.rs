@@ -147,7 +147,7 @@ pub(super) fn judge(seen: &IsolationObservation, facts: &Facts, intent: &Intent)
     if !doubtful.is_empty() {
         return draft.status(Status::Doubtful, format!("{head}: {}", doubtful.join("; ")));
     }
-    if seen.duration_ns < super::SHORT_NS {
+    if seen.duration_ns < super::conditions::SHORT_NS {
         return draft.status(Status::Unknown, format!("{head}: quiet, and too short to tell"));
     }
     let has_tasks = seen.tasks.value().is_some_and(|tasks| !tasks.is_empty());

@@ -4,6 +4,7 @@
 //! A trial tries what a check infers, so it may be sure where the check can only doubt: its finding
 //! is good or bad where the thing was seen, and unknown where it could not be tried.
 
+mod conditions;
 mod isolation;
 mod memlock;
 mod priority;
@@ -39,15 +40,6 @@ pub fn not_run(trial: &str, why: &str) -> Finding {
 /// Every check, in the order of the trials.
 const CHECKS: &[&Check] =
     &[&priority::CHECK, &memlock::CHECK, &throttling::CHECK, &isolation::CHECK, &smi::CHECK];
-
-/// A trial that was ended before a second shows what it saw, but not that there is nothing.
-const SHORT_NS: u64 = 1_000_000_000;
-
-/// Whether lockdown keeps debugfs closed.
-fn is_locked_down(facts: &Facts) -> bool {
-    let mode = facts.kernel.lockdown.value().map(String::as_str);
-    matches!(mode, Some("integrity" | "confidentiality"))
-}
 
 #[cfg(test)]
 mod tests {

@@ -67,7 +67,7 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
         _ if seen.counts.is_empty() || seen.duration_ns == 0 => {
             draft.status(Status::Unknown, "no CPU could be asked")
         }
-        _ if seen.duration_ns < super::SHORT_NS => {
+        _ if seen.duration_ns < super::conditions::SHORT_NS => {
             draft.status(Status::Unknown, format!("none in {time}, which is too short to tell"))
         }
         Some(None) => draft.status(

@@ -11,7 +11,7 @@ use rtproof_host::knobs::sched::RT_RUNTIME;
 use rtproof_host::{CpuList, Facts};
 use rtproof_model::trial::{Gaps, Spin, ThrottlingObservation};
 
-use super::is_locked_down;
+use super::conditions::is_locked_down;
 use crate::check::{Check, Wanted};
 use crate::draft::Draft;
 use crate::machine::{built_with, option, since};

@@ -11,7 +11,7 @@ const GUEST_NS: u64 = 60_000;
 /// What any CPU needs, and the kernel's way out of its idle loop.
 const BARE_NS: u64 = 10_000;
 
-/// What the deepest states of today's machines declare, for a trace of a machine of which nothing is known.
+/// What the deepest states of today's machines declare, for a trace of an unknown machine.
 const DEEPEST_NS: u64 = 1_000_000;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -19,8 +19,8 @@ pub(super) const CAUSE: Cause = Cause {
     kind: Kind::Power,
     title: "the way out of an idle state",
     about: "the CPU was idle when the timer was due, or when the thread was woken; up to three \
-        times the exit latency that the state declares (1 ms where no state is known), and what a hypervisor needs to wake its \
-        guest",
+        times the exit latency that the state declares (1 ms where none is known), and what a \
+        hypervisor needs to wake its guest",
     source: "Documentation/admin-guide/pm/cpuidle.rst",
     checks: &["cpuidle-states", "cpu-dma-latency", "idle-poll", "pm-qos-resume"],
     attribute,

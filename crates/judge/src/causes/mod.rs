@@ -26,7 +26,6 @@ mod masked;
 mod migration;
 mod names;
 mod nmi;
-mod of_run;
 mod order;
 mod own_cycle;
 mod page_fault;
@@ -52,7 +51,6 @@ mod unexplained;
 
 pub use cause::{Attribution, Cause, Kind};
 pub use explain::explain;
-pub use of_run::{gathered, of_run};
 pub use rtproof_model::{
     CauseCpu, CauseRow, Certainty, Explanation, Moment, Recorder, Share, Span, Spike, Spikes,
     Structure,

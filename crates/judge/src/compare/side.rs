@@ -155,7 +155,7 @@ impl Side {
             censored_ns: None,
             threads: run.threads.iter().map(SideThread::of_thread).collect(),
             rows: rows(&run.threads),
-            spikes: crate::causes::of_run(run),
+            spikes: crate::spikes::of_run(run),
             facts: condition(run),
             has_facts: true,
             boot_id: facts.identity.boot_id.value().cloned(),

@@ -8,7 +8,10 @@ use rtproof_stats::{
     coincidence::{self, Ask, Coincidence},
 };
 
-use super::{Asked, EVENTS_MIN, SECOND_NS, SEED, SHIFTS, Spikes, near, text};
+use super::{
+    spikes::{EVENTS_MIN, Hypothesis, SECOND_NS, SEED, SHIFTS, Spikes, near},
+    text,
+};
 use crate::causes::{Moment, Structure};
 
 /// Ends this close together are one.
@@ -26,7 +29,7 @@ struct Cpu {
 }
 
 /// One question for all CPUs at once, and one for each pair.
-pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
+pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
     let mut cpus: Vec<Cpu> = spikes.cpus().into_iter().map(|cpu| of_cpu(spikes, cpu)).collect();
     cpus.retain(|cpu| cpu.ends.len() >= EVENTS_MIN);
     // Company is counted from the CPU with the fewest groups.
@@ -35,7 +38,7 @@ pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
     if cpus.len() == spikes.input.cpus && cpus.len() >= 2 {
         let lists: Vec<&[u64]> = cpus.iter().map(|cpu| cpu.ends.as_slice()).collect();
         if let Some(found) = coincidence::all(&lists, &shifts(spikes)) {
-            asked.push(Asked { p: found.p, found: all(&found, &cpus, spikes) });
+            asked.push(Hypothesis { p: found.p, found: all(&found, &cpus, spikes) });
         }
     }
     if spikes.input.cpus > 2 {
@@ -124,7 +127,7 @@ fn leave_out_common(cpus: &mut [Cpu]) {
     }
 }
 
-fn pairs(cpus: &[Cpu], spikes: &Spikes<'_>) -> Vec<Asked> {
+fn pairs(cpus: &[Cpu], spikes: &Spikes<'_>) -> Vec<Hypothesis> {
     let mut cpus: Vec<&Cpu> = cpus.iter().filter(|cpu| cpu.ends.len() >= EVENTS_MIN).collect();
     cpus.sort_by_key(|cpu| (std::cmp::Reverse(cpu.ends.len()), cpu.cpu));
     cpus.truncate(PAIRS_OF);
@@ -148,7 +151,7 @@ fn pairs(cpus: &[Cpu], spikes: &Spikes<'_>) -> Vec<Asked> {
                 let together = a.ends.iter().copied().filter(|&at| near(&b.ends, at, WITHIN_NS));
                 structure(text, &found, a, spikes.times(together))
             };
-            asked.push(Asked { p: found.p, found: worth_saying(&found).then(say) });
+            asked.push(Hypothesis { p: found.p, found: worth_saying(&found).then(say) });
         }
     }
     asked

@@ -10,7 +10,11 @@ use rtproof_stats::{
     coincidence::{self, Ask},
 };
 
-use super::{Asked, SECOND_NS, SEED, SHIFTS, Spikes, marks, near, text};
+use super::{
+    marks,
+    spikes::{Hypothesis, Levels, SECOND_NS, SEED, SHIFTS, Spikes, near},
+    text,
+};
 use crate::{causes::Structure, quantity};
 
 /// Seconds below which a level has no changes to speak of.
@@ -21,15 +25,6 @@ const SHARE_MIN: f64 = 0.03;
 const LEAST_SD: f64 = 0.004;
 /// Changes with company that are spoken of.
 const HITS_MIN: u64 = 2;
-
-/// The level of one CPU, second by second.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Levels {
-    /// CPU.
-    pub cpu: u32,
-    /// Begin of each second, nanoseconds after the origin, and the logarithm of its median.
-    pub rows: Vec<(u64, f64)>,
-}
 
 impl Levels {
     /// Of a thread.
@@ -58,11 +53,11 @@ fn median(second: &Second) -> Option<f64> {
 }
 
 /// One question for each CPU, and one for each kind of company of its changes.
-pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
+pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
     spikes.input.levels.iter().flat_map(|levels| of_cpu(spikes, levels)).collect()
 }
 
-fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Asked> {
+fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Hypothesis> {
     if levels.rows.len() < SECONDS_MIN {
         return Vec::new();
     }
@@ -86,11 +81,11 @@ fn of_cpu(spikes: &Spikes<'_>, levels: &Levels) -> Vec<Asked> {
 }
 
 /// The changes alone: the largest one is reported.
-fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Asked {
+fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Hypothesis {
     let size = |step: &change::Step| (step.after - step.before).abs();
     let Some((at_ns, largest)) = steps.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)))
     else {
-        return Asked { p: 1.0, found: None };
+        return Hypothesis { p: 1.0, found: None };
     };
     let ns = |ln: f64| quantity::ns(ln.exp().round() as u64);
     let times = match steps.len() {
@@ -116,11 +111,11 @@ fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Aske
                 (*at_ns, format!("{} → {}", ns(step.before), ns(step.after)))
             })),
         };
-    Asked { p: largest.p, found: Some(found) }
+    Hypothesis { p: largest.p, found: Some(found) }
 }
 
 /// Whether the changes come with something that happened.
-fn with(spikes: &Spikes<'_>, cpu: u32, times: &[u64], marks: &marks::Marks) -> Option<Asked> {
+fn with(spikes: &Spikes<'_>, cpu: u32, times: &[u64], marks: &marks::Marks) -> Option<Hypothesis> {
     if times.len() < HITS_MIN as usize || marks.at_ns.is_empty() {
         return None;
     }
@@ -152,7 +147,7 @@ fn with(spikes: &Spikes<'_>, cpu: u32, times: &[u64], marks: &marks::Marks) -> O
         moments: spikes
             .times(times.iter().copied().filter(|&at| near(&marks.at_ns, at, marks.within_ns))),
     };
-    Some(Asked { p: found.p, found: (found.hits >= HITS_MIN).then(say) })
+    Some(Hypothesis { p: found.p, found: (found.hits >= HITS_MIN).then(say) })
 }
 
 /// Moments between two rows that are two degrees or more apart.

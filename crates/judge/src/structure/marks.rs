@@ -3,7 +3,10 @@
 
 use rtproof_stats::coincidence::{self, Ask};
 
-use super::{Asked, EVENTS_MIN, SECOND_NS, SEED, SHIFTS, Spikes, near, text};
+use super::{
+    spikes::{EVENTS_MIN, Hypothesis, SECOND_NS, SEED, SHIFTS, Spikes, near},
+    text,
+};
 use crate::causes::Structure;
 
 /// A change of frequency by less than a tenth is not one.
@@ -32,7 +35,7 @@ pub(super) const fn moments(kind: &'static str, what: &'static str, at_ns: Vec<u
 }
 
 /// One question for each CPU and kind of moment.
-pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
+pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
     let mut marks: Vec<Marks> = Vec::new();
     for cpu in spikes.cpus() {
         marks.push(frequency(spikes, cpu));
@@ -42,7 +45,7 @@ pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
     marks.iter().filter_map(|marks| of(spikes, marks)).collect()
 }
 
-fn of(spikes: &Spikes<'_>, marks: &Marks) -> Option<Asked> {
+fn of(spikes: &Spikes<'_>, marks: &Marks) -> Option<Hypothesis> {
     let own = |cpu: u32| marks.cpu.is_none_or(|of| of == cpu);
     let groups = spikes.groups(|spike| own(spike.cpu));
     if groups.len() < EVENTS_MIN || marks.at_ns.len() < MOMENTS_MIN {
@@ -80,7 +83,7 @@ fn of(spikes: &Spikes<'_>, marks: &Marks) -> Option<Asked> {
             ),
         }
     };
-    Some(Asked { p, found: enough.then(say) })
+    Some(Hypothesis { p, found: enough.then(say) })
 }
 
 /// Between two rows the frequency changed: anywhere from one to the other.

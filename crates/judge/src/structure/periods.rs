@@ -8,7 +8,10 @@ use rtproof_stats::{
     period::{self, Period},
 };
 
-use super::{Asked, EVENTS_MIN, SpikeAt, Spikes, suspects, text};
+use super::{
+    spikes::{EVENTS_MIN, Hypothesis, SpikeAt, Spikes},
+    suspects, text,
+};
 use crate::causes::{self, Structure};
 
 /// Culprits that are looked at, the most frequent first.
@@ -21,7 +24,7 @@ const DENSE: usize = 20;
 const DENSE_P: f64 = 1000.0;
 
 /// One question for each culprit with enough spikes, one for all.
-pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
+pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
     let mut culprits: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for spike in spikes.all {
         *culprits.entry((spike.cause, spike.culprit)).or_default() += 1;
@@ -54,7 +57,7 @@ fn of<'a>(
     want: impl Fn(&SpikeAt<'a>) -> bool,
     cause: &str,
     by: &str,
-) -> Option<Asked> {
+) -> Option<Hypothesis> {
     let period_ns = spikes.input.period_ns;
     let count = spikes.all.iter().filter(|spike| want(spike)).count();
     let mut groups = spikes.groups(&want);
@@ -79,7 +82,7 @@ fn of<'a>(
         let of = spikes.of(found.fold.follow, &groups, count);
         sentence(&found, &of, (by, cause), spikes, &groups)
     };
-    Some(Asked { p, found: (narrow && enough).then(say) })
+    Some(Hypothesis { p, found: (narrow && enough).then(say) })
 }
 
 fn sentence(

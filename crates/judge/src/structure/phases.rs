@@ -6,7 +6,10 @@
 use rtproof_record::options::Phase;
 use rtproof_stats::binomial;
 
-use super::{Asked, EVENTS_MIN, Spikes, text};
+use super::{
+    spikes::{EVENTS_MIN, Hypothesis, Spikes},
+    text,
+};
 use crate::causes::Structure;
 
 /// Parts of the run in which bunching is looked at.
@@ -15,7 +18,7 @@ const PARTS: u64 = 24;
 const TIMES: f64 = 1.5;
 
 /// One question for each phase, where there are several.
-pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
+pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
     let end = spikes.input.duration_ns;
     let phases: Vec<(&Phase, u64)> = spikes
         .input
@@ -64,7 +67,7 @@ pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Asked> {
                     moments: Vec::new(),
                 }
             };
-            Asked { p, found: (own as usize >= EVENTS_MIN && times >= TIMES).then(say) }
+            Hypothesis { p, found: (own as usize >= EVENTS_MIN && times >= TIMES).then(say) }
         })
         .collect()
 }

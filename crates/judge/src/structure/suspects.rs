@@ -1,6 +1,6 @@
 //! Who is known to come round at which period.
 
-use super::SECOND_NS;
+use super::spikes::SECOND_NS;
 
 const MS: u64 = 1_000_000;
 

@@ -1,8 +1,11 @@
 //! Runs with their truth planted, and runs without any.
 
-use rtproof_record::run::HostCpuSecond;
+use rtproof_record::{
+    options::Phase,
+    run::{HostCpuSecond, HostSecond},
+};
 
-use super::*;
+use super::{spikes::SECOND_NS, *};
 
 const MS: u64 = 1_000_000;
 

@@ -1,6 +1,9 @@
 //! Explains late wake-ups as they come, and keeps the worst of each cause with their windows.
 
-use rtproof_judge::causes::{self, Explanation, Recorder, Spike, Table, explain};
+use rtproof_judge::{
+    causes::{Explanation, Recorder, Spike, Table, explain},
+    spikes::gathered,
+};
 use rtproof_record::spikes::Summary;
 use rtproof_trace::{WakeUp, Window};
 
@@ -64,7 +67,7 @@ impl Gather {
         let threshold_ns = least_ns
             .map_or(threshold_ns, |ns| threshold_ns.min(ns.saturating_sub(1) / 1_000 * 1_000));
         let summary = Summary { threshold_ns, seen: self.seen, ..Summary::default() };
-        let spikes = causes::gathered(&mut self.table, summary, recorder, worst);
+        let spikes = gathered(&mut self.table, summary, recorder, worst);
         Explained { about, spikes, windows, notes: Vec::new() }
     }
 }

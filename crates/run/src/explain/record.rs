@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rtproof_judge::causes;
+use rtproof_judge::spikes;
 
 use super::Explained;
 use crate::opened::open_whole;
@@ -13,7 +13,7 @@ use crate::opened::open_whole;
 /// A file that is no record or was altered; a record without spikes, with the reason.
 pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
     let run = open_whole(path)?.run;
-    let Some(spikes) = causes::of_run(&run) else {
+    let Some(spikes) = spikes::of_run(&run) else {
         anyhow::bail!(
             "{}: this record has no spikes: it was made before they were recorded, or with \
              --no-trace; measure again with rtproof prove",

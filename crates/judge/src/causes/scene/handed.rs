@@ -1,9 +1,10 @@
 //! A timer that expires in a thread of the kernel: on PREEMPT_RT those of ordinary threads, timerfd
-//! and POSIX timers do, in ktimers or ksoftirqd, which the interrupt wakes and which waits its turn.
+//! and POSIX timers do, in ktimers or ksoftirqd, which the interrupt wakes and which waits.
 
 use rtproof_trace::{WakeUp, What, Window, context::Stretch};
 
-use super::EARLY_NS;
+/// A timer may be handled so much before its time: two clocks are compared with rounding.
+pub(super) const EARLY_NS: u64 = 2_000;
 
 /// The thread that wakes the late one.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +32,11 @@ pub(super) fn of(
 ) -> Option<Handed> {
     let begin_ns = wake.due_ns.saturating_sub(EARLY_NS);
     let inside = || window.events.iter().filter(|e| (begin_ns..=woken_ns).contains(&e.at_ns));
-    let is_woken = |what: &What, tid: i32| matches!(what, What::Waking { pid, .. } | What::Wakeup { pid, .. } if *pid == tid);
+    let woken_by = |what: &What| match what {
+        What::Waking { pid, .. } | What::Wakeup { pid, .. } => Some(*pid),
+        _ => None,
+    };
+    let is_woken = |what: &What, tid: i32| woken_by(what) == Some(tid);
     let by = inside().find(|e| e.at_ns == woken_ns && is_woken(&e.what, wake.tid))?;
     let runs = window.tasks.get(&by.pid).is_some_and(|task| runs_softirqs(&task.comm));
     if by.cpu != wake.cpu || !runs {

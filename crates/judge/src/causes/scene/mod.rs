@@ -17,6 +17,7 @@ mod stood;
 mod thread;
 
 pub use blind::{Blind, Doubt};
+use handed::EARLY_NS;
 pub use handed::Handed;
 pub use stood::Stood;
 pub use thread::Thread;
@@ -496,9 +497,6 @@ const FAIR: i32 = 100;
 /// What ordinary threads' timers expire later than asked for: twice the default (timer slack,
 /// prctl(2)).
 const TIMER_SLACK_NS: u64 = 100_000;
-
-/// A timer may be handled so much before its time: two clocks are compared with rounding.
-const EARLY_NS: u64 = 2_000;
 
 /// When the hard interrupt began in which the thread was woken.
 fn interrupt_at(

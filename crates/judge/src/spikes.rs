@@ -9,7 +9,7 @@ use rtproof_record::{
 };
 use rtproof_trace::{How, WakeUp};
 
-use super::{Table, explain, title};
+use crate::causes::{Table, explain, title};
 
 /// The spikes of a run; `None`: its record has nothing of them.
 #[must_use]

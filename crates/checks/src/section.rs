@@ -1,0 +1,13 @@
+//! A subsystem and its checks.
+
+use crate::Check;
+
+/// The checks of one subsystem.
+pub struct Section {
+    /// Name of its folder.
+    pub name: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// Its checks, in the order of the report.
+    pub checks: &'static [&'static Check],
+}
