@@ -269,7 +269,9 @@ fn text(
             } else {
                 left.interrupts || is_task
             };
-            let shows = is_whole && of != "wakeup_rt" && has;
+            // Whether preemption was off the flags alone tell: timerlat's text has no priorities.
+            let is_held = planted.causes == ["preempt-off"] && form == "timerlat.bare";
+            let shows = is_whole && of != "wakeup_rt" && has && !is_held;
             let trace = Trace { file: &path, name, acted, before_ns, shows };
             trace.judge(seen, planted, counted)?;
         }
@@ -365,6 +367,8 @@ impl Trace<'_> {
             };
             culprit.is_empty()
                 || culprit.contains("not recorded")
+                // Raw reports have addresses.
+                || culprit.starts_with("0x")
                 || planted.culprit.first().as_ref().is_none_or(has)
         };
         let shares = told["shares"].as_array().map_or(&[][..], Vec::as_slice);

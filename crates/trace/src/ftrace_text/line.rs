@@ -261,7 +261,8 @@ fn verbose(line: &str) -> Option<Line<'_>> {
         pid: pid.parse().ok()?,
         cpu: cpu.parse().ok()?,
         at_ns: time_ns(ms)? / 1_000,
-        flags: u8::try_from(u32::from_str_radix(flags, 16).ok()? & 0xff).ok()?,
+        // Decimal, unlike its neighbours.
+        flags: flags.parse().ok()?,
         preempt: u8::try_from(u32::from_str_radix(preempt, 16).ok()? & 0xff).ok()?,
         rest,
     })

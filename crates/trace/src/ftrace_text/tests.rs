@@ -299,6 +299,11 @@ fn calls_of_every_tracer_are_calls() {
     let verbose = "  cyclictest    7 1 1 00000001 00000002 [00000003] 58.001ms (+0.001ms): \
         schedule <-do_nanosleep";
     assert_eq!(function(verbose), ("schedule".to_owned(), 1, 7, 58_001_000));
+    // Its flags are decimal: 13 is interrupts off, a switch needed, in an interrupt.
+    let verbose = verbose.replace(" 1 1 00000001 ", " 1 13 00000002 ");
+    let event = parse(&verbose).expect("a line").events.remove(0);
+    let expected = flags::IRQS_OFF | flags::NEED_RESCHED | flags::HARDIRQ;
+    assert_eq!((event.flags, event.preempt), (expected, 2));
 }
 
 #[test]
