@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::{causes, long, trace};
+use crate::{causes, coverage, long, trace};
 
 /// Arguments.
 #[derive(Debug, Parser)]
@@ -42,6 +42,8 @@ pub(crate) enum Command {
         #[arg(long, default_value_t = 2000)]
         experiments: u32,
     },
+    /// Whether stated confidences hold on simulated machines; writes the page in docs/
+    Coverage(coverage::Options),
     /// The report of a day of 64 CPUs
     Long(long::Options),
     /// Reading a kernel trace beside trace-cmd report

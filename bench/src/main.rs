@@ -6,6 +6,7 @@ mod args;
 mod audit;
 mod bare;
 mod causes;
+mod coverage;
 mod long;
 mod memory;
 mod numbers;
@@ -30,6 +31,7 @@ fn main() -> anyhow::Result<()> {
         }
         Some(Command::ReadTrace { file, how }) => return trace::read(&mut out, &file, how),
         Some(Command::Stats { experiments }) => return analysis::run(&mut out, experiments),
+        Some(Command::Coverage(options)) => return coverage::run(&mut out, &options),
         Some(Command::Recording) => return recording::run(&mut out),
         Some(Command::Long(options)) => return long::run(&mut out, &args.rtproof, &options),
         Some(Command::Trace) => return trace::run(&mut out),

@@ -1,5 +1,7 @@
 //! Runs made for tests: what a run of some seconds with some late wake-ups looks like.
 
+use std::collections::BTreeMap;
+
 use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_record::{
     Class, Options, Requirement, Run, Start,
@@ -14,12 +16,24 @@ const MS: u64 = 1_000_000;
 /// A run at 1 ms under load `cpu`, all of it at 5 µs but for `late`: (CPU, millisecond, latency).
 /// The budget is 100 µs.
 pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> Run {
+    // The first one named of a moment.
+    let at: BTreeMap<(u32, u64), u64> =
+        late.iter().rev().map(|&(cpu, ms, ns)| ((cpu, ms), ns)).collect();
+    run_of(class, cpus, seconds, |cpu, ms| at.get(&(cpu, ms)).copied().unwrap_or(5000 + ms % 7))
+}
+
+/// A run at 1 ms under load `cpu` with a budget of 100 µs, whose latencies a function of CPU and
+/// millisecond gives; it is asked for one CPU after the other, in order of time.
+pub fn run_of(
+    class: Class,
+    cpus: u32,
+    seconds: u64,
+    mut latency_ns: impl FnMut(u32, u64) -> u64,
+) -> Run {
     let facts = crate::checks::testing::good();
     let options = options(class, cpus, seconds);
-    let threads = (0..cpus).map(|cpu| {
-        let mine = |&&(c, ms, ns): &&(u32, u64, u64)| (c == cpu).then_some((ms, ns));
-        thread(cpu, seconds, &late.iter().filter_map(|l| mine(&l)).collect::<Vec<_>>())
-    });
+    let threads: Vec<Thread> =
+        (0..cpus).map(|cpu| thread(cpu, seconds, &mut |ms| latency_ns(cpu, ms))).collect();
     Run {
         meta: Meta {
             run_id: "0123456789abcdef0123456789abcdef".into(),
@@ -29,7 +43,7 @@ pub fn run(class: Class, cpus: u32, seconds: u64, late: &[(u32, u64, u64)]) -> R
             started_monotonic_ns: 1000 * SECOND_NS,
             ended: Some(RunEnd::Complete),
         },
-        threads: threads.collect(),
+        threads,
         options,
         facts_end: Some(facts.clone()),
         facts_start: facts,
@@ -62,7 +76,7 @@ fn options(class: Class, cpus: u32, seconds: u64) -> Options {
     let all = CpuList::new(0..cpus);
     Options {
         profile: String::new(),
-        skipped: std::collections::BTreeMap::new(),
+        skipped: BTreeMap::new(),
         spike_ns: None,
         trace: true,
         cpus: all.clone(),
@@ -89,18 +103,16 @@ fn options(class: Class, cpus: u32, seconds: u64) -> Options {
     }
 }
 
-fn thread(cpu: u32, seconds: u64, late: &[(u64, u64)]) -> Thread {
+fn thread(cpu: u32, seconds: u64, latency_at: &mut dyn FnMut(u64) -> u64) -> Thread {
     let (mut totals, mut wake) = (Totals::default(), Histogram::new(Layout::FINE));
     let mut top = TopSamples::new(64);
     let mut rows = Vec::new();
     let mut last_late_ms = None;
-    // The first one named of a moment.
-    let at: std::collections::BTreeMap<u64, u64> = late.iter().rev().copied().collect();
     for s in 0..seconds {
         let (mut second, mut coarse) = (Totals::default(), Histogram::new(Layout::COARSE));
         let mut max_at_ns = s * SECOND_NS;
         for ms in s * 1000..(s + 1) * 1000 {
-            let latency_ns = at.get(&ms).copied().unwrap_or(5000 + ms % 7);
+            let latency_ns = latency_at(ms);
             if second.wake.push(latency_ns) {
                 max_at_ns = ms * MS;
             }

@@ -21,7 +21,7 @@ pub mod period;
 mod plackett_burman;
 pub mod quantile;
 pub mod quantity;
-mod random;
+pub mod random;
 #[cfg(test)]
 mod reference;
 pub mod screening;

@@ -9,19 +9,19 @@
 //! because measuring cannot certify it. Anything that takes force from the measurement leaves it
 //! not proven. CPUs do not add exposure: what strikes one may strike all.
 
+mod hundred;
+mod ninety_five;
+
 use rtproof_record::{Class, Run, options::Phase, run::Thread};
 use rtproof_stats::{Sample, Totals, binomial};
 
 use crate::{
-    share::{Shares, n_eff, share_bounds},
+    share::{n_eff, share_bounds},
     tail, units,
     weakness::{loads_ran, scope, weaknesses},
 };
 
 pub use rtproof_model::verdict::{Ahead, Answer, Basis, Extrapolation, Standing, Verdict, Worst};
-
-/// Share of late wake-ups that class 95 allows.
-const NINETY_FIVE_ALLOWS: f64 = 0.05;
 
 /// Judges a run. The same run gives the same verdict, whenever it is judged. `changed`: keys of the
 /// facts that changed between its start and its end.
@@ -148,108 +148,6 @@ impl Case<'_> {
         Some((Answer::NotProven, format!("for a budget of {budget}: {what}"), steps))
     }
 
-    fn hundred(&self) -> Judged {
-        let b = self.basis;
-        if b.late > 0 {
-            return self.refused();
-        }
-        if let Some(nothing) = self.nothing_covered() {
-            return nothing;
-        }
-        let idle_ns = covered_ns(self.run).saturating_sub(b.exposure_ns);
-        let idle = match idle_ns {
-            0 => String::new(),
-            idle_ns => format!(" and {} idle", units::duration(idle_ns)),
-        };
-        let missed = match b.missed {
-            0 => String::new(),
-            missed => format!(" ({} of them missed)", units::grouped(missed)),
-        };
-        let claim = format!(
-            "no wake-up of {}{missed} was later than {} in {} {}{idle}",
-            units::grouped(b.scheduled),
-            units::ns(self.budget_ns),
-            units::duration(b.exposure_ns),
-            self.load_text(),
-        );
-        let bound = format!(
-            "{claim}; late ones are fewer than {} at {} confidence",
-            b.late_rate_upper_per_hour.map_or("?".into(), units::per_hour),
-            self.confidence_text(),
-        );
-        let (tail, is_over) = self.tail();
-        match b.further_ns {
-            // Nothing was late, but the tail may well be.
-            Some(0) if is_over => (Answer::NotProven, bound, vec![tail]),
-            Some(0) if self.weak.is_empty() => (Answer::Accepted, bound, vec![tail]),
-            Some(further_ns) if further_ns > 0 => {
-                let asked = self.run.options.requirement.rate_per_1000h as f64 / 1000.0;
-                let step = format!(
-                    "To bound them below {} measure {} longer without a late one (--for), or ask \
-                     for \
-                     less (--max-rate).",
-                    units::per_hour(asked),
-                    units::duration(further_ns),
-                );
-                (Answer::NotProven, bound, vec![step, tail])
-            }
-            _ => (Answer::NotProven, bound, vec![tail]),
-        }
-    }
-
-    /// What is said of the tail, and whether its level may be over the budget.
-    fn tail(&self) -> (String, bool) {
-        let counted = "the rate is bounded by counting alone";
-        self.tail.map_or_else(
-            || (format!("The tail was not extrapolated: {counted}."), false),
-            |tail| tail.sentence(self.budget_ns, counted),
-        )
-    }
-
-    fn ninety_five(&self) -> Judged {
-        if let Some(nothing) = self.nothing_covered().filter(|_| self.basis.late == 0) {
-            return nothing;
-        }
-        let (upper, lower) = share_bounds(self.run, self.confidence());
-        let (late, n) = self
-            .run
-            .threads
-            .iter()
-            .map(|thread| Shares::of(self.run, thread))
-            .fold((0, 0), |(late, n), shares| (late + shares.late, n + shares.n));
-        let shares = format!(
-            "{} of {} wake-ups were later than {} {}; at {} confidence fewer than {} are",
-            units::grouped(late),
-            units::grouped(n),
-            units::ns(self.budget_ns),
-            self.load_text(),
-            self.confidence_text(),
-            units::probability(upper),
-        );
-        if lower > NINETY_FIVE_ALLOWS {
-            return self.refused();
-        }
-        match self.basis.further_ns {
-            Some(0) if self.weak.is_empty() => {
-                (Answer::Accepted, format!("meets 95 % real-time: {shares}"), Vec::new())
-            }
-            Some(further_ns) if further_ns > 0 => {
-                let step = format!(
-                    "If it goes on like this, {} more would prove it.",
-                    units::duration(further_ns)
-                );
-                (Answer::NotProven, shares, vec![step])
-            }
-            Some(_) => (Answer::NotProven, shares, Vec::new()),
-            None => {
-                let step = "It is too close to 5 %, or above: more of the same does not prove it. \
-                            See what makes them late, or raise the budget."
-                    .into();
-                (Answer::NotProven, shares, vec![step])
-            }
-        }
-    }
-
     fn safe(&self) -> Judged {
         if self.basis.late > 0 {
             return self.refused();
@@ -320,31 +218,10 @@ fn covered_ns(run: &Run) -> u64 {
 
 /// How much longer to measure; 0 when it is enough, `None` when more of the same does not help.
 fn further_ns(run: &Run, totals: &Totals, exposure_ns: u64, confidence: f64) -> Option<u64> {
-    let requirement = &run.options.requirement;
-    match requirement.class {
+    match run.options.requirement.class {
         Class::Soft | Class::Safe => None,
-        Class::Hundred => {
-            if totals.late() > 0 {
-                return None;
-            }
-            let rate = requirement.rate_per_1000h as f64 / 1000.0;
-            let wanted_ns = -(1.0 - confidence).ln() / rate * 3.6e12;
-            Some((wanted_ns - exposure_ns as f64).max(0.0).ceil() as u64)
-        }
-        Class::NinetyFive => {
-            let shares: Vec<Shares> =
-                run.threads.iter().map(|thread| Shares::of(run, thread)).collect();
-            if exposure_ns == 0 || shares.iter().any(|shares| shares.n == 0) {
-                return None;
-            }
-            let enough = |times: f64| {
-                shares.iter().all(|s| s.bounds(confidence, times).0 < NINETY_FIVE_ALLOWS)
-            };
-            let times = std::iter::successors(Some(1.0), |times| Some(times * 1.25))
-                .take(60)
-                .find(|&times| enough(times))?;
-            Some((exposure_ns as f64 * (times - 1.0)) as u64)
-        }
+        Class::Hundred => hundred::further_ns(run, totals, exposure_ns, confidence),
+        Class::NinetyFive => ninety_five::further_ns(run, exposure_ns, confidence),
     }
 }
 

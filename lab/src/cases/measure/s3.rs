@@ -9,7 +9,8 @@ use crate::{
     seen::Evidence,
 };
 
-/// The table, with the change in it.
+/// The table, with the change in it. With nice 0 a thread that sleeps preempts the load as soon as it
+/// is woken and may miss nothing; with 19 it waits for the load's slice.
 pub(super) fn case() -> Case {
     Case::new(
         "measure/s3",
@@ -21,8 +22,10 @@ pub(super) fn case() -> Case {
     .script(
         "run rows rtproof measure --workload setitimer --policy other --cpus 1 --load cpu \
              --load-cpus 1 --for 12s --no-trace --rows -o /tmp/s3 &
-         lab-plant wait-for --after 6s
+         lab-plant wait-for --after 1s
          tid=$(sed -n 's/.*: thread \\([0-9]*\\) is .*/\\1/p' /tmp/o/rows.out)
+         busybox renice -n 19 -p $tid
+         lab-plant wait-for --after 5s
          /tmp/bin/chrt -f -p 1 $tid
          wait
          run report rtproof report /tmp/s3/*.rtproof --json",

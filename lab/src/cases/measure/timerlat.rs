@@ -150,8 +150,8 @@ fn ordinary(seen: &Evidence, expect: &mut Expect) -> Result<()> {
         let plausible = extremes.0 > 0 && extremes.0 <= extremes.1 && extremes.1 < 1_000_000_000;
         expect.that(&format!("{name}: extremes"), "0 < min <= max < 1 s", plausible, extremes);
         match name.starts_with("timerlat") {
-            // The first and the last activation may lie beside the run.
-            true => expect.within(&format!("{name}: n + missed in 3 s"), n + missed, 2990..=3000),
+            // The run begins when the tracer is asked for: that it stands takes some 12 ms.
+            true => expect.within(&format!("{name}: n + missed in 3 s"), n + missed, 2980..=3000),
             false => expect.that(&format!("{name}: n"), "some", n > 0, n),
         }
     }
