@@ -80,17 +80,17 @@ fn marked(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     expect.equal("exit code", seen.rc("rows")?, 0);
     let report = seen.json("report")?;
     let marks = report.list("/beside/marks");
-    expect.equal("marks", marks.len(), 1);
-    let mark = marks.first().context("no mark")?;
-    expect.equal("mark before", mark["before"].as_str(), Some("SCHED_OTHER"));
+    expect.equal("marks: renice, chrt", marks.len(), 2);
+    let mark = marks.get(1).context("no second mark")?;
+    expect.equal("mark before", mark["before"].as_str(), Some("SCHED_OTHER nice 19"));
     expect.equal("mark after", mark["after"].as_str(), Some("SCHED_FIFO 1"));
     let width = mark["at_ns"].as_i64().unwrap_or(0) - mark["since_ns"].as_i64().unwrap_or(0);
     expect.within("noticed within, ns", width, 1..=2_000_000_000);
     expect.contains("row", &seen.out("rows")?, "changed from outside: SCHED_FIFO 1");
     let segments = report.list("/beside/segments");
-    expect.equal("segments", segments.len(), 2);
+    expect.equal("segments", segments.len(), 3);
     let missed = |at: usize| segments.get(at).and_then(|s| s["missed"].as_i64());
-    let (before, after) = (missed(0).context("before")?, missed(1).context("after")?);
+    let (before, after) = (missed(1).context("before")?, missed(2).context("after")?);
     expect.that("missed: fewer as SCHED_FIFO", "before > after", before > after, (before, after));
     Ok(())
 }
