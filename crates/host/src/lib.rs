@@ -18,6 +18,7 @@ pub mod facts;
 pub mod flatten;
 mod grubenv;
 pub mod idle;
+pub mod input;
 pub mod knob;
 pub mod knobs;
 pub mod msr;

@@ -15,7 +15,12 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
 }
 
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
+    rtproof_host::input::open(path)
+}
+
+/// Whatever it is: a pipe, most often.
+pub(crate) fn standard_input() -> io::Result<File> {
+    File::open("/dev/stdin")
 }
 
 pub(crate) fn open_to_write(path: &Path) -> io::Result<File> {

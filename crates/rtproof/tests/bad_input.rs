@@ -192,3 +192,31 @@ fn a_reader_that_goes_away_is_not_an_error() {
     let status = command(folder.path(), &["check"]).output().expect("it runs");
     assert!((0..=3).contains(&code(&status)));
 }
+
+#[test]
+fn a_pipe_that_nobody_writes_to_is_refused_and_never_waited_for() {
+    let folder = folder();
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status();
+    assert!(made.expect("mkfifo").success());
+    for args in [
+        &["report", "pipe"][..],
+        &["import", "pipe"],
+        &["explain", "pipe"],
+        &["export", "pipe", "--format", "csv"],
+        &["compare", "pipe", "pipe"],
+        &["check", "--root", "pipe"],
+        &["check", "--profile", "./pipe"],
+        &["measure", "--matrix", "pipe"],
+        &["tune", "apply", "--plan", "pipe"],
+    ] {
+        let output = std::process::Command::new("timeout")
+            .args(["20", env!("CARGO_BIN_EXE_rtproof")])
+            .args(args)
+            .current_dir(folder.path())
+            .output()
+            .expect("timeout of coreutils");
+        let text = stderr(&output);
+        assert!(!matches!(code(&output), 0 | 124), "{args:?}: {}: {text}", code(&output));
+        assert!(text.contains("regular file"), "{args:?}: {text}");
+    }
+}

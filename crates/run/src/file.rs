@@ -2,16 +2,17 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
 use crate::usage::usage;
 
-/// Writes a file beside its place and moves it there when it is on disk. What is no regular file,
-/// such as a pipe or a symbolic link like `/dev/stdout`, is written to as it is.
+/// Writes a file beside its place and moves it there when it is on disk. What lies in `/dev` or
+/// `/proc`, such as `/dev/stdout`, and a pipe are written to as they are. A symbolic link elsewhere
+/// is replaced and never followed: who may write to the folder has no say in what else is written.
 ///
 /// # Errors
 /// Those of `fill`, and of the file system; a regular file of that name is left as it was.
@@ -19,8 +20,11 @@ pub fn write_whole(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+    if ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder)) {
         return fill(&mut File::create(path)?);
+    }
+    if fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_fifo()) {
+        return fill(&mut pipe(path)?);
     }
     let (beside, mut file) = part(path)?;
     let moved = fill(&mut file)
@@ -30,6 +34,15 @@ pub fn write_whole(
         // What was begun is of no use.
         let _ = fs::remove_file(&beside);
     })
+}
+
+/// A pipe to be written to; it may have become something else meanwhile.
+#[expect(clippy::disallowed_methods, reason = "the user's own pipe")]
+fn pipe(path: &Path) -> anyhow::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;
+    anyhow::ensure!(file.metadata()?.file_type().is_fifo(), "no pipe any more");
+    Ok(file)
 }
 
 /// Whether a new file can be made there; none is left behind.
@@ -81,4 +94,25 @@ pub fn check_target(record: &Path, target: &Path) -> anyhow::Result<()> {
 fn is_same(one: &Path, other: &Path) -> bool {
     let id = |path: &Path| path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
     one == other || id(one).is_some_and(|one| id(other) == Some(one))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods, reason = "the test's own files")]
+
+    use super::*;
+
+    #[test]
+    fn a_link_is_replaced_and_what_it_leads_to_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("precious"), "mine").unwrap();
+        std::os::unix::fs::symlink(at("precious"), at("page.html")).unwrap();
+        write_whole(&at("page.html"), |to| Ok(to.write_all(b"page")?)).unwrap();
+        let text = |name: &str| fs::read_to_string(at(name)).unwrap();
+        assert_eq!((text("precious"), text("page.html")), ("mine".into(), "page".into()));
+        assert!(!fs::symlink_metadata(at("page.html")).unwrap().is_symlink());
+        write_whole(Path::new("/dev/null"), |to| Ok(to.write_all(b"page")?)).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
 }

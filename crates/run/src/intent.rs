@@ -185,8 +185,7 @@ fn profile(name: &str) -> Result<IntentOptions, Invalid> {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    #[expect(clippy::disallowed_methods, reason = "the user's own file")]
-    let file = std::fs::File::open(path)?;
+    let file = rtproof_host::input::open(path)?;
     let mut text = String::new();
     std::io::Read::read_to_string(&mut std::io::Read::take(file, BYTES_MAX), &mut text)?;
     Ok(text)

@@ -13,6 +13,7 @@ impl Random {
     }
 
     /// 64 bits.
+    #[expect(clippy::should_implement_trait, reason = "there is no end")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

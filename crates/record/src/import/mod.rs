@@ -78,15 +78,14 @@ pub fn read_file(path: &Path, hints: &Hints) -> Result<Imported, ImportError> {
     let unreadable =
         |error: io::Error| ImportError::Unreadable { name: name(), why: error.to_string() };
     let is_input = path == Path::new("-");
-    let path = if is_input { Path::new("/dev/stdin") } else { path };
-    let file = file::open(path).map_err(unreadable)?;
+    let file = if is_input { file::standard_input() } else { file::open(path) };
+    let file = file.map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => {
+            ImportError::Unreadable { name: name(), why: "a folder; name a file in it".into() }
+        }
+        _ => unreadable(error),
+    })?;
     let metadata = file.metadata().map_err(unreadable)?;
-    if metadata.is_dir() {
-        return Err(ImportError::Unreadable {
-            name: name(),
-            why: "a folder; name a file in it".into(),
-        });
-    }
     let mut bytes = Vec::new();
     // A pipe has no length, so what comes is counted, not what is claimed.
     let taken = if metadata.len() > BYTES_MAX {

@@ -1,7 +1,6 @@
 //! `rtproof measure`: workloads x CPUs x policies x periods x loads, each a record of its own.
 
 use std::{
-    fs::File,
     io::Read,
     path::{Path, PathBuf},
 };
@@ -280,8 +279,7 @@ fn tuned(cpus: &str) -> Vec<Condition> {
 fn read(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
     let wrong = |error: std::io::Error| exit::usage(format!("{}: {error}", path.display()));
-    #[expect(clippy::disallowed_methods, reason = "the user's own file")]
-    let file = File::open(path).map_err(wrong)?;
+    let file = rtproof_host::input::open(path).map_err(wrong)?;
     file.take(BYTES_MAX).read_to_string(&mut text).map_err(wrong)?;
     Ok(text)
 }

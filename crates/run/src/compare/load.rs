@@ -87,15 +87,8 @@ fn is_record(path: &Path) -> anyhow::Result<bool> {
     Ok(begins == SQLITE)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the user's own file")]
 fn open(path: &Path) -> anyhow::Result<File> {
-    let metadata = path.metadata().with_context(|| cannot(path))?;
-    anyhow::ensure!(
-        metadata.is_file(),
-        "{}: no regular file; give a record (*.rtproof) or a result file of another tool",
-        path.display()
-    );
-    File::open(path).with_context(|| cannot(path))
+    rtproof_host::input::open(path).with_context(|| cannot(path))
 }
 
 fn cannot(path: &Path) -> String {

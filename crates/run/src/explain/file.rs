@@ -50,17 +50,22 @@ impl Kind {
     ///
     /// # Errors
     /// A file that cannot be read, or is none of these.
-    #[expect(clippy::disallowed_methods, reason = "the user's own file")]
     pub fn of(path: &Path) -> anyhow::Result<Self> {
         let cannot = || format!("{}: cannot be read", path.display());
-        let file = File::open(path).with_context(cannot)?;
+        let no_file = || {
+            format!(
+                "{}: no regular file; give a record (*.rtproof), a trace.dat of trace-cmd, or a \
+                 copy of the kernel's trace file",
+                path.display()
+            )
+        };
+        let file = rtproof_host::input::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => {
+                anyhow::Error::msg(no_file())
+            }
+            _ => anyhow::Error::new(error).context(cannot()),
+        })?;
         let metadata = file.metadata().with_context(cannot)?;
-        anyhow::ensure!(
-            metadata.is_file(),
-            "{}: no regular file; give a record (*.rtproof), a trace.dat of trace-cmd, or a copy \
-             of the kernel's trace file",
-            path.display()
-        );
         let on_disk = OnDisk { length: metadata.len(), file };
         let mut begins = [0; 16];
         let count = on_disk.read_at(0, &mut begins).with_context(cannot)?;

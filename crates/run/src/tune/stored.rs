@@ -2,7 +2,6 @@
 //! at all when the machine is no longer what it was made for.
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::Path,
 };
@@ -50,8 +49,7 @@ fn text(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new("-") {
         io::stdin().lock().take(BYTES_MAX).read_to_end(&mut text)?;
     } else {
-        #[expect(clippy::disallowed_methods, reason = "the user's own file")]
-        let file = File::open(path)?;
+        let file = rtproof_host::input::open(path)?;
         file.take(BYTES_MAX).read_to_end(&mut text)?;
     }
     Ok(text)

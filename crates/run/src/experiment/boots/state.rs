@@ -171,10 +171,9 @@ pub fn folder(root: Option<&Path>) -> PathBuf {
     root.unwrap_or_else(|| Path::new("/")).join(FOLDER)
 }
 
-#[expect(clippy::disallowed_methods, reason = "rtproof's own file")]
 fn open(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    fs::File::open(path)?.take(BYTES_MAX).read_to_end(&mut text)?;
+    rtproof_host::input::open(path)?.take(BYTES_MAX).read_to_end(&mut text)?;
     Ok(text)
 }
 

@@ -44,8 +44,7 @@ impl Config {
         let name = path.display().to_string();
         let whole = |what: String| ConfigError { path: name.clone(), at: None, what };
         let read = || {
-            #[expect(clippy::disallowed_methods, reason = "the user's own file")]
-            let file = std::fs::File::open(path)?;
+            let file = rtproof_host::input::open(path)?;
             let metadata = file.metadata()?;
             let mut text = String::new();
             file.take(BYTES_MAX + 1).read_to_string(&mut text)?;
