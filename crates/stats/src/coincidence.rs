@@ -120,7 +120,7 @@ pub(crate) fn thin(times: &[u64], most: usize) -> Vec<u64> {
 }
 
 /// Events of `first` with company from every other list.
-fn count(first: &[u64], others: &[Vec<u64>], window_ns: u64) -> u64 {
+pub(crate) fn count(first: &[u64], others: &[Vec<u64>], window_ns: u64) -> u64 {
     let mut next = vec![0; others.len()];
     let mut hits = 0;
     for &time in first {
@@ -142,13 +142,13 @@ fn shift(list: &[u64], by: u64, circle: u64) -> Vec<u64> {
     shifted
 }
 
-fn mean(counts: &[u64]) -> f64 {
+pub(crate) fn mean(counts: &[u64]) -> f64 {
     counts.iter().sum::<u64>() as f64 / counts.len().max(1) as f64
 }
 
 /// Probability of `hits` among the counts of the shifts: their share, and where no shift comes
 /// near, a Poisson count of their mean and spread (at least that of one more hit in all shifts).
-fn tail(hits: u64, null: &[u64]) -> f64 {
+pub(crate) fn tail(hits: u64, null: &[u64]) -> f64 {
     let n = null.len() as f64;
     let as_many = null.iter().filter(|&&count| count >= hits).count() as f64;
     let share = (as_many + 1.0) / (n + 1.0);

@@ -4,8 +4,8 @@
 //! wake-ups were due.
 
 use rtproof_stats::{
-    cluster,
-    coincidence::{self, Ask, Coincidence},
+    coincidence::Coincidence,
+    jitter::{self, Ask},
 };
 
 use super::{
@@ -37,7 +37,7 @@ pub(super) fn ask(spikes: &Spikes<'_>) -> Vec<Hypothesis> {
     let mut asked = Vec::new();
     if cpus.len() == spikes.input.cpus && cpus.len() >= 2 {
         let lists: Vec<&[u64]> = cpus.iter().map(|cpu| cpu.ends.as_slice()).collect();
-        if let Some(found) = coincidence::all(&lists, &shifts(spikes)) {
+        if let Some(found) = jitter::together(&lists, &moves(spikes)) {
             asked.push(Hypothesis { p: found.p, found: all(&found, &cpus, spikes) });
         }
     }
@@ -64,15 +64,14 @@ fn of_cpu(spikes: &Spikes<'_>, cpu: u32) -> Cpu {
     Cpu { cpu, spikes: own().count(), ends }
 }
 
-/// Shifts along the grid of the wake-ups, by 1 to 20 s: changes of load stay where they were.
-fn shifts(spikes: &Spikes<'_>) -> Ask {
+/// Moves along the grid of the wake-ups within 2 ms to a second: what both have in common for
+/// longer, as a load that comes and goes, stays where it was.
+const fn moves(spikes: &Spikes<'_>) -> Ask<'static> {
     Ask {
         window_ns: WITHIN_NS,
-        duration_ns: spikes.input.duration_ns,
-        shifts: SHIFTS,
-        least_ns: SECOND_NS.max(spikes.input.period_ns.saturating_mul(2 * cluster::GAP_PERIODS)),
-        most_ns: 20 * SECOND_NS,
+        widths_ns: &[2_000_000, 20_000_000, 200_000_000, SECOND_NS],
         step_ns: spikes.input.period_ns,
+        tries: SHIFTS,
         seed: SEED,
     }
 }
@@ -88,13 +87,15 @@ fn all(found: &Coincidence, cpus: &[Cpu], spikes: &Spikes<'_>) -> Option<Structu
     let text = match cpus {
         [_, second] => format!(
             "{of} of CPU {cpu} came at once with one of CPU {}, within 100 µs ({expected} by \
-             chance, {{p}}): what stops both, as firmware (SMI), the hypervisor or the clock, or what the \
-             two share, as a core, a cache or interrupts between them",
+             chance, {{p}}), more closely than a load that both have explains: one cause for both. Which \
+             is not shown: firmware (SMI), the hypervisor, the clock, a core or a cache that they \
+             share, an interrupt from one to the other",
             second.cpu
         ),
         _ => format!(
             "{of} of CPU {cpu} came at once on all {} measured CPUs, within 100 µs ({expected} by \
-             chance, {{p}}): what stops all, as firmware (SMI), the hypervisor or the clock",
+             chance, {{p}}), more closely than a load that all have explains: one cause for all. Which \
+             is not shown: firmware (SMI), the hypervisor, the clock, an interrupt to all",
             cpus.len()
         ),
     };
@@ -135,15 +136,15 @@ fn pairs(cpus: &[Cpu], spikes: &Spikes<'_>) -> Vec<Hypothesis> {
     let mut asked = Vec::new();
     for (index, a) in cpus.iter().enumerate() {
         for b in &cpus[index + 1..] {
-            let Some(found) = coincidence::pair(&a.ends, &b.ends, &shifts(spikes)) else {
+            let Some(found) = jitter::together(&[&a.ends, &b.ends], &moves(spikes)) else {
                 continue;
             };
             let say = || {
                 let of = spikes.of(found.hits, &a.ends, a.spikes);
                 let text = format!(
                     "{of} of CPU {} came at once with one of CPU {}, within 100 µs ({} by chance, \
-                     {{p}}), not on all CPUs: what these share, as a core, a cache or interrupts \
-                     between them",
+                     {{p}}), not on all CPUs: one cause for both, such as a core or a cache that \
+                     they share, or an interrupt from one to the other",
                     a.cpu,
                     b.cpu,
                     text::expected(found.expected)
