@@ -26,8 +26,7 @@ pub(crate) fn of(run: &Run, budget_ns: u64) -> LateGroups {
     let count = groups.len() as u64;
     let late: u64 = run.threads.iter().map(|thread| thread.totals.late()).sum();
     let spans = spans(run);
-    let times: Vec<u64> =
-        groups.iter().filter_map(|group| within(&spans, group.at_ns)).collect();
+    let times: Vec<u64> = groups.iter().filter_map(|group| within(&spans, group.at_ns)).collect();
     let length_ns = spans.iter().map(|(from_ns, to_ns)| to_ns - from_ns).sum();
     LateGroups {
         count,

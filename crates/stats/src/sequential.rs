@@ -35,10 +35,8 @@ pub fn accepted_from(count: u64, confidence: f64) -> f64 {
     for n in 0..=count {
         let alpha = (1.0 - confidence) * share(n);
         let from = spent.last().map_or(0.0, |&(_, from)| from);
-        let earlier: f64 = (0..n)
-            .zip(&spent)
-            .map(|(i, &(alpha, at))| alpha * poisson(n - i, from - at))
-            .sum();
+        let earlier: f64 =
+            (0..n).zip(&spent).map(|(i, &(alpha, at))| alpha * poisson(n - i, from - at)).sum();
         let reached = poisson(n, from) - earlier;
         // The rest of the exposure must be without a further event.
         let further = (reached / alpha).ln().max(0.0);

@@ -46,8 +46,7 @@ impl Case<'_> {
             0 => String::new(),
             idle_ns => format!(" and {} idle", units::duration(idle_ns)),
         };
-        let when =
-            format!("in {} {}{idle}", units::duration(b.exposure_ns), self.load_text());
+        let when = format!("in {} {}{idle}", units::duration(b.exposure_ns), self.load_text());
         let budget = units::ns(self.budget_ns);
         let scheduled = units::grouped(b.scheduled);
         if b.late > 0 {
@@ -69,8 +68,8 @@ impl Case<'_> {
     fn above(&self, rate: &Rate) -> String {
         let lower = rate.lower_per_hour().map_or("any rate".into(), at_least);
         format!(
-            "The late ones came in {}: more than {lower} at {} confidence; at most {} was asked \
-             for.",
+            "The late ones came in {}: more than {lower} at {} confidence if they come at a steady \
+             rate; at most {} was asked for.",
             units::count(rate.count as usize, "group"),
             self.confidence_text(),
             units::per_hour(rate.asked_per_hour),
@@ -116,9 +115,9 @@ fn groups_text(groups: &LateGroups, exposure_ns: u64) -> String {
         );
     }
     let mean = groups.mean.unwrap_or(1.0);
-    let largest = groups.largest.map_or(String::new(), |largest| {
-        format!(", the largest {}", units::grouped(largest))
-    });
+    let largest = groups
+        .largest
+        .map_or(String::new(), |largest| format!(", the largest {}", units::grouped(largest)));
     let times = match (groups.episodes(), groups.dispersion) {
         (Some(found), _) => format!(
             "They come in episodes (p = {:.1e}, variance / mean {:.1}): the bound does not hold",
@@ -210,8 +209,7 @@ impl Rate {
         if self.in_episodes || self.count > 0 && self.is_above() {
             return None;
         }
-        let wanted_h =
-            sequential::accepted_from(self.count, self.confidence) / self.asked_per_hour;
+        let wanted_h = sequential::accepted_from(self.count, self.confidence) / self.asked_per_hour;
         Some(((wanted_h - self.exposure_h) * HOUR_NS).max(0.0).ceil() as u64)
     }
 }
