@@ -56,6 +56,7 @@ pub fn extrapolate(run: &Run, exposure_ns: u64) -> Option<Extrapolation> {
         hour: ahead(HOUR_NS),
         day: ahead(days(1)),
         year: ahead(days(365) + HOUR_NS * 6),
+        condition: Extrapolation::CONDITION.into(),
     })
 }
 

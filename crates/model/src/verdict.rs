@@ -166,6 +166,9 @@ pub struct Extrapolation {
     pub day: Ahead,
     /// A year of 365.25 days.
     pub year: Ahead,
+    /// Under which condition the levels hold.
+    #[serde(default)]
+    pub condition: String,
 }
 
 /// A time of operation, and the level exceeded once in it.
@@ -179,6 +182,10 @@ pub struct Ahead {
 }
 
 impl Extrapolation {
+    /// Under which condition a level holds: a mechanism with fewer than about three events in the
+    /// run can be unseen (5 %), and no fit shows it.
+    pub const CONDITION: &str = "if nothing comes less often than three times in such a run";
+
     /// Sentence for a verdict, and whether the requested level may be over the budget. `counted`
     /// says what holds without a level.
     #[must_use]
@@ -203,11 +210,12 @@ impl Extrapolation {
             (false, _) => format!("below {}", quantity::ns(budget_ns)),
         };
         let text = format!(
-            "The tail, followed to {}, comes to {}, at most {} at 99 % confidence: {over} ({} \
+            "The tail, followed to {}, comes to {}, at most {} at 99 % confidence {}: {over} ({} \
              groups over {}).",
             quantity::duration(self.asked.target_ns),
             quantity::ns(level.level_ns as u64),
             quantity::ns(level.high_ns.ceil() as u64),
+            Self::CONDITION,
             quantity::grouped(level.clusters),
             quantity::ns(level.threshold_ns),
         );
@@ -221,7 +229,8 @@ impl Extrapolation {
         rows.iter().find(|(_, ahead)| ahead.level().is_some())?;
         let texts: Vec<String> =
             rows.iter().map(|(time, ahead)| format!("{time} {}", ahead.text())).collect();
-        Some(format!("Exceeded once in a time of operation: {}.", texts.join("; ")))
+        let condition = Self::CONDITION;
+        Some(format!("Exceeded once in a time of operation, {condition}: {}.", texts.join("; ")))
     }
 
     /// What is shown: time of operation in words, and level or rules.

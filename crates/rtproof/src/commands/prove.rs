@@ -51,8 +51,8 @@ pub struct Args {
     )]
     pub confidence_ppm: u32,
 
-    /// Class 100: highest acceptable rate of late wake-ups, e.g. 1/h; proving 3/day needs 24 h
-    /// without one
+    /// Class 100: highest acceptable rate of groups of late wake-ups (less than ten on-time periods
+    /// apart), e.g. 1/h; proving 3/day needs 26 h without one
     #[arg(
         long = "max-rate",
         value_name = "RATE",
