@@ -61,7 +61,7 @@ pub(super) fn cases() -> Vec<Case> {
                     false => Promise::AtMost(0.01),
                 },
                 runs: 300,
-                quick: 0,
+                quick: if name.contains("shape") && hours < 4.0 { 2 } else { 0 },
                 happened: Box::new(move |seed| {
                     shown(process, seed, hours, ahead).is_some_and(|level| level.high_ns < truth)
                 }),

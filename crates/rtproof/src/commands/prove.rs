@@ -38,7 +38,8 @@ pub struct Args {
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
     pub budget_ns: Option<u64>,
 
-    /// How late wake-ups count: soft, 95 (at most 5 % late), 100 (none), safe (life-critical)
+    /// How late wake-ups count: soft, 95 (at most 5 % late), 100 (groups rarer than --max-rate),
+    /// safe (life-critical)
     #[arg(long, value_enum, default_value_t = ClassArg::Hundred)]
     pub class: ClassArg,
 
@@ -128,7 +129,7 @@ pub enum ClassArg {
     /// At most 5 % late.
     #[value(name = "95")]
     NinetyFive,
-    /// None late.
+    /// Groups of late ones rarer than the rate asked for.
     #[value(name = "100")]
     Hundred,
     /// Life-critical.
