@@ -45,7 +45,7 @@ pub fn of(times_ns: &[u64], length_ns: u64, seed: u64) -> Option<Dispersion> {
                 times.iter_mut().for_each(|at| *at = random.unit());
             }
             times.sort_unstable_by(f64::total_cmp);
-            std::array::from_fn(|scale| close_pairs(&times, 0.5 / 4.0_f64.powi(scale as i32)))
+            std::array::from_fn(|scale| close_pairs(&times, 0.5 / 4.0_f64.powf(scale as f64)))
         })
         .collect();
     Some(Dispersion { p: least_rank(&rows), index })

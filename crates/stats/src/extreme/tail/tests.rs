@@ -93,13 +93,14 @@ fn rule_2_not_alike() {
     assert_eq!(fired(&measured(&clusters(4, 400, 8, worse), 8 * HOUR), 24 * HOUR), [2]);
     // Halves that are alike, of regimes of a quarter of an hour.
     let regimes = |part: f64, random: &mut Random| {
-        (if (part * 32.0) as u64 % 2 == 0 { 1500.0 } else { 6000.0 }) * random.exponential()
+        (if ((part * 32.0) as u64).is_multiple_of(2) { 1500.0 } else { 6000.0 })
+            * random.exponential()
     };
     let peaks = clusters(4, 400, 8, regimes);
     assert!(fired(&measured(&peaks, 8 * HOUR), 24 * HOUR).contains(&2));
     // Three of four come within a tenth of the time.
     let mut peaks = clusters(4, 400, 8, exponential);
-    for peak in peaks.iter_mut().filter(|peak| peak.latency_ns % 4 > 0) {
+    for peak in peaks.iter_mut().filter(|peak| !peak.latency_ns.is_multiple_of(4)) {
         peak.at_ns = 4 * HOUR + peak.at_ns / 10;
     }
     peaks.sort_unstable_by_key(|peak| peak.at_ns);
