@@ -64,7 +64,7 @@ pub(crate) fn run(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> 
     let whole = || {
         let sample = next.next()?;
         let fit = gpd::fit(sample)?;
-        Some((fit.covariance(sample), fit.level_interval(sample, 2000.0, 0.99)))
+        Some((fit.covariance(sample), fit.level_interval(sample, 2000.0, 0.99, 1.0)))
     };
     row("GPD of 200 excesses: fit, errors, interval of a level", timed(20, whole))?;
     let what = "the same fit by scipy.stats.genpareto, without errors and interval";
@@ -195,7 +195,7 @@ fn coverage(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> {
             let sample = excesses(&mut random, k);
             let Some(fit) = gpd::fit(&sample) else { continue };
             for (counts, confidence) in counts.iter_mut().zip([0.95, 0.99]) {
-                let (low, high) = fit.level_interval(&sample, m, confidence);
+                let (low, high) = fit.level_interval(&sample, m, confidence, 1.0);
                 let above = high.is_some_and(|high| truth > high);
                 let below = low.is_some_and(|low| truth < low);
                 counts[0] += u32::from(!above && !below);

@@ -5,6 +5,7 @@
 
 mod rate;
 mod share;
+mod tail;
 
 use std::{
     fmt::Write as _,
@@ -59,7 +60,7 @@ pub(crate) struct Case {
 
 /// Every case.
 fn cases() -> Vec<Case> {
-    [rate::cases(), share::cases()].into_iter().flatten().collect()
+    [rate::cases(), share::cases(), tail::cases()].into_iter().flatten().collect()
 }
 
 impl Case {

@@ -8,6 +8,7 @@ pub mod causes;
 pub mod compare;
 mod dependence;
 pub mod distribution;
+mod groups;
 pub mod plan;
 pub mod report;
 mod share;

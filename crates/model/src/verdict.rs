@@ -1,6 +1,7 @@
 //! What a verdict says and what it rests on.
 
 use rtproof_stats::{
+    dispersion::Dispersion,
     extreme::tail::{Level, Tail},
     quantity,
 };
@@ -64,7 +65,7 @@ pub struct Basis {
     pub missed: u64,
     /// Later than the budget, measured or missed.
     pub late: u64,
-    /// Groups of late wake-ups.
+    /// Groups of late wake-ups, CPU by CPU.
     pub late_clusters: u64,
     /// What the measured wake-ups are worth in independent ones.
     pub n_eff: u64,
@@ -72,12 +73,48 @@ pub struct Basis {
     pub worst: Option<Worst>,
     /// Upper bound on the share of late wake-ups at the confidence, worst CPU.
     pub late_share_upper: Option<f64>,
-    /// Upper bound on the rate of late groups per hour at the confidence.
+    /// Upper bound on the rate of late groups per hour at the confidence, if they come at a steady
+    /// rate. It holds whenever one looks (sequential design).
     pub late_rate_upper_per_hour: Option<f64>,
+    /// Lower bound, likewise; of groups that come in episodes, with what those are worth.
+    #[serde(default)]
+    pub late_rate_lower_per_hour: Option<f64>,
+    /// Groups of late wake-ups on whatever CPU; `None`: no budget, or the report is older.
+    #[serde(default)]
+    pub late_groups: Option<LateGroups>,
     /// Time measured under the load, nanoseconds.
     pub exposure_ns: u64,
     /// How much longer the measurement must be, at least; `None` where more time does not help.
     pub further_ns: Option<u64>,
+}
+
+/// Groups of late wake-ups, less than ten on-time periods apart, on whatever CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LateGroups {
+    /// How many; CPU by CPU where not every late wake-up's moment was kept.
+    pub count: u64,
+    /// How many there are at least: those of one CPU where the moments were not kept.
+    pub at_least: u64,
+    /// Late wake-ups in the largest one; `None`: there is none, or the moments were not kept.
+    pub largest: Option<u64>,
+    /// Late wake-ups in a group, on average.
+    pub mean: Option<f64>,
+    /// Whether they come at a steady rate under the load; `None`: fewer than two.
+    pub dispersion: Option<Dispersion>,
+}
+
+impl LateGroups {
+    /// p of [`Dispersion`] up to which groups count as episodes.
+    const EPISODES: f64 = 0.05;
+    /// Fewest groups of which a test would see most episodes.
+    pub const TESTED_MIN: u64 = 5;
+
+    /// How they differ from a steady rate, if they do.
+    #[must_use]
+    pub fn episodes(&self) -> Option<Dispersion> {
+        self.dispersion.filter(|dispersion| dispersion.p <= Self::EPISODES)
+    }
 }
 
 /// The largest latency of a run.
@@ -129,6 +166,9 @@ pub struct Extrapolation {
     pub day: Ahead,
     /// A year of 365.25 days.
     pub year: Ahead,
+    /// Under which condition the levels hold.
+    #[serde(default)]
+    pub condition: String,
 }
 
 /// A time of operation, and the level exceeded once in it.
@@ -142,6 +182,10 @@ pub struct Ahead {
 }
 
 impl Extrapolation {
+    /// Under which condition a level holds: a mechanism with fewer than about three events in the
+    /// run can be unseen (5 %), and no fit shows it.
+    pub const CONDITION: &str = "if nothing comes less often than three times in such a run";
+
     /// Sentence for a verdict, and whether the requested level may be over the budget. `counted`
     /// says what holds without a level.
     #[must_use]
@@ -166,11 +210,12 @@ impl Extrapolation {
             (false, _) => format!("below {}", quantity::ns(budget_ns)),
         };
         let text = format!(
-            "The tail, followed to {}, comes to {}, at most {} at 99 % confidence: {over} ({} \
+            "The tail, followed to {}, comes to {}, at most {} at 99 % confidence {}: {over} ({} \
              groups over {}).",
             quantity::duration(self.asked.target_ns),
             quantity::ns(level.level_ns as u64),
             quantity::ns(level.high_ns.ceil() as u64),
+            Self::CONDITION,
             quantity::grouped(level.clusters),
             quantity::ns(level.threshold_ns),
         );
@@ -184,7 +229,8 @@ impl Extrapolation {
         rows.iter().find(|(_, ahead)| ahead.level().is_some())?;
         let texts: Vec<String> =
             rows.iter().map(|(time, ahead)| format!("{time} {}", ahead.text())).collect();
-        Some(format!("Exceeded once in a time of operation: {}.", texts.join("; ")))
+        let condition = Self::CONDITION;
+        Some(format!("Exceeded once in a time of operation, {condition}: {}.", texts.join("; ")))
     }
 
     /// What is shown: time of operation in words, and level or rules.

@@ -89,7 +89,7 @@ pub struct Requirement {
     pub class: Class,
     /// Confidence in parts per million: 950 000 is 95 %.
     pub confidence_ppm: u32,
-    /// For class 100: late wake-ups are to be fewer than this many per 1000 hours, at the
+    /// For class 100: groups of late wake-ups are to be fewer than this many per 1000 hours, at the
     /// confidence.
     pub rate_per_1000h: u64,
 }
@@ -104,7 +104,7 @@ pub enum Class {
     /// 95 % real-time: at most one wake-up in twenty may be late.
     #[serde(rename = "95")]
     NinetyFive,
-    /// 100 % real-time: one late wake-up refuses the machine.
+    /// 100 % real-time: groups of late wake-ups are fewer than the rate asked for.
     #[serde(rename = "100")]
     Hundred,
     /// Life-critical: measurement cannot certify it.

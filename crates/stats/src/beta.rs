@@ -69,6 +69,15 @@ pub(crate) fn poisson_cdf(k: u64, mean: f64) -> f64 {
     upper_gamma(k as f64 + 1.0, mean)
 }
 
+/// P(X >= k) for X ~ Poisson(mean), k at least 1, to full precision where it is small.
+pub(crate) fn poisson_tail(k: u64, mean: f64) -> f64 {
+    let a = k as f64;
+    if mean <= 0.0 || mean >= a + 1.0 {
+        return 1.0 - upper_gamma(a, mean);
+    }
+    (a * mean.ln() - mean - ln_gamma(a)).exp() * lower_series(a, mean)
+}
+
 /// P(X > x) for X ~ chi-squared with so many degrees of freedom.
 pub(crate) fn chi_squared_tail(x: f64, freedom: u32) -> f64 {
     upper_gamma(f64::from(freedom) / 2.0, x / 2.0)

@@ -9,6 +9,7 @@ mod bins;
 pub mod change;
 pub mod cluster;
 pub mod coincidence;
+pub mod dispersion;
 pub mod extremal;
 pub mod extreme;
 pub mod histogram;
@@ -26,6 +27,7 @@ pub mod random;
 #[cfg(test)]
 mod reference;
 pub mod screening;
+pub mod sequential;
 pub mod series;
 pub mod shape;
 mod slot_counts;

@@ -21,7 +21,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 /// From a refusal through the remedy to an acceptance.
 fn found_and_removed() -> Case {
-    let prove = "--for 6s --budget 1ms --max-rate 3000/h --load idle --cpus 0";
+    let prove = "--for 20s --budget 1ms --max-rate 3000/h --load idle --cpus 0";
     Case::new(
         "spikes/daemon-removed/rt-6.1",
         "prove refuses, names the daemon with its share, its unit and the remedy; after the remedy \

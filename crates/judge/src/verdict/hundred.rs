@@ -1,59 +1,95 @@
-//! Class 100: late wake-ups come less often than the rate asked for.
+//! Class 100: groups of late wake-ups come less often than the rate asked for.
 
 use rtproof_record::Run;
-use rtproof_stats::Totals;
+use rtproof_stats::sequential;
 
-use super::{Answer, Case, Judged, covered_ns};
+use super::{Answer, Case, Judged, LateGroups, covered_ns};
 use crate::units;
+
+const HOUR_NS: f64 = 3.6e12;
 
 impl Case<'_> {
     pub(super) fn hundred(&self) -> Judged {
         let b = self.basis;
-        if b.late > 0 {
-            return self.refused();
-        }
-        if let Some(nothing) = self.nothing_covered() {
+        if let Some(nothing) = self.nothing_covered().filter(|_| b.late == 0) {
             return nothing;
         }
-        let idle_ns = covered_ns(self.run).saturating_sub(b.exposure_ns);
-        let idle = match idle_ns {
+        let groups = b.late_groups.unwrap_or_default();
+        let rate = Rate::of(self.run, &groups, b.exposure_ns);
+        if b.late > 0 && (rate.is_above() || self.lesser_policy().is_some()) {
+            return self.refused_for(self.above(&rate));
+        }
+        let upper = b.late_rate_upper_per_hour.map_or("?".into(), units::per_hour);
+        let bound = format!(
+            "{}; late groups are fewer than {upper} at {} confidence if they come at a steady rate",
+            self.claim(&groups),
+            self.confidence_text(),
+        );
+        let (tail, is_over) = self.tail();
+        let seen = groups_text(&groups, b.exposure_ns);
+        match b.further_ns {
+            // Enough was counted, but the tail may well be over.
+            Some(0) if is_over => (Answer::NotProven, bound, vec![tail, seen]),
+            Some(0) if self.weak.is_empty() => (Answer::Accepted, bound, vec![tail, seen]),
+            Some(further_ns) if further_ns > 0 => {
+                (Answer::NotProven, bound, vec![self.step(&groups, further_ns), tail, seen])
+            }
+            Some(_) => (Answer::NotProven, bound, vec![tail, seen]),
+            None => (Answer::NotProven, bound, vec![seen, tail]),
+        }
+    }
+
+    /// What was counted.
+    fn claim(&self, groups: &LateGroups) -> String {
+        let b = self.basis;
+        let idle = match covered_ns(self.run).saturating_sub(b.exposure_ns) {
             0 => String::new(),
             idle_ns => format!(" and {} idle", units::duration(idle_ns)),
         };
+        let when = format!("in {} {}{idle}", units::duration(b.exposure_ns), self.load_text());
+        let budget = units::ns(self.budget_ns);
+        let scheduled = units::grouped(b.scheduled);
+        if b.late > 0 {
+            return format!(
+                "{} of {scheduled} wake-ups were later than {budget}{}, in {}, {when}",
+                units::grouped(b.late),
+                self.worst_text(),
+                units::count(groups.count as usize, "group"),
+            );
+        }
         let missed = match b.missed {
             0 => String::new(),
             missed => format!(" ({} of them missed)", units::grouped(missed)),
         };
-        let claim = format!(
-            "no wake-up of {}{missed} was later than {} in {} {}{idle}",
-            units::grouped(b.scheduled),
-            units::ns(self.budget_ns),
-            units::duration(b.exposure_ns),
-            self.load_text(),
-        );
-        let bound = format!(
-            "{claim}; late ones are fewer than {} at {} confidence",
-            b.late_rate_upper_per_hour.map_or("?".into(), units::per_hour),
+        format!("no wake-up of {scheduled}{missed} was later than {budget} {when}")
+    }
+
+    /// Why a machine is refused.
+    fn above(&self, rate: &Rate) -> String {
+        let lower = rate.lower_per_hour().map_or("any rate".into(), at_least);
+        format!(
+            "The late ones came in {}: more than {lower} at {} confidence if they come at a steady \
+             rate; at most {} was asked for.",
+            units::count(rate.count as usize, "group"),
             self.confidence_text(),
-        );
-        let (tail, is_over) = self.tail();
-        match b.further_ns {
-            // Nothing was late, but the tail may well be.
-            Some(0) if is_over => (Answer::NotProven, bound, vec![tail]),
-            Some(0) if self.weak.is_empty() => (Answer::Accepted, bound, vec![tail]),
-            Some(further_ns) if further_ns > 0 => {
-                let asked = self.run.options.requirement.rate_per_1000h as f64 / 1000.0;
-                let step = format!(
-                    "To bound them below {} measure {} longer without a late one (--for), or ask \
-                     for \
-                     less (--max-rate).",
-                    units::per_hour(asked),
-                    units::duration(further_ns),
-                );
-                (Answer::NotProven, bound, vec![step, tail])
-            }
-            _ => (Answer::NotProven, bound, vec![tail]),
-        }
+            units::per_hour(rate.asked_per_hour),
+        )
+    }
+
+    /// What to do where the time is too short.
+    fn step(&self, groups: &LateGroups, further_ns: u64) -> String {
+        let asked = self.run.options.requirement.rate_per_1000h as f64 / 1000.0;
+        let at_most = match groups.count {
+            0 => "without a late one".into(),
+            count => format!("with no more than {}", units::count(count as usize, "late group")),
+        };
+        format!(
+            "To bound them below {} a run must last {} {at_most}, {} more than this one (--for); \
+             or ask for less (--max-rate).",
+            units::per_hour(asked),
+            units::duration(whole(self.basis.exposure_ns + further_ns)),
+            units::duration(whole(further_ns)),
+        )
     }
 
     /// What is said of the tail, and whether its level may be over the budget.
@@ -66,17 +102,114 @@ impl Case<'_> {
     }
 }
 
-/// How much longer to measure; 0 when it is enough, `None` when more of the same does not help.
-pub(super) fn further_ns(
-    run: &Run,
-    totals: &Totals,
-    exposure_ns: u64,
-    confidence: f64,
-) -> Option<u64> {
-    if totals.late() > 0 {
-        return None;
+/// What a group is, and what was seen of their sizes and times.
+fn groups_text(groups: &LateGroups, exposure_ns: u64) -> String {
+    const GROUP: &str = "Late wake-ups less than ten on-time periods apart, on whatever CPU, are \
+                         one group";
+    let unseen =
+        format!("episodes rarer than one in {} can be unseen", units::duration(exposure_ns / 3));
+    if groups.count == 0 {
+        return format!(
+            "{GROUP}. None was seen: their size and whether they come at a steady rate are not \
+             tested; {unseen}."
+        );
     }
-    let rate = run.options.requirement.rate_per_1000h as f64 / 1000.0;
-    let wanted_ns = -(1.0 - confidence).ln() / rate * 3.6e12;
-    Some((wanted_ns - exposure_ns as f64).max(0.0).ceil() as u64)
+    let mean = groups.mean.unwrap_or(1.0);
+    let largest = groups
+        .largest
+        .map_or(String::new(), |largest| format!(", the largest {}", units::grouped(largest)));
+    let times = match (groups.episodes(), groups.dispersion) {
+        (Some(found), _) => format!(
+            "They come in episodes (p = {:.1e}, variance / mean {:.1}): the bound does not hold",
+            found.p, found.index
+        ),
+        (None, Some(steady)) if groups.count >= LateGroups::TESTED_MIN => {
+            format!("Their times fit a steady rate (p = {:.2})", steady.p)
+        }
+        _ => "They are too few to test whether they come at a steady rate".into(),
+    };
+    format!("{GROUP}; they hold {mean:.1} on average{largest}. {times}; {unseen}.")
+}
+
+/// A rate per hour that its text does not raise.
+fn at_least(rate: f64) -> String {
+    match rate {
+        r if r >= 1.0 => format!("{}/h", units::grouped(r as u64)),
+        r => units::per_hour((r * 1000.0).floor() / 1000.0),
+    }
+}
+
+/// A time that its text does not shorten: in hours from a day on, in minutes from an hour on.
+fn whole(ns: u64) -> u64 {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let unit = match ns / SECOND_NS {
+        86_400.. => 3600,
+        3600.. => 60,
+        _ => 1,
+    };
+    ns.div_ceil(unit * SECOND_NS) * unit * SECOND_NS
+}
+
+/// Groups held against the rate asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Rate {
+    count: u64,
+    confidence: f64,
+    asked_per_hour: f64,
+    /// Time under load, in which groups must be few.
+    exposure_h: f64,
+    /// All the time in which they were counted.
+    covered_h: f64,
+    /// Groups that are surely apart; in episodes as many as those are worth.
+    apart: u64,
+    /// How many of them make one of those.
+    worth: f64,
+    in_episodes: bool,
+}
+
+impl Rate {
+    pub(super) fn of(run: &Run, groups: &LateGroups, exposure_ns: u64) -> Self {
+        let requirement = &run.options.requirement;
+        let episodes = groups.episodes();
+        let worth = episodes.map_or(1.0, |found| found.index);
+        // One is at least one.
+        let apart = (groups.at_least as f64 / worth) as u64;
+        Self {
+            count: groups.count,
+            confidence: f64::from(requirement.confidence_ppm) / 1e6,
+            asked_per_hour: requirement.rate_per_1000h as f64 / 1000.0,
+            exposure_h: exposure_ns as f64 / HOUR_NS,
+            covered_h: covered_ns(run) as f64 / HOUR_NS,
+            apart: apart.max(groups.at_least.min(1)),
+            worth,
+            in_episodes: episodes.is_some(),
+        }
+    }
+
+    /// `None`: nothing was covered.
+    pub(super) fn upper_per_hour(&self) -> Option<f64> {
+        let expected = sequential::accepted_from(self.count, self.confidence);
+        (self.exposure_h > 0.0).then(|| expected / self.exposure_h)
+    }
+
+    /// Likewise.
+    pub(super) fn lower_per_hour(&self) -> Option<f64> {
+        let expected = sequential::refused_within(self.apart, self.confidence);
+        (self.covered_h > 0.0).then(|| expected * self.worth / self.covered_h)
+    }
+
+    /// Whether the rate is shown to be above the one asked for.
+    fn is_above(&self) -> bool {
+        self.lower_per_hour().is_none_or(|lower| lower > self.asked_per_hour)
+    }
+
+    /// How much longer to measure without a further group; 0 when it is enough, `None` when more of
+    /// the same does not help: the rate is above, or they come in episodes.
+    pub(super) fn further_ns(&self) -> Option<u64> {
+        if self.in_episodes || self.count > 0 && self.is_above() {
+            return None;
+        }
+        let wanted_h = sequential::accepted_from(self.count, self.confidence) / self.asked_per_hour;
+        Some(((wanted_h - self.exposure_h) * HOUR_NS).max(0.0).ceil() as u64)
+    }
 }

@@ -1,10 +1,10 @@
 //! The verdict: accepted, refused or not proven, with the evidence that it rests on.
 //!
-//! Rules. 100 %: one late wake-up refuses; none in a time T bounds their rate below
-//! -ln(1 - confidence) / T, and T must be long enough for the rate asked for; where the tail may be
-//! followed, the level exceeded at that rate must be below the budget, by the upper end of its 99 %
-//! interval. 95 %: the upper
-//! Clopper-Pearson bound on the share of late wake-ups, with the number of independent ones
+//! Rules. 100 %: groups of late wake-ups in the time under load are held against the rate asked
+//! for, by exact Poisson bounds that allow for looking whenever one likes: shown to be below
+//! accepts, shown to be above refuses. Groups in episodes are not accepted; where the tail may be
+//! followed, the level exceeded at that rate must be below the budget, by its upper end. 95 %: the
+//! upper Clopper-Pearson bound on the share of late wake-ups, with the number of independent ones
 //! (extremal index), must be below 5 % on every CPU. Soft: nothing is judged. Safe: never accepted,
 //! because measuring cannot certify it. Anything that takes force from the measurement leaves it
 //! not proven. CPUs do not add exposure: what strikes one may strike all.
@@ -12,16 +12,20 @@
 mod hundred;
 mod ninety_five;
 
+use hundred::Rate;
 use rtproof_record::{Class, Run, options::Phase, run::Thread};
-use rtproof_stats::{Sample, Totals, binomial};
+use rtproof_stats::{Sample, Totals};
 
 use crate::{
+    groups,
     share::{n_eff, share_bounds},
     tail, units,
     weakness::{loads_ran, scope, weaknesses},
 };
 
-pub use rtproof_model::verdict::{Ahead, Answer, Basis, Extrapolation, Standing, Verdict, Worst};
+pub use rtproof_model::verdict::{
+    Ahead, Answer, Basis, Extrapolation, LateGroups, Standing, Verdict, Worst,
+};
 
 /// Judges a run. The same run gives the same verdict, whenever it is judged. `changed`: keys of the
 /// facts that changed between its start and its end.
@@ -91,30 +95,38 @@ impl Case<'_> {
         }
     }
 
+    fn worst_text(&self) -> String {
+        self.basis.worst.as_ref().map_or(String::new(), |w| {
+            format!(" (worst {}, CPU {}, {})", units::ns(w.latency_ns), w.cpu, w.phase)
+        })
+    }
+
     fn refused(&self) -> Judged {
         let b = self.basis;
-        let worst = b.worst.as_ref().map_or(String::new(), |w| {
-            format!(" (worst {}, CPU {}, {})", units::ns(w.latency_ns), w.cpu, w.phase)
-        });
+        let groups = format!(
+            "The late ones came in {}; at {} confidence fewer than {} of wake-ups are late.",
+            units::count(b.late_clusters as usize, "group"),
+            self.confidence_text(),
+            b.late_share_upper.map_or("all".into(), units::probability),
+        );
+        self.refused_for(groups)
+    }
+
+    /// Refused, for a reason.
+    fn refused_for(&self, reason: String) -> Judged {
+        let (b, worst) = (self.basis, self.worst_text());
         let sentence = format!(
             "for a budget of {}: {} of {} wake-ups were later{worst}",
             units::ns(self.budget_ns),
             units::grouped(b.late),
             units::grouped(b.scheduled),
         );
-        let groups = format!(
-            "The late ones came in {} {}; at {} confidence fewer than {} of wake-ups are late.",
-            units::grouped(b.late_clusters),
-            if b.late_clusters == 1 { "group" } else { "groups" },
-            self.confidence_text(),
-            b.late_share_upper.map_or("all".into(), units::probability),
-        );
         if let Some(got) = self.lesser_policy() {
             let sentence =
                 format!("{sentence}, with {got}, which says nothing of the one asked for");
-            return (Answer::NotProven, sentence, vec![groups]);
+            return (Answer::NotProven, sentence, vec![reason]);
         }
-        (Answer::Refused, sentence, vec![groups])
+        (Answer::Refused, sentence, vec![reason])
     }
 
     /// The policy in force, where it is less than what was asked for.
@@ -173,7 +185,8 @@ fn basis(run: &Run) -> Basis {
         .sum();
     let exposure_ns = exposure_ns(run);
     let judged = requirement.budget_ns.is_some() && totals.accounted() > 0;
-    let hours = exposure_ns as f64 / 3.6e12;
+    let late_groups = requirement.budget_ns.map(|budget_ns| groups::of(run, budget_ns));
+    let rate = late_groups.filter(|_| judged).map(|groups| Rate::of(run, &groups, exposure_ns));
     Basis {
         scheduled,
         sampled: totals.wake.count(),
@@ -183,10 +196,11 @@ fn basis(run: &Run) -> Basis {
         n_eff: run.threads.iter().map(|thread| n_eff(run, thread)).sum(),
         worst: worst(run),
         late_share_upper: judged.then(|| share_bounds(run, confidence).0),
-        late_rate_upper_per_hour: (judged && hours > 0.0)
-            .then(|| binomial::poisson_upper(totals.late_clusters, confidence) / hours),
+        late_rate_upper_per_hour: rate.and_then(|rate| rate.upper_per_hour()),
+        late_rate_lower_per_hour: rate.and_then(|rate| rate.lower_per_hour()),
+        late_groups,
         exposure_ns,
-        further_ns: judged.then(|| further_ns(run, &totals, exposure_ns, confidence)).flatten(),
+        further_ns: rate.and_then(|rate| further_ns(run, &rate, exposure_ns, confidence)),
     }
 }
 
@@ -217,10 +231,10 @@ fn covered_ns(run: &Run) -> u64 {
 }
 
 /// How much longer to measure; 0 when it is enough, `None` when more of the same does not help.
-fn further_ns(run: &Run, totals: &Totals, exposure_ns: u64, confidence: f64) -> Option<u64> {
+fn further_ns(run: &Run, rate: &Rate, exposure_ns: u64, confidence: f64) -> Option<u64> {
     match run.options.requirement.class {
         Class::Soft | Class::Safe => None,
-        Class::Hundred => hundred::further_ns(run, totals, exposure_ns, confidence),
+        Class::Hundred => rate.further_ns(),
         Class::NinetyFive => ninety_five::further_ns(run, exposure_ns, confidence),
     }
 }

@@ -105,7 +105,8 @@ fn tail(report: &Report) -> Vec<Tile> {
                 Some(level) => {
                     let most = units::ns(level.high_ns.ceil() as u64);
                     let few = if level.is_exploratory { "; exploratory" } else { "" };
-                    let note = format!("at most {most} at 99 % confidence{few}");
+                    let condition = &tail.condition;
+                    let note = format!("at most {most} at 99 % confidence{few}; {condition}");
                     Tile::new(&name, units::ns(level.level_ns as u64), note)
                         .alarm(level.high_ns >= budget_ns as f64)
                 }
@@ -119,10 +120,10 @@ fn late(report: &Report) -> Tile {
     match report.options.requirement.budget_ns {
         None => Tile::new("late", parts::NONE.into(), "no budget given"),
         Some(budget_ns) => {
-            let groups = match basis.late_clusters {
+            let count = basis.late_groups.map_or(basis.late_clusters, |groups| groups.count);
+            let groups = match count {
                 0 => String::new(),
-                1 => ", in 1 group".into(),
-                n => format!(", in {} groups", units::grouped(n)),
+                n => format!(", in {}", units::count(n as usize, "group")),
             };
             let note = format!("later than {}{groups}", units::ns(budget_ns));
             Tile::new("late", units::grouped(basis.late), note).alarm(basis.late > 0)
@@ -163,6 +164,7 @@ fn bounds(report: &Report) -> Vec<Tile> {
         tiles.push(Tile::new("share late, below", units::probability(share), at.clone()));
     }
     if let Some(rate) = basis.late_rate_upper_per_hour {
+        let at = format!("{at}, if they come at a steady rate");
         tiles.push(Tile::new("rate of late groups, below", units::per_hour(rate), at));
     }
     let n_eff = format!("worth {} independent wake-ups", units::grouped(basis.n_eff));
@@ -172,7 +174,7 @@ fn bounds(report: &Report) -> Vec<Tile> {
         Some(further_ns) => tiles.push(Tile::new(
             "longer needed",
             units::duration(further_ns),
-            "at least, without a late one",
+            "at least, without a further late group",
         )),
         None => {}
     }

@@ -38,7 +38,8 @@ pub struct Args {
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
     pub budget_ns: Option<u64>,
 
-    /// How late wake-ups count: soft, 95 (at most 5 % late), 100 (none), safe (life-critical)
+    /// How late wake-ups count: soft, 95 (at most 5 % late), 100 (groups rarer than --max-rate),
+    /// safe (life-critical)
     #[arg(long, value_enum, default_value_t = ClassArg::Hundred)]
     pub class: ClassArg,
 
@@ -51,8 +52,8 @@ pub struct Args {
     )]
     pub confidence_ppm: u32,
 
-    /// Class 100: highest acceptable rate of late wake-ups, e.g. 1/h; proving 3/day needs 24 h
-    /// without one
+    /// Class 100: highest acceptable rate of groups of late wake-ups (less than ten on-time periods
+    /// apart), e.g. 1/h; proving 3/day needs 26 h without one
     #[arg(
         long = "max-rate",
         value_name = "RATE",
@@ -128,7 +129,7 @@ pub enum ClassArg {
     /// At most 5 % late.
     #[value(name = "95")]
     NinetyFive,
-    /// None late.
+    /// Groups of late ones rarer than the rate asked for.
     #[value(name = "100")]
     Hundred,
     /// Life-critical.

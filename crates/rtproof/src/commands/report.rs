@@ -94,7 +94,8 @@ fn imported(args: &Args, imported: &Imported, banner: Option<&str>) -> anyhow::R
 fn rejudged(opened: &Opened, report: &Report) -> Option<String> {
     let SealState::Sealed { .. } = opened.state else { return None };
     let stored = opened.judgement.as_ref()?;
-    let same = report.verdict == stored.verdict;
+    // Its sentences and figures are those of its version; what counts is the answer.
+    let same = report.verdict.answer == stored.verdict.answer;
     let version = &opened.run.meta.tool_version;
     let banner = format!(
         "rtproof {} judges this record otherwise than rtproof {version} did at its end: {}",

@@ -6,6 +6,7 @@
 //! Extreme Values (2001), for the theory.
 
 pub mod anderson;
+mod blocks;
 pub mod cv;
 pub mod gpd;
 pub mod holdout;

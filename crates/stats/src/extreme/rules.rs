@@ -3,17 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    gpd, iid,
+    blocks, gpd, iid,
     level::{Level, Measured},
 };
-use crate::period::{self, Ask};
+use crate::{
+    dispersion,
+    period::{self, Ask},
+};
 
 /// Level of the tests of rules 2 and 3.
 const TEST_LEVEL: f64 = 0.01;
-/// Largest upper end of the shape's interval.
-const XI_MAX: f64 = 0.5;
-/// Largest upper end of the level's interval, in levels.
-const RATIO_MAX: f64 = 2.0;
+/// Largest upper end of the level's interval, in levels. It is so large that hardly a tail is
+/// refused for it: to show only those whose upper end came out low would be to choose.
+const RATIO_MAX: f64 = 100.0;
 /// Times of the exposure that may be looked ahead.
 const TIMES_MAX: f64 = 10.0;
 /// Fewest different values.
@@ -35,12 +37,18 @@ pub enum Rule {
         /// How many there are.
         clusters: u64,
     },
-    /// 2: the clusters of the two halves differ, or depend on each other.
+    /// 2: the clusters differ from half to half or block to block, or depend on each other.
     NotAlike {
         /// Probability of halves as different (Kolmogorov-Smirnov).
         halves_p: f64,
         /// Probability of such runs above and below the median.
         runs_p: f64,
+        /// Probability of blocks of time as different (Kruskal-Wallis).
+        #[serde(default = "one")]
+        blocks_p: f64,
+        /// Probability of as many clusters close to each other in time.
+        #[serde(default = "one")]
+        episodes_p: f64,
     },
     /// 3: the clusters follow a period.
     Periodic {
@@ -109,26 +117,20 @@ impl Rule {
     pub fn text(&self) -> String {
         match *self {
             Self::TooFew { clusters } => format!("only {clusters} groups of late wake-ups (50)"),
-            Self::NotAlike { halves_p, runs_p } => format!(
+            Self::NotAlike { halves_p, runs_p, blocks_p, episodes_p } => format!(
                 "the groups are not alike from beginning to end (halves p = {halves_p:.0e}, \
-                 runs p = {runs_p:.0e})"
+                 runs p = {runs_p:.0e}, blocks p = {blocks_p:.0e}, episodes p = {episodes_p:.0e})"
             ),
             Self::Periodic { period_ns, count, p } => format!(
                 "{count} groups come every {} s (p = {p:.0e}): that is no chance",
                 digits(period_ns / 1e9)
             ),
             Self::NoFit { p } => format!("no tail fits over any threshold (p = {p:.3})"),
-            Self::TooWide { xi_high, ratio } => {
-                let heavy = xi_high.is_none_or(|xi| xi > XI_MAX);
-                match (heavy, xi_high, ratio) {
-                    (true, Some(xi), _) => format!("the tail may be too heavy (xi up to {xi:.2})"),
-                    (true, None, _) => "the tail may be of any weight".into(),
-                    (false, _, Some(ratio)) => {
-                        format!("the level may be {ratio:.1} times as high")
-                    }
-                    (false, _, None) => "the level has no upper end".into(),
-                }
-            }
+            Self::TooWide { xi_high, ratio } => match (xi_high, ratio) {
+                (_, Some(ratio)) => format!("the level may be {ratio:.0} times as high"),
+                (Some(xi), None) => format!("the level has no upper end (xi up to {xi:.2})"),
+                (None, None) => "the level has no upper end: any weight of the tail fits".into(),
+            },
             Self::TooFar { times } => {
                 format!("that is {} times what was measured (10)", digits(times))
             }
@@ -160,10 +162,24 @@ pub(super) fn too_short(measured: &Measured<'_>) -> Option<Rule> {
     (exposure_ns < needed_ns).then_some(Rule::TooShort { exposure_ns, needed_ns })
 }
 
-/// Excesses in order of time.
-pub(super) fn not_alike(excesses: &[f64]) -> Option<Rule> {
+/// Excesses in order of time, with their times.
+pub(super) fn not_alike(
+    excesses: &[f64],
+    times_ns: &[u64],
+    measured: &Measured<'_>,
+) -> Option<Rule> {
     let (halves_p, runs_p) = (iid::halves(excesses), iid::runs(excesses));
-    (halves_p < TEST_LEVEL || runs_p < TEST_LEVEL).then_some(Rule::NotAlike { halves_p, runs_p })
+    let blocks_p = blocks::alike(times_ns, excesses, measured.exposure_ns);
+    let from_ns = times_ns.first().copied().unwrap_or(0);
+    let times: Vec<u64> = times_ns.iter().map(|at| at - from_ns).collect();
+    let length_ns = measured.exposure_ns.max(times.last().copied().unwrap_or(0) + 1);
+    let episodes_p = dispersion::of(&times, length_ns, measured.seed).map_or(1.0, |found| found.p);
+    let least = halves_p.min(runs_p).min(blocks_p).min(episodes_p);
+    (least < TEST_LEVEL).then_some(Rule::NotAlike { halves_p, runs_p, blocks_p, episodes_p })
+}
+
+const fn one() -> f64 {
+    1.0
 }
 
 pub(super) fn periodic(times_ns: &[u64], sampling_ns: u64) -> Option<Rule> {
@@ -172,19 +188,11 @@ pub(super) fn periodic(times_ns: &[u64], sampling_ns: u64) -> Option<Rule> {
     Some(Rule::Periodic { period_ns: found.period_ns, count: found.fold.follow, p: found.p })
 }
 
-pub(super) fn heavy(xi_high: Option<f64>) -> Option<Rule> {
-    let is_heavy = xi_high.is_none_or(|xi| xi > XI_MAX);
-    is_heavy.then_some(Rule::TooWide { xi_high, ratio: None })
-}
-
-/// Unless the rule has fired already.
-pub(super) fn too_wide(level: &Level, found: &[Rule]) -> Option<Rule> {
+pub(super) fn too_wide(level: &Level) -> Option<Rule> {
     let ratio = level.high_ns / level.level_ns;
-    let is_wide = ratio.is_nan() || ratio > RATIO_MAX;
     let xi_high = level.xi_high.is_finite().then_some(level.xi_high);
-    let ratio = ratio.is_finite().then_some(ratio);
-    (is_wide && found.iter().all(|rule| rule.number() != 5))
-        .then_some(Rule::TooWide { xi_high, ratio })
+    let is_wide = ratio.is_nan() || ratio > RATIO_MAX;
+    is_wide.then_some(Rule::TooWide { xi_high, ratio: ratio.is_finite().then_some(ratio) })
 }
 
 pub(super) fn too_far(exposure_ns: u64, target_ns: u64) -> Option<Rule> {

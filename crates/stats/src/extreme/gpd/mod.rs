@@ -170,36 +170,40 @@ impl Fit {
             let nll = |ln_sigma: f64| Gpd { sigma: ln_sigma.exp(), xi }.nll(excesses);
             optimum::minimum(nll, ((mean / 30.0).ln(), (mean * 30.0).ln()), 1e-9).1
         };
-        self.limits(profile, self.gpd.xi, 0.05, confidence, (-2.0, 5.0))
+        self.limits(profile, self.gpd.xi, 0.05, wall(confidence), (-2.0, 5.0))
     }
 
-    /// Profile-likelihood interval of the excess that one in `m` exceeds.
+    /// Profile-likelihood interval of the excess that one in `m` exceeds. `spread`: how much more
+    /// the excesses vary than independent ones, by which the likelihood is worth less (Chandler and
+    /// Bate, Biometrika 94, 2007).
     #[must_use]
     pub fn level_interval(
         &self,
         excesses: &[f64],
         m: f64,
         confidence: f64,
+        spread: f64,
     ) -> (Option<f64>, Option<f64>) {
         let level = self.gpd.exceeded_once_in(m);
         let profile = |level: f64| {
             let nll = |xi: f64| Gpd { sigma: level / growth(xi, m), xi }.nll(excesses);
             optimum::minimum(nll, (self.gpd.xi - 1.0, self.gpd.xi + 1.0), 1e-9).1
         };
-        self.limits(profile, level, 0.05 * level, confidence, (level * 1e-3, level * 1e3))
+        let bounds = (level * 1e-3, level * 1e3);
+        self.limits(profile, level, 0.05 * level, wall(confidence) * spread, bounds)
     }
 
-    /// Where a profile rises by half of the quantile of chi-squared, on both sides of its minimum.
+    /// Where a profile rises by so much, on both sides of its minimum.
     /// `None` on a side where it does not within the bounds.
     fn limits(
         &self,
         profile: impl Fn(f64) -> f64,
         best: f64,
         step: f64,
-        confidence: f64,
+        rise: f64,
         (least, most): (f64, f64),
     ) -> (Option<f64>, Option<f64>) {
-        let wall = self.nll + chi_squared_quantile(confidence) / 2.0;
+        let wall = self.nll + rise;
         let over = |x: f64| {
             let value = profile(x) - wall;
             // A wall of a finite height, for the search by lines.
@@ -207,6 +211,22 @@ impl Fit {
         };
         super::profile::limits(over, best, step, (least, most))
     }
+}
+
+/// By how much a profile rises at the ends of an interval: half of the quantile of chi-squared.
+fn wall(confidence: f64) -> f64 {
+    chi_squared_quantile(confidence) / 2.0
+}
+
+/// Upper end of the profile-likelihood interval of the scale of an exponential tail.
+#[must_use]
+pub fn exponential_upper(excesses: &[f64], confidence: f64, spread: f64) -> f64 {
+    let n = excesses.len() as f64;
+    let mean = excesses.iter().sum::<f64>() / n;
+    let rise = wall(confidence) * spread / n;
+    // ln(s) + 1 / s - 1 = rise, s in means.
+    let over = |s: f64| s.ln() + 1.0 / s - 1.0 - rise;
+    mean * optimum::zero(over, (1.0, 2.0 * (rise + 1.0).exp()), 1e-9).unwrap_or(1.0)
 }
 
 /// Scale and shape from L-moments of ascending excesses (Hosking and Wallis 1987).

@@ -27,7 +27,7 @@ fn rain_of_coles() {
     // The level of a hundred years of 365.25 days; 152 of 17531 days were above 30 mm.
     let m = 36_525.0 * 152.0 / 17_531.0;
     close(30.0 + fit.gpd.exceeded_once_in(m), 106.342_765_2, 1e-9);
-    let (low, high) = fit.level_interval(&excesses, m, 0.95);
+    let (low, high) = fit.level_interval(&excesses, m, 0.95, 1.0);
     close(30.0 + low.expect("a limit"), 80.864_180, 1e-6);
     close(30.0 + high.expect("a limit"), 185.035_638, 1e-6);
     let (low, high) = fit.xi_interval(&excesses, 0.95);
@@ -98,7 +98,7 @@ fn the_interval_covers_the_level() {
         .filter(|_| {
             let excesses = sample(planted, 200, &mut random);
             let fit = fit(&excesses).expect("a fit");
-            let (low, high) = fit.level_interval(&excesses, m, 0.95);
+            let (low, high) = fit.level_interval(&excesses, m, 0.95, 1.0);
             low.is_none_or(|low| low <= truth) && high.is_none_or(|high| truth <= high)
         })
         .count();
@@ -115,4 +115,13 @@ fn nothing_is_made_of_nothing() {
     assert_eq!(fit(&bad), None);
     bad[3] = f64::NAN;
     assert_eq!(fit(&bad), None);
+}
+
+#[test]
+fn the_scale_of_an_exponential_tail_has_an_upper_end() {
+    // n (ln s + 1 / s - 1) = 6.6349 / 2 with n = 50, by bisection: s = 1.4737.
+    let excesses: Vec<f64> = (0..50).map(|_| 2.0).collect();
+    let upper = exponential_upper(&excesses, 0.99, 1.0);
+    assert!((upper / 2.0 - 1.473739256).abs() < 1e-6, "{upper}");
+    assert!(exponential_upper(&excesses, 0.99, 4.0) > upper * 1.3);
 }

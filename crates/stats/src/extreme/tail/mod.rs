@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{anderson, cv, gpd, rules};
+use super::{anderson, blocks, cv, gpd, rules};
 pub use super::{
     level::{Level, Measured, Peak},
     rules::Rule,
@@ -58,6 +58,18 @@ struct Fitted {
     fit: gpd::Fit,
     fit_p: f64,
     xi: (Option<f64>, Option<f64>),
+    /// How much more the excesses vary over the time than independent ones: 1 at least.
+    spread: f64,
+    /// Those over thresholds further up.
+    higher: Vec<Higher>,
+}
+
+/// A fit over a threshold further up.
+#[derive(Clone, Debug, PartialEq)]
+struct Higher {
+    threshold_ns: u64,
+    excesses: Vec<f64>,
+    fit: gpd::Fit,
 }
 
 impl Model {
@@ -77,10 +89,9 @@ impl Model {
             return model(None, found);
         };
         let times: Vec<u64> = over.times(&peaks);
-        found.extend(rules::not_alike(&over.excesses));
+        found.extend(rules::not_alike(&over.excesses, &times, measured));
         found.extend(rules::periodic(&times, measured.sampling_ns));
         found.extend((over.fit_p < FIT_LEVEL).then_some(Rule::NoFit { p: over.fit_p }));
-        found.extend(rules::heavy(over.xi.1));
         found.extend(rules::too_coarse(&over.excesses));
         found.extend(rules::one_value(&over.excesses, &over.fit));
         model(Some(over), found)
@@ -101,7 +112,7 @@ impl Model {
         found.extend(rules::too_far(self.exposure_ns, target_ns));
         let level = self.fitted.as_ref().and_then(|fitted| {
             let level = fitted.level(self.exposure_ns, target_ns);
-            found.extend(rules::too_wide(&level, &found));
+            found.extend(rules::too_wide(&level));
             level.high_ns.is_finite().then_some(level)
         });
         found.sort_by_key(Rule::number);
@@ -141,8 +152,8 @@ fn fitted(peaks: &[Peak], measured: &Measured<'_>) -> Option<Fitted> {
         ascending.sort_unstable_by(f64::total_cmp);
         let fit_p = anderson::p_value(&ascending, &fit.gpd, SAMPLES, measured.seed);
         if best.as_ref().is_none_or(|best| fit_p > best.fit_p) {
-            let xi = (None, None);
-            best = Some(Fitted { threshold_ns, excesses, fit, fit_p, xi });
+            let (xi, spread, higher) = ((None, None), 1.0, Vec::new());
+            best = Some(Fitted { threshold_ns, excesses, fit, fit_p, xi, spread, higher });
         }
         if fit_p >= FIT_LEVEL {
             break;
@@ -150,11 +161,48 @@ fn fitted(peaks: &[Peak], measured: &Measured<'_>) -> Option<Fitted> {
     }
     best.map(|mut best| {
         best.xi = best.fit.xi_interval(&best.excesses, 0.95);
+        let times = best.times(peaks);
+        best.spread = blocks::spread(&times, &best.excesses, measured.exposure_ns);
+        best.higher = higher(peaks, &values, best.excesses.len());
         best
     })
 }
 
+/// Fits over the thresholds that leave a half and a quarter of so many clusters.
+fn higher(peaks: &[Peak], descending: &[u64], clusters: usize) -> Vec<Higher> {
+    let over = |k: usize| {
+        let threshold_ns = *descending.get(k)?;
+        let over = peaks.iter().filter(|peak| peak.latency_ns > threshold_ns);
+        let excesses: Vec<f64> = over.map(|peak| (peak.latency_ns - threshold_ns) as f64).collect();
+        let fit = gpd::fit(&excesses).filter(|_| excesses.len() >= CLUSTERS_MIN)?;
+        Some(Higher { threshold_ns, excesses, fit })
+    };
+    [clusters / 2, clusters / 4].into_iter().filter_map(over).collect()
+}
+
+/// Upper end of the interval of the excess that one in `m` exceeds: that of the profile likelihood,
+/// or that of an exponential tail where it is higher, because an estimate of a bounded tail is on
+/// the optimistic side of where it ends.
+fn upper(fit: &gpd::Fit, excesses: &[f64], m: f64, spread: f64) -> Option<f64> {
+    let profile = fit.level_interval(excesses, m, CONFIDENCE, spread).1?;
+    Some(profile.max(gpd::exponential_upper(excesses, CONFIDENCE, spread) * m.ln()))
+}
+
 impl Fitted {
+    /// Upper end of the level over which one in `m` clusters comes: the highest of the thresholds.
+    fn high_ns(&self, m: f64) -> f64 {
+        let of = |threshold_ns: u64, fit, excesses: &[f64]| {
+            let m = m * excesses.len() as f64 / self.excesses.len() as f64;
+            // Less than one is expected to be above this threshold: the one below has the answer.
+            let excess = if m > 1.0 { upper(fit, excesses, m, self.spread) } else { Some(0.0) };
+            excess.map_or(f64::INFINITY, |excess| threshold_ns as f64 + excess)
+        };
+        let first = of(self.threshold_ns, &self.fit, &self.excesses);
+        let higher = self.higher.iter();
+        let above = higher.filter(|h| m * h.excesses.len() as f64 > self.excesses.len() as f64);
+        above.map(|h| of(h.threshold_ns, &h.fit, &h.excesses)).fold(first, f64::max)
+    }
+
     fn times(&self, peaks: &[Peak]) -> Vec<u64> {
         let over = peaks.iter().filter(|peak| peak.latency_ns > self.threshold_ns);
         over.map(|peak| peak.at_ns).collect()
@@ -166,15 +214,18 @@ impl Fitted {
         let m = k * target_ns as f64 / exposure_ns.max(1) as f64;
         let threshold = self.threshold_ns as f64;
         // Less than one: the level is the threshold or below it, which was counted.
-        let (m, (low, high)) = match m > 1.0 {
-            true => (m, self.fit.level_interval(&self.excesses, m, CONFIDENCE)),
-            false => (1.0, (None, Some(0.0))),
+        let (m, low, high_ns) = match m > 1.0 {
+            true => {
+                let low = self.fit.level_interval(&self.excesses, m, CONFIDENCE, self.spread).0;
+                (m, low, self.high_ns(m))
+            }
+            false => (1.0, None, threshold),
         };
         Level {
             target_ns,
             level_ns: threshold + self.fit.gpd.exceeded_once_in(m),
             low_ns: threshold + low.unwrap_or(0.0),
-            high_ns: high.map_or(f64::INFINITY, |high| threshold + high),
+            high_ns,
             threshold_ns: self.threshold_ns,
             clusters: self.excesses.len() as u64,
             sigma_ns: self.fit.gpd.sigma,

@@ -91,6 +91,20 @@ fn rule_2_not_alike() {
         (if part < 0.5 { 3000.0 } else { 5000.0 }) * random.exponential()
     };
     assert_eq!(fired(&measured(&clusters(4, 400, 8, worse), 8 * HOUR), 24 * HOUR), [2]);
+    // Halves that are alike, of regimes of a quarter of an hour.
+    let regimes = |part: f64, random: &mut Random| {
+        (if ((part * 32.0) as u64).is_multiple_of(2) { 1500.0 } else { 6000.0 })
+            * random.exponential()
+    };
+    let peaks = clusters(4, 400, 8, regimes);
+    assert!(fired(&measured(&peaks, 8 * HOUR), 24 * HOUR).contains(&2));
+    // Three of four come within a tenth of the time.
+    let mut peaks = clusters(4, 400, 8, exponential);
+    for peak in peaks.iter_mut().filter(|peak| !peak.latency_ns.is_multiple_of(4)) {
+        peak.at_ns = 4 * HOUR + peak.at_ns / 10;
+    }
+    peaks.sort_unstable_by_key(|peak| peak.at_ns);
+    assert!(fired(&measured(&peaks, 8 * HOUR), 24 * HOUR).contains(&2));
 }
 
 #[test]
@@ -122,8 +136,16 @@ fn rule_4_no_fit() {
 
 #[test]
 fn rule_5_too_wide() {
-    let heavy = |_: f64, random: &mut Random| 8000.0 * ((0.55 * random.exponential()).exp() - 1.0);
-    assert_eq!(fired(&measured(&clusters(7, 300, 8, heavy), 8 * HOUR), 24 * HOUR), [5]);
+    let heavy = |xi: f64| {
+        move |_: f64, random: &mut Random| 8000.0 * (xi * random.exponential()).exp_m1() / xi
+    };
+    assert_eq!(fired(&measured(&clusters(7, 300, 8, heavy(2.5)), 8 * HOUR), 24 * HOUR), [5]);
+    // A heavy tail alone is no reason: its upper end says what it may come to.
+    let peaks = clusters(7, 300, 8, heavy(0.3));
+    let Tail::Level(level) = Model::of(&measured(&peaks, 8 * HOUR)).level(24 * HOUR) else {
+        panic!("refused")
+    };
+    assert!(level.high_ns > 1.5 * level.level_ns && level.high_ns.is_finite(), "{level:?}");
 }
 
 #[test]
