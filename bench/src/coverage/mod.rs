@@ -3,6 +3,7 @@
 //!
 //! A file per floor of claims; each returns its [`Case`]s. To add a process, add a case.
 
+mod compare;
 mod rate;
 mod share;
 
@@ -59,7 +60,7 @@ pub(crate) struct Case {
 
 /// Every case.
 fn cases() -> Vec<Case> {
-    [rate::cases(), share::cases()].into_iter().flatten().collect()
+    [rate::cases(), share::cases(), compare::cases()].into_iter().flatten().collect()
 }
 
 impl Case {
