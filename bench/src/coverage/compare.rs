@@ -311,6 +311,19 @@ fn power() -> Vec<Case> {
     let mut add = |claim, process: String, promise, quick, happened: Happened| {
         all.push(Case { claim, process, promise, runs: 1000, quick, happened });
     };
+    for share in [0.05_f64, -0.05] {
+        add(
+            "the effect is the margin: compare says better or worse",
+            format!("all of {:+.0} %, run noise 10 %, 12 pairs", 100.0 * share),
+            Promise::AtMost(LEVEL),
+            10,
+            Box::new(move |seed| {
+                let noise = Noise::Normal(0.1, 0.1);
+                let answer = compared(seed, noise, 12, share.ln_1p()).answer;
+                matches!(answer, Answer::Better | Answer::Worse)
+            }),
+        );
+    }
     for (share, answer) in [(0.2_f64, Answer::Worse), (-0.2, Answer::Better)] {
         add(
             "a change of p99.9 is found, by more than the margin",
