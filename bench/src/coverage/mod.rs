@@ -3,6 +3,7 @@
 //!
 //! A file per floor of claims; each returns its [`Case`]s. To add a process, add a case.
 
+mod compare;
 mod rate;
 mod share;
 mod tail;
@@ -60,7 +61,8 @@ pub(crate) struct Case {
 
 /// Every case.
 fn cases() -> Vec<Case> {
-    [rate::cases(), share::cases(), tail::cases()].into_iter().flatten().collect()
+    let all = [rate::cases(), share::cases(), tail::cases(), compare::cases()];
+    all.into_iter().flatten().collect()
 }
 
 impl Case {

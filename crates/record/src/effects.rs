@@ -51,8 +51,8 @@ pub struct Trial {
     pub margin_ppm: u64,
     /// P values below this count, parts per billion, after Holm.
     pub level_ppb: u64,
-    /// Smallest change of p99.9 that was to be seen, from the slices before, parts per million;
-    /// null: none could be.
+    /// Smallest change of p99.9 that is shown to be larger than the margin four times in five, from
+    /// the slices before, parts per million; null: none is.
     pub detectable_ppm: Option<u64>,
 }
 
@@ -113,9 +113,9 @@ pub enum How {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Decision {
-    /// Latency is lower with it.
+    /// Latency is lower with it, by more than the margin.
     Helps,
-    /// Latency is higher with it.
+    /// Latency is higher with it, by more than the margin.
     Hurts,
     /// No difference larger than the margin.
     NoDifference,
@@ -137,13 +137,14 @@ pub struct Effect {
     pub off_ns: u64,
     /// Median of the slices with it.
     pub on_ns: u64,
-    /// With to without it, parts per million.
+    /// With to without it, parts per million: the median of the ratios of pairs (Hodges-Lehmann),
+    /// which is not the ratio of the medians; of before and after, which have no pairs, it is.
     pub ratio_ppm: u64,
     /// Lower end of its interval; null: none.
     pub low_ppm: Option<u64>,
     /// Upper end.
     pub high_ppm: Option<u64>,
-    /// P value of the exact sign-flip test, parts per billion; null: nothing was tested.
+    /// P value of no effect, exact sign-flip test, parts per billion; null: nothing was tested.
     pub p_ppb: Option<u64>,
     /// The same after Holm, over all knobs and statistics.
     pub adjusted_ppb: Option<u64>,

@@ -1,7 +1,7 @@
 //! What text and page of a comparison share: numbers in words, and how it was made.
 
 use rtproof_judge::{
-    compare::{Against, Answer, Cell, Change, Comparison, Design, Unit},
+    compare::{Against, Answer, Cell, Change, Comparison, Design, Direction, Unit},
     units,
 };
 use rtproof_results::effects::signed;
@@ -48,13 +48,11 @@ pub(crate) fn bare(unit: Unit, value: f64) -> String {
 pub(crate) fn change(change: &Change) -> String {
     match (change.ratio, change.from.zip(change.to)) {
         (Some(ratio), _) => ratio_text(ratio),
-        (None, Some((from, to))) if from == to && change.direction != unknown() => "0 %".into(),
+        (None, Some((from, to))) if from == to && change.direction != Direction::Unknown => {
+            "0 %".into()
+        }
         _ => "–".into(),
     }
-}
-
-const fn unknown() -> rtproof_judge::compare::Direction {
-    rtproof_judge::compare::Direction::Unknown
 }
 
 fn ratio_text(ratio: f64) -> String {
@@ -113,7 +111,11 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// What a change decides.
 pub(crate) fn decided(change: &Change) -> &'static str {
-    change.answer.map_or("", Answer::text)
+    match (change.answer, change.differs) {
+        (Some(Answer::CannotDecide), Direction::Lower) => "lower, perhaps within the margin",
+        (Some(Answer::CannotDecide), Direction::Higher) => "higher, perhaps within the margin",
+        (answer, _) => answer.map_or("", Answer::text),
+    }
 }
 
 /// How the comparison was made, term by term.
@@ -139,10 +141,15 @@ pub(crate) fn method(comparison: &Comparison) -> Vec<(&'static str, String)> {
         Design::Paired => lines.push((
             "pairs",
             "Runs that follow each other in time, one of each kind, are a pair; what drifts is in \
-             both. The estimate is that of Hodges and Lehmann over the logarithms of the ratios, \
-             with the exact interval of the signed-rank test; p values are those of the exact \
-             sign-flip test, after Holm over p99.9, the latest wake-up and missed ones. Other \
-             statistics decide nothing."
+             both. \"change\" is the median of the ratios of pairs (Hodges and Lehmann), with the exact \
+             interval of the signed-rank test; the values of the groups are the medians of their \
+             runs, so that the ratio of these is another number. p values are those of the exact \
+             sign-flip test of no difference, after Holm over p99.9, which has most of the level \
+             first, the latest wake-up and missed ones. Better and worse are by more than the \
+             margin: the same test of a difference as large as the margin. No difference is \
+             within the margin by two such tests. All of them hold where a coin decided which \
+             run of a pair came first, and no run changes the one after it. Other statistics \
+             decide nothing."
                 .into(),
         )),
     }

@@ -5,17 +5,18 @@ use serde::{Deserialize, Serialize};
 use super::{answer::Answer, table::Unit};
 
 /// How a statistic lies to that of the first group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Direction {
-    /// Lower by more than the margin.
+    /// Lower; of `direction` by more than the margin.
     Lower,
     /// Within the margin.
     Same,
-    /// Higher by more than the margin.
+    /// Higher, likewise.
     Higher,
-    /// Not compared.
+    /// Not compared, or not shown.
+    #[default]
     Unknown,
 }
 
@@ -27,25 +28,36 @@ pub struct Change {
     pub statistic: String,
     /// What its values are.
     pub unit: Unit,
-    /// Value of the first group.
+    /// Value of the first group; of several runs their median, or all their counts together.
     pub from: Option<f64>,
-    /// Value of this group.
+    /// Value of this group, likewise.
     pub to: Option<f64>,
-    /// This group to the first; null where there is none, or it may not be compared.
+    /// This group to the first; null where there is none, or it may not be compared. Of pairs the
+    /// median of the ratios of pairs (Hodges-Lehmann), which is not the ratio of the medians.
     pub ratio: Option<f64>,
     /// Lower end of the ratio's interval.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// P value of the exact sign-flip test; null: nothing was tested.
+    /// P value of no difference, exact sign-flip test; null: nothing was tested.
     pub p: Option<f64>,
-    /// The same after Holm, where it is one of those that decide.
+    /// The same after Holm with weights, where it is one of those that decide.
     pub p_adjusted: Option<f64>,
-    /// What it decides; null: it decides nothing.
+    /// P value of a difference within the margin, after Holm; 1 where the ratio is within it.
+    #[serde(default)]
+    pub p_margin: Option<f64>,
+    /// P value of a difference as large as the margin or larger, after Holm.
+    #[serde(default)]
+    pub p_equivalent: Option<f64>,
+    /// What it decides: better and worse are by more than the margin; null: it decides nothing.
     pub answer: Option<Answer>,
+    /// Whether it is shown to be lower or higher at all, or the same within the margin.
+    #[serde(default)]
+    pub differs: Direction,
     /// How the values lie to each other: a description, no decision.
     pub direction: Direction,
-    /// Smallest change that would have been found four times in five, as a ratio above 1.
+    /// Smallest change that so many pairs show to be above the margin four times in five, as a
+    /// ratio above 1, for normal differences of pairs; of p99.9 alone.
     pub detectable: Option<f64>,
     /// Values that the two groups have, less the one with fewer.
     pub n: u64,
@@ -68,7 +80,10 @@ impl Change {
             high: None,
             p: None,
             p_adjusted: None,
+            p_margin: None,
+            p_equivalent: None,
             answer: None,
+            differs: Direction::Unknown,
             direction: Direction::Unknown,
             detectable: None,
             n: 0,
@@ -102,10 +117,10 @@ impl Change {
 
 /// How a ratio lies to 1.
 pub(super) fn direction(ratio: f64, margin: f64) -> Direction {
-    let bound = margin.ln_1p();
+    let margin = rtproof_stats::paired::Margin::of_share(margin);
     match ratio.ln() {
-        log if log < -bound => Direction::Lower,
-        log if log > bound => Direction::Higher,
+        log if log < margin.low => Direction::Lower,
+        log if log > margin.high => Direction::Higher,
         _ => Direction::Same,
     }
 }

@@ -1,19 +1,19 @@
 //! Groups of runs that alternate: pairs by time, exact tests, and what they decide.
 //!
-//! p99.9 is tested first, the latest wake-up of a run second, the share of missed wake-ups third;
-//! Holm's adjustment is over these and all groups. The other statistics are reported with their
-//! intervals and decide nothing, because whoever asks ten questions gets one wrong answer.
+//! p99.9, the latest wake-up of a run and the share of missed wake-ups are tested, adjusted after
+//! Holm over these and all groups; p99.9 has most of the weight, so that six pairs can decide on it.
+//! The other statistics are reported with their intervals and decide nothing, because whoever asks
+//! ten questions gets one wrong answer.
 
 use rtproof_stats::{
-    holm,
-    paired::{self, PAIRS_MAX, Paired},
+    paired::{self, MAIN, Margin, PAIRS_MAX, Paired, Question, Spread},
     quantile::Q,
 };
 
 use super::{
     against::Against,
     answer::{Answer, PRIMARY, Request, equal_exposure},
-    changes::{Change, direction},
+    changes::{Change, Direction, direction},
     effect::cliffs_delta,
     pairs::PairSummary,
     sentence,
@@ -21,14 +21,23 @@ use super::{
     table::{Observation, QUANTILES, Unit, median},
 };
 
-/// Power of the reported detectable change.
-const POWER: f64 = 0.8;
+/// Statistics that decide beside p99.9: the latest wake-up and the missed ones.
+const OTHERS: usize = 2;
 
 /// One statistic before the p values are adjusted.
 struct Asked {
     change: Change,
     paired: Option<Paired>,
+    /// Logarithms of the ratios of the pairs.
+    logs: Vec<f64>,
     decides: bool,
+}
+
+impl Asked {
+    /// Nothing is tested.
+    const fn untested(change: Change) -> Self {
+        Self { change, paired: None, logs: Vec::new(), decides: false }
+    }
 }
 
 /// Each of the others against the first.
@@ -41,11 +50,13 @@ pub(super) fn against(
         .iter()
         .map(|seen| {
             let pairs = PairSummary::of(&first.group.sides, &seen.group.sides);
-            let asked = ask(first, seen, &pairs, wish);
+            let mut asked = ask(first, seen, &pairs, wish);
+            see(&mut asked, others.len(), wish);
             (pairs, asked)
         })
         .collect();
     decide(&mut asked, wish);
+    let groups = others.len();
     let one =
         |((at, seen), (pairs, asked)): ((usize, &Observation<'_>), (PairSummary, Vec<Asked>))| {
             let changes: Vec<Change> = asked.into_iter().map(|asked| asked.change).collect();
@@ -54,8 +65,8 @@ pub(super) fn against(
             Against {
                 group: at + 1,
                 answer,
-                sentence: sentence::of_paired(names, answer, &changes, &pairs, wish),
-                reasons: sentence::reasons_of_paired(names, &changes, &pairs, wish),
+                sentence: sentence::of_paired(names, answer, &changes, &pairs, groups, wish),
+                reasons: sentence::reasons_of_paired(names, &changes, &pairs, groups, wish),
                 cliffs_delta: cliffs_delta(&first.bins, &seen.bins),
                 shift: shift(first, seen, &pairs, wish),
                 pairs: Some(pairs),
@@ -76,23 +87,50 @@ fn answer(changes: &[Change]) -> Answer {
     }
 }
 
+/// Which change of p99.9 so many pairs find.
+fn see(asked: &mut [Asked], groups: usize, wish: &Request) {
+    let main = asked.iter_mut().find(|asked| asked.change.statistic == PRIMARY.name());
+    if let Some(asked) = main {
+        let (level, margin) = (1.0 - wish.confidence, Margin::of_share(wish.margin));
+        asked.change.detectable = Spread::of_pairs(&asked.logs)
+            .and_then(|sd| paired::detectable(sd, asked.logs.len(), groups, level, margin))
+            .map(f64::exp);
+    }
+}
+
 /// P values adjusted over all that decides, and what each then says.
 fn decide(asked: &mut [(PairSummary, Vec<Asked>)], wish: &Request) {
-    let mut deciding: Vec<&mut Asked> = asked
+    let groups = asked.len();
+    let mut deciding: Vec<(usize, &mut Asked)> = asked
         .iter_mut()
-        .flat_map(|(_, asked)| asked)
-        .filter(|asked| asked.decides && asked.paired.is_some())
+        .enumerate()
+        .flat_map(|(of, (_, asked))| asked.iter_mut().map(move |asked| (of, asked)))
+        .filter(|(_, asked)| asked.decides && asked.paired.is_some())
         .collect();
-    let p: Vec<f64> = deciding.iter().filter_map(|asked| Some(asked.paired?.p)).collect();
-    for (asked, adjusted) in deciding.iter_mut().zip(holm::adjust(&p)) {
-        let Some(paired) = asked.paired else { continue };
-        asked.change.p_adjusted = Some(adjusted);
-        let level = 1.0 - wish.confidence;
-        asked.change.answer = Some(match paired.answer(adjusted, level, wish.margin.ln_1p()) {
+    let question = |(of, asked): &(usize, &mut Asked)| {
+        let is_main = asked.change.statistic == PRIMARY.name();
+        let weight = if is_main { MAIN } else { paired::rest(OTHERS) };
+        Some(Question { of: *of, paired: asked.paired?, weight })
+    };
+    let questions: Vec<Question> = deciding.iter().filter_map(question).collect();
+    let answers = paired::answers(&questions, groups, 1.0 - wish.confidence);
+    for ((_, asked), (adjusted, answer)) in deciding.iter_mut().zip(answers) {
+        asked.change.p_adjusted = Some(adjusted.p);
+        asked.change.p_margin = Some(adjusted.p_margin);
+        asked.change.p_equivalent = Some(adjusted.p_equivalent);
+        asked.change.differs = match answer {
+            paired::Answer::Lower | paired::Answer::SomeLower => Direction::Lower,
+            paired::Answer::Higher | paired::Answer::SomeHigher => Direction::Higher,
+            paired::Answer::Equivalent => Direction::Same,
+            paired::Answer::Undecided => Direction::Unknown,
+        };
+        asked.change.answer = Some(match answer {
             paired::Answer::Lower => Answer::Better,
             paired::Answer::Higher => Answer::Worse,
             paired::Answer::Equivalent => Answer::NoDifference,
-            paired::Answer::Undecided => Answer::CannotDecide,
+            paired::Answer::SomeLower | paired::Answer::SomeHigher | paired::Answer::Undecided => {
+                Answer::CannotDecide
+            }
         });
     }
 }
@@ -136,20 +174,18 @@ fn of_values(
         .collect();
     match logs {
         Some(logs) => of_differences(change, &logs, wish),
-        None => Asked {
-            change: change.because("too few wake-ups in some of the runs, or not told"),
-            paired: None,
-            decides: false,
-        },
+        None => Asked::untested(
+            change.because("some of the runs have too few wake-ups, or do not report it"),
+        ),
     }
 }
 
 /// Logarithms of the ratios of all pairs, tested.
 fn of_differences(mut change: Change, logs: &[f64], wish: &Request) -> Asked {
     let logs = folded(logs);
-    let Some(paired) = paired::compare(&logs, wish.confidence) else {
-        let change = change.because("no two runs are neighbours in time");
-        return Asked { change, paired: None, decides: false };
+    let margin = Margin::of_share(wish.margin);
+    let Some(paired) = paired::compare(&logs, wish.confidence, margin) else {
+        return Asked::untested(change.because("no two runs are neighbours in time"));
     };
     let ratio = paired.estimate.exp();
     change.ratio = Some(ratio);
@@ -157,27 +193,18 @@ fn of_differences(mut change: Change, logs: &[f64], wish: &Request) -> Asked {
     (change.low, change.high) = paired.interval.map(|(low, high)| (low.exp(), high.exp())).unzip();
     change.p = Some(paired.p);
     change.n_eff = Some(logs.len() as u64);
-    change.detectable = sd(&logs)
-        .and_then(|sd| paired::detectable(sd, logs.len(), 1.0 - wish.confidence, POWER))
-        .map(f64::exp);
     change.method = format!(
-        "Hodges-Lehmann over {} pairs, exact signed-rank interval, exact sign-flip p",
+        "median of the ratios of {} pairs (Hodges-Lehmann), exact signed-rank interval, exact \
+         sign-flip p",
         logs.len()
     );
-    Asked { change, paired: Some(paired), decides: false }
+    Asked { change, paired: Some(paired), logs, decides: false }
 }
 
 /// More pairs than the exact test looks at: the mean of neighbours counts as one.
 fn folded(logs: &[f64]) -> Vec<f64> {
     let each = logs.len().div_ceil(PAIRS_MAX).max(1);
     logs.chunks(each).map(|some| some.iter().sum::<f64>() / some.len() as f64).collect()
-}
-
-fn sd(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
 }
 
 /// The median of those that are there.
@@ -202,7 +229,7 @@ fn max(
     if !equal {
         let change = Change::of("max", Unit::Ns, middle(&from), middle(&to));
         let why = "unequal exposure: the longer run has the larger maximum by itself";
-        return Asked { change: change.because(why), paired: None, decides: false };
+        return Asked::untested(change.because(why));
     }
     Asked { decides: true, ..of_values("max", (&from, &to), pairs, wish) }
 }
@@ -240,7 +267,7 @@ fn share(
     if from.iter().chain(to).all(|run| run.0 == 0) {
         let mut change = change.with_ratio(wish.margin);
         change.method = "none in any run".into();
-        return Asked { change, paired: None, decides: false };
+        return Asked::untested(change);
     }
     // Half an event more on both sides: no run has none.
     let rate = |run: (u64, u64)| (run.0 as f64 + 0.5) / (run.1 as f64 + 1.0);
@@ -270,6 +297,7 @@ fn shift(
     };
     Shift {
         points: GRID.into_iter().filter_map(point).collect(),
-        method: "Hodges-Lehmann over the pairs, exact signed-rank bands".into(),
+        method: "median of the ratios of the pairs (Hodges-Lehmann), exact signed-rank bands"
+            .into(),
     }
 }

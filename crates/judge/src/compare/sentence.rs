@@ -1,6 +1,6 @@
 //! The answer in one sentence, with its statistic and its reason.
 
-use rtproof_stats::paired::PAIRS_MIN;
+use rtproof_stats::paired::pairs_least;
 
 use super::{
     against::Against,
@@ -195,6 +195,7 @@ pub(super) fn of_paired(
     answer: Answer,
     changes: &[Change],
     pairs: &PairSummary,
+    groups: usize,
     wish: &Request,
 ) -> String {
     let of = |answer: Answer| -> Vec<&Change> {
@@ -234,29 +235,36 @@ pub(super) fn of_paired(
             quantity::count(n, "pair")
         ),
         Answer::CannotDecide => {
-            format!("Cannot decide between {first} and {other}: {}.", why_not(changes, pairs, wish))
+            let why = why_not(changes, pairs, groups, wish);
+            format!("Cannot decide between {first} and {other}: {why}.")
         }
     }
 }
 
-/// `p99.9 is 20 % lower (−24 % to −15 %, p 0.0029 after Holm)`.
+/// `p99.9 is lower by more than 5 %: by 20 % (…), p 0.0029 of 5 % or less after Holm`.
 fn decided(change: &Change, wish: &Request) -> String {
-    let ratio = change.ratio.unwrap_or(1.0);
-    let word = if ratio < 1.0 { "lower" } else { "higher" };
-    let name = match change.statistic.as_str() {
+    let p = change.p_margin.map_or_else(String::new, |p| {
+        format!(", p {} of {} or less", p_value(p), percent(wish.margin))
+    });
+    format!(
+        "{} is {} by more than {}: {}{p}",
+        name(change),
+        word(change),
+        percent(wish.margin),
+        interval(change, wish)
+    )
+}
+
+fn name(change: &Change) -> &str {
+    match change.statistic.as_str() {
         "missed" => "the share of missed wake-ups",
         "max" => "the latest wake-up of a run",
         name => name,
-    };
-    let p =
-        change.p_adjusted.map_or_else(String::new, |p| format!(", p {} after Holm", p_value(p)));
-    format!(
-        "{name} is {word} by {} ({}, {} interval {}{p})",
-        signed(ratio).trim_start_matches(['−', '+']),
-        arrows(change),
-        percent(wish.confidence),
-        ends(change)
-    )
+    }
+}
+
+fn word(change: &Change) -> &'static str {
+    if change.ratio.unwrap_or(1.0) < 1.0 { "lower" } else { "higher" }
 }
 
 fn ends(change: &Change) -> String {
@@ -266,17 +274,26 @@ fn ends(change: &Change) -> String {
     }
 }
 
+/// Estimate and interval of the pairs, and the medians of the groups: numbers of two kinds, each
+/// with its name.
 fn interval(change: &Change, wish: &Request) -> String {
     let ratio = change.ratio.map_or_else(|| "not known".into(), signed);
-    format!("{ratio} ({}, {} interval {})", arrows(change), percent(wish.confidence), ends(change))
+    let of = if change.unit == super::Unit::Share { "all runs" } else { "medians of the runs" };
+    format!(
+        "{ratio} (median of the ratios of pairs, {} interval {}; {of} {})",
+        percent(wish.confidence),
+        ends(change),
+        arrows(change)
+    )
 }
 
-fn why_not(changes: &[Change], pairs: &PairSummary, wish: &Request) -> String {
+fn why_not(changes: &[Change], pairs: &PairSummary, groups: usize, wish: &Request) -> String {
     let n = pairs.pairs.len();
     if let Some(why) = &pairs.why_none {
         return format!("{why}, so that they cannot be paired by time");
     }
-    if n < PAIRS_MIN {
+    let least = pairs_least(groups, 1.0 - wish.confidence);
+    if n < least {
         let left = match pairs.left_out {
             0 => String::new(),
             left => format!(
@@ -284,8 +301,9 @@ fn why_not(changes: &[Change], pairs: &PairSummary, wish: &Request) -> String {
                 if left == 1 { "1 run has".into() } else { format!("{left} runs have") }
             ),
         };
+        let of = if groups > 1 { format!(" of {groups} comparisons") } else { String::new() };
         return format!(
-            "{}, and fewer than {PAIRS_MIN} decide nothing at {}{left}",
+            "{}, and fewer than {least} decide nothing{of} at {}{left}",
             quantity::count(n, "pair"),
             percent(wish.confidence)
         );
@@ -296,16 +314,41 @@ fn why_not(changes: &[Change], pairs: &PairSummary, wish: &Request) -> String {
     if primary.ratio.is_none() {
         return format!("{}: {}", primary.statistic, primary.method);
     }
-    let seen = primary.detectable.map_or_else(String::new, |ratio| {
-        format!("; so many pairs find a change by {} four times in five", percent(ratio - 1.0))
-    });
+    let some: Vec<&Change> = changes
+        .iter()
+        .filter(|change| matches!(change.differs, Direction::Lower | Direction::Higher))
+        .collect();
+    if !some.is_empty() {
+        let margin = percent(wish.margin);
+        let one = |change: &&Change| {
+            let word = word(change);
+            let p = change.p_adjusted.map_or_else(String::new, |p| {
+                format!(", p {} of no difference after Holm", p_value(p))
+            });
+            format!(
+                "{} is {word}, but that it is {word} by more than {margin} is not shown: {}{p}",
+                name(change),
+                interval(change, wish)
+            )
+        };
+        let texts: Vec<String> = some.iter().map(one).collect();
+        return format!("{}; {}{}", list(&texts, "and"), quantity::count(n, "pair"), seen(primary));
+    }
     format!(
-        "{} {} is neither clear of no difference nor within {}; {}{seen}",
+        "{} is neither shown to differ nor shown to be within {}: {}; {}{}",
         primary.statistic,
-        interval(primary, wish),
         percent(wish.margin),
+        interval(primary, wish),
         quantity::count(n, "pair"),
+        seen(primary)
     )
+}
+
+/// Which change so many pairs find.
+fn seen(primary: &Change) -> String {
+    primary.detectable.map_or_else(String::new, |ratio| {
+        format!("; so many pairs find a change by {} four times in five", percent(ratio - 1.0))
+    })
 }
 
 /// What must be known of runs that alternate.
@@ -313,6 +356,7 @@ pub(super) fn reasons_of_paired(
     (first, other): (&str, &str),
     changes: &[Change],
     pairs: &PairSummary,
+    groups: usize,
     wish: &Request,
 ) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -338,9 +382,11 @@ pub(super) fn reasons_of_paired(
         && let Some(ratio) = primary.detectable
     {
         reasons.push(format!(
-            "With these runs a change of {} by {} is found four times in five.",
+            "So many pairs that differ as these do show a change of {} by {} to be larger than {} \
+             four times in five, where their ratios are log-normal.",
             primary.statistic,
-            percent(ratio - 1.0)
+            percent(ratio - 1.0),
+            percent(wish.margin)
         ));
     }
     for change in
@@ -348,19 +394,21 @@ pub(super) fn reasons_of_paired(
     {
         reasons.push(format!("{} is not compared: {}.", change.statistic, change.method));
     }
+    let names: Vec<String> = changes
+        .iter()
+        .filter(|change| change.p_adjusted.is_some())
+        .map(|change| change.statistic.clone())
+        .collect();
+    let of = if groups > 1 { format!(" of {groups} comparisons") } else { String::new() };
     reasons.push(format!(
-        "Differences up to {} do not matter; p values of the exact sign-flip test below {} count, \
-         after Holm over {}.",
+        "Differences up to {} do not matter. P values of the exact sign-flip test below {} count, \
+         after Holm over {}{of}, with {:.0} % of the level for {} first. They hold where a coin \
+         decided which run of each pair came first.",
         percent(wish.margin),
         value(1.0 - wish.confidence, super::Unit::Number),
-        list(
-            &changes
-                .iter()
-                .filter(|change| change.p_adjusted.is_some())
-                .map(|change| change.statistic.clone())
-                .collect::<Vec<_>>(),
-            "and"
-        ),
+        list(&names, "and"),
+        100.0 * rtproof_stats::paired::MAIN,
+        PRIMARY.name()
     ));
     reasons
 }

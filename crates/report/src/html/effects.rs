@@ -68,14 +68,16 @@ fn how(trial: &Trial) -> String {
     };
     let seen = trial.detectable_ppm.map_or(String::new(), |ppm| {
         format!(
-            " From the slices before, a change of p99.9 by {} was to be seen.",
+            " From the slices before: a change of p99.9 by {} is found four times in five.",
             percent(ppm as f64 / 1e6)
         )
     });
     format!(
         "{} pairs of slices of {}, {each}, in random order (seed {}). Differences up to {} do not \
-         matter; p values of the exact sign-flip test below {} count, after Holm. p99.9 is that of \
-         all wake-ups that were due, missed ones among them.{seen}",
+         matter: a change helps or hurts where it is shown to be larger. P values of the exact \
+         sign-flip test below {} count, after Holm over all knobs. \"change\" is the median of the \
+         ratios of pairs (Hodges-Lehmann); \"off\" and \"on\" are medians of the slices. p99.9 is \
+         that of all wake-ups that were due, missed ones among them.{seen}",
         trial.pairs,
         units::duration(trial.slice_ns),
         trial.seed,
@@ -262,7 +264,7 @@ mod tests {
             "0.0029",
             "chart-effects",
             "p99.9 90 µs and 50 µs",
-            "by 8 % was to be seen",
+            "by 8 % is found four times in five",
         ] {
             at(part);
         }

@@ -20,7 +20,7 @@ use rtproof_run::usage::Invalid;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Single runs are shown and never decide: what drifts between them is not excluded. Runs of two
-conditions that alternate do, six pairs or more, better twelve in random order.
+conditions that alternate do, six pairs or more, better twelve in which a coin chose the order.
 
 Examples:
   rtproof compare before.rtproof after.rtproof

@@ -6,6 +6,7 @@ use anyhow::Context;
 use rtproof_host::{Facts, Root};
 use rtproof_judge::units;
 use rtproof_results::effects::percent;
+use rtproof_stats::paired::Spread;
 use serde::Serialize;
 
 use super::{
@@ -81,15 +82,15 @@ pub fn before(
     }
     events.setup(&sentence)?;
     let (spread, rests_on, level) = match wanted.spread {
-        Some(spread) => (spread.ln_1p(), "assumption", None),
+        Some(spread) => (Spread::assumed(spread.ln_1p()), "assumption", None),
         None => {
             let (sd, level) = pilot(wanted, switch, events)?;
-            (sd, "pilot", level)
+            (Spread::of_successive(sd, PILOT as usize), "pilot", level)
         }
     };
     let seen = Detectable {
         rests_on,
-        spread: spread.exp_m1(),
+        spread: spread.sd.exp_m1(),
         one: setup.detectable(spread, 1),
         all: setup.detectable(spread, setup.knobs),
     };
@@ -111,16 +112,16 @@ fn sentence_of(seen: &Detectable, setup: &Setup, level: Option<u64>) -> String {
     };
     let (one, all) = (away(seen.one), away(seen.all));
     let what = match setup.knobs {
-        1 => format!("a change of p99.9 by {one} is seen"),
+        1 => format!("a change of p99.9 by {one} is found"),
         n if setup.design(0).is_none() => {
-            format!("with {n} knobs a change of p99.9 by {all} is seen")
+            format!("with {n} knobs a change of p99.9 by {all} is found")
         }
         n => format!(
-            "a change of p99.9 by {one} is seen if one knob stands out, by {all} if all {n} do"
+            "a change of p99.9 by {one} is found if one knob stands out, by {all} if all {n} do"
         ),
     };
     format!(
-        "{basis}, moves by {} from slice to slice: {what}, or a larger one, with probability 0.8.",
+        "{basis}, moves by {} from slice to slice: {what} four times in five, a larger one more often.",
         percent(seen.spread)
     )
 }
@@ -215,12 +216,8 @@ pub fn run(
     let effects = results.effects()?;
     let screening = setup.design(seed).map(|design| screening::screened(&design, &effects.slices));
     let standing_out = screening.as_ref().map_or(0, |found| found.standing_out.len());
-    let terms = Terms {
-        margin: MARGIN,
-        total_ns: 0,
-        mirrored: false,
-        comparisons: setup.questions(standing_out),
-    };
+    let terms =
+        Terms { margin: MARGIN, total_ns: 0, mirrored: false, knobs: setup.decided(standing_out) };
     let profile = match results.is_whole() {
         true => screening::profile(&effects.knobs, &effects.slices, knobs, terms),
         false => Vec::new(),

@@ -5,14 +5,13 @@ use rtproof_record::effects::{
 };
 use rtproof_results::effects::signed;
 use rtproof_stats::{
-    holm,
-    paired::Answer,
+    paired::{Adjusted, Answer, Margin, Question, answers},
     screening::{self, Design, Lenth},
 };
 use serde::Serialize;
 
 use super::{
-    analyse::{self, CONFIDENCE, Terms, Untried, ppm, value},
+    analyse::{self, CONFIDENCE, LEVEL, MARGIN, Terms, Untried, ppm, value},
     knobs::Candidate,
 };
 
@@ -73,8 +72,9 @@ struct ShownInteraction {
 pub fn screened(design: &Design, slices: &[Slice]) -> Screening {
     let [p999, max] = Statistic::ALL.map(|statistic| responses(design, statistic, slices));
     let interactions = screening::interactions(design, &p999);
+    let margin = Margin::of_share(MARGIN);
     let [(p999, noise), (max, noise_max)] =
-        [p999, max].map(|pairs| screening::effects(design, &pairs, CONFIDENCE));
+        [p999, max].map(|pairs| screening::effects(design, &pairs, CONFIDENCE, margin));
     let stands_out = |at: &usize| {
         [&p999, &max].into_iter().any(|of| of.get(*at).is_some_and(screening::Effect::stands_out))
     };
@@ -125,13 +125,28 @@ impl Screening {
         Shown { effects: of(0).chain(of(1)).collect(), interactions: interactions.collect() }
     }
 
-    /// The effects of a knob as the screening has them, p values adjusted over all of it.
-    fn of(&self, knob: usize, slices: &[Slice]) -> Vec<Effect> {
-        let p: Vec<f64> = self.effects.iter().flatten().map(|effect| effect.paired.p).collect();
-        let adjusted = holm::adjust(&p);
+    /// P values of every knob in turn, p99.9 first, adjusted over all of the screening.
+    fn answers(&self) -> Vec<(Adjusted, Answer)> {
+        let [p999, max] = &self.effects;
+        let question = |statistic, of, effect: &screening::Effect| Question {
+            of,
+            paired: effect.paired,
+            weight: analyse::weight(statistic),
+        };
+        let both = |(of, (p999, max))| {
+            [question(Statistic::P999, of, p999), question(Statistic::Max, of, max)]
+        };
+        let questions: Vec<Question> = p999.iter().zip(max).enumerate().flat_map(both).collect();
+        answers(&questions, p999.len(), LEVEL)
+    }
+
+    /// The effects of a knob as the screening has them, and whether p99.9 is within the margin.
+    fn of(&self, knob: usize, slices: &[Slice]) -> (Vec<Effect>, bool) {
+        let answers = self.answers();
         let mut told = Vec::new();
-        let mut before = 0;
-        for (statistic, effects) in Statistic::ALL.into_iter().zip(&self.effects) {
+        for (place, (statistic, effects)) in
+            Statistic::ALL.into_iter().zip(&self.effects).enumerate()
+        {
             let is_on = |slice: &&Slice| slice.on.iter().any(|&on| on as usize == knob);
             let screen = || slices.iter().filter(|slice| slice.part == Part::Screen);
             let median = |with: bool| {
@@ -141,6 +156,7 @@ impl Screening {
                 (effects.get(knob), median(true), median(false))
             {
                 let ends = effect.paired.interval;
+                let adjusted = answers.get(2 * knob + place).map(|(adjusted, _)| adjusted.p);
                 told.push(Effect {
                     statistic,
                     pairs: u32::try_from(effect.paired.n).unwrap_or(u32::MAX),
@@ -150,12 +166,12 @@ impl Screening {
                     low_ppm: ends.map(|(low, _)| ppm(low.exp())),
                     high_ppm: ends.map(|(_, high)| ppm(high.exp())),
                     p_ppb: Some((effect.paired.p * 1e9).round() as u64),
-                    adjusted_ppb: adjusted.get(before + knob).map(|p| (p * 1e9).round() as u64),
+                    adjusted_ppb: adjusted.map(|p| (p * 1e9).round() as u64),
                 });
             }
-            before += effects.len();
         }
-        told
+        let is_small = answers.get(2 * knob).is_some_and(|(_, it)| *it == Answer::Equivalent);
+        (told, is_small)
     }
 }
 
@@ -175,18 +191,13 @@ pub fn told(
         if is_confirmed || untried.contains_key(&at) {
             continue;
         }
-        told.effects = found.of(at, slices);
+        let (effects, is_small) = found.of(at, slices);
+        told.effects = effects;
         if told.effects.is_empty() || found.standing_out.contains(&at) {
             continue;
         }
         told.how = How::Toggled;
-        let margin = ppm(terms.margin);
-        let is_small = |effect: &Effect| {
-            let (low, high) = (1_000_000_000_000 / (1_000_000 + margin), 1_000_000 + margin);
-            effect.low_ppm.is_some_and(|it| it >= low)
-                && effect.high_ppm.is_some_and(|it| it <= high)
-        };
-        (told.decision, told.why) = match told.effects.first().is_some_and(is_small) {
+        (told.decision, told.why) = match is_small {
             true => (
                 Decision::NoDifference,
                 "no difference of p99.9 larger than the margin, all tried at once".into(),
@@ -199,8 +210,10 @@ pub fn told(
         };
     }
     if let Some((effect, Answer::Lower)) = together.first() {
-        let text =
-            format!("; all that stood out as helping together: p99.9 {}", signed(effect.ratio_ppm));
+        let text = format!(
+            "; all that stood out as helping together: p99.9 {} (median of the ratios of pairs)",
+            signed(effect.ratio_ppm)
+        );
         for &at in &found.lowering {
             if told[at].decision != Decision::Helps && told[at].how == How::Toggled {
                 told[at].why += "; beside the others it adds nothing that can be seen";
@@ -226,7 +239,8 @@ pub fn profile(
     }
     let (_, together) = analyse::with_together(knobs, slices, &Untried::new(), terms);
     let lower = together.iter().any(|(_, answer)| *answer == Answer::Lower);
-    let higher = together.iter().any(|(_, answer)| *answer == Answer::Higher);
+    let higher =
+        together.iter().any(|(_, answer)| matches!(answer, Answer::Higher | Answer::SomeHigher));
     let on = slices.iter().find(|slice| slice.part == Part::Together && !slice.on.is_empty());
     match on {
         Some(slice) if lower && !higher => slice.on.iter().map(|&at| at as usize).collect(),

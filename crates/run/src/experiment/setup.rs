@@ -2,12 +2,12 @@
 
 use rtproof_judge::units;
 use rtproof_stats::{
-    paired::{self, PAIRS_MAX, PAIRS_MIN},
+    paired::{self, Margin, PAIRS_MAX, Spread},
     screening::{self, FACTORS_MAX, Kind},
 };
 
 use super::{
-    analyse::{LEVEL, POWER, STATISTICS},
+    analyse::{LEVEL, MARGIN},
     conduct::{LEAD_NS, SLOT_NS},
 };
 use crate::usage::usage;
@@ -57,10 +57,11 @@ impl Setup {
                  suspect, or give --one-by-one"
             )));
         }
-        if !(PAIRS_MIN..=PAIRS_MAX).contains(&pairs) {
+        // What stands out of a screening is not known yet: one knob at least.
+        let least = paired::pairs_least(if one_by_one { knobs } else { 1 }, LEVEL);
+        if !(least..=PAIRS_MAX).contains(&pairs) {
             return Err(usage(format!(
-                "--pairs {pairs}: from {PAIRS_MIN}, below which nothing can be decided, to \
-                 {PAIRS_MAX}"
+                "--pairs {pairs}: from {least}, below which nothing can be decided, to {PAIRS_MAX}"
             )));
         }
         let slice_ns = slice_ns.next_multiple_of(SLOT_NS);
@@ -113,20 +114,21 @@ impl Setup {
         (needs_ns + needs_ns / 2 + 30_000_000_000).next_multiple_of(1_000_000_000)
     }
 
-    /// Questions that are asked in the end where so many knobs stand out.
-    pub fn questions(&self, standing_out: usize) -> usize {
+    /// Knobs that are decided in the end where so many stand out, and all of them together.
+    pub fn decided(&self, standing_out: usize) -> usize {
         let arms = match self.screened() {
             0 => self.knobs,
             _ => standing_out + usize::from(standing_out > 1),
         };
-        arms.max(1) * STATISTICS
+        arms.max(1)
     }
 
-    /// Smallest change of p99.9 that is seen with probability [`POWER`], as a share downwards,
-    /// where the logarithm of p99.9 moves by `sd` from slice to slice. `None`: none.
-    pub fn detectable(&self, sd: f64, standing_out: usize) -> Option<f64> {
-        let level = LEVEL / self.questions(standing_out) as f64;
-        paired::detectable(sd, self.pairs, level, POWER).map(|least| -f64::exp_m1(-least))
+    /// Smallest change of p99.9 that is shown to be larger than the margin four times in five, as a
+    /// share downwards. `None`: none.
+    pub fn detectable(&self, spread: Spread, standing_out: usize) -> Option<f64> {
+        let margin = Margin::of_share(MARGIN).mirrored();
+        paired::detectable(spread, self.pairs, self.decided(standing_out), LEVEL, margin)
+            .map(|least| -f64::exp_m1(-least))
     }
 
     /// What is going to happen.
@@ -175,7 +177,7 @@ mod tests {
         assert!((26 * 60 * S..27 * 60 * S).contains(&one.needs_ns(1)), "{}", one.needs_ns(1));
         assert!(one.sentence(1).contains("12 pairs of slices of 1 min"), "{}", one.sentence(1));
         let many = setup(11, 12, 2 * S).expect("a set-up");
-        assert_eq!((many.questions(0), many.questions(1), many.questions(3)), (2, 2, 8));
+        assert_eq!((many.decided(0), many.decided(1), many.decided(3)), (1, 1, 4));
         assert!(many.needs_ns(0) < many.needs_ns(1) && many.most_ns() > many.needs_ns(11));
         let text = many.sentence(1);
         assert!(
@@ -183,16 +185,18 @@ mod tests {
             "{text}"
         );
         let apart = Setup::new(3, 10, 2 * S, true, 2000.0).expect("a set-up");
-        assert_eq!((apart.design(1), apart.questions(3)), (None, 6));
+        assert_eq!((apart.design(1), apart.decided(3)), (None, 3));
     }
 
     #[test]
     fn more_pairs_and_fewer_questions_see_more() {
         let of = |pairs, standing_out| {
-            setup(11, pairs, 2 * S).expect("a set-up").detectable(0.1, standing_out)
+            setup(11, pairs, 2 * S)
+                .expect("a set-up")
+                .detectable(Spread::assumed(0.1), standing_out)
         };
         assert!(of(20, 1) < of(12, 1) && of(12, 1) < of(12, 4));
-        assert_eq!(of(6, 3), None, "six pairs answer no eight questions");
+        assert_eq!(of(6, 3), None, "six pairs decide on one knob, not on four");
     }
 
     #[test]

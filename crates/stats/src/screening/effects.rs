@@ -4,7 +4,7 @@ use super::{
     design::Design,
     lenth::{Lenth, lenth},
 };
-use crate::paired::{self, Paired};
+use crate::paired::{self, Margin, Paired};
 
 /// Below this p value, unadjusted, a change is looked at again: a screening may be wrong about it
 /// either way, what follows may not.
@@ -47,6 +47,7 @@ pub fn effects(
     design: &Design,
     pairs: &[Option<[f64; 2]>],
     confidence: f64,
+    margin: Margin,
 ) -> (Vec<Effect>, Option<Lenth>) {
     let measured = measured(design, pairs);
     let differences = |column: usize| -> Vec<f64> {
@@ -63,7 +64,7 @@ pub fn effects(
     let margins = lenth(&contrasts, confidence);
     let effect = |factor: usize| {
         let contrast = contrasts[factor];
-        let paired = paired::compare(&differences(factor), confidence)?;
+        let paired = paired::compare(&differences(factor), confidence, margin)?;
         let is_active = margins.is_some_and(|margins| contrast.abs() > margins.margin);
         Some(Effect { paired, contrast, is_active })
     };
@@ -100,6 +101,8 @@ fn measured(design: &Design, pairs: &[Option<[f64; 2]>]) -> Vec<(usize, [f64; 2]
 mod tests {
     use super::{super::design, *};
 
+    const MARGIN: Margin = Margin { low: -0.05, high: 0.05 };
+
     /// Responses of slices that follow a law exactly.
     fn law(design: &Design, law: impl Fn(&[bool]) -> f64) -> Vec<Option<[f64; 2]>> {
         let mirrored = |row: &[bool]| row.iter().map(|on| !on).collect::<Vec<_>>();
@@ -113,7 +116,7 @@ mod tests {
         let values = law(&small, |row| {
             9.0 - 0.3 * on(row, 1) + 0.1 * on(row, 2) + 0.2 * on(row, 0) * on(row, 3)
         });
-        let (found, _) = effects(&small, &values, 0.95);
+        let (found, _) = effects(&small, &values, 0.95, MARGIN);
         // Half of what two do together is each one's own.
         let wanted = [0.1, -0.3, 0.1, 0.1];
         for (effect, want) in found.iter().zip(wanted) {
@@ -129,7 +132,7 @@ mod tests {
         for (pair, value) in (0_u8..).zip(values.iter_mut().flatten()) {
             value[0] += 1e-7 * f64::from(pair * pair % 7);
         }
-        let (found, margins) = effects(&large, &values, 0.95);
+        let (found, margins) = effects(&large, &values, 0.95, MARGIN);
         assert!(margins.is_some() && found.len() == 9);
         assert!((found[7].contrast + 0.4).abs() < 1e-6, "the others cancel out");
         assert!(found[0].contrast.abs() < 1e-6);
@@ -142,10 +145,10 @@ mod tests {
         let design = design(3, 5).expect("a design");
         let mut values = law(&design, |row| if row[2] { 1.0 } else { 1.5 });
         values[4] = None;
-        let (found, _) = effects(&design, &values, 0.95);
+        let (found, _) = effects(&design, &values, 0.95, MARGIN);
         assert_eq!(found[2].paired.n, 11);
         assert!((found[2].contrast + 0.5).abs() < 1e-12);
-        assert!(effects(&design, &values[..1], 0.95).0.is_empty());
-        assert!(effects(&design, &[None; 12], 0.95).0.is_empty());
+        assert!(effects(&design, &values[..1], 0.95, MARGIN).0.is_empty());
+        assert!(effects(&design, &[None; 12], 0.95, MARGIN).0.is_empty());
     }
 }

@@ -5,8 +5,7 @@
 use super::{Design, design, effects};
 use crate::{
     binomial::upper_bound,
-    holm,
-    paired::{Answer, PAIRS, compare, order},
+    paired::{Answer, MAIN, Margin, PAIRS, Question, answers, compare, order, rest},
     random::Random,
 };
 
@@ -57,10 +56,11 @@ impl Machine {
 /// What an experiment says: changes that lower latency, and whether any was said to raise it.
 fn experiment(seed: u64, changes: [f64; KNOBS]) -> (Vec<usize>, bool) {
     let mut machine = Machine::new(seed, changes);
+    let margin = Margin::of_share(0.05);
     let plan = design(seed ^ 0x5eed, KNOBS).expect("a design");
     let pairs = machine.screened(&plan);
     let of = |statistic: usize| -> Vec<_> { pairs.iter().map(|pair| pair[statistic]).collect() };
-    let [main, worst] = [0, 1].map(|statistic| effects(&plan, &of(statistic), 0.95).0);
+    let [main, worst] = [0, 1].map(|statistic| effects(&plan, &of(statistic), 0.95, margin).0);
     let stands_out = |&at: &usize| main[at].stands_out() || worst[at].stands_out();
     let candidates: Vec<usize> = (0..KNOBS).filter(stands_out).collect();
     // Each with the others that seem to help, and without them.
@@ -86,12 +86,17 @@ fn experiment(seed: u64, changes: [f64; KNOBS]) -> (Vec<usize>, bool) {
         (0..2)
             .for_each(|statistic| differences[at][statistic].push(on[statistic] - off[statistic]));
     }
-    let looked: Vec<_> =
-        differences.iter().flatten().map(|d| compare(d, 0.95).expect("pairs")).collect();
-    let adjusted = holm::adjust(&looked.iter().map(|paired| paired.p).collect::<Vec<_>>());
-    let margin = 0.05_f64.ln_1p();
+    let looked: Vec<Question> = differences
+        .iter()
+        .enumerate()
+        .flat_map(|(of, [main, worst])| [(of, main, MAIN), (of, worst, rest(1))])
+        .map(|(of, d, weight)| {
+            let paired = compare(d, 0.95, margin).expect("pairs");
+            Question { of, paired, weight }
+        })
+        .collect();
     let answers: Vec<Answer> =
-        looked.iter().zip(adjusted).map(|(paired, p)| paired.answer(p, LEVEL, margin)).collect();
+        answers(&looked, candidates.len(), LEVEL).into_iter().map(|(_, answer)| answer).collect();
     let says = |at: usize, answer| answers[2 * at..2 * at + 2].contains(&answer);
     let helps = (0..candidates.len()).filter(|&at| says(at, Answer::Lower));
     (helps.map(|at| candidates[at]).collect(), answers.contains(&Answer::Higher))

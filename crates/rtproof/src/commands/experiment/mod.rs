@@ -93,7 +93,7 @@ pub struct Args {
     #[command(flatten)]
     pub request: RequestArgs,
 
-    /// Pairs of slices for each knob, 6 to 20
+    /// Pairs of slices for each knob, 6 to 24
     #[arg(long, value_name = "K", default_value_t = 12)]
     pub pairs: usize,
 

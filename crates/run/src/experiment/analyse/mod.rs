@@ -6,10 +6,7 @@ use rtproof_record::effects::{
     Decision, Effect, How, KnobResult as Reported, Part, Slice, Statistic,
 };
 use rtproof_results::effects::{percent, signed};
-use rtproof_stats::{
-    holm,
-    paired::{self, Answer, PAIRS_MIN},
-};
+use rtproof_stats::paired::{self, Answer, MAIN, Margin, Question, Spread};
 
 use super::knobs::{Candidate, line};
 
@@ -21,8 +18,6 @@ pub const LEVEL: f64 = 0.05;
 pub const MARGIN: f64 = 0.05;
 /// Statistics that are tested of each knob.
 pub const STATISTICS: usize = Statistic::ALL.len();
-/// Probability with which a difference that is said to be seen is seen.
-pub const POWER: f64 = 0.8;
 
 /// What the analysis needs to know beside the slices.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +28,8 @@ pub struct Terms {
     pub total_ns: u64,
     /// Whether all knobs were tried at once.
     pub mirrored: bool,
-    /// Questions that were asked: knobs times statistics.
-    pub comparisons: usize,
+    /// Knobs that were asked about, and all that helps together where that was.
+    pub knobs: usize,
 }
 
 /// A knob that could not be made, or was not tried, with the reason.
@@ -58,42 +53,57 @@ pub fn with_together(
     untried: &Untried,
     terms: Terms,
 ) -> (Vec<Reported>, Vec<(Effect, Answer)>) {
+    let margin = Margin::of_share(terms.margin);
     let mut told: Vec<Reported> = Vec::new();
     let mut looks: Vec<Option<Looked>> = Vec::new();
     for (at, knob) in knobs.iter().enumerate() {
         told.push(begin(at, knob));
         for statistic in Statistic::ALL {
             let look = (knob.kind == Pace::Toggled && !untried.contains_key(&at))
-                .then(|| Looked::at(at, statistic, slices))
+                .then(|| Looked::at(at, statistic, slices, margin))
                 .flatten();
             looks.push(look);
         }
     }
-    let together: Vec<Looked> =
-        Statistic::ALL.into_iter().filter_map(|it| Looked::together(it, slices)).collect();
-    // Holm over all questions that were asked.
-    let all = looks.iter().flatten().chain(&together);
-    let p: Vec<f64> = all.map(|look| look.paired.p).collect();
-    let mut adjusted = holm::adjust(&p).into_iter();
-    for (at, (told, looks)) in told.iter_mut().zip(looks.chunks(Statistic::ALL.len())).enumerate() {
-        let looks: Vec<(&Looked, f64)> =
-            looks.iter().flatten().map(|look| (look, adjusted.next().unwrap_or(1.0))).collect();
-        told.effects = looks.iter().map(|(look, adjusted)| look.effect(*adjusted)).collect();
+    let together = Statistic::ALL.map(|it| Looked::together(it, slices, margin));
+    looks.extend(together);
+    let mut answers = answers(&looks, terms).into_iter();
+    let mut judged = looks.chunks(Statistic::ALL.len()).map(|looks| -> Vec<Judged<'_>> {
+        let one = |(look, (adjusted, answer))| Judged { look, adjusted, answer };
+        looks.iter().flatten().zip(answers.by_ref()).map(one).collect()
+    });
+    for (at, (told, judged)) in told.iter_mut().zip(judged.by_ref()).enumerate() {
+        told.effects = judged.iter().map(Judged::effect).collect();
         if let Some(why) = untried.get(&at) {
             told.why.clone_from(why);
         } else if knobs[at].kind == Pace::Once {
             once(told, at, slices);
         } else if knobs[at].kind == Pace::Toggled {
-            decide(told, &looks, terms);
+            decide(told, &judged, terms);
         }
     }
-    let margin = terms.margin.ln_1p();
-    let together = together.iter().map(|look| {
-        let adjusted = adjusted.next().unwrap_or(1.0);
-        (look.effect(adjusted), look.paired.answer(adjusted, LEVEL, margin))
-    });
-    let together = together.collect();
+    let together = judged.next().unwrap_or_default();
+    let together = together.iter().map(|it| (it.effect(), it.answer)).collect();
     (told, together)
+}
+
+/// What is said of each that was looked at, in order: two statistics of each knob, p99.9 first.
+fn answers(looks: &[Option<Looked>], terms: Terms) -> Vec<(paired::Adjusted, Answer)> {
+    let question = |(at, look): (usize, &Option<Looked>)| {
+        let look = look.as_ref()?;
+        let weight = weight(look.statistic);
+        Some(Question { of: at / STATISTICS, paired: look.paired, weight })
+    };
+    let questions: Vec<Question> = looks.iter().enumerate().filter_map(question).collect();
+    paired::answers(&questions, terms.knobs, LEVEL)
+}
+
+/// Share of the level of a knob that a statistic uses first.
+pub fn weight(statistic: Statistic) -> f64 {
+    match statistic {
+        Statistic::P999 => MAIN,
+        Statistic::Max => paired::rest(STATISTICS - 1),
+    }
 }
 
 /// What is said of a knob before it is tried.
@@ -122,21 +132,21 @@ pub fn begin(at: usize, knob: &Candidate) -> Reported {
 struct Looked {
     statistic: Statistic,
     paired: paired::Paired,
-    /// Spread of the pairs' differences.
-    sd: f64,
+    /// Of the pairs' differences; `None`: a single pair.
+    spread: Option<Spread>,
     off_ns: u64,
     on_ns: u64,
 }
 
 impl Looked {
-    fn at(knob: usize, statistic: Statistic, slices: &[Slice]) -> Option<Self> {
+    fn at(knob: usize, statistic: Statistic, slices: &[Slice], margin: Margin) -> Option<Self> {
         let is_on = |slice: &Slice| slice.on.iter().any(|&on| on as usize == knob);
-        Self::of(Part::Pair, is_on, statistic, slices)
+        Self::of(Part::Pair, is_on, statistic, slices, margin)
     }
 
     /// All that seems to help, and nothing.
-    fn together(statistic: Statistic, slices: &[Slice]) -> Option<Self> {
-        Self::of(Part::Together, |slice| !slice.on.is_empty(), statistic, slices)
+    fn together(statistic: Statistic, slices: &[Slice], margin: Margin) -> Option<Self> {
+        Self::of(Part::Together, |slice| !slice.on.is_empty(), statistic, slices, margin)
     }
 
     fn of(
@@ -144,6 +154,7 @@ impl Looked {
         is_on: impl Fn(&Slice) -> bool,
         statistic: Statistic,
         slices: &[Slice],
+        margin: Margin,
     ) -> Option<Self> {
         let pairs = slices.iter().filter(|slice| slice.part == part);
         let mut open: std::collections::BTreeMap<u32, &Slice> = Default::default();
@@ -167,25 +178,33 @@ impl Looked {
         let log = |ns: u64| (ns.max(1) as f64).ln();
         let differences: Vec<f64> =
             on.iter().zip(&off).map(|(&on, &off)| log(on) - log(off)).collect();
-        let paired = paired::compare(&differences, CONFIDENCE)?;
-        let mean = differences.iter().sum::<f64>() / differences.len() as f64;
-        let squares: f64 = differences.iter().map(|d| (d - mean).powi(2)).sum();
-        let sd = (squares / (differences.len() as f64 - 1.0).max(1.0)).sqrt();
-        Some(Self { statistic, paired, sd, off_ns: median(&mut off), on_ns: median(&mut on) })
+        let paired = paired::compare(&differences, CONFIDENCE, margin)?;
+        let spread = Spread::of_pairs(&differences);
+        Some(Self { statistic, paired, spread, off_ns: median(&mut off), on_ns: median(&mut on) })
     }
+}
 
-    fn effect(&self, adjusted: f64) -> Effect {
-        let ends = self.paired.interval;
+/// A statistic with what is said of it.
+struct Judged<'a> {
+    look: &'a Looked,
+    adjusted: paired::Adjusted,
+    answer: Answer,
+}
+
+impl Judged<'_> {
+    fn effect(&self) -> Effect {
+        let Looked { statistic, paired, off_ns, on_ns, .. } = *self.look;
+        let ends = paired.interval;
         Effect {
-            statistic: self.statistic,
-            pairs: u32::try_from(self.paired.n).unwrap_or(u32::MAX),
-            off_ns: self.off_ns,
-            on_ns: self.on_ns,
-            ratio_ppm: ppm(self.paired.estimate.exp()),
+            statistic,
+            pairs: u32::try_from(paired.n).unwrap_or(u32::MAX),
+            off_ns,
+            on_ns,
+            ratio_ppm: ppm(paired.estimate.exp()),
             low_ppm: ends.map(|(low, _)| ppm(low.exp())),
             high_ppm: ends.map(|(_, high)| ppm(high.exp())),
-            p_ppb: Some(share(self.paired.p, 1e9)),
-            adjusted_ppb: Some(share(adjusted, 1e9)),
+            p_ppb: Some(share(paired.p, 1e9)),
+            adjusted_ppb: Some(share(self.adjusted.p, 1e9)),
         }
     }
 }
@@ -226,62 +245,75 @@ pub fn spread<'a>(slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
     paired::successive_sd(&values.collect::<Vec<_>>())
 }
 
-/// Decides a knob that was switched on and off.
-fn decide(told: &mut Reported, looks: &[(&Looked, f64)], terms: Terms) {
+/// Decides a knob that was switched on and off: it helps or hurts where one statistic is shown to
+/// differ by more than the margin, and the other one is not shown to differ the other way.
+fn decide(told: &mut Reported, judged: &[Judged<'_>], terms: Terms) {
+    use Answer::{Equivalent, Higher, Lower, SomeHigher, SomeLower, Undecided};
     told.how = How::Toggled;
-    let of = |statistic| looks.iter().find(|(look, _)| look.statistic == statistic);
-    let Some((main, _)) = of(Statistic::P999) else {
+    let Some(main) = judged.iter().find(|it| it.look.statistic == Statistic::P999) else {
         told.decision = Decision::CannotDecide;
         told.why = "no pair of slices was measured to the end; give it more time".into();
         return;
     };
-    let margin = terms.margin.ln_1p();
-    let answers: Vec<(Statistic, Answer)> = looks
-        .iter()
-        .map(|(look, adjusted)| (look.statistic, look.paired.answer(*adjusted, LEVEL, margin)))
-        .collect();
-    let said = |answer| answers.iter().filter(move |(_, a)| *a == answer).map(|(s, _)| *s);
-    let (lower, higher): (Vec<_>, Vec<_>) =
-        (said(Answer::Lower).collect(), said(Answer::Higher).collect());
-    let changes = |those: &[Statistic]| {
-        let texts = told.effects.iter().filter(|effect| those.contains(&effect.statistic));
-        texts.map(change).collect::<Vec<_>>().join("; ")
+    let changes = |those: &[Answer]| {
+        let those = judged.iter().filter(|it| those.contains(&it.answer));
+        those.map(|it| change(&it.effect())).collect::<Vec<_>>().join("; ")
     };
-    (told.decision, told.why) = match (lower.is_empty(), higher.is_empty()) {
-        (false, true) => (Decision::Helps, changes(&lower)),
-        (true, false) => (Decision::Hurts, changes(&higher)),
-        (false, false) => (
+    let has = |answer| judged.iter().any(|it| it.answer == answer);
+    let margin = percent(terms.margin);
+    let more = |word: &str, answer| format!("{word} by more than {margin}: {}", changes(&[answer]));
+    let some = |word: &str, answers: &[Answer]| {
+        let what = changes(answers);
+        format!("{word}, but that it is {word} by more than {margin} is not shown: {what}")
+    };
+    let is_down = has(Lower) || has(SomeLower);
+    let is_up = has(Higher) || has(SomeHigher);
+    (told.decision, told.why) = match main.answer {
+        _ if is_down && is_up && (has(Lower) || has(Higher)) => (
             Decision::CannotDecide,
-            format!("{}, but {}: a choice for you", changes(&lower), changes(&higher)),
+            format!(
+                "{}, but {}: a choice for you",
+                changes(&[Lower, SomeLower]),
+                changes(&[Higher, SomeHigher])
+            ),
         ),
-        (true, true) if answers.contains(&(Statistic::P999, Answer::Equivalent)) => (
-            Decision::NoDifference,
-            format!("no difference of p99.9 larger than {}", percent(terms.margin)),
-        ),
-        (true, true) => (Decision::CannotDecide, undecided(main, terms)),
+        _ if has(Lower) => (Decision::Helps, more("lower", Lower)),
+        _ if has(Higher) => (Decision::Hurts, more("higher", Higher)),
+        Equivalent => {
+            (Decision::NoDifference, format!("no difference of p99.9 larger than {margin}"))
+        }
+        _ if is_down && !is_up => (Decision::CannotDecide, some("lower", &[SomeLower])),
+        _ if is_up && !is_down => (Decision::CannotDecide, some("higher", &[SomeHigher])),
+        Lower | Higher | SomeLower | SomeHigher | Undecided => {
+            (Decision::CannotDecide, undecided(main.look, terms))
+        }
     };
 }
 
 /// Why nothing can be said, and what it would take.
 fn undecided(look: &Looked, terms: Terms) -> String {
     let n = look.paired.n;
-    let questions = terms.comparisons.max(1);
-    if n < PAIRS_MIN || paired::smallest_p(n) * questions as f64 >= LEVEL {
+    let least = paired::pairs_least(terms.knobs, LEVEL);
+    let Some(spread) = look.spread.filter(|_| n >= least) else {
         return format!(
-            "{n} pairs were measured, too few to answer {}; give it more time",
-            units::count(questions, "question")
+            "{n} pairs were measured, and fewer than {least} decide nothing of {}; give it more \
+             time",
+            units::count(terms.knobs.max(1), "knob")
         );
-    }
-    let level = LEVEL / questions as f64;
-    let margin = terms.margin.ln_1p();
-    let wanted = look.paired.estimate.abs().max(margin);
-    let seen = paired::detectable(look.sd, n, level, POWER).map_or(f64::INFINITY, f64::exp_m1);
-    let times = paired::pairs_for(look.sd, n, wanted, level, POWER).unwrap_or(f64::INFINITY);
+    };
+    let margin = Margin::of_share(terms.margin);
+    let estimate = look.paired.estimate;
+    // To show that it is beyond the margin, or within it.
+    let gap = (estimate - margin.low).abs().min((estimate - margin.high).abs());
+    let seen = paired::detectable(spread, n, terms.knobs, LEVEL, margin);
+    let seen = seen.map_or(f64::INFINITY, f64::exp_m1);
+    let level = MAIN * LEVEL / terms.knobs.max(1) as f64;
+    let times = paired::pairs_for(spread.sd, n, gap, level).unwrap_or(f64::INFINITY);
     let more = (times * terms.total_ns as f64 - terms.total_ns as f64).max(0.0);
     let more = match more {
-        more if more < 1e9 => "a second try may tell".into(),
+        more if more < 1e9 => "a second try may show it".into(),
         more if more < 864e11 => {
-            format!("about {} more would tell", units::duration(more.ceil() as u64))
+            format!("about {} more would show it", units::duration(more.ceil() as u64))
         }
         _ => "more than a day would be needed".into(),
     };
@@ -291,9 +323,13 @@ fn undecided(look: &Looked, terms: Terms) -> String {
         ""
     };
     if seen.is_finite() && seen < 9.0 {
-        format!("slices differ too much: below {} nothing is seen; {more}{others}", percent(seen))
+        format!(
+            "slices differ too much: a change of p99.9 by {} is found four times in five, smaller \
+             ones less often; {more}{others}",
+            percent(seen)
+        )
     } else {
-        format!("slices differ too much for anything to be seen; {more}{others}")
+        format!("slices differ too much for any change to be found; {more}{others}")
     }
 }
 
@@ -335,11 +371,11 @@ fn change(effect: &Effect) -> String {
         _ => String::new(),
     };
     format!(
-        "{} from {} to {} ({}{interval})",
+        "{} {} (median of the ratios of pairs{interval}; medians of the slices {} and {})",
         effect.statistic.name(),
+        signed(effect.ratio_ppm),
         units::ns(effect.off_ns),
         units::ns(effect.on_ns),
-        signed(effect.ratio_ppm)
     )
 }
 

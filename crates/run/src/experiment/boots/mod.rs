@@ -16,11 +16,11 @@ use rtproof_record::{
     effects::{Design, Part, Trial},
 };
 use rtproof_results::effects::percent;
-use rtproof_stats::paired;
+use rtproof_stats::paired::{self, Margin, Spread};
 
 use self::state::{Boot, State};
 use super::{
-    analyse::{self, LEVEL, MARGIN, POWER, STATISTICS, Terms, Untried, ppm},
+    analyse::{self, LEVEL, MARGIN, Terms, Untried, ppm},
     knobs::Candidate,
 };
 use crate::tune::boot as words;
@@ -44,19 +44,21 @@ pub fn order(seed: u64, per_arm: usize) -> Vec<bool> {
 /// What is going to happen, and what can be seen.
 pub fn sentence(state: &State, spread: f64) -> String {
     let (boots, pairs) = (state.order.len(), state.order.len() / 2);
-    let level = LEVEL / STATISTICS as f64;
-    let least = paired::detectable(spread.ln_1p(), pairs, level, POWER);
+    let margin = Margin::of_share(MARGIN).mirrored();
+    let assumed = Spread::assumed(spread.ln_1p());
+    let least = paired::detectable(assumed, pairs, 1, LEVEL, margin);
     let seen = least.map_or_else(
         || {
             format!(
-                "{pairs} pairs answer no {STATISTICS} questions at 5 %: only their estimates are \
-                 told; --boots 7 decides"
+                "{pairs} pairs decide nothing at 5 %: only their estimates are reported; --boots \
+                 {} decides",
+                paired::PAIRS_MIN
             )
         },
         |least| {
             format!(
                 "assumed, not measured: p99.9 moves by {} from boot to boot; then a change by −{} \
-                 is seen, or a larger one, with probability 0.8",
+                 is found four times in five, a larger one more often",
                 percent(spread),
                 percent(-f64::exp_m1(-least))
             )
@@ -165,8 +167,7 @@ pub fn effects(state: &State) -> Effects {
         settings: Vec::new(),
     };
     let boots_ns = state.order.len() as u64 * (state.slice_ns + state.settle_ns);
-    let terms =
-        Terms { margin: MARGIN, total_ns: boots_ns, mirrored: false, comparisons: STATISTICS };
+    let terms = Terms { margin: MARGIN, total_ns: boots_ns, mirrored: false, knobs: 1 };
     let knobs = analyse::analyse(&[knob], &slices, &Untried::new(), terms);
     let trial = Trial {
         seed: state.seed,
@@ -249,7 +250,9 @@ mod tests {
         assert_ne!(same.knobs[0].decision, Decision::Helps);
         let text = sentence(&state(6, 1), SPREAD);
         assert!(text.contains("12 boots, 6 with and 6 without nohz_full=2-3"), "{text}");
-        assert!(text.contains("--boots 7 decides"), "{text}");
+        let text_of = |per_arm| sentence(&state(per_arm, 1), SPREAD);
+        assert!(text.contains("four times in five"), "six decide: {text}");
+        assert!(text_of(5).contains("5 pairs decide nothing at 5 %"), "{}", text_of(5));
         let text = sentence(&state(8, 1), SPREAD);
         assert!(text.contains("assumed, not measured: p99.9 moves by 10 %"), "{text}");
     }

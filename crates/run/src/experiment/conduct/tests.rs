@@ -169,7 +169,7 @@ fn what_helps_is_kept_and_the_rest_is_not() {
     assert_eq!(of(Part::Pair), 3 * 2 * done.trial.as_ref().expect("a trial").pairs as usize);
     assert!(done.slices.iter().all(|slice| slice.scheduled >= 1000), "equal exposure");
     assert!(done.trial.expect("a trial").detectable_ppm.is_some());
-    assert!(done.said[0].contains("To be seen is"), "{:?}", done.said);
+    assert!(done.said[0].contains("is found four times in five"), "{:?}", done.said);
 }
 
 #[test]

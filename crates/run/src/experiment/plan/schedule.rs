@@ -7,11 +7,11 @@ use rtproof_host::tune::Pace;
 use rtproof_judge::units;
 use rtproof_record::effects::{Design, KnobResult as Reported, Part, Slice, Statistic, Trial};
 use rtproof_results::effects::percent;
-use rtproof_stats::paired;
+use rtproof_stats::paired::{self, Margin, Spread};
 
 use super::shares::{BEFORE, ONCE, SETTLE_NS, Shares};
 use crate::experiment::{
-    analyse::{self, LEVEL, MARGIN, POWER, Terms, Untried, ppm},
+    analyse::{self, LEVEL, MARGIN, Terms, Untried, ppm},
     conduct::SLOT_NS,
     knobs::Candidate,
     schedule::{Schedule, Task},
@@ -88,16 +88,18 @@ impl Schedule for Shared {
         if slices.len() != BEFORE as usize || trial.detectable_ppm.is_some() {
             return None;
         }
-        let level = LEVEL / self.shares.comparisons().max(1) as f64;
-        let least = analyse::spread(slices.iter())
-            .and_then(|sd| paired::detectable(sd, self.shares.pairs, level, POWER));
+        // Downwards: what helps.
+        let (margin, knobs) = (Margin::of_share(MARGIN).mirrored(), self.shares.toggled);
+        let least = analyse::spread(slices.iter()).and_then(|sd| {
+            let spread = Spread::of_successive(sd, slices.len());
+            paired::detectable(spread, self.shares.pairs, knobs, LEVEL, margin)
+        });
         let median = analyse::median_of(Statistic::P999, slices.iter());
         let (least, median) = least.zip(median).filter(|_| self.shares.toggled > 0)?;
-        // Downwards: what helps.
         trial.detectable_ppm = Some(ppm(-f64::exp_m1(-least)).max(1));
         Some(format!(
-            "before: p99.9 {} (median of {BEFORE} slices). To be seen is a knob that takes {} of \
-             it away, or more.",
+            "before: p99.9 {} (median of {BEFORE} slices). A knob that takes {} of it away is found \
+             four times in five.",
             units::ns(median),
             percent(-f64::exp_m1(-least)),
         ))
@@ -108,7 +110,7 @@ impl Schedule for Shared {
             margin: MARGIN,
             total_ns: self.total_ns,
             mirrored: self.shares.mirrored,
-            comparisons: self.shares.comparisons(),
+            knobs: self.shares.toggled,
         };
         analyse::analyse(knobs, slices, untried, terms)
     }

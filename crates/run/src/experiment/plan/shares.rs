@@ -1,10 +1,13 @@
 //! How the time that is given is shared: slices before, pairs for each knob, slices after.
 
 use rtproof_judge::units;
-use rtproof_stats::paired::{self, PAIRS, PAIRS_MAX};
+use rtproof_stats::{
+    paired::{self, PAIRS},
+    screening::FACTORS_MAX,
+};
 
 use crate::experiment::{
-    analyse::{LEVEL, STATISTICS},
+    analyse::LEVEL,
     conduct::{LEAD_NS, SLOT_NS},
 };
 
@@ -41,11 +44,6 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Questions asked: knobs times statistics.
-    pub(crate) fn comparisons(&self) -> usize {
-        self.toggled * STATISTICS
-    }
-
     fn slices_ns(&self, n: u64) -> u64 {
         n * (self.slice_ns + OVERHEAD_NS)
     }
@@ -94,7 +92,7 @@ pub(crate) fn share(
                 return Some(found);
             }
         }
-        let many = toggled.min(PAIRS_MAX - 1);
+        let many = toggled.min(FACTORS_MAX);
         let at_once = paired::mirrored_pairs(many).filter(|_| many > 1);
         if let Some(found) = at_once.and_then(|pairs| shares(many, pairs, true, once)) {
             return Some(found);
@@ -106,9 +104,7 @@ pub(crate) fn share(
 /// Pairs below which nothing could be decided of so many knobs, whatever they do, and one to spare:
 /// what disturbs a slice costs a pair.
 fn pairs_least(toggled: usize) -> usize {
-    let enough =
-        |&pairs: &usize| paired::smallest_p(pairs) * ((toggled * STATISTICS).max(1) as f64) < LEVEL;
-    (paired::PAIRS_MIN..PAIRS).find(enough).map_or(PAIRS, |pairs| pairs + 1)
+    (paired::pairs_least(toggled, LEVEL) + 1).min(PAIRS)
 }
 
 fn least_slice_ns(cpus: usize, period_ns: u64) -> u64 {
@@ -187,8 +183,8 @@ mod tests {
                 assert!(shares.needs_ns <= seconds * S, "{shares:?}");
                 assert!(shares.slice_ns >= SLICE_MIN_NS && shares.slice_ns <= SLICE_MAX_NS);
                 assert_eq!(shares.slice_ns % SLOT_NS, 0);
-                let least = paired::smallest_p(shares.pairs) * shares.comparisons() as f64;
-                assert!(shares.toggled == 0 || least < LEVEL, "{shares:?}");
+                let least = paired::pairs_least(shares.toggled, LEVEL);
+                assert!(shares.toggled == 0 || shares.pairs >= least, "{shares:?}");
             }
         }
         // p99.9 of one CPU at 10 ms takes ten seconds.

@@ -147,7 +147,7 @@ impl Schedule for Staged {
             margin: MARGIN,
             total_ns: self.setup.needs_ns(standing_out),
             mirrored: false,
-            comparisons: self.setup.questions(standing_out),
+            knobs: self.setup.decided(standing_out),
         };
         super::screening::told(knobs, slices, untried, terms, screening.as_ref())
     }

@@ -57,7 +57,7 @@ fn experiment(n: usize, seed: u64, factor: impl Fn(&[usize]) -> f64) -> Done {
         });
     }
     let told = schedule.analysis(&knobs, &slices, &untried);
-    let terms = Terms { margin: MARGIN, total_ns: 0, mirrored: false, comparisons: 2 };
+    let terms = Terms { margin: MARGIN, total_ns: 0, mirrored: false, knobs: 1 };
     let profile = screening::profile(&told, &slices, &knobs, terms);
     Done { told, slices, said, profile }
 }
