@@ -13,6 +13,7 @@ pub mod extremal;
 pub mod extreme;
 pub mod histogram;
 pub mod holm;
+pub mod long_run;
 pub mod moments;
 mod optimum;
 pub mod p2;
