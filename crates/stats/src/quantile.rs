@@ -188,7 +188,10 @@ mod tests {
         let mut wide = Histogram::new(Layout::FINE);
         (10_000..10_100).for_each(|v| wide.record(v));
         let p50 = of(&wide, Q::P50, 0.95, Some(100));
-        assert_eq!((p50.value_ns, p50.low_ns, p50.high_ns), (Some(10_111), Some(9984), Some(10_111)));
+        assert_eq!(
+            (p50.value_ns, p50.low_ns, p50.high_ns),
+            (Some(10_111), Some(9984), Some(10_111))
+        );
         assert_eq!(of(&h, Q::P50, 0.95, None).low_ns, None, "no dependence known, no interval");
         let p50 = of(&h, Q::P50, 0.95, Some(100));
         let dependent = of(&h, Q::P50, 0.95, Some(25));

@@ -5,7 +5,7 @@
 //! followed, the level exceeded at that rate must be below the budget, by the upper end of its 99 %
 //! interval. 95 %: the upper
 //! Clopper-Pearson bound on the share of late wake-ups, with the number of independent ones
-//! (extremal index), must be below 5 % on every CPU. Soft: nothing is judged. Safe: never accepted,
+//! (long-run variance), must be below 5 % on every CPU, in a minute under load or more. Soft: nothing is judged. Safe: never accepted,
 //! because measuring cannot certify it. Anything that takes force from the measurement leaves it
 //! not proven. CPUs do not add exposure: what strikes one may strike all.
 
@@ -16,7 +16,7 @@ use rtproof_record::{Class, Run, options::Phase, run::Thread};
 use rtproof_stats::{Sample, Totals, binomial};
 
 use crate::{
-    share::{n_eff, share_bounds},
+    share::{n_eff, share_upper, shares},
     tail, units,
     weakness::{loads_ran, scope, weaknesses},
 };
@@ -102,12 +102,17 @@ impl Case<'_> {
             units::grouped(b.late),
             units::grouped(b.scheduled),
         );
+        let bound = b.late_share_upper.map_or(String::new(), |upper| {
+            format!(
+                "; at {} confidence fewer than {} of wake-ups are late",
+                self.confidence_text(),
+                units::probability(upper)
+            )
+        });
         let groups = format!(
-            "The late ones came in {} {}; at {} confidence fewer than {} of wake-ups are late.",
+            "The late ones came in {} {}{bound}.",
             units::grouped(b.late_clusters),
             if b.late_clusters == 1 { "group" } else { "groups" },
-            self.confidence_text(),
-            b.late_share_upper.map_or("all".into(), units::probability),
         );
         if let Some(got) = self.lesser_policy() {
             let sentence =
@@ -182,7 +187,7 @@ fn basis(run: &Run) -> Basis {
         late_clusters: totals.late_clusters,
         n_eff: run.threads.iter().map(|thread| n_eff(run, thread)).sum(),
         worst: worst(run),
-        late_share_upper: judged.then(|| share_bounds(run, confidence).0),
+        late_share_upper: judged.then(|| share_upper(&shares(run), confidence)).flatten(),
         late_rate_upper_per_hour: (judged && hours > 0.0)
             .then(|| binomial::poisson_upper(totals.late_clusters, confidence) / hours),
         exposure_ns,
@@ -221,7 +226,7 @@ fn further_ns(run: &Run, totals: &Totals, exposure_ns: u64, confidence: f64) -> 
     match run.options.requirement.class {
         Class::Soft | Class::Safe => None,
         Class::Hundred => hundred::further_ns(run, totals, exposure_ns, confidence),
-        Class::NinetyFive => ninety_five::further_ns(run, exposure_ns, confidence),
+        Class::NinetyFive => ninety_five::further_ns(&shares(run), exposure_ns, confidence),
     }
 }
 
