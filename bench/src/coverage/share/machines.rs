@@ -75,7 +75,8 @@ pub(super) fn by_minutes(mut run: Run) -> Run {
 }
 
 fn latencies(machine: Machine, seed: u64, n: usize, share: f64) -> Vec<u64> {
-    let mut random = Random::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    // Neighbouring seeds may be neighbours in one stream.
+    let mut random = Random::new(Random::new(seed).next());
     let of_state = |state: &f64| (BUDGET_NS * (LOG_SD * (state - z(share))).exp()) as u64;
     let at_end = |ms: usize| ms as f64 / n as f64;
     match machine {
