@@ -36,10 +36,13 @@ impl<'a> Blocks<'a> {
             // A second of a staggered thread begins a little later than that of the first one.
             let (above, n) = blocks.entry(second.from_ns / SECOND_NS).or_insert(([0; N], 0));
             let views = [&second.wake, &second.missed];
-            for &(bucket, count) in views.iter().take(1 + usize::from(missed)).copied().flatten() {
-                *n += count;
+            for view in views.into_iter().take(1 + usize::from(missed)) {
+                let count = |buckets: &[(u16, u64)]| buckets.iter().map(|&(_, n)| n).sum::<u64>();
+                *n += count(view);
                 for (above, &from) in above.iter_mut().zip(&from) {
-                    *above += if usize::from(bucket) >= from { count } else { 0 };
+                    // Ascending: high quantiles look at few buckets.
+                    let below = view.partition_point(|&(bucket, _)| usize::from(bucket) < from);
+                    *above += count(&view[below..]);
                 }
             }
         }

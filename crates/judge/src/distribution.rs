@@ -253,7 +253,7 @@ mod tests {
         let shape = zero.shape.expect("a shape");
         assert!(shape.g1 > 10.0 && shape.kurtosis > 100.0 && !shape.is_estimate);
         assert!(shape.kurtosis < zero.kurtosis_max.expect("a bound"));
-        assert!(zero.mean_n_eff.expect("worth") < 2000, "one stall: {zero:?}");
+        assert!(zero.mean_n_eff.expect("worth") < 6000, "one stall: {zero:?}");
         assert_eq!(all.extremal.map(|of| of.cpu), zero.extremal.map(|of| of.cpu));
         assert!(zero.mean_error_ns.expect("an error") > one.mean_error_ns.expect("an error"));
         let alone = of_run(&testing::run(Class::Soft, 1, 2, &[]));
