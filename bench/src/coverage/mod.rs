@@ -10,10 +10,13 @@ mod tail;
 
 use std::{
     fmt::Write as _,
+    fs,
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::atomic::{AtomicU64, Ordering},
 };
+
+use anyhow::Context;
 
 /// What is measured is held to this page.
 const PAGE: &str = "docs/coverage-of-confidence.md";
@@ -54,6 +57,7 @@ pub(crate) struct Case {
     /// Experiments for the page.
     pub(crate) runs: u64,
     /// Experiments for the test: so many that it takes well below a second, or none.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the test"))]
     pub(crate) quick: u64,
     /// Whether what is counted happened in the experiment with this seed.
     pub(crate) happened: Box<dyn Fn(u64) -> bool + Sync>,
@@ -127,16 +131,13 @@ pub(crate) fn run(out: &mut impl Write, options: &Options) -> anyhow::Result<()>
         out.flush()?;
     }
     if options.only.is_empty() && options.runs.is_none() {
-        write_page(&options.page, &page)?;
+        #[expect(clippy::disallowed_methods, reason = "our own page")]
+        let written = fs::write(&options.page, page);
+        written.with_context(|| options.page.display().to_string())?;
         writeln!(out, "{}", options.page.display())?;
     }
     anyhow::ensure!(broken == 0, "{broken} promises are broken");
     Ok(())
-}
-
-fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
-    use anyhow::Context;
-    std::fs::write(path, page).with_context(|| path.display().to_string())
 }
 
 const HEAD: &str = "# Whether the stated confidence holds\n\

@@ -12,9 +12,9 @@ use rtproof_stats::{
     Bins, Histogram, Layout, Moments,
     cluster::{self, GAP_PERIODS},
     extremal,
+    long_run::{self, BLOCKS_MIN, TIMES_MIN},
     p2::P2,
     quantile::Q,
-    series,
     shape::{Shape, hard_bounds},
 };
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const P2_OF: [Q; 3] = [Q::P50, Q { above: 1, of: 100 }, Q { above: 1, of: 1000 }];
 /// Samples beyond which there are no P² estimates: tables made with them are of a few thousand.
 const P2_MAX: u64 = 1 << 17;
-/// Fewest seconds for an estimate of their dependence.
-const SECONDS_MIN: usize = 10;
+/// The error is widened for few batches so that 1.96 of it on either side cover 95 %.
+const ONE_SIDED: f64 = 0.975;
 
 /// The distribution of the samples of a CPU, or of all together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,8 +37,8 @@ pub struct Distribution {
     pub n: u64,
     /// Mean; null: no sample.
     pub mean_ns: Option<f64>,
-    /// Standard error of the mean, from the means of the seconds and how they depend on each other;
-    /// null: fewer than ten seconds.
+    /// Standard error of the mean, from the means of the seconds and how long they depend on each
+    /// other; null: fewer than twenty seconds, or fewer than twenty correlation times.
     pub mean_error_ns: Option<f64>,
     /// What the samples are worth in independent ones, for their mean; null as before.
     pub mean_n_eff: Option<u64>,
@@ -148,14 +148,16 @@ fn mean_error(threads: &[Thread], all: &Moments) -> Option<(f64, u64)> {
     let most = seconds.values().map(Moments::count).max()?;
     let whole = seconds.values().filter(|second| second.count() >= most / 2);
     let means: Vec<f64> = whole.filter_map(Moments::mean).collect();
-    if means.len() < SECONDS_MIN {
+    if means.len() < BLOCKS_MIN {
         return None;
     }
     let count = means.len() as f64;
     let mean = means.iter().sum::<f64>() / count;
-    let variance = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    let time = series::correlation_time(&means).unwrap_or(1.0);
-    let error = (variance * time / count).sqrt();
+    let of = long_run::of(means.iter().map(|m| m - mean).collect(), ONE_SIDED)?;
+    if of.times < TIMES_MIN {
+        return None;
+    }
+    let error = of.variance.sqrt() / count;
     let sd = all.sd()?;
     let worth = if error > 0.0 { (sd / error).powi(2) } else { f64::INFINITY };
     // A float beyond 64 bits becomes the largest number.
@@ -241,17 +243,17 @@ mod tests {
         // One stall of 13 wake-ups on CPU 0, single ones on CPU 1.
         let stall = (0..13).map(|i| (0, 5000 + i, 800_000 - i * 50_000));
         let single = (0..13).map(|i| (1, 1000 + i * 700, 400_000));
-        let run = testing::run(Class::Soft, 2, 20, &stall.chain(single).collect::<Vec<_>>());
+        let run = testing::run(Class::Soft, 2, 60, &stall.chain(single).collect::<Vec<_>>());
         let found = of_run(&run);
         assert_eq!(
             found.iter().map(|of| (of.cpu, of.n)).collect::<Vec<_>>(),
-            [(None, 40_000), (Some(0), 20_000), (Some(1), 20_000)]
+            [(None, 120_000), (Some(0), 60_000), (Some(1), 60_000)]
         );
         let [all, zero, one] = &found[..] else { panic!("{found:?}") };
         let shape = zero.shape.expect("a shape");
         assert!(shape.g1 > 10.0 && shape.kurtosis > 100.0 && !shape.is_estimate);
         assert!(shape.kurtosis < zero.kurtosis_max.expect("a bound"));
-        assert!(zero.mean_n_eff.expect("worth") < 2000, "one stall: {zero:?}");
+        assert!(zero.mean_n_eff.expect("worth") < 6000, "one stall: {zero:?}");
         assert_eq!(all.extremal.map(|of| of.cpu), zero.extremal.map(|of| of.cpu));
         assert!(zero.mean_error_ns.expect("an error") > one.mean_error_ns.expect("an error"));
         let alone = of_run(&testing::run(Class::Soft, 1, 2, &[]));

@@ -291,8 +291,6 @@ struct Counted<'a> {
     n_eff: u64,
     /// The seconds, for what the wake-ups are worth at each quantile.
     blocks: &'a Blocks<'a>,
-    /// Share of independent ones among the largest samples: for runs of a second.
-    tail: f64,
 }
 
 impl Counted<'_> {
@@ -304,17 +302,13 @@ impl Counted<'_> {
         deadline.merge(self.missed);
         let quantiles = |histogram: &Histogram, missed: bool| {
             // Every quantile that is asked for is shown up to the first that n cannot carry.
-            let values = Q::REPORT.map(|q| histogram.value_at_rank(q.rank(histogram.total())));
-            let worth = self.blocks.n_eff(&values, missed);
-            let by_tail = (histogram.total() as f64 * self.tail) as u64;
-            let mut i = 0;
+            let values = Q::REPORT.map(|q| (q, histogram.value_at_rank(q.rank(histogram.total()))));
+            let mut worth = self.blocks.n_eff(&values, missed, confidence).into_iter();
             let all = Q::REPORT.map(|q| {
-                let n_eff = worth[i].unwrap_or(by_tail);
-                i += 1;
                 // An edge of a bucket may lie above the largest value, which is exact.
                 let largest = |ns: Option<u64>| ns.map(|ns| ns.min(max_ns));
                 let Quantile { value_ns, low_ns, high_ns, .. } =
-                    quantile::of(histogram, q, confidence, n_eff);
+                    quantile::of(histogram, q, confidence, worth.next().flatten());
                 Quantile {
                     q,
                     value_ns: largest(value_ns),
@@ -351,7 +345,6 @@ fn cpu(run: &Run, thread: &Thread) -> CpuReport {
         missed: &thread.missed,
         n_eff: share::n_eff(run, thread),
         blocks: &Blocks::of(std::slice::from_ref(thread), 0, u64::MAX),
-        tail: share::extremal_index(run, thread),
     };
     CpuReport {
         thread: thread.info.clone(),
@@ -380,14 +373,8 @@ fn all(run: &Run) -> Measured {
         missed: &missed,
         n_eff: run.threads.iter().map(|thread| share::n_eff(run, thread)).sum(),
         blocks: &Blocks::of(&run.threads, 0, u64::MAX),
-        tail: tail(run),
     };
     counted.report(run.options.requirement.confidence_ppm)
-}
-
-/// The extremal index of the CPU whose largest samples are most bunched.
-fn tail(run: &Run) -> f64 {
-    run.threads.iter().map(|thread| share::extremal_index(run, thread)).fold(1.0, f64::min)
 }
 
 fn phases(run: &Run) -> Vec<PhaseReport> {
@@ -421,7 +408,6 @@ fn phase_report(run: &Run, phase: &rtproof_record::options::Phase) -> PhaseRepor
         missed: &missed,
         n_eff,
         blocks: &Blocks::of(&run.threads, phase.from_ns, phase.to_ns),
-        tail: tail(run),
     };
     PhaseReport {
         name: phase.name.clone(),

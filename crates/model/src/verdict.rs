@@ -71,7 +71,8 @@ pub struct Basis {
     pub n_eff: u64,
     /// Largest latency.
     pub worst: Option<Worst>,
-    /// Upper bound on the share of late wake-ups at the confidence, worst CPU.
+    /// Upper bound on the share of late wake-ups at the confidence, worst CPU; `None`: less than a
+    /// minute under load, or latencies depend on each other for too long.
     pub late_share_upper: Option<f64>,
     /// Upper bound on the rate of late groups per hour at the confidence, if they come at a steady
     /// rate. It holds whenever one looks (sequential design).
@@ -84,7 +85,8 @@ pub struct Basis {
     pub late_groups: Option<LateGroups>,
     /// Time measured under the load, nanoseconds.
     pub exposure_ns: u64,
-    /// How much longer the measurement must be, at least; `None` where more time does not help.
+    /// How much longer the measurement must be, at least; of class 95 an estimate, if it goes on like
+    /// this. `None` where more time does not help.
     pub further_ns: Option<u64>,
 }
 

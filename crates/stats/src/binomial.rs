@@ -47,6 +47,24 @@ pub fn lower_bound(k: u64, n: u64, confidence: f64) -> f64 {
     bisect(|p| regularised(k as f64, (n - k) as f64 + 1.0, p), 1.0 - confidence)
 }
 
+/// Upper and lower bound, each one-sided, on a share seen in what is worth `n_eff` independent
+/// trials, which need be no whole number (Korn and Graubard, Survey Methodology 24, 1998).
+#[must_use]
+pub fn bounds_of_share(share: f64, n_eff: f64, confidence: f64) -> (f64, f64) {
+    let events = share * n_eff;
+    let upper = match n_eff - events {
+        rest if rest > 0.0 => bisect(|p| regularised(events + 1.0, rest, p), confidence),
+        _ => 1.0,
+    };
+    let lower = match events {
+        events if events > 0.0 => {
+            bisect(|p| regularised(events, n_eff - events + 1.0, p), 1.0 - confidence)
+        }
+        _ => 0.0,
+    };
+    (upper, lower)
+}
+
 /// One-sided upper bound on the mean of a Poisson count of which `k` events were seen:
 /// 2.996 for none at 95 %. Divide by the exposure for a rate.
 #[must_use]
@@ -87,6 +105,19 @@ mod tests {
         close(upper_bound(0, 3000, 0.95), 9.980_790e-4, 1e-6);
         close(upper_bound(0, 5000, 0.95), 5.989_670e-4, 1e-6);
         close(upper_bound(2, 1_000_000, 0.95), 6.295_780_1e-6, 1e-7);
+    }
+
+    #[test]
+    fn bounds_of_a_share_are_those_of_counts_where_it_is_one() {
+        let (upper, lower) = bounds_of_share(0.02, 1000.0, 0.95);
+        close(upper, upper_bound(20, 1000, 0.95), 1e-9);
+        close(lower, lower_bound(20, 1000, 0.95), 1e-9);
+        // scipy.stats.beta.ppf(0.95, 5.95, 160.05), and of (0.05, 4.95, 161.05).
+        let (upper, lower) = bounds_of_share(0.03, 165.0, 0.95);
+        close(upper, 0.062258490796, 1e-7);
+        close(lower, 0.011823583946, 1e-7);
+        assert_eq!(bounds_of_share(0.0, 60.0, 0.95).1, 0.0);
+        assert_eq!(bounds_of_share(1.0, 60.0, 0.95).0, 1.0);
     }
 
     #[test]

@@ -40,45 +40,9 @@ pub fn extremal_index(top: &[Sample], period_ns: u64) -> f64 {
     clusters(top.iter().map(|sample| sample.due_ns), period_ns) as f64 / top.len() as f64
 }
 
-/// What `n` trials in blocks of time are worth in independent ones, for the share of events: the
-/// variance of the share over blocks against that of independent trials (Kish's design effect, as
-/// Korn and Graubard 1998 use it with exact bounds). `blocks` are (events, trials). At least the
-/// number of blocks, at most `n`; `None` where there is nothing to compare: one block, or no event.
-#[must_use]
-pub fn design_n_eff(blocks: impl Iterator<Item = (u64, u64)> + Clone) -> Option<u64> {
-    let (mut events, mut n, mut count) = (0_u64, 0_u64, 0_u64);
-    for (k, trials) in blocks.clone().filter(|&(_, trials)| trials > 0) {
-        (events, n, count) = (events + k, n + trials, count + 1);
-    }
-    if count < 2 || events == 0 {
-        return None;
-    }
-    let share = events as f64 / n as f64;
-    let squares: f64 = blocks
-        .filter(|&(_, trials)| trials > 0)
-        .map(|(k, trials)| (k as f64 - share * trials as f64).powi(2))
-        .sum();
-    let variance = squares * count as f64 / (count - 1) as f64 / (n as f64).powi(2);
-    let worth = share * (1.0 - share) / variance;
-    // No variance at all: as good as independent.
-    Some(if worth.is_finite() { (worth as u64).clamp(count.min(n), n) } else { n })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bunched_events_are_worth_less() {
-        let even = [(10, 1000); 10];
-        let bunched = [(100, 1000), (0, 1000), (0, 1000), (0, 1000), (0, 1000)];
-        assert_eq!(design_n_eff(even.into_iter()), Some(10_000));
-        let worth = design_n_eff(bunched.into_iter()).expect("a number");
-        assert!((5..60).contains(&worth), "{worth}");
-        assert_eq!(design_n_eff([(5, 1000)].into_iter()), None);
-        assert_eq!(design_n_eff([(0, 1000), (0, 1000)].into_iter()), None);
-        assert_eq!(design_n_eff([(9, 9), (9, 9)].into_iter()), Some(18));
-    }
 
     #[test]
     fn one_stall_is_one_cluster() {

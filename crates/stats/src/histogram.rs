@@ -178,17 +178,26 @@ impl Histogram {
     /// `None` when there is no such rank.
     #[must_use]
     pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
+        self.bucket_at_rank(rank).map(|index| self.layout.upper(index))
+    }
+
+    /// Lower edge of the same bucket: for what is to lie below a value.
+    #[must_use]
+    pub fn lower_at_rank(&self, rank: u64) -> Option<u64> {
+        self.bucket_at_rank(rank).map(|index| self.layout.lower(index))
+    }
+
+    fn bucket_at_rank(&self, rank: u64) -> Option<usize> {
         if rank == 0 {
             return None;
         }
         let mut seen = 0;
-        for (index, n) in self.buckets() {
-            seen += n;
-            if seen >= rank {
-                return Some(self.layout.upper(index));
-            }
-        }
-        None
+        self.buckets()
+            .find(|&(_, n)| {
+                seen += n;
+                seen >= rank
+            })
+            .map(|(index, _)| index)
     }
 
     /// How many values are certainly above `value_ns` and how many may be: the bucket that holds

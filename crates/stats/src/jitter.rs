@@ -107,7 +107,7 @@ mod tests {
     fn switched(seed: u64, half_ms: u64, share: f64) -> [Vec<u64>; 2] {
         let mut random = Random::new(seed);
         [0, 1].map(|_| {
-            let on = (0..60_000).filter(|ms| (ms / half_ms) % 2 == 0);
+            let on = (0..60_000).filter(|ms| u64::is_multiple_of(ms / half_ms, 2));
             on.filter(|_| random.unit() < share).map(|ms| ms * MS).collect()
         })
     }

@@ -15,6 +15,7 @@ pub mod extreme;
 pub mod histogram;
 pub mod holm;
 pub mod jitter;
+pub mod long_run;
 pub mod moments;
 mod optimum;
 pub mod p2;

@@ -66,9 +66,11 @@ pub struct Quantile {
     pub q: Q,
     /// The value, upper edge of its bucket; `None` with fewer than 1/(1-q) samples.
     pub value_ns: Option<u64>,
-    /// Lower end of the interval; `None` when there is none at this sample size.
+    /// Lower end of the interval, lower edge of the bucket of its order statistic; `None` when there
+    /// is none: too few samples, or their dependence lasts too long for the run.
     pub low_ns: Option<u64>,
-    /// Upper end; `None`: the samples give no finite upper bound.
+    /// Upper end, upper edge of its bucket; `None`: the samples give no finite upper bound, or there
+    /// is no interval.
     pub high_ns: Option<u64>,
 }
 
@@ -96,27 +98,30 @@ pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u
 }
 
 /// A quantile of a histogram, with its interval. `n_eff` is the number of independent samples that
-/// the histogram is worth; the interval widens accordingly.
+/// the histogram is worth; the interval widens accordingly. `None`: that is not known, and there is
+/// no interval.
 #[must_use]
-pub fn of(histogram: &Histogram, q: Q, confidence: f64, n_eff: u64) -> Quantile {
+pub fn of(histogram: &Histogram, q: Q, confidence: f64, n_eff: Option<u64>) -> Quantile {
     let n = histogram.total();
     let enough = u128::from(n) * u128::from(q.above) >= u128::from(q.of);
-    let value_ns = enough.then(|| histogram.value_at_rank(q.rank(n))).flatten();
-    let n_eff = n_eff.clamp(u64::from(n > 0), n.max(1));
+    let rank = q.rank(n);
+    let value_ns = enough.then(|| histogram.value_at_rank(rank)).flatten();
+    let none = Quantile { q, value_ns, low_ns: None, high_ns: None };
+    let (Some(n_eff), Some(_)) = (n_eff, value_ns) else {
+        return none;
+    };
+    let n_eff = n_eff.clamp(1, n.max(1));
     let (r, s) = interval_ranks(n_eff, q.value(), confidence);
     // Ranks among n_eff independent samples stand for the same fractions of the n recorded ones,
     // rounded outwards; the interval holds the value itself.
-    let (n_wide, eff) = (u128::from(n), u128::from(n_eff.max(1)));
-    let value_at = |scaled: u128| {
-        histogram.value_at_rank(u64::try_from(scaled).unwrap_or(n).clamp(1, n.max(1)))
-    };
-    let low = r.and_then(|r| value_at(u128::from(r) * n_wide / eff));
-    let high = s.and_then(|s| value_at((u128::from(s) * n_wide).div_ceil(eff)));
+    let (n_wide, eff) = (u128::from(n), u128::from(n_eff));
+    let of_all = |scaled: u128| u64::try_from(scaled).unwrap_or(n).clamp(1, n);
+    let low = r.map(|r| of_all(u128::from(r) * n_wide / eff).min(rank));
+    let high = s.map(|s| of_all((u128::from(s) * n_wide).div_ceil(eff)).max(rank));
     Quantile {
-        q,
-        value_ns,
-        low_ns: low.zip(value_ns).map(|(low, value)| low.min(value)),
-        high_ns: high.zip(value_ns).map(|(high, value)| high.max(value)),
+        low_ns: low.and_then(|rank| histogram.lower_at_rank(rank)),
+        high_ns: high.and_then(|rank| histogram.value_at_rank(rank)),
+        ..none
     }
 }
 
@@ -175,11 +180,21 @@ mod tests {
     fn a_quantile_of_too_few_samples_is_none() {
         let mut h = Histogram::new(Layout::FINE);
         (1..=100).for_each(|v| h.record(v));
-        let p999 = of(&h, Q { above: 1, of: 1000 }, 0.95, 100);
+        let p999 = of(&h, Q { above: 1, of: 1000 }, 0.95, Some(100));
         assert_eq!((p999.value_ns, p999.high_ns), (None, None));
-        let p50 = of(&h, Q::P50, 0.95, 100);
+        let p50 = of(&h, Q::P50, 0.95, Some(100));
         assert_eq!((p50.value_ns, p50.low_ns, p50.high_ns), (Some(50), Some(40), Some(61)));
-        let dependent = of(&h, Q::P50, 0.95, 25);
+        // Of 1000 and more a bucket holds several values: the ends are its outer edges.
+        let mut wide = Histogram::new(Layout::FINE);
+        (10_000..10_100).for_each(|v| wide.record(v));
+        let p50 = of(&wide, Q::P50, 0.95, Some(100));
+        assert_eq!(
+            (p50.value_ns, p50.low_ns, p50.high_ns),
+            (Some(10_111), Some(9984), Some(10_111))
+        );
+        assert_eq!(of(&h, Q::P50, 0.95, None).low_ns, None, "no dependence known, no interval");
+        let p50 = of(&h, Q::P50, 0.95, Some(100));
+        let dependent = of(&h, Q::P50, 0.95, Some(25));
         assert!(dependent.high_ns > p50.high_ns && dependent.low_ns < p50.low_ns);
     }
 }

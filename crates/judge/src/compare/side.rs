@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rtproof_record::{Options, Run, run::Thread};
-use rtproof_stats::{Bins, Moments, Sample, cluster, quantile::Q};
+use rtproof_stats::{Bins, Moments, Sample, long_run::Worth, quantile::Q};
 use serde::{Deserialize, Serialize};
 
 use crate::{causes::Spikes, report::Machine};
@@ -250,7 +250,7 @@ impl Side {
             let (more, missed) = if view == View::Deadline { count(&row.missed) } else { (0, 0) };
             (above + more, n + missed)
         });
-        cluster::design_n_eff(blocks)
+        Worth::of(blocks, 0.975).map(|worth| worth.n_eff as u64)
     }
 }
 

@@ -131,7 +131,10 @@ fn stops_of_all_cpus_and_of_two() {
     let two: Vec<_> = spikes.iter().filter(|spike| spike.cpu < 2).copied().collect();
     let found = ask(&two, &[], &[], 2);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].text.contains("one cause for both. Which is not shown: firmware (SMI)"), "{found:?}");
+    assert!(
+        found[0].text.contains("one cause for both. Which is not shown: firmware (SMI)"),
+        "{found:?}"
+    );
 }
 
 #[test]

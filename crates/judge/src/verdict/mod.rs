@@ -5,7 +5,7 @@
 //! accepts, shown to be above refuses. Groups in episodes are not accepted; where the tail may be
 //! followed, the level exceeded at that rate must be below the budget, by its upper end. 95 %: the
 //! upper Clopper-Pearson bound on the share of late wake-ups, with the number of independent ones
-//! (extremal index), must be below 5 % on every CPU. Soft: nothing is judged. Safe: never accepted,
+//! (long-run variance), must be below 5 % on every CPU, in a minute under load or more. Soft: nothing is judged. Safe: never accepted,
 //! because measuring cannot certify it. Anything that takes force from the measurement leaves it
 //! not proven. CPUs do not add exposure: what strikes one may strike all.
 
@@ -18,7 +18,7 @@ use rtproof_stats::{Sample, Totals};
 
 use crate::{
     groups,
-    share::{n_eff, share_bounds},
+    share::{n_eff, share_upper, shares},
     tail, units,
     weakness::{loads_ran, scope, weaknesses},
 };
@@ -103,12 +103,15 @@ impl Case<'_> {
 
     fn refused(&self) -> Judged {
         let b = self.basis;
-        let groups = format!(
-            "The late ones came in {}; at {} confidence fewer than {} of wake-ups are late.",
-            units::count(b.late_clusters as usize, "group"),
-            self.confidence_text(),
-            b.late_share_upper.map_or("all".into(), units::probability),
-        );
+        let bound = b.late_share_upper.map_or(String::new(), |upper| {
+            format!(
+                "; at {} confidence fewer than {} of wake-ups are late",
+                self.confidence_text(),
+                units::probability(upper)
+            )
+        });
+        let groups = units::count(b.late_clusters as usize, "group");
+        let groups = format!("The late ones came in {groups}{bound}.");
         self.refused_for(groups)
     }
 
@@ -195,7 +198,7 @@ fn basis(run: &Run) -> Basis {
         late_clusters: totals.late_clusters,
         n_eff: run.threads.iter().map(|thread| n_eff(run, thread)).sum(),
         worst: worst(run),
-        late_share_upper: judged.then(|| share_bounds(run, confidence).0),
+        late_share_upper: judged.then(|| share_upper(&shares(run), confidence)).flatten(),
         late_rate_upper_per_hour: rate.and_then(|rate| rate.upper_per_hour()),
         late_rate_lower_per_hour: rate.and_then(|rate| rate.lower_per_hour()),
         late_groups,
@@ -235,7 +238,7 @@ fn further_ns(run: &Run, rate: &Rate, exposure_ns: u64, confidence: f64) -> Opti
     match run.options.requirement.class {
         Class::Soft | Class::Safe => None,
         Class::Hundred => rate.further_ns(),
-        Class::NinetyFive => ninety_five::further_ns(run, exposure_ns, confidence),
+        Class::NinetyFive => ninety_five::further_ns(&shares(run), exposure_ns, confidence),
     }
 }
 

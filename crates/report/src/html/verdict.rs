@@ -148,7 +148,7 @@ fn quantiles(report: &Report) -> Vec<Tile> {
             let note = match (quantile.low_ns, quantile.high_ns) {
                 (Some(low), Some(high)) => format!("{} to {}", units::ns(low), units::ns(high)),
                 (Some(low), None) => format!("above {}, no upper end", units::ns(low)),
-                _ => "no interval at this sample size".into(),
+                _ => "no interval: too few independent samples".into(),
             };
             Tile::new(&quantile.q.name(), value, note)
         })
