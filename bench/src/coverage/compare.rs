@@ -244,7 +244,7 @@ pub(super) fn cases() -> Vec<Case> {
             format!("{name}, 12 pairs"),
             wrong,
             1000,
-            10,
+            6,
             Box::new(move |seed| {
                 let comparison = compared(seed, noise, 12, 0.0);
                 let says = |change: &Change| change.p_adjusted.is_some_and(|p| p < LEVEL);
@@ -366,7 +366,7 @@ fn power() -> Vec<Case> {
                 "the change that is said to be found four times in five is found",
                 format!("run noise {:.0} %, {pairs} pairs", 100.0 * run_sd),
                 Promise::AtLeast(0.77),
-                if pairs < 8 && run_sd < 0.05 { 100 } else { 0 },
+                if pairs == 6 && run_sd < 0.05 { 100 } else { 0 },
                 Box::new(move |seed| printed_is_found(seed, run_sd, pairs)),
             );
         }

@@ -141,8 +141,8 @@ pub(crate) fn method(comparison: &Comparison) -> Vec<(&'static str, String)> {
         Design::Paired => lines.push((
             "pairs",
             "Runs that follow each other in time, one of each kind, are a pair; what drifts is in \
-             both. \"change\" is the median of the ratios of pairs (Hodges and Lehmann), with the exact \
-             interval of the signed-rank test; the values of the groups are the medians of their \
+             both. \"change\" is the median of the ratios of pairs (Hodges and Lehmann), with the \
+             exact interval of the signed-rank test; the values of the groups are the medians of their \
              runs, so that the ratio of these is another number. p values are those of the exact \
              sign-flip test of no difference, after Holm over p99.9, which has most of the level \
              first, the latest wake-up and missed ones. Better and worse are by more than the \

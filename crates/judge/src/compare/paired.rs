@@ -1,7 +1,7 @@
 //! Groups of runs that alternate: pairs by time, exact tests, and what they decide.
 //!
 //! p99.9, the latest wake-up of a run and the share of missed wake-ups are tested, adjusted after
-//! Holm over these and all groups; p99.9 has most of the weight, so that six pairs can decide on it.
+//! Holm over these and all groups; p99.9 has most of the weight: six pairs can decide on it.
 //! The other statistics are reported with their intervals and decide nothing, because whoever asks
 //! ten questions gets one wrong answer.
 

@@ -121,7 +121,8 @@ fn sentence_of(seen: &Detectable, setup: &Setup, level: Option<u64>) -> String {
         ),
     };
     format!(
-        "{basis}, moves by {} from slice to slice: {what} four times in five, a larger one more often.",
+        "{basis}, moves by {} from slice to slice: {what} four times in \
+         five, a larger one more often.",
         percent(seen.spread)
     )
 }

@@ -94,8 +94,8 @@ fn p_value(differences: &[f64]) -> f64 {
 }
 
 /// Two-sided p value of an effect as large as the margin, where the estimate is above it or below:
-/// both tails, so that of "lower" and "higher" by more than the margin one is wrong at most as often
-/// as the level says.
+/// both tails, so that one of "lower" and "higher" by more than the margin is wrong no more often
+/// than the level says.
 fn p_margin(differences: &[f64], margin: Margin, is_above: bool) -> f64 {
     let centre = f64::midpoint(margin.low, margin.high);
     let end = if is_above { margin.high } else { margin.low };

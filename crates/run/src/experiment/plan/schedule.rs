@@ -98,8 +98,8 @@ impl Schedule for Shared {
         let (least, median) = least.zip(median).filter(|_| self.shares.toggled > 0)?;
         trial.detectable_ppm = Some(ppm(-f64::exp_m1(-least)).max(1));
         Some(format!(
-            "before: p99.9 {} (median of {BEFORE} slices). A knob that takes {} of it away is found \
-             four times in five.",
+            "before: p99.9 {} (median of {BEFORE} slices). A knob that takes {} of it away is \
+             found four times in five.",
             units::ns(median),
             percent(-f64::exp_m1(-least)),
         ))
