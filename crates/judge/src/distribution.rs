@@ -242,7 +242,7 @@ mod tests {
     fn all_and_each_and_of_one_cpu_once() {
         // One stall of 13 wake-ups on CPU 0, single ones on CPU 1.
         let stall = (0..13).map(|i| (0, 5000 + i, 800_000 - i * 50_000));
-        let single = (0..13).map(|i| (1, 1000 + i * 700, 400_000));
+        let single = (0..13).map(|i| (1, 1000 + i * 4400, 400_000));
         let run = testing::run(Class::Soft, 2, 60, &stall.chain(single).collect::<Vec<_>>());
         let found = of_run(&run);
         assert_eq!(
