@@ -6,6 +6,7 @@
 mod compare;
 mod rate;
 mod share;
+mod structure;
 mod tail;
 
 use std::{
@@ -65,7 +66,7 @@ pub(crate) struct Case {
 
 /// Every case.
 fn cases() -> Vec<Case> {
-    let all = [rate::cases(), share::cases(), tail::cases(), compare::cases()];
+    let all = [rate::cases(), share::cases(), tail::cases(), compare::cases(), structure::cases()];
     all.into_iter().flatten().collect()
 }
 

@@ -85,8 +85,8 @@ pub struct Basis {
     pub late_groups: Option<LateGroups>,
     /// Time measured under the load, nanoseconds.
     pub exposure_ns: u64,
-    /// How much longer the measurement must be, at least; of class 95 an estimate, if it goes on like
-    /// this. `None` where more time does not help.
+    /// How much longer the measurement must be, at least; of class 95 an estimate, if it goes on
+    /// like this. `None` where more time does not help.
     pub further_ns: Option<u64>,
 }
 

@@ -296,7 +296,7 @@ fn bad_input_is_told_with_its_place() {
         ("words.log", "words.log"),
         ("bytes.bin", "bytes.bin"),
         ("torn.rtproof", "torn.rtproof"),
-        ("folder", "no regular file"),
+        ("folder", "is a directory"),
     ] {
         let output = run(path, &["compare", file, "words.log"]);
         expect_code(&output, FAILED);

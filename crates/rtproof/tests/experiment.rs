@@ -149,7 +149,7 @@ fn options_are_knobs_and_nothing_is_one_too() {
     let _alone = alone();
     let Some(apart) = apart() else { return };
     let args =
-        ["experiment", "placebo", "priority=70", "policy=rr", "--one-by-one", "--pairs", "6"];
+        ["experiment", "placebo", "priority=70", "policy=rr", "--one-by-one", "--pairs", "8"];
     let quick = ["--slice", "500ms", "--load", "idle", "--yes", "--spread", "10"];
     let output = apart.run(&[&args[..], &quick].concat());
     assert!([ACCEPTED, NOT_PROVEN].contains(&code(&output)), "{output:?}");

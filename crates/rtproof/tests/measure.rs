@@ -154,7 +154,7 @@ fn chrt_in_mid_run_is_marked_in_rows_record_and_report() {
     assert!(changed.success());
     assert!(child.wait().expect("it ends").success());
     let text = text();
-    assert!(text.contains("changed from outside: SCHED_FIFO 7 (was SCHED_OTHER)"), "{text}");
+    assert!(text.contains("changed from outside: SCHED_FIFO 7 (was SCHED_OTHER"), "{text}");
     assert!(text.lines().any(|line| line.starts_with("   0       all")), "{text}");
     assert!(text.contains("with SCHED_FIFO 7:"), "{text}");
     let (report, _) = report(&records(folder.path())[0]);

@@ -66,11 +66,11 @@ pub struct Quantile {
     pub q: Q,
     /// The value, upper edge of its bucket; `None` with fewer than 1/(1-q) samples.
     pub value_ns: Option<u64>,
-    /// Lower end of the interval, lower edge of the bucket of its order statistic; `None` when there
-    /// is none: too few samples, or their dependence lasts too long for the run.
+    /// Lower end of the interval, lower edge of the bucket of its order statistic; `None` when
+    /// there is none: too few samples, or their dependence lasts too long for the run.
     pub low_ns: Option<u64>,
-    /// Upper end, upper edge of its bucket; `None`: the samples give no finite upper bound, or there
-    /// is no interval.
+    /// Upper end, upper edge of its bucket; `None`: the samples give no finite upper bound, or
+    /// there is no interval.
     pub high_ns: Option<u64>,
 }
 

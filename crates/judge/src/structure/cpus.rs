@@ -87,15 +87,15 @@ fn all(found: &Coincidence, cpus: &[Cpu], spikes: &Spikes<'_>) -> Option<Structu
     let text = match cpus {
         [_, second] => format!(
             "{of} of CPU {cpu} came at once with one of CPU {}, within 100 µs ({expected} by \
-             chance, {{p}}), more closely than a load that both have explains: one cause for both. Which \
-             is not shown: firmware (SMI), the hypervisor, the clock, a core or a cache that they \
-             share, an interrupt from one to the other",
+             chance, {{p}}), more closely than a load that both have explains: one cause for both. \
+             Which is not shown: firmware (SMI), the hypervisor, the clock, a core or a cache that \
+             they share, an interrupt from one to the other",
             second.cpu
         ),
         _ => format!(
             "{of} of CPU {cpu} came at once on all {} measured CPUs, within 100 µs ({expected} by \
-             chance, {{p}}), more closely than a load that all have explains: one cause for all. Which \
-             is not shown: firmware (SMI), the hypervisor, the clock, an interrupt to all",
+             chance, {{p}}), more closely than a load that all have explains: one cause for all. \
+             Which is not shown: firmware (SMI), the hypervisor, the clock, an interrupt to all",
             cpus.len()
         ),
     };

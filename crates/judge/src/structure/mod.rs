@@ -17,13 +17,10 @@ mod text;
 use rtproof_record::{Run, run::Thread};
 use rtproof_stats::holm;
 
-use spikes::Spikes;
 pub use spikes::{Input, Levels, SpikeAt};
+use spikes::{LEVEL, Spikes};
 
 use crate::causes::Structure;
-
-/// Adjusted probability by chance below which a sentence is written.
-const LEVEL: f64 = 0.01;
 
 /// What the spikes of a run have in common.
 #[must_use]

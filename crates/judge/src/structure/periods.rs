@@ -9,17 +9,26 @@ use rtproof_stats::{
 };
 
 use super::{
-    spikes::{EVENTS_MIN, Hypothesis, SpikeAt, Spikes},
+    spikes::{EVENTS_MIN, Hypothesis, LEVEL, SpikeAt, Spikes},
     suspects, text,
 };
-use crate::causes::{self, Structure};
+use crate::{
+    causes::{self, Structure},
+    quantity,
+};
 
 /// Culprits that are looked at, the most frequent first.
 const CULPRITS_MAX: usize = 6;
+/// Periods of one culprit: the most followed, then what the rest follows.
+const PERIODS_MAX: usize = 3;
 /// Spikes that must lie within so much of the period for it to be one.
 const WIDTH_MAX: f64 = 0.25;
 /// Spikes in one group per culprit that make it worth to look inside groups.
 const DENSE: usize = 20;
+/// A walk of regular intervals keeps a phase for a while: below this it is one of the run.
+const P_PHASE: f64 = 1e-9;
+/// Groups' own gap makes intervals that are shorter than so many times it regular.
+const REGULAR_GAPS: f64 = 5.0;
 /// Inside groups the time between spikes is not Poisson's, so more spikes are required.
 const DENSE_P: f64 = 1000.0;
 
@@ -52,12 +61,13 @@ fn by(cause: &str, culprit: &str) -> String {
     }
 }
 
+/// The period that they follow; then, without those, the next.
 fn of<'a>(
     spikes: &Spikes<'a>,
     want: impl Fn(&SpikeAt<'a>) -> bool,
     cause: &str,
     by: &str,
-) -> Option<Hypothesis> {
+) -> Vec<Hypothesis> {
     let period_ns = spikes.input.period_ns;
     let count = spikes.all.iter().filter(|spike| want(spike)).count();
     let mut groups = spikes.groups(&want);
@@ -69,20 +79,71 @@ fn of<'a>(
         groups = cluster::starts(times, period_ns.saturating_add(period_ns / 2));
         shortest_ns = period_ns.saturating_mul(3);
     }
-    if groups.len() < EVENTS_MIN {
-        return None;
-    }
     let hints: Vec<u64> = suspects::SUSPECTS.iter().map(|suspect| suspect.period_ns).collect();
     let ask = period::Ask { sampling_ns: period_ns, shortest_ns, hints_ns: &hints };
-    let found = period::search(&groups, &ask)?;
-    let p = if dense { (found.p * DENSE_P).min(1.0) } else { found.p };
-    let narrow = found.fold.width_ns <= WIDTH_MAX * found.period_ns;
-    let enough = found.fold.follow >= EVENTS_MIN as u64;
-    let say = || {
-        let of = spikes.of(found.fold.follow, &groups, count);
-        sentence(&found, &of, (by, cause), spikes, &groups)
+    let mut asked = Vec::new();
+    let mut left = groups.clone();
+    while left.len() >= EVENTS_MIN && asked.len() < PERIODS_MAX {
+        let Some(mut found) = period::search(&left, &ask) else { break };
+        if !asked.is_empty() {
+            found = found.filled(&groups);
+        }
+        let p = if dense { (found.p * DENSE_P).min(1.0) } else { found.p };
+        let follow = found.fold.follow;
+        // Where intervals are regular, phases are not by chance: what the test supposes fails.
+        let all_ns = groups[groups.len() - 1] - groups[0];
+        let keeps = found.p < P_PHASE && found.to_ns - found.from_ns >= all_ns / 2;
+        if asked.is_empty() && !dense && !keeps {
+            let regular = period::intervals(&groups).filter(|regular| {
+                regular.p < LEVEL && regular.mean_ns >= REGULAR_GAPS * shortest_ns as f64
+            });
+            if let Some(regular) = regular {
+                return vec![loosely(&regular, by, spikes, &groups)];
+            }
+        }
+        let narrow = found.fold.width_ns <= WIDTH_MAX * found.period_ns;
+        let is_one = narrow && follow >= EVENTS_MIN as u64;
+        let say = || {
+            let of = spikes.of(follow, &groups, count);
+            sentence(&found, &of, (by, cause), spikes, &groups)
+        };
+        asked.push(Hypothesis { p, found: is_one.then(say) });
+        let rest = found.rest(&left, period_ns).filter(|_| is_one && p < LEVEL);
+        let Some(rest) = rest else { break };
+        left = rest;
+    }
+    asked
+}
+
+/// Regular, but they keep no phase.
+fn loosely(
+    regular: &period::Intervals,
+    by: &str,
+    spikes: &Spikes<'_>,
+    groups: &[u64],
+) -> Hypothesis {
+    let time = |ns: u64| text::time(ns as f64);
+    let text = format!(
+        "{} of {} intervals between spikes{by} are {} to {}, {} on average ({{p}}), with no clear \
+         phase: as of a loop that counts from its last run, of a rest after each, or of a period \
+         with much jitter",
+        quantity::grouped(regular.count),
+        quantity::grouped(regular.of),
+        time(regular.shortest_ns),
+        time(regular.longest_ns),
+        text::time(regular.mean_ns),
+    );
+    let found = Structure {
+        kind: "period".into(),
+        text,
+        period_ns: Some(regular.mean_ns.round() as u64),
+        count: regular.count,
+        of: regular.of,
+        p: regular.p,
+        cpu: None,
+        moments: spikes.times(groups.iter().copied()),
     };
-    Some(Hypothesis { p, found: (narrow && enough).then(say) })
+    Hypothesis { p: regular.p, found: Some(found) }
 }
 
 fn sentence(
@@ -97,8 +158,9 @@ fn sentence(
     // The resolution is the distance of wake-ups.
     let steps = (found.fold.width_ns / sampling_ns as f64).ceil().max(1.0);
     let width = text::time(steps * sampling_ns as f64);
-    let part = (found.fold.of as usize) < groups.len();
-    let part = match part {
+    let (first, last) = (groups.first().copied(), groups.last().copied());
+    let apart = |a: u64, b: Option<u64>| a.abs_diff(b.unwrap_or(a)) as f64 > found.period_ns;
+    let part = match apart(found.from_ns, first) || apart(found.to_ns, last) {
         true => format!(
             " from {} to {} after the start",
             text::time(found.from_ns as f64),
@@ -106,11 +168,14 @@ fn sentence(
         ),
         false => String::new(),
     };
-    let name = suspects::name(found.period_ns, found.error_ns, cause, sampling_ns);
+    let name = suspects::name(found, cause, sampling_ns);
     Structure {
         kind: "period".into(),
         text: format!(
-            "{of}{by} follow a period of {period}{part} (phase width {width}, {{p}}){name}"
+            "{of}{by} follow a period of {period}{part} ({} of {} cycles, phase width {width}, \
+             {{p}}){name}",
+            quantity::grouped(found.occupied),
+            quantity::grouped(found.cycles)
         ),
         period_ns: Some(found.period_ns.round() as u64),
         count: found.fold.follow,

@@ -8,6 +8,8 @@ use crate::{
     quantity::grouped,
 };
 
+/// Adjusted probability by chance below which a sentence is written.
+pub(super) const LEVEL: f64 = 0.01;
 /// Groups of spikes below which nothing is said.
 pub(super) const EVENTS_MIN: usize = 5;
 /// Shifts that stand for chance.

@@ -44,22 +44,25 @@ fn phase(name: &str, from_s: u64, to_s: u64) -> Phase {
     }
 }
 
+fn input<'a>(spikes: &'a [SpikeAt<'a>]) -> Input<'a> {
+    Input {
+        spikes,
+        host: &[],
+        phases: &[],
+        period_ns: MS,
+        duration_ns: 60 * SECOND_NS,
+        cpus: 1,
+        levels: &[],
+    }
+}
+
 fn ask(
     spikes: &[SpikeAt<'_>],
     host: &[HostSecond],
     phases: &[Phase],
     cpus: usize,
 ) -> Vec<Structure> {
-    let levels = &[];
-    structure(&Input {
-        spikes,
-        host,
-        phases,
-        period_ns: MS,
-        duration_ns: 60 * SECOND_NS,
-        cpus,
-        levels,
-    })
+    structure(&Input { host, phases, cpus, ..input(spikes) })
 }
 
 fn texts(found: &[Structure]) -> Vec<&str> {
@@ -84,8 +87,9 @@ fn a_culprit_that_comes_every_second() {
     assert!(moments.iter().all(|at| at % SECOND_NS < 3 * MS), "{moments:?}");
     assert_eq!(
         texts(&found),
-        ["37 of 41 spikes by multipathd [RR 99] follow a period of 1.000 s (phase width 2 ms, \
-          p < 1e-9): as vmstat's and many daemons' once-a-second work, and sched_rt_period_us"]
+        ["37 of 41 spikes by multipathd [RR 99] follow a period of 1.000 s (37 of 37 cycles, \
+          phase width 2 ms, p < 1e-9): the period of vmstat's and many daemons' once-a-second \
+          work, and sched_rt_period_us"]
     );
     assert_eq!((found[0].kind.as_str(), found[0].count, found[0].of), ("period", 37, 41));
     assert!(found[0].period_ns.is_some_and(|ns| ns.abs_diff(SECOND_NS) < 200_000));
@@ -270,4 +274,32 @@ fn too_little_is_silence() {
     };
     let _ = structure(&input);
     let _ = structure(&Input { period_ns: 1, ..input });
+}
+
+#[test]
+fn two_periods_are_not_their_common_divisor() {
+    let every = |s: u64| (1..600 / s).map(move |i| spike(0, i * s * SECOND_NS, "a"));
+    let spikes: Vec<_> = every(7).chain(every(11)).collect();
+    let found = structure(&Input { duration_ns: 600 * SECOND_NS, ..input(&spikes) });
+    let periods: Vec<_> = found.iter().map(|one| (one.period_ns, one.count)).collect();
+    assert_eq!(periods, [(Some(7 * SECOND_NS), 84), (Some(11 * SECOND_NS), 53)], "{found:?}");
+}
+
+#[test]
+fn a_loop_that_counts_from_its_last_run_has_no_phase() {
+    let mut random = random(9);
+    let mut at = 0;
+    let spikes: Vec<_> = (0..600)
+        .map(|_| {
+            at += 700 * MS + random.below(300 * MS);
+            spike(0, at, "a")
+        })
+        .collect();
+    let found = structure(&Input { duration_ns: 600 * SECOND_NS, ..input(&spikes) });
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].text.starts_with("599 of 599 intervals between spikes by a are 70"),
+        "{found:?}"
+    );
+    assert!(found[0].text.contains("no clear phase"), "{found:?}");
 }

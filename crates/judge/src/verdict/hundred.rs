@@ -3,7 +3,9 @@
 use rtproof_record::Run;
 use rtproof_stats::sequential;
 
-use super::{Answer, Case, Judged, LateGroups, covered_ns};
+use rtproof_model::verdict::{Answer, LateGroups};
+
+use super::case::{Case, Judged, covered_ns};
 use crate::units;
 
 const HOUR_NS: f64 = 3.6e12;

@@ -5,22 +5,22 @@
 //! accepts, shown to be above refuses. Groups in episodes are not accepted; where the tail may be
 //! followed, the level exceeded at that rate must be below the budget, by its upper end. 95 %: the
 //! upper Clopper-Pearson bound on the share of late wake-ups, with the number of independent ones
-//! (long-run variance), must be below 5 % on every CPU, in a minute under load or more. Soft: nothing is judged. Safe: never accepted,
-//! because measuring cannot certify it. Anything that takes force from the measurement leaves it
-//! not proven. CPUs do not add exposure: what strikes one may strike all.
+//! (long-run variance), must be below 5 % on every CPU, in a minute under load or more. Soft: nothing
+//! is judged. Safe: never accepted, because measuring cannot certify it. Anything that takes force
+//! from the measurement leaves it not proven. CPUs do not add exposure: what strikes one may strike
+//! all.
 
+mod basis;
+mod case;
 mod hundred;
 mod ninety_five;
 
-use hundred::Rate;
-use rtproof_record::{Class, Run, options::Phase, run::Thread};
-use rtproof_stats::{Sample, Totals};
+use case::{Case, Judged};
+use rtproof_record::{Class, Run};
 
 use crate::{
-    groups,
-    share::{n_eff, share_upper, shares},
-    tail, units,
-    weakness::{loads_ran, scope, weaknesses},
+    tail,
+    weakness::{scope, weaknesses},
 };
 
 pub use rtproof_model::verdict::{
@@ -31,7 +31,7 @@ pub use rtproof_model::verdict::{
 /// facts that changed between its start and its end.
 #[must_use]
 pub fn judge(run: &Run, changed: &[String], standing: &Standing) -> Verdict {
-    let basis = basis(run);
+    let basis = basis::of(run);
     let requirement = &run.options.requirement;
     let weak = weaknesses(run, changed, standing);
     let asks = requirement.class == Class::Hundred && requirement.budget_ns.is_some();
@@ -56,213 +56,8 @@ pub fn judge(run: &Run, changed: &[String], standing: &Standing) -> Verdict {
     Verdict { answer, sentence, reasons, basis, tail }
 }
 
-type Judged = (Answer, String, Vec<String>);
-
 fn not_judged(what: &str, step: &str) -> Judged {
     (Answer::NotJudged, format!("{what}; the measurement stands for itself"), vec![step.into()])
-}
-
-struct Case<'a> {
-    run: &'a Run,
-    basis: &'a Basis,
-    budget_ns: u64,
-    weak: &'a [String],
-    tail: Option<&'a Extrapolation>,
-}
-
-impl Case<'_> {
-    fn confidence(&self) -> f64 {
-        f64::from(self.run.options.requirement.confidence_ppm) / 1e6
-    }
-
-    fn confidence_text(&self) -> String {
-        units::confidence(self.run.options.requirement.confidence_ppm)
-    }
-
-    fn load_text(&self) -> String {
-        let loaded: Vec<_> =
-            self.run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
-        match loaded.as_slice() {
-            [] => "with no load".into(),
-            phases => {
-                let name = |phase: &&&Phase| match loads_ran(self.run, phase) {
-                    true => phase.name.clone(),
-                    false => format!("{} (not all of which ran)", phase.name),
-                };
-                let names: Vec<_> = phases.iter().map(|phase| name(&phase)).collect();
-                format!("under load {}", names.join(", "))
-            }
-        }
-    }
-
-    fn worst_text(&self) -> String {
-        self.basis.worst.as_ref().map_or(String::new(), |w| {
-            format!(" (worst {}, CPU {}, {})", units::ns(w.latency_ns), w.cpu, w.phase)
-        })
-    }
-
-    fn refused(&self) -> Judged {
-        let b = self.basis;
-        let bound = b.late_share_upper.map_or(String::new(), |upper| {
-            format!(
-                "; at {} confidence fewer than {} of wake-ups are late",
-                self.confidence_text(),
-                units::probability(upper)
-            )
-        });
-        let groups = units::count(b.late_clusters as usize, "group");
-        let groups = format!("The late ones came in {groups}{bound}.");
-        self.refused_for(groups)
-    }
-
-    /// Refused, for a reason.
-    fn refused_for(&self, reason: String) -> Judged {
-        let (b, worst) = (self.basis, self.worst_text());
-        let sentence = format!(
-            "for a budget of {}: {} of {} wake-ups were later{worst}",
-            units::ns(self.budget_ns),
-            units::grouped(b.late),
-            units::grouped(b.scheduled),
-        );
-        if let Some(got) = self.lesser_policy() {
-            let sentence =
-                format!("{sentence}, with {got}, which says nothing of the one asked for");
-            return (Answer::NotProven, sentence, vec![reason]);
-        }
-        (Answer::Refused, sentence, vec![reason])
-    }
-
-    /// The policy in force, where it is less than what was asked for.
-    fn lesser_policy(&self) -> Option<String> {
-        let options = &self.run.options;
-        let lesser = |thread: &&Thread| {
-            thread.info.policy != options.policy || thread.info.priority < options.priority
-        };
-        let info = &self.run.threads.iter().find(lesser)?.info;
-        Some(match info.priority {
-            0 => "no real-time priority".into(),
-            priority => format!("priority {priority}"),
-        })
-    }
-
-    /// The answer where the wake-ups cover no time: a single one is a moment.
-    fn nothing_covered(&self) -> Option<Judged> {
-        let (b, budget) = (self.basis, units::ns(self.budget_ns));
-        if b.exposure_ns > 0 && b.scheduled > 0 {
-            return None;
-        }
-        let few = b.scheduled > 0 && covered_ns(self.run) == 0;
-        let (what, steps) = if few {
-            let wake_ups = units::count(b.scheduled as usize, "wake-up");
-            let cover = if b.scheduled == 1 { "covers" } else { "cover" };
-            let step = "Measure for several periods: raise --for or lower --period.".into();
-            (format!("{wake_ups} {cover} no time"), vec![step])
-        } else {
-            ("nothing was measured under the load".into(), Vec::new())
-        };
-        Some((Answer::NotProven, format!("for a budget of {budget}: {what}"), steps))
-    }
-
-    fn safe(&self) -> Judged {
-        if self.basis.late > 0 {
-            return self.refused();
-        }
-        let sentence = "for life-critical use: measurement cannot certify it".to_owned();
-        let step =
-            "It needs an analysis of the worst case; what was measured only bounds the rate \
-                    of late wake-ups under this load."
-                .to_owned();
-        (Answer::NotProven, sentence, vec![step])
-    }
-}
-
-fn basis(run: &Run) -> Basis {
-    let requirement = &run.options.requirement;
-    let confidence = f64::from(requirement.confidence_ppm) / 1e6;
-    let mut totals = Totals::default();
-    run.threads.iter().for_each(|thread| totals.merge(&thread.totals));
-    let scheduled = run
-        .threads
-        .iter()
-        .map(|thread| thread.end.as_ref().map_or(thread.totals.accounted(), |end| end.scheduled))
-        .sum();
-    let exposure_ns = exposure_ns(run);
-    let judged = requirement.budget_ns.is_some() && totals.accounted() > 0;
-    let late_groups = requirement.budget_ns.map(|budget_ns| groups::of(run, budget_ns));
-    let rate = late_groups.filter(|_| judged).map(|groups| Rate::of(run, &groups, exposure_ns));
-    Basis {
-        scheduled,
-        sampled: totals.wake.count(),
-        missed: totals.missed,
-        late: totals.late(),
-        late_clusters: totals.late_clusters,
-        n_eff: run.threads.iter().map(|thread| n_eff(run, thread)).sum(),
-        worst: worst(run),
-        late_share_upper: judged.then(|| share_upper(&shares(run), confidence)).flatten(),
-        late_rate_upper_per_hour: rate.and_then(|rate| rate.upper_per_hour()),
-        late_rate_lower_per_hour: rate.and_then(|rate| rate.lower_per_hour()),
-        late_groups,
-        exposure_ns,
-        further_ns: rate.and_then(|rate| further_ns(run, &rate, exposure_ns, confidence)),
-    }
-}
-
-/// Time that counts: what every thread covered of the loaded phases, or all that it covered when no
-/// phase had a load.
-fn exposure_ns(run: &Run) -> u64 {
-    let loaded: Vec<&Phase> =
-        run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
-    if loaded.is_empty() {
-        return covered_ns(run);
-    }
-    let in_phases = |thread: &Thread| -> u64 {
-        let (from_ns, to_ns) = thread.covered();
-        let in_phase =
-            |phase: &&Phase| phase.to_ns.min(to_ns).saturating_sub(phase.from_ns.max(from_ns));
-        loaded.iter().map(in_phase).sum()
-    };
-    run.threads.iter().map(in_phases).min().unwrap_or(0)
-}
-
-/// Time that every thread covered.
-fn covered_ns(run: &Run) -> u64 {
-    let covered = |thread: &Thread| {
-        let (from_ns, to_ns) = thread.covered();
-        to_ns - from_ns
-    };
-    run.threads.iter().map(covered).min().unwrap_or(0)
-}
-
-/// How much longer to measure; 0 when it is enough, `None` when more of the same does not help.
-fn further_ns(run: &Run, rate: &Rate, exposure_ns: u64, confidence: f64) -> Option<u64> {
-    match run.options.requirement.class {
-        Class::Soft | Class::Safe => None,
-        Class::Hundred => rate.further_ns(),
-        Class::NinetyFive => ninety_five::further_ns(&shares(run), exposure_ns, confidence),
-    }
-}
-
-fn worst(run: &Run) -> Option<Worst> {
-    let of = |thread: &Thread| {
-        thread.top.first().map(|&Sample { due_ns, latency_ns }| Worst {
-            latency_ns,
-            cpu: thread.info.cpu,
-            due_ns,
-            phase: phase_text(run, due_ns),
-        })
-    };
-    run.threads.iter().filter_map(of).max_by_key(|worst| worst.latency_ns)
-}
-
-/// The phase at a time, in words: `idle`, `under load cpu+memory`.
-fn phase_text(run: &Run, due_ns: u64) -> String {
-    let phase =
-        run.options.phases.iter().find(|phase| (phase.from_ns..phase.to_ns).contains(&due_ns));
-    match phase {
-        Some(phase) if phase.loads.is_empty() => "while idle".into(),
-        Some(phase) => format!("under load {}", phase.name),
-        None => "outside the load phases".into(),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Class 95: fewer than one wake-up in twenty is late.
 
-use super::{Answer, Case, Judged};
+use rtproof_model::verdict::Answer;
+
+use super::case::{Case, Judged};
 use crate::{
     share::{COVERED_MIN_NS, Shares, share_lower, share_upper, shares},
     units,

@@ -2,6 +2,8 @@
 
 use rtproof_record::run::{EndReason, Note, RunEnd};
 
+use rtproof_stats::{Sample, Totals};
+
 use super::*;
 use crate::testing::run;
 

@@ -331,9 +331,9 @@ pub(crate) fn spikes() -> Spikes {
         worst,
         structure: vec![Structure {
             kind: "period".into(),
-            text: "29 of 31 spikes by the hypervisor follow a period of 100.004 ms (phase width 2 \
-                   ms, p = 3e-12): as the CPU quota of a control group (cpu.max) or of a \
-                   hypervisor"
+            text: "29 of 31 spikes by the hypervisor follow a period of 100.004 ms (29 of 33 \
+                   cycles, phase width 2 ms, p = 3e-12): the period of the CPU quota of a control \
+                   group (cpu.max) or of a hypervisor"
                 .into(),
             period_ns: Some(100_000_000),
             count: 29,

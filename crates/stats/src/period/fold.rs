@@ -1,5 +1,7 @@
 //! Folding at a period: where in it the events lie, how close together, and how many.
 
+use std::collections::BTreeMap;
+
 /// Events folded at a period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fold {
@@ -68,6 +70,48 @@ impl Fold {
     pub(super) fn offset_ns(&self, time_ns: u64, period_ns: f64) -> f64 {
         let turns = (time_ns as f64 - self.phase_ns) / period_ns;
         (turns - turns.round()) * period_ns
+    }
+
+    /// The narrowest arc inside that has an event in nearly as many cycles, if it is less than half
+    /// as wide: the rest of this one is of something else.
+    pub(super) fn narrowed(self, times_ns: &[u64], period_ns: f64) -> Self {
+        /// Of a hundred cycles, those that may go without.
+        const OF_CYCLES: usize = 97;
+        let follow = times_ns.iter().copied().filter(|&time| self.holds(time, period_ns));
+        let mut at: Vec<(f64, i64)> = follow
+            .map(|time| (self.offset_ns(time, period_ns), self.cycle(time, period_ns) as i64))
+            .collect();
+        at.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut inside = BTreeMap::new();
+        at.iter().for_each(|&(_, cycle)| *inside.entry(cycle).or_insert(0) += 0);
+        let need = (inside.len() * OF_CYCLES).div_ceil(100);
+        let (mut held, mut from) = (0, 0);
+        let mut best: Option<(f64, f64, usize)> = None;
+        for (to, &(offset, cycle)) in at.iter().enumerate() {
+            let count = inside.entry(cycle).or_insert(0_u32);
+            held += usize::from(*count == 0);
+            *count += 1;
+            while held >= need && from <= to {
+                let (first, cycle) = at[from];
+                let width_ns = offset - first;
+                if best.is_none_or(|(best_ns, ..)| width_ns < best_ns) {
+                    best = Some((width_ns, first, to + 1 - from));
+                }
+                let count = inside.entry(cycle).or_insert(1);
+                *count -= 1;
+                held -= usize::from(*count == 0);
+                from += 1;
+            }
+        }
+        match best {
+            Some((width_ns, first, follow)) if width_ns < self.width_ns / 2.0 => Self {
+                phase_ns: (self.phase_ns + first + width_ns / 2.0).rem_euclid(period_ns),
+                width_ns,
+                follow: follow as u64,
+                of: self.of,
+            },
+            _ => self,
+        }
     }
 
     /// Which period a time belongs to.

@@ -4,9 +4,12 @@
 //! pulses that one harmonic misses and the broad ones that many harmonics bury.
 
 mod fold;
+mod intervals;
+mod multiples;
 mod search;
 
 pub use fold::{Fold, fold};
+pub use intervals::{Intervals, intervals};
 pub use search::{Ask, Period, search};
 
 /// Harmonics that the H-test looks at.

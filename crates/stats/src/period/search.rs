@@ -64,9 +64,40 @@ pub struct Period {
     pub from_ns: u64,
     /// And last event.
     pub to_ns: u64,
+    /// Cycles in that stretch.
+    pub cycles: u64,
+    /// Cycles with an event that follows.
+    pub occupied: u64,
 }
 
 impl Period {
+    /// From where to where, and what follows there.
+    pub(super) fn over(mut self, events: &[u64]) -> Self {
+        let number = |time| self.fold.cycle(time, self.period_ns);
+        let follow = events.iter().filter(|&&time| self.is_followed_by(time));
+        let mut numbers: Vec<f64> = follow.map(|&time| number(time)).collect();
+        numbers.dedup();
+        self.occupied = numbers.len() as u64;
+        self.cycles = ((number(self.to_ns) - number(self.from_ns)) as u64).saturating_add(1);
+        self
+    }
+
+    /// Share of the cycles that have an event.
+    #[must_use]
+    pub fn occupancy(&self) -> f64 {
+        self.occupied as f64 / self.cycles.max(1) as f64
+    }
+
+    /// What is left to follow other periods. `None`: the arc is so broad that what is left of this
+    /// one cannot be kept apart from another.
+    #[must_use]
+    pub fn rest(&self, times_ns: &[u64], sampling_ns: u64) -> Option<Vec<u64>> {
+        let within_ns = 1.5 * self.fold.width_ns.max(sampling_ns as f64);
+        let apart = |time: &u64| self.fold.offset_ns(*time, self.period_ns).abs() > within_ns;
+        let rest = || times_ns.iter().copied().filter(apart).collect();
+        (within_ns <= 0.15 * self.period_ns).then(rest)
+    }
+
     /// Whether an event at this time is one of those that follow the period.
     #[must_use]
     pub fn is_followed_by(&self, time_ns: u64) -> bool {
@@ -305,7 +336,7 @@ fn follow(all: &[u64], scan: &Scan<'_>, (hz, h): (f64, f64), trials: u64) -> Opt
         }
     }
     let p = by_chance(h, trials).max(fitted.by_chance(scan));
-    Some(Period {
+    let period = Period {
         period_ns: fitted.period_ns,
         error_ns: fitted.error_ns,
         h,
@@ -314,7 +345,11 @@ fn follow(all: &[u64], scan: &Scan<'_>, (hz, h): (f64, f64), trials: u64) -> Opt
         fold: fitted.fold,
         from_ns: events[0],
         to_ns: events[events.len() - 1],
-    })
+        cycles: 0,
+        occupied: 0,
+    };
+    let fold = period.fold.narrowed(events, period.period_ns);
+    Some(Period { fold, ..period }.over(events).fastest(events).slowest(events))
 }
 
 fn by_chance(h: f64, trials: u64) -> f64 {
@@ -403,7 +438,7 @@ impl<'a> Fitted<'a> {
 }
 
 /// Slope and its standard error, of the times that follow over the number of their period.
-fn line(events: &[u64], period_ns: f64, fold: &Fold) -> Option<(f64, f64)> {
+pub(super) fn line(events: &[u64], period_ns: f64, fold: &Fold) -> Option<(f64, f64)> {
     let origin = *events.first()?;
     let points = events
         .iter()

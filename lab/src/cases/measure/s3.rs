@@ -9,8 +9,8 @@ use crate::{
     seen::Evidence,
 };
 
-/// The table, with the change in it. With nice 0 a thread that sleeps preempts the load as soon as it
-/// is woken and may miss nothing; with 19 it waits for the load's slice.
+/// The table, with the change in it. With nice 0 a thread that sleeps preempts the load as soon as
+/// it is woken and may miss nothing; with 19 it waits for the load's slice.
 pub(super) fn case() -> Case {
     Case::new(
         "measure/s3",

@@ -1,0 +1,132 @@
+//! A run with what it is judged by, and what all classes say of it.
+
+use rtproof_model::verdict::{Answer, Basis, Extrapolation};
+use rtproof_record::{Run, options::Phase, run::Thread};
+
+use crate::{units, weakness::loads_ran};
+
+/// Answer, sentence, reasons.
+pub(super) type Judged = (Answer, String, Vec<String>);
+
+pub(super) struct Case<'a> {
+    pub(super) run: &'a Run,
+    pub(super) basis: &'a Basis,
+    pub(super) budget_ns: u64,
+    pub(super) weak: &'a [String],
+    pub(super) tail: Option<&'a Extrapolation>,
+}
+
+impl Case<'_> {
+    pub(super) fn confidence(&self) -> f64 {
+        f64::from(self.run.options.requirement.confidence_ppm) / 1e6
+    }
+
+    pub(super) fn confidence_text(&self) -> String {
+        units::confidence(self.run.options.requirement.confidence_ppm)
+    }
+
+    pub(super) fn load_text(&self) -> String {
+        let loaded: Vec<_> =
+            self.run.options.phases.iter().filter(|phase| !phase.loads.is_empty()).collect();
+        match loaded.as_slice() {
+            [] => "with no load".into(),
+            phases => {
+                let name = |phase: &&&Phase| match loads_ran(self.run, phase) {
+                    true => phase.name.clone(),
+                    false => format!("{} (not all of which ran)", phase.name),
+                };
+                let names: Vec<_> = phases.iter().map(|phase| name(&phase)).collect();
+                format!("under load {}", names.join(", "))
+            }
+        }
+    }
+
+    pub(super) fn worst_text(&self) -> String {
+        self.basis.worst.as_ref().map_or(String::new(), |w| {
+            format!(" (worst {}, CPU {}, {})", units::ns(w.latency_ns), w.cpu, w.phase)
+        })
+    }
+
+    pub(super) fn refused(&self) -> Judged {
+        let b = self.basis;
+        let bound = b.late_share_upper.map_or(String::new(), |upper| {
+            format!(
+                "; at {} confidence fewer than {} of wake-ups are late",
+                self.confidence_text(),
+                units::probability(upper)
+            )
+        });
+        let groups = units::count(b.late_clusters as usize, "group");
+        let groups = format!("The late ones came in {groups}{bound}.");
+        self.refused_for(groups)
+    }
+
+    /// Refused, for a reason.
+    pub(super) fn refused_for(&self, reason: String) -> Judged {
+        let (b, worst) = (self.basis, self.worst_text());
+        let sentence = format!(
+            "for a budget of {}: {} of {} wake-ups were later{worst}",
+            units::ns(self.budget_ns),
+            units::grouped(b.late),
+            units::grouped(b.scheduled),
+        );
+        if let Some(got) = self.lesser_policy() {
+            let sentence =
+                format!("{sentence}, with {got}, which says nothing of the one asked for");
+            return (Answer::NotProven, sentence, vec![reason]);
+        }
+        (Answer::Refused, sentence, vec![reason])
+    }
+
+    /// The policy in force, where it is less than what was asked for.
+    pub(super) fn lesser_policy(&self) -> Option<String> {
+        let options = &self.run.options;
+        let lesser = |thread: &&Thread| {
+            thread.info.policy != options.policy || thread.info.priority < options.priority
+        };
+        let info = &self.run.threads.iter().find(lesser)?.info;
+        Some(match info.priority {
+            0 => "no real-time priority".into(),
+            priority => format!("priority {priority}"),
+        })
+    }
+
+    /// The answer where the wake-ups cover no time: a single one is a moment.
+    pub(super) fn nothing_covered(&self) -> Option<Judged> {
+        let (b, budget) = (self.basis, units::ns(self.budget_ns));
+        if b.exposure_ns > 0 && b.scheduled > 0 {
+            return None;
+        }
+        let few = b.scheduled > 0 && covered_ns(self.run) == 0;
+        let (what, steps) = if few {
+            let wake_ups = units::count(b.scheduled as usize, "wake-up");
+            let cover = if b.scheduled == 1 { "covers" } else { "cover" };
+            let step = "Measure for several periods: raise --for or lower --period.".into();
+            (format!("{wake_ups} {cover} no time"), vec![step])
+        } else {
+            ("nothing was measured under the load".into(), Vec::new())
+        };
+        Some((Answer::NotProven, format!("for a budget of {budget}: {what}"), steps))
+    }
+
+    pub(super) fn safe(&self) -> Judged {
+        if self.basis.late > 0 {
+            return self.refused();
+        }
+        let sentence = "for life-critical use: measurement cannot certify it".to_owned();
+        let step =
+            "It needs an analysis of the worst case; what was measured only bounds the rate \
+                    of late wake-ups under this load."
+                .to_owned();
+        (Answer::NotProven, sentence, vec![step])
+    }
+}
+
+/// Time that every thread covered.
+pub(super) fn covered_ns(run: &Run) -> u64 {
+    let covered = |thread: &Thread| {
+        let (from_ns, to_ns) = thread.covered();
+        to_ns - from_ns
+    };
+    run.threads.iter().map(covered).min().unwrap_or(0)
+}
