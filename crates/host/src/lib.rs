@@ -17,6 +17,7 @@ pub mod cpu_list;
 pub mod facts;
 pub mod flatten;
 mod grubenv;
+pub mod harmless;
 pub mod idle;
 pub mod input;
 pub mod knob;

@@ -2,6 +2,7 @@
 //! choice (`--fail-on`); what does not apply, is unknown or is left out is skipped.
 
 use maud::{Markup, PreEscaped, html};
+use rtproof_host::harmless;
 use rtproof_judge::{Finding, Status, checks, report::Machine};
 
 /// The document.
@@ -19,7 +20,7 @@ pub fn suites(machine: &Machine, findings: &[Finding], fail_on: Option<Status>) 
             }
         }
     };
-    let mut text = markup.into_string();
+    let mut text = harmless::text(&markup.into_string());
     text.retain(is_xml);
     text.push('\n');
     text
@@ -144,7 +145,7 @@ mod tests {
         let text = suites(&machine, &findings, Some(Status::Unknown));
         assert!(text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "));
         assert!(text.contains("skipped message=\"left out: hibernation\""), "{text}");
-        assert!(!text.contains('\u{1b}') && text.contains("&lt;&amp;"), "{text}");
+        assert!(text.contains("always\\x1b[2J") && text.contains("&lt;&amp;"), "{text}");
         assert!(text.contains(&format!("tests=\"{}\"", findings.len())));
         let failing =
             findings.iter().filter(|finding| fails(finding, Some(Status::Unknown))).count();

@@ -1,7 +1,7 @@
 //! Questions to whoever sits at the terminal. What is asked goes to stderr: stdout is the answer.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
     time::{Duration, Instant},
@@ -27,9 +27,7 @@ pub(crate) fn consent(question: &str) -> anyhow::Result<bool> {
         let why = "nobody can be asked here (stdin is not a terminal)";
         return Err(exit::usage(format!("{question} {why}: give --yes")));
     }
-    let mut stderr = io::stderr().lock();
-    write!(stderr, "{question} [y/N] ")?;
-    stderr.flush()?;
+    crate::stderr::write(&format!("{question} [y/N] "))?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))

@@ -14,3 +14,4 @@ mod root;
 #[cfg(feature = "schema")]
 pub mod schemas;
 mod show;
+pub mod stderr;

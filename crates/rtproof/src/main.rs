@@ -1,9 +1,9 @@
 //! Entry: parse, run the command, turn the outcome into an exit code.
 
-use std::{ffi::OsString, io::Write, process::ExitCode};
+use std::{ffi::OsString, process::ExitCode};
 
 use clap::Parser;
-use rtproof::{cli::Cli, exit};
+use rtproof::{cli::Cli, exit, stderr};
 use rtproof_run::load_worker::NAME;
 
 fn main() -> ExitCode {
@@ -13,9 +13,15 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let code = if error.use_stderr() { exit::USAGE } else { exit::ACCEPTED };
-            // Nowhere left to report a failure to print the usage.
-            let _ = error.print();
+            // Nowhere left to report a failure to print the usage. An error repeats arguments,
+            // which may be file names of others; help has words of our own only.
+            let code = if error.use_stderr() {
+                let _ = stderr::write(&error.render().to_string());
+                exit::USAGE
+            } else {
+                let _ = error.print();
+                exit::ACCEPTED
+            };
             return ExitCode::from(code);
         }
     };
@@ -36,7 +42,7 @@ fn load_worker(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
         Ok(()) => exit::ACCEPTED,
         Err(error) => {
             // The parent reads it. If the parent is gone, nothing is left to report to.
-            let _ = writeln!(anstream::stderr().lock(), "{error}");
+            let _ = stderr::line(&error.to_string());
             exit::FAILED
         }
     };
@@ -46,6 +52,6 @@ fn load_worker(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 /// Prints an error with its causes.
 fn fail(error: &anyhow::Error) -> u8 {
     // Nowhere left to report a failure to print the error.
-    let _ = writeln!(anstream::stderr().lock(), "rtproof: {error:#}");
+    let _ = stderr::line(&format!("rtproof: {error:#}"));
     if error.is::<exit::Usage>() { exit::USAGE } else { exit::FAILED }
 }

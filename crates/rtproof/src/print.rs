@@ -5,6 +5,7 @@ use std::{
     sync::OnceLock,
 };
 
+use rtproof_host::harmless;
 use rtproof_report::text::{Glyphs, Sheet, WIDTH_MAX, WIDTH_MIN};
 use serde::Serialize;
 
@@ -45,10 +46,10 @@ impl Text {
         if !self.json {
             return Ok(());
         }
-        let mut text = serde_json::to_vec_pretty(value)?;
-        text.push(b'\n');
+        let mut text = harmless::json(&serde_json::to_string_pretty(value)?);
+        text.push('\n');
         let mut stdout = io::stdout().lock();
-        unless_gone(stdout.write_all(&text).and_then(|()| stdout.flush()))
+        unless_gone(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
     }
 }
 

@@ -220,3 +220,77 @@ fn a_pipe_that_nobody_writes_to_is_refused_and_never_waited_for() {
         assert!(text.contains("regular file"), "{args:?}: {text}");
     }
 }
+
+/// What must not reach a terminal or a page: control characters but the layout's, and characters
+/// that turn or hide text.
+fn hidden(text: &str) -> Vec<char> {
+    let is_hidden = |c: &char| {
+        (c.is_control() && !['\n', '\t'].contains(c))
+            || matches!(*c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().filter(is_hidden).collect()
+}
+
+const HOSTILE: &str = "\u{1b}]0;title\u{7}\u{1b}[8m\u{9b}2J\u{202e}\u{200b}";
+
+#[test]
+fn names_of_files_and_words_in_them_do_not_command_the_terminal() {
+    let folder = folder();
+    let name = format!("x{HOSTILE}.rtproof");
+    let policy = format!("schema = \"rtproof/{HOSTILE}\"\n[a{HOSTILE}]\n");
+    let json = format!("{{\"schema\": {}}}", serde_json::json!(HOSTILE));
+    std::fs::write(folder.path().join(&name), "no record").unwrap();
+    std::fs::write(folder.path().join("x.toml"), policy).unwrap();
+    std::fs::write(folder.path().join("x.json"), json).unwrap();
+    for args in [
+        &["report", &name][..],
+        &["report", &format!("--{name}")],
+        &["compare", &name, &name],
+        &["export", &name, "--format", &name],
+        &["import", &name],
+        &["check", "--profile", "x.toml"],
+        &["check", "--profile", &name],
+        &["measure", "x.toml"],
+        &["tune", "plan", "--plan", "x.json"],
+        &["tune", "apply", "--plan", "x.json", "--yes"],
+        &[&name],
+    ] {
+        let output = run(folder.path(), args);
+        let text = stderr(&output);
+        assert!(!text.is_empty(), "{args:?}");
+        assert_eq!(hidden(&text), [], "{args:?}: {text:?}");
+        assert_eq!(hidden(&String::from_utf8_lossy(&output.stdout)), [], "{args:?}");
+    }
+    let text = stderr(&run(folder.path(), &["report", &name]));
+    assert!(
+        text.contains("x\\x1b]0;title\\x07\\x1b[8m\\x9b2J\\u{202e}\\u{200b}.rtproof"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_imported_document_does_not_command_a_terminal_or_a_page() {
+    let folder = folder();
+    let fixture =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/import/cyclictest-2.4.json");
+    let mut document: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(fixture).unwrap()).unwrap();
+    document["cmdline"] = format!("cyclictest {HOSTILE}").into();
+    std::fs::write(folder.path().join("x.json"), document.to_string()).unwrap();
+    for args in [
+        &["import", "x.json", "-o", "x.rtproof"][..],
+        &["report", "x.rtproof", "--html", "x.html"],
+        &["report", "x.rtproof", "--json"],
+        &["export", "x.rtproof", "--format", "json"],
+    ] {
+        let output = run(folder.path(), args);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(hidden(&text), [], "{args:?}: {text}");
+        assert_eq!(hidden(&stderr(&output)), [], "{args:?}");
+    }
+    let json = run(folder.path(), &["export", "x.rtproof", "--format", "json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert!(json.to_string().contains('\u{202e}'), "data stays exact");
+    let html = std::fs::read_to_string(folder.path().join("x.html")).unwrap();
+    assert!(html.contains("\\x1b[8m") && hidden(&html).is_empty(), "{:?}", hidden(&html));
+}

@@ -5,6 +5,7 @@ use std::{
     io::{self, Write},
 };
 
+use rtproof_host::harmless;
 use rtproof_stats::{Histogram, Layout};
 
 use super::{ExportError, Exporter};
@@ -105,10 +106,11 @@ struct Text<'a>(&'a str);
 
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0.contains([',', '"', '\n', '\r']) {
-            write!(f, "\"{}\"", self.0.replace('"', "\"\""))
+        let text = harmless::text(self.0);
+        if text.contains([',', '"', '\n']) {
+            write!(f, "\"{}\"", text.replace('"', "\"\""))
         } else {
-            f.write_str(self.0)
+            f.write_str(&text)
         }
     }
 }

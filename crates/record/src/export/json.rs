@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use rtproof_host::Facts;
+use rtproof_host::{Facts, harmless};
 use rtproof_model::CauseCpu;
 use rtproof_stats::{Layout, Moments, Sample};
 use serde::Serialize;
@@ -35,7 +35,8 @@ pub(super) const JSON: Exporter = Exporter {
 
 fn write(opened: &Opened, _: &str, out: &mut dyn Write) -> Result<(), ExportError> {
     let document = Document::new(opened)?;
-    serde_json::to_writer(&mut *out, &document).map_err(std::io::Error::from)?;
+    let mut json = serde_json::Serializer::with_formatter(&mut *out, harmless::Json);
+    document.serialize(&mut json).map_err(std::io::Error::from)?;
     Ok(writeln!(out)?)
 }
 

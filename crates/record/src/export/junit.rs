@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use rtproof_host::harmless;
 use rtproof_model::Answer;
 
 use super::{
@@ -114,7 +115,7 @@ struct Xml<'a>(&'a str);
 
 impl std::fmt::Display for Xml<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for c in self.0.chars() {
+        for c in harmless::text(self.0).chars() {
             match c {
                 '&' => f.write_str("&amp;")?,
                 '<' => f.write_str("&lt;")?,

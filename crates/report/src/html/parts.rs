@@ -1,7 +1,7 @@
 //! Pieces that all sections use: icons, figures, tables that scroll in themselves, numbers.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use rtproof_host::facts::tasks::Policy;
+use rtproof_host::{facts::tasks::Policy, harmless};
 use rtproof_judge::{Report, Status, units};
 use rtproof_record::Class;
 use rtproof_stats::quantile::Quantile;
@@ -47,7 +47,7 @@ pub(super) fn page(title: &str, generator: Option<&str>, body: &Markup) -> Strin
             body { (body) }
         }
     };
-    page.into_string()
+    harmless::text(&page.into_string())
 }
 
 /// The script of a page, which may sort and highlight.
@@ -63,8 +63,7 @@ pub(super) fn banner(text: &str) -> Markup {
 /// A value as JSON within the page; `<` is escaped, so that nothing in it can end the element.
 pub(super) fn data(id: &str, value: &impl Serialize) -> Markup {
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".into());
-    let json =
-        json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    let json = harmless::json(&json).replace('<', "\\u003c");
     html! { script id=(id) type="application/json" { (PreEscaped(json)) } }
 }
 

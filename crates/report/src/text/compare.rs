@@ -9,7 +9,7 @@ use rtproof_judge::{
 
 use crate::{
     compare as words,
-    text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped},
+    text::sheet::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, wrapped},
 };
 
 /// Facts and causes shown, at most.
@@ -55,11 +55,11 @@ fn answer(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     Ok(())
 }
 
-const fn style(answer: Answer) -> anstyle::Style {
+const fn style(answer: Answer) -> Ink {
     match answer {
         Answer::Better => GOOD,
         Answer::Worse => BAD,
-        Answer::NoDifference => anstyle::Style::new(),
+        Answer::NoDifference => Ink::PLAIN,
         Answer::CannotDecide => WARN,
     }
 }

@@ -3,11 +3,10 @@
 
 use std::io::{self, Write};
 
-use anstyle::Style;
 use rtproof_judge::{Finding, Status, When, report::Machine, units};
 use rtproof_results::intent::IntentShown;
 
-use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, title, wrapped};
 
 /// Most bad findings in the head of a run: the audit has the rest.
 const HEAD_MAX: usize = 8;
@@ -280,7 +279,7 @@ fn settled(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<(
 }
 
 /// A status as a word, padded names aside.
-pub const fn word(status: Status) -> (&'static str, Style) {
+pub const fn word(status: Status) -> (&'static str, Ink) {
     match status {
         Status::Bad => ("BAD", BAD),
         Status::Doubtful => ("DOUBTFUL", WARN),

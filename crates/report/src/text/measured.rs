@@ -9,7 +9,7 @@ use rtproof_judge::{
     units::{self, grouped, us_column},
 };
 
-use crate::text::sheet::{BAD, BOLD, DIM, Sheet, WARN, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, Ink, Sheet, WARN, wrapped};
 
 /// What was asked, what was measured, what must be known of it.
 ///
@@ -75,7 +75,7 @@ fn table(to: &mut Sheet, report: &Report) -> io::Result<()> {
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
     for (i, row) in rows.iter().enumerate() {
-        let style = if i == 0 { DIM } else { anstyle::Style::new() };
+        let style = if i == 0 { DIM } else { Ink::PLAIN };
         write!(to, "  {style}{:<w$}", row[0], w = widths[0])?;
         for column in (1..HEADS.len()).filter(|&column| !skip(column)) {
             let pad = widths[column] - row[column].chars().count();

@@ -2,12 +2,12 @@
 
 mod beside;
 mod compare;
-mod controls;
 mod distribution;
 pub mod effects;
 mod explanation;
 mod findings;
 mod imported;
+mod ink;
 pub mod measure;
 mod measured;
 mod plan;
@@ -36,7 +36,7 @@ pub use self::{
     measured::measured,
     plan::{place, plan, steps, tokens},
     proofs::proofs,
-    sheet::{BAD, BOLD, DIM, GOOD, Glyphs, Page, Sheet, WARN, WIDTH_MAX, WIDTH_MIN, wrapped},
+    sheet::{BAD, BOLD, DIM, GOOD, Glyphs, Ink, Page, Sheet, WARN, WIDTH_MAX, WIDTH_MIN, wrapped},
     spikes::{spikes, spikes_of},
     tune::{applied, boot_left, exported, parameters, status, taken_back, undone, verified},
     verdict::verdict,

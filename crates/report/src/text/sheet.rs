@@ -2,21 +2,11 @@
 
 use std::io::{self, Write};
 
-use anstyle::{AnsiColor, Style};
 use rtproof_judge::report::Machine;
 
-use super::controls;
+use super::ink;
 
-/// Style of heads.
-pub const BOLD: Style = Style::new().bold();
-/// Style of what matters less.
-pub const DIM: Style = Style::new().dimmed();
-/// Style of what is good.
-pub const GOOD: Style = AnsiColor::Green.on_default();
-/// Style of what is bad.
-pub const BAD: Style = AnsiColor::Red.on_default().bold();
-/// Style of what is doubtful.
-pub const WARN: Style = AnsiColor::Yellow.on_default();
+pub use super::ink::{BAD, BOLD, DIM, GOOD, Ink, WARN};
 
 /// The characters that it is made of.
 #[derive(Clone, Copy, Debug)]
@@ -101,10 +91,10 @@ impl Sheet {
         Self { page: Page { columns, glyphs }, bytes: Vec::new() }
     }
 
-    /// What is written, with colours; control characters of others are written out.
+    /// What is written, with colours; colours and hidden characters of others are written out.
     #[must_use]
     pub fn shown(&self) -> String {
-        controls::shown(&String::from_utf8_lossy(&self.bytes))
+        ink::shown(&String::from_utf8_lossy(&self.bytes))
     }
 }
 
@@ -132,7 +122,7 @@ pub(super) fn table(to: &mut Sheet, indent: &str, rows: &[Vec<String>]) -> io::R
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     for (i, row) in rows.iter().enumerate() {
-        let (style, unit) = if i == 0 { (DIM, "   µs") } else { (Style::new(), "") };
+        let (style, unit) = if i == 0 { (DIM, "   µs") } else { (Ink::PLAIN, "") };
         write!(to, "{indent}{style}{:<w$}", row[0], w = widths[0])?;
         for (cell, width) in row.iter().zip(&widths).skip(1) {
             write!(to, "  {cell:>width$}")?;

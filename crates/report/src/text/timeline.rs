@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use rtproof_judge::causes::{Explanation, Kind, kind};
 use rtproof_trace::Window;
 
@@ -14,7 +14,7 @@ use crate::{
         bars::{Bar, bars, longest, patterns},
         lanes::{Lanes, Piece},
     },
-    text::sheet::{BOLD, DIM, Glyphs, WARN},
+    text::sheet::{BOLD, DIM, Glyphs, Ink, WARN},
 };
 
 /// Columns before the rows: indent and the name of the row.
@@ -37,7 +37,7 @@ pub(super) fn letter(share: usize) -> char {
 }
 
 /// The colour of a cause.
-pub(super) fn style(cause: &str) -> Style {
+pub(super) fn style(cause: &str) -> Ink {
     let colour = match kind(cause) {
         Kind::Interrupt => AnsiColor::Blue,
         Kind::Scheduling => AnsiColor::Red,
@@ -49,7 +49,7 @@ pub(super) fn style(cause: &str) -> Style {
         Kind::Own => AnsiColor::BrightBlue,
         Kind::Unknown => return DIM,
     };
-    colour.on_default()
+    Ink::of(colour)
 }
 
 /// Columns of the plot; times are placed on their edges.
@@ -98,21 +98,21 @@ impl<'a> Plot<'a> {
 
 /// A row under way: characters with their colours.
 struct Row {
-    cells: Vec<(char, Style)>,
+    cells: Vec<(char, Ink)>,
 }
 
 impl Row {
     fn new(columns: usize) -> Self {
-        Self { cells: vec![(' ', Style::new()); columns] }
+        Self { cells: vec![(' ', Ink::PLAIN); columns] }
     }
 
-    fn fill(&mut self, (from, to): (usize, usize), with: char, style: Style) {
+    fn fill(&mut self, (from, to): (usize, usize), with: char, style: Ink) {
         let cells = self.cells.iter_mut().take(to).skip(from);
         cells.for_each(|cell| *cell = (with, style));
     }
 
     /// A text from a column, cut at `to`.
-    fn text(&mut self, text: &str, (from, to): (usize, usize), style: Style) {
+    fn text(&mut self, text: &str, (from, to): (usize, usize), style: Ink) {
         let fitted = fitted(text, to.saturating_sub(from));
         let cells = self.cells.iter_mut().take(to).skip(from);
         cells.zip(fitted.chars()).for_each(|(cell, c)| *cell = (c, style));
@@ -247,13 +247,13 @@ fn tasks(plot: &Plot<'_>, pieces: &[Piece]) -> Row {
     let mut row = Row::new(plot.columns);
     for piece in pieces {
         let (from, to) = plot.columns_of(piece.from_ns, piece.to_ns);
-        row.fill((from, to), ' ', Style::new());
+        row.fill((from, to), ' ', Ink::PLAIN);
         row.fill((from, from + 1), plot.glyphs.bar, DIM);
         let bare = piece.name.split(" [").next().unwrap_or_default();
         let is_room = piece.name.chars().count() < to - from;
         let name = if is_room { &piece.name } else { bare };
         if to - from > 4 || name.chars().count() < to - from {
-            row.text(name, (from + 1, to), Style::new());
+            row.text(name, (from + 1, to), Ink::PLAIN);
         }
     }
     row
@@ -264,7 +264,7 @@ fn marks(plot: &Plot<'_>, pieces: &[Piece]) -> Row {
     let mut row = Row::new(plot.columns);
     for piece in pieces {
         let columns = plot.columns_of(piece.from_ns, piece.to_ns);
-        row.fill(columns, plot.glyphs.mark, Style::new());
+        row.fill(columns, plot.glyphs.mark, Ink::PLAIN);
     }
     for piece in pieces {
         let (_, to) = plot.columns_of(piece.from_ns, piece.to_ns);

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use anstyle::Style;
 use rtproof_host::tune::Change;
 use rtproof_judge::{
     units,
@@ -15,13 +14,13 @@ use rtproof_results::tune::{
     verified,
 };
 
-use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, title, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, title, wrapped};
 
 /// Width of the column of outcomes.
 const WIDTH: usize = 18;
 
 /// One line of a table: outcome, target, what was and is.
-fn line(to: &mut Sheet, word: &str, style: Style, text: &str) -> io::Result<()> {
+fn line(to: &mut Sheet, word: &str, style: Ink, text: &str) -> io::Result<()> {
     let first = format!("  {style}{word:<WIDTH$}{style:#}");
     wrapped(to, &first, &" ".repeat(WIDTH + 4), text)
 }

@@ -2,10 +2,9 @@
 
 use std::io;
 
-use anstyle::Style;
 use rtproof_judge::{Answer, Report};
 
-use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, wrapped};
 
 /// The verdict, its reasons, and what changed in the machine.
 ///
@@ -30,7 +29,7 @@ pub fn verdict(to: &mut Sheet, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-const fn style(answer: Answer) -> Style {
+const fn style(answer: Answer) -> Ink {
     match answer {
         Answer::Accepted => GOOD.bold(),
         Answer::Refused => BAD,

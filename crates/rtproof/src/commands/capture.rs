@@ -161,5 +161,5 @@ fn tell(captured: &Captured<'_>) -> io::Result<()> {
         Some(number) => format!("{number} names replaced or left out"),
         None => "names kept".to_owned(),
     };
-    writeln!(anstream::stderr().lock(), "{file}: {entries} entries, {bytes} bytes; {names}")
+    crate::stderr::line(&format!("{file}: {entries} entries, {bytes} bytes; {names}"))
 }

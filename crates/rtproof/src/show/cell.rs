@@ -53,7 +53,7 @@ impl Events for Cells {
             self.text.print(|to| writeln!(to, "{text}"))?;
         } else {
             // Progress is a courtesy.
-            let _ = writeln!(anstream::stderr().lock(), "{text}");
+            let _ = crate::stderr::line(&text);
         }
         Ok(())
     }

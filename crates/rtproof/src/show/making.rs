@@ -1,6 +1,6 @@
 //! Progress of changes: one line that is rewritten on a terminal, nothing elsewhere.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use rtproof_host::tune::Change;
 use rtproof_run::tune::making::Progress;
@@ -28,15 +28,16 @@ impl Progress for Making {
         self.made += 1;
         if self.is_shown {
             let (made, of) = (self.made, self.of);
-            let target: String = change.title().chars().take(60).collect();
+            let target: String =
+                rtproof_host::harmless::line(&change.title()).chars().take(60).collect();
             // Progress that nobody sees is no loss.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{made}/{of} {target}");
+            let _ = crate::stderr::rewrite("\r\x1b[K", &format!("{made}/{of} {target}"));
         }
     }
 
     fn end(&mut self) {
         if self.is_shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            let _ = crate::stderr::rewrite("\r\x1b[K", "");
         }
     }
 }

@@ -77,7 +77,7 @@ impl Progress {
             return;
         }
         self.lines_done = step;
-        let line = self.line(at_ns, state);
+        let line = rtproof_host::harmless::line(&self.line(at_ns, state));
         let text = if self.terminal {
             let width = rustix::termios::tcgetwinsize(std::io::stderr())
                 .map_or(80, |size| usize::from(size.ws_col).max(20));

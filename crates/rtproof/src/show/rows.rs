@@ -55,7 +55,8 @@ impl Rows {
             for line in lines {
                 let mut stdout = anstream::stdout().lock();
                 // A reader that went away is no reason to stop measuring.
-                let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+                let _ = writeln!(stdout, "{}", rtproof_host::harmless::text(&line))
+                    .and_then(|()| stdout.flush());
             }
         };
         let join = std::thread::Builder::new().name("rtproof/rows".into()).spawn(print).ok();

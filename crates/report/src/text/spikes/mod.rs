@@ -14,7 +14,7 @@ use rtproof_trace::Window;
 use super::timeline::{fitted, letter, style, timeline};
 use crate::{
     spike::{self, percent, us, us_number},
-    text::sheet::{BOLD, DIM, Page, Sheet, WARN},
+    text::sheet::{BOLD, DIM, Ink, Page, Sheet, WARN},
 };
 
 /// Most causes shown.
@@ -89,7 +89,7 @@ impl Page {
         for (i, row) in rows.iter().enumerate() {
             let cause = i.checked_sub(1).map(|i| &shown[i]);
             let (name, below) = cause.map_or_else(Default::default, |cause| fitting(cause, room));
-            let tone = if cause.is_none() { DIM } else { anstyle::Style::new() };
+            let tone = if cause.is_none() { DIM } else { Ink::PLAIN };
             write!(to, "  {tone}{name:<room$}")?;
             for (text, width) in row.iter().zip(&widths) {
                 write!(to, "  {text:>width$}")?;

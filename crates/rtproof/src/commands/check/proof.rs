@@ -1,7 +1,7 @@
 //! `rtproof check --prove`: short, bounded trials on the live machine, and their findings.
 
 use std::{
-    io::{IsTerminal, Write},
+    io::IsTerminal,
     path::PathBuf,
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -165,19 +165,18 @@ impl Line {
                 units::duration(ns)
             ),
         };
-        self.write(&format!("\r\x1b[Kproving {}{of}", self.name));
+        self.write(&format!("proving {}{of}", self.name));
     }
 
     fn clear(&self) {
         if self.is_terminal && self.shown.load(Ordering::Relaxed) != u64::MAX {
-            self.write("\r\x1b[K");
+            self.write("");
         }
     }
 
     fn write(&self, text: &str) {
         // Progress is a courtesy: a closed stderr must not end a trial.
-        let mut stderr = anstream::stderr().lock();
-        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+        let _ = crate::stderr::rewrite("\r\x1b[K", text);
     }
 }
 

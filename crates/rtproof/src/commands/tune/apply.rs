@@ -2,7 +2,6 @@
 //! one cannot be made, none.
 
 use std::{
-    io::Write,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -286,24 +285,21 @@ fn wait(
     signals: &Signals,
 ) -> anyhow::Result<()> {
     let seconds = left.as_secs_f64().ceil();
-    let mut stderr = std::io::stderr();
     if !ask::is_terminal() {
-        writeln!(
-            stderr,
+        crate::stderr::line(&format!(
             "keep it with: rtproof tune confirm, within {seconds} s; else {} takes it back",
             guardian.text()
-        )?;
+        ))?;
         return Ok(());
     }
-    write!(stderr, "press ENTER within {seconds} s to keep it: ")?;
-    stderr.flush()?;
+    crate::stderr::write(&format!("press ENTER within {seconds} s to keep it: "))?;
     let came = ask::enter_within(left, || signals.came().is_some());
     if came && confirmation::confirm(machine, number)? {
         rollback::dismiss(machine.root(), number);
-        writeln!(stderr, "kept")?;
+        crate::stderr::line("kept")?;
         return Ok(());
     }
-    writeln!(stderr)?;
+    crate::stderr::line("")?;
     if let Some(signal) = signals.came() {
         let undone = making::take_back(
             machine,
@@ -315,7 +311,7 @@ fn wait(
     // The confirmation may have come from elsewhere.
     let is_open = !Journal::open_number(machine, number)?.is_closed();
     if is_open && confirmation::of(machine.root(), number).is_none() {
-        writeln!(stderr, "confirmed elsewhere: kept")?;
+        crate::stderr::line("confirmed elsewhere: kept")?;
         return Ok(());
     }
     anyhow::bail!("nobody confirmed: {} takes everything back", guardian.text())

@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let boot_entry = match entry_is_confirmed(args, &machine, text) {
         // What was asked for may be the journals alone: an entry that is not booted yet stays.
         Err(error) if !journals.is_empty() && !args.force => {
-            writeln!(std::io::stderr(), "the boot entry is not confirmed: {error:#}")?;
+            crate::stderr::line(&format!("the boot entry is not confirmed: {error:#}"))?;
             false
         }
         confirmed => confirmed?,

@@ -1,8 +1,6 @@
 //! `rtproof tune hold`: keeps a limit on the exit latency of the idle states in force until it is
 //! stopped. It is the program of `rtproof-latency.service`.
 
-use std::io::Write as _;
-
 use rtproof_run::tune::hold::{limit_us, until_ended};
 
 use crate::exit;
@@ -27,6 +25,6 @@ pub struct Args {
 /// # Errors
 /// The limit cannot be held, or is not in force; the service manager cannot be reached.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
-    until_ended(args.limit_us, |text| writeln!(anstream::stderr().lock(), "{text}"))?;
+    until_ended(args.limit_us, |text| crate::stderr::line(&text.to_string()))?;
     Ok(exit::ACCEPTED)
 }

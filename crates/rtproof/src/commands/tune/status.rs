@@ -1,6 +1,6 @@
 //! `rtproof tune status`: what is applied now, and whether it is still as it was applied.
 
-use std::{io::Write, path::PathBuf};
+use std::path::PathBuf;
 
 use rtproof_host::{Root, tune::Machine};
 use rtproof_measure::LiveTasks;
@@ -70,11 +70,10 @@ fn watch(root: &Root, every_ns: u64, json: bool) -> anyhow::Result<u8> {
         Event::Drifts(drifts) => watch::write(&mut anstream::stdout().lock(), drifts, json),
         Event::Begun(watched, off) => {
             let seconds = every_ns / 1_000_000_000;
-            writeln!(
-                anstream::stderr().lock(),
+            crate::stderr::line(&format!(
                 "{watched} changes watched, {off} not as applied; looking every {seconds} s and \
                  when devices come or go; Ctrl-C ends"
-            )
+            ))
         }
     };
     Ok(exit::of(watch::run(root, every_ns, &mut report)?))

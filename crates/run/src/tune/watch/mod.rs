@@ -16,7 +16,7 @@ use std::{
 };
 
 use rtproof_host::{
-    CpuList, Root,
+    CpuList, Root, harmless,
     tune::{
         self, Change, Journal, Machine, Stage, Stands, State, Suspect, suspects,
         wake::{Wake, Woken},
@@ -254,8 +254,11 @@ pub fn run(
 pub fn write(to: &mut dyn Write, drifts: &[Drift], json: bool) -> io::Result<()> {
     for drift in drifts {
         match json {
-            true => serde_json::to_writer(&mut *to, drift)?,
-            false => to.write_all(drift.line().as_bytes())?,
+            true => {
+                let mut json = serde_json::Serializer::with_formatter(&mut *to, harmless::Json);
+                drift.serialize(&mut json)?;
+            }
+            false => to.write_all(harmless::text(&drift.line()).as_bytes())?,
         }
         to.write_all(b"\n")?;
     }
