@@ -106,7 +106,6 @@ fn an_edit_with_sql_is_seen() {
         "DELETE FROM seal",
         "UPDATE seal SET mark = 'none'",
         "UPDATE run SET run_id = 'ffffffffffffffffffffffffffffffff'",
-        "CREATE TABLE more (x)",
         "UPDATE note SET text = (SELECT mark FROM seal) WHERE number = 1",
     ] {
         sealed(&path, 1);
@@ -220,5 +219,42 @@ fn wrong_numbers_are_refused() {
         let error = read(&path).err().unwrap_or_else(|| panic!("{sql} was taken"));
         assert!(matches!(error, ReadError::Damaged { .. }), "{sql}: {error}");
         fs::remove_file(&path).unwrap();
+    }
+}
+
+/// What a file of someone else would have SQLite run, or keep in memory.
+#[test]
+fn foreign_parts_and_too_many_rows_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.rtproof");
+    let n = "WITH RECURSIVE n(x) AS (SELECT 100 UNION ALL SELECT x + 1 FROM n LIMIT";
+    let thread = format!(
+        "INSERT INTO thread {n} 9000) SELECT x, 0, 1, 'w', 'fifo', 1, 1, 1000, 0, NULL, NULL, \
+         NULL, NULL, NULL, NULL FROM n"
+    );
+    let note = format!("INSERT INTO note {n} 20001) SELECT x, 0, 'x', 'x', 0 FROM n");
+    for (sql, says) in [
+        ("CREATE TABLE more (x)", "a table more"),
+        ("CREATE VIEW more AS SELECT 1", "a view more"),
+        ("CREATE TRIGGER more AFTER INSERT ON note BEGIN SELECT 1; END", "a trigger more"),
+        ("CREATE INDEX more ON note (abs(at_ns))", "a index more"),
+        ("ALTER TABLE note ADD COLUMN more BLOB AS (randomblob(1000))", "note has other columns"),
+        ("DROP TABLE note", "table note is missing"),
+        (&thread, "table thread has more than 8192 rows"),
+        (&note, "table note has more than 20000 rows"),
+    ] {
+        for is_sealed in [false, true] {
+            if is_sealed {
+                drop(sealed(&path, 1))
+            } else {
+                drop(begin(&path, 1))
+            }
+            let conn = rusqlite::Connection::open(&path).unwrap();
+            conn.execute_batch(&format!("PRAGMA foreign_keys = OFF; {sql}")).unwrap();
+            drop(conn);
+            let error = read(&path).err().unwrap_or_else(|| panic!("{sql} was taken"));
+            assert!(error.to_string().contains(says), "{sql}: {error}");
+            fs::remove_file(&path).unwrap();
+        }
     }
 }

@@ -171,7 +171,6 @@ fn facts_of_a_later_version_are_read() {
     drop(writer);
     let conn = rusqlite::Connection::open(&path).unwrap();
     conn.execute("UPDATE facts SET document = json_set(document, '$.moon', 'full')", []).unwrap();
-    conn.execute("CREATE TABLE later (x)", []).unwrap();
     drop(conn);
     assert_same(&read(&path).unwrap().run, &expected);
 }
@@ -278,9 +277,10 @@ fn other_files_are_refused_with_what_they_are() {
     conn.pragma_update(None, "application_id", 0x5254_5046).unwrap();
     refused("schema version 0");
     conn.pragma_update(None, "user_version", 1).unwrap();
-    refused("table run is missing");
+    refused("it has a table t");
+    conn.execute_batch("DROP TABLE t; VACUUM").unwrap();
     conn.execute_batch("CREATE VIEW run AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r) SELECT * FROM r").unwrap();
-    refused("table run is missing");
+    refused("it has a view run");
     conn.pragma_update(None, "user_version", VERSION + 1).unwrap();
     refused("update rtproof");
     assert!(matches!(read(folder.path()), Err(ReadError::NotARecord { .. })));

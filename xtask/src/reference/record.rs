@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use rtproof_record::schema::{APPLICATION_ID, Table, VERSION};
+use rtproof_record::schema::{APPLICATION_ID, Table, VERSION, rows_max};
 
 use super::markdown::{cell, head};
 
@@ -14,7 +14,10 @@ pub(crate) fn page(tables: &[Table]) -> String {
     let mut put = |text: String| page.write_str(&text).expect("a string takes everything");
     put(format!("\n`application_id` is {APPLICATION_ID:#x}, `user_version` is {VERSION}.\n"));
     for Table { name, about, columns, .. } in tables {
-        put(format!("\n## {name}\n\n{about}\n\n| column | SQL | meaning |\n|---|---|---|\n"));
+        let most = rows_max(name);
+        put(format!(
+            "\n## {name}\n\n{about}\n\nRows: {most} at most.\n\n| column | SQL | meaning |\n|---|---|---|\n"
+        ));
         for column in *columns {
             let (sql, about) = (cell(column.sql), cell(column.about));
             put(format!("| `{}` | `{sql}` | {about} |\n", column.name));

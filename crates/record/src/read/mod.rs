@@ -31,8 +31,9 @@ use crate::{
     Run,
     error::{Fault, ReadError},
     file,
+    rows::{each, fault},
     run::Judgement,
-    schema::{APPLICATION_ID, TABLES, VERSION},
+    schema::{self, APPLICATION_ID, TABLES, VERSION},
     seal::{self, SealState},
 };
 
@@ -100,20 +101,20 @@ fn read_in<T>(
     }
     let sealed = scan.marks.iter().any(seal::Mark::is_closed);
     let source = if sealed { recover::immutable(path) } else { recover::unsealed(path) }?;
-    let fault = |fault: Fault| fault.at(path, sealed);
+    let at = |fault: Fault| fault.at(path, sealed);
     let conn = &source.conn;
-    conn.execute_batch("BEGIN").map_err(|error| fault(error.into()))?; // one moment of the file
-    if is_empty(conn).map_err(|error| fault(error.into()))? {
+    conn.execute_batch("BEGIN").map_err(|error| at(error.into()))?; // one moment of the file
+    if is_empty(conn).map_err(|error| at(error.into()))? {
         return Err(ReadError::Empty { path: path.into() });
     }
-    let version = check_schema(conn).map_err(fault)?;
-    let (run_id, row) = run::claim(conn).map_err(fault)?;
+    let version = check_schema(conn).map_err(at)?;
+    let (run_id, row) = run::claim(conn).map_err(at)?;
     let state = seal::state(path, row.as_deref(), &run_id, &scan).map_err(open)?;
     if !matches!(state, SealState::Sealed { .. }) {
-        quick_check(conn).map_err(fault)?;
+        quick_check(conn).map_err(at)?;
     }
-    let contents = contents(conn, version, detail).map_err(fault)?;
-    Ok((contents.opened(state).map_err(fault)?, None))
+    let contents = contents(conn, version, detail).map_err(at)?;
+    Ok((contents.opened(state).map_err(at)?, None))
 }
 
 /// What was read before it is known what that is worth, and what was made of it; `None`: nothing.
@@ -257,26 +258,61 @@ fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {
     conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))
 }
 
-/// The tables must be the ones of the file's version, to the letter; others may stand beside them.
-/// Returns the version.
+/// The tables must be the ones of the file's version, to the letter, and nothing may stand beside
+/// them: a view, a trigger, a virtual table, a generated column or an index would run code of the
+/// file. Returns the version.
 fn check_schema(conn: &Connection) -> Result<i32, Fault> {
     let version: i32 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let mut found =
-        conn.prepare("SELECT sql FROM sqlite_schema WHERE name = ?1 AND type = 'table'")?;
+    let expected = || TABLES.iter().filter(|table| table.since <= version);
+    let mut missing: Vec<&str> = expected().map(|table| table.name).collect();
+    each(conn, "SELECT type, name, tbl_name, sql FROM sqlite_schema", [], |c| {
+        let (kind, name, of): (String, String, String) = (c.get()?, c.get()?, c.get()?);
+        let sql: Option<String> = c.get()?;
+        let table = expected().find(|table| table.name == of);
+        match (kind.as_str(), table, sql) {
+            // SQLite makes it for a constraint of the table.
+            ("index", Some(_), None) if name.starts_with("sqlite_autoindex_") => return Ok(()),
+            ("table", Some(table), Some(sql)) if name == of => {
+                if sql != table.create_sql(version) {
+                    return fault(format!(
+                        "table {name} has other columns, expected the tables of schema version \
+                         {version}"
+                    ));
+                }
+                missing.retain(|missing| *missing != name);
+                return Ok(());
+            }
+            _ => {}
+        }
+        fault(format!("it has a {kind} {name}, expected the tables of version {version} alone"))
+    })?;
+    if let Some(name) = missing.first() {
+        return fault(format!(
+            "table {name} is missing, expected the tables of schema version {version}"
+        ));
+    }
+    check_rows(conn, version)?;
+    Ok(version)
+}
+
+/// Tables of at most so many rows are counted before they are read: to count longer ones takes as
+/// long as to read them, and what is kept of them in memory is about as large as in the file.
+const COUNTED_MAX: u64 = 1 << 22;
+
+/// Refuses a table that has more rows than a run can write.
+fn check_rows(conn: &Connection, version: i32) -> Result<(), Fault> {
     for table in TABLES.iter().filter(|table| table.since <= version) {
-        let sql: Option<String> = match found.query_row([table.name], |row| row.get(0)) {
-            Err(rusqlite::Error::QueryReturnedNoRows) => None,
-            other => other?,
-        };
-        if sql.as_deref() != Some(&table.create_sql(version)) {
-            let what = if sql.is_some() { "has other columns" } else { "is missing" };
-            return Err(Fault::Content(format!(
-                "table {} {what}, expected the tables of schema version {version}",
-                table.name
-            )));
+        let (name, most) = (table.name, schema::rows_max(table.name));
+        if most > COUNTED_MAX {
+            continue;
+        }
+        let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT {})", most + 1);
+        let rows: i64 = conn.query_row(&sql, [], |row| row.get(0))?;
+        if rows.unsigned_abs() > most {
+            return fault(format!("table {name} has more than {most} rows, the most it may have"));
         }
     }
-    Ok(version)
+    Ok(())
 }
 
 fn quick_check(conn: &Connection) -> Result<(), Fault> {

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, limits::Limit};
+use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig, limits::Limit};
 
 use crate::{
     error::{BUSY_SECONDS, Fault, ReadError},
@@ -20,6 +20,19 @@ use crate::{
 
 /// Longest text or blob taken from a file, in bytes.
 const LENGTH_MAX: i32 = 256 << 20;
+
+/// As SQLite advises for files of others (<https://www.sqlite.org/security.html>); no statement of
+/// a reader comes near them.
+const LIMITS: [(Limit, i32); 8] = [
+    (Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 100_000),
+    (Limit::SQLITE_LIMIT_COLUMN, 100),
+    (Limit::SQLITE_LIMIT_EXPR_DEPTH, 20),
+    (Limit::SQLITE_LIMIT_VDBE_OP, 25_000),
+    (Limit::SQLITE_LIMIT_FUNCTION_ARG, 8),
+    (Limit::SQLITE_LIMIT_ATTACHED, 0),
+    (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
+];
 
 /// An open record; `copy` is removed after it is closed.
 pub(super) struct Source {
@@ -77,7 +90,13 @@ fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
     // The file may be damaged or made to harm.
-    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
+    for (limit, most) in LIMITS {
+        conn.set_limit(limit, most)?;
+    }
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     conn.execute_batch(
         "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;",
     )?;
