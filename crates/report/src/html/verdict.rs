@@ -181,19 +181,25 @@ fn bounds(report: &Report) -> Vec<Tile> {
     tiles
 }
 
+/// Most notes on a page: a run has a handful.
+const NOTES_MAX: usize = 200;
+
 fn notes(report: &Report) -> Markup {
     html! {
         @if !report.notes.is_empty() {
             details.notes {
                 summary { "Notes of the run (" (report.notes.len()) ")" }
                 ul {
-                    @for note in &report.notes {
+                    @for note in report.notes.iter().take(NOTES_MAX) {
                         li {
                             code { (note.id) } " "
                             @if note.at_ns > 0 { span.quiet { "at " (parts::at(note.at_ns)) " " } }
                             (note.text)
                             @if note.weakens { strong { " Weakens the verdict." } }
                         }
+                    }
+                    @if let Some(more) = report.notes.len().checked_sub(NOTES_MAX + 1) {
+                        li { "and " (more + 1) " more: rtproof export --format csv --table notes" }
                     }
                 }
             }

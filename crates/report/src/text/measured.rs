@@ -19,9 +19,13 @@ pub fn measured(to: &mut Sheet, report: &Report) -> io::Result<()> {
     asked(to, report)?;
     table(to, report)?;
     cost(to, report)?;
-    for note in &report.notes {
+    for note in report.notes.iter().take(NOTES_MAX) {
         let style = if note.weakens { BAD } else { WARN };
         wrapped(to, &format!("         {style}!{style:#} "), "           ", &note.text)?;
+    }
+    if report.notes.len() > NOTES_MAX {
+        let more = report.notes.len() - NOTES_MAX;
+        writeln!(to, "         and {more} more: rtproof export --format csv --table notes")?;
     }
     super::beside::changes(to, &report.beside)?;
     for load in report.loads.iter().filter(|load| load.error.is_none()) {
@@ -34,6 +38,9 @@ pub fn measured(to: &mut Sheet, report: &Report) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// Most notes in text: a run has a handful.
+const NOTES_MAX: usize = 200;
 
 fn asked(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let options = &report.options;
