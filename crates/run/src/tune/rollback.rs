@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::Context;
-use rtproof_host::Root;
+use rtproof_host::{Root, program};
 
 use super::place;
 
@@ -82,8 +82,8 @@ fn timer(journal: u32) -> String {
 }
 
 fn start_timer(unit: &str, program: &Path, args: &[String], after: Duration) -> bool {
-    let run = Command::new("systemd-run")
-        .args(["--quiet", "--collect", "--timer-property=AccuracySec=100ms"])
+    let Ok(mut run) = program::command("systemd-run") else { return false };
+    run.args(["--quiet", "--collect", "--timer-property=AccuracySec=100ms"])
         .arg(format!("--unit={unit}"))
         .arg(format!("--on-active={}ms", after.as_millis()))
         .arg("--description=Takes back what rtproof tune apply --confirm changed")
@@ -91,9 +91,8 @@ fn start_timer(unit: &str, program: &Path, args: &[String], after: Duration) -> 
         .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    run.is_ok_and(|status| status.success())
+        .stderr(Stdio::null());
+    run.status().is_ok_and(|status| status.success())
 }
 
 /// Stops the timer of a journal, where there is one. That it runs on does no harm: it finds no
@@ -102,7 +101,7 @@ pub fn dismiss(root: &Root, journal: u32) {
     if root.is_live() && root.list_dir("/run/systemd/system").value().is_some() {
         let unit = format!("{}.timer", timer(journal));
         let quiet = || Stdio::null();
-        let mut stop = Command::new("systemctl");
+        let Ok(mut stop) = program::command("systemctl") else { return };
         stop.args(["stop", &unit]).stdin(quiet()).stdout(quiet()).stderr(quiet());
         // A timer that ran out is gone by itself.
         let _ = stop.status();
