@@ -35,7 +35,7 @@ pub(super) fn cases() -> Vec<Case> {
                 process: name.into(),
                 promise: if claim == FOUND { Promise::AtLeast(0.9) } else { Promise::AtMost(0.01) },
                 runs: 500,
-                quick: if claim == FOUND { 10 } else { 0 },
+                quick: if claim == FOUND { 3 } else { 0 },
                 happened: Box::new(move |seed| {
                     let told = periods(&events(&mut Random::new(seed << 20)), duration);
                     let near = |a: u64, b: u64| a.abs_diff(b) as f64 <= 0.05 * b as f64;
@@ -53,7 +53,7 @@ pub(super) fn cases() -> Vec<Case> {
             process: name.into(),
             promise: Promise::AtMost(0.01),
             runs: 1000,
-            quick: 20,
+            quick: 5,
             happened: Box::new(move |seed| {
                 !periods(&events(&mut Random::new(seed << 20)), duration).is_empty()
             }),
@@ -95,7 +95,7 @@ fn together() -> Vec<Case> {
                 process,
                 promise: Promise::AtLeast(0.95),
                 runs: 500,
-                quick: 10,
+                quick: 4,
                 happened: Box::new(happened),
             });
         }
@@ -120,7 +120,7 @@ fn together() -> Vec<Case> {
                 process,
                 promise: Promise::AtMost(0.01),
                 runs: 500,
-                quick: 10,
+                quick: 4,
                 happened: Box::new(happened),
             });
         }

@@ -24,6 +24,7 @@ pub mod knob;
 pub mod knobs;
 pub mod msr;
 pub mod pm_qos;
+pub mod program;
 pub mod reading;
 mod redact;
 mod refusal;

@@ -38,7 +38,7 @@ pub enum WriteError {
     },
     /// The disk is full.
     #[error(
-        "{}: no space left while {doing}; all that was written before is kept and can be read; \
+        "{}: no space left while {doing}; what was written before can be read (rtproof report); \
          free space or name a file on another disk",
         path.display()
     )]
@@ -88,8 +88,8 @@ pub enum WriteError {
     },
     /// SQLite failed.
     #[error(
-        "{}: {doing} failed ({source}); all that was written before is kept; check the disk and \
-         the kernel log",
+        "{}: {doing} failed ({source}); whether what was written before is still there, rtproof \
+         report tells; check the file, the disk and the kernel log",
         path.display()
     )]
     Sqlite {
@@ -102,8 +102,8 @@ pub enum WriteError {
     },
     /// The operating system failed.
     #[error(
-        "{}: {doing} failed ({source}); all that was written before is kept; check the disk and \
-         the kernel log",
+        "{}: {doing} failed ({source}); whether what was written before is still there, rtproof \
+         report tells; check the file, the disk and the kernel log",
         path.display()
     )]
     Io {

@@ -6,12 +6,14 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-/// Makes a file; fails if there is one.
+/// Makes a file; fails if there is one. It names the machine's processes: nobody else reads it, nor
+/// what SQLite keeps beside it, which gets the same mode.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).open(path)
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 pub(crate) fn open(path: &Path) -> io::Result<File> {

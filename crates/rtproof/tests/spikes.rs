@@ -122,26 +122,52 @@ fn every_spike_is_explained_to_the_nanosecond_and_so_it_is_from_the_record() {
 }
 
 #[test]
-fn a_killed_run_keeps_its_spikes_and_the_next_one_tidies_up() {
+fn a_killed_run_keeps_its_spikes_and_leaves_no_tracing_on() {
     if !traces() {
         return;
     }
     let _alone = alone();
-    let folder = folder();
+    // Also by what ends a process with a core, or for too much time of the CPU.
+    for signal in ["ABRT", "XCPU", "KILL"] {
+        let folder = folder();
+        let mut child = recording(folder.path());
+        kill(signal, child.id());
+        child.wait().expect("it is dead");
+        wait_for("the guard", 2, || instances(child.id()).is_empty());
+        let (json, _) = report(&folder.path().join("run.rtproof"));
+        assert_eq!(json["run"]["ended"], Value::Null, "torn");
+        assert!(number(&json["spikes"]["explained"]) > 0);
+        assert_exact(&json["spikes"]);
+    }
+}
+
+/// A run whose first window is kept.
+fn recording(folder: &Path) -> Child {
     let args = ["prove", "--for", "60s", "--load", "idle", "--spike", "20us", "-o", "run"];
-    let mut child = start(folder.path(), &args);
-    let record = folder.path().join("run.rtproof");
+    let child = start(folder, &args);
+    let record = folder.join("run.rtproof");
     wait_for("the record", 20, || record.exists());
     wait_for("a kept window", 20, || {
         sql(&record, "SELECT count(*) FROM window").parse::<u64>().is_ok_and(|n| n > 0)
     });
     assert!(!instances(child.id()).is_empty(), "it records");
+    child
+}
+
+#[test]
+fn what_a_killed_run_and_its_killed_guard_left_the_next_one_removes() {
+    if !traces() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    let mut child = recording(folder.path());
+    let name = instances(child.id()).remove(0);
+    let mut guard = Command::new("pkill");
+    guard.args(["-KILL", "-f", &format!("rtproof-guard.*{name}")]);
+    assert!(guard.status().expect("pkill").success(), "there is a guard");
     kill("KILL", child.id());
     child.wait().expect("it is dead");
-    let (json, _) = report(&record);
-    assert_eq!(json["run"]["ended"], Value::Null, "torn");
-    assert!(number(&json["spikes"]["explained"]) > 0);
-    assert_exact(&json["spikes"]);
     let pid = child.id();
     assert!(!instances(pid).is_empty(), "nobody was left to remove it");
     let next = run(folder.path(), &["prove", "--for", "1s", "--load", "idle", "-o", "next"]);

@@ -122,3 +122,52 @@ fn the_tool_is_killed() {
         assert_eq!(tree.all(), before, "{delay_ms} ms");
     }
 }
+
+/// Makes the folder of the journals vanish and come back: a file system that is not mounted.
+fn hide(tree: &Small, hidden: bool) {
+    let (there, gone) = (tree.file("/var/lib/rtproof"), tree.file("/var/lib/elsewhere"));
+    let (from, to) = if hidden { (there, gone) } else { (gone, there) };
+    std::fs::rename(from, to).unwrap();
+}
+
+#[test]
+fn a_folder_that_is_gone_confirms_nothing() {
+    let tree = Small::new();
+    let before = tree.all();
+    apply(&tree, "1s");
+    hide(&tree, true);
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(guardians(tree.path()).len(), 1, "it waits for the folder");
+    hide(&tree, false);
+    wait_for("the guardian", 20, || tree.all() == before && marks(&tree) == 0);
+    wait_for("its end", 20, || guardians(tree.path()).is_empty());
+}
+
+#[test]
+fn a_mark_that_somebody_removed_confirms_nothing() {
+    let tree = Small::new();
+    let before = tree.all();
+    apply(&tree, "1s");
+    std::fs::remove_file(tree.file("/var/lib/rtproof/tune/0001.unconfirmed")).unwrap();
+    wait_for("the guardian", 20, || tree.all() == before);
+    wait_for("its end", 20, || guardians(tree.path()).is_empty());
+}
+
+#[test]
+fn a_guardian_that_was_killed_is_missed() {
+    let tree = Small::new();
+    apply(&tree, "600s");
+    let status = |tree: &Small| stdout(&tree.tune(&["status"]));
+    assert!(status(&tree).contains("or it is taken back"), "{}", status(&tree));
+    let pattern = format!("tune guard.*{}", tree.path().display());
+    let killed = std::process::Command::new("pkill").args(["-KILL", "-f", &pattern]).status();
+    assert!(killed.unwrap().success());
+    wait_for("its end", 20, || guardians(tree.path()).is_empty());
+    let text = status(&tree);
+    assert!(text.contains("nobody is left to take it back"), "{text}");
+    let json = stdout(&tree.tune(&["status", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let waits = |key: &str| json["journals"][0][key].as_bool();
+    assert_eq!((waits("unconfirmed"), waits("guarded")), (Some(true), Some(false)));
+    expect_code(&tree.tune(&["undo"]), ACCEPTED);
+}

@@ -4,7 +4,7 @@ use std::{
     ffi::OsString,
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -27,13 +27,23 @@ pub fn write_whole(
         return fill(&mut pipe(path)?);
     }
     let (beside, mut file) = part(path)?;
-    let moved = fill(&mut file)
+    let moved = keep_mode(path, &file)
+        .and_then(|()| fill(&mut file))
         .and_then(|()| Ok(file.sync_all()?))
         .and_then(|()| Ok(fs::rename(&beside, path)?));
     moved.inspect_err(|_| {
         // What was begun is of no use.
         let _ = fs::remove_file(&beside);
     })
+}
+
+/// A file of ours that is replaced keeps who may read it.
+fn keep_mode(path: &Path, file: &File) -> anyhow::Result<()> {
+    let Ok(old) = fs::symlink_metadata(path) else { return Ok(()) };
+    if old.is_file() && old.uid() == rustix::process::geteuid().as_raw() {
+        file.set_permissions(fs::Permissions::from_mode(old.mode() & 0o777))?;
+    }
+    Ok(())
 }
 
 /// A pipe to be written to; it may have become something else meanwhile.
@@ -64,7 +74,8 @@ fn part(path: &Path) -> io::Result<(PathBuf, File)> {
     let mut names = (2..100_u32).map(|number| named(format!(".{number}.part")));
     let mut beside = named(".part".into());
     loop {
-        match File::create_new(&beside) {
+        // It names the machine's processes: nobody else reads it, unless the user says so later.
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 beside = names.next().ok_or(error)?;
             }
@@ -114,5 +125,18 @@ mod tests {
         assert!(!fs::symlink_metadata(at("page.html")).unwrap().is_symlink());
         write_whole(Path::new("/dev/null"), |to| Ok(to.write_all(b"page")?)).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+
+    #[test]
+    fn nobody_else_reads_it_but_where_the_user_said_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("page.html");
+        let write = || write_whole(&path, |to| Ok(to.write_all(b"page")?)).unwrap();
+        let mode = || fs::metadata(&path).unwrap().mode() & 0o777;
+        write();
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        write();
+        assert_eq!(mode(), 0o644);
     }
 }

@@ -25,9 +25,9 @@ pub fn banner(
             Ok(Some(format!("This record was altered after it was sealed: {why}.")))
         }
         SealState::Altered { why } => anyhow::bail!(
-            "{}: altered after it was sealed: {why}. It proves nothing; to look at it all the same \
-             add --accept-altered",
-            path.display()
+            "{path}: altered after it was sealed: {why}. It proves nothing; to look at it all the \
+             same: rtproof report --accept-altered {path}",
+            path = path.display()
         ),
         SealState::Sealed { .. } => Ok(None),
     }

@@ -14,10 +14,8 @@ pub(crate) fn page(tables: &[Table]) -> String {
     let mut put = |text: String| page.write_str(&text).expect("a string takes everything");
     put(format!("\n`application_id` is {APPLICATION_ID:#x}, `user_version` is {VERSION}.\n"));
     for Table { name, about, columns, .. } in tables {
-        let most = rows_max(name);
-        put(format!(
-            "\n## {name}\n\n{about}\n\nRows: {most} at most.\n\n| column | SQL | meaning |\n|---|---|---|\n"
-        ));
+        let rows = rows_max(name).map_or(String::new(), |most| format!(" {most} rows at most."));
+        put(format!("\n## {name}\n\n{about}{rows}\n\n| column | SQL | meaning |\n|---|---|---|\n"));
         for column in *columns {
             let (sql, about) = (cell(column.sql), cell(column.about));
             put(format!("| `{}` | `{sql}` | {about} |\n", column.name));

@@ -12,7 +12,7 @@ use std::{
 
 use rustix::{fs::OFlags, io::Errno};
 
-use super::{TracefsError, name::Name, refused_io};
+use super::{TracefsError, globals, guard::Guard, name::Name, refused_io};
 use crate::{Reading, Root};
 
 /// How long removing waits for one that still reads.
@@ -35,11 +35,12 @@ pub struct Stats {
     pub read: u64,
 }
 
-/// One instance's folder.
+/// One instance's folder. Its guard removes it where this process cannot any more.
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) root: Root,
     pub(super) path: String,
+    _guard: Guard,
 }
 
 impl Folder {
@@ -50,7 +51,16 @@ impl Folder {
         loop {
             let path = format!("{top}/instances/{}", Name { number, ..own }.text());
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self { root: root.clone(), path }),
+                Ok(()) => {
+                    return match Guard::start(&path, &globals::state(globals::STATE, &path)) {
+                        Ok(guard) => Ok(Self { root: root.clone(), path, _guard: guard }),
+                        Err(error) => {
+                            let _ = fs::remove_dir(&path);
+                            let why = format!("what would end it with this process: {error}");
+                            Err(TracefsError::Refused { path, why })
+                        }
+                    };
+                }
                 Err(error)
                     if error.kind() == io::ErrorKind::AlreadyExists && number < NUMBER_MAX =>
                 {

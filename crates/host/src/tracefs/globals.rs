@@ -2,17 +2,16 @@
 //! ends.
 //!
 //! The old values are in a file under /run before the first is changed. Three put them back,
-//! by whichever comes first: this process when it is done; a shell beside it that waits for its end
-//! on a pipe, for a process that is killed; and the next one that comes here, should the shell have
-//! been killed too. A reboot forgets both the settings and the file.
+//! by whichever comes first: this process when it is done; the guard of the instance, for a process
+//! that is killed; and the next one that comes here, should the guard have been killed too. A reboot
+//! forgets both the settings and the file.
 
 #![expect(clippy::disallowed_methods, reason = "files of tracefs and of /run, live machine only")]
 
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::{fs::OpenOptionsExt, process::CommandExt},
-    process::{Child, Command, Stdio},
+    os::unix::fs::OpenOptionsExt,
 };
 
 use super::name::Name;
@@ -23,55 +22,36 @@ pub(super) const STATE: &str = "/run";
 /// End of the names of their files; they begin with the name of the instance.
 const SUFFIX: &str = ".tracer";
 
-/// What the guard runs: waits until its input is closed, then puts everything back. Without the
-/// file there is nothing to do. Lines hold a path, a tab, a value; the first is the instance.
-const GUARD: &str = r#"
-trap '' INT TERM HUP
-read -r _
-[ -f "$1" ] || exit 0
-while IFS='	' read -r file value; do
-    case "$file" in
-        instance) printf nop > "$value/current_tracer"; rmdir "$value" ;;
-        *) printf '%s\n' "$value" > "$file" ;;
-    esac
-done < "$1" 2> /dev/null
-rm -f "$1"
-"#;
-
 /// Changed settings; dropping it puts them back.
 #[derive(Debug)]
 pub(super) struct Globals {
     state: String,
     old: Vec<(String, String)>,
-    guard: Option<Child>,
 }
 
 impl Globals {
-    /// Changes settings: paths and values. `instance` is removed with them where this process
-    /// cannot do it any more.
+    /// Changes settings, paths and values, for the user of an instance, whose guard is there.
     pub(super) fn change(
         folder: &str,
         instance: &str,
         wanted: &[(String, String)],
     ) -> io::Result<Self> {
-        let name = instance.rsplit('/').next().unwrap_or_default();
-        let state = format!("{folder}/{name}{SUFFIX}");
+        let state = state(folder, instance);
         let mut old = Vec::new();
         for (path, wanted) in wanted {
             let value = fs::read_to_string(path).map_err(|error| at(path, &error))?;
             old.push((path.clone(), back(path, wanted, value.trim_end())));
         }
-        let mut globals = Self { state, old, guard: None };
-        globals.write_down(instance)?;
-        globals.guard = Some(globals.start_guard()?);
+        let globals = Self { state, old };
+        globals.write_down()?;
         for (path, value) in wanted {
             set(path, value).map_err(|error| at(path, &error))?;
         }
         Ok(globals)
     }
 
-    fn write_down(&self, instance: &str) -> io::Result<()> {
-        let mut text = format!("instance\t{instance}\n");
+    fn write_down(&self) -> io::Result<()> {
+        let mut text = String::new();
         for (path, value) in self.in_order_of_undoing() {
             text += &format!("{path}\t{value}\n");
         }
@@ -87,14 +67,6 @@ impl Globals {
     fn in_order_of_undoing(&self) -> impl Iterator<Item = &(String, String)> {
         self.old.iter().rev()
     }
-
-    fn start_guard(&self) -> io::Result<Child> {
-        let mut command = Command::new("sh");
-        command.args(["-c", GUARD, "rtproof-guard", &self.state]);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Ctrl-C is for us alone.
-        command.process_group(0).spawn().map_err(|error| at("sh", &error))
-    }
 }
 
 impl Drop for Globals {
@@ -104,14 +76,16 @@ impl Drop for Globals {
             all &= set(path, value).is_ok();
         }
         if all {
-            // Without the file the guard has nothing to do; were it to stay, the values are right.
+            // Were the file to stay, the guard would write the same values again.
             let _ = fs::remove_file(&self.state);
         }
-        if let Some(mut guard) = self.guard.take() {
-            drop(guard.stdin.take());
-            let _ = guard.wait();
-        }
     }
+}
+
+/// The file with the old values of the user of an instance.
+pub(super) fn state(folder: &str, instance: &str) -> String {
+    let name = instance.rsplit('/').next().unwrap_or_default();
+    format!("{folder}/{name}{SUFFIX}")
 }
 
 /// Puts back what killed runs left behind; the files that were changed.
@@ -126,7 +100,7 @@ pub(super) fn restore_stale(root: &Root, folder: &str) -> Vec<String> {
         let state = format!("{folder}/{file}");
         let Ok(text) = fs::read_to_string(&state) else { continue };
         let lines = text.lines().filter_map(|line| line.split_once('\t'));
-        for (path, value) in lines.filter(|(path, _)| *path != "instance") {
+        for (path, value) in lines {
             if set(path, value).is_ok() {
                 restored.push(path.to_owned());
             }
@@ -161,9 +135,7 @@ fn at(path: &str, error: &io::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
-    use super::*;
+    use super::{super::guard::Guard, *};
 
     /// A folder with two settings.
     struct Rig {
@@ -229,29 +201,23 @@ mod tests {
         let rig = Rig::new();
         let instance = rig.path("rtproof-1-2");
         fs::create_dir(&instance).unwrap();
-        let mut globals = rig.change(&instance).unwrap();
+        let guard = Guard::start(&instance, &state(&rig.path(""), &instance)).unwrap();
+        std::mem::forget(rig.change(&instance).unwrap());
         // As the kernel does when the process is killed: its end of the pipe is closed.
-        let mut guard = globals.guard.take().unwrap();
-        std::mem::forget(globals);
-        drop(guard.stdin.take());
-        assert!(guard.wait().unwrap().success());
-        let start = Instant::now();
-        while files(&rig) > 3 && start.elapsed() < Duration::from_secs(5) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        drop(guard);
         assert_eq!(rig.now(), ["0-7\n", "1777\n"]);
-        assert_eq!(fs::read_to_string(format!("{instance}/current_tracer")).unwrap(), "nop");
+        assert_eq!(files(&rig), 2, "the instance is gone, too");
     }
 
     #[test]
     fn the_next_one_puts_back_what_dead_ones_left() {
         let rig = Rig::new();
         // No process has this number.
-        let mut globals = rig.change("/i/rtproof-4294967294-1").unwrap();
-        let mut guard = globals.guard.take().unwrap();
-        std::mem::forget(globals);
-        guard.kill().unwrap();
-        guard.wait().unwrap();
+        let instance = "/i/rtproof-4294967294-1";
+        let mut guard = Guard::start(instance, &state(&rig.path(""), instance)).unwrap();
+        std::mem::forget(rig.change(instance).unwrap());
+        guard.kill();
+        drop(guard);
         assert_eq!(rig.now(), ["1-1\n", "2000\n"]);
         let live = rig.change(&format!("/i/{}", Name::own(&Root::live()).text())).unwrap();
         let restored = restore_stale(&Root::live(), &rig.path(""));

@@ -7,6 +7,7 @@
 mod events;
 mod folder;
 mod globals;
+mod guard;
 mod instance;
 mod name;
 mod tracer;

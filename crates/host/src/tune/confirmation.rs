@@ -1,45 +1,56 @@
-//! The mark of a journal that waits for a confirmation. What removes the mark decides: a
-//! confirmation keeps the changes, a rollback timer whose time is up undoes them. Removing it is
-//! one step of the file system, so that only one of the two can do it.
+//! The mark of a journal that waits for a confirmation, and what becomes of it: `unconfirmed`, then
+//! `confirmed`, or `expired` when time was up. Renaming it is one step of the file system, so that
+//! only one of the two can do it; only a mark that says so is a confirmation, never a missing one.
+//! Whoever takes the changes back holds a lock on the mark, which ends with it.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Write},
 };
 
+use rustix::{fs::FlockOperation, io::Errno};
+
 use super::{
     machine::{FOLDER, Machine},
-    writes::is_absent,
+    writes::{is_absent, open_real},
 };
 use crate::Root;
 
-fn path(number: u32) -> String {
-    format!("{FOLDER}/{number:04}.unconfirmed")
-}
-
-/// Of a journal whose time is up: kept until its changes are undone.
-fn expired(number: u32) -> String {
-    format!("{FOLDER}/{number:04}.expired")
-}
-
-/// How a journal waits.
+/// How a journal waits, or waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirmation {
     /// It has to be confirmed.
     Pending,
     /// It was not, and the rollback timer is undoing it, or was killed while it did.
     Expired,
+    /// It was.
+    Confirmed,
 }
 
-/// How a journal waits; `None`: it does not.
+impl Confirmation {
+    const ALL: [Self; 3] = [Self::Pending, Self::Expired, Self::Confirmed];
+
+    fn path(self, number: u32) -> String {
+        let ending = match self {
+            Self::Pending => "unconfirmed",
+            Self::Expired => "expired",
+            Self::Confirmed => "confirmed",
+        };
+        format!("{FOLDER}/{number:04}.{ending}")
+    }
+}
+
+/// What the mark of a journal says; `None`: there is none, or it cannot be read.
 #[must_use]
 pub fn of(root: &Root, number: u32) -> Option<Confirmation> {
-    let is_there = |path: String| root.read_bytes(&path).value().is_some();
-    match () {
-        () if is_there(path(number)) => Some(Confirmation::Pending),
-        () if is_there(expired(number)) => Some(Confirmation::Expired),
-        () => None,
-    }
+    let is_there = |of: &Confirmation| root.read_bytes(&of.path(number)).value().is_some();
+    Confirmation::ALL.into_iter().find(is_there)
+}
+
+/// Whether a journal waits: its changes are taken back, or should be.
+#[must_use]
+pub fn is_unconfirmed(root: &Root, number: u32) -> bool {
+    matches!(of(root, number), Some(Confirmation::Pending | Confirmation::Expired))
 }
 
 /// Marks a journal, on disk before anything is changed.
@@ -49,54 +60,85 @@ pub fn of(root: &Root, number: u32) -> Option<Confirmation> {
 pub fn set(machine: &Machine<'_>, number: u32) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create(true).truncate(true);
-    let path = path(number);
+    let path = Confirmation::Pending.path(number);
     let mut file = machine.gate.own_file(&path, options)?;
     writeln!(file, "waits for: rtproof tune confirm")?;
     file.sync_all()?;
     machine.gate.sync_folder_of(&path)
 }
 
+/// The lock of whoever takes a journal back, for as long as the file is open; `None`: there is no
+/// mark, or another has it.
+#[must_use]
+pub fn guard(root: &Root, number: u32) -> Option<File> {
+    lock(root, number, FlockOperation::NonBlockingLockExclusive).ok().flatten()
+}
+
+/// Whether somebody holds that lock. What cannot be asked is not guarded.
+#[must_use]
+pub fn is_guarded(root: &Root, number: u32) -> bool {
+    let asked = lock(root, number, FlockOperation::NonBlockingLockShared);
+    asked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+fn lock(root: &Root, number: u32, how: FlockOperation) -> io::Result<Option<File>> {
+    let Some(of) = of(root, number) else { return Ok(None) };
+    let file = open_real(&root.entry(&of.path(number))?, false)?;
+    match rustix::fs::flock(&file, how) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Confirms a journal; `false`: it does not wait, or its time was up before.
 ///
 /// # Errors
-/// When the mark cannot be taken away.
+/// When the mark cannot be renamed.
 pub fn confirm(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
-    remove(machine, &path(number))
+    rename(machine, number, Confirmation::Confirmed)
 }
 
-/// Says that time is up; `false`: it was confirmed before.
+/// Says that time is up; `false`: it was confirmed before, or has no mark.
 ///
 /// # Errors
-/// When the mark cannot be moved.
+/// When the mark cannot be renamed.
 pub fn expire(machine: &Machine<'_>, number: u32) -> io::Result<bool> {
-    let (from, to) = (path(number), expired(number));
+    let now = rename(machine, number, Confirmation::Expired)?;
+    // Expired before, by a rollback timer that was killed then.
+    Ok(now || of(machine.root(), number) == Some(Confirmation::Expired))
+}
+
+fn rename(machine: &Machine<'_>, number: u32, to: Confirmation) -> io::Result<bool> {
+    let (from, to) = (Confirmation::Pending.path(number), to.path(number));
     let root = machine.root();
-    match fs::rename(root.entry(&from)?, root.entry(&to)?) {
+    let from = match root.entry(&from) {
+        Err(error) if is_absent(&error) => return Ok(false),
+        from => from?,
+    };
+    match fs::rename(from, root.entry(&to)?) {
         Ok(()) => machine.gate.sync_folder_of(&to).map(|()| true),
-        // Expired before, by a rollback timer that was killed then.
-        Err(error) if is_absent(&error) => Ok(of(root, number) == Some(Confirmation::Expired)),
+        Err(error) if is_absent(&error) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// Removes the mark of a journal that was undone.
+/// Removes the marks of a journal that was undone.
 ///
 /// # Errors
 /// When a mark cannot be taken away.
 pub fn clear(machine: &Machine<'_>, number: u32) -> io::Result<()> {
-    remove(machine, &path(number))?;
-    remove(machine, &expired(number))?;
-    Ok(())
+    Confirmation::ALL.into_iter().try_for_each(|of| remove(machine, &of.path(number)))
 }
 
-fn remove(machine: &Machine<'_>, path: &str) -> io::Result<bool> {
+fn remove(machine: &Machine<'_>, path: &str) -> io::Result<()> {
     let real = match machine.root().entry(path) {
-        Err(error) if is_absent(&error) => return Ok(false),
+        Err(error) if is_absent(&error) => return Ok(()),
         real => real?,
     };
     match fs::remove_file(real) {
-        Ok(()) => machine.gate.sync_folder_of(path).map(|()| true),
-        Err(error) if is_absent(&error) => Ok(false),
+        Ok(()) => machine.gate.sync_folder_of(path),
+        Err(error) if is_absent(&error) => Ok(()),
         Err(error) => Err(error),
     }
 }

@@ -1,6 +1,8 @@
 //! The service manager: `systemctl`, or a test double.
 
-use std::{io, process::Command};
+use std::io;
+
+use crate::program;
 
 /// What `systemctl` answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub(super) struct Systemctl;
 
 impl Units for Systemctl {
     fn systemctl(&self, arguments: &[&str]) -> io::Result<Answer> {
-        let output = Command::new("systemctl")
+        let output = program::command("systemctl")?
             .args(["--no-pager", "--no-ask-password"])
             .args(arguments)
             .env("LC_ALL", "C")

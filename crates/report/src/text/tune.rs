@@ -156,9 +156,13 @@ fn journal_head(to: &mut Sheet, journal: &JournalStands) -> io::Result<()> {
         writeln!(to, "  {DIM}{text}{DIM:#}")?;
     }
     if journal.unconfirmed {
-        let text = match journal.is_of_this_boot {
-            true => "not confirmed yet: rtproof tune confirm, or it is taken back",
-            false => {
+        let text = match (journal.is_of_this_boot, journal.guarded) {
+            (true, true) => "not confirmed yet: rtproof tune confirm, or it is taken back",
+            (true, false) => {
+                "not confirmed, and nobody is left to take it back (killed, or its timer is gone): \
+                 rtproof tune confirm or undo"
+            }
+            (false, _) => {
                 "not confirmed, and who waited went with the reboot: rtproof tune confirm or undo"
             }
         };

@@ -1,13 +1,12 @@
 //! States of the machine in which cells are measured: a command makes one, another takes it back,
 //! also when the run ends early.
 
-use crate::usage::Invalid;
-use std::{
-    ffi::OsString,
-    process::{Command, Stdio},
-};
+use std::process::{Command, Stdio};
 
+use rtproof_host::program;
 use rtproof_results::measure::plan::Condition;
+
+use crate::usage::Invalid;
 
 /// Conditions as they are entered and left.
 #[derive(Debug)]
@@ -64,25 +63,21 @@ impl Drop for Conditions<'_> {
     }
 }
 
-/// Runs a command line. `rtproof` in it is this program. What it prints goes to stderr: stdout is
-/// for results.
+/// `rtproof` in a command line is this program, whatever PATH has; nothing else of its folder is
+/// run.
+const RTPROOF: &str = "rtproof() { /proc/\"$RTPROOF_PID\"/exe \"$@\"; }\n";
+
+/// Runs a command line. What it prints goes to stderr: stdout is for results.
 fn run(command: &str) -> Result<(), Invalid> {
-    let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command).env("PATH", path()).stdin(Stdio::null());
-    shell.stdout(std::io::stderr());
+    let failed = |error| format!("`{command}` cannot be run: {error}");
+    let mut shell = Command::new(program::find("sh").map_err(failed)?);
+    shell.arg("-c").arg(format!("{RTPROOF}{command}")).stdin(Stdio::null());
+    shell.env("RTPROOF_PID", std::process::id().to_string()).stdout(std::io::stderr());
     match shell.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`{command}` ended with {status}, expected exit code 0").into()),
-        Err(error) => Err(format!("`{command}` cannot be run: {error}").into()),
+        Err(error) => Err(failed(error).into()),
     }
-}
-
-/// PATH with our own folder before the others.
-fn path() -> OsString {
-    let others = std::env::var_os("PATH").unwrap_or_else(|| "/usr/sbin:/usr/bin:/sbin:/bin".into());
-    let own = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
-    let all = own.into_iter().chain(std::env::split_paths(&others));
-    std::env::join_paths(all).unwrap_or(others)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use rtproof_host::tune::{self, Change, Journal, Machine, confirmation};
 use rtproof_results::tune::active::{JournalStands, SCHEMA, Stands, StandsNow, Status};
 
-use super::boot;
+use super::{boot, rollback};
 
 /// What is applied now.
 ///
@@ -24,7 +24,8 @@ pub fn status(machine: &Machine<'_>) -> anyhow::Result<Status> {
             title: summary.what,
             begun: begun(summary.started_ns),
             is_of_this_boot: !summary.earlier_boot,
-            unconfirmed: confirmation::of(machine.root(), number).is_some(),
+            unconfirmed: confirmation::is_unconfirmed(machine.root(), number),
+            guarded: rollback::is_armed(machine.root(), number),
             changes: changes(machine, number, &journal, summary.earlier_boot),
         });
     }

@@ -90,23 +90,32 @@ pub fn lasting(exe: &Path) -> Result<String, Invalid> {
     let Some(path) = exe.to_str() else {
         return refuse("its path is not UTF-8".into());
     };
-    for part in exe.ancestors() {
-        match fs::metadata(part) {
-            Err(error) => return refuse(format!("{}: {error}", part.display())),
-            Ok(metadata) if metadata.uid() != 0 => {
-                return refuse(format!("{} does not belong to root", part.display()));
-            }
-            // A group of administrators may: /usr/local of Debian belongs to the group staff.
-            Ok(metadata) if metadata.mode() & 0o002 != 0 => {
-                return refuse(format!("anybody may write {}", part.display()));
-            }
-            Ok(_) => {}
-        }
+    if let Err(why) = of_root(exe) {
+        return refuse(why);
     }
     match PathBuf::from(path).is_file() {
         true => Ok(path.to_owned()),
         false => refuse("it is no file".into()),
     }
+}
+
+/// Whether a path and all folders above it are root's.
+///
+/// # Errors
+/// Which is not, and why.
+pub(super) fn of_root(path: &Path) -> Result<(), String> {
+    for part in path.ancestors() {
+        let metadata =
+            fs::metadata(part).map_err(|error| format!("{}: {error}", part.display()))?;
+        if metadata.uid() != 0 {
+            return Err(format!("{} does not belong to root", part.display()));
+        }
+        // A group of administrators may: /usr/local of Debian belongs to the group staff.
+        if metadata.mode() & 0o002 != 0 {
+            return Err(format!("anybody may write {}", part.display()));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

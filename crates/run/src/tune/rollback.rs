@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::Context;
-use rtproof_host::Root;
+use rtproof_host::{Root, program, tune::confirmation};
 
 use super::place;
 
@@ -52,15 +52,18 @@ pub fn arm(
 ) -> anyhow::Result<RollbackTimer> {
     // A timer of systemd is set whether its program is there or not.
     let program = place::running()?;
+    // Root would start it later: until then nobody else may have replaced it.
+    let is_ours = place::of_root(&program).is_ok();
     let mut args = vec!["tune".to_owned(), "guard".into(), "--journal".into()];
     args.push(journal.to_string());
-    if root.is_live() && root.list_dir("/run/systemd/system").value().is_some() {
+    if is_ours && has_systemd(root) {
         let unit = timer(journal);
         if start_timer(&unit, &program, &args, after) {
             return Ok(RollbackTimer::Timer(unit));
         }
     }
-    let mut command = Command::new(program);
+    // The file that runs, whatever is at its path.
+    let mut command = Command::new("/proc/self/exe");
     command.args(args).arg("--after-ms").arg(after.as_millis().to_string());
     if let Some(folder) = folder {
         command.arg("--root").arg(folder);
@@ -76,14 +79,32 @@ pub fn arm(
     Ok(RollbackTimer::Process(child))
 }
 
+/// Whether somebody waits to take a journal back, or does so now.
+#[must_use]
+pub fn is_armed(root: &Root, journal: u32) -> bool {
+    let unit = timer(journal);
+    confirmation::is_guarded(root, journal)
+        || has_systemd(root) && is_active(&format!("{unit}.timer"))
+}
+
+fn has_systemd(root: &Root) -> bool {
+    root.is_live() && root.list_dir("/run/systemd/system").value().is_some()
+}
+
+fn is_active(unit: &str) -> bool {
+    let Ok(mut ask) = program::command("systemctl") else { return false };
+    ask.args(["is-active", "--quiet", unit]).stdin(Stdio::null()).stdout(Stdio::null());
+    ask.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
 /// Name of the timer for a journal.
 fn timer(journal: u32) -> String {
     format!("rtproof-guard-{journal:04}")
 }
 
 fn start_timer(unit: &str, program: &Path, args: &[String], after: Duration) -> bool {
-    let run = Command::new("systemd-run")
-        .args(["--quiet", "--collect", "--timer-property=AccuracySec=100ms"])
+    let Ok(mut run) = program::command("systemd-run") else { return false };
+    run.args(["--quiet", "--collect", "--timer-property=AccuracySec=100ms"])
         .arg(format!("--unit={unit}"))
         .arg(format!("--on-active={}ms", after.as_millis()))
         .arg("--description=Takes back what rtproof tune apply --confirm changed")
@@ -91,18 +112,17 @@ fn start_timer(unit: &str, program: &Path, args: &[String], after: Duration) -> 
         .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    run.is_ok_and(|status| status.success())
+        .stderr(Stdio::null());
+    run.status().is_ok_and(|status| status.success()) && is_active(&format!("{unit}.timer"))
 }
 
 /// Stops the timer of a journal, where there is one. That it runs on does no harm: it finds no
 /// mark.
 pub fn dismiss(root: &Root, journal: u32) {
-    if root.is_live() && root.list_dir("/run/systemd/system").value().is_some() {
+    if has_systemd(root) {
         let unit = format!("{}.timer", timer(journal));
         let quiet = || Stdio::null();
-        let mut stop = Command::new("systemctl");
+        let Ok(mut stop) = program::command("systemctl") else { return };
         stop.args(["stop", &unit]).stdin(quiet()).stdout(quiet()).stderr(quiet());
         // A timer that ran out is gone by itself.
         let _ = stop.status();

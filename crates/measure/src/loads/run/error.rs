@@ -23,14 +23,14 @@ pub enum LoadError {
     },
     /// stress-ng is wanted and not there.
     #[error(
-        "{load}: stress-ng is not in PATH ({path}): install it (`apt install stress-ng`, `dnf \
-         install stress-ng`), or use the loads that are built in: cpu+memory+net+disk+fork"
+        "{load}: {source}: install it (`apt install stress-ng`, `dnf install stress-ng`), use the \
+         loads that are built in (cpu+memory+net+disk+fork), or `cmd:PATH` for another one"
     )]
     NoStressNg {
         /// The load.
         load: String,
-        /// PATH as it is.
-        path: String,
+        /// Where it was looked for.
+        source: std::io::Error,
     },
     /// The directory cannot be handed to a worker.
     #[error("{load}: the directory {} is not UTF-8: name another", dir.display())]

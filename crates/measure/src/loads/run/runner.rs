@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use rtproof_host::program;
+
 use super::error::LoadError;
 use super::process::Process;
 use super::settings::Settings;
@@ -38,7 +40,7 @@ impl Runner {
     /// built-in load with the thread that started it.
     ///
     /// # Errors
-    /// No process was started: no CPUs, stress-ng not in PATH, the binary cannot be run.
+    /// No process was started: no CPUs, no stress-ng, the binary cannot be run.
     pub fn start(spec: &LoadSpec, settings: &Settings) -> Result<Running, LoadError> {
         let load = spec.to_string();
         let mut running = Running {
@@ -60,10 +62,8 @@ impl Runner {
             return Err(LoadError::NoCpus { load });
         }
         if let Kind::StressNg(_) = spec.kind() {
-            let path = std::env::var_os("PATH");
-            if stress_ng::find(path.as_deref()).is_none() {
-                let path = path.unwrap_or_default().to_string_lossy().into_owned();
-                return Err(LoadError::NoStressNg { load, path });
+            if let Err(source) = program::find(stress_ng::NAME) {
+                return Err(LoadError::NoStressNg { load, source });
             }
         }
         running.process = Some(Process::start(spec, settings)?);

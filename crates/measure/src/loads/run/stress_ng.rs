@@ -1,28 +1,27 @@
-//! stress-ng as a load: found in PATH, run as the user says, its own account of its work read.
+//! stress-ng as a load: the system's own, run as the user says, its own account of its work read.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use rtproof_host::program::find;
 
 /// Unit of the work that stress-ng reports.
 pub(super) const UNIT: &str = "bogo operations";
-const NAME: &str = "stress-ng";
+pub(super) const NAME: &str = "stress-ng";
 /// Prints the work of each stressor at the end.
 const METRICS: &str = "--metrics-brief";
 
-/// Where it is in a PATH.
-pub(super) fn find(path: Option<&OsStr>) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(path?).map(|dir| dir.join(NAME)).find(is_program)
+/// Program and arguments. Nothing is added but that it shall say how much it did.
+///
+/// # Errors
+/// It is not there.
+pub(super) fn program(args: Vec<String>) -> std::io::Result<Vec<String>> {
+    let path = find(NAME)?.to_string_lossy().into_owned();
+    Ok(std::iter::once(path).chain(with_metrics(args)).collect())
 }
 
-/// Program and arguments. Nothing is added but that it shall say how much it did.
-pub(super) fn program(args: Vec<String>) -> Vec<String> {
-    let says = args.iter().any(|arg| arg == "--metrics" || arg == METRICS);
-    let metrics = (!says).then(|| METRICS.into());
-    std::iter::once(NAME.into()).chain(args).chain(metrics).collect()
+fn with_metrics(mut args: Vec<String>) -> Vec<String> {
+    if !args.iter().any(|arg| arg == "--metrics" || arg == METRICS) {
+        args.push(METRICS.into());
+    }
+    args
 }
 
 /// Sum over all stressors; `None` where it reported none.
@@ -62,14 +61,8 @@ stress-ng: info:  [11190] successful run completed in 1.00s
 
     #[test]
     fn metrics_are_asked_for_once() {
-        let program = |args: &[&str]| program(args.iter().map(ToString::to_string).collect());
-        assert_eq!(program(&["--cpu", "1"]), ["stress-ng", "--cpu", "1", "--metrics-brief"]);
-        assert_eq!(program(&["--metrics"]), ["stress-ng", "--metrics"]);
-    }
-
-    #[test]
-    fn a_path_without_it_is_seen() {
-        assert_eq!(find(None), None);
-        assert_eq!(find(Some(OsStr::new("/nowhere:/proc"))), None);
+        let with = |args: &[&str]| with_metrics(args.iter().map(ToString::to_string).collect());
+        assert_eq!(with(&["--cpu", "1"]), ["--cpu", "1", "--metrics-brief"]);
+        assert_eq!(with(&["--metrics"]), ["--metrics"]);
     }
 }

@@ -92,7 +92,7 @@ fn program(spec: &LoadSpec) -> Result<Vec<String>, Failure> {
         Kind::StressNg(args) => {
             let args =
                 words(args).map_err(|quote| format!("{spec}: a {quote} quote is not closed"))?;
-            Ok(stress_ng::program(args))
+            Ok(stress_ng::program(args).map_err(|error| error.to_string())?)
         }
         Kind::BuiltIn(name) => Err(Failure(format!("{name} is not another program"))),
     }

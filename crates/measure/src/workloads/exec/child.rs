@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rtproof_host::program;
 use rustix::process::{Pid, Signal};
 
 use super::super::workload::{Program, Setting};
@@ -109,7 +110,7 @@ fn spawn(command: &str, setting: &Setting) -> io::Result<Born> {
         Policy::Deadline => None,
         policy => sys::set_policy_for_children(policy, setting.priority).err(),
     };
-    let child = Command::new("sh")
+    let child = Command::new(program::find("sh")?)
         .args(["-c", &format!("exec {command}")])
         .env("RTPROOF_CPU", setting.cpu.to_string())
         .env("RTPROOF_PERIOD_NS", setting.period_ns.to_string())

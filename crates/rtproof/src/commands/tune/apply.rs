@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rtproof_host::tune::{self, Item, Journal, Machine, Options, confirmation};
+use rtproof_host::tune::{
+    self, Item, Journal, Machine, Options,
+    confirmation::{self, Confirmation},
+};
 use rtproof_judge::plan::LeftOut;
 use rtproof_measure::LiveTasks;
 use rtproof_results::tune::{
@@ -310,7 +313,7 @@ fn wait(
     }
     // The confirmation may have come from elsewhere.
     let is_open = !Journal::open_number(machine, number)?.is_closed();
-    if is_open && confirmation::of(machine.root(), number).is_none() {
+    if is_open && confirmation::of(machine.root(), number) == Some(Confirmation::Confirmed) {
         crate::stderr::line("confirmed elsewhere: kept")?;
         return Ok(());
     }

@@ -3,14 +3,17 @@
 
 use std::{
     io::Write,
-    path::PathBuf,
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
 use rtproof_host::{
     Root,
-    tune::{self, Journal, JournalError, Machine, UndoError, confirmation},
+    tune::{
+        self, Journal, Machine, Outcome,
+        confirmation::{self, Confirmation},
+    },
 };
 use rtproof_measure::LiveTasks;
 use rtproof_run::tune::rollback::ARMED;
@@ -36,21 +39,34 @@ pub struct Args {
 /// Time between two looks at the confirmation and at the lock.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Time between two tries to put back what could not be.
+const AGAIN: Duration = Duration::from_millis(200);
+
 /// Runs the command.
 ///
 /// # Errors
-/// A machine that cannot be changed, a journal that cannot be read, what could not be undone.
+/// It cannot begin to wait. From then on it ends when everything is as it was, or was confirmed,
+/// and not before.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
+    // Whether it lives is asked by this lock.
+    let _lock = confirmation::guard(&root, args.journal);
     if let Some(after) = args.after_ms.map(Duration::from_millis) {
         let until = Instant::now() + after;
         leave_terminal()?;
-        if !wait(&root, args.journal, until) {
-            return Ok(exit::ACCEPTED);
+        while Instant::now() < until && !is_settled(&root, args.journal) {
+            thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
         }
     }
-    let machine = Machine::new(&root, &LiveTasks)?;
-    take_back(&machine, args.journal)
+    let is_there = || args.root.as_deref().is_none_or(Path::exists);
+    while !is_settled(&root, args.journal) && is_there() {
+        // A journal that is locked or cannot be read, a value that cannot be written: later.
+        match take_back(&root, args.journal) {
+            Ok(true) => break,
+            Ok(false) | Err(_) => thread::sleep(AGAIN),
+        }
+    }
+    Ok(exit::ACCEPTED)
 }
 
 /// Away from the terminal and the session that started it, and says so.
@@ -66,34 +82,30 @@ fn leave_terminal() -> anyhow::Result<()> {
     Ok(rustix::stdio::dup2_stdout(null)?)
 }
 
-/// Waits until time is up; `false`: the changes were confirmed.
-fn wait(root: &Root, journal: u32, until: Instant) -> bool {
-    while Instant::now() < until {
-        if confirmation::of(root, journal).is_none() {
-            return false;
-        }
-        thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+/// Whether nothing is to be taken back: confirmed, or undone. A mark that is missing, with a journal
+/// that is open or cannot be read, says neither.
+fn is_settled(root: &Root, number: u32) -> bool {
+    match confirmation::of(root, number) {
+        Some(mark) => mark == Confirmation::Confirmed,
+        None => Machine::new(root, &LiveTasks)
+            .ok()
+            .and_then(|machine| Journal::open_number(&machine, number).ok())
+            .is_some_and(|journal| journal.is_closed()),
     }
-    true
 }
 
-/// Undoes everything, unless a confirmation came in the last moment.
-fn take_back(machine: &Machine<'_>, number: u32) -> anyhow::Result<u8> {
-    if !confirmation::expire(machine, number)? {
-        return Ok(exit::ACCEPTED);
+/// Undoes everything; `false`: a value could not be put back. A mark that cannot be written is no
+/// reason to wait.
+fn take_back(root: &Root, number: u32) -> anyhow::Result<bool> {
+    let machine = Machine::new(root, &LiveTasks)?;
+    let mut journal = Journal::open_number(&machine, number)?;
+    if matches!(confirmation::expire(&machine, number), Ok(false)) && is_settled(root, number) {
+        return Ok(true);
     }
-    let mut journal = Journal::open_number(machine, number)?;
-    loop {
-        match tune::undo(machine, &mut journal, &mut |_| {}) {
-            // Whoever holds the lock works or dies.
-            Err(UndoError::Journal(JournalError::Locked { .. })) => thread::sleep(LOOK),
-            Err(error) => return Err(error.into()),
-            Ok(_) => break,
-        }
-    }
-    // What is left is for the user: the mark says that nobody confirmed it.
+    let undone = tune::undo(&machine, &mut journal, &mut |_| {})?;
+    // What was left alone is for the user: the mark says that nobody confirmed it.
     if journal.is_closed() {
-        confirmation::clear(machine, number)?;
+        let _ = confirmation::clear(&machine, number);
     }
-    Ok(exit::ACCEPTED)
+    Ok(!undone.iter().any(|it| matches!(it.outcome, Outcome::Failed { .. })))
 }

@@ -1,15 +1,13 @@
 //! `rtproof tune trial`: a boot entry with the plan's kernel parameters, booted once. The entry
 //! that boots now is not touched, and comes back by itself when the new one does not come up.
 
-use std::{
-    io::Write,
-    process::{Command, Stdio},
-};
+use std::{io::Write, process::Stdio};
 
 use anyhow::Context;
 use rtproof_host::{
     Root,
     boot::{self, BootChanges, Loader, Standing, TITLE, Word},
+    program,
     tune::{Change, Item, Journal, Machine, Options},
 };
 use rtproof_judge::plan::units;
@@ -256,13 +254,13 @@ pub(crate) fn reboot(root: &Root, argument: Option<&str>) -> anyhow::Result<()> 
     let has_systemd = root.list_dir("/run/systemd/system").value().is_some();
     let mut command = match has_systemd {
         true => {
-            let mut command = Command::new("systemctl");
+            let mut command = program::command("systemctl")?;
             command.arg("reboot");
             command.args(argument.map(|argument| format!("--reboot-argument={argument}")));
             command
         }
         false => {
-            let mut command = Command::new("reboot");
+            let mut command = program::command("reboot")?;
             command.args(argument);
             command
         }

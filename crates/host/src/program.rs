@@ -1,0 +1,107 @@
+//! Programs of the machine that rtproof itself runs: by absolute path, from folders and files that
+//! only root can change.
+
+use std::{
+    ffi::OsStr,
+    fs::Metadata,
+    io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Where they are looked for, whatever PATH says; the last is NixOS's.
+const FOLDERS: &[&str] = &[
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/run/current-system/sw/bin",
+];
+
+/// The PATH of what they start.
+pub const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Finds a program.
+///
+/// # Errors
+/// It is in none of the folders, or another than root can change it: the path says which.
+pub fn find(name: &str) -> io::Result<PathBuf> {
+    let mut refused = None;
+    for folder in FOLDERS {
+        let path = Path::new(folder).join(name);
+        match of_root(&path) {
+            Ok(true) => return Ok(path),
+            Ok(false) => refused = refused.or(Some(path)),
+            Err(_) => {}
+        }
+    }
+    Err(match refused {
+        Some(path) => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("{}: another user than root can change it: it is not run", path.display()),
+        ),
+        None => io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("{name} is in none of {}", FOLDERS.join(", ")),
+        ),
+    })
+}
+
+/// A program with its arguments to come, and a PATH of the system's folders for what it starts.
+///
+/// # Errors
+/// As [`find`].
+pub fn command(name: impl AsRef<OsStr>) -> io::Result<Command> {
+    let mut command = Command::new(find(&name.as_ref().to_string_lossy())?);
+    command.env("PATH", PATH);
+    Ok(command)
+}
+
+/// Whether nobody but root can change a program, where we are root: a user's own run uses what the
+/// user has.
+fn of_root(path: &Path) -> io::Result<bool> {
+    let file = path.metadata()?;
+    if !file.is_file() || file.mode() & 0o111 == 0 {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let folder = path.parent().map(Path::metadata).transpose()?;
+    Ok(!rustix::process::geteuid().is_root() || keeps(&file) && folder.is_none_or(|of| keeps(&of)))
+}
+
+/// Owned by root and written by nobody else.
+fn keeps(of: &Metadata) -> bool {
+    of.uid() == 0 && of.mode() & 0o022 == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_the_system_has_is_found_by_its_path() {
+        let sh = find("sh").unwrap();
+        assert!(sh.is_absolute() && FOLDERS.iter().any(|folder| sh.starts_with(folder)), "{sh:?}");
+        let path = command("sh").unwrap().args(["-c", "echo $PATH"]).output().unwrap();
+        assert_eq!(String::from_utf8(path.stdout).unwrap().trim(), PATH);
+        assert_eq!(find("no-such-program").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test's own file")]
+    fn what_others_can_write_is_no_program_of_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("systemctl");
+        std::fs::write(&path, "#!/bin/sh\n").unwrap();
+        assert!(of_root(&path).is_err(), "it cannot be run");
+        for (mode, ours) in [(0o755, true), (0o775, false), (0o757, false)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let root = rustix::process::geteuid().is_root();
+            assert_eq!(of_root(&path).unwrap(), ours || !root, "{mode:o}");
+        }
+    }
+}
