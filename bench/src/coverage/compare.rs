@@ -16,7 +16,7 @@ use rtproof_stats::{
     screening,
 };
 
-use super::{Case, Promise};
+use super::case::{Case, Promise};
 
 const LEVEL: f64 = 0.05;
 const SHARE: f64 = 0.05;

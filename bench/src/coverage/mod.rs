@@ -3,6 +3,7 @@
 //!
 //! A file per floor of claims; each returns its [`Case`]s. To add a process, add a case.
 
+mod case;
 mod compare;
 mod rate;
 mod share;
@@ -10,14 +11,15 @@ mod structure;
 mod tail;
 
 use std::{
+    collections::BTreeMap,
     fmt::Write as _,
     fs,
     io::Write,
-    path::PathBuf,
-    sync::atomic::{AtomicU64, Ordering},
+    path::{Path, PathBuf},
 };
 
 use anyhow::Context;
+use case::{Case, Promise};
 
 /// What is measured is held to this page.
 const PAGE: &str = "docs/coverage-of-confidence.md";
@@ -28,40 +30,13 @@ pub(crate) struct Options {
     /// Experiments of each row; default: what the row asks for
     #[arg(long)]
     runs: Option<u64>,
-    /// Only rows that hold this text in claim or process
+    /// Only rows that hold this text in claim or process; give a whole claim, as its section of the
+    /// page is replaced
     #[arg(long, default_value = "")]
     only: String,
-    /// Where the table is written; with --only or --runs nothing is written
+    /// Where the tables are written
     #[arg(long, default_value = PAGE)]
     page: PathBuf,
-}
-
-/// What is promised of a share of experiments.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Promise {
-    /// A wrong answer: at most this share.
-    AtMost(f64),
-    /// A right answer where an honest one can be had: at least this share.
-    AtLeast(f64),
-    /// Nothing: what the run holds cannot tell, and the text says this condition.
-    Unless(&'static str),
-}
-
-/// One process under one claim.
-pub(crate) struct Case {
-    /// What is said, e.g. `class 95 accepts at a true share of 5 %`.
-    pub(crate) claim: &'static str,
-    /// What the machine does.
-    pub(crate) process: String,
-    /// What is promised.
-    pub(crate) promise: Promise,
-    /// Experiments for the page.
-    pub(crate) runs: u64,
-    /// Experiments for the test: so many that it takes well below a second, or none.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the test"))]
-    pub(crate) quick: u64,
-    /// Whether what is counted happened in the experiment with this seed.
-    pub(crate) happened: Box<dyn Fn(u64) -> bool + Sync>,
 }
 
 /// Every case.
@@ -70,55 +45,21 @@ fn cases() -> Vec<Case> {
     all.into_iter().flatten().collect()
 }
 
-impl Case {
-    /// How many of so many experiments it happened in; seeds 1, 2, ...
-    fn count(&self, runs: u64) -> u64 {
-        let (next, happened) = (AtomicU64::new(0), AtomicU64::new(0));
-        let work = || {
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed) + 1;
-                if seed > runs {
-                    break;
-                }
-                happened.fetch_add(u64::from((self.happened)(seed)), Ordering::Relaxed);
-            }
-        };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-        happened.into_inner()
-    }
-
-    /// Whether a count keeps the promise, within three standard errors of the simulation.
-    fn keeps(&self, count: u64, runs: u64) -> bool {
-        let share = count as f64 / runs as f64;
-        let error = |p: f64| 3.0 * (p * (1.0 - p) / runs as f64).sqrt();
-        match self.promise {
-            Promise::AtMost(p) => share <= p + error(p),
-            Promise::AtLeast(p) => share >= p - error(p),
-            Promise::Unless(_) => true,
-        }
-    }
-}
-
-/// Runs every row and writes the page.
+/// Runs the rows that are asked for and puts their sections into the page.
 pub(crate) fn run(out: &mut impl Write, options: &Options) -> anyhow::Result<()> {
-    let mut page = String::from(HEAD);
+    let mut sections: Vec<(&str, String)> = Vec::new();
     let mut broken = 0;
     let of_text = |case: &Case| format!("{} {}", case.claim, case.process).contains(&options.only);
-    let mut claim = "";
-    for case in cases().iter().filter(|case| of_text(case)) {
+    let cases = cases();
+    for case in cases.iter().filter(|case| of_text(case)) {
         let runs = options.runs.unwrap_or(case.runs);
         let count = case.count(runs);
         let (share, keeps) = (count as f64 / runs as f64, case.keeps(count, runs));
         broken += u32::from(!keeps);
         let error = 100.0 * (share * (1.0 - share) / runs as f64).sqrt();
-        if claim != case.claim {
-            claim = case.claim;
-            write!(
-                page,
-                "\n## {claim}\n\n| process | promised | measured | runs |\n|---|---|---|---|\n"
-            )?;
-            writeln!(out, "{claim}")?;
+        if !sections.iter().any(|(claim, _)| *claim == case.claim) {
+            sections.push((case.claim, String::from(TABLE)));
+            writeln!(out, "{}", case.claim)?;
         }
         let promised = match case.promise {
             Promise::AtMost(p) => format!("at most {:.1} %", 100.0 * p),
@@ -127,19 +68,37 @@ pub(crate) fn run(out: &mut impl Write, options: &Options) -> anyhow::Result<()>
         };
         let measured = format!("{:.1} ± {error:.1} %", 100.0 * share);
         let mark = if keeps { "" } else { " **broken**" };
-        writeln!(page, "| {} | {promised} | {measured}{mark} | {runs} |", case.process)?;
+        if let Some((_, rows)) = sections.iter_mut().find(|(claim, _)| *claim == case.claim) {
+            writeln!(rows, "| {} | {promised} | {measured}{mark} | {runs} |", case.process)?;
+        }
         writeln!(out, "  {measured:>14}{mark}  {promised:<18}  {}", case.process)?;
         out.flush()?;
     }
-    if options.only.is_empty() && options.runs.is_none() {
-        #[expect(clippy::disallowed_methods, reason = "our own page")]
-        let written = fs::write(&options.page, page);
-        written.with_context(|| options.page.display().to_string())?;
-        writeln!(out, "{}", options.page.display())?;
-    }
+    write_page(&options.page, &cases, sections)?;
+    writeln!(out, "{}", options.page.display())?;
     anyhow::ensure!(broken == 0, "{broken} promises are broken");
     Ok(())
 }
+
+/// Sections that were not run stay as they are.
+#[expect(clippy::disallowed_methods, reason = "our own page")]
+fn write_page(path: &Path, cases: &[Case], new: Vec<(&str, String)>) -> anyhow::Result<()> {
+    let old = fs::read_to_string(path).unwrap_or_default();
+    let old = old.split("\n## ").skip(1).filter_map(|section| section.split_once('\n'));
+    let mut sections: BTreeMap<&str, String> =
+        old.map(|(claim, rows)| (claim, rows.trim_end().to_owned() + "\n")).collect();
+    sections.extend(new);
+    let mut page = String::from(HEAD);
+    for claim in cases.iter().map(|case| case.claim) {
+        // Taken out: a claim of several cases is one section.
+        if let Some(rows) = sections.remove(claim) {
+            write!(page, "\n## {claim}\n{rows}")?;
+        }
+    }
+    fs::write(path, page).with_context(|| path.display().to_string())
+}
+
+const TABLE: &str = "\n| process | promised | measured | runs |\n|---|---|---|---|\n";
 
 const HEAD: &str = "# Whether the stated confidence holds\n\
 \n\

@@ -6,7 +6,7 @@ use rtproof_judge::{Answer, Standing, Verdict, testing, verdict};
 use rtproof_record::{Class, Run};
 use rtproof_stats::{Moments, Sample, random::Random};
 
-use super::{Case, Promise};
+use super::case::{Case, Promise};
 
 const PERIOD_NS: u64 = 1_000_000;
 /// Groups an hour that are asked for.

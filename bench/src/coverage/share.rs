@@ -8,7 +8,7 @@ use rtproof_record::Run;
 use rtproof_stats::quantile::Q;
 
 use self::machines::{LOG_SD, Machine, run};
-use super::{Case, Promise};
+use super::case::{Case, Promise};
 
 const ACCEPTS_5: &str = "class 95 accepts a machine at a true share of 5 %";
 const ACCEPTS_6: &str = "class 95 accepts a machine at a true share of 6 %";

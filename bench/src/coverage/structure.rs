@@ -9,7 +9,7 @@ use rtproof_judge::{
 };
 use rtproof_stats::random::Random;
 
-use super::{Case, Promise};
+use super::case::{Case, Promise};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
                 claim,
                 process: name.into(),
                 promise: if claim == FOUND { Promise::AtLeast(0.9) } else { Promise::AtMost(0.01) },
-                runs: 500,
+                runs: 100,
                 quick: if claim == FOUND { 3 } else { 0 },
                 happened: Box::new(move |seed| {
                     let told = periods(&events(&mut Random::new(seed << 20)), duration);
@@ -52,7 +52,7 @@ pub(super) fn cases() -> Vec<Case> {
             claim: OTHER,
             process: name.into(),
             promise: Promise::AtMost(0.01),
-            runs: 1000,
+            runs: 300,
             quick: 5,
             happened: Box::new(move |seed| {
                 !periods(&events(&mut Random::new(seed << 20)), duration).is_empty()
@@ -69,8 +69,8 @@ fn together() -> Vec<Case> {
     for cpus in [2, 4] {
         for (stops, own, jitter_us) in [(12, 20, 0), (8, 0, 0), (30, 200, 20)] {
             let process = format!(
-                "{stops} stops of all {cpus} CPUs in 1 min, let go within {jitter_us} µs, and {own} \
-                 of each alone"
+                "{stops} stops of all {cpus} CPUs in 1 min, let go within {jitter_us} µs, and \
+                 {own} of each alone"
             );
             let happened = move |seed: u64| {
                 let mut random = Random::new(seed << 20);
@@ -94,7 +94,7 @@ fn together() -> Vec<Case> {
                 claim: TOGETHER,
                 process,
                 promise: Promise::AtLeast(0.95),
-                runs: 500,
+                runs: 100,
                 quick: 4,
                 happened: Box::new(happened),
             });
@@ -119,7 +119,7 @@ fn together() -> Vec<Case> {
                 claim: SHARED,
                 process,
                 promise: Promise::AtMost(0.01),
-                runs: 500,
+                runs: 100,
                 quick: 4,
                 happened: Box::new(happened),
             });
@@ -133,7 +133,7 @@ fn is_told(spikes: &[SpikeAt<'_>], cpus: u32) -> bool {
     of(spikes, MINUTE, cpus as usize).iter().any(|one| one.kind == "cpus")
 }
 
-/// The periods that are told of these moments.
+/// The periods that are reported of these moments.
 fn periods(events: &[u64], duration_ns: u64) -> Vec<u64> {
     let spikes: Vec<SpikeAt<'_>> = events.iter().map(|&at_ns| spike(0, at_ns)).collect();
     let found = of(&spikes, duration_ns, 1);

@@ -6,7 +6,7 @@ use rtproof_stats::{
     random::Random,
 };
 
-use super::{Case, Promise};
+use super::case::{Case, Promise};
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 /// Threshold, and scale of what is above it.

@@ -22,6 +22,7 @@ mod file;
 mod finished;
 pub mod import;
 mod imported;
+pub mod limits;
 pub mod options;
 mod pairs;
 mod read;

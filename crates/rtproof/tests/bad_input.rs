@@ -226,7 +226,9 @@ fn a_pipe_that_nobody_writes_to_is_refused_and_never_waited_for() {
 fn hidden(text: &str) -> Vec<char> {
     let is_hidden = |c: &char| {
         (c.is_control() && !['\n', '\t'].contains(c))
-            || matches!(*c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || ('\u{200b}'..='\u{200f}').contains(c)
+            || ('\u{202a}'..='\u{202e}').contains(c)
+            || ('\u{2066}'..='\u{2069}').contains(c)
     };
     text.chars().filter(is_hidden).collect()
 }

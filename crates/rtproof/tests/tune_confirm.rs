@@ -144,7 +144,7 @@ fn a_folder_that_is_gone_confirms_nothing() {
 }
 
 #[test]
-fn a_mark_that_somebody_removed_confirms_nothing() {
+fn a_mark_that_was_removed_confirms_nothing() {
     let tree = Small::new();
     let before = tree.all();
     apply(&tree, "1s");

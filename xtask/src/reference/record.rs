@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use rtproof_record::schema::{APPLICATION_ID, Table, VERSION, rows_max};
+use rtproof_record::{
+    limits::rows_max,
+    schema::{APPLICATION_ID, Table, VERSION},
+};
 
 use super::markdown::{cell, head};
 

@@ -3,8 +3,8 @@
 //!
 //! The old values are in a file under /run before the first is changed. Three put them back,
 //! by whichever comes first: this process when it is done; the guard of the instance, for a process
-//! that is killed; and the next one that comes here, should the guard have been killed too. A reboot
-//! forgets both the settings and the file.
+//! that is killed; and the next one that comes here, should the guard have been killed too. A
+//! reboot forgets both the settings and the file.
 
 #![expect(clippy::disallowed_methods, reason = "files of tracefs and of /run, live machine only")]
 

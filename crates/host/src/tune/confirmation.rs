@@ -47,7 +47,7 @@ pub fn of(root: &Root, number: u32) -> Option<Confirmation> {
     Confirmation::ALL.into_iter().find(is_there)
 }
 
-/// Whether a journal waits: its changes are taken back, or should be.
+/// Whether a journal waits: its changes are undone, or should be.
 #[must_use]
 pub fn is_unconfirmed(root: &Root, number: u32) -> bool {
     matches!(of(root, number), Some(Confirmation::Pending | Confirmation::Expired))
@@ -74,7 +74,7 @@ pub fn guard(root: &Root, number: u32) -> Option<File> {
     lock(root, number, FlockOperation::NonBlockingLockExclusive).ok().flatten()
 }
 
-/// Whether somebody holds that lock. What cannot be asked is not guarded.
+/// Whether another process holds that lock. What cannot be asked is not guarded.
 #[must_use]
 pub fn is_guarded(root: &Root, number: u32) -> bool {
     let asked = lock(root, number, FlockOperation::NonBlockingLockShared);

@@ -5,10 +5,10 @@
 //! accepts, shown to be above refuses. Groups in episodes are not accepted; where the tail may be
 //! followed, the level exceeded at that rate must be below the budget, by its upper end. 95 %: the
 //! upper Clopper-Pearson bound on the share of late wake-ups, with the number of independent ones
-//! (long-run variance), must be below 5 % on every CPU, in a minute under load or more. Soft: nothing
-//! is judged. Safe: never accepted, because measuring cannot certify it. Anything that takes force
-//! from the measurement leaves it not proven. CPUs do not add exposure: what strikes one may strike
-//! all.
+//! (long-run variance), must be below 5 % on every CPU, in a minute under load or more. Soft:
+//! nothing is judged. Safe: never accepted, because measuring cannot certify it. Anything that
+//! takes force from the measurement leaves it not proven. CPUs do not add exposure: what strikes
+//! one may strike all.
 
 mod basis;
 mod case;

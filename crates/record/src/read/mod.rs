@@ -30,10 +30,10 @@ use self::long::Detail;
 use crate::{
     Run,
     error::{Fault, ReadError},
-    file,
+    file, limits,
     rows::{each, fault},
     run::Judgement,
-    schema::{self, APPLICATION_ID, TABLES, VERSION},
+    schema::{APPLICATION_ID, TABLES, VERSION},
     seal::{self, SealState},
 };
 
@@ -299,7 +299,7 @@ fn check_schema(conn: &Connection) -> Result<i32, Fault> {
 fn check_rows(conn: &Connection, version: i32) -> Result<(), Fault> {
     for table in TABLES.iter().filter(|table| table.since <= version) {
         let name = table.name;
-        let Some(most) = schema::rows_max(name) else { continue };
+        let Some(most) = limits::rows_max(name) else { continue };
         let sql = format!("SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT {})", most + 1);
         let rows: i64 = conn.query_row(&sql, [], |row| row.get(0))?;
         if rows.unsigned_abs() > most {

@@ -7,7 +7,6 @@
 mod blocks;
 mod effects;
 mod import;
-mod limits;
 mod measure;
 mod spikes;
 mod table;
@@ -30,7 +29,6 @@ pub const VERSION: i32 = {
 };
 
 pub(crate) use blocks::BLOCK;
-pub use limits::rows_max;
 use rtproof_host::sample::HOST_COUNTERS;
 pub use table::{Column, Table};
 use table::{PLAIN, c, int, keyed, of_seconds, opt_int, opt_text, text};

@@ -1,4 +1,4 @@
-//! Styles of text, told apart from escape sequences in the words of others: those must not command
+//! Styles of text, kept apart from escape sequences in the words of others: those must not command
 //! the terminal, nor colour or hide anything.
 
 use std::{

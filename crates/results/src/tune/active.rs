@@ -34,7 +34,7 @@ pub struct JournalStands {
     pub is_of_this_boot: bool,
     /// Whether it must be confirmed, or it is undone.
     pub unconfirmed: bool,
-    /// Whether somebody waits to undo it: a timer of systemd, or a process that lives.
+    /// Whether its rollback waits: a timer of systemd, or a process that lives.
     pub guarded: bool,
     /// Its changes, in the order in which they were made.
     pub changes: Vec<Stands>,

@@ -79,7 +79,7 @@ pub fn arm(
     Ok(RollbackTimer::Process(child))
 }
 
-/// Whether somebody waits to take a journal back, or does so now.
+/// Whether the rollback of a journal waits, or works now.
 #[must_use]
 pub fn is_armed(root: &Root, journal: u32) -> bool {
     let unit = timer(journal);

@@ -61,10 +61,10 @@ impl Runner {
         if settings.cpus.is_empty() {
             return Err(LoadError::NoCpus { load });
         }
-        if let Kind::StressNg(_) = spec.kind() {
-            if let Err(source) = program::find(stress_ng::NAME) {
-                return Err(LoadError::NoStressNg { load, source });
-            }
+        if let Kind::StressNg(_) = spec.kind()
+            && let Err(source) = program::find(stress_ng::NAME)
+        {
+            return Err(LoadError::NoStressNg { load, source });
         }
         running.process = Some(Process::start(spec, settings)?);
         Ok(running)

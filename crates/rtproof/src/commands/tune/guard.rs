@@ -82,7 +82,7 @@ fn leave_terminal() -> anyhow::Result<()> {
     Ok(rustix::stdio::dup2_stdout(null)?)
 }
 
-/// Whether nothing is to be taken back: confirmed, or undone. A mark that is missing, with a journal
+/// Whether nothing is left to undo: confirmed, or undone. A mark that is missing, with a journal
 /// that is open or cannot be read, says neither.
 fn is_settled(root: &Root, number: u32) -> bool {
     match confirmation::of(root, number) {

@@ -25,6 +25,6 @@ pub struct Args {
 /// # Errors
 /// The limit cannot be held, or is not in force; the service manager cannot be reached.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
-    until_ended(args.limit_us, |text| crate::stderr::line(&text.to_string()))?;
+    until_ended(args.limit_us, crate::stderr::line)?;
     Ok(exit::ACCEPTED)
 }
