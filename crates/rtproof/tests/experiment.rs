@@ -159,7 +159,7 @@ fn options_are_knobs_and_nothing_is_one_too() {
     }
     let opened = rtproof_record::read(&only(apart.folder(), ".rtproof")).expect("a record");
     let effects = opened.run.effects.expect("effects");
-    assert_eq!(effects.slices.len(), 3 * 2 * 6, "{:?}", opened.run.notes);
+    assert_eq!(effects.slices.len(), 3 * 2 * 8, "{:?}", opened.run.notes);
     assert!(effects.knobs.iter().all(|knob| knob.decision != Decision::NotTried), "{text}");
     assert!(files(apart.folder(), "-pilot.rtproof").is_empty());
 }
