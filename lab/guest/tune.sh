@@ -24,12 +24,15 @@ tracked_files() {
 tasks() {
     sed -n 's/^\([0-9]*\) (.*) /\1 /p' /proc/[0-9]*/task/[0-9]*/stat 2>/dev/null | awk '{
         print "task " $1 " started " $21 "\tpolicy " $40 " priority " $39 " nice " $18 }'
-    # A thread of an interrupt follows its interrupt, when that comes the next time.
+    # A thread of an interrupt follows its interrupt, when that comes the next time; a worker or
+    # rescuer of a workqueue (PF_WQ_WORKER, 0x20) the pool that it works for.
+    workers=$(sed -n 's/^\([0-9]*\) (.*) /\1 /p' /proc/[0-9]*/stat 2>/dev/null |
+        awk 'int($8 / 32) % 2 { printf " %s ", $1 }')
     sed -n 's/^Name:\t/name /p; s/^Pid:\t/task /p; s/^Cpus_allowed_list:\t/cpus /p' \
-        /proc/[0-9]*/task/[0-9]*/status 2>/dev/null | awk '
-        /^name/ { is_irq = $2 ~ /^irq\// }
-        /^task/ { task = $0 }
-        /^cpus/ && !is_irq { print task "\t" $0 }'
+        /proc/[0-9]*/task/[0-9]*/status 2>/dev/null | awk -v workers="$workers" '
+        /^name/ { follows = $2 ~ /^irq\// }
+        /^task/ { task = $0; follows = follows || index(workers, " " $2 " ") }
+        /^cpus/ && !follows { print task "\t" $0 }'
 }
 
 # PATH <tab> LINE for each line of each file of a list. (The shell's own `read` takes a byte at a
