@@ -17,7 +17,7 @@ const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
 const FOUND: &str = "every period that is there is found, with its fundamental";
-const OTHER: &str = "a period is told that is not there";
+const OTHER: &str = "a period is reported that is not there";
 const TOGETHER: &str = "CPUs that are stopped together are said to be";
 const SHARED: &str = "CPUs that only share a load are said to be stopped together";
 
@@ -119,7 +119,7 @@ fn together() -> Vec<Case> {
                 claim: SHARED,
                 process,
                 promise: Promise::AtMost(0.01),
-                runs: 100,
+                runs: 600,
                 quick: 4,
                 happened: Box::new(happened),
             });

@@ -1,6 +1,6 @@
 //! Questions that several checks ask of the facts. `None` is "cannot be told", never "no".
 
-use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
+use rtproof_host::{CpuList, Facts, Reading, facts::cpu::Cpu};
 
 pub(crate) use crate::release::since;
 use crate::{Evidence, Intent, quantity};
@@ -30,6 +30,11 @@ pub(crate) fn guest(facts: &Facts) -> Option<&str> {
 /// Whether this is known to be no guest.
 pub(crate) fn is_bare_metal(facts: &Facts) -> bool {
     matches!(facts.virt.hypervisor.value(), Some(None))
+}
+
+/// What was to tell whether this is a guest, where it does not.
+pub(crate) fn guest_unseen(facts: &Facts) -> Option<&Reading<Option<String>>> {
+    Some(&facts.virt.hypervisor).filter(|hypervisor| hypervisor.value().is_none())
 }
 
 /// Name of the container, where this is known to be in one.

@@ -20,7 +20,7 @@ const GIVEN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
 /// It cannot be opened, or is no regular file.
 #[expect(clippy::disallowed_methods, reason = "the user's own file")]
 pub fn open(path: &Path) -> io::Result<File> {
-    let given = GIVEN.iter().any(|name| path.starts_with(name));
+    let given = is_given(path);
     let wait = if given { OFlags::empty() } else { OFlags::NONBLOCK };
     let flags = (wait | OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -33,6 +33,11 @@ pub fn open(path: &Path) -> io::Result<File> {
             "a pipe, a socket or a device, no regular file; copy what it holds into one",
         )),
     }
+}
+
+/// Whether a path is of what the process was given, and of no folder.
+pub(crate) fn is_given(path: &Path) -> bool {
+    GIVEN.iter().any(|name| path.starts_with(name))
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub mod task;
 mod testing;
 mod text;
 pub mod tracefs;
+pub mod trusted;
 pub mod tune;
 
 pub use capture::Capture;

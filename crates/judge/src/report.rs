@@ -204,9 +204,19 @@ impl Change {
 }
 
 impl Report {
-    /// Judges a run: checks, quantiles, verdict.
+    /// Judges a run: checks, quantiles, verdict. The spikes, which take as long as all the rest, on
+    /// a thread of their own.
     #[must_use]
     pub fn new(run: &Run, standing: &Standing) -> Self {
+        std::thread::scope(|scope| {
+            let spikes = scope.spawn(|| crate::spikes::of_run(run));
+            let report = Self::without_spikes(run, standing);
+            let spikes = spikes.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Self { spikes, ..report }
+        })
+    }
+
+    fn without_spikes(run: &Run, standing: &Standing) -> Self {
         let changes = changes(run);
         let keys: Vec<String> = changes.iter().map(|change| change.key.clone()).collect();
         Self {
@@ -229,7 +239,7 @@ impl Report {
             top: top(run),
             changes,
             notes: run.notes.clone(),
-            spikes: crate::spikes::of_run(run),
+            spikes: None,
             beside: Beside::of(run),
             distribution: distribution::of_run(run),
             averages: Averages::of(run),

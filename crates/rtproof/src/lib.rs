@@ -8,6 +8,7 @@ pub mod cli;
 pub mod commands;
 pub mod exit;
 mod intent;
+mod next;
 mod pages;
 mod print;
 mod root;

@@ -25,9 +25,24 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    match cli.command.run() {
+    match can_wait().and_then(|()| cli.command.run()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(fail(&error)),
+    }
+}
+
+/// Looks whether the process may wait at all: without, nothing can be measured, and the standard
+/// library ends the process where it would.
+fn can_wait() -> anyhow::Result<()> {
+    let none = rustix::thread::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let clock = rustix::thread::ClockId::Monotonic;
+    match rustix::thread::clock_nanosleep_relative(clock, &none) {
+        rustix::thread::NanosleepRelativeResult::Err(errno) => anyhow::bail!(
+            "clock_nanosleep: {}: a filter of system calls (seccomp), as containers and units \
+             have, keeps this process from waiting; run it outside of that",
+            std::io::Error::from(errno)
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -75,3 +75,19 @@ fn every_row_of_the_catalogue_is_a_check_or_says_why_not() {
         of_catalogue.iter().filter(|id| !ids.contains(**id) && !told.contains(**id)).collect();
     assert!(missing.is_empty(), "neither checks nor told: {missing:?}");
 }
+
+#[test]
+fn the_limits_that_are_stated_are_those_of_the_code() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(top.join("docs/faults.md")).expect("the page");
+    let rows = page.lines().filter_map(|line| line.rsplit_once("` in `"));
+    let mut count = 0;
+    for (before, file) in rows {
+        let (_, constant) = before.rsplit_once('`').expect("a constant");
+        let file = file.trim_end_matches([' ', '|', '`']);
+        let code = fs::read_to_string(top.join(file)).expect(file);
+        assert!(code.contains(&format!("{constant};")), "{file}: {constant}");
+        count += 1;
+    }
+    assert!(count > 10, "{count} limits");
+}

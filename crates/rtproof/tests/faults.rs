@@ -200,6 +200,34 @@ fn a_full_disk_keeps_what_was_written() {
     assert!(!text.contains("seconds are missing"), "{text}");
 }
 
+/// A log that is rotated, a download that is moved away.
+#[test]
+fn a_disk_that_is_full_for_some_seconds_costs_nothing() {
+    if !is_root() {
+        assert!(!under_ci(), "CI needs root for a small tmpfs");
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    let script = format!(
+        "mount -t tmpfs -o size=8m none {0} && cd {0} && \
+         {{ sleep 2; head -c 9m /dev/zero >ballast 2>/dev/null; sleep 4; rm ballast; echo freed; }} & \
+         cd {0}; sleep 0.5; {1} prove --for 12s --load idle --budget 1h -o run; \
+         {1} report run.rtproof",
+        folder.path().display(),
+        binary(),
+    );
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", &script])
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("unshare");
+    let text = stdout(&output);
+    assert!(text.contains("freed"), "{text}{}", stderr(&output));
+    assert!(!text.contains("torn") && !text.contains("no space"), "{text}{}", stderr(&output));
+    assert!(!stderr(&output).contains("no space"), "{}", stderr(&output));
+}
+
 #[test]
 fn without_rights_it_measures_and_says_so() {
     if !is_root() {

@@ -97,6 +97,14 @@ fn every_spike_is_explained_to_the_nanosecond_and_so_it_is_from_the_record() {
     assert_eq!(instances(pid), Vec::<String>::new(), "nothing is left in tracefs");
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let spikes = &json["spikes"];
+    // The answer comes first, and the command that it ends with can be pasted.
+    let text = stdout(&run(folder.path(), &["report", "run.rtproof"]));
+    assert!(text.starts_with("Verdict  NOT JUDGED"), "{text}");
+    let next = text.lines().last().and_then(|line| line.strip_prefix("Next     rtproof "));
+    let next = next.unwrap_or_else(|| panic!("no next command: {text}"));
+    assert!(text.lines().take(8).any(|line| line.ends_with(next)), "first and last:\n{text}");
+    let words: Vec<&str> = next.split(' ').collect();
+    assert_eq!(code(&run(folder.path(), &words)), 0, "{next}");
     assert_eq!(spikes["recorder"]["off"], Value::Null);
     assert!(spikes["recorder"]["cost_p50_ns"].is_i64(), "{}", spikes["recorder"]);
     assert_eq!((number(&spikes["threshold_ns"]), &spikes["adaptive"]), (30_000, &false.into()));

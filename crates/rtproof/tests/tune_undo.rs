@@ -58,7 +58,7 @@ fn a_damaged_journal_is_refused_and_nothing_is_written() {
         let output = run(machine.folder.path(), UNDO);
         fs::write(&path, &whole).expect("the journal is written");
         let what = format!("line {} byte {at}", number + 1);
-        assert_eq!(code(&output), FAILED, "{what}: {}", said(&output));
+        assert_eq!(code(&output), REFUSED, "{what}: {}", said(&output));
         let mut now = snapshot(&machine.root(), &[]);
         let journal = path.strip_prefix(machine.root()).expect("below").to_owned();
         now.remove(&journal);
@@ -77,8 +77,8 @@ fn a_journal_of_another_machine_is_refused() {
     fs::write(&id, "fedcba9876543210fedcba9876543210\n").expect("the id");
     let during = snapshot(&machine.root(), &[]);
     let output = run(machine.folder.path(), UNDO);
-    expect_code(&output, FAILED);
-    assert!(stderr(&output).contains("machine"), "{}", stderr(&output));
+    expect_code(&output, REFUSED);
+    assert!(stdout(&output).contains("another machine"), "{}", stdout(&output));
     assert_eq!(differences(&during, &snapshot(&machine.root(), &[])), [""; 0]);
     fs::write(&id, own).expect("the id");
 }
@@ -138,9 +138,9 @@ fn a_file_system_that_cannot_be_written_is_named() {
     for args in [UNDO, APPLY] {
         let output = read_only(args);
         expect_code(&output, FAILED);
-        let said = stderr(&output);
+        let (said, why) = (said(&output), stderr(&output));
         assert!(said.to_lowercase().contains("read-only"), "{said}");
-        assert!(said.lines().count() <= 6, "a sentence, not {said}");
+        assert!(why.lines().count() <= 6, "a sentence, not {why}");
         assert_eq!(differences(&during, &snapshot(&machine.root(), &[])), [""; 0]);
     }
     machine.undone("it can be written again");

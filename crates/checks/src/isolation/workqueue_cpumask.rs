@@ -52,9 +52,14 @@ fn judge_writeback(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         cpus.is_some_and(|cpus| cpus.intersection(&intent.rt_cpus).is_empty())
     };
     let is_known = values.iter().any(|value| value.reading.value().is_some());
-    if is_known && !values.iter().all(|value| is_off(&value)) && all.iter().any(|v| is_off(&v)) {
+    let is_own_off = values.iter().all(|value| is_off(&value));
+    if is_known && !is_own_off && all.iter().any(|v| is_off(&v)) {
         let all: Vec<&Value> = all.iter().collect();
         return draft.saw(grouped(&all)).good("cut by the mask of all unbound workers");
+    }
+    let unseen = |value: &&Value| value.reading.value().is_none() && !value.reading.is_absent();
+    if let Some(unseen) = all.iter().find(unseen).filter(|_| is_known && !is_own_off) {
+        return draft.saw(grouped(&values.iter().collect::<Vec<_>>())).blind(&unseen.reading);
     }
     judge(draft, facts, intent, &knobs::WRITEBACK_CPUMASK)
 }

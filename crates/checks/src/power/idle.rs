@@ -70,9 +70,13 @@ pub(super) fn blind<'a>(cpus: &[&'a Cpu]) -> Option<&'a Reading<Vec<IdleState>>>
 }
 
 /// Whether idle CPUs of a guest spin for a moment and then halt, as long as no limit is 0
-/// (drivers/cpuidle/governors/haltpoll.c).
+/// (drivers/cpuidle/governors/haltpoll.c). Where the driver is not seen, its state tells.
 pub(super) fn is_haltpoll(facts: &Facts) -> bool {
-    facts.cpus.idle_driver.value().is_some_and(|driver| driver == "haltpoll")
+    let has_its_state = |cpu: &Cpu| enabled(cpu).any(|state| state.name == "haltpoll idle");
+    match facts.cpus.idle_driver.value() {
+        Some(driver) => driver == "haltpoll",
+        None => facts.cpus.cpus.iter().any(has_its_state),
+    }
 }
 
 /// `idle=poll` is a parameter of x86 alone.

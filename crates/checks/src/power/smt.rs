@@ -11,7 +11,7 @@ use rtproof_host::{CpuList, Facts, facts::cpu::Cpu};
 
 use crate::check::{Check, Judge};
 use crate::draft::Draft;
-use crate::machine::{guest, offline, rt_cpus, without_cpu_folder};
+use crate::machine::{guest, guest_unseen, offline, rt_cpus, without_cpu_folder};
 use crate::profile::Choice;
 use crate::text;
 use crate::{Finding, Intent, Remedy};
@@ -60,6 +60,10 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     if let Some(hypervisor) = guest(facts) {
         return judge_guest(draft, facts, hypervisor);
     }
+    if let Some(unseen) = guest_unseen(facts) {
+        return draft.blind(unseen);
+    }
+    let draft = draft.read(&facts.virt.hypervisor, |_| "none".into());
     let cpus_are_alone = cpus.iter().all(|cpu| cpu.siblings.value().is_some());
     match (facts.cpus.smt_control.value().map(String::as_str), facts.cpus.smt_active.value()) {
         (Some("notsupported"), Some(false) | None) => {

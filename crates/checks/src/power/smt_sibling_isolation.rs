@@ -9,7 +9,7 @@ use rtproof_host::{CpuList, Facts};
 use super::smt::{remedies, threads};
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::Draft;
-use crate::machine::{guest, rt_cpus, without_cpu_folder};
+use crate::machine::{guest, guest_unseen, rt_cpus, without_cpu_folder};
 use crate::text;
 use crate::{Finding, Impact, Intent};
 
@@ -74,6 +74,10 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             "this {hypervisor} guest sees no split core: what shares one, the host knows"
         ));
     }
+    if let Some(unseen) = guest_unseen(facts) {
+        return draft.blind(unseen);
+    }
+    let draft = draft.read(&facts.virt.hypervisor, |_| "none".into());
     let core = |cpu: &&_| threads(cpu).map(|core| core.difference(&intent.rt_cpus));
     let idle = cpus.iter().filter_map(core).fold(CpuList::default(), |all, c| all.union(&c));
     if !idle.is_empty() {

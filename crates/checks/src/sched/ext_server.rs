@@ -46,6 +46,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             .not_applicable("kernels before 6.12 have no BPF schedulers");
     }
     let draft = match state {
+        Some(state) if state.value().is_none() && !state.is_absent() => return draft.blind(state),
         Some(state) => draft.read(state, String::clone),
         None => draft,
     };

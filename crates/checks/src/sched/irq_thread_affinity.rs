@@ -49,8 +49,10 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     let targets: Vec<(u32, &Reading<CpuList>)> =
         pairs.iter().map(|(_, irq)| (irq.number, target(irq))).collect();
     let draft = draft.saw(text::grouped(targets.iter().copied(), text::or_empty));
-    let stray: Vec<&RtTask> =
-        pairs.iter().filter(|(_, irq)| is_elsewhere(irq, intent)).map(|(task, _)| *task).collect();
+    let elsewhere =
+        pairs.iter().filter(|(_, irq)| is_elsewhere(irq, intent)).map(|(task, _)| *task);
+    let (stray, unseen): (Vec<&RtTask>, Vec<&RtTask>) =
+        elsewhere.partition(|task| task.cpus.is_some());
     if let Some(first) = stray.first() {
         let names: Vec<&str> = stray.iter().map(|task| task.comm.as_str()).collect();
         let commands = stray.iter().filter_map(|task| {
@@ -62,6 +64,12 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             "{} may run on {on}, where the interrupt does not go: {}",
             text::count(stray.len(), "interrupt thread"),
             text::first_few(&names, 4)
+        ));
+    }
+    if let Some(task) = unseen.first() {
+        return draft.unknown(format!(
+            "/proc/{}/status: on which CPUs {} may run cannot be read",
+            task.tid, task.comm
         ));
     }
     if let Some((_, blind)) = targets.iter().find(|(_, reading)| reading.value().is_none()) {

@@ -114,6 +114,11 @@ impl Capture {
         self.entries.insert(clean(path), Entry::Denied(error));
     }
 
+    /// What is in it: paths, and system calls.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     /// Where it was taken.
     #[must_use]
     pub const fn origin(&self) -> Origin {

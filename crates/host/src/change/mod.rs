@@ -3,6 +3,7 @@
 
 mod bytes;
 mod name;
+pub(crate) mod places;
 
 use serde::{Deserialize, Serialize};
 

@@ -51,19 +51,17 @@ pub fn read(root: &Root) -> Reading<Units> {
         }
     }
     let mut folders = Vec::new();
-    let mut state = Reading::absent(FOLDERS.join(", "));
     for folder in FOLDERS {
         let listed = root.list_dir(folder);
         match listed.value() {
             Some(entries) => folders.push((*folder, entries.clone())),
-            None if !listed.is_absent() && folders.is_empty() => {
-                state = listed.map(|_| Units::new());
-            }
-            None => {}
+            None if listed.is_absent() => {}
+            // It may have, or enable, any of them.
+            None => return listed.map(|_| Units::new()),
         }
     }
     if folders.is_empty() {
-        return state;
+        return Reading::absent(FOLDERS.join(", "));
     }
     // Every system with systemd has this unit: a tree without it holds some files only, and that a
     // unit is not in it means nothing.

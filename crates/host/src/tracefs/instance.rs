@@ -142,6 +142,12 @@ impl Instance {
         self.folder.path.rsplit('/').next().unwrap_or_default()
     }
 
+    /// Its folder.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.folder.path
+    }
+
     /// Instances of dead processes that were removed before this one was made.
     #[must_use]
     pub fn removed(&self) -> &[String] {

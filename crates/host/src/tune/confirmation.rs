@@ -12,9 +12,9 @@ use rustix::{fs::FlockOperation, io::Errno};
 
 use super::{
     machine::{FOLDER, Machine},
-    writes::{is_absent, open_real},
+    writes::is_absent,
 };
-use crate::Root;
+use crate::{Root, trusted};
 
 /// How a journal waits, or waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub fn is_guarded(root: &Root, number: u32) -> bool {
 
 fn lock(root: &Root, number: u32, how: FlockOperation) -> io::Result<Option<File>> {
     let Some(of) = of(root, number) else { return Ok(None) };
-    let file = open_real(&root.entry(&of.path(number))?, false)?;
+    let file = trusted::open(&root.entry(&of.path(number))?)?;
     match rustix::fs::flock(&file, how) {
         Ok(()) => Ok(Some(file)),
         Err(Errno::WOULDBLOCK) => Err(io::ErrorKind::WouldBlock.into()),

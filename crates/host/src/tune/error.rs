@@ -41,6 +41,12 @@ pub enum ChangeError {
         /// What was expected.
         expected: String,
     },
+    /// A place where rtproof never writes.
+    #[error("{why}")]
+    Elsewhere {
+        /// The place, and why not.
+        why: String,
+    },
     /// A folder that others use by now.
     #[error("{path}: not empty")]
     NotEmpty {
@@ -73,6 +79,16 @@ impl ChangeError {
         let found = serde_json::to_string(state).unwrap_or_default();
         let found = found.chars().take(80).collect();
         Self::Unexpected { path: "journal".into(), found, expected: expected.into() }
+    }
+
+    /// What is there of what a state is made of. A refusal is no absence: undo would go by it.
+    pub(super) fn there<T>(reading: Reading<T>) -> Result<Option<T>, Self> {
+        match reading.state {
+            reading::State::Denied { ref why } => {
+                Err(Self::Refused { path: reading.path, why: why.clone() })
+            }
+            _ => Ok(reading.into_value()),
+        }
     }
 
     /// A refusal, with the reason behind it where that is known.

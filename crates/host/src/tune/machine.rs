@@ -36,6 +36,10 @@ pub struct Machine<'a> {
     /// `None` for a folder.
     pub(super) units: Option<&'a dyn Units>,
     pub(super) may_write: bool,
+    /// Whether journals of other users are obeyed: whoever asked has looked through them.
+    pub(super) obeys_others: bool,
+    /// Whether what can be verified of a damaged journal is enough.
+    pub(super) takes_damaged: bool,
     /// Whether unit files changed since systemd read them.
     pub(super) units_stale: Cell<bool>,
 }
@@ -80,6 +84,20 @@ impl<'a> Machine<'a> {
     /// # Errors
     /// When it cannot be changed. Nothing is tried out.
     pub fn new(root: &'a Root, tasks: &'a dyn Tasks) -> Result<Self, NotTunable> {
+        let machine = Self::to_undo(root, tasks)?;
+        let journal = |path: &str, why| NotTunable::NoJournal { path: path.into(), why };
+        match why_not_writable(root, FOLDER) {
+            Ok(None) => Ok(machine),
+            Ok(Some((path, why))) => Err(journal(&path, why)),
+            Err(why) => Err(journal(FOLDER, why)),
+        }
+    }
+
+    /// As [`Machine::new`], also where no journal can be written: what is undone needs none.
+    ///
+    /// # Errors
+    /// When it cannot be changed. Nothing is tried out.
+    pub fn to_undo(root: &'a Root, tasks: &'a dyn Tasks) -> Result<Self, NotTunable> {
         if root.is_capture() {
             return Err(NotTunable::Capture);
         }
@@ -93,13 +111,19 @@ impl<'a> Machine<'a> {
                 return Err(NotTunable::Container { path, by: container(root) });
             }
         }
-        let journal = |path: &str, why| NotTunable::NoJournal { path: path.into(), why };
-        match why_not_writable(root, FOLDER) {
-            Ok(None) => {}
-            Ok(Some((path, why))) => return Err(journal(&path, why)),
-            Err(why) => return Err(journal(FOLDER, why)),
-        }
         Ok(Self { may_write: true, ..Self::for_reading(root, tasks) })
+    }
+
+    /// Obeys journals that another user could have written.
+    #[must_use]
+    pub fn obeying_others(self) -> Self {
+        Self { obeys_others: true, ..self }
+    }
+
+    /// Takes what can be verified of a damaged journal.
+    #[must_use]
+    pub fn taking_damaged(self) -> Self {
+        Self { takes_damaged: true, ..self }
     }
 
     /// A machine of which only the state is read, also a capture and without root: for a plan, and
@@ -112,6 +136,8 @@ impl<'a> Machine<'a> {
             tasks: root.is_live().then_some(tasks),
             units: root.is_live().then_some(&Systemctl),
             may_write: false,
+            obeys_others: false,
+            takes_damaged: false,
             units_stale: Cell::new(false),
         }
     }
@@ -153,9 +179,17 @@ impl<'a> Machine<'a> {
     }
 
     /// Hash of /etc/machine-id; empty where there is none.
-    pub(super) fn machine_id(&self) -> String {
+    ///
+    /// # Errors
+    /// It is there and cannot be read: nobody knows then whose journal it is.
+    pub(super) fn machine_id(&self) -> io::Result<String> {
         let id = self.root.trimmed("/etc/machine-id");
-        id.value().filter(|id| !id.is_empty()).map(|id| identity::hash(id)).unwrap_or_default()
+        match id.value() {
+            Some(id) if id.is_empty() => Ok(String::new()),
+            Some(id) => Ok(identity::hash(id)),
+            None if id.is_absent() => Ok(String::new()),
+            None => Err(io::Error::other(id.why_unknown().unwrap_or_default())),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub use kind::{Nature, Pace, Part};
 pub use machine::{FOLDER, Machine, NotTunable, Tasks};
 pub use outcome::{Gone, Outcome};
 pub use state::State;
-pub use status::{Standing, Stands, status};
+pub use status::{Standing, Stands, UNNOTED, status};
 pub use systemctl::{Answer, Units};
 pub use undo::{UndoError, Undone, undo};
 

@@ -48,17 +48,27 @@ pub enum Stands {
     },
 }
 
+/// Of a change that was planned, is there, and is not in the journal.
+pub const UNNOTED: &str = "as planned, and the journal does not say what was there \
+                           before: it was cut short, or another program set it";
+
 /// The status of each change of a journal, in the order in which they were made. Those that were
 /// found done already are among them.
 #[must_use]
 pub fn status(machine: &Machine<'_>, journal: &Journal) -> Vec<Standing> {
-    let is_earlier_boot = journal.header().boot != machine.boot_id();
+    let is_earlier_boot = journal.is_of_earlier_boot(machine);
     let standing = |entry: &Entry| Standing {
         change: entry.item.change.clone(),
         checks: entry.item.checks.clone(),
         stands: stands(machine, entry, is_earlier_boot),
     };
-    journal.entries().iter().map(standing).collect()
+    let unnoted = |change| Standing {
+        change,
+        checks: Vec::new(),
+        stands: Stands::Unreadable { why: UNNOTED.into() },
+    };
+    let unnoted = journal.unnoted(machine).into_iter().map(unnoted);
+    journal.entries().iter().map(standing).chain(unnoted).collect()
 }
 
 fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands {

@@ -5,6 +5,8 @@ use crate::change::{Bytes, Scheduling};
 
 /// Most lines of one file that are shown.
 const LINES_MAX: usize = 12;
+/// Permissions of most files.
+pub(super) const USUAL_MODE: u32 = 0o644;
 /// Longest line.
 const CHARS_MAX: usize = 200;
 
@@ -13,7 +15,7 @@ pub(super) fn state(state: &State) -> String {
     match state {
         State::Absent => "not there".into(),
         State::Value { bytes, .. } | State::Hotplug { bytes, .. } => shown(bytes.text().trim_end()),
-        State::File { bytes, .. } => first_line(bytes),
+        State::File { bytes, mode, .. } => with_mode(first_line(bytes), Some(*mode)),
         State::Link { to } => link(to),
         State::Folder => "a folder".into(),
         State::Task { scheduling: now } => scheduling(now, now),
@@ -87,6 +89,14 @@ pub(super) fn first_line(bytes: &Bytes) -> String {
         0 => "an empty file".into(),
         1 => cut(text.trim_end()),
         lines => format!("a file of {lines} lines"),
+    }
+}
+
+/// A file with its permissions, where they are not the usual ones.
+pub(super) fn with_mode(file: String, mode: Option<u32>) -> String {
+    match mode.filter(|&mode| mode != USUAL_MODE) {
+        Some(mode) => format!("{file} (mode {mode:04o})"),
+        None => file,
     }
 }
 

@@ -61,8 +61,7 @@ pub fn undo(
         return Ok(Vec::new());
     }
     machine.may_write(journal.path())?;
-    journal.prepare(machine)?;
-    let mut unrecorded = None;
+    let mut unrecorded = journal.prepare(machine)?;
     let undone = undo_all(machine, journal, progress, &mut unrecorded);
     match unrecorded {
         None => Ok(undone),
@@ -121,7 +120,7 @@ pub(super) fn undo_all(
     }
     if unrecorded.is_none() && !journal.is_closed() {
         let is_left = |entry: &Entry| !entry.is_settled();
-        if !journal.entries().iter().any(is_left) {
+        if !journal.entries().iter().any(is_left) && journal.unnoted(machine).is_empty() {
             *unrecorded = journal.write(machine, &Line::Closed).err();
         }
     }
@@ -148,9 +147,11 @@ pub(super) fn undo_one(
     unrecorded: &mut Option<io::Error>,
 ) -> Undone {
     let entry = journal.entries()[n].clone();
-    let is_earlier_boot = journal.header().boot != machine.boot_id();
+    let is_earlier_boot = journal.is_of_earlier_boot(machine);
     let mut begun = || {
-        if let Err(error) = journal.write(machine, &Line::Undoing { n }) {
+        if unrecorded.is_none()
+            && let Err(error) = journal.write(machine, &Line::Undoing { n })
+        {
             unrecorded.get_or_insert(error);
         }
     };

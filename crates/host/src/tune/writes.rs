@@ -12,7 +12,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{IFlags, OFlags, Timespec, Timestamps},
+    fs::{IFlags, OFlags, RenameFlags, Timespec, Timestamps},
     io::Errno,
 };
 use sha2::{Digest, Sha256};
@@ -84,6 +84,9 @@ impl<'a> Gate<'a> {
             .truncate(!is_live)
             .custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed())
             .open(real)?;
+        if is_live && !is_of_kernel(rustix::fs::fstatfs(&file)?.f_type) && !is_mounted(&file) {
+            return Err(io::Error::other("no file of the running kernel"));
+        }
         #[cfg(test)]
         self.faults.step()?;
         match file.write(bytes)? {
@@ -253,6 +256,14 @@ impl<'a> Gate<'a> {
         self.sync_folder(&real)
     }
 
+    /// Gives a file of rtproof's own another name.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let (from, to) = (self.root.entry(from)?, self.root.entry(to)?);
+        self.step()?;
+        fs::rename(from, &to)?;
+        self.sync_folder(&to)
+    }
+
     /// Makes a folder.
     pub(crate) fn make_folder(&self, path: &str, mode: u32) -> io::Result<()> {
         let real = self.root.entry(path)?;
@@ -307,17 +318,60 @@ impl<'a> Gate<'a> {
         options.mode(0o600).custom_flags(flags).open(real)
     }
 
+    /// Makes a file of rtproof's own that is whole on disk before it has its name, and keeps it
+    /// open.
+    pub(crate) fn new_file(&self, path: &str, bytes: &[u8]) -> io::Result<File> {
+        let real = self.root.entry(path)?;
+        let beside = beside(&real)?;
+        self.remove_if_there(&beside)?;
+        let made = || {
+            self.step()?;
+            let mut file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .custom_flags((OFlags::NOFOLLOW | OFlags::CLOEXEC).bits().cast_signed())
+                .open(&beside)?;
+            self.step()?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            self.step()?;
+            // Another file of this name is never replaced.
+            let cwd = rustix::fs::CWD;
+            match rustix::fs::renameat_with(cwd, &beside, cwd, &real, RenameFlags::NOREPLACE) {
+                // A file system without this flag (NFS, FAT).
+                Err(Errno::INVAL | Errno::NOSYS) if !real.exists() => fs::rename(&beside, &real)?,
+                renamed => renamed?,
+            }
+            Ok(file)
+        };
+        let file = made().inspect_err(|_: &io::Error| {
+            let _ = fs::remove_file(&beside);
+        })?;
+        self.sync_folder(&real)?;
+        Ok(file)
+    }
+
     /// Syncs the folder of a file.
     pub(crate) fn sync_folder_of(&self, path: &str) -> io::Result<()> {
         self.sync_folder(&self.root.entry(path)?)
     }
 }
 
-/// Opens a journal that the user names, or one of the machine's: a path of the system we run on.
-pub(crate) fn open_real(path: &Path, write: bool) -> io::Result<File> {
-    let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
-    let file = OpenOptions::new().read(true).write(write).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+/// Whether a file is mounted over another by itself: root did that, in place of one of the
+/// kernel's.
+fn is_mounted(file: &File) -> bool {
+    use rustix::fs::{AtFlags, StatxAttributes, StatxFlags, statx};
+    let asked = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::empty());
+    asked.is_ok_and(|it| it.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+/// Whether a file system holds values of the kernel: proc, sysfs, control groups of both versions,
+/// tracefs, debugfs, resctrl (include/uapi/linux/magic.h).
+fn is_of_kernel(magic: rustix::fs::FsWord) -> bool {
+    [0x9fa0, 0x6265_6572, 0x6367_7270, 0x0027_e0eb, 0x7472_6163, 0x6462_6720, 0x0765_5821]
+        .contains(&magic)
 }
 
 /// Why a folder of the machine cannot be written to, or the first of its folders above that is

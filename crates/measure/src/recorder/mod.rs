@@ -41,7 +41,7 @@ use crate::sys;
 #[derive(Debug)]
 pub struct Recorder {
     mode: Mode,
-    name: String,
+    path: String,
     formats: Arc<Formats>,
     missing: Vec<String>,
     removed: Vec<String>,
@@ -77,7 +77,7 @@ impl Recorder {
         let shared = Arc::new(Shared::default());
         let mut recorder = Self {
             mode,
-            name: instance.name().to_owned(),
+            path: instance.path().to_owned(),
             missing: instance.missing().iter().map(ToString::to_string).collect(),
             removed: instance.removed().to_vec(),
             formats: Arc::clone(&formats),
@@ -196,7 +196,7 @@ impl Recorder {
     /// Name of the instance.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        self.path.rsplit('/').next().unwrap_or_default()
     }
 
     /// Formats of what is recorded.
@@ -225,13 +225,15 @@ impl Recorder {
     }
 
     /// Ends it: what was requested is answered as far as its events are there, and its instance is
-    /// removed. Windows can be taken and counts be read after it.
-    pub fn stop(&mut self) {
+    /// removed. Windows can be taken and counts be read after it. Returns the folder of its
+    /// instance where that could not be removed.
+    pub fn stop(&mut self) -> Option<&str> {
         self.commands = None;
         if let Some(thread) = self.thread.take() {
             // It panicked: what it answered before is still there.
             let _ = thread.join();
         }
+        Root::live().exists(&self.path).then_some(&*self.path)
     }
 }
 

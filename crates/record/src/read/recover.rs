@@ -210,4 +210,15 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("x.rtproof") && text.contains("copy both files"), "{text}");
     }
+
+    #[test]
+    fn what_a_record_has_no_use_for_is_not_built_in() {
+        let conn = Connection::open_in_memory().unwrap();
+        for module in ["fts3(a)", "fts5(a)", "rtree(a, b, c)", "dbstat"] {
+            let sql = format!("CREATE VIRTUAL TABLE temp.x USING {module}");
+            let error = conn.execute(&sql, []).unwrap_err().to_string();
+            assert!(error.contains("no such module"), "{module}: {error}");
+        }
+        assert!(conn.query_row("SELECT load_extension('x')", [], |_| Ok(())).is_err());
+    }
 }

@@ -1,5 +1,6 @@
 //! The answer as text on stdout.
 
+mod answer;
 mod beside;
 mod compare;
 mod distribution;
@@ -28,6 +29,7 @@ use rtproof_judge::{Finding, report::Machine};
 
 pub use self::findings::word;
 pub use self::{
+    answer::{answer, next},
     compare::comparison,
     distribution::distribution,
     explanation::explanation,
@@ -79,6 +81,15 @@ pub fn told(to: &mut Sheet, about: &str, notes: &[String]) -> io::Result<()> {
     })
 }
 
+/// That `explain` had nothing to look at: not that nothing was late.
+///
+/// # Errors
+/// When writing fails.
+pub fn saw_none(to: &mut Sheet) -> io::Result<()> {
+    let text = "not known: no wake-up of these threads was seen";
+    wrapped(to, &format!("{BOLD}Spikes{BOLD:#}   "), "         ", text)
+}
+
 /// A sentence on lines of its own.
 ///
 /// # Errors
@@ -91,7 +102,7 @@ pub fn note(to: &mut Sheet, text: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// When writing fails.
-pub fn hint(to: &mut Sheet, commands: &[&str]) -> io::Result<()> {
+pub fn hint(to: &mut Sheet, commands: &[String]) -> io::Result<()> {
     if !commands.is_empty() {
         writeln!(to)?;
     }

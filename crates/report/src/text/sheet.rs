@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use rtproof_host::harmless;
 use rtproof_judge::report::Machine;
 
 use super::ink;
@@ -119,6 +120,9 @@ pub fn wrapped(to: &mut Sheet, first: &str, next: &str, text: &str) -> io::Resul
 
 /// Writes rows in columns, the first row as the head of values in µs.
 pub(super) fn table(to: &mut Sheet, indent: &str, rows: &[Vec<String>]) -> io::Result<()> {
+    // A line end in a name would begin a line that says anything.
+    let row = |row: &Vec<String>| row.iter().map(|cell| harmless::line(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     for (i, row) in rows.iter().enumerate() {

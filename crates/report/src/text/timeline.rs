@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 
 use anstyle::AnsiColor;
+use rtproof_host::harmless;
 use rtproof_judge::causes::{Explanation, Kind, kind};
 use rtproof_trace::Window;
 
@@ -139,8 +140,9 @@ impl Row {
 
 /// A text cut to so many columns.
 pub(super) fn fitted(text: &str, columns: usize) -> String {
+    let text = harmless::line(text);
     match text.chars().count() <= columns {
-        true => text.into(),
+        true => text,
         false => text.chars().take(columns.saturating_sub(1)).chain(['…']).take(columns).collect(),
     }
 }

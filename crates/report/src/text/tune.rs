@@ -10,7 +10,9 @@ use rtproof_judge::{
 use rtproof_results::tune::{
     active::{BootStands, EntryStands, JournalStands, Stands, StandsNow, Status},
     exported,
-    outcome::{Applied, JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome, Undone},
+    outcome::{
+        Applied, JournalUndone, Made, MadeOutcome, TakenBack, TakenBackOutcome, Undone, Unusable,
+    },
     verified,
 };
 
@@ -75,9 +77,10 @@ fn made(to: &mut Sheet, it: &Made) -> io::Result<()> {
 /// # Errors
 /// When writing fails.
 pub fn undone(to: &mut Sheet, undone: &Undone) -> io::Result<()> {
-    if undone.journals.is_empty() {
+    if undone.journals.is_empty() && undone.unusable.is_empty() {
         return writeln!(to, "Nothing to undo.");
     }
+    unusable(to, &undone.unusable)?;
     undone.journals.iter().try_for_each(|journal| journal_undone(to, journal))?;
     if !undone.still_open.is_empty() {
         let numbers: Vec<String> = undone.still_open.iter().map(u32::to_string).collect();
@@ -94,7 +97,24 @@ fn journal_undone(to: &mut Sheet, journal: &JournalUndone) -> io::Result<()> {
     if journal.changes.is_empty() {
         writeln!(to, "  nothing was changed")?;
     }
-    taken_back(to, &journal.changes)
+    taken_back(to, &journal.changes)?;
+    match &journal.unrecorded {
+        Some(why) => wrapped(
+            to,
+            &format!("  {WARN}not written down{WARN:#}  "),
+            "  ",
+            &format!("{why}; the journal stays open, and the next undo finds everything as before"),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Journals that cannot be used, each with its reason.
+fn unusable(to: &mut Sheet, all: &[Unusable]) -> io::Result<()> {
+    all.iter().try_for_each(|it| {
+        let head = format!("{BAD}Journal {} cannot be used{BAD:#}  ", it.journal);
+        wrapped(to, &head, "  ", &it.why)
+    })
 }
 
 /// Changes that were undone.
@@ -106,7 +126,7 @@ pub fn taken_back(to: &mut Sheet, changes: &[TakenBack]) -> io::Result<()> {
         let style = match it.outcome {
             TakenBackOutcome::Restored | TakenBackOutcome::WasBefore => GOOD,
             TakenBackOutcome::Gone => DIM,
-            TakenBackOutcome::LeftAlone => WARN,
+            TakenBackOutcome::LeftAlone | TakenBackOutcome::Unnoted => WARN,
             TakenBackOutcome::Failed => BAD,
         };
         line(to, it.outcome.text(), style, &back(it))?;
@@ -131,9 +151,10 @@ fn back(it: &TakenBack) -> String {
 /// # Errors
 /// When writing fails.
 pub fn status(to: &mut Sheet, status: &Status) -> io::Result<()> {
-    if status.journals.is_empty() {
+    if status.journals.is_empty() && status.unusable.is_empty() {
         writeln!(to, "Nothing of rtproof is applied: no journal is open.")?;
     }
+    unusable(to, &status.unusable)?;
     for journal in &status.journals {
         journal_head(to, journal)?;
         journal.changes.iter().try_for_each(|it| stands(to, it))?;
@@ -219,16 +240,16 @@ fn boot_stands(to: &mut Sheet, boot: &BootStands) -> io::Result<()> {
     wrapped(to, "  ", "  ", &boot.words.join(" "))
 }
 
-/// Boot parameters that `apply` does not apply.
+/// Boot parameters that `apply` does not apply; `command`: what tries them.
 ///
 /// # Errors
 /// When writing fails.
-pub fn boot_left(to: &mut Sheet, parameters: &[String]) -> io::Result<()> {
+pub fn boot_left(to: &mut Sheet, parameters: &[String], command: &str) -> io::Result<()> {
     if parameters.is_empty() {
         return Ok(());
     }
     let count = units::count(parameters.len(), "boot parameter");
-    writeln!(to, "{DIM}{count}: rtproof tune trial{DIM:#}")
+    wrapped(to, &format!("{DIM}{count}: "), "  ", &format!("{command}{DIM:#}"))
 }
 
 /// What the boot did with its words, and how changes stand.

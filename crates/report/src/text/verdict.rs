@@ -12,10 +12,7 @@ use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, wrapped};
 /// When writing fails.
 pub fn verdict(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let verdict = &report.verdict;
-    let style = style(verdict.answer);
-    let word = verdict.answer.text();
-    let first = format!("{BOLD}Verdict{BOLD:#}  {style}{word}{style:#} ");
-    wrapped(to, &first, "         ", &verdict.sentence)?;
+    sentence(to, report)?;
     for reason in &verdict.reasons {
         wrapped(to, &format!("         {DIM}-{DIM:#} "), "           ", reason)?;
     }
@@ -27,6 +24,15 @@ pub fn verdict(to: &mut Sheet, report: &Report) -> io::Result<()> {
         wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", &text)?;
     }
     Ok(())
+}
+
+/// The verdict in a sentence.
+pub(super) fn sentence(to: &mut Sheet, report: &Report) -> io::Result<()> {
+    let verdict = &report.verdict;
+    let style = style(verdict.answer);
+    let word = verdict.answer.text();
+    let first = format!("{BOLD}Verdict{BOLD:#}  {style}{word}{style:#} ");
+    wrapped(to, &first, "         ", &verdict.sentence)
 }
 
 const fn style(answer: Answer) -> Ink {

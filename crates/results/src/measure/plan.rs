@@ -85,6 +85,18 @@ pub struct Condition {
 }
 
 impl Plan {
+    /// What it runs beside rtproof's own: commands of conditions, workloads and loads, each once.
+    #[must_use]
+    pub fn commands(&self) -> Vec<&str> {
+        let of_conditions = self.conditions.iter().flat_map(|it| [&it.before, &it.after]);
+        let of_cells = self.cells.iter().flat_map(|it| it.workloads.iter().chain([&it.load]));
+        let mut all: Vec<&str> = of_conditions.flatten().map(String::as_str).collect();
+        all.extend(of_cells.map(String::as_str).filter(|text| text.contains("cmd:")));
+        let mut seen = std::collections::BTreeSet::new();
+        all.retain(|command| seen.insert(*command));
+        all
+    }
+
     /// Whether this rtproof reads it.
     #[must_use]
     pub fn is_known(&self) -> bool {

@@ -3,6 +3,8 @@
 use rtproof_host::tune::{Change, drift::Suspect};
 use serde::Serialize;
 
+use super::outcome::Unusable;
+
 /// Version of the JSON form.
 pub const SCHEMA: &str = "rtproof/tune-status/1";
 
@@ -14,6 +16,9 @@ pub struct Status {
     pub schema: &'static str,
     /// Open journals, the oldest first.
     pub journals: Vec<JournalStands>,
+    /// Journals that cannot be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unusable: Vec<Unusable>,
     /// The boot entry.
     pub boot: Option<BootStands>,
 }

@@ -101,8 +101,21 @@ pub struct Undone {
     pub schema: &'static str,
     /// The journals, the newest first.
     pub journals: Vec<JournalUndone>,
+    /// Journals that could not be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unusable: Vec<Unusable>,
     /// Open journals that were not requested.
     pub still_open: Vec<u32>,
+}
+
+/// A journal that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Unusable {
+    /// Its number.
+    pub journal: u32,
+    /// Why, with its file and what it may have changed.
+    pub why: String,
 }
 
 /// What became of one journal.
@@ -117,6 +130,9 @@ pub struct JournalUndone {
     pub title: String,
     /// What became of each change, in the order of the undo.
     pub changes: Vec<TakenBack>,
+    /// Why the journal does not say so; `null`: it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unrecorded: Option<String>,
 }
 
 /// What became of one change that was to be undone.
@@ -149,6 +165,8 @@ pub enum TakenBackOutcome {
     Gone,
     /// It was changed since by others.
     LeftAlone,
+    /// It was planned, is there, and the journal does not say what was there before.
+    Unnoted,
     /// It could not be put back.
     Failed,
 }
@@ -162,6 +180,7 @@ impl TakenBackOutcome {
             Self::WasBefore => "was as before",
             Self::Gone => "gone by itself",
             Self::LeftAlone => "LEFT ALONE",
+            Self::Unnoted => "NOT NOTED",
             Self::Failed => "FAILED",
         }
     }

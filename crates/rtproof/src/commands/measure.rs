@@ -23,7 +23,7 @@ use rtproof_run::{
 };
 
 use super::prove::StartArg;
-use crate::{exit, print::Text, show::cell::Cells};
+use crate::{ask, exit, print::Text, show::cell::Cells};
 
 /// Largest file of a matrix that is read.
 const BYTES_MAX: u64 = (1 << 20) + 1;
@@ -138,6 +138,15 @@ pub struct Args {
     #[arg(long)]
     pub plan: bool,
 
+    /// Take a matrix or a folder that another user owns or can write, after a look at the commands
+    /// that it runs
+    #[arg(long)]
+    pub accept_owner: bool,
+
+    /// Do not ask
+    #[arg(short, long, requires = "accept_owner")]
+    pub yes: bool,
+
     /// Print a row a second, and mark changes of the threads from outside (chrt, taskset)
     #[arg(long, conflicts_with = "json")]
     pub rows: bool,
@@ -194,7 +203,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     let (folder, plan) = match &args.resume {
         Some(path) => {
-            let (folder, plan) = Folder::open(path)?;
+            let (folder, plan) = Folder::open(path, args.takes_anyones())?;
             (Some(folder), plan)
         }
         None => (None, plan(args, &facts)?),
@@ -204,6 +213,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         text.print_json(&plan)?;
         return Ok(exit::ACCEPTED);
     }
+    look(args, &plan)?;
     let folder = match folder {
         Some(folder) => folder,
         None => {
@@ -228,7 +238,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 /// What is to be measured.
 fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
     if let Some(path) = &args.matrix {
-        let matrix = Matrix::parse(&read(path)?, &path.display().to_string());
+        let matrix = Matrix::parse(&read(path, args.takes_anyones())?, &path.display().to_string());
         let Matrix { blocks, conditions, common } = matrix.map_err(exit::usage)?;
         return cells::plan(&blocks, conditions, common, facts);
     }
@@ -276,10 +286,28 @@ fn tuned(cpus: &str) -> Vec<Condition> {
     vec![plain, tuned]
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
+impl Args {
+    /// Whether a file may be anybody's: its commands are shown before they are run, or not run.
+    const fn takes_anyones(&self) -> bool {
+        self.accept_owner || self.plan
+    }
+}
+
+/// Shows what a matrix runs, and asks.
+fn look(args: &Args, plan: &Plan) -> anyhow::Result<()> {
+    let commands = plan.commands();
+    if !args.accept_owner || commands.is_empty() {
+        return Ok(());
+    }
+    commands.iter().try_for_each(|command| crate::stderr::line(command))?;
+    anyhow::ensure!(args.yes || ask::consent("run these?")?, "nothing was measured");
+    Ok(())
+}
+
+fn read(path: &Path, anyones: bool) -> anyhow::Result<String> {
     let mut text = String::new();
     let wrong = |error: std::io::Error| exit::usage(format!("{}: {error}", path.display()));
-    let file = rtproof_host::input::open(path).map_err(wrong)?;
+    let file = rtproof_host::trusted::open_if(path, anyones).map_err(wrong)?;
     file.take(BYTES_MAX).read_to_string(&mut text).map_err(wrong)?;
     Ok(text)
 }

@@ -12,7 +12,7 @@ use rtproof_run::{
     prove::{self, Request, output::Output, resolve, switcher::NoSwitcher},
 };
 
-use crate::{exit, intent::IntentArgs, pages, print::Text, show::progress::Progress};
+use crate::{exit, intent::IntentArgs, next, pages, print::Text, show::progress::Progress};
 
 /// Arguments of `prove`.
 #[derive(Clone, Debug, clap::Args)]
@@ -224,7 +224,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let report = Report::new(&finished.run, &finished.standing());
     let sealed = finished.seal(&report)?;
     let html = pages::write_html(&output.html, &sealed.run, &report, None);
+    let next = next::of_report(&report, &output.record);
     text.print(|to| {
+        rtproof_report::text::answer(to, &report, next.as_deref())?;
         rtproof_report::text::measured(to, &report)?;
         rtproof_report::text::spikes_of(to, &sealed.run, &report)?;
         rtproof_report::text::verdict(to, &report)?;
@@ -234,7 +236,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             &output.html,
             sealed.failure.is_none(),
             html.is_ok(),
-        )
+        )?;
+        rtproof_report::text::next(to, next.as_deref())
     })?;
     text.print_json(&report)?;
     // The measurement is reported; now what failed with the evidence.

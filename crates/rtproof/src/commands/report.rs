@@ -6,7 +6,7 @@ use rtproof_judge::{Report, Standing};
 use rtproof_record::{Opened, Run, SealState, import::Imported};
 use rtproof_report::imported::Document;
 
-use crate::{exit, print::Text};
+use crate::{exit, next, print::Text};
 use rtproof_run::opened::{banner, standing};
 
 /// Arguments of `report`.
@@ -59,15 +59,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         some => some,
     };
     let text = Text::new(args.json);
+    let next = next::of_report(&report, &args.record);
     text.print(|to| {
         rtproof_report::text::banner(to, banner.as_deref())?;
+        rtproof_report::text::answer(to, &report, next.as_deref())?;
         rtproof_report::text::head(to, &report.machine, &report.findings)?;
         rtproof_report::text::measured(to, &report)?;
         if args.verbose {
             rtproof_report::text::distribution(to, &report)?;
         }
         rtproof_report::text::spikes_of(to, &opened.run, &report)?;
-        rtproof_report::text::verdict(to, &report)
+        rtproof_report::text::verdict(to, &report)?;
+        rtproof_report::text::next(to, next.as_deref())
     })?;
     text.print_json(&report)?;
     if let Some(path) = &args.html {

@@ -87,10 +87,32 @@ fn injected(binary: &str, folder: &Path, args: &[&str], what: &str, (name, at): 
     end
 }
 
+impl End {
+    /// What strace wrote down.
+    pub(crate) fn log(&self) -> &str {
+        &self.log
+    }
+}
+
+/// Runs the binary in a folder for a minute at most, with these expressions of strace for what is
+/// done to its calls.
+pub(crate) fn hit(binary: &str, folder: &Path, args: &[&str], injections: &[String]) -> End {
+    let mut options = vec!["-e", "trace=all"];
+    for injection in injections {
+        options.extend(["-e", injection]);
+    }
+    traced_by(&["timeout", "-s", "KILL", "60", "strace"], binary, folder, args, &options)
+}
+
 fn traced(binary: &str, folder: &Path, args: &[&str], options: &[&str]) -> End {
+    let trace = format!("trace={CALLS}");
+    traced_by(&["strace"], binary, folder, args, &[&["-e", &trace], options].concat())
+}
+
+fn traced_by(tracer: &[&str], binary: &str, folder: &Path, args: &[&str], options: &[&str]) -> End {
     let log = folder.join("strace.log");
-    let mut command = Command::new("strace");
-    command.args(["-f", "-qq", "-e", &format!("trace={CALLS}"), "-o"]).arg(&log);
+    let mut command = Command::new(tracer[0]);
+    command.args(&tracer[1..]).args(["-f", "-qq", "-o"]).arg(&log);
     command.args(options).arg("--").arg(binary).args(args);
     command.current_dir(folder).env("NO_COLOR", "1").stdin(Stdio::null());
     let output = command.output().expect("strace runs");

@@ -71,7 +71,7 @@ impl<'a> Journaled<'a> {
     }
 
     fn apply(&mut self, items: &[Item], what: String) -> anyhow::Result<Journal> {
-        let mut journal = Journal::begin(self.machine, what)?;
+        let mut journal = Journal::begin(self.machine, what, items)?;
         let options = Options { keep_going: false };
         match apply(self.machine, &mut journal, items, options, &mut |_| {}) {
             Ok(_) => Ok(journal),

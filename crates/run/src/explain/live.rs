@@ -160,7 +160,8 @@ impl Watch {
             ));
         }
         let about = about(whom, &totals, passed_ns);
-        Ok(Explained { notes, ..self.gather.finish(over_ns, self.info, about) })
+        let told = self.gather.finish(over_ns, self.info, about);
+        Ok(Explained { notes, saw_none: wake_ups == 0, ..told })
     }
 }
 

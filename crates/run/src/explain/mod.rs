@@ -31,6 +31,8 @@ pub struct Explained {
     pub windows: Vec<(u32, Window)>,
     /// What the user must know of how it was found.
     pub notes: Vec<String>,
+    /// Whether there was no wake-up at all to look at: nothing is known then.
+    pub saw_none: bool,
 }
 
 impl Explained {

@@ -23,5 +23,5 @@ pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
     let kept = run.spikes.map(|spikes| spikes.kept).unwrap_or_default();
     let windows = kept.into_iter().map(|kept| (kept.number, kept.window)).collect();
     let about = format!("{}: {}", path.display(), run.meta.command.join(" "));
-    Ok(Explained { about, spikes, windows, notes: Vec::new() })
+    Ok(Explained { about, spikes, windows, notes: Vec::new(), saw_none: false })
 }

@@ -39,10 +39,11 @@ pub fn of_text(
     for (wake, window, explanation) in analysis.into_iter().flatten() {
         gather.explained(&wake, window, explanation, 0);
     }
-    let mut late = Vec::new();
+    let (mut late, mut all) = (Vec::new(), 0);
     for (trace, finder) in traces.iter().zip(finders) {
         let wake_ups = finder.wake_ups();
-        let (found, count) = finder.finish(trace.subject);
+        all += wake_ups;
+        let (found, count) = finder.finish(trace.subject, trace.count, trace.end_ns);
         gather.unexamined(count.saturating_sub(found.len() as u64));
         say(trace, &found, (wake_ups, over_ns), &mut notes);
         late.push(found);
@@ -52,7 +53,8 @@ pub fn of_text(
     }
     let about = format!("{}: {}", path.display(), about(&traces));
     let told = gather.finish(over_ns, causes::Recorder::default(), about);
-    Ok(Explained { notes, ..told })
+    let saw_none = all == 0 && told.spikes.seen == 0;
+    Ok(Explained { notes, saw_none, ..told })
 }
 
 /// First pass: what is late.
@@ -92,9 +94,8 @@ fn windows(
             windows.take(event, &mut found);
         }
     })?;
-    for windows in all {
-        windows.finish(&mut found);
-    }
+    let left: Vec<u64> = all.into_iter().map(|windows| windows.finish(&mut found)).collect();
+    left.into_iter().for_each(|count| gather.unexamined(count));
     Ok(())
 }
 

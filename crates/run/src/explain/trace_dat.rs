@@ -94,7 +94,8 @@ pub fn of_trace_dat(
     }
     let about = about(path, &buffer_name, &found);
     let told = gather.finish(over_ns, recorder, about);
-    Ok(Explained { notes, ..told })
+    let saw_none = found.totals.is_empty() && told.spikes.seen == 0;
+    Ok(Explained { notes, saw_none, ..told })
 }
 
 /// What the first pass found.

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
@@ -67,21 +68,23 @@ impl Folder {
         Ok(Self { path })
     }
 
-    /// A folder that is there, and its plan.
+    /// A folder that is there, and its plan; `anyones`: also one that another user owns or can
+    /// write.
     ///
     /// # Errors
-    /// There is none, or it holds no plan.
-    pub fn open(path: &Path) -> anyhow::Result<(Self, Plan)> {
+    /// There is none, it holds no plan, or another user could have written that.
+    pub fn open(path: &Path, anyones: bool) -> anyhow::Result<(Self, Plan)> {
         let file = path.join(PLAN);
         let wrong = |what: String| {
             usage(format!("{}: {what}; --resume takes the folder of a matrix", file.display()))
         };
-        let size = fs::metadata(&file).map_err(|error| wrong(error.to_string()))?.len();
-        if size > BYTES_MAX {
-            return Err(wrong(format!("{size} bytes, expected {BYTES_MAX} at most")));
+        let mut bytes = Vec::new();
+        let read = rtproof_host::trusted::open_if(&file, anyones)
+            .and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
+        read.map_err(|error| wrong(error.to_string()))?;
+        if bytes.len() as u64 > BYTES_MAX {
+            return Err(wrong(format!("more than {BYTES_MAX} bytes")));
         }
-        #[expect(clippy::disallowed_methods, reason = "the user's own file")]
-        let bytes = fs::read(&file).map_err(|error| wrong(error.to_string()))?;
         let plan: Plan = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
         if !plan.is_known() {
             return Err(wrong(format!("\"{}\" is of another version of rtproof", plan.schema)));

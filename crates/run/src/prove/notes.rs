@@ -256,6 +256,15 @@ pub(crate) fn instances_removed(removed: &[String]) -> Note {
     note(0, "trace-instances-removed", false, text)
 }
 
+/// What could not be taken away at the end.
+pub(crate) fn instance_left(at_ns: u64, path: &str) -> Note {
+    let text = format!(
+        "{path} could not be removed: its ring buffers stay in memory, and the kernel may go on \
+         recording into them. rmdir it, or run rtproof again as root."
+    );
+    note(at_ns, "trace-instance-left", true, text)
+}
+
 /// What recording costs.
 pub(crate) fn trace_cost(delta_ns: i64, pairs: u32) -> Note {
     let sign = if delta_ns < 0 { "-" } else { "+" };

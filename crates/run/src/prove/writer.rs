@@ -3,12 +3,16 @@
 use std::{
     sync::mpsc::{self, Receiver, Sender},
     thread::JoinHandle,
+    time::Duration,
 };
 
 use rtproof_record::{Finished, Tail, Tick, WriteError, Writer};
 
 /// Each try waits some seconds by itself.
 const BUSY_TRIES: u32 = 12;
+/// Times that a full disk is tried again, [`FULL_WAIT`] apart: what fills it may go, as a log does.
+const FULL_TRIES: u32 = 20;
+const FULL_WAIT: Duration = Duration::from_secs(1);
 
 enum Message {
     Tick(Box<Tick>),
@@ -76,12 +80,17 @@ fn write(
     })
 }
 
-/// Appends; waits a minute at most for another process that reads the record.
+/// Appends; waits a minute at most for another process that reads the record, and some seconds for
+/// room on the disk. What comes meanwhile is kept in memory.
 fn append(writer: &mut Writer, tick: &Tick) -> Result<(), WriteError> {
-    let mut left = BUSY_TRIES;
+    let (mut busy, mut full) = (BUSY_TRIES, FULL_TRIES);
     loop {
         match writer.append(tick) {
-            Err(WriteError::Busy { .. }) if left > 0 => left -= 1,
+            Err(WriteError::Busy { .. }) if busy > 0 => busy -= 1,
+            Err(WriteError::Full { .. }) if full > 0 => {
+                full -= 1;
+                std::thread::sleep(FULL_WAIT);
+            }
             outcome => return outcome,
         }
     }

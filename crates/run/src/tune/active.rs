@@ -1,7 +1,10 @@
 //! What is applied now: of each open journal each change, as applied, changed since, or gone.
 
 use rtproof_host::tune::{self, Change, Journal, Machine, confirmation};
-use rtproof_results::tune::active::{JournalStands, SCHEMA, Stands, StandsNow, Status};
+use rtproof_results::tune::{
+    active::{JournalStands, SCHEMA, Stands, StandsNow, Status},
+    outcome::Unusable,
+};
 
 use super::{boot, rollback};
 
@@ -10,9 +13,12 @@ use super::{boot, rollback};
 /// # Errors
 /// Journals that cannot be read.
 pub fn status(machine: &Machine<'_>) -> anyhow::Result<Status> {
-    let mut journals = Vec::new();
+    let (mut journals, mut unusable) = (Vec::new(), Vec::new());
     for summary in Journal::list(machine)? {
-        anyhow::ensure!(summary.problem.is_none(), summary.problem.unwrap_or_default());
+        if let Some(why) = summary.problem {
+            unusable.push(Unusable { journal: summary.number, why });
+            continue;
+        }
         if summary.closed {
             continue;
         }
@@ -31,7 +37,7 @@ pub fn status(machine: &Machine<'_>) -> anyhow::Result<Status> {
     }
     superseded(&mut journals);
     let boot = boot::stands(machine)?;
-    Ok(Status { schema: SCHEMA, journals, boot })
+    Ok(Status { schema: SCHEMA, journals, unusable, boot })
 }
 
 /// What a later journal has made of a target is no drift.

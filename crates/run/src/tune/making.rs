@@ -2,7 +2,7 @@
 
 use rtproof_host::tune::{
     self, Applied, ApplyError, Change, Entry, Gone, Item, Journal, Machine, Options, Outcome,
-    Stage, Undone as UndoneChange, confirmation,
+    Stage, UndoError, Undone as UndoneChange, confirmation,
 };
 use rtproof_judge::units;
 use rtproof_results::{
@@ -180,9 +180,14 @@ pub fn take_back(
     progress.begin(journal.entries().len());
     let undone = tune::undo(machine, journal, &mut |it| progress.change(&it.change));
     progress.end();
-    let undone = undone?;
+    let (undone, unrecorded) = match undone {
+        Err(UndoError::Unrecorded { undone, source, .. }) => (undone, Some(source.to_string())),
+        undone => (undone?, None),
+    };
     let entries = journal.entries();
     let number = number(journal);
+    let mut changes: Vec<TakenBack> = undone.iter().map(|it| taken_back(entries, it)).collect();
+    changes.extend(journal.unnoted(machine).into_iter().map(unnoted));
     if journal.is_closed() && number > 0 {
         confirmation::clear(machine, number)?;
         rollback::dismiss(machine.root(), number);
@@ -191,8 +196,15 @@ pub fn take_back(
         journal: number,
         path: journal.path().to_owned(),
         title: journal.header().what.clone(),
-        changes: undone.iter().map(|it| taken_back(entries, it)).collect(),
+        changes,
+        unrecorded,
     })
+}
+
+/// A change of which the journal says nothing.
+fn unnoted(change: Change) -> TakenBack {
+    let (ours, why) = (change.after(), Some(tune::UNNOTED.to_owned()));
+    TakenBack { change, now: ours.clone(), ours, outcome: TakenBackOutcome::Unnoted, why }
 }
 
 /// How an undo ended: 1: something could not be put back; 2: something else has changed
@@ -205,7 +217,9 @@ pub fn undo_ended(undone: &[JournalUndone]) -> Ended {
     };
     match () {
         () if any(TakenBackOutcome::Failed) => Ended::ToolFailed,
-        () if any(TakenBackOutcome::LeftAlone) => Ended::MachineFailed,
+        () if any(TakenBackOutcome::LeftAlone) || any(TakenBackOutcome::Unnoted) => {
+            Ended::MachineFailed
+        }
         () => Ended::Done,
     }
 }
@@ -214,7 +228,8 @@ pub fn undo_ended(undone: &[JournalUndone]) -> Ended {
 #[must_use]
 pub fn undo_phrase(undone: &[TakenBack]) -> String {
     let is_left = |it: &&TakenBack| {
-        matches!(it.outcome, TakenBackOutcome::Failed | TakenBackOutcome::LeftAlone)
+        use TakenBackOutcome::{Failed, LeftAlone, Unnoted};
+        matches!(it.outcome, Failed | LeftAlone | Unnoted)
     };
     let left: Vec<String> = undone.iter().filter(is_left).map(|it| it.change.target()).collect();
     match left.is_empty() {
@@ -267,7 +282,7 @@ mod tests {
             let items: Vec<Item> = changes.iter().map(item).collect();
             let planned =
                 changes.iter().map(|change| Made::of(change.clone(), Vec::new(), None)).collect();
-            let mut journal = Journal::begin(&machine, String::new()).unwrap();
+            let mut journal = Journal::begin(&machine, String::new(), &[]).unwrap();
             let options = Options { keep_going: true };
             let applied = apply(&machine, &mut journal, &items, options, &mut |_| {}).unwrap();
             let made = outcomes(planned, journal.entries(), Some(&applied));

@@ -87,7 +87,7 @@ pub fn apply(machine: &Machine<'_>, path: &Path, config: &Config) -> anyhow::Res
         let (applied, changes) = (Applied::default(), Vec::new());
         return Ok(Repeated { applied, changes, notes, absent, journal: None });
     }
-    let mut journal = Journal::begin(machine, title(path))?;
+    let mut journal = Journal::begin(machine, title(path), &items)?;
     let options = Options { keep_going: true };
     let applied = tune::apply(machine, &mut journal, &items, options, &mut |_| {})?;
     let planned = items.into_iter().map(|item| Made::of(item.change, item.checks, None)).collect();

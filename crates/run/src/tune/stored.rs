@@ -7,7 +7,10 @@ use std::{
 };
 
 use anyhow::Context;
-use rtproof_host::tune::{Machine, State};
+use rtproof_host::{
+    trusted,
+    tune::{Machine, State},
+};
 use rtproof_judge::plan::Conflict;
 use rtproof_results::tune::plan::{BootPreview, Previewed, SCHEMA};
 use serde::Deserialize;
@@ -32,30 +35,39 @@ pub struct Stored {
     pub conflicts: Vec<Conflict>,
 }
 
-/// Reads a plan; `-` is stdin.
+/// Reads a plan; `-` is stdin; `accept_owner`: also one that another user owns or can write.
 ///
 /// # Errors
-/// Usage: it is none.
-pub fn read(path: &Path) -> anyhow::Result<Stored> {
-    let text = text(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+/// Usage: it is none, or it has a step that rtproof never makes. Another user could have written
+/// it.
+pub fn read(path: &Path, accept_owner: bool) -> anyhow::Result<Stored> {
+    let text =
+        text(path, accept_owner).with_context(|| format!("{}: cannot be read", path.display()))?;
     from_text(&text).map_err(|why| {
         let how = "give a file that rtproof tune plan --json printed";
         usage(format!("{}: {why}; {how}", path.display()))
     })
 }
 
-fn text(path: &Path) -> io::Result<Vec<u8>> {
+fn text(path: &Path, accept_owner: bool) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     if path == Path::new("-") {
+        if !accept_owner {
+            trusted::given(io::stdin())?;
+        }
         io::stdin().lock().take(BYTES_MAX).read_to_end(&mut text)?;
     } else {
-        let file = rtproof_host::input::open(path)?;
+        let file = trusted::open_if(path, accept_owner)?;
         file.take(BYTES_MAX).read_to_end(&mut text)?;
     }
     Ok(text)
 }
 
-fn from_text(text: &[u8]) -> Result<Stored, Invalid> {
+/// A plan from its text.
+///
+/// # Errors
+/// It is none, or has a step that rtproof never makes.
+pub fn from_text(text: &[u8]) -> Result<Stored, Invalid> {
     let value: serde_json::Value =
         serde_json::from_slice(text).map_err(|error| format!("not JSON: {error}"))?;
     match value.get("schema").and_then(|schema| schema.as_str()) {
@@ -63,7 +75,9 @@ fn from_text(text: &[u8]) -> Result<Stored, Invalid> {
         Some(other) => return Err(format!("schema {other}, expected {SCHEMA}").into()),
         None => return Err(format!("no schema, expected {SCHEMA}").into()),
     }
-    Stored::deserialize(value).map_err(|error| format!("not a plan: {error}").into())
+    let stored = Stored::deserialize(value).map_err(|error| format!("not a plan: {error}"))?;
+    stored.steps.iter().try_for_each(|it| it.step.change.may_be_made())?;
+    Ok(stored)
 }
 
 /// The steps that are still to be made. Those that the machine has by now are left out.

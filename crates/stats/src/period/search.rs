@@ -246,8 +246,10 @@ impl<'a> Scan<'a> {
 
     /// The best frequency within a step.
     fn finest(&self, hz: f64) -> (f64, f64) {
-        let near = (-5..=5).map(|part| hz + self.step_hz * f64::from(part) / 5.0);
-        let tried = near.map(|hz| (hz, self.h(hz).h));
+        let (from_hz, part_hz) = (hz - self.step_hz, self.step_hz / 5.0);
+        let mut sweep = Sweep::new(&self.times_s, from_hz, part_hz);
+        let at = |part| from_hz + part_hz * f64::from(part);
+        let tried = (0..=10).map(|part| (at(part), sweep.next(harmonics(hz, self.sampling_s)).h));
         tried.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((hz, 0.0))
     }
 

@@ -5,6 +5,7 @@
 mod header;
 mod line;
 mod rtla;
+mod span;
 mod subject;
 mod windows;
 
@@ -40,9 +41,6 @@ const LINE_BYTES: u64 = 64 << 10;
 const OTHERS_MAX: usize = 1_000;
 /// Losses that are kept.
 const LOST_MAX: usize = 100_000;
-/// Before the wake-up and after it, in a window.
-const LEAD_NS: u64 = 2_000_000;
-const TAIL_NS: u64 = 200_000;
 
 /// A trace that was read as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -461,17 +459,11 @@ fn perf_frame(line: &str) -> Option<&str> {
 }
 
 impl TextTrace {
-    /// When the window of a wake-up begins and ends.
-    #[must_use]
-    pub const fn span(subject: &WakeUp) -> (u64, u64) {
-        (subject.due_ns.saturating_sub(LEAD_NS), subject.ran_ns.saturating_add(TAIL_NS))
-    }
-
     /// The events round the wake-up that the trace is about, of those that were kept.
     #[must_use]
     pub fn window(&self) -> Option<Window> {
         let subject = self.subject?;
-        let (from_ns, _) = Self::span(&subject);
+        let (from_ns, _) = span::span(&subject);
         // The last switch before shows who ran when the window begins.
         let is_before = |event: &&Event| {
             event.cpu == subject.cpu
@@ -485,7 +477,7 @@ impl TextTrace {
     /// The events round a wake-up. `carried`: the last switch of its CPU before them.
     #[must_use]
     pub fn window_of(&self, subject: &WakeUp, carried: Option<&Event>, events: &[Event]) -> Window {
-        let (from_ns, to_ns) = Self::span(subject);
+        let (from_ns, to_ns) = span::span(subject);
         let inside = events.iter().filter(|event| (from_ns..=to_ns).contains(&event.at_ns));
         let mut events: Vec<Event> = carried.into_iter().chain(inside).cloned().collect();
         events.sort_by_key(|event| event.at_ns);

@@ -2,11 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::Header;
+use super::{
+    Header,
+    span::{self, span},
+};
 use crate::{Brief, Event, How, Scanner, Subjects, WakeUp, What, event::Comm};
 
 /// Wake-ups that are kept: the longest.
 const LATE_MAX: usize = 5_000;
+/// Events that all their windows may hold: seconds of work; most traces stay far below.
+const EVENTS_MAX: f64 = 3e6;
+/// Wake-ups whose windows are looked at, however long they are.
+const LATE_MIN: usize = 50;
 
 /// Finds what was late in the events of one trace.
 #[derive(Debug)]
@@ -137,10 +144,16 @@ impl Finder {
         }
     }
 
-    /// What was found, the longest first, and how many there were in all. `header`: what the
-    /// header says of a trace that keeps one latency.
+    /// What was found, the longest first, as far as its windows can be looked at, and how many
+    /// there were in all. `header`: what the header says of a trace that keeps one latency;
+    /// `events`, `end_ns`: how many the trace has, and when it ends.
     #[must_use]
-    pub fn finish(mut self, header: Option<WakeUp>) -> (Vec<WakeUp>, u64) {
+    pub fn finish(
+        mut self,
+        header: Option<WakeUp>,
+        events: u64,
+        end_ns: u64,
+    ) -> (Vec<WakeUp>, u64) {
         if let Some(kept) = self.kept(header) {
             let is_new = !self.late.contains(&kept);
             self.count += u64::from(is_new);
@@ -149,6 +162,16 @@ impl Finder {
         }
         self.late.sort_by_key(|wake| std::cmp::Reverse(wake.latency_ns()));
         self.late.truncate(LATE_MAX);
+        let all_ns = end_ns.saturating_sub(self.first_ns.unwrap_or(0)).max(1);
+        let per_ns = events as f64 / all_ns as f64;
+        let mut handed = 0.0;
+        let is_within = |wake: &&WakeUp| {
+            let (from_ns, to_ns) = span(wake);
+            handed += (per_ns * (to_ns - from_ns) as f64).min(span::EVENTS_MAX as f64);
+            handed <= EVENTS_MAX
+        };
+        let within = self.late.iter().take_while(is_within).count();
+        self.late.truncate(within.max(LATE_MIN));
         (self.late, self.count)
     }
 

@@ -377,3 +377,41 @@ proptest! {
         }
     }
 }
+
+/// Each waits for as long as all the others take: windows of everything, and nothing quadratic.
+#[test]
+fn windows_that_overlap_are_looked_at_longest_first_as_far_as_it_goes() {
+    let mut lines: Vec<(u64, String)> = Vec::new();
+    for i in 0..4000_u64 {
+        let (woken, runs, tid) = (100_000_000 + 100 * i, 102_000_000 + 101 * i, 1000 + i);
+        let at = |us: u64| format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
+        lines.push((
+            woken,
+            format!(
+                "  <idle>-0  [001] d.h4. {}: sched_waking: comm=a pid={tid} prio=19 \
+                 target_cpu=001\n",
+                at(woken)
+            ),
+        ));
+        lines.push((
+            runs,
+            format!(
+                "  <idle>-0  [001] d..2. {}: sched_switch: prev_comm=swapper/1 prev_pid=0 \
+                 prev_prio=120 prev_state=R ==> next_comm=a next_pid={tid} next_prio=19\n",
+                at(runs)
+            ),
+        ));
+    }
+    lines.sort();
+    let mut text = String::from("# tracer: nop\n#\n");
+    text.extend(lines.into_iter().map(|(_, line)| line));
+    let subjects = Subjects { all_real_time: true, ..Subjects::default() };
+    let mut finder = Finder::new(&subjects, 100_000);
+    let traces = read(&mut text.as_bytes(), &mut |_, event, head| finder.take(event, head));
+    let trace = &traces.expect("a trace")[0];
+    let (late, count) = finder.finish(trace.subject, trace.count, trace.end_ns);
+    assert_eq!(count, 4000);
+    assert!((100..1500).contains(&late.len()), "{}", late.len());
+    assert!(late.is_sorted_by(|a, b| a.latency_ns() >= b.latency_ns()));
+    assert_eq!(late[0].latency_ns(), 2_000_000_000 + 3999 * 1000);
+}

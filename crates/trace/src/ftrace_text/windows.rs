@@ -3,11 +3,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::TextTrace;
+use super::{
+    TextTrace,
+    span::{EVENTS_MAX, span},
+};
 use crate::{Event, Lost, WakeUp, What, Window};
 
-/// Events that are kept at most; of a longer wait the middle is left out.
-const EVENTS_MAX: usize = 20_000;
+/// Events of all windows together, where they lie closer than elsewhere in the trace.
+const HANDED_MAX: usize = 10_000_000;
 
 /// Takes windows out of a stream of events.
 #[derive(Debug)]
@@ -21,13 +24,17 @@ pub struct Windows<'a> {
     switches: BTreeMap<u32, Event>,
     /// What was left out of the middle.
     left_out: Option<Lost>,
+    /// Events that were looked through for windows.
+    handed: usize,
+    /// Windows that were too much.
+    unexamined: u64,
 }
 
 impl<'a> Windows<'a> {
     /// Of these wake-ups of a trace.
     #[must_use]
     pub fn new(trace: &'a TextTrace, mut late: Vec<WakeUp>) -> Self {
-        late.sort_by_key(|wake| std::cmp::Reverse(TextTrace::span(wake).1));
+        late.sort_by_key(|wake| std::cmp::Reverse(span(wake).1));
         let mut windows = Self {
             trace,
             waiting: late,
@@ -35,6 +42,8 @@ impl<'a> Windows<'a> {
             events: VecDeque::new(),
             switches: BTreeMap::new(),
             left_out: None,
+            handed: 0,
+            unexamined: 0,
         };
         windows.advance();
         windows
@@ -42,7 +51,7 @@ impl<'a> Windows<'a> {
 
     /// The next event; hands on the windows that end before it.
     pub fn take(&mut self, event: &Event, found: &mut dyn FnMut(&WakeUp, Window)) {
-        while self.waiting.last().is_some_and(|wake| TextTrace::span(wake).1 < event.at_ns) {
+        while self.waiting.last().is_some_and(|wake| span(wake).1 < event.at_ns) {
             self.next(found);
         }
         if event.at_ns >= self.from_ns && !self.waiting.is_empty() {
@@ -69,16 +78,22 @@ impl<'a> Windows<'a> {
         });
     }
 
-    /// The text ends: hands on the windows that are left.
-    pub fn finish(mut self, found: &mut dyn FnMut(&WakeUp, Window)) {
+    /// The text ends: hands on the windows that are left. How many were not handed on.
+    pub fn finish(mut self, found: &mut dyn FnMut(&WakeUp, Window)) -> u64 {
         while !self.waiting.is_empty() {
             self.next(found);
         }
+        self.unexamined
     }
 
     fn next(&mut self, found: &mut dyn FnMut(&WakeUp, Window)) {
         let Some(wake) = self.waiting.pop() else { return };
-        let (from_ns, _) = TextTrace::span(&wake);
+        let (from_ns, _) = span(&wake);
+        self.handed += self.events.len();
+        if self.handed > HANDED_MAX {
+            self.unexamined += 1;
+            return self.advance();
+        }
         let events = self.events.make_contiguous();
         let is_before = |event: &&Event| {
             event.cpu == wake.cpu
@@ -98,7 +113,7 @@ impl<'a> Windows<'a> {
 
     /// Drops the events that no window needs any more.
     fn advance(&mut self) {
-        let begins = self.waiting.iter().map(|wake| TextTrace::span(wake).0);
+        let begins = self.waiting.iter().map(|wake| span(wake).0);
         self.from_ns = begins.min().unwrap_or(u64::MAX);
         while self.events.front().is_some_and(|event| event.at_ns < self.from_ns) {
             if let Some(event) = self.events.pop_front() {

@@ -122,15 +122,21 @@ impl Net {
     pub fn read(root: &Root, version: &Reading<(u32, u32)>) -> Self {
         let asker = Asker::default();
         let is_old = version.value().is_some_and(|&version| version < SINCE);
-        let interface = |name: &String| {
+        let mut unseen = None;
+        let mut interface = |name: &String| {
             let entries = root.list_dir(&format!("{FOLDER}/{name}"));
-            let has = |entry: &str| entries.value()?.iter().find(|found| *found == entry).map(drop);
-            has("device")?;
-            let wireless = has("phy80211").is_some();
-            Some(Interface::read(root, &asker, name, wireless, is_old))
+            let Some(found) = entries.value() else {
+                // Gone since, or not to be seen.
+                unseen = unseen.take().or((!entries.is_absent()).then_some(entries));
+                return None;
+            };
+            let has = |entry: &str| found.iter().any(|found| found == entry);
+            let wireless = has("phy80211");
+            has("device").then(|| Interface::read(root, &asker, name, wireless, is_old))
         };
         let names = root.list_dir(FOLDER);
-        Self { interfaces: names.map(|names| names.iter().filter_map(interface).collect()) }
+        let interfaces = names.map(|names| names.iter().filter_map(&mut interface).collect());
+        Self { interfaces: unseen.map_or(interfaces, |unseen| unseen.map(|_| Vec::new())) }
     }
 }
 

@@ -38,23 +38,25 @@ impl Scan {
         let own = own_pid(root);
         let mut tasks = Vec::new();
         let mut groups = Groups::default();
+        let mut unseen = None;
         let processes = pids.clone().map(|pids| {
-            let process = |&pid: &u32| {
-                let main = read_stat(root, &format!("/proc/{pid}/stat"))?;
+            let mut process = |&pid: &u32| {
+                let main = read_stat(root, &format!("/proc/{pid}/stat"), &mut unseen)?;
                 if Some(pid) != own {
-                    process_tasks(root, pid, &main, &mut tasks, &mut groups);
+                    process_tasks(root, pid, &main, &mut tasks, &mut groups, &mut unseen);
                 }
                 Some((main.comm, pid))
             };
-            pids.iter().filter_map(process).collect()
+            pids.iter().filter_map(&mut process).collect()
         });
         tasks.sort_unstable_by_key(|task| task.tid);
         let placement = pids.clone().map(|_| groups.finish());
-        Self {
-            rt_tasks: pids.map(|_| tasks).with_path("/proc/*/task/*/stat"),
-            placement: placement.with_path("/proc/*/task/*/status"),
-            processes,
-        }
+        // One that is not seen may be a real-time one. Those that ended meanwhile are absent.
+        let rt_tasks = match unseen {
+            Some(unseen) => unseen.map(|_| Vec::new()),
+            None => pids.map(|_| tasks).with_path("/proc/*/task/*/stat"),
+        };
+        Self { rt_tasks, placement: placement.with_path("/proc/*/task/*/status"), processes }
     }
 }
 
@@ -66,12 +68,25 @@ fn own_pid(root: &Root) -> Option<u32> {
     root.read_link("/proc/self").value()?.parse().ok()
 }
 
-fn read_stat(root: &Root, path: &str) -> Option<Stat> {
-    Stat::parse(root.read_text(path).value()?)
+/// `unseen` gets the first that is there and cannot be read.
+fn read_stat(root: &Root, path: &str, unseen: &mut Option<Reading<String>>) -> Option<Stat> {
+    let text = root.read_text(path);
+    let stat = text.value().and_then(|text| Stat::parse(text));
+    if unseen.is_none() && text.value().is_none() && !text.is_absent() {
+        *unseen = Some(text);
+    }
+    stat
 }
 
 /// Adds the tasks of one process: the real-time ones each, all of them to the groups.
-fn process_tasks(root: &Root, pid: u32, main: &Stat, into: &mut Vec<RtTask>, groups: &mut Groups) {
+fn process_tasks(
+    root: &Root,
+    pid: u32,
+    main: &Stat,
+    into: &mut Vec<RtTask>,
+    groups: &mut Groups,
+    unseen: &mut Option<Reading<String>>,
+) {
     let unit = (!main.kernel_thread).then(|| root.read_text(&format!("/proc/{pid}/cgroup")));
     let unit = unit.and_then(|cgroup| unit_of(cgroup.value()?));
     let mut threads: Vec<(u32, Stat, Option<CpuList>)> = Vec::new();
@@ -98,7 +113,7 @@ fn process_tasks(root: &Root, pid: u32, main: &Stat, into: &mut Vec<RtTask>, gro
     match tids.as_ref().and_then(Reading::value) {
         Some(tids) => {
             for &tid in tids {
-                if let Some(stat) = read_stat(root, &format!("{folder}/{tid}/stat")) {
+                if let Some(stat) = read_stat(root, &format!("{folder}/{tid}/stat"), unseen) {
                     add(tid, stat);
                 }
             }

@@ -142,6 +142,9 @@ fn by_board(root: &Root, cpuinfo: &Reading<String>) -> Reading<Option<String>> {
     if board.value().is_some() {
         return board;
     }
+    if cpuinfo.value().is_none() && !cpuinfo.is_absent() {
+        return cpuinfo.clone().map(|_| None);
+    }
     let paths = format!("/sys/hypervisor/type, {}, {}", board.path, cpuinfo.path);
     board.with_path(paths)
 }

@@ -141,7 +141,7 @@ pub(super) fn tuned(root: &Root, words: &Words) -> Vec<Suspect> {
     }
     clues.extend(hits.into_iter().take(CLUES_MAX));
     let why = "sets it by its profile, at its start and when the profile changes; disable it, or \
-               put the value into the profile (`rtproof tune export --as tuned`)";
+               put the value into the profile (`rtproof tune export --format tuned`)";
     Suspect::new("tuned", why, clues).into_iter().collect()
 }
 

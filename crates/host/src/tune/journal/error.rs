@@ -25,13 +25,20 @@ pub enum JournalError {
         next: &'static str,
     },
     /// It was damaged, or made by hand.
-    #[error("{path}:{source}; nothing was written; use an undamaged copy of it")]
+    #[error("{path}:{source}; nothing of it was undone; {}", offer(.verified, .named))]
     Corrupt {
         /// The file.
         path: String,
         /// What is wrong, in which line.
         source: ScriptError,
+        /// Changes that the lines before it hold; `None`: not even its first line holds.
+        verified: Option<usize>,
+        /// What it names behind that, as far as it can be read: verified where its first line is.
+        named: Vec<String>,
     },
+    /// Another user could have written it.
+    #[error("{0}")]
+    Distrusted(io::Error),
     /// Written on another machine.
     #[error(
         "{path}: written on another machine ({found}; this one is {here}); nothing was written: \
@@ -55,4 +62,29 @@ pub enum JournalError {
         /// Who holds it.
         pid: String,
     },
+}
+
+/// Things that are named in one sentence.
+const NAMED_MAX: usize = 12;
+
+/// What can be done with a damaged journal.
+fn offer(verified: &Option<usize>, named: &[String]) -> String {
+    let mut list = named.iter().take(NAMED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    if named.len() > NAMED_MAX {
+        list += &format!(" and {} more", named.len() - NAMED_MAX);
+    }
+    match (verified, named.is_empty()) {
+        (None, true) => "use an undamaged copy of it: it may have changed this machine".into(),
+        (None, false) => format!(
+            "use an undamaged copy of it; it may have changed {list} (read from damaged lines)"
+        ),
+        (Some(verified), true) => format!(
+            "use an undamaged copy, or undo the {verified} of its changes that can be verified \
+             with --damaged; of further ones nothing is known"
+        ),
+        (Some(verified), false) => format!(
+            "use an undamaged copy, or undo the {verified} of its changes that can be verified \
+             with --damaged; it planned as well: {list}"
+        ),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{Read, Seek, Write},
+    io::{self, Read, Seek, Write},
 };
 
 use rustix::{fs::FlockOperation, io::Errno};
@@ -23,7 +23,14 @@ impl Lock {
         let io = |source| JournalError::Io { path: path.clone(), source, next: "" };
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
-        let mut file = machine.gate.own_file(&path, options).map_err(io)?;
+        let mut file = match machine.gate.own_file(&path, options) {
+            // To hold it, it need not be written.
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => machine
+                .gate
+                .own_file(&path, OpenOptions::new().read(true))
+                .map_err(|_| io(error))?,
+            opened => opened.map_err(io)?,
+        };
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
@@ -37,11 +44,11 @@ impl Lock {
             }
             Err(errno) => return Err(io(errno.into())),
         }
-        let named = file
+        // For whoever meets it; it holds without a name, too.
+        let _ = file
             .set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()));
-        named.map_err(io)?;
         Ok(Self { _file: file })
     }
 }

@@ -8,7 +8,7 @@ mod lock;
 pub mod script;
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
@@ -17,13 +17,13 @@ use std::{
 pub use self::error::JournalError;
 use self::{
     lock::Lock,
-    script::{Entry, Header, Line, Script, ScriptError, VERSION},
+    script::{Entry, Header, Item, Line, Planned, Script, ScriptError, VERSION},
 };
 use super::{
     machine::{FOLDER, Machine},
-    writes::{is_absent, open_real},
+    writes::is_absent,
 };
-use crate::refusal::READ_BYTES_MAX;
+use crate::{change::Change, refusal::READ_BYTES_MAX, trusted};
 
 /// One journal.
 #[derive(Debug)]
@@ -35,6 +35,14 @@ pub struct Journal {
     /// Open for appending, once something is to be written.
     file: Option<File>,
     lock: Option<Lock>,
+    /// Whether a part of it does not hold: then nothing is added to it.
+    damaged: bool,
+}
+
+/// A file as it is read.
+struct Text {
+    script: Script,
+    damaged: bool,
 }
 
 /// A line of a list of journals.
@@ -60,13 +68,23 @@ pub struct Summary {
     pub problem: Option<String>,
 }
 
+/// Tells machines apart.
+const MACHINE_ID: &str = "/etc/machine-id";
+
 impl Journal {
-    /// A new journal, and the lock that keeps a second rtproof out as long as it is held.
+    /// A new journal of what is to be changed, and the lock that keeps a second rtproof out as long
+    /// as it is held. Its file appears with its first line whole.
     ///
     /// # Errors
     /// Another rtproof is at it, or the journal cannot be written. Nothing is changed then.
-    pub fn begin(machine: &Machine<'_>, what: String) -> Result<Self, JournalError> {
+    pub fn begin(
+        machine: &Machine<'_>,
+        what: String,
+        items: &[Item],
+    ) -> Result<Self, JournalError> {
         make_folders(machine).map_err(|error| io_error(FOLDER, error))?;
+        let folder = machine.root.place(FOLDER).map_err(|error| io_error(FOLDER, error))?;
+        trusted::folder(&folder).map_err(|error| io_error(FOLDER, error))?;
         let lock = Lock::take(machine)?;
         let number = numbers(machine)?.last().map_or(1, |last| last + 1);
         let path = path_of(number);
@@ -74,25 +92,23 @@ impl Journal {
         let header = Header {
             format: script::FORMAT.into(),
             version: VERSION,
-            machine: machine.machine_id(),
+            machine: machine.machine_id().map_err(|error| io_error(MACHINE_ID, error))?,
             boot: machine.boot_id(),
             rtproof: env!("CARGO_PKG_VERSION").into(),
             started_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
             what,
+            planned: items.iter().map(|item| planned(machine, &item.change)).collect(),
         };
-        let real = machine.root.entry(&path).map_err(|error| io_error(&path, error))?;
-        let made = machine.gate.step().and_then(|()| {
-            let mut options = OpenOptions::new();
-            machine.gate.own_file(&path, options.read(true).write(true).create_new(true))
-        });
-        let file = made.map_err(|error| io_error(&path, error))?;
-        let script = Script::new(header.clone());
-        let mut journal =
-            Self { name: path.clone(), real, script, file: Some(file), lock: Some(lock) };
-        let headed = journal.write(machine, &Line::Header(header));
-        headed.map_err(|error| io_error(&path, error))?;
-        machine.gate.sync_folder_of(&path).map_err(|error| io_error(&path, error))?;
-        Ok(journal)
+        let begun = || {
+            let mut script = Script::new(header.clone());
+            let line = Line::Header(header);
+            let text = script.text_of(&line)?;
+            let file = machine.gate.new_file(&path, text.as_bytes())?;
+            script.take(&line, &text);
+            Ok((machine.root.entry(&path)?, script, file))
+        };
+        let (real, script, file) = begun().map_err(|error| io_error(&path, error))?;
+        Ok(Self { name: path, real, script, file: Some(file), lock: Some(lock), damaged: false })
     }
 
     /// A journal of this machine to be undone or looked at: a file that the user names (a copy will
@@ -109,11 +125,6 @@ impl Journal {
                     let real = machine.root.place(&path).map_err(|error| io_error(&path, error))?;
                     match Self::open_at(machine, &path, real) {
                         Ok(journal) if journal.script.closed => {}
-                        // Killed before its first line was whole: nothing was done.
-                        Err(JournalError::Corrupt {
-                            source: ScriptError { what: script::Wrong::Empty, .. },
-                            ..
-                        }) => {}
                         other => return other,
                     }
                 }
@@ -136,13 +147,13 @@ impl Journal {
     }
 
     fn open_at(machine: &Machine<'_>, name: &str, real: PathBuf) -> Result<Self, JournalError> {
-        let script = read_script(name, &real)?;
-        let here = machine.machine_id();
+        let Text { script, damaged } = read(machine, name, &real)?;
+        let here = machine.machine_id().map_err(|error| io_error(MACHINE_ID, error))?;
         if script.header.machine != here {
             let found = script.header.machine;
             return Err(JournalError::Foreign { path: name.into(), found, here });
         }
-        Ok(Self { name: name.to_owned(), real, script, file: None, lock: None })
+        Ok(Self { name: name.to_owned(), real, script, file: None, lock: None, damaged })
     }
 
     /// The journals of the machine, oldest first. One that cannot be read says why.
@@ -150,7 +161,6 @@ impl Journal {
     /// # Errors
     /// The folder cannot be listed; no folder is an empty list.
     pub fn list(machine: &Machine<'_>) -> Result<Vec<Summary>, JournalError> {
-        let boot = machine.boot_id();
         let summary = |number| {
             let path = path_of(number);
             let mut summary = Summary { number, path: path.clone(), ..Summary::default() };
@@ -161,26 +171,21 @@ impl Journal {
                 .and_then(|real| Self::open_at(machine, &path, real));
             match opened {
                 Ok(journal) => {
+                    summary.earlier_boot = journal.is_of_earlier_boot(machine);
                     let script = journal.script;
                     summary.closed = script.closed;
                     summary.changes = script.made().count();
                     let in_force = script.made().filter(|entry| !entry.is_settled());
                     let in_force = in_force.count();
                     summary.in_force = if script.closed { 0 } else { in_force };
-                    summary.earlier_boot = script.header.boot != boot;
                     summary.started_ns = script.header.started_ns;
                     summary.what = script.header.what;
                 }
-                // Killed before its first line was whole: nothing was done, nothing is reported.
-                Err(JournalError::Corrupt {
-                    source: ScriptError { what: script::Wrong::Empty, .. },
-                    ..
-                }) => return None,
                 Err(error) => summary.problem = Some(error.to_string()),
             }
-            Some(summary)
+            summary
         };
-        Ok(numbers(machine)?.into_iter().filter_map(summary).collect())
+        Ok(numbers(machine)?.into_iter().map(summary).collect())
     }
 
     /// The file.
@@ -207,6 +212,55 @@ impl Journal {
         self.script.closed
     }
 
+    /// Whether only a part of it could be verified.
+    #[must_use]
+    pub const fn is_damaged(&self) -> bool {
+        self.damaged
+    }
+
+    /// Whether it was written before the machine was started anew. A boot that cannot be asked for
+    /// is no other.
+    #[must_use]
+    pub fn is_of_earlier_boot(&self, machine: &Machine<'_>) -> bool {
+        let (then, now) = (&self.header().boot, machine.boot_id());
+        !then.is_empty() && !now.is_empty() && *then != now
+    }
+
+    /// Changes that were planned, of which the journal says nothing, and that are there all the
+    /// same: the journal was cut, or another program made them.
+    #[must_use]
+    pub fn unnoted(&self, machine: &Machine<'_>) -> Vec<Change> {
+        let is_earlier_boot = self.is_of_earlier_boot(machine);
+        let is_there = |change: &Change| {
+            let named = machine.named(change.clone());
+            named.is_ok_and(|change| {
+                machine.state(&change).is_ok_and(|state| machine.is_done(&change, &state))
+            })
+        };
+        let lasts = |change: &Change| !is_earlier_boot || change.nature().is_durable;
+        let planned = self.script.unnoted().filter(|planned| !planned.was_so);
+        planned
+            .map(|planned| &planned.change)
+            .filter(|change| lasts(change) && is_there(change))
+            .cloned()
+            .collect()
+    }
+
+    /// Puts a damaged journal of the machine aside, once nothing of it is left to be done: as
+    /// `NNNN.damaged`, for whoever wants to look at it.
+    ///
+    /// # Errors
+    /// When it cannot be renamed; nothing was lost then.
+    pub fn put_aside(self, machine: &Machine<'_>) -> Result<(), JournalError> {
+        match self.name.strip_suffix(".journal").filter(|_| self.name.starts_with(FOLDER)) {
+            Some(name) => {
+                let moved = machine.gate.rename(&self.name, &format!("{name}.damaged"));
+                moved.map_err(|error| io_error(&self.name, error))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Removes a journal of the machine of which everything was undone, e.g. of a change that was
     /// only tried. Any other stays.
     ///
@@ -220,23 +274,42 @@ impl Journal {
     }
 
     /// Takes the lock and opens the file for appending, before anything is written to the machine.
-    pub(super) fn prepare(&mut self, machine: &Machine<'_>) -> Result<(), JournalError> {
+    /// `Ok(Some(error))`: nothing can be written down; what is undone is found again by its state.
+    pub(super) fn prepare(
+        &mut self,
+        machine: &Machine<'_>,
+    ) -> Result<Option<io::Error>, JournalError> {
+        let mut unwritable = None;
         if self.lock.is_none() {
-            make_folders(machine).map_err(|error| io_error(FOLDER, error))?;
-            self.lock = Some(Lock::take(machine)?);
+            match make_folders(machine) {
+                Err(error) if is_full(&error) => unwritable = Some(error),
+                made => made.map_err(|error| io_error(FOLDER, error))?,
+            }
+            match Lock::take(machine) {
+                Err(JournalError::Io { source, .. }) if is_full(&source) => {
+                    unwritable = Some(source);
+                }
+                taken => self.lock = Some(taken?),
+            }
             // Another rtproof may have written to it before it let go of the lock.
-            self.script = read_script(&self.name, &self.real)?;
+            let Text { script, damaged } = read(machine, &self.name, &self.real)?;
+            (self.script, self.damaged) = (script, damaged);
+        }
+        if self.damaged {
+            let why = "a damaged journal is left as it is";
+            return Ok(Some(io::Error::new(io::ErrorKind::InvalidData, why)));
         }
         if self.file.is_none() {
-            let opened = open_real(&self.real, true);
-            let file = opened.map_err(|source| JournalError::Io {
-                path: self.name.clone(),
-                source,
-                next: "; an undo is written down too: copy it to where it can be written",
-            })?;
-            self.file = Some(file);
+            match trusted::open_to_write(&self.real) {
+                Ok(file) => self.file = Some(file),
+                Err(error) if is_full(&error) => unwritable = Some(error),
+                Err(error) if machine.obeys_others && trusted::is_distrust(&error) => {
+                    unwritable = Some(error);
+                }
+                Err(error) => return Err(io_error(&self.name, error)),
+            }
         }
-        Ok(())
+        Ok(unwritable)
     }
 
     /// Appends a line, and returns when it is on disk.
@@ -275,8 +348,15 @@ fn append(machine: &Machine<'_>, file: &mut File, at: u64, text: &str) -> io::Re
     file.sync_data()
 }
 
-fn read_script(name: &str, real: &Path) -> Result<Script, JournalError> {
-    let file = match open_real(real, false) {
+/// Reads a journal, of which every line has to hold unless the machine takes what does.
+fn read(machine: &Machine<'_>, name: &str, real: &Path) -> Result<Text, JournalError> {
+    let opened = match trusted::open(real) {
+        Err(error) if machine.obeys_others && trusted::is_distrust(&error) => {
+            crate::input::open(real)
+        }
+        opened => opened,
+    };
+    let file = match opened {
         Err(error) if is_absent(&error) => return Err(JournalError::Missing(name.into())),
         opened => opened.map_err(|error| io_error(name, error))?,
     };
@@ -286,10 +366,43 @@ fn read_script(name: &str, real: &Path) -> Result<Script, JournalError> {
     if bytes.len() as u64 > READ_BYTES_MAX {
         return Err(io_error(name, io::Error::other("larger than the 32 MiB of a journal")));
     }
-    Script::parse(&bytes).map_err(|source| JournalError::Corrupt { path: name.into(), source })
+    let (script, wrong) = Script::verified(&bytes);
+    let empty = ScriptError { line: 1, what: script::Wrong::Empty };
+    match (script, wrong) {
+        (Some(script), None) => Ok(Text { script, damaged: false }),
+        (Some(script), Some(_)) if machine.takes_damaged => Ok(Text { script, damaged: true }),
+        (Some(script), Some(source)) => Err(JournalError::Corrupt {
+            path: name.into(),
+            source,
+            verified: Some(script.entries.len()),
+            named: script.unnoted().map(|planned| planned.change.target()).collect(),
+        }),
+        (None, wrong) => Err(JournalError::Corrupt {
+            path: name.into(),
+            source: wrong.unwrap_or(empty),
+            verified: None,
+            named: script::named(&bytes),
+        }),
+    }
+}
+
+/// A change as a journal plans it.
+fn planned(machine: &Machine<'_>, change: &Change) -> Planned {
+    let named = machine.named(change.clone()).unwrap_or_else(|_| change.clone());
+    let was_so = machine.state(&named).is_ok_and(|state| machine.is_done(&named, &state));
+    Planned { change: change.clone(), was_so }
+}
+
+/// Whether a place takes no writes, be it for now.
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), ReadOnlyFilesystem | StorageFull | QuotaExceeded)
 }
 
 fn io_error(path: &str, source: io::Error) -> JournalError {
+    if trusted::is_distrust(&source) {
+        return JournalError::Distrusted(source);
+    }
     let next = match source.kind() {
         io::ErrorKind::ReadOnlyFilesystem => "; mount it writable: nothing is changed without it",
         io::ErrorKind::StorageFull => "; make room: nothing is changed without it",

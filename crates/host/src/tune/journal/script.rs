@@ -51,6 +51,20 @@ pub struct Header {
     pub started_ns: i64,
     /// What was requested.
     pub what: String,
+    /// What is to be changed, in order: a journal that is shorter was cut. Those of earlier
+    /// versions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub planned: Vec<Planned>,
+}
+
+/// A change that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Planned {
+    /// The change.
+    pub change: Change,
+    /// Whether the machine was so before anything was changed.
+    pub was_so: bool,
 }
 
 /// A line.
@@ -224,7 +238,22 @@ impl Script {
     /// # Errors
     /// What else is wrong, and in which line.
     pub fn parse(bytes: &[u8]) -> Result<Self, ScriptError> {
-        let mut script: Option<Self> = None;
+        match Self::verified(bytes) {
+            (_, Some(error)) => Err(error),
+            (script, None) => script.ok_or(ScriptError { line: 1, what: Wrong::Empty }),
+        }
+    }
+
+    /// The lines that hold, and what is wrong with the next one; a last line that is not whole is
+    /// nothing wrong.
+    #[must_use]
+    pub fn verified(bytes: &[u8]) -> (Option<Self>, Option<ScriptError>) {
+        let mut script = None;
+        let read = Self::read(bytes, &mut script);
+        (script, read.err())
+    }
+
+    fn read(bytes: &[u8], script: &mut Option<Self>) -> Result<(), ScriptError> {
         let mut rest = bytes;
         let mut number = 0;
         while !rest.is_empty() {
@@ -242,7 +271,7 @@ impl Script {
             };
             let parsed: Line = serde_json::from_str(json)
                 .map_err(|error| wrong(Wrong::Json(error.to_string())))?;
-            let script = match (&mut script, &parsed) {
+            let script = match (&mut *script, &parsed) {
                 (None, Line::Header(header)) if is_known(header) => {
                     script.insert(Self::new(header.clone()))
                 }
@@ -255,7 +284,13 @@ impl Script {
             script.length += line.len() as u64;
             rest = after;
         }
-        script.ok_or(ScriptError { line: 1, what: Wrong::Empty })
+        Ok(())
+    }
+
+    /// Changes that were planned and of which the journal says nothing: it ended before them, or
+    /// was cut.
+    pub fn unnoted(&self) -> impl Iterator<Item = &Planned> {
+        self.header.planned.iter().skip(self.entries.len())
     }
 
     /// Changes that were begun.
@@ -332,6 +367,17 @@ impl Script {
             Line::Closed => self.closed = true,
         }
     }
+}
+
+/// What the lines of a damaged journal name, whatever their checksums say: to be looked at, not to
+/// be obeyed.
+#[must_use]
+pub fn named(bytes: &[u8]) -> Vec<String> {
+    let change = |line: &[u8]| match serde_json::from_slice(line.get(DIGITS + 1..)?).ok()? {
+        Line::Begin { item, .. } => Some(item.change.target()),
+        _ => None,
+    };
+    bytes.split(|&byte| byte == b'\n').filter_map(change).collect()
 }
 
 fn is_known(header: &Header) -> bool {

@@ -3,10 +3,10 @@
 use crate::tune::kind::{
     ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three, text,
 };
-use crate::{change::Bytes, tune::writes::Wanted};
-
-/// Permissions of a new file.
-const NEW_FILE: u32 = 0o644;
+use crate::{
+    change::{Bytes, places::MODE_MAX},
+    tune::writes::Wanted,
+};
 
 /// The whole content of one file; `None`: no file.
 pub(super) struct File<'a> {
@@ -33,7 +33,8 @@ impl Kind for File<'_> {
     }
 
     fn after(&self) -> String {
-        self.content.map_or_else(|| self.wanted(), text::first_line)
+        let content = self.content.map_or_else(|| self.wanted(), text::first_line);
+        text::with_mode(content, self.mode)
     }
 
     fn lines(&self, before: Option<&State>) -> (Vec<String>, Vec<String>) {
@@ -100,6 +101,11 @@ pub(super) fn of_files(path: &str, pace: Pace) -> Nature {
     Nature { part, rank: Rank::Files, pace, is_durable }
 }
 
+/// Whether a file has these permissions.
+fn has_mode(state: &State, wanted: u32) -> bool {
+    matches!(state, State::File { mode, .. } if *mode == wanted)
+}
+
 /// Whether two files are the same but for their times and labels, which others may refresh.
 fn is_same(a: &State, b: &State) -> bool {
     match (a, b) {
@@ -132,7 +138,7 @@ impl Machine<'_> {
         let Some(content) = content else { return self.remove_entry(path, before) };
         let mut wanted = Wanted {
             bytes: &content.0,
-            mode: mode.unwrap_or(NEW_FILE),
+            mode: mode.unwrap_or(text::USUAL_MODE),
             mode_may_differ: mode.is_none(),
             owner: None,
             modified_ns: None,
@@ -182,6 +188,14 @@ impl Machine<'_> {
         let put = match before {
             State::Absent => return self.remove_entry(path, current),
             State::Link { to } => self.gate.link(path, to),
+            // Root's own journal says what was there; what others wrote gives no rights.
+            State::File { mode, .. }
+                if self.obeys_others && mode & !MODE_MAX != 0 && !has_mode(current, *mode) =>
+            {
+                return Err(ChangeError::Elsewhere {
+                    why: format!("{path}: mode {mode:04o} from a journal of others"),
+                });
+            }
             State::File { bytes, mode, uid, gid, modified_ns, attributes } => self.gate.file(
                 path,
                 &Wanted {

@@ -56,7 +56,7 @@ impl Kind for Hotplug<'_> {
         // An interrupt of one CPU alone, its timer, has no handler that anyone could move.
         let mut irqs = irq::all(machine.root);
         irqs.retain(|(name, _)| !name.actions.is_empty());
-        Ok(State::Hotplug { bytes, tasks, irqs, groups: groups(machine.root, &going) })
+        Ok(State::Hotplug { bytes, tasks, irqs, groups: groups(machine.root, &going)? })
     }
 
     fn state_after(&self, machine: &Machine<'_>, before: &State) -> Result<State, ChangeError> {
@@ -240,7 +240,7 @@ fn is_members(path: &str) -> bool {
 
 /// CPUs of every group that names any, outer groups first; and the tasks of those of version 1 that
 /// would be left without a CPU.
-fn groups(root: &Root, going: &CpuList) -> Vec<(String, Bytes)> {
+fn groups(root: &Root, going: &CpuList) -> Result<Vec<(String, Bytes)>, ChangeError> {
     let mut found: Vec<(String, Bytes)> = Vec::new();
     let mut seen = 0;
     for (top, files) in GROUPS {
@@ -248,20 +248,19 @@ fn groups(root: &Root, going: &CpuList) -> Vec<(String, Bytes)> {
         while let Some(folder) = todo.pop() {
             seen += 1;
             if seen > GROUPS_MAX {
-                return found;
+                return Ok(found);
             }
-            let names = root.list_dir(&folder);
-            let Some(names) = names.value() else { continue };
+            let Some(names) = ChangeError::there(root.list_dir(&folder))? else { continue };
             let Some(file) = files.iter().find(|file| names.iter().any(|name| name == *file))
             else {
                 // The root group of version 2 has no such file, and its children may.
                 if folder == *top && names.iter().any(|name| name == "cgroup.controllers") {
-                    todo.extend(below(root, &folder, names));
+                    todo.extend(below(root, &folder, &names));
                 }
                 continue;
             };
             let path = format!("{folder}/{file}");
-            let bytes = root.read_bytes(&path).value().cloned().unwrap_or_default();
+            let bytes = ChangeError::there(root.read_bytes(&path))?.unwrap_or_default();
             let is_own = bytes.iter().any(u8::is_ascii_digit);
             if is_own && folder != *top && !found.iter().any(|(known, _)| *known == path) {
                 let text = String::from_utf8_lossy(&bytes);
@@ -274,10 +273,10 @@ fn groups(root: &Root, going: &CpuList) -> Vec<(String, Bytes)> {
                     found.push((format!("{folder}/tasks"), Bytes(members.clone())));
                 }
             }
-            todo.extend(below(root, &folder, names));
+            todo.extend(below(root, &folder, &names));
         }
     }
-    found
+    Ok(found)
 }
 
 /// Folders in a folder, found by what every group has.

@@ -128,7 +128,7 @@ impl Machine<'_> {
 
     /// Makes the change.
     pub(super) fn write(&self, change: &Change, before: &State) -> Result<(), ChangeError> {
-        self.may_write(&change.target())?;
+        self.may_change(change)?;
         change.kind().write(self, before)
     }
 
@@ -139,7 +139,12 @@ impl Machine<'_> {
 
     /// Restores what was there before.
     pub(super) fn restore(&self, change: &Change, three: Three<'_>) -> Result<(), ChangeError> {
-        self.may_write(&change.target())?;
+        self.may_change(change)?;
         change.kind().restore(self, three)
+    }
+
+    fn may_change(&self, change: &Change) -> Result<(), ChangeError> {
+        self.may_write(&change.target())?;
+        change.may_be_made().map_err(|why| ChangeError::Elsewhere { why })
     }
 }

@@ -211,7 +211,7 @@ fn apply_and_die(whole: &Whole, n: u32) -> bool {
     machine.gate.faults.dies_after(n);
     may_die(|| {
         let title = "all".into();
-        let mut journal = Journal::begin(&machine, title).unwrap();
+        let mut journal = Journal::begin(&machine, title, &items(&changes())).unwrap();
         let all = items(&changes());
         apply(&machine, &mut journal, &all, Options::default(), &mut |_| {}).unwrap();
     })
@@ -343,7 +343,7 @@ fn a_full_disk_takes_everything_back() {
         let whole = Whole::new();
         let before = whole.seen();
         let machine = whole.machine();
-        let mut journal = Journal::begin(&machine, String::new()).unwrap();
+        let mut journal = Journal::begin(&machine, String::new(), &[]).unwrap();
         machine.gate.faults.full_after(lines);
         let all = items(&changes());
         let error = apply(&machine, &mut journal, &all, Options::default(), &mut |_| {});

@@ -54,7 +54,7 @@ fn a_value_that_is_not_there_is_no_file_to_be_made() {
     assert_eq!(text(&small.tree, "proc/sys/x"), "1\n");
     assert!(Journal::list(&machine).unwrap().iter().all(|journal| journal.closed));
     // Or left out.
-    let mut journal = Journal::begin(&machine, String::new()).unwrap();
+    let mut journal = Journal::begin(&machine, String::new(), &[]).unwrap();
     let options = Options { keep_going: true };
     let applied = apply(&machine, &mut journal, &items(&changes), options, &mut |_| {}).unwrap();
     assert_eq!((applied.done, applied.failed.len()), (2, 1));
@@ -475,7 +475,7 @@ fn what_a_cpu_that_goes_takes_along_is_put_back() {
     let machine = Machine::played(&small.root, &moved, &small.units).unwrap();
     let change =
         Change::Hotplug { path: "/sys/devices/system/cpu/smt/control".into(), value: "off".into() };
-    let mut journal = Journal::begin(&machine, String::new()).unwrap();
+    let mut journal = Journal::begin(&machine, String::new(), &[]).unwrap();
     let all = items(&[change]);
     apply(&machine, &mut journal, &all, Options::default(), &mut |_| {}).unwrap();
     assert_eq!(small.tasks.0.borrow()[&7], ordinary("0-1"));

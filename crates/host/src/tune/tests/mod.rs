@@ -11,6 +11,7 @@ use std::{
 use super::{journal::script::Line, *};
 use crate::{CpuList, Root, testing::Tree};
 
+mod damage;
 mod deaths;
 mod kinds;
 mod played;
@@ -88,7 +89,7 @@ pub(super) fn items(changes: &[Change]) -> Vec<Item> {
 /// Applies to a folder, with a journal of its own.
 pub(super) fn apply_to(machine: &Machine<'_>, changes: &[Change]) -> Result<Applied, ApplyError> {
     let title = "test".into();
-    let mut journal = Journal::begin(machine, title).unwrap();
+    let mut journal = Journal::begin(machine, title, &items(changes)).unwrap();
     apply(machine, &mut journal, &items(changes), Options::default(), &mut |_| {})
 }
 

@@ -96,6 +96,36 @@ fn a_torn_last_line_is_left_out_and_any_other_damage_is_refused() {
     assert!(error.contains("out of order"), "{error}");
 }
 
+/// An id that was taken for none would make the journal another machine's.
+#[test]
+fn whose_journal_it_is_has_to_be_known() {
+    let tree = tree();
+    let id = tree.path().join("etc/machine-id");
+    fs::remove_file(&id).unwrap();
+    fs::create_dir(&id).unwrap();
+    let root = tree.root();
+    let machine = Machine::new(&root, &NoTasks).unwrap();
+    let error = Journal::begin(&machine, "test".into(), &[]).unwrap_err().to_string();
+    assert!(error.contains("/etc/machine-id"), "{error}");
+    assert!(!tree.path().join(FIRST).exists());
+    fs::remove_dir(&id).unwrap();
+    apply_to(&Machine::new(&root, &NoTasks).unwrap(), &changes()).unwrap();
+    assert_eq!(undo_on(&Machine::new(&root, &NoTasks).unwrap()).len(), 2);
+}
+
+/// A folder of links that cannot be listed may hold one of the unit's.
+#[test]
+fn links_that_cannot_be_seen_stop_a_change_of_their_unit() {
+    let tree = tree();
+    tree.write("etc/systemd/system/a.target.wants/x", "");
+    symlink("b.target.wants", tree.path().join("etc/systemd/system/b.target.wants")).unwrap();
+    let change = Change::Unit { unit: "odd.service".into(), want: UnitState::Masked };
+    let root = tree.root();
+    let machine = Machine::new(&root, &NoTasks).unwrap();
+    let error = machine.state(&change).unwrap_err().to_string();
+    assert!(error.contains("b.target.wants"), "{error}");
+}
+
 #[test]
 fn a_journal_of_another_machine_is_refused_and_a_copy_works() {
     let tree = applied();
@@ -127,11 +157,11 @@ fn a_second_one_is_told_who_is_at_it() {
     let tree = tree();
     let root = tree.root();
     let machine = Machine::new(&root, &NoTasks).unwrap();
-    let mut first = Journal::begin(&machine, String::new()).unwrap();
+    let mut first = Journal::begin(&machine, String::new(), &[]).unwrap();
     let options = Options::default();
     apply(&machine, &mut first, &items(&changes()), options, &mut |_| {}).unwrap();
     let other = Machine::new(&root, &NoTasks).unwrap();
-    let error = Journal::begin(&other, String::new()).unwrap_err().to_string();
+    let error = Journal::begin(&other, String::new(), &[]).unwrap_err().to_string();
     assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
     // To look is allowed; to undo is not.
     let mut same = Journal::open(&other, None).unwrap();
@@ -144,7 +174,7 @@ fn a_second_one_is_told_who_is_at_it() {
     drop(first);
     assert_eq!(undo(&other, &mut same, &mut |_| {}).unwrap().len(), 2);
     drop(same);
-    let next = Journal::begin(&machine, String::new()).unwrap();
+    let next = Journal::begin(&machine, String::new(), &[]).unwrap();
     assert_eq!(next.path(), format!("{FOLDER}/0002.journal"));
 }
 
@@ -164,7 +194,7 @@ fn a_machine_that_cannot_be_changed_says_so() {
     let before = snapshot(tree.path());
     let refused =
         Machine::new(&root, &NoTasks).map_err(|error| error.to_string()).and_then(|machine| {
-            match Journal::begin(&machine, String::new()) {
+            match Journal::begin(&machine, String::new(), &[]) {
                 Ok(_) => Ok(()),
                 Err(error) => Err(error.to_string()),
             }

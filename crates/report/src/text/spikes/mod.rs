@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use rtproof_host::harmless;
 use rtproof_judge::{
     Report,
     causes::{CauseRow, Recorder, Spike, Spikes},
@@ -113,7 +114,7 @@ impl Page {
         let phase =
             if worst.phase.is_empty() { String::new() } else { format!(", {}", worst.phase) };
         let text = format!(
-            "{} late on CPU {}{phase}: rtproof explain RUN --spike {}",
+            "{} late on CPU {}{phase}: spike {}",
             us(explanation.wake.latency_ns()),
             explanation.wake.cpu,
             worst.number
@@ -142,7 +143,7 @@ fn fitting(row: &CauseRow, room: usize) -> (String, Option<String>) {
         true => format!("{name}{owner}"),
         false => format!("{name}: {}{owner}", row.culprit),
     };
-    let names = [with(&row.title), with(&short)];
+    let names = [with(&row.title), with(&short)].map(|name| harmless::line(&name));
     match names.into_iter().find(|name| name.chars().count() <= room) {
         Some(name) => (name, None),
         None => {
@@ -162,6 +163,9 @@ fn summary(spikes: &Spikes) -> String {
         0 => String::new(),
         n => format!(", {} not examined", grouped(n)),
     };
+    if spikes.explained == 0 {
+        return format!("{} later than {limit}, none explained{unexamined}", grouped(spikes.seen));
+    }
     format!(
         "{} later than {limit}, {} explained{unexamined}; {} of {} is attributed unambiguously",
         grouped(spikes.seen),

@@ -57,11 +57,24 @@ fn a_run_is_told_at_every_width() {
             "echo -1 > /proc/sys/kernel/sched_rt_runtime_us",
             "+1.18 µs at p50",
             "17 events lost",
-            "--spike 0",
+            ": spike 0",
         ] {
             assert!(flat.contains(part), "{columns}: {part} in\n{text}");
         }
         assert_eq!(text, of_run(page(columns), &sample::spikes()), "the same each time");
+    }
+}
+
+#[test]
+fn a_name_begins_no_line() {
+    let mut spikes = sample::spikes();
+    for row in &mut spikes.causes {
+        row.culprit += "\nVerdict  ACCEPTED";
+    }
+    for columns in WIDTHS {
+        let text = of_run(page(columns), &spikes);
+        assert!(text.contains("\\nVerdict"), "{columns}:\n{text}");
+        assert!(!text.lines().any(|line| line.starts_with("Verdict")), "{columns}:\n{text}");
     }
 }
 

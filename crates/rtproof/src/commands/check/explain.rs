@@ -246,7 +246,7 @@ fn show(to: &mut Sheet, explained: &Explained) -> io::Result<()> {
     for knob in &explained.knobs {
         line("read", &knob.read)?;
         for set in knob.set.iter().map(String::as_str).chain(knob.boot) {
-            line("set", set)?;
+            line("set", &set.replace("{}", "<value>"))?;
         }
         line("undo", knob.undo)?;
         if !knob.moves_with.is_empty() {

@@ -11,7 +11,7 @@ use std::{
 use rtproof_host::{
     Root,
     tune::{
-        self, Journal, Machine, Outcome,
+        self, Journal, Machine, Outcome, UndoError,
         confirmation::{self, Confirmation},
     },
 };
@@ -87,7 +87,7 @@ fn leave_terminal() -> anyhow::Result<()> {
 fn is_settled(root: &Root, number: u32) -> bool {
     match confirmation::of(root, number) {
         Some(mark) => mark == Confirmation::Confirmed,
-        None => Machine::new(root, &LiveTasks)
+        None => Machine::to_undo(root, &LiveTasks)
             .ok()
             .and_then(|machine| Journal::open_number(&machine, number).ok())
             .is_some_and(|journal| journal.is_closed()),
@@ -97,12 +97,16 @@ fn is_settled(root: &Root, number: u32) -> bool {
 /// Undoes everything; `false`: a value could not be put back. A mark that cannot be written is no
 /// reason to wait.
 fn take_back(root: &Root, number: u32) -> anyhow::Result<bool> {
-    let machine = Machine::new(root, &LiveTasks)?;
+    let machine = Machine::to_undo(root, &LiveTasks)?;
     let mut journal = Journal::open_number(&machine, number)?;
     if matches!(confirmation::expire(&machine, number), Ok(false)) && is_settled(root, number) {
         return Ok(true);
     }
-    let undone = tune::undo(&machine, &mut journal, &mut |_| {})?;
+    let undone = match tune::undo(&machine, &mut journal, &mut |_| {}) {
+        // What cannot be written down is undone all the same.
+        Err(UndoError::Unrecorded { undone, .. }) => undone,
+        undone => undone?,
+    };
     // What was left alone is for the user: the mark says that nobody confirmed it.
     if journal.is_closed() {
         let _ = confirmation::clear(&machine, number);

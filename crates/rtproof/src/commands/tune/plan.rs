@@ -1,7 +1,7 @@
 //! `rtproof tune plan`: what would be changed, as a diff with reasons. Changes nothing, needs no
 //! rights, works on a captured machine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rtproof_host::{Facts, Root, tune::Machine};
 use rtproof_judge::{
@@ -14,7 +14,7 @@ use rtproof_results::tune::plan::Document;
 use rtproof_run::tune::{place, preview};
 
 use super::request::{self, RequestArgs};
-use crate::{exit, print::Text, root::open_root};
+use crate::{exit, next, print::Text, root::open_root};
 
 /// Arguments of `tune plan`.
 #[derive(Clone, Debug, clap::Args)]
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     text.print(|to| {
         rtproof_report::text::plan(to, &document, args.verbose)?;
-        next(to, &document, args.root.as_deref())
+        next(to, &document, args)
     })?;
     text.print_json(&document)?;
     Ok(exit::ACCEPTED)
@@ -95,17 +95,25 @@ pub(crate) fn plan_of(
 }
 
 /// What to do next.
-fn next(to: &mut Sheet, document: &Document, root: Option<&Path>) -> std::io::Result<()> {
+fn next(to: &mut Sheet, document: &Document, args: &Args) -> std::io::Result<()> {
     // A file of `capture` is a machine that is not here.
+    let root = args.root.as_deref();
     if root.is_some_and(|root| !root.is_dir()) || !document.conflicts.is_empty() {
         return Ok(());
     }
+    let root = root.map_or_else(String::new, |root| format!(" --root {}", next::path(root)));
+    let command = |name: &str| format!("rtproof {}{root}", args.request.title(name, &args.ids));
     let mut commands = Vec::new();
     if !document.steps.is_empty() {
-        commands.push("now: rtproof tune apply --confirm 60s");
+        commands.push(format!("now: {} --confirm 60s", command("tune apply")));
     }
-    if !document.boot.words.is_empty() && document.boot.refused.is_none() {
-        commands.push("for one boot: rtproof tune trial");
+    // A trial takes words to add, not checks.
+    let can_try = args.ids.is_empty() || !document.boot.words.iter().any(|word| word.removes);
+    if !document.boot.words.is_empty() && document.boot.refused.is_none() && can_try {
+        let words = document.boot.words.iter().map(|word| next::quoted(&word.parameter));
+        let words: Vec<String> = if args.ids.is_empty() { Vec::new() } else { words.collect() };
+        let trial = args.request.title("tune trial", &words);
+        commands.push(format!("for one boot: rtproof {trial}{root}"));
     }
     rtproof_report::text::hint(to, &commands)
 }

@@ -40,10 +40,10 @@ pub struct Document {
 pub(super) fn apply(
     machine: &Machine<'_>,
     path: &Path,
-    yes: bool,
+    (yes, accept_owner): (bool, bool),
     text: Text,
 ) -> anyhow::Result<u8> {
-    let config = Config::open(path)?;
+    let config = Config::open(path, accept_owner)?;
     if !yes {
         let prepared = repeat::prepare(machine, &config);
         text.print(|to| prepared.write(to, path))?;
@@ -83,6 +83,9 @@ pub(super) fn undo(machine: &Machine<'_>, path: &Path, text: Text) -> anyhow::Re
                 TakenBackOutcome::LeftAlone => {
                     writeln!(to, "left alone, somebody has changed it since: {target}")?;
                 }
+                TakenBackOutcome::Unnoted => {
+                    writeln!(to, "not taken back: {target}: {}", it.why.as_deref().unwrap_or("?"))?;
+                }
                 TakenBackOutcome::Restored
                 | TakenBackOutcome::WasBefore
                 | TakenBackOutcome::Gone => {}
@@ -90,7 +93,7 @@ pub(super) fn undo(machine: &Machine<'_>, path: &Path, text: Text) -> anyhow::Re
         }
         writeln!(to, "{} looked at", making::count(all().count()))
     })?;
-    let still_open = super::journals::open(machine)?;
-    text.print_json(&Undone { schema: UNDONE, journals, still_open })?;
+    let still_open = super::journals::not_closed(machine)?;
+    text.print_json(&Undone { schema: UNDONE, journals, unusable: Vec::new(), still_open })?;
     Ok(exit::of(ended))
 }

@@ -7,7 +7,7 @@ use rtproof_host::Facts;
 use rtproof_judge::{Intent, plan::Selection};
 use rtproof_run::{intent::IntentOptions, parse};
 
-use crate::{exit, intent::IntentArgs};
+use crate::{exit, intent::IntentArgs, next};
 
 /// Which machine.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -62,11 +62,22 @@ impl RequestArgs {
     #[must_use]
     pub fn title(&self, command: &str, ids: &[String]) -> String {
         let mut title = command.to_owned();
-        let options = [("--profile", &self.intent.profile), ("--cpus", &self.cpus)];
-        for (name, value) in options {
-            if let Some(value) = value {
-                title += &format!(" {name} {value}");
-            }
+        let texts = [("--profile", &self.intent.profile), ("--cpus", &self.cpus)];
+        let texts = texts.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let skips = self.intent.skip.iter().map(|skip| ("--skip", skip));
+        for (name, value) in texts.chain(skips) {
+            title += &format!(" {name} {}", next::quoted(value));
+        }
+        if let Some(priority) = self.priority {
+            title += &format!(" --priority {priority}");
+        }
+        for (name, value) in [("--period", self.period_ns), ("--budget", self.budget_ns)] {
+            title += &value.map_or_else(String::new, |ns| format!(" {name} {}", next::time(ns)));
+        }
+        let switches =
+            [("--risky", self.risky), ("--doubtful", self.doubtful), ("--durable", self.durable)];
+        for (name, _) in switches.into_iter().filter(|&(_, is_on)| is_on) {
+            title += &format!(" {name}");
         }
         for id in ids {
             title += &format!(" {id}");

@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     // What went with the reboot is no surprise: the journal of an earlier boot says so.
     Ok(match () {
         () if changes().any(Stands::is_changed) => exit::REFUSED,
-        () if changes().any(Stands::is_unknown) => exit::NOT_PROVEN,
+        () if changes().any(Stands::is_unknown) || !status.unusable.is_empty() => exit::NOT_PROVEN,
         () => exit::ACCEPTED,
     })
 }

@@ -225,7 +225,7 @@ pub(super) fn all_or_none<'a>(
     let items: Vec<Item> =
         changes.map(|change| Item { change: change.clone(), checks: Vec::new() }).collect();
     let planned = items.iter().map(|it| Made::of(it.change.clone(), Vec::new(), None)).collect();
-    let mut journal = Journal::begin(machine, what)?;
+    let mut journal = Journal::begin(machine, what, &items)?;
     let options = Options { keep_going: false };
     let made = making::apply(machine, &mut journal, &items, options, &mut Making::new());
     let made = made.context("the boot entry cannot be made; everything was taken back")?;

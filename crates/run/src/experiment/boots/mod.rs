@@ -119,7 +119,7 @@ pub fn choose(
     let item = |change: &tune::Change| Item { change: change.clone(), checks: Vec::new() };
     let items: Vec<Item> = changes.entry.iter().chain(&changes.trial).map(item).collect();
     let what = format!("{TITLE} {}", asked.join(" "));
-    let mut journal = Journal::begin(machine, what)?;
+    let mut journal = Journal::begin(machine, what, &items)?;
     tune::apply(machine, &mut journal, &items, Options { keep_going: false }, &mut |_| {})?;
     Ok(changes.reboot)
 }

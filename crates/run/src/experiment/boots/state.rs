@@ -173,7 +173,7 @@ pub fn folder(root: Option<&Path>) -> PathBuf {
 
 fn open(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    rtproof_host::input::open(path)?.take(BYTES_MAX).read_to_end(&mut text)?;
+    rtproof_host::trusted::open(path)?.take(BYTES_MAX).read_to_end(&mut text)?;
     Ok(text)
 }
 

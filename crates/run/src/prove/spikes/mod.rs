@@ -143,7 +143,7 @@ impl Explainer {
             std::thread::sleep(Duration::from_millis(5));
             self.answers(now_ns, AT_ONCE);
         }
-        self.recording.stop();
+        self.notes.extend(self.recording.stop(now_ns));
         self.answers(now_ns, Duration::MAX);
         self.sums.give_up();
         let tick = self.take();

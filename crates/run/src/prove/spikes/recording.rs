@@ -133,10 +133,10 @@ impl Recording {
         &self.info
     }
 
-    /// Ends it; what was asked for is answered as far as its events are there.
-    pub(super) fn stop(&mut self) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.stop();
-        }
+    /// Ends it; what was asked for is answered as far as its events are there. Returns what the
+    /// user must know of that.
+    pub(super) fn stop(&mut self, now_ns: u64) -> Option<Note> {
+        let left = self.recorder.as_mut()?.stop()?;
+        Some(notes::instance_left(now_ns, left))
     }
 }

@@ -280,14 +280,16 @@ fn a_file_that_others_can_write_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.toml");
     fs::write(&path, "version = 1\n").unwrap();
-    assert_eq!(Config::open(&path), Ok(Config::default()));
+    assert_eq!(Config::open(&path, false), Ok(Config::default()));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    assert!(Config::open(&path).unwrap_err().to_string().contains("others can write it"));
+    assert!(
+        Config::open(&path, false).unwrap_err().to_string().contains("can be written by others")
+    );
     fs::write(&path, [0xff, 0xfe]).unwrap();
-    assert!(Config::open(&path).unwrap_err().to_string().contains("cannot be read"));
+    assert!(Config::open(&path, false).unwrap_err().to_string().contains("cannot be read"));
     fs::write(&path, "#".repeat(2 << 20)).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    assert!(Config::open(&path).unwrap_err().to_string().contains("larger than 1 MiB"));
+    assert!(Config::open(&path, false).unwrap_err().to_string().contains("larger than 1 MiB"));
     let (_dir, root) = machine(&[("etc/rtproof.toml", "version = 1\n")]);
     assert_eq!(Config::of_machine(&root), Ok(Config::default()));
     let (_dir, root) = machine(&[]);

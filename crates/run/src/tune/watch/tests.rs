@@ -45,7 +45,7 @@ impl Played {
         };
         let changes = [value("swappiness", "10"), value("stat_interval", "120"), file];
         let items = changes.map(|change| Item { change, checks: vec![] });
-        let mut journal = Journal::begin(machine, "test".into()).unwrap();
+        let mut journal = Journal::begin(machine, "test".into(), &[]).unwrap();
         let options = Options { keep_going: false };
         apply(machine, &mut journal, &items, options, &mut |_| {}).unwrap();
         journal

@@ -5,6 +5,8 @@ use crate::{Root, change::UnitState, facts::units::FOLDERS as FILES, tune::error
 
 /// Links as (path, text), by path.
 pub(super) type Links = [(String, String)];
+/// Links, and the folders of links.
+type Found = (Vec<(String, String)>, Vec<String>);
 
 /// Where an administrator's links are.
 const OURS: &[&str] = &["/etc/systemd/system", "/run/systemd/system"];
@@ -14,43 +16,51 @@ const PULLS: &[&str] = &[".wants", ".requires", ".upholds"];
 const LEVELS: std::ops::RangeInclusive<u32> = 2..=5;
 
 /// The links of a unit, and the folders of links that there are.
-pub(super) fn all(root: &Root, unit: &str) -> (Vec<(String, String)>, Vec<String>) {
+///
+/// # Errors
+/// One cannot be looked at: it may be the unit's, and undo would take it away.
+pub(super) fn all(root: &Root, unit: &str) -> Result<Found, ChangeError> {
     let (mut links, mut folders) = (Vec::new(), Vec::new());
     for top in OURS {
-        for name in names(root, top) {
+        for name in names(root, top)? {
             let path = format!("{top}/{name}");
             if PULLS.iter().any(|pull| name.ends_with(pull)) {
-                for entry in names(root, &path) {
-                    links.extend(link(root, &format!("{path}/{entry}"), &entry, unit));
+                for entry in names(root, &path)? {
+                    links.extend(link(root, &format!("{path}/{entry}"), &entry, unit)?);
                 }
                 folders.push(path);
             } else {
-                links.extend(link(root, &path, &name, unit));
+                links.extend(link(root, &path, &name, unit)?);
             }
         }
     }
     for level in (0..=6).map(|level| level.to_string()).chain(["S".into()]) {
         let folder = format!("/etc/rc{level}.d");
-        for entry in names(root, &folder) {
+        for entry in names(root, &folder)? {
             if Some(script_of(&entry)) == unit.strip_suffix(".service").map(Some) {
                 let path = format!("{folder}/{entry}");
-                let to = root.read_link(&path).value().cloned();
+                let to = ChangeError::there(root.read_link(&path))?;
                 links.extend(to.map(|to| (path, to)));
             }
         }
     }
-    (links, folders)
+    Ok((links, folders))
 }
 
-fn names(root: &Root, folder: &str) -> Vec<String> {
-    root.list_dir(folder).value().cloned().unwrap_or_default()
+fn names(root: &Root, folder: &str) -> Result<Vec<String>, ChangeError> {
+    Ok(ChangeError::there(root.list_dir(folder))?.unwrap_or_default())
 }
 
 /// The link at a path when it is the unit's: by its own name, or by where it leads.
-fn link(root: &Root, path: &str, name: &str, unit: &str) -> Option<(String, String)> {
-    let to = root.read_link(path).value()?.clone();
-    let leads_to = to.rsplit('/').next();
-    (name == unit || leads_to == Some(unit)).then(|| (path.to_owned(), to))
+fn link(
+    root: &Root,
+    path: &str,
+    name: &str,
+    unit: &str,
+) -> Result<Option<(String, String)>, ChangeError> {
+    let Some(to) = ChangeError::there(root.read_link(path))? else { return Ok(None) };
+    let is_ours = name == unit || to.rsplit('/').next() == Some(unit);
+    Ok(is_ours.then(|| (path.to_owned(), to)))
 }
 
 /// `irqbalance` of `S01irqbalance`.
@@ -124,7 +134,7 @@ pub(super) fn planned(
         }
         UnitState::Disabled => {
             let own_file = file(root, unit);
-            if !is_masked && pulled_in_by_vendor(root, unit) {
+            if !is_masked && pulled_in_by_vendor(root, unit)? {
                 return Err(unexpected(
                     "pulled in by a folder of the distribution",
                     "a unit that links in /etc enable; mask it",
@@ -175,14 +185,16 @@ fn start_script(links: &mut [(String, String)]) {
     }
 }
 
-fn pulled_in_by_vendor(root: &Root, unit: &str) -> bool {
-    FILES.iter().filter(|folder| !OURS.contains(folder)).any(|top| {
-        let is_pull = |name: &&String| PULLS.iter().any(|pull| name.ends_with(pull));
-        names(root, top)
-            .iter()
-            .filter(is_pull)
-            .any(|name| root.exists(&format!("{top}/{name}/{unit}")))
-    })
+fn pulled_in_by_vendor(root: &Root, unit: &str) -> Result<bool, ChangeError> {
+    for top in FILES.iter().filter(|folder| !OURS.contains(folder)) {
+        for name in names(root, top)? {
+            let is_pull = PULLS.iter().any(|pull| name.ends_with(pull));
+            if is_pull && names(root, &format!("{top}/{name}"))?.iter().any(|name| name == unit) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Adds the links that the unit's [Install] section asks for (systemd.unit(5)). Units that it names

@@ -3,7 +3,7 @@
 mod links;
 
 use self::links::Links;
-use crate::change::UnitState;
+use crate::change::{UnitState, places};
 use crate::tune::kind::{ChangeError, Kind, Machine, Nature, Pace, Part, Rank, Side, State, Three};
 
 /// The state that one unit is to have.
@@ -77,7 +77,7 @@ impl Kind for Unit<'_> {
             }
             None => false,
         };
-        let (links, folders) = links::all(machine.root, self.unit);
+        let (links, folders) = links::all(machine.root, self.unit)?;
         Ok(State::Unit { active, links, folders })
     }
 
@@ -136,7 +136,7 @@ impl Kind for Unit<'_> {
             machine.run_unit(self.unit, *active, false)?;
         }
         machine.set_links(links, old)?;
-        let (_, now) = links::all(machine.root, self.unit);
+        let (_, now) = links::all(machine.root, self.unit)?;
         for folder in now.iter().filter(|folder| !folders.contains(folder)) {
             machine.remove_if_empty(folder)?;
         }
@@ -167,6 +167,7 @@ impl Machine<'_> {
         }
         for (path, to) in wanted.iter().filter(|(path, to)| text(there, path).as_ref() != Some(to))
         {
+            places::file(path).map_err(|why| ChangeError::Elsewhere { why })?;
             self.units_stale.set(true);
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
             if self.look(folder)? == State::Absent {

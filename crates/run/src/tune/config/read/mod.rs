@@ -2,9 +2,9 @@
 
 mod raw;
 
-use std::{io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
+use std::{io::Read as _, path::Path};
 
-use rtproof_host::Root;
+use rtproof_host::{Root, trusted};
 
 use self::raw::Wrong;
 use super::{Config, PATH, VERSION};
@@ -36,29 +36,25 @@ impl std::fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// Reads a file of the live machine, as `--from FILE` names it.
+    /// Reads a file of the live machine, as `--from FILE` names it; `accept_owner`: also one that
+    /// another user owns or can write.
     ///
     /// # Errors
-    /// It cannot be read, anybody could have written it, or it is wrong; with line and column.
-    pub fn open(path: &Path) -> Result<Self, ConfigError> {
+    /// It cannot be read, another user could have written it, or it is wrong; with line and
+    /// column.
+    pub fn open(path: &Path, accept_owner: bool) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
-        let whole = |what: String| ConfigError { path: name.clone(), at: None, what };
         let read = || {
-            let file = rtproof_host::input::open(path)?;
-            let metadata = file.metadata()?;
+            let file = trusted::open_if(path, accept_owner)?;
             let mut text = String::new();
             file.take(BYTES_MAX + 1).read_to_string(&mut text)?;
-            Ok((metadata, text))
+            Ok(text)
         };
-        let (metadata, text) =
-            read().map_err(|error: std::io::Error| whole(format!("cannot be read: {error}")))?;
-        let is_ours = path == Path::new(PATH);
-        if metadata.mode() & if is_ours { 0o022 } else { 0o002 } != 0 {
-            return Err(whole("others can write it, and it is applied as root; chmod go-w".into()));
-        }
-        if is_ours && metadata.uid() != 0 {
-            return Err(whole("does not belong to root; chown root".into()));
-        }
+        let text = read().map_err(|error: std::io::Error| ConfigError {
+            path: name.clone(),
+            at: None,
+            what: format!("cannot be read: {error}"),
+        })?;
         Self::parse(&text, &name)
     }
 

@@ -1,0 +1,164 @@
+//! Where a change may write, whoever asks for it: a plan, a journal and `/etc/rtproof.toml` are
+//! files like others.
+
+use super::Change;
+
+/// Values of the running kernel. Control groups are below /sys.
+const VALUES: &[&str] = &["/proc/sys/", "/proc/irq/", "/sys/"];
+/// Files and folders: what systems are set up and started with.
+const FILES: &[&str] = &["/etc/", "/boot/", "/efi/", "/run/", "/var/lib/rtproof/"];
+/// Values that name a program which the kernel starts as root: none of them makes a machine faster.
+const PROGRAMS: &[&str] = &[
+    "/core_pattern",
+    "/kernel/modprobe",
+    "/kernel/hotplug",
+    "/poweroff_cmd",
+    "/release_agent",
+    "/uevent_helper",
+];
+/// Permissions that a file may get: without set-user-id, set-group-id and the sticky bit.
+pub(crate) const MODE_MAX: u32 = 0o777;
+
+impl Change {
+    /// Looks whether rtproof writes to such a place at all.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn may_be_made(&self) -> Result<(), String> {
+        match self {
+            Self::Value { path, couples, .. } => {
+                couples.iter().chain([path]).try_for_each(|path| value(path))
+            }
+            Self::Hotplug { path, .. } => value(path),
+            Self::Folder { path } if path.starts_with("/sys/fs/cgroup/") => plain(path),
+            Self::Folder { path } | Self::GrubEnv { path, .. } => file(path),
+            Self::File { path, mode, .. } => {
+                file(path)?;
+                match mode.filter(|mode| mode & !MODE_MAX != 0) {
+                    Some(mode) => Err(format!(
+                        "{path}: mode {mode:04o}; rtproof gives no file the rights of its owner"
+                    )),
+                    None => Ok(()),
+                }
+            }
+            Self::EfiVariable { name, .. } if !is_name(name) => {
+                Err(format!("{name}: no name of a variable of the firmware"))
+            }
+            Self::Unit { unit, .. } if !is_name(unit) => Err(format!("{unit}: no name of a unit")),
+            Self::Property { unit, property, .. } if !is_name(unit) || !is_name(property) => {
+                Err(format!("{property} of {unit}: no names of a property and a unit"))
+            }
+            Self::Irq { .. }
+            | Self::Task { .. }
+            | Self::EfiVariable { .. }
+            | Self::Unit { .. }
+            | Self::Property { .. } => Ok(()),
+        }
+    }
+}
+
+/// Looks whether rtproof makes a file there.
+pub(crate) fn file(path: &str) -> Result<(), String> {
+    below(path, FILES)
+}
+
+fn value(path: &str) -> Result<(), String> {
+    below(path, VALUES)?;
+    match PROGRAMS.iter().any(|name| path.ends_with(name)) {
+        true => Err(format!("{path}: names a program that the kernel runs as root: never written")),
+        false => Ok(()),
+    }
+}
+
+fn below(path: &str, tops: &[&str]) -> Result<(), String> {
+    plain(path)?;
+    match tops.iter().any(|top| path.starts_with(top)) {
+        true => Ok(()),
+        false => {
+            let tops: Vec<&str> = tops.iter().map(|top| top.trim_end_matches('/')).collect();
+            Err(format!("{path}: rtproof writes such a thing only below {}", tops.join(", ")))
+        }
+    }
+}
+
+/// An absolute path that leads where it says.
+fn plain(path: &str) -> Result<(), String> {
+    let is_part = |part: &str| !matches!(part, "" | "." | "..");
+    let parts = path.strip_prefix('/');
+    match parts.is_some_and(|parts| parts.split('/').all(is_part)) && !path.contains('\0') {
+        true => Ok(()),
+        false => Err(format!("{path}: expected a path from / without . and ..")),
+    }
+}
+
+/// A name that is neither a path nor an option of a program.
+fn is_name(name: &str) -> bool {
+    let is_taken = |c: char| c.is_ascii_alphanumeric() || ":_.@\\-".contains(c);
+    !name.is_empty() && !name.starts_with(['-', '.']) && name.chars().all(is_taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        change::{Bytes, UnitState},
+        knob::Compare,
+    };
+
+    fn value(path: &str) -> Change {
+        let path = path.into();
+        Change::Value { path, value: "1".into(), compare: Compare::Text, couples: Vec::new() }
+    }
+
+    fn file(path: &str, mode: Option<u32>) -> Change {
+        Change::File { path: path.into(), content: Some(Bytes(Vec::new())), mode }
+    }
+
+    #[test]
+    fn places_of_the_kernel_and_of_the_system_alone() {
+        for path in ["/proc/sys/vm/swappiness", "/proc/irq/7/smp_affinity_list", "/sys/x/y"] {
+            assert_eq!(value(path).may_be_made(), Ok(()), "{path}");
+        }
+        for path in [
+            "/proc/self/root/etc/x",
+            "/proc/1/mem",
+            "/proc/sysrq-trigger",
+            "/proc/sys/../self/root/etc/x",
+            "/proc/sys//kernel/x",
+            "/sys/./x",
+            "/sys/x\0y",
+            "/sys",
+            "sys/x",
+            "/etc/x",
+            "/dev/sda",
+            "/proc/sys/kernel/core_pattern",
+            "/proc/sys/kernel/modprobe",
+            "/sys/kernel/uevent_helper",
+            "/sys/fs/cgroup/cpu/release_agent",
+        ] {
+            assert!(value(path).may_be_made().is_err(), "{path}");
+        }
+        let mut with_couple = value("/proc/sys/vm/x");
+        let Change::Value { couples, .. } = &mut with_couple else { return };
+        couples.push("/root/x".into());
+        assert!(with_couple.may_be_made().is_err());
+        for path in ["/etc/x", "/boot/loader/x", "/run/x", "/var/lib/rtproof/x"] {
+            assert_eq!(file(path, Some(0o755)).may_be_made(), Ok(()), "{path}");
+            assert!(file(path, Some(0o4755)).may_be_made().is_err(), "{path}");
+        }
+        for path in ["/usr/bin/x", "/root/.bashrc", "/etc/../root/x", "/home/x", "/x", ""] {
+            assert!(file(path, None).may_be_made().is_err(), "{path}");
+            assert!(Change::Folder { path: path.into() }.may_be_made().is_err(), "{path}");
+        }
+        let unit = |unit: &str| Change::Unit { unit: unit.into(), want: UnitState::Stopped };
+        assert_eq!(unit("getty@tty1.service").may_be_made(), Ok(()));
+        assert_eq!(unit("dev-disk-by\\x2duuid.swap").may_be_made(), Ok(()));
+        for name in ["--root=/x", "", "../x.service", "/etc/x.service", "a b"] {
+            assert!(unit(name).may_be_made().is_err(), "{name}");
+        }
+        let name = "LoaderEntryOneShot-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f".to_owned();
+        let variable = |name: String| Change::EfiVariable { name, value: String::new() };
+        assert_eq!(variable(name).may_be_made(), Ok(()));
+        assert!(variable("../x".into()).may_be_made().is_err());
+    }
+}

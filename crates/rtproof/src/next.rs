@@ -1,0 +1,107 @@
+//! The next command, complete: it can be pasted.
+
+use std::path::Path;
+
+use rtproof_judge::{Answer, Remedy, Report, Status, When, report::Machine};
+
+/// Checks that one command names at most.
+const IDS_MAX: usize = 3;
+
+/// What to do after a run; `None`: the reasons of the verdict say more than a command.
+#[must_use]
+pub(crate) fn of_report(report: &Report, record: &Path) -> Option<String> {
+    let is_judged = report.verdict.answer != Answer::NotJudged;
+    if is_judged && report.verdict.basis.late == 0 || report.verdict.answer == Answer::Accepted {
+        return None;
+    }
+    let ids = if is_judged { knobs(report) } else { Vec::new() };
+    if !ids.is_empty() && is_here(&report.machine) {
+        return Some(format!(
+            "rtproof tune apply {}{} --confirm 60s",
+            ids.join(","),
+            wishes(report)
+        ));
+    }
+    let worst = report.spikes.as_ref()?.worst.first()?;
+    Some(format!("rtproof explain {} --spike {}", path(record), worst.number))
+}
+
+/// Checks that found something to be changed at once, of the causes that cost most.
+fn knobs(report: &Report) -> Vec<&str> {
+    let mut ids: Vec<&str> = Vec::new();
+    let causes = report.spikes.iter().flat_map(|spikes| &spikes.causes).take(IDS_MAX);
+    for id in causes.flat_map(|cause| &cause.checks) {
+        let can_help = report.findings.iter().any(|finding| {
+            finding.check == *id
+                && matches!(finding.status, Status::Bad | Status::Doubtful)
+                && finding.when == When::Now
+                && finding.remedies.iter().any(|remedy| !matches!(remedy, Remedy::Manual { .. }))
+        });
+        if can_help && !ids.contains(&id.as_str()) && ids.len() < IDS_MAX {
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+/// Whether a record is of the machine that we are on, by its name.
+fn is_here(machine: &Machine) -> bool {
+    let here = rustix::system::uname();
+    machine.hostname.as_deref().is_some_and(|name| here.nodename().to_bytes() == name.as_bytes())
+}
+
+/// What the application needs, as options.
+fn wishes(report: &Report) -> String {
+    let options = &report.options;
+    let mut text = format!(" --cpus {}", options.cpus);
+    if options.policy.has_priority() {
+        text += &format!(" --priority {}", options.priority);
+    }
+    text += &format!(" --period {}", time(options.period_ns));
+    if let Some(budget_ns) = options.requirement.budget_ns {
+        text += &format!(" --budget {}", time(budget_ns));
+    }
+    text
+}
+
+/// A time as an option takes it: `250us`.
+#[must_use]
+pub(crate) fn time(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    match units.into_iter().find(|&(unit, _)| ns > 0 && ns.is_multiple_of(unit)) {
+        Some((unit, name)) => format!("{}{name}", ns / unit),
+        None => format!("{ns}ns"),
+    }
+}
+
+/// A path, in quotes where the shell would not leave it alone.
+#[must_use]
+pub(crate) fn path(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
+/// A word, in quotes where the shell would not leave it alone.
+#[must_use]
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:=@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_shell_reads_is_what_was_meant() {
+        assert_eq!(time(1_000_000), "1ms");
+        assert_eq!(time(1_500_000), "1500us");
+        assert_eq!(time(60_000_000_000), "60s");
+        assert_eq!(time(1_001), "1001ns");
+        assert_eq!(quoted("run-1.rtproof"), "run-1.rtproof");
+        assert_eq!(quoted("it's; here"), r"'it'\''s; here'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,98 @@
+//! Commands that the program, its pages and its help show: each is one, with options that it has.
+
+#![allow(clippy::disallowed_methods, reason = "tests read their own files")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::{CommandFactory, error::ErrorKind};
+use rtproof::cli::Cli;
+
+/// Files below a folder with one of these endings.
+fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if path.is_dir() && !["target", "tests", "adr", ".git"].contains(&name.as_str()) {
+            files(&path, endings, found);
+        } else if endings.iter().any(|ending| name.ends_with(ending)) {
+            found.push(path);
+        }
+    }
+}
+
+/// Words as a shell takes them, up to the first thing that is not of this command.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, ' ') => words.extend((!word.is_empty()).then(|| std::mem::take(&mut word))),
+            _ => word.push(c),
+        }
+    }
+    words.push(word);
+    let ends = |word: &String| {
+        word.starts_with('>')
+            || ["&&", "|", "2>", "#", ";", "&", "…", "...", ""].contains(&word.as_str())
+    };
+    let count = words.iter().position(ends).unwrap_or(words.len());
+    words.truncate(count);
+    words
+}
+
+/// What is wrong with a command; values may be placeholders.
+fn wrong(command: &str) -> Option<String> {
+    let error = Cli::command().try_get_matches_from(words(command)).err()?;
+    let is_of_names = matches!(
+        error.kind(),
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand | ErrorKind::ArgumentConflict
+    );
+    is_of_names.then(|| error.to_string().lines().next().unwrap_or_default().to_owned())
+}
+
+/// Commands in a text of the sources or of a page.
+fn commands(text: &str, is_page: bool) -> Vec<String> {
+    let joined = text.replace("\\\n", " ");
+    let mut found = Vec::new();
+    for line in joined.lines() {
+        let line = line.trim();
+        let shown = line.strip_prefix("$ ").unwrap_or(line);
+        if is_page && shown.starts_with("rtproof ") {
+            found.push(shown.to_owned());
+        }
+        let quoted = line.split('`').skip(1).step_by(2);
+        found.extend(quoted.filter(|part| part.starts_with("rtproof ")).map(str::to_owned));
+    }
+    // Prose that begins a line, forms of usage, names of what is written.
+    found.retain(|command| {
+        let second = command.split(' ').nth(1).unwrap_or_default();
+        !command.contains(['{', '[', '|', '<'])
+            && second.chars().all(|c| c.is_ascii_lowercase())
+            && Cli::command().find_subcommand(second).is_some()
+    });
+    found
+}
+
+#[test]
+fn every_command_that_is_shown_can_be_given() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut all = vec![top.join("README.md"), top.join("SECURITY.md"), top.join("CONTRIBUTING.md")];
+    files(&top.join("docs"), &[".md"], &mut all);
+    files(&top.join("crates"), &[".rs"], &mut all);
+    let (mut count, mut faults) = (0, Vec::new());
+    for path in all {
+        let is_page = path.extension().is_some_and(|ending| ending == "md");
+        for command in commands(&fs::read_to_string(&path).expect("a text"), is_page) {
+            count += 1;
+            if let Some(why) = wrong(&command) {
+                faults.push(format!("{}: {command}: {why}", path.display()));
+            }
+        }
+    }
+    assert!(count > 150, "{count} commands");
+    assert!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
+}
