@@ -47,4 +47,4 @@ pub use flatten::{FactChange, FactRow, changes, condition_id};
 pub use knob::Knob;
 pub use reading::Reading;
 pub use root::{Root, RootError};
-pub use sample::{HostSampler, HostSecond};
+pub use sample::{HostSampler, HostSecond, Placement};

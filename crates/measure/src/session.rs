@@ -25,6 +25,8 @@ const LEAD_NS: u64 = 20_000_000;
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest wait for a thread after its end was requested, beyond its period.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
+/// From this period on, a thread is not left to sleep until its next wake-up when it is to stop.
+const NUDGED_PERIOD_NS: u64 = 100_000_000;
 /// Shortest period: below it the kernel's own timer path takes longer than the period everywhere.
 pub const PERIOD_MIN_NS: u64 = 5_000;
 /// Longest period.
@@ -199,6 +201,7 @@ impl Session {
                 if self.is_finished() {
                     return true;
                 }
+                self.nudge();
                 std::thread::sleep(Duration::from_millis(5));
             }
             for handle in self.handles.iter().filter(|handle| !handle.join.is_finished()) {
@@ -206,6 +209,19 @@ impl Session {
             }
         }
         false
+    }
+
+    /// Wakes threads that sleep for long, so that they see that they are to stop. A thread that
+    /// was about to sleep is met by the next one.
+    fn nudge(&self) {
+        if self.period_ns < NUDGED_PERIOD_NS {
+            return;
+        }
+        for handle in self.handles.iter().filter(|handle| !handle.join.is_finished()) {
+            if handle.stop.load(Ordering::Relaxed) {
+                sys::signals::nudge(handle.tid.load(Ordering::Acquire));
+            }
+        }
     }
 
     /// What each thread got, by number.
@@ -256,7 +272,7 @@ impl Session {
         self.handles.iter().all(|handle| handle.join.is_finished())
     }
 
-    /// Asks every thread to end with its next wake-up.
+    /// Asks every thread to end with its next wake-up, or before.
     pub fn stop(&self) {
         self.handles.iter().for_each(|handle| handle.stop.store(true, Ordering::Relaxed));
     }
@@ -269,8 +285,9 @@ impl Session {
     }
 
     /// Ends the threads and hands out what they had not handed over. Slots in flight go to `take`
-    /// first, spikes to `spikes`. Takes a period, and not much longer even where a thread is kept
-    /// from running: of one that does not end there is no report.
+    /// first, spikes to `spikes`. Takes as long as a thread needs to run once, a period at most, and
+    /// not much longer even where a thread is kept from running: of one that does not end there is
+    /// no report.
     pub fn finish(
         self,
         mut take: impl FnMut(u32, &Slot),

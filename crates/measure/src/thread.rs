@@ -188,7 +188,12 @@ impl Life {
         let before = sys::usage();
         let outcome = armed.as_mut().map(|armed| {
             // Where it only takes down what others measure, nothing of it is on a hot path.
-            set_armed(self.order.workload.place() == Place::OnCpu);
+            let is_on_cpu = self.order.workload.place() == Place::OnCpu;
+            set_armed(is_on_cpu);
+            if is_on_cpu {
+                // Not before: partners of the thread allow none.
+                sys::signals::allow_nudges();
+            }
             let outcome = catch_unwind(AssertUnwindSafe(|| armed.run(&mut cycle, &self.stop)));
             set_armed(false);
             outcome

@@ -145,6 +145,34 @@ fn one(text: &str) -> Got {
 }
 
 #[test]
+fn whatever_sleeps_for_long_ends_when_it_is_asked_to() {
+    let _alone = alone();
+    // exec runs a program of the user's, and those of the kernel are polled.
+    let beside = ["exec", "timerlat", "osnoise", "hwlat", "marks"];
+    for workload in WORKLOADS.iter().filter(|workload| !beside.contains(&workload.name())) {
+        let name = workload.name();
+        let whole_ns = 600_000_000_000;
+        // usleep(3) takes less than a second.
+        let period_ns = if name == "usleep" { 990_000_000 } else { 10_000_000_000 };
+        let plan = Plan { period_ns, duration_ns: whole_ns, slot_ns: SLOT_NS, ..plan(name) };
+        let session = Session::start(&plan).unwrap_or_else(|error| panic!("{error}"));
+        // Past the first wake-up: it sleeps until the second.
+        std::thread::sleep(Duration::from_millis(300));
+        let asked = std::time::Instant::now();
+        let mut totals = Totals::default();
+        let reports = session.finish(|_, slot| totals.merge(&slot.totals), |_, _| {});
+        assert!(asked.elapsed() < Duration::from_secs(5), "{name}: {:?}", asked.elapsed());
+        assert_eq!(reports.len(), 1, "{name}");
+        assert_eq!(reports[0].reason, EndReason::Stopped, "{name}");
+        assert_eq!((reports[0].scheduled, totals.early), (totals.accounted(), 0), "{name}");
+        if workload.quantity() == Quantity::Gap {
+            continue;
+        }
+        assert!(totals.accounted() <= 1, "{name}: none came before it was due: {totals:?}");
+    }
+}
+
+#[test]
 fn every_workload_says_what_it_is() {
     for workload in WORKLOADS {
         let words = workload.quantity().words();

@@ -185,7 +185,9 @@ fn a_plan_shows_the_line_that_would_boot() {
     }
     let applied = tree.tune(&["apply", "isolcpus", "--cpus", "2-3", "--yes"]);
     expect_code(&applied, ACCEPTED);
-    assert!(stdout(&applied).contains("1 boot parameter: rtproof tune trial"));
+    let (text, next) =
+        (stdout(&applied), "1 boot parameter: rtproof tune plan isolcpus --cpus 2-3");
+    assert!(text.contains(next), "{text}");
     assert_eq!(tree.all(), before);
 }
 

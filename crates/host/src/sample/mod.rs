@@ -19,10 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CpuList, Facts, Reading, Root,
     activity::cpu_ticks,
-    facts::{
-        kernel::Kernel,
-        tasks::{Policy, Stat},
-    },
+    facts::{kernel::Kernel, tasks::Stat},
 };
 
 /// Milliseconds per tick of /proc/stat. The kernel's ABI counts in USER_HZ, which is 100 on every
@@ -71,15 +68,14 @@ pub struct HostCpuSecond {
     pub freq_hz: Option<u64>,
 }
 
-/// Where a thread is and how it is scheduled.
+/// Where a thread is and has been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// CPU it last ran on.
     pub cpu: u32,
-    /// Policy; `None` for one that is not known here.
-    pub policy: Option<Policy>,
-    /// Real-time priority, 0 for ordinary policies.
-    pub priority: u32,
+    /// Times that it came to another CPU; `None` where the kernel does not count for it
+    /// (CONFIG_SCHED_DEBUG, always on since Linux 6.15).
+    pub migrations: Option<u64>,
 }
 
 /// Takes the samples.
@@ -182,10 +178,15 @@ impl HostSampler {
     /// Where a thread of this process is. Absent once it has ended.
     #[must_use]
     pub fn thread_placement(&self, tid: u32) -> Reading<Placement> {
-        let path = format!("/proc/self/task/{tid}/stat");
-        self.root.read_text(&path).parsed("a line of at least 41 fields", |line| {
-            let Stat { cpu, policy, priority, .. } = Stat::parse(line)?;
-            Some(Placement { cpu, policy, priority })
+        let folder = format!("/proc/self/task/{tid}");
+        let sched = self.root.read_text(&format!("{folder}/sched"));
+        let migrations = sched.value().and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
+            line.rsplit(':').next()?.trim().parse().ok()
+        });
+        let stat = self.root.read_text(&format!("{folder}/stat"));
+        stat.parsed("a line of at least 41 fields", |line| {
+            Some(Placement { cpu: Stat::parse(line)?.cpu, migrations })
         })
     }
 

@@ -86,8 +86,11 @@ fn online_and_placement_are_read_anew() {
     let line = format!("9 (m) {}", fields.collect::<Vec<_>>().join(" "));
     tree.write("proc/self/task/9/stat", &line);
     let placement = sampler.thread_placement(9);
-    let expected = Placement { cpu: 2, policy: Some(Policy::Fifo), priority: 80 };
-    assert_eq!(placement.value(), Some(&expected));
+    assert_eq!(placement.value(), Some(&Placement { cpu: 2, migrations: None }));
+    let sched = "m (9, #threads: 1)\nse.vruntime : 2.5\nse.nr_migrations      :     17\n";
+    tree.write("proc/self/task/9/sched", sched);
+    let placement = sampler.thread_placement(9);
+    assert_eq!(placement.value(), Some(&Placement { cpu: 2, migrations: Some(17) }));
 }
 
 #[test]

@@ -117,8 +117,8 @@ impl Cycle {
     }
 
     /// Runs until the schedule ends, `stop` is set, or slots are not collected. `wait` returns the
-    /// time at
-    /// which the thread ran, given the time at which it was to.
+    /// time at which the thread ran, given the time at which it was to. Woken before that time to
+    /// be stopped, it counts no wake-up.
     #[inline(always)]
     pub fn run(&mut self, stop: &AtomicBool, wait: impl FnMut(u64) -> u64) -> EndReason {
         self.run_grid::<false>(stop, wait)
@@ -146,6 +146,9 @@ impl Cycle {
                 return EndReason::Starved;
             }
             let now_ns = wait(due_ns);
+            if now_ns < due_ns && stop.load(Ordering::Relaxed) {
+                return EndReason::Stopped;
+            }
             let latency_ns = self.slot.record_wake(due_ns, now_ns);
             if KEEP {
                 if last_ns != 0 {

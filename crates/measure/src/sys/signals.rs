@@ -1,7 +1,7 @@
 //! Timers that send signals, and threads that wait for them. No handler does any work: signals are
-//! blocked and taken one by one.
+//! blocked and taken one by one, but for the nudge that ends a long sleep.
 
-use std::{io, mem::MaybeUninit, time::Duration};
+use std::{cell::Cell, io, mem::MaybeUninit, sync::Once, time::Duration};
 
 /// A set with one signal.
 fn only(signal: i32) -> libc::sigset_t {
@@ -14,7 +14,8 @@ fn only(signal: i32) -> libc::sigset_t {
     }
 }
 
-/// Waits for a signal of the set, which the calling thread blocks. False: it cannot.
+/// Waits for a signal of the set, which the calling thread blocks. False: it cannot, or a nudge
+/// came.
 #[inline(always)]
 fn wait(set: &libc::sigset_t) -> bool {
     loop {
@@ -23,9 +24,50 @@ fn wait(set: &libc::sigset_t) -> bool {
         if taken > 0 {
             return true;
         }
-        if io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+        // A stop and a continuation of the process end the call too.
+        let is_interrupted = io::Error::last_os_error().raw_os_error() == Some(libc::EINTR);
+        if !is_interrupted || NUDGED.get() {
             return false;
         }
+    }
+}
+
+thread_local! {
+    /// Whether the thread is to look at its stop flag.
+    static NUDGED: Cell<bool> = const { Cell::new(false) };
+}
+
+extern "C" fn nudged(_: libc::c_int) {
+    // Plain memory of the thread: its place is known when the thread starts.
+    NUDGED.set(true);
+}
+
+fn nudge_signal() -> i32 {
+    libc::SIGRTMIN() + 6
+}
+
+/// Lets a nudge interrupt what the calling thread waits for. Another program that uses the same
+/// signal has its handler in its own process.
+pub(crate) fn allow_nudges() {
+    static HANDLER: Once = Once::new();
+    HANDLER.call_once(|| {
+        // SAFETY: all-zero bytes are a valid sigaction; without SA_RESTART, so that calls return.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = nudged as extern "C" fn(libc::c_int) as usize;
+        // SAFETY: `action` is a valid sigaction with a handler of the form that no flag asks for;
+        // no old action is asked for.
+        unsafe { libc::sigaction(nudge_signal(), &raw const action, std::ptr::null_mut()) };
+    });
+    let set = only(nudge_signal());
+    // SAFETY: `set` is a valid set; no old one is asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
+/// Interrupts a thread of this process once, if it allows that.
+pub(crate) fn nudge(tid: u32) {
+    // SAFETY: three numbers; a thread that is gone is ESRCH.
+    unsafe {
+        libc::syscall(libc::SYS_tgkill, libc::getpid(), tid.cast_signed(), nudge_signal());
     }
 }
 
@@ -65,11 +107,11 @@ impl Call {
         }
     }
 
-    /// Waits for the signal.
+    /// Waits for the signal, which another thread sends at once: no nudge ends it.
     #[inline(always)]
     pub(crate) fn wait(&self) {
         // The set is valid: it can be waited for.
-        let _ = wait(&self.set);
+        while !wait(&self.set) {}
     }
 }
 

@@ -127,7 +127,7 @@ impl Collector {
             let workload = plan.workload_of(started.number).spec();
             let info = info_of(started, period_ns, first_due_ns, &workload);
             self.pending.started.push(info.clone());
-            self.watch.add(info, started.is_pinned);
+            self.watch.add(&self.sampler, info, started.is_pinned);
         }
         self.pending.beside.states = self.idle.states();
     }

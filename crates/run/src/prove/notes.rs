@@ -201,11 +201,15 @@ pub(crate) fn load(at_ns: u64, name: &str, error: &str) -> Note {
 
 /// A thread is not where it was put.
 pub(crate) fn cpu_lost(at_ns: u64, cpu: u32, now_on: u32, online: bool) -> Note {
-    let what = if online { "was moved away from it" } else { "lost it: the CPU went offline" };
+    let what = match (online, now_on == cpu) {
+        (true, true) => "ran on another CPU for a moment (its count of migrations rose)".into(),
+        (true, false) => format!("was moved away from it, and ran on CPU {now_on}"),
+        (false, _) => format!("lost it: the CPU went offline, and it ran on CPU {now_on}"),
+    };
+    let noticed = units::duration(at_ns);
     let text = format!(
-        "The thread of CPU {cpu} {what}, and ran on CPU {now_on}; noticed {} after the start, and \
-         ended.",
-        units::duration(at_ns)
+        "The thread of CPU {cpu} {what}; noticed {noticed} after the start, and the thread was \
+         ended."
     );
     note(at_ns, "cpu-lost", true, text)
 }

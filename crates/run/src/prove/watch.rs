@@ -2,7 +2,7 @@
 //! and who changed its policy or the CPUs that it may run on.
 
 use rtproof_host::{
-    HostSampler,
+    HostSampler, Placement,
     facts::tasks::Policy,
     tune::{Scheduling, Tasks},
 };
@@ -23,6 +23,8 @@ struct Watched {
     /// Whether it was put on its CPU: else it may be anywhere.
     is_pinned: bool,
     lost: bool,
+    /// Times that it had come to another CPU when it was last seen.
+    migrations: Option<u64>,
     /// How it was scheduled, and when that was seen; `None`: it could not be asked.
     last: Option<(Scheduling, u64)>,
 }
@@ -45,10 +47,12 @@ pub(super) struct Look {
 
 impl Watch {
     /// Watches a thread from now on; it has started.
-    pub(super) fn add(&mut self, info: ThreadInfo, is_pinned: bool) {
+    pub(super) fn add(&mut self, sampler: &HostSampler, info: ThreadInfo, is_pinned: bool) {
         let now = LiveTasks.scheduling(info.tid).ok();
         let last = now.map(|scheduling| (as_begun(scheduling, &info), 0));
-        self.threads.push(Watched { info, is_pinned, lost: false, last });
+        let placement = sampler.thread_placement(info.tid);
+        let migrations = placement.value().and_then(|placement| placement.migrations);
+        self.threads.push(Watched { info, is_pinned, lost: false, migrations, last });
     }
 
     /// The threads, by number.
@@ -97,7 +101,8 @@ impl Watch {
             let placement = sampler.thread_placement(watched.info.tid);
             let Some(placement) = placement.value() else { continue };
             let is_online = online.value().is_none_or(|online| online.contains(cpu));
-            if placement.cpu != cpu || !is_online {
+            let was_away = watched.has_moved(placement);
+            if placement.cpu != cpu || !is_online || was_away {
                 watched.lost = true;
                 seen.lost.push(watched.info.number);
                 seen.notes.push(notes::cpu_lost(now_ns, cpu, placement.cpu, is_online));
@@ -114,6 +119,12 @@ impl Watch {
 }
 
 impl Watched {
+    /// Whether it came to another CPU since it was last seen, even if it is back.
+    fn has_moved(&mut self, placement: &Placement) -> bool {
+        let before = std::mem::replace(&mut self.migrations, placement.migrations);
+        before.zip(placement.migrations).is_some_and(|(before, now)| now != before)
+    }
+
     /// What is not as it was.
     fn changes(&self, now: &Scheduling, now_ns: u64) -> Vec<Mark> {
         let Some((last, since_ns)) = &self.last else { return Vec::new() };
@@ -191,7 +202,7 @@ mod tests {
             period_ns: 1,
             first_due_ns: 0,
         };
-        Watched { info, is_pinned: true, lost: false, last }
+        Watched { info, is_pinned: true, lost: false, migrations: Some(1), last }
     }
 
     #[test]
@@ -222,6 +233,16 @@ mod tests {
         let ordinary = ThreadInfo { policy: Policy::Other, priority: 0, ..info };
         assert_eq!(as_begun(nice.clone(), &ordinary), nice);
         assert_eq!(policy_text(&as_begun(fifo(7), &ordinary)), "SCHED_OTHER");
+    }
+
+    #[test]
+    fn who_went_away_and_came_back_has_moved() {
+        let mut thread = watched(None);
+        let at = |migrations| Placement { cpu: 1, migrations };
+        assert!(!thread.has_moved(&at(Some(1))));
+        assert!(thread.has_moved(&at(Some(3))));
+        assert!(!thread.has_moved(&at(None)), "not counted is not moved");
+        assert!(!thread.has_moved(&at(Some(4))), "what was before is not known");
     }
 
     #[test]

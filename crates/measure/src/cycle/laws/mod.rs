@@ -38,6 +38,9 @@ impl Cycle {
                 return EndReason::Starved;
             }
             let now_ns = wait();
+            if now_ns < due_ns && stop.load(Ordering::Relaxed) {
+                return EndReason::Stopped;
+            }
             let over_ns = self.slot.record_wake(due_ns, now_ns);
             self.slot.intervals.push(now_ns.saturating_sub(last_ns));
             // From the interval alone, not from what is counted as missed below.
@@ -74,6 +77,10 @@ impl Cycle {
                 return EndReason::Starved;
             }
             let (took_ns, done_ns) = piece(due_ns);
+            // Done before it was due: woken to be stopped.
+            if done_ns < due_ns && stop.load(Ordering::Relaxed) {
+                return EndReason::Stopped;
+            }
             self.slot.record_wake(due_ns, due_ns.saturating_add(took_ns));
             self.next_due_ns = due_ns + self.schedule.period_ns;
             if took_ns > self.beyond_ns || done_ns >= self.next_due_ns {
