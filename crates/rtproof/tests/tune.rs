@@ -312,6 +312,39 @@ fn a_stored_plan_may_have_files_that_come_with_their_group() {
     assert_eq!(tree.all(), before);
 }
 
+/// systemd writes cgroup.subtree_control anew when a unit starts; the kernel then takes the
+/// controller's files away.
+#[test]
+fn a_partition_that_lost_its_controller_is_missed() {
+    let tree = Small::new();
+    let top = "/sys/fs/cgroup";
+    let group =
+        ["cpuset.cpus", "cpuset.cpus.partition"].map(|file| format!("{top}/rtproof/{file}"));
+    tree.write(&format!("{top}/cgroup.controllers"), "cpuset cpu\n");
+    tree.write(&format!("{top}/cgroup.subtree_control"), "cpuset cpu\n");
+    tree.write(&group[0], "1\n");
+    tree.write(&group[1], "member\n");
+    let elsewhere = folder();
+    let profile = elsewhere.path().join("own.toml");
+    fs::write(&profile, "kind = \"periodic\"\n[choices]\nisolation = \"cpuset\"\n").unwrap();
+    let profile = profile.to_str().unwrap();
+    let apply = ["apply", "--yes", "cpuset-partition", "--profile", profile, "--cpus", "2-3"];
+    expect_code(&tree.tune(&apply), ACCEPTED);
+    tree.write(&format!("{top}/cgroup.subtree_control"), "cpu\n");
+    for file in &group {
+        fs::remove_file(tree.path().join(&file[1..])).unwrap();
+    }
+    let status = stdout(&tree.tune(&["status"]));
+    let undone = tree.tune(&["undo"]);
+    expect_code(&undone, ACCEPTED);
+    for file in &group {
+        let is_gone = |line: &str| line.contains("gone") && line.ends_with(file);
+        assert!(status.lines().any(is_gone), "{status}");
+        let told = format!("gone by itself    {file}");
+        assert!(stdout(&undone).contains(&told), "{}", stdout(&undone));
+    }
+}
+
 #[test]
 fn what_a_file_sets_is_told_as_json_too() {
     let tree = Small::new();

@@ -186,7 +186,7 @@ fn a_plan_shows_the_line_that_would_boot() {
     let applied = tree.tune(&["apply", "isolcpus", "--cpus", "2-3", "--yes"]);
     expect_code(&applied, ACCEPTED);
     let (text, next) =
-        (stdout(&applied), "1 boot parameter: rtproof tune plan isolcpus --cpus 2-3");
+        (stdout(&applied), "1 boot parameter is left and needs a boot: rtproof tune plan");
     assert!(text.contains(next), "{text}");
     assert_eq!(tree.all(), before);
 }

@@ -143,6 +143,40 @@ fn a_folder_that_is_gone_confirms_nothing() {
     wait_for("its end", 20, || guardians(tree.path()).is_empty());
 }
 
+/// A disk with an error is made read-only by its file system: what was changed goes back all the
+/// same.
+#[test]
+fn a_guardian_needs_to_write_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("left out: mounts need root");
+        return;
+    }
+    let tree = Small::new();
+    let before = tree.all();
+    let root = tree.path().display();
+    let script = format!(
+        "set -e; mkdir {root}/var; mount --bind {root}/var {root}/var; \
+         {binary} tune {apply} 1s --root {root}; \
+         mount -o remount,ro,bind {root}/var; if touch {root}/var/x; then exit 9; fi; \
+         for i in $(seq 200); do sleep 0.1; grep -q powersave {governor} && break; done; sleep 2; \
+         {binary} tune status --root {root}",
+        binary = support::binary(),
+        apply = APPLY.join(" "),
+        governor = tree.file("/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor").display(),
+    );
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).current_dir(tree.path());
+    let output = command.output().expect("unshare runs");
+    assert_eq!(tree.all(), before, "{}{}", stdout(&output), stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("all is as it was before"), "{text}");
+    assert!(text.contains("powersave as before, not"), "{text}");
+    wait_for("its end", 20, || guardians(tree.path()).is_empty());
+    // With the disk writable again.
+    expect_code(&tree.tune(&["undo"]), ACCEPTED);
+    assert_eq!((tree.all(), marks(&tree)), (before, 0));
+}
+
 #[test]
 fn a_mark_that_was_removed_confirms_nothing() {
     let tree = Small::new();

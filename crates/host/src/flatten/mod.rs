@@ -162,7 +162,8 @@ fn join(key: &str, name: &str) -> String {
 
 /// The condition of a measurement: 16 hex digits over every fact that may change latency. Machines
 /// of the same kind that are set up alike share it. Interrupts count by what they serve, because
-/// their numbers change from boot to boot.
+/// their numbers change from boot to boot; devices that come and go (USB, virtual network
+/// interfaces) by the values that they have: one more that is set like another changes nothing.
 #[must_use]
 pub fn condition_id(rows: &[FactRow]) -> String {
     let actions: BTreeMap<&str, &str> = rows
@@ -177,15 +178,28 @@ pub fn condition_id(rows: &[FactRow]) -> String {
             let (number, field) = rest.split_once('.')?;
             Some(format!("irqs.({}).{field}", actions.get(number)?))
         });
+        let name = name.or_else(|| of_removable(row));
         // The reason of a refusal is no condition, that it is refused is.
         let value = if row.state == RowState::Known { row.value.as_str() } else { "" };
         format!("{}\0{:?}\0{value}\n", name.as_deref().unwrap_or(&row.key), row.state)
     };
-    let mut lines: Vec<String> =
-        rows.iter().filter(|row| row.class.is_condition()).map(line).collect();
+    // What a USB device is, is none.
+    let counts = |row: &&FactRow| {
+        row.class.is_condition() && !row.key.starts_with("settings.usb-autosuspend-class")
+    };
+    let mut lines: Vec<String> = rows.iter().filter(|row| counts(row)).map(line).collect();
     lines.sort_unstable();
+    lines.dedup();
     let digest = Sha256::digest(lines.concat());
     hex(&digest[..8])
+}
+
+/// The name of a setting of a device that comes and goes, without the device.
+fn of_removable(row: &FactRow) -> Option<String> {
+    const FOLDERS: [&str; 2] = ["/sys/bus/usb/devices/", "/sys/class/net/"];
+    FOLDERS.iter().find(|folder| row.path.starts_with(*folder))?;
+    let knob = row.key.strip_prefix("settings.")?.split('.').next()?;
+    Some(format!("settings.{knob}.(any)"))
 }
 
 #[cfg(test)]

@@ -113,6 +113,26 @@ fn the_condition_is_what_may_change_latency() {
 }
 
 #[test]
+fn devices_that_come_and_go_count_by_how_they_are_set() {
+    let tree = machine();
+    let plug = |name: &str, rps: &str, control: &str| {
+        tree.write(&format!("sys/class/net/{name}/queues/rx-0/rps_cpus"), rps);
+        tree.write(&format!("sys/bus/usb/devices/{name}/power/control"), control);
+        tree.write(&format!("sys/bus/usb/devices/{name}/bDeviceClass"), name);
+    };
+    let id = || condition_id(&Facts::read(&tree.root()).rows());
+    plug("a", "0\n", "on\n");
+    let start = id();
+    plug("b", "0\n", "on\n");
+    assert_eq!(id(), start);
+    plug("b", "1\n", "on\n");
+    let spread = id();
+    assert_ne!(spread, start);
+    plug("b", "0\n", "auto\n");
+    assert!(![start, spread].contains(&id()));
+}
+
+#[test]
 fn classes_by_pattern() {
     assert_eq!(class_of("cpus.12.idle_states.3.disabled"), Class::Runtime);
     assert_eq!(class_of("cpus.12.idle_states"), Class::Firmware);

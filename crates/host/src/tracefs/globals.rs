@@ -69,17 +69,33 @@ impl Globals {
     }
 }
 
-impl Drop for Globals {
-    fn drop(&mut self) {
-        let mut all = true;
-        for (path, value) in self.in_order_of_undoing() {
-            all &= set(path, value).is_ok();
+impl Globals {
+    /// Puts them back, once; a sentence for each that could not be.
+    pub(super) fn put_back(&mut self) -> Vec<String> {
+        let old = std::mem::take(&mut self.old);
+        if old.is_empty() {
+            return Vec::new();
         }
-        if all {
+        let lines = old.iter().rev().map(|(path, value)| (path.as_str(), value.as_str()));
+        let left: Vec<String> = lines.filter_map(|(path, value)| failed(path, value)).collect();
+        if left.is_empty() {
             // Were the file to stay, the guard would write the same values again.
             let _ = fs::remove_file(&self.state);
         }
+        left
     }
+}
+
+impl Drop for Globals {
+    fn drop(&mut self) {
+        self.put_back();
+    }
+}
+
+/// Sets a value; a sentence when that failed.
+fn failed(path: &str, value: &str) -> Option<String> {
+    let error = set(path, value).err()?;
+    Some(format!("{path} could not be set back to \"{value}\": {error}; write it by hand"))
 }
 
 /// The file with the old values of the user of an instance.
@@ -88,7 +104,7 @@ pub(super) fn state(folder: &str, instance: &str) -> String {
     format!("{folder}/{name}{SUFFIX}")
 }
 
-/// Puts back what killed runs left behind; the files that were changed.
+/// Puts back what killed runs left behind; a sentence for each setting.
 pub(super) fn restore_stale(root: &Root, folder: &str) -> Vec<String> {
     let names = root.list_dir(folder);
     let mut restored = Vec::new();
@@ -101,9 +117,9 @@ pub(super) fn restore_stale(root: &Root, folder: &str) -> Vec<String> {
         let Ok(text) = fs::read_to_string(&state) else { continue };
         let lines = text.lines().filter_map(|line| line.split_once('\t'));
         for (path, value) in lines {
-            if set(path, value).is_ok() {
-                restored.push(path.to_owned());
-            }
+            restored.push(failed(path, value).unwrap_or_else(|| {
+                format!("{path} was left changed by a run that was killed, and was set back to \"{value}\"")
+            }));
         }
         // What could not be set now cannot be set later either.
         let _ = fs::remove_file(&state);
@@ -183,6 +199,19 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_put_back_is_said_and_stays_written_down() {
+        let rig = Rig::new();
+        let mut globals = rig.change("/i/rtproof-1-2").unwrap();
+        fs::remove_file(rig.path("cpus")).unwrap();
+        fs::create_dir(rig.path("cpus")).unwrap();
+        let left = globals.put_back();
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert!(left[0].contains("cpus could not be set back to \"0-7\""), "{left:?}");
+        drop(globals);
+        assert_eq!(files(&rig), 3, "for the guard");
+    }
+
+    #[test]
     fn a_switch_is_put_back_by_its_opposite() {
         let rig = Rig::new();
         let options = rig.path("options");
@@ -221,7 +250,13 @@ mod tests {
         assert_eq!(rig.now(), ["1-1\n", "2000\n"]);
         let live = rig.change(&format!("/i/{}", Name::own(&Root::live()).text())).unwrap();
         let restored = restore_stale(&Root::live(), &rig.path(""));
-        assert_eq!(restored, [rig.path("period_us"), rig.path("cpus")], "in reverse");
+        let expected = [("period_us", "1777"), ("cpus", "0-7")].map(|(name, value)| {
+            let path = rig.path(name);
+            format!(
+                "{path} was left changed by a run that was killed, and was set back to \"{value}\""
+            )
+        });
+        assert_eq!(restored, expected, "in reverse");
         assert_eq!(rig.now(), ["0-7\n", "1777\n"]);
         drop(live);
         assert_eq!(files(&rig), 2);

@@ -34,7 +34,8 @@ pub struct Tracer {
     cpu: u32,
     /// Put back after the tracer has ended, before the instance goes.
     globals: Option<Globals>,
-    restored: Vec<String>,
+    /// See [`Tracer::end`].
+    settings: Vec<String>,
 }
 
 impl Tracer {
@@ -48,11 +49,11 @@ impl Tracer {
         // Instances first: a tracer that ends puts back a threshold of its own, and the settings of
         // one that runs are not those that it found.
         remove_stale(root, top);
-        let restored = restore_stale(root, STATE);
+        let settings = restore_stale(root, STATE);
         available(root, top, request.tracer)?;
         unused(root, top, request.tracer)?;
         let folder = Folder::make(root, top)?;
-        let mut tracer = Self { folder, cpu: request.cpu, globals: None, restored };
+        let mut tracer = Self { folder, cpu: request.cpu, globals: None, settings };
         tracer.set_up(top, request)?;
         Ok(tracer)
     }
@@ -81,10 +82,20 @@ impl Tracer {
         self.folder.write("current_tracer", request.tracer)
     }
 
-    /// Settings that were put back because a killed run had left them changed.
+    /// Ends it. A sentence for each setting that a killed run had left changed, and for each that
+    /// could not be put back.
     #[must_use]
-    pub fn restored(&self) -> &[String] {
-        &self.restored
+    pub fn end(mut self) -> Vec<String> {
+        self.take_down();
+        std::mem::take(&mut self.settings)
+    }
+
+    fn take_down(&mut self) {
+        // Its threads end with it; settings change only while no tracer uses them.
+        let _ = self.folder.write("current_tracer", "nop");
+        let left = self.globals.take().map(|mut globals| globals.put_back());
+        self.settings.extend(left.into_iter().flatten());
+        self.folder.remove();
     }
 
     /// Its lines, as text. A read never waits: without a line it answers with
@@ -105,10 +116,7 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // Its threads end with it; settings change only while no tracer uses them.
-        let _ = self.folder.write("current_tracer", "nop");
-        self.globals = None;
-        self.folder.remove();
+        self.take_down();
     }
 }
 
@@ -227,8 +235,8 @@ mod tests {
         };
         let folder = tracer.folder.path.clone();
         assert!(root.exists(&folder) && tracer.lines().is_ok());
-        assert!(tracer.stats().value().is_some() && tracer.restored().is_empty());
-        drop(tracer);
+        assert!(tracer.stats().value().is_some());
+        assert!(tracer.end().is_empty());
         assert!(!root.exists(&folder));
     }
 }

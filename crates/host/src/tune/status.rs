@@ -33,6 +33,8 @@ pub enum Stands {
     Changed {
         /// What is there.
         found: State,
+        /// Whether that is what was there before it was applied.
+        is_old: bool,
     },
     /// Undone, lost with a reboot, or what it was about has ended.
     Gone,
@@ -99,5 +101,6 @@ fn stands(machine: &Machine<'_>, entry: &Entry, is_earlier_boot: bool) -> Stands
         Change::Value { path, .. } if is_partition(path) => machine.is_done(change, &found),
         _ => is_ours || machine.is_done(change, &found),
     };
-    if holds { Stands::AsApplied } else { Stands::Changed { found } }
+    let is_old = entry.before.as_ref() == Some(&found);
+    if holds { Stands::AsApplied } else { Stands::Changed { found, is_old } }
 }

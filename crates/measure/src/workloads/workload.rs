@@ -184,6 +184,9 @@ pub struct Ending {
     pub failure: Option<String>,
     /// The account of a loop that never sleeps.
     pub gaps: Option<Gaps>,
+    /// Sentences: settings of the kernel that a killed run had left changed, or that could not be
+    /// put back.
+    pub settings: Vec<String>,
 }
 
 /// A workload of one thread, ready to run.

@@ -37,7 +37,10 @@ fn target(change: &Change) -> String {
 /// When writing fails.
 pub fn applied(to: &mut Sheet, applied: &Applied) -> io::Result<()> {
     if applied.changes.is_empty() {
-        return writeln!(to, "Nothing to do: the machine is as the plan wants it.");
+        return match applied.boot_parameters.is_empty() {
+            true => writeln!(to, "Nothing to do: the machine is as the plan wants it."),
+            false => writeln!(to, "Nothing to change at once."),
+        };
     }
     let count = |outcome| applied.changes.iter().filter(|it| it.outcome == outcome).count();
     let head = match applied.rolled_back {
@@ -177,7 +180,11 @@ fn journal_head(to: &mut Sheet, journal: &JournalStands) -> io::Result<()> {
         writeln!(to, "  {DIM}{text}{DIM:#}")?;
     }
     if journal.unconfirmed {
+        let is_back = !journal.changes.is_empty() && journal.changes.iter().all(|it| it.is_old);
         let text = match (journal.is_of_this_boot, journal.guarded) {
+            (true, false) if is_back => {
+                "not confirmed, and all is as it was before: rtproof tune undo closes the journal"
+            }
             (true, true) => "not confirmed yet: rtproof tune confirm, or it is taken back",
             (true, false) => {
                 "not confirmed, and nobody is left to take it back (killed, or its timer is gone): \
@@ -205,6 +212,9 @@ fn stands(to: &mut Sheet, it: &Stands) -> io::Result<()> {
         // Of a file that is its number of lines.
         StandsNow::Changed if it.now == it.ours => {
             format!("{target}: other text, permissions or owner than ours")
+        }
+        StandsNow::Changed if it.is_old => {
+            format!("{target}: {} as before, not our {}", it.now, it.ours)
         }
         StandsNow::Changed => format!("{target}: {}, not our {}", it.now, it.ours),
         StandsNow::Superseded => format!("{target}: {}", it.now),
@@ -249,7 +259,9 @@ pub fn boot_left(to: &mut Sheet, parameters: &[String], command: &str) -> io::Re
         return Ok(());
     }
     let count = units::count(parameters.len(), "boot parameter");
-    wrapped(to, &format!("{DIM}{count}: "), "  ", &format!("{command}{DIM:#}"))
+    let (are, need) = if parameters.len() == 1 { ("is", "s") } else { ("are", "") };
+    let head = format!("{DIM}{count} {are} left and need{need} a boot: ");
+    wrapped(to, &head, "  ", &format!("{command}{DIM:#}"))
 }
 
 /// What the boot did with its words, and how changes stand.

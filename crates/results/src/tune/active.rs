@@ -57,6 +57,8 @@ pub struct Stands {
     pub ours: String,
     /// What is there now, in one line.
     pub now: String,
+    /// Whether that is what was there before it was applied.
+    pub is_old: bool,
     /// How it stands.
     pub standing: StandsNow,
     /// Why it cannot be read, or was not made.

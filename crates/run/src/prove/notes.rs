@@ -138,6 +138,9 @@ pub(crate) fn of_ending(at_ns: u64, cpu: u32, ending: &Ending) -> Vec<Note> {
         );
         notes.push(note(at_ns, "cycles-lost", true, text));
     }
+    for setting in &ending.settings {
+        notes.push(note(at_ns, "trace-setting", true, format!("{setting}.")));
+    }
     if let Some(gaps) = &ending.gaps {
         notes.push(note(at_ns, "gap-account", false, gap_account(cpu, gaps)));
     }
@@ -368,13 +371,15 @@ mod tests {
             step_min_ns: 38,
             threshold_ns: 1000,
         };
-        let ending = Ending { gaps: Some(gaps), lost: 3, ..Ending::default() };
+        let settings = vec!["/x could not be set back".into()];
+        let ending = Ending { gaps: Some(gaps), lost: 3, settings, ..Ending::default() };
         let notes = of_ending(0, 1, &ending);
         assert_eq!(
             notes.iter().map(|n| n.id.as_str()).collect::<Vec<_>>(),
-            ["cycles-lost", "gap-account"]
+            ["cycles-lost", "trace-setting", "gap-account"]
         );
-        let text = notes[1].text.replace('\u{202f}', " ");
+        assert_eq!(notes[1].text, "/x could not be set back.");
+        let text = notes[2].text.replace('\u{202f}', " ");
         assert!(text.contains("250 000 000 times in 10 s, the shortest step 38 ns"), "{text}");
         assert!(text.ends_with("40 steps above 1 µs took 10 ms of it, 0.100 %."), "{text}");
         let none = Gaps { step_min_ns: u64::MAX, ..Gaps::default() };

@@ -85,6 +85,7 @@ fn changes(
     let stands = |standing: tune::Standing| {
         let change = standing.change;
         let ours = change.after();
+        let is_old = matches!(standing.stands, tune::Stands::Changed { is_old: true, .. });
         let (standing, now, why) = match standing.stands {
             tune::Stands::AsApplied | tune::Stands::Changed { .. }
                 if earlier_boot && is_for_one_boot(&change) =>
@@ -92,7 +93,9 @@ fn changes(
                 (StandsNow::UsedUp, String::new(), None)
             }
             tune::Stands::AsApplied => (StandsNow::AsApplied, ours.clone(), None),
-            tune::Stands::Changed { found } => (StandsNow::Changed, change.before(&found), None),
+            tune::Stands::Changed { found, .. } => {
+                (StandsNow::Changed, change.before(&found), None)
+            }
             tune::Stands::Gone => (StandsNow::Gone, String::new(), None),
             tune::Stands::NotMade { why } => (StandsNow::NotMade, String::new(), Some(why)),
             tune::Stands::Unreadable { why } => (StandsNow::Unreadable, String::new(), Some(why)),
@@ -101,7 +104,7 @@ fn changes(
             StandsNow::Changed => tune::drift::suspects(machine.root(), &change),
             _ => Vec::new(),
         };
-        Stands { journal: number, change, ours, now, standing, why, by }
+        Stands { journal: number, change, ours, now, is_old, standing, why, by }
     };
     tune::status(machine, journal).into_iter().map(stands).collect()
 }

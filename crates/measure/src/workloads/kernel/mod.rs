@@ -58,6 +58,7 @@ pub(super) fn arm(
     let account = Account::new(source, setting.cpu, setting.period_ns);
     Ok(Box::new(Reader {
         workload,
+        settings: Vec::new(),
         pipe: Some(pipe),
         tracer: Some(tracer),
         account,
@@ -73,6 +74,8 @@ struct Reader {
     tracer: Option<Tracer>,
     account: Account,
     failure: Option<String>,
+    /// See [`Tracer::end`].
+    settings: Vec<String>,
 }
 
 impl Reader {
@@ -122,7 +125,7 @@ impl Armed for Reader {
         });
         // It ends with the run, and its settings go back.
         self.pipe = None;
-        self.tracer = None;
+        self.settings = self.tracer.take().map(Tracer::end).unwrap_or_default();
         reason
     }
 
@@ -131,7 +134,12 @@ impl Armed for Reader {
     }
 
     fn ending(&self) -> Ending {
-        Ending { lost: self.account.lost, failure: self.failure.clone(), gaps: None }
+        Ending {
+            lost: self.account.lost,
+            failure: self.failure.clone(),
+            settings: self.settings.clone(),
+            ..Ending::default()
+        }
     }
 }
 

@@ -136,7 +136,7 @@ fn drift(machine: &Machine<'_>, journal: u32, standing: &tune::Standing, time: &
     let change = standing.change.clone();
     let (now, found, why) = match &standing.stands {
         Stands::AsApplied => (Now::AsApplied, None, None),
-        Stands::Changed { found } => (Now::Changed, Some(found.clone()), None),
+        Stands::Changed { found, .. } => (Now::Changed, Some(found.clone()), None),
         Stands::Gone => (Now::Gone, None, None),
         Stands::NotMade { why } => (Now::NotMade, None, Some(why.clone())),
         Stands::Unreadable { why } => (Now::Unreadable, None, Some(why.clone())),
