@@ -285,9 +285,9 @@ impl Session {
     }
 
     /// Ends the threads and hands out what they had not handed over. Slots in flight go to `take`
-    /// first, spikes to `spikes`. Takes as long as a thread needs to run once, a period at most, and
-    /// not much longer even where a thread is kept from running: of one that does not end there is
-    /// no report.
+    /// first, spikes to `spikes`. Takes as long as a thread needs to run once, and not much more
+    /// than a period where a thread is kept from running: of one that does not end there is no
+    /// report.
     pub fn finish(
         self,
         mut take: impl FnMut(u32, &Slot),

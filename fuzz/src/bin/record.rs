@@ -1,5 +1,6 @@
-//! Records with hostile rows: whole files with some of their values replaced, read, judged and
-//! shown. A step is twelve bytes: table, column, row, what to put there, and eight bytes of it.
+//! Records with hostile rows: whole files with some of their values replaced, read, and some of
+//! them judged and shown. A step is twelve bytes: table, column, row, what to put there, and eight
+//! bytes of it.
 #![no_main]
 #![allow(clippy::disallowed_methods, reason = "files of the target's own")]
 
@@ -37,6 +38,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             return;
         }
     };
+    // To judge and to show takes far longer than to read: one in four, so that reading goes deeper.
+    if which & 0x60 != 0 {
+        return;
+    }
     let standing = Standing::Altered { why: "a row was changed".into() };
     match &opened.run.imported {
         Some(imported) => drop(rtproof_report::html::imported(imported, None)),

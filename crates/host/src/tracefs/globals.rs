@@ -118,7 +118,7 @@ pub(super) fn restore_stale(root: &Root, folder: &str) -> Vec<String> {
         let lines = text.lines().filter_map(|line| line.split_once('\t'));
         for (path, value) in lines {
             restored.push(failed(path, value).unwrap_or_else(|| {
-                format!("{path} was left changed by a run that was killed, and was set back to \"{value}\"")
+                format!("{path} was set back to \"{value}\": a killed run had left it changed")
             }));
         }
         // What could not be set now cannot be set later either.
@@ -252,9 +252,7 @@ mod tests {
         let restored = restore_stale(&Root::live(), &rig.path(""));
         let expected = [("period_us", "1777"), ("cpus", "0-7")].map(|(name, value)| {
             let path = rig.path(name);
-            format!(
-                "{path} was left changed by a run that was killed, and was set back to \"{value}\""
-            )
+            format!("{path} was set back to \"{value}\": a killed run had left it changed")
         });
         assert_eq!(restored, expected, "in reverse");
         assert_eq!(rig.now(), ["0-7\n", "1777\n"]);
