@@ -11,7 +11,7 @@ mod support;
 
 use std::{
     path::Path,
-    process::{Child, Command, Output},
+    process::{Child, Command, Output, Stdio},
 };
 
 use serde_json::Value;
@@ -135,10 +135,11 @@ fn a_killed_run_keeps_its_spikes_and_leaves_no_tracing_on() {
         return;
     }
     let _alone = alone();
-    // Also by what ends a process with a core, or for too much time of the CPU.
-    for signal in ["ABRT", "XCPU", "KILL"] {
+    // Also by what ends a process with a core, or for too much time of the CPU; and where tracefs is
+    // mounted for nobody.
+    for (signal, mounted) in [("ABRT", true), ("XCPU", true), ("KILL", true), ("KILL", false)] {
         let folder = folder();
-        let mut child = recording(folder.path());
+        let mut child = recording(folder.path(), mounted);
         kill(signal, child.id());
         child.wait().expect("it is dead");
         wait_for("the guard", 2, || instances(child.id()).is_empty());
@@ -149,10 +150,13 @@ fn a_killed_run_keeps_its_spikes_and_leaves_no_tracing_on() {
     }
 }
 
-/// A run whose first window is kept.
-fn recording(folder: &Path) -> Child {
+/// A run whose first window is kept; with tracefs or without it in its own mount namespace.
+fn recording(folder: &Path, mounted: bool) -> Child {
     let args = ["prove", "--for", "60s", "--load", "idle", "--spike", "20us", "-o", "run"];
-    let child = start(folder, &args);
+    let child = match mounted {
+        true => start(folder, &args),
+        false => unmounted(folder, &args).spawn().expect("unshare"),
+    };
     let record = folder.join("run.rtproof");
     wait_for("the record", 20, || record.exists());
     wait_for("a kept window", 20, || {
@@ -162,6 +166,37 @@ fn recording(folder: &Path) -> Child {
     child
 }
 
+/// rtproof where tracefs is not mounted. The same process ends up as rtproof.
+fn unmounted(folder: &Path, args: &[&str]) -> Command {
+    let script =
+        "umount /sys/kernel/tracing && [ -z \"$(ls /sys/kernel/tracing)\" ] && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh", support::binary()]);
+    command.args(args).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn where_tracefs_is_not_mounted_spikes_are_explained_and_it_stays_so() {
+    if !traces() {
+        return;
+    }
+    let _alone = alone();
+    let folder = folder();
+    let args = ["prove", "--for", "3s", "--load", "idle", "--spike", "20us", "-o", "run"];
+    let child = unmounted(folder.path(), &args).spawn().expect("unshare");
+    let pid = child.id();
+    let output = finish(child);
+    assert_eq!(instances(pid), Vec::<String>::new());
+    let (json, _) = report(&folder.path().join("run.rtproof"));
+    assert!(number(&json["spikes"]["explained"]) > 0, "{}", stdout(&output));
+    assert_exact(&json["spikes"]);
+    // What `check` says of the machine is as it is: mounted for nobody.
+    let check = ["check", "perf-tracing-active", "-v"];
+    let check = unmounted(folder.path(), &check).output().expect("unshare");
+    assert!(stdout(&check).contains("tracefs is not mounted"), "{}", stdout(&check));
+}
+
 #[test]
 fn what_a_killed_run_and_its_killed_guard_left_the_next_one_removes() {
     if !traces() {
@@ -169,7 +204,7 @@ fn what_a_killed_run_and_its_killed_guard_left_the_next_one_removes() {
     }
     let _alone = alone();
     let folder = folder();
-    let mut child = recording(folder.path());
+    let mut child = recording(folder.path(), true);
     let name = instances(child.id()).remove(0);
     let mut guard = Command::new("pkill");
     guard.args(["-KILL", "-f", &format!("rtproof-guard.*{name}")]);

@@ -6,6 +6,7 @@ use std::{
     process::{Child, Stdio},
 };
 
+use super::mount::Mount;
 use crate::program;
 
 /// What it runs: waits until its input is closed, which the kernel does for a process that is
@@ -39,8 +40,10 @@ impl Guard {
     /// Starts it for an instance and the file of settings of its user.
     pub(super) fn start(instance: &str, settings: &str) -> io::Result<Self> {
         let mut shell = program::command("sh")?;
-        shell.args(["-c", SCRIPT, "rtproof-guard", instance, settings]);
-        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let (stdout, instance) =
+            Mount::given(instance).unwrap_or_else(|| (Stdio::null(), instance.to_owned()));
+        shell.args(["-c", SCRIPT, "rtproof-guard", &instance, settings]);
+        shell.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::null());
         // Ctrl-C is for us alone.
         Ok(Self(shell.process_group(0).spawn()?))
     }

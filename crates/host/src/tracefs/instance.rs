@@ -5,8 +5,9 @@ use std::fs::File;
 use super::{
     Missing, TracefsError, WANTED, Wanted,
     events::{OWN, OWN_FORMATS, Or, POINTING, TIMER_IRQS},
-    find,
+    find_or_mount,
     folder::{Folder, Stats, remove_stale},
+    mount::shown,
     refused, why,
 };
 use crate::{CpuList, Reading, Root};
@@ -68,7 +69,7 @@ impl Instance {
     /// # Errors
     /// Why events cannot be recorded here; nothing is left behind then.
     pub fn create(root: &Root, rings: &Rings) -> Result<Self, TracefsError> {
-        let top = find(root)?;
+        let top = find_or_mount(root)?;
         let removed = remove_stale(root, top);
         let folder = Folder::make(root, top)?;
         let mut instance =
@@ -83,7 +84,7 @@ impl Instance {
             let why = why(&error)
                 + "; the trace must run on CLOCK_MONOTONIC, which the threads' own times are on: \
                    any other clock would be compared by an offset that drifts";
-            TracefsError::Refused { path: self.folder.file("trace_clock"), why }
+            TracefsError::Refused { path: shown(&self.folder.file("trace_clock")), why }
         })?;
         let sizes = rings.sizes();
         self.folder.write("tracing_cpumask", &cpu_mask(sizes.iter().map(|(cpu, _)| *cpu)))?;
@@ -99,7 +100,7 @@ impl Instance {
         match self.missing.iter().find(|missing| missing.event == "sched:sched_switch") {
             None => Ok(()),
             Some(missing) => Err(TracefsError::Refused {
-                path: self.folder.file(&event_file(missing.event, "enable")),
+                path: shown(&self.folder.file(&event_file(missing.event, "enable"))),
                 why: format!("{}; without it the running tasks are unknown", missing.why),
             }),
         }
@@ -225,7 +226,7 @@ impl Instance {
             (true, None) => {
                 let usable = |(event, _): &&(&'static str, &str)| self.enabled.contains(event);
                 let Some((event, filter)) = TIMER_IRQS.iter().find(usable) else {
-                    let path = self.folder.file("events");
+                    let path = shown(&self.folder.file("events"));
                     let why = "none of the events of the timer interrupt is there".into();
                     return Err(TracefsError::Refused { path, why });
                 };

@@ -9,6 +9,7 @@ mod folder;
 mod globals;
 mod guard;
 mod instance;
+mod mount;
 mod name;
 mod tracer;
 
@@ -17,6 +18,7 @@ use std::io;
 pub use events::{Missing, WANTED, Wanted};
 pub use folder::Stats;
 pub use instance::{Instance, Rings};
+pub use mount::shown;
 pub use tracer::{Tracer, TracerRequest};
 
 use crate::{Reading, Root, reading::State};
@@ -63,7 +65,23 @@ pub enum TracefsError {
     },
 }
 
-/// The folder of tracefs that can be used.
+/// The folder of tracefs that can be used; where it is not mounted, one that this process alone
+/// sees.
+///
+/// # Errors
+/// There is none: why, and what to do about it.
+fn find_or_mount(root: &Root) -> Result<&'static str, TracefsError> {
+    let found = find(root);
+    match found {
+        Err(TracefsError::NotMounted) => {
+            let own = mount::Mount::own().map(mount::Mount::path);
+            own.filter(|own| usable(root, own).is_ok()).ok_or(TracefsError::NotMounted)
+        }
+        found => found,
+    }
+}
+
+/// The folder of tracefs that is mounted and can be used.
 ///
 /// # Errors
 /// There is none: why, and what to do about it.
@@ -118,7 +136,7 @@ fn refused<T>(reading: &Reading<T>) -> TracefsError {
         State::Malformed { found, expected } => format!("holds `{found}`, not {expected}"),
         State::Known { .. } => "cannot be used".into(),
     };
-    TracefsError::Refused { path: reading.path.clone(), why }
+    TracefsError::Refused { path: mount::shown(&reading.path), why }
 }
 
 /// The same words for a refused write as for a refused read: with lockdown, container, rights.

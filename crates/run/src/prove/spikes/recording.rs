@@ -137,6 +137,6 @@ impl Recording {
     /// user must know of that.
     pub(super) fn stop(&mut self, now_ns: u64) -> Option<Note> {
         let left = self.recorder.as_mut()?.stop()?;
-        Some(notes::instance_left(now_ns, left))
+        Some(notes::instance_left(now_ns, &rtproof_host::tracefs::shown(left)))
     }
 }
