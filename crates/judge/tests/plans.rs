@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use rtproof_host::{Capture, CpuList, Facts, Root, tune::Change};
-use rtproof_judge::plan::{self, Plan, Selection};
+use rtproof_judge::plan::{self, Level, Plan, Selection};
 use rtproof_judge::{Finding, Intent, Profile, Remedy, Status, checks, profile::Kind};
 
 /// The captures of fixtures/machines, by name.
@@ -67,7 +67,7 @@ fn read_cases() -> Vec<Case> {
 }
 
 fn everything() -> Selection {
-    Selection { doubtful: true, risky: true, durable: true, ..Selection::default() }
+    Selection { level: Level::Max, risky: true, durable: true, ..Selection::default() }
 }
 
 fn has(plan: &Plan, check: &str) -> bool {

@@ -136,7 +136,7 @@ fn refused<T>(reading: &Reading<T>) -> TracefsError {
         State::Malformed { found, expected } => format!("holds `{found}`, not {expected}"),
         State::Known { .. } => "cannot be used".into(),
     };
-    TracefsError::Refused { path: mount::shown(&reading.path), why }
+    TracefsError::Refused { path: shown(&reading.path), why }
 }
 
 /// The same words for a refused write as for a refused read: with lockdown, container, rights.

@@ -26,7 +26,7 @@ mod value;
 mod words;
 
 pub use rtproof_host::knobs::names::{LIMITS_FILE, SYSCTL_FILE};
-pub use select::Selection;
+pub use select::{Level, STANDARD, Selection};
 pub use step::{BootWord, Conflict, Instruction, LeftOut, Reason, Step};
 
 use request::Request;

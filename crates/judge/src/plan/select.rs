@@ -5,6 +5,54 @@ use serde::{Deserialize, Serialize};
 use super::step::LeftOut;
 use crate::{Finding, Status, checks};
 
+/// How much of what was found a plan takes up. A check that is named is always included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// What is bad.
+    #[default]
+    Safe,
+    /// And, where only some of the CPUs are to be real-time, what keeps the rest of the machine
+    /// away from them: see [`STANDARD`].
+    Standard,
+    /// And all that is doubtful: whether it helps depends on what the machine does.
+    Max,
+}
+
+/// Checks of which a doubtful finding belongs to [`Level::Standard`]: what every real-time user
+/// means by CPUs of one's own (Documentation/timers/no_hz.rst, Documentation/admin-guide/
+/// kernel-per-CPU-kthreads.rst; Red Hat's and SUSE's tuning guides; the realtime profiles of tuned).
+pub const STANDARD: &[&str] = &[
+    // Nobody else runs there.
+    "isolation",
+    "isolcpus",
+    "cpuset-partition",
+    "systemd-cpuaffinity",
+    "user-tasks-on-iso",
+    // No tick, no callbacks, no interrupts, no work of the kernel.
+    "nohz-full",
+    "rcu-nocbs",
+    "rcuo-affinity",
+    "irq-affinity",
+    "irqaffinity-boot",
+    "irqbalance",
+    "kthread-affinity",
+    "workqueue-cpumask",
+    "writeback-cpumask",
+    "watchdog-cpumask",
+    // Nobody stops the application.
+    "rt-throttling",
+    "fair-server",
+    // The CPU stays awake and fast.
+    "cpufreq-governor",
+    "cpufreq-minmax",
+    "epp",
+    "cpuidle-states",
+    "cpu-dma-latency",
+    "pm-qos-resume",
+];
+
 /// What the user asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -12,8 +60,10 @@ use crate::{Finding, Status, checks};
 pub struct Selection {
     /// Checks, or sections of checks (`power`); empty: all.
     pub ids: Vec<String>,
-    /// Include what is only doubtful. A check that is named is always included.
-    pub doubtful: bool,
+    /// How much of what was found.
+    pub level: Level,
+    /// Whether only some of the online CPUs are to be real-time.
+    pub has_own_cpus: bool,
     /// Include what is risky. A check that is named is always included.
     pub risky: bool,
     /// Boot parameters and files that do what a change of the running kernel does, beside it:
@@ -27,7 +77,8 @@ impl Default for Selection {
     fn default() -> Self {
         Self {
             ids: Vec::new(),
-            doubtful: false,
+            level: Level::Safe,
+            has_own_cpus: false,
             risky: false,
             durable: false,
             exe: "/usr/bin/rtproof".into(),
@@ -67,15 +118,28 @@ impl Selection {
             (Some(reason), Status::Bad | Status::Doubtful) => format!("left out: {reason}"),
             (Some(_), _) => return None,
             (None, Status::Bad) => return None,
-            (None, Status::Doubtful) if is_named || self.doubtful => return None,
+            (None, Status::Doubtful) if is_named || self.level >= self.level_of(finding) => {
+                return None;
+            }
+            (None, Status::Doubtful) if self.level_of(finding) == Level::Standard => {
+                format!("doubtful: {summary}; name it, or leave --level at standard, to include it")
+            }
             (None, Status::Doubtful) => {
-                format!("doubtful: {summary}; name it, or give --doubtful, to include it")
+                format!("doubtful: {summary}; name it, or give --level max, to include it")
             }
             (None, Status::Unknown) => format!("cannot be told: {summary}"),
             (None, Status::Good | Status::NotApplicable) => format!("nothing to do: {summary}"),
         };
         let is_unknown = finding.status == Status::Unknown;
         Some(LeftOut { check: finding.check.clone(), why, is_unknown })
+    }
+
+    /// From which level on a doubtful finding is taken up.
+    fn level_of(&self, finding: &Finding) -> Level {
+        match self.has_own_cpus && STANDARD.contains(&&*finding.check) {
+            true => Level::Standard,
+            false => Level::Max,
+        }
     }
 
     /// Whether a finding without changes is worth a line: a good or unknown one is reported only if

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path, process:
 use rtproof_host::{Capture, CpuList, Facts, Root};
 use rtproof_judge::{
     Intent, Profile, checks,
-    plan::{self, Selection},
+    plan::{self, Level, Selection},
 };
 use rtproof_run::tune::export::{self, FORMATS, Source};
 
@@ -44,7 +44,8 @@ fn every_machine_s_plan_is_an_export_in_every_format() {
             skip: BTreeMap::new(),
         };
         let findings = checks::judge_all(&facts, &intent);
-        let all = Selection { doubtful: true, risky: true, durable: true, ..Selection::default() };
+        let all =
+            Selection { level: Level::Max, risky: true, durable: true, ..Selection::default() };
         let plan = plan::make(&facts, &findings, &intent, &all);
         assert!(plan.steps.len() > 3, "{name}");
         let before = BTreeMap::new();

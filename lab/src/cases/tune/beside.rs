@@ -27,7 +27,7 @@ fn beside() -> Case {
         "odd
          systemctl stop irqbalance.service
          track mine.first; track mine.before
-         run plan rtproof tune plan --cpus 1 --doubtful --json
+         run plan rtproof tune plan --cpus 1 --level max --json
          cp /host/plan.out /tmp/plan.json
          STRIDE=60 killed write rtproof tune apply --plan /tmp/plan.json --yes
          run apply rtproof tune apply --plan /tmp/plan.json --yes

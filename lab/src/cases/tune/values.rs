@@ -45,8 +45,8 @@ fn round_trip(kernel: &'static str, tier: Tier) -> Case {
     .script(script(
         "odd
          track first; track before
-         run plan rtproof tune plan --cpus 1 --doubtful --json
-         run apply rtproof tune apply --cpus 1 --doubtful --yes
+         run plan rtproof tune plan --cpus 1 --level max --json
+         run apply rtproof tune apply --cpus 1 --level max --yes
          track during
          run status rtproof tune status --json
          run undo rtproof tune undo
@@ -156,7 +156,7 @@ fn killed(what: &'static str, tier: Tier) -> Case {
     .script(script(&format!(
         "odd
          track first; track before
-         run plan rtproof tune plan --cpus 1 --doubtful --json
+         run plan rtproof tune plan --cpus 1 --level max --json
          cp /host/plan.out /tmp/plan.json
          {run}
          track after"
@@ -330,7 +330,7 @@ fn unconfirmed() -> Case {
     .script(script(
         "odd
          track first; track before
-         setsid sh -c 'echo $$ >/tmp/shell; rtproof tune apply --cpus 1 --doubtful --yes \
+         setsid sh -c 'echo $$ >/tmp/shell; rtproof tune apply --cpus 1 --level max --yes \
              --confirm 30s >/host/apply.out 2>&1' &
          sleep 1
          for _ in $(seq 60); do

@@ -3,9 +3,9 @@
 use rtproof_host::Facts;
 use rtproof_host::tune::{Change, UnitState};
 
-use super::{Plan, Selection, make};
+use super::{Level, Plan, STANDARD, Selection, make};
 use crate::checks::testing::{good, good_stock, intent};
-use crate::{Intent, Remedy, checks};
+use crate::{Intent, Remedy, Status, checks};
 
 mod together;
 mod whole_lists;
@@ -72,8 +72,38 @@ fn change(change: &Change) -> String {
 #[test]
 fn a_machine_with_nothing_to_do_has_an_empty_plan() {
     let findings = checks::judge_all(&good(), &intent());
-    let all = Selection { doubtful: true, risky: true, durable: true, ..Selection::default() };
+    let all = Selection { level: Level::Max, risky: true, durable: true, ..Selection::default() };
     assert_eq!(make(&good(), &findings, &intent(), &all), Plan::default());
+}
+
+#[test]
+fn each_level_has_the_one_below_and_standard_needs_cpus_of_ones_own() {
+    let mut known: Vec<&str> = STANDARD.to_vec();
+    known.sort_unstable();
+    known.dedup();
+    assert_eq!(known.len(), STANDARD.len());
+    assert!(STANDARD.iter().all(|id| checks::by_id(id).is_some()));
+    let facts = good_stock();
+    let mut findings = checks::judge_all(&facts, &intent());
+    for finding in &mut findings {
+        if matches!(finding.check.as_str(), "isolcpus" | "thp" | "ksm") {
+            finding.status = Status::Doubtful;
+            finding.remedies = vec![Remedy::Boot { parameter: format!("{}=1", finding.check) }];
+        }
+        if finding.check == "ksm" {
+            finding.status = Status::Bad;
+        }
+    }
+    let words = |level, has_own_cpus| {
+        let wanted = Selection { level, has_own_cpus, ..Selection::default() };
+        let plan = make(&facts, &findings, &intent(), &wanted);
+        let all = plan.boot.into_iter().map(|word| word.parameter);
+        all.filter(|word| word.ends_with("=1")).collect::<Vec<_>>()
+    };
+    assert_eq!(words(Level::Safe, true), ["ksm=1"]);
+    assert_eq!(words(Level::Standard, true), ["isolcpus=1", "ksm=1"]);
+    assert_eq!(words(Level::Standard, false), ["ksm=1"]);
+    assert_eq!(words(Level::Max, false), ["isolcpus=1", "ksm=1", "thp=1"]);
 }
 
 #[test]
@@ -117,7 +147,7 @@ fn every_row_that_is_bad_has_something_to_do() {
         let mut facts = good();
         checks::testing::fill_setting(&mut facts, knob, bad);
         let findings = [checks::judge_one(check, &facts, &intent())];
-        let all = Selection { risky: true, doubtful: true, ..Selection::default() };
+        let all = Selection { risky: true, level: Level::Max, ..Selection::default() };
         let plan = make(&facts, &findings, &intent(), &all);
         assert_eq!(plan.conflicts, [], "{}", knob.id);
         for finding in findings.iter().filter(|finding| finding.stands()) {

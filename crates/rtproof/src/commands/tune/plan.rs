@@ -80,15 +80,19 @@ pub(crate) fn plan_of(
     wish: &RequestArgs,
     ids: &[String],
 ) -> anyhow::Result<(Facts, rtproof_judge::Intent, plan::Plan)> {
+    let ids = request::named(ids)?;
+    let facts = Facts::read(root);
+    let intent = wish.intent(&facts)?;
+    let is_ours = |cpu: u32| intent.rt_cpus.contains(cpu);
+    let online = facts.cpus.online.value();
     let selection = Selection {
-        ids: request::named(ids)?,
-        doubtful: wish.doubtful,
+        ids,
+        level: wish.level.level(),
+        has_own_cpus: online.is_some_and(|online| !online.iter().all(is_ours)),
         risky: wish.risky,
         durable: wish.durable,
         exe: place::of(root).unwrap_or_else(|_| place::USUAL.into()),
     };
-    let facts = Facts::read(root);
-    let intent = wish.intent(&facts)?;
     let findings = checks::judge_all(&facts, &intent);
     let plan = plan::make(&facts, &findings, &intent, &selection);
     Ok((facts, intent, plan))

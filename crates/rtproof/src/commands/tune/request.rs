@@ -4,7 +4,10 @@
 use std::path::PathBuf;
 
 use rtproof_host::Facts;
-use rtproof_judge::{Intent, plan::Selection};
+use rtproof_judge::{
+    Intent,
+    plan::{Level, Selection},
+};
 use rtproof_run::{intent::IntentOptions, parse};
 
 use crate::{exit, intent::IntentArgs, next};
@@ -16,6 +19,30 @@ pub struct RootArgs {
     /// Work on the machine in a folder that holds its /proc, /sys, /etc, /boot and /var
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
+}
+
+/// [`Level`], on the command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LevelArg {
+    /// See [`Level::Safe`].
+    Safe,
+    /// See [`Level::Standard`].
+    #[default]
+    Standard,
+    /// See [`Level::Max`].
+    Max,
+}
+
+impl LevelArg {
+    /// The level.
+    #[must_use]
+    pub const fn level(self) -> Level {
+        match self {
+            Self::Safe => Level::Safe,
+            Self::Standard => Level::Standard,
+            Self::Max => Level::Max,
+        }
+    }
 }
 
 /// What the machine is for.
@@ -47,10 +74,12 @@ pub struct RequestArgs {
     #[arg(long)]
     pub risky: bool,
 
-    /// Include what is doubtful: whether it helps depends on what the machine does. Checks named
-    /// explicitly are always included
-    #[arg(long)]
-    pub doubtful: bool,
+    /// How much of what was found: safe (what is bad), standard (and, where some of the CPUs are to
+    /// be real-time, what keeps the rest of the machine away from them), max (and all that is
+    /// doubtful: whether it helps depends on what the machine does). Checks named explicitly are
+    /// always included
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
+    pub level: LevelArg,
 
     /// Include files and boot parameters that make permanent what a change does until the next boot
     #[arg(long)]
@@ -74,8 +103,12 @@ impl RequestArgs {
         for (name, value) in [("--period", self.period_ns), ("--budget", self.budget_ns)] {
             title += &value.map_or_else(String::new, |ns| format!(" {name} {}", next::time(ns)));
         }
-        let switches =
-            [("--risky", self.risky), ("--doubtful", self.doubtful), ("--durable", self.durable)];
+        match self.level {
+            LevelArg::Safe => title += " --level safe",
+            LevelArg::Standard => {}
+            LevelArg::Max => title += " --level max",
+        }
+        let switches = [("--risky", self.risky), ("--durable", self.durable)];
         for (name, _) in switches.into_iter().filter(|&(_, is_on)| is_on) {
             title += &format!(" {name}");
         }
