@@ -6,7 +6,7 @@ use super::Explanation;
 use crate::Remedy;
 
 /// The spikes of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spikes {
     /// Wake-ups later than this are spikes.

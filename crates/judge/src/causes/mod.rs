@@ -12,6 +12,7 @@
 mod _template;
 mod blocked;
 mod cause;
+mod classes;
 pub mod coverage;
 mod explain;
 mod frequency;
@@ -50,6 +51,7 @@ mod timer_work;
 mod unexplained;
 
 pub use cause::{Attribution, Cause, Kind};
+pub use classes::{Class, classes};
 pub use explain::explain;
 pub use rtproof_model::{
     CauseCpu, CauseRow, Certainty, Explanation, Moment, Recorder, Share, Span, Spike, Spikes,

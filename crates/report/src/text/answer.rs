@@ -4,7 +4,7 @@ use std::io;
 
 use rtproof_judge::{
     Report,
-    causes::{Spikes, title},
+    causes::{Spikes, classes},
     units::grouped,
 };
 
@@ -44,29 +44,24 @@ fn why(spikes: &Spikes) -> Option<String> {
     if let Some(why) = spikes.recorder.off.as_ref().filter(|_| spikes.seen > 0) {
         return Some(format!("not known: nothing was recorded ({why})"));
     }
-    let mut classes: Vec<(&str, u64, u64, &str)> = Vec::new();
-    for row in &spikes.causes {
-        match classes.iter_mut().find(|class| class.0 == row.cause) {
-            Some(class) => {
-                class.1 += row.sum_ns;
-                class.2 += row.ambiguous_ns;
-            }
-            None => classes.push((&row.cause, row.sum_ns, row.ambiguous_ns, &row.culprit)),
-        }
-    }
-    classes.sort_by_key(|class| std::cmp::Reverse(class.1));
     let percent = |ns: u64| (100 * u128::from(ns) / u128::from(spikes.sum_ns.max(1))) as u64;
-    let named = classes.iter().filter(|class| percent(class.1) >= SHARE_MIN).take(CLASSES_MAX);
+    let classes = classes(spikes);
+    let named = classes.iter().filter(|class| percent(class.sum_ns) >= SHARE_MIN);
     let named: Vec<String> = named
-        .map(|&(cause, sum_ns, ambiguous_ns, culprit)| {
-            let certain = percent(sum_ns.saturating_sub(ambiguous_ns));
-            let certain = match certain == percent(sum_ns) {
+        .take(CLASSES_MAX)
+        .map(|class| {
+            let certain = percent(class.certain_ns());
+            let certain = match certain == percent(class.sum_ns) {
                 true => String::new(),
                 false => format!(" ({certain} % for certain)"),
             };
-            let who = if culprit.is_empty() { String::new() } else { format!(": {culprit}") };
-            let name = title(cause).split(':').next().unwrap_or_default();
-            format!("{} % {name}{who}{certain}", percent(sum_ns))
+            let culprit = class.rows.first().map_or("", |row| &row.culprit);
+            let who = match (culprit, class.rows.len()) {
+                ("", _) => String::new(),
+                (culprit, 1) => format!(": {culprit}"),
+                (culprit, _) => format!(": most of all {culprit}"),
+            };
+            format!("{} % {}{who}{certain}", percent(class.sum_ns), class.title)
         })
         .collect();
     let of = match spikes.explained == spikes.seen {

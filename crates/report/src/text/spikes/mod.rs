@@ -3,23 +3,22 @@
 
 use std::io::{self, Write};
 
-use rtproof_host::harmless;
 use rtproof_judge::{
     Report,
-    causes::{CauseRow, Recorder, Spike, Spikes},
+    causes::{Recorder, Spike, Spikes},
     units::{self, grouped},
 };
 use rtproof_record::Run;
 use rtproof_trace::Window;
 
-use super::timeline::{fitted, letter, style, timeline};
+use super::timeline::{letter, style, timeline};
 use crate::{
-    spike::{self, percent, us, us_number},
-    text::sheet::{BOLD, DIM, Ink, Page, Sheet, WARN},
+    spike::{self, percent, us},
+    text::sheet::{BOLD, DIM, Page, Sheet, WARN},
 };
 
-/// Most causes shown.
-const CAUSES_MAX: usize = 8;
+mod causes;
+
 /// Most shares named below a timeline.
 const SHARES_MAX: usize = 8;
 const INDENT: &str = "         ";
@@ -65,48 +64,8 @@ impl Page {
         if let Some(worst) = spikes.worst.first() {
             self.worst(to, worst, window)?;
         }
-        for remedy in spikes.causes.first().into_iter().flat_map(|row| &row.remedies) {
-            let first = format!("{INDENT}{DIM}fix:{DIM:#} ");
-            self.wrapped(to, &first, "              ", &remedy.to_string())?;
-        }
         let text = format!("{}{DIM:#}", recorder(&spikes.recorder));
         self.wrapped(to, &format!("{INDENT}{DIM}"), INDENT, &text)
-    }
-
-    /// The causes as a table: what and who, in how many, worst, sum, share.
-    fn causes(self, to: &mut dyn Write, spikes: &Spikes) -> io::Result<()> {
-        let shown = &spikes.causes[..spikes.causes.len().min(CAUSES_MAX)];
-        if shown.is_empty() {
-            return Ok(());
-        }
-        let mut rows = vec![["spikes", "worst µs", "sum µs", "share"].map(String::from)];
-        rows.extend(shown.iter().map(|row| {
-            let of = percent(row.sum_ns, spikes.sum_ns);
-            [grouped(row.count), us_number(row.worst_ns), us_number(row.sum_ns), of]
-        }));
-        let wide = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-        let widths: Vec<usize> = (0..4).map(|column| wide(column).unwrap_or(0)).collect();
-        let room = self.columns.saturating_sub(2 + widths.iter().sum::<usize>() + 4 * 2);
-        for (i, row) in rows.iter().enumerate() {
-            let cause = i.checked_sub(1).map(|i| &shown[i]);
-            let (name, below) = cause.map_or_else(Default::default, |cause| fitting(cause, room));
-            let tone = if cause.is_none() { DIM } else { Ink::PLAIN };
-            write!(to, "  {tone}{name:<room$}")?;
-            for (text, width) in row.iter().zip(&widths) {
-                write!(to, "  {text:>width$}")?;
-            }
-            writeln!(to, "{tone:#}")?;
-            if let Some(below) = below {
-                writeln!(to, "    {DIM}{}{DIM:#}", fitted(&below, self.columns - 4))?;
-            }
-        }
-        let more = spikes.causes.len() - shown.len();
-        if more > 0 {
-            let rest_ns: u64 = spikes.causes[CAUSES_MAX..].iter().map(|row| row.sum_ns).sum();
-            let of = percent(rest_ns, spikes.sum_ns);
-            writeln!(to, "  {DIM}and {more} more: {} µs, {of}{DIM:#}", us_number(rest_ns))?;
-        }
-        Ok(())
     }
 
     fn worst(self, to: &mut dyn Write, worst: &Spike, window: Option<&Window>) -> io::Result<()> {
@@ -132,24 +91,6 @@ impl Page {
             writeln!(to, "        {DIM}and {more} more{DIM:#}")?;
         }
         Ok(())
-    }
-}
-
-/// A cause as long as there is room for; who did it in a line of its own where there is not.
-fn fitting(row: &CauseRow, room: usize) -> (String, Option<String>) {
-    let owner = row.owner.as_ref().map_or_else(String::new, |owner| format!(" ({owner})"));
-    let short = spike::short(&row.cause);
-    let with = |name: &str| match row.culprit.is_empty() {
-        true => format!("{name}{owner}"),
-        false => format!("{name}: {}{owner}", row.culprit),
-    };
-    let names = [with(&row.title), with(&short)].map(|name| harmless::line(&name));
-    match names.into_iter().find(|name| name.chars().count() <= room) {
-        Some(name) => (name, None),
-        None => {
-            let below = format!("{}{owner}", row.culprit);
-            (fitted(&short, room), (!below.is_empty()).then_some(below))
-        }
     }
 }
 

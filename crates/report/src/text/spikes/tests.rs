@@ -52,7 +52,7 @@ fn a_run_is_told_at_every_width() {
             "428 explained, 3 not examined",
             "multipathd",
             "multipathd.service",
-            "and 8 more",
+            "kinds of cause",
             "follow a period of 100.004 ms",
             "echo -1 > /proc/sys/kernel/sched_rt_runtime_us",
             "+1.18 µs at p50",
