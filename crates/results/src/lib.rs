@@ -1,5 +1,6 @@
 //! What `run` returns and `report` shows: data that neither owns. No I/O, no clock.
 
+pub mod answer;
 pub mod effects;
 pub mod ended;
 pub mod intent;

@@ -50,6 +50,11 @@ fn a_run_and_its_report_say_the_same_byte_for_byte() {
     assert_eq!(json_code, code(&output));
     assert_accounted(&json);
     assert_eq!(json["schema"], "rtproof/report/1");
+    let sentence = json["verdict"]["sentence"].as_str().expect("a sentence");
+    let answer = json["answer"]["verdict"].as_str().expect("an answer");
+    assert!(answer.ends_with(sentence), "{answer}");
+    let next = json["answer"]["next"].as_str();
+    assert_eq!(next.is_some(), text.contains("\nNext     "), "{next:?}");
     let checks = rtproof_judge::checks::all().count();
     assert_eq!(json["findings"].as_array().map(Vec::len), Some(checks));
     assert_eq!(json["phases"][0]["name"], "idle");

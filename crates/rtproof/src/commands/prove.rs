@@ -7,6 +7,7 @@ use rtproof_host::{Facts, Root};
 use rtproof_judge::{Intent, Report, checks};
 use rtproof_measure::loads::LoadSet;
 use rtproof_record::{Class, Start};
+use rtproof_results::answer;
 use rtproof_run::{
     parse,
     prove::{self, Request, output::Output, resolve, switcher::NoSwitcher},
@@ -239,7 +240,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         )?;
         rtproof_report::text::next(to, next.as_deref())
     })?;
-    text.print_json(&report)?;
+    text.print_json(&answer::Document::of(&report, next))?;
     // The measurement is reported; now what failed with the evidence.
     match (sealed.failure, html) {
         (Some(failure), Err(html)) => anyhow::bail!("{failure:#}; {html:#}"),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use rtproof_judge::{Report, Standing};
 use rtproof_record::{Opened, Run, SealState, import::Imported};
 use rtproof_report::imported::Document;
+use rtproof_results::answer;
 
 use crate::{exit, next, print::Text};
 use rtproof_run::opened::{banner, standing};
@@ -72,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         rtproof_report::text::verdict(to, &report)?;
         rtproof_report::text::next(to, next.as_deref())
     })?;
-    text.print_json(&report)?;
+    text.print_json(&answer::Document::of(&report, next))?;
     if let Some(path) = &args.html {
         crate::pages::write_html(path, &opened.run, &report, banner)?;
     }

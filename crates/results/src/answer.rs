@@ -1,0 +1,85 @@
+//! The answer of a run in short, first in text, page and JSON: the verdict, why wake-ups were late,
+//! what to do next.
+
+use rtproof_judge::{
+    Report,
+    causes::{Spikes, classes},
+    units::grouped,
+};
+use serde::Serialize;
+
+/// Classes of causes that are named.
+const CLASSES_MAX: usize = 3;
+/// Of all lateness, in percent: less is not worth a line.
+const SHARE_MIN: u64 = 3;
+
+/// A run, judged, as JSON: the answer, then all that it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document<'a> {
+    /// The answer.
+    pub answer: Answer,
+    /// The report.
+    #[serde(flatten)]
+    pub report: &'a Report,
+}
+
+/// The answer in sentences.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Answer {
+    /// The verdict in a sentence; its word is `verdict.answer`.
+    pub verdict: String,
+    /// The largest classes of causes, with their share of all lateness.
+    pub why: Option<String>,
+    /// A complete command to go on with; `None`: nothing has to be done, or no command does it.
+    pub next: Option<String>,
+}
+
+impl<'a> Document<'a> {
+    /// A report with its answer.
+    #[must_use]
+    pub fn of(report: &'a Report, next: Option<String>) -> Self {
+        let verdict = &report.verdict;
+        let verdict = format!("{} {}", verdict.answer.text(), verdict.sentence);
+        let why = report.spikes.as_ref().and_then(why);
+        Self { answer: Answer { verdict, why, next }, report }
+    }
+}
+
+/// The largest classes of causes, with their share of all lateness that was explained.
+#[must_use]
+pub fn why(spikes: &Spikes) -> Option<String> {
+    if let Some(why) = spikes.recorder.off.as_ref().filter(|_| spikes.seen > 0) {
+        return Some(format!("not known: nothing was recorded ({why})"));
+    }
+    let percent = |ns: u64| (100 * u128::from(ns) / u128::from(spikes.sum_ns.max(1))) as u64;
+    let classes = classes(spikes);
+    let named = classes.iter().filter(|class| percent(class.sum_ns) >= SHARE_MIN);
+    let named: Vec<String> = named
+        .take(CLASSES_MAX)
+        .map(|class| {
+            let certain = percent(class.certain_ns());
+            let certain = match certain == percent(class.sum_ns) {
+                true => String::new(),
+                false => format!(" ({certain} % for certain)"),
+            };
+            let culprit = class.rows.first().map_or("", |row| &row.culprit);
+            let who = match (culprit, class.rows.len()) {
+                ("", _) => String::new(),
+                (culprit, 1) => format!(": {culprit}"),
+                (culprit, _) => format!(": most of all {culprit}"),
+            };
+            format!("{} % {}{who}{certain}", percent(class.sum_ns), class.title)
+        })
+        .collect();
+    let of = match spikes.explained == spikes.seen {
+        true => "of all lateness".to_owned(),
+        false => format!(
+            "of the lateness of {} of {} spikes",
+            grouped(spikes.explained),
+            grouped(spikes.seen)
+        ),
+    };
+    (!named.is_empty()).then(|| format!("{of}: {}", named.join("; ")))
+}
