@@ -3,7 +3,7 @@
 use rtproof_host::{CpuList, Reading};
 
 use crate::Evidence;
-pub(crate) use crate::quantity::{count, cpus};
+pub(crate) use crate::quantity::{count, cpus, times};
 
 /// Most lines of evidence for one kind of file.
 const GROUPS_MAX: usize = 32;

@@ -77,7 +77,10 @@ pub(crate) fn time(ns: u64) -> String {
 /// A path, in quotes where the shell would not leave it alone.
 #[must_use]
 pub(crate) fn path(path: &Path) -> String {
-    quoted(&path.display().to_string())
+    let short = path.strip_prefix(".").unwrap_or(path);
+    // What begins with a dash would be an option.
+    let is_word = !short.to_string_lossy().starts_with('-') && !short.as_os_str().is_empty();
+    quoted(&if is_word { short } else { path }.display().to_string())
 }
 
 /// A word, in quotes where the shell would not leave it alone.
@@ -103,5 +106,8 @@ mod tests {
         assert_eq!(quoted("run-1.rtproof"), "run-1.rtproof");
         assert_eq!(quoted("it's; here"), r"'it'\''s; here'");
         assert_eq!(quoted(""), "''");
+        for (given, expected) in [("./a.rtproof", "a.rtproof"), ("./-a", "./-a"), ("/a", "/a")] {
+            assert_eq!(path(Path::new(given)), expected);
+        }
     }
 }

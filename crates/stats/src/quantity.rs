@@ -106,6 +106,12 @@ pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(number as u64)) }
 }
 
+/// How often: `once`, `17 times`.
+#[must_use]
+pub fn times(number: u64) -> String {
+    if number == 1 { "once".into() } else { format!("{} times", grouped(number)) }
+}
+
 /// Confidence as percent: 950 000 ppm is `95 %`.
 #[must_use]
 pub fn confidence(ppm: u32) -> String {
@@ -117,6 +123,12 @@ pub fn confidence(ppm: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn once_is_no_plural() {
+        assert_eq!([0, 1, 2].map(times), ["0 times", "once", "2 times"]);
+        assert_eq!((count(1, "CPU"), count(2, "CPU")), ("1 CPU".into(), "2 CPUs".into()));
+    }
 
     #[test]
     fn times_are_read_at_a_glance() {

@@ -5,7 +5,7 @@ use rtproof_host::facts::app::MemoryGroup;
 use crate::case::Case;
 use crate::check::{Answer, Check, Judge, Wanted};
 use crate::draft::Draft;
-use crate::text::{bytes, count};
+use crate::text::{bytes, count, times};
 use crate::{Impact, Remedy};
 
 pub(super) static CHECK: Check = Check {
@@ -29,7 +29,7 @@ fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     for group in list {
         let limit = |limit: &Option<u64>| limit.map_or_else(|| "no limit".into(), bytes);
         let hits = |hits: &Option<u64>| {
-            hits.map_or_else(|| "no such file".into(), |hits| format!("met {hits} times"))
+            hits.map_or_else(|| "no such file".into(), |hits| format!("met {}", times(hits)))
         };
         draft = draft.read(&group.limit_bytes, limit).read(&group.hits, hits);
     }
@@ -37,12 +37,12 @@ fn judge(draft: Draft, case: &Case<'_>) -> Answer {
     let limit = |group: &MemoryGroup| group.limit_bytes.value().copied().flatten();
     if let Some(group) = list.iter().find(|group| hits(group) && limit(group).is_some()) {
         let most = limit(group).map_or_else(String::new, bytes);
-        let times = group.hits.value().copied().flatten().unwrap_or(0);
+        let met = times(group.hits.value().copied().flatten().unwrap_or(0));
         return Ok(draft
             .remedies([Remedy::Manual {
                 text: "raise MemoryHigh= and MemoryMax= of the unit, or of those above".into(),
             }])
-            .doubtful(format!("{}: the limit of {most} was met {times} times", group.folder)));
+            .doubtful(format!("{}: the limit of {most} was met {met}", group.folder)));
     }
     for group in list {
         if group.limit_bytes.value().is_none() {

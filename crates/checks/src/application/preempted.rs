@@ -8,7 +8,7 @@ use crate::Impact;
 use crate::case::{Case, NAMED_MAX, of_threads};
 use crate::check::{Answer, Check, Judge, Wanted};
 use crate::draft::Draft;
-use crate::text::first_few;
+use crate::text::{first_few, times};
 
 pub(super) static CHECK: Check = Check {
     id: "app-preempted",
@@ -33,7 +33,7 @@ fn judge(draft: Draft, case: &Case<'_>) -> Answer {
         .iter()
         .map(|found| {
             let (lost, tid) = (found.status.involuntary_switches, found.thread.tid);
-            format!("{} (tid {tid}) {lost} times", found.sched.comm)
+            format!("{} (tid {tid}) {}", found.sched.comm, times(lost))
         })
         .collect();
     Ok(draft.good(format!("lost the CPU since the start: {}", first_few(&shown, NAMED_MAX))))
@@ -51,7 +51,7 @@ mod tests {
         let mut scene = Scene::good();
         let finding = scene.judge(&CHECK);
         assert_eq!(finding.status, Good);
-        assert!(finding.summary.ends_with("loop (tid 101) 1 times"), "{}", finding.summary);
+        assert!(finding.summary.ends_with("loop (tid 101) once"), "{}", finding.summary);
         blank(&mut thread(&mut scene, 101).status);
         assert_eq!(scene.judge(&CHECK).status, Unknown);
         sched_of(&mut scene, 101).policy = Policy::Batch;

@@ -71,7 +71,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         }
         if most > 0 {
             let cpus = text::cpus(&CpuList::new(cpus));
-            hot.push(format!("the {what} of {cpus} up to {most} times"));
+            hot.push(format!("the {what} of {cpus} up to {}", text::times(most)));
         }
     }
     if !hot.is_empty() {

@@ -90,7 +90,7 @@ fn changes(spikes: &Spikes<'_>, cpu: u32, steps: &[(u64, change::Step)]) -> Hypo
     let ns = |ln: f64| quantity::ns(ln.exp().round() as u64);
     let times = match steps.len() {
         1 => "once".into(),
-        n => format!("{} times, most", quantity::grouped(n as u64)),
+        n => format!("{}, most", quantity::times(n as u64)),
     };
     let text = format!(
         "the median latency of CPU {cpu} changed {times} at {} s, from {} to {} ({{p}})",

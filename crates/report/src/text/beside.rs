@@ -65,7 +65,7 @@ fn of_segment(segment: &Segment) -> String {
 fn idle(cpu: u32, all: &[IdleUse]) -> String {
     let used = all.iter().filter(|of| of.cpu == cpu && of.entered > 0);
     let states: Vec<String> = used
-        .map(|of| format!("{} {:.1} % ({} times)", of.name, of.share * 100.0, grouped(of.entered)))
+        .map(|of| format!("{} {:.1} % ({})", of.name, of.share * 100.0, units::times(of.entered)))
         .collect();
     match states.is_empty() {
         true => format!("CPU {cpu} was in no idle state"),

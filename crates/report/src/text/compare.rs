@@ -167,7 +167,12 @@ fn causes(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
             None => format!("{} not explained", group.label),
             Some(cell) if cell.count == 0 => format!("{} never", group.label),
             Some(cell) => {
-                format!("{} {} times, worst {}", group.label, cell.count, units::ns(cell.worst_ns))
+                format!(
+                    "{} {}, worst {}",
+                    group.label,
+                    units::times(cell.count),
+                    units::ns(cell.worst_ns)
+                )
             }
         });
         let cells: Vec<String> = cells.collect();

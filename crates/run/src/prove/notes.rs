@@ -155,9 +155,9 @@ fn gap_account(cpu: u32, gaps: &Gaps) -> String {
     };
     let share = gaps.gap_ns as f64 / gaps.run_ns.max(1) as f64 * 100.0;
     format!(
-        "CPU {cpu} looked at its clock {} times in {}, the shortest step {shortest}: {} above {} \
+        "CPU {cpu} looked at its clock {} in {}, the shortest step {shortest}: {} above {} \
          took {} of it, {share:.3} %.",
-        units::grouped(gaps.steps),
+        units::times(gaps.steps),
         units::duration(gaps.run_ns),
         units::count(usize::try_from(gaps.gaps).unwrap_or(usize::MAX), "step"),
         units::ns(gaps.threshold_ns),
@@ -323,7 +323,7 @@ pub(crate) fn of_spikes(
     if spikes.incomplete > 0 {
         let text = format!(
             "Of {} explained spikes {} are incomplete: events were lost or were not recorded, and \
-             their causes may be wrong. The verdict does not rest on them.",
+             their causes may be wrong. Counts and latencies do not rest on them.",
             n(spikes.explained),
             n(spikes.incomplete)
         );

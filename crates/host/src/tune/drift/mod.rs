@@ -90,7 +90,8 @@ fn link(root: &Root, words: &Words) -> Option<Suspect> {
     let ups: Option<u64> = ups.value().and_then(|ups| ups.parse().ok()).filter(|ups| *ups > 0);
     let mut clues: Vec<Clue> = ups
         .map(|ups| {
-            let text = format!("the link came up {ups} times since boot");
+            let text =
+                format!("the link came up {} since boot", rtproof_stats::quantity::times(ups));
             Clue::new(format!("{top}/carrier_up_count"), text)
         })
         .into_iter()
@@ -123,7 +124,7 @@ fn resume(root: &Root, words: &Words) -> Option<Suspect> {
     Suspect::new(
         "resume from sleep",
         why,
-        vec![Clue::new(PATH, format!("{slept} times since boot"))],
+        vec![Clue::new(PATH, format!("{} since boot", rtproof_stats::quantity::times(slept)))],
     )
 }
 

@@ -1,5 +1,7 @@
 //! The cells of a matrix as text: what will be measured, and what was.
 
+mod overview;
+
 use std::{
     io::{self, Write},
     path::Path,
@@ -81,6 +83,7 @@ pub fn index(to: &mut Sheet, index: &Index, folder: &Path, verbose: bool) -> io:
         }
     }
     writeln!(to, "{BOLD}Cells{BOLD:#}    {}", counts.join(", "))?;
+    overview::overview(to, index)?;
     writeln!(to, "         index {}", folder.join("index.html").display())?;
     if index.count(State::Done) < index.cells.len() {
         let go_on = format!("rtproof measure --resume {}", folder.display());
@@ -115,8 +118,8 @@ fn of_cell(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
     for thread in &cell.threads {
         spikes(to, thread)?;
     }
-    super::beside::changes(to, &cell.beside)?;
-    super::beside::states(to, &cell.beside)
+    crate::text::beside::changes(to, &cell.beside)?;
+    crate::text::beside::states(to, &cell.beside)
 }
 
 fn table(to: &mut Sheet, threads: &[ThreadResult]) -> io::Result<()> {
@@ -192,10 +195,10 @@ fn moments(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
     }
     let named = |thread: &'_ ThreadResult| format!("CPU {} moments", thread.cpu);
     let rows: Vec<_> = cell.threads.iter().map(|of| (named(of), &of.distribution)).collect();
-    super::distribution::moments(to, "       ", &rows)?;
-    cell.threads
-        .iter()
-        .try_for_each(|thread| super::distribution::estimates(to, "       ", &thread.distribution))
+    crate::text::distribution::moments(to, "       ", &rows)?;
+    cell.threads.iter().try_for_each(|thread| {
+        crate::text::distribution::estimates(to, "       ", &thread.distribution)
+    })
 }
 
 fn spikes(to: &mut Sheet, thread: &ThreadResult) -> io::Result<()> {
