@@ -59,6 +59,18 @@ fn the_report_is_complete_silent_and_alone() {
     let text = answer.as_str().expect("text").to_uppercase();
     assert!(text.contains("REFUSED") || text.contains("NOT PROVEN"), "{text}");
 
+    // Short on screen: lists are closed, and a link to what is in one opens it without a script.
+    let height = page.evaluate("document.documentElement.scrollHeight");
+    assert!(height.as_u64().is_some_and(|px| px < 8_000), "{height} px high");
+    page.call("Emulation.setScriptExecutionDisabled", json!({ "value": true }));
+    let box_of = "#machine";
+    page.call("Page.navigate", json!({ "url": format!("file://{}{box_of}", path.display()) }));
+    page.settle();
+    page.call("Emulation.setScriptExecutionDisabled", json!({ "value": false }));
+    let seen = page.evaluate("document.querySelector('#machine').getBoundingClientRect().height");
+    assert!(seen.as_f64().is_some_and(|px| px > 100.0), "a link opens what it leads to: {seen}");
+    page.evaluate("document.querySelector('#machine').closest('details').open = false");
+
     // Every chart is there, shows what it says, and has a text for those who cannot see it.
     for id in ["chart-histogram", "chart-percentile", "chart-heat", "chart-strip"] {
         let (said, shown) = series(&mut page, id);
@@ -90,7 +102,16 @@ fn the_report_is_complete_silent_and_alone() {
     );
     assert_eq!(ids, 0, "ids are unique");
     page.screenshot(&pictures().join("report-desktop.png"));
-    page.print_to_pdf(&folder.path().join("report.pdf"));
+
+    // Printed, it is verdict and histogram, then causes, fixes, conditions; all of it on demand.
+    let pdf = pictures().join("report.pdf");
+    assert_eq!(page.print_to_pdf(&pdf), 2, "two sheets");
+    page.evaluate("document.querySelector('#print-all').click()");
+    let everything = page.print_to_pdf(&folder.path().join("everything.pdf"));
+    assert!((6..200).contains(&everything), "{everything} sheets");
+    page.evaluate("document.querySelector('#print-all').click()");
+    let open = page.evaluate("document.querySelectorAll('details[open].part').length");
+    assert_eq!(open, 0, "what was opened for printing is closed again");
 
     for view in [PHONE, View { dark: true, ..DESKTOP }, View { dark: true, ..PHONE }] {
         page.show(view);

@@ -15,10 +15,13 @@ const COLUMNS_MAX: usize = 16;
 /// The section.
 pub(super) fn section(run: &Run, report: &Report) -> Markup {
     html! {
-        section #latency {
+        section.sheet #latency {
             h2 { "Latency" }
             (histogram_figure(run, report))
-            (percentile_figure(run, report))
+            details.fold {
+                summary { "Percentiles: how far each nine is out" }
+                (percentile_figure(run, report))
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! The order is the order of questions: is it accepted, what stands in the way, what was measured,
 //! when, on what machine, how. One file per section; pictures come from [`super::svg`].
 
+mod answer;
 mod beside;
 pub mod compare;
 mod distribution;
@@ -17,6 +18,7 @@ mod machine;
 pub mod measure;
 mod method;
 mod missed;
+mod paper;
 mod parts;
 mod quantiles;
 #[cfg(test)]
@@ -44,6 +46,8 @@ pub use self::imported::imported;
 pub struct Extra {
     /// Shown above all in the alarm colour: the record was altered after it was sealed, or is torn.
     pub banner: Option<String>,
+    /// The next command, which can be pasted.
+    pub next: Option<String>,
 }
 
 /// The report of a run as an HTML document.
@@ -57,10 +61,11 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
         a.skip href="#verdict" { "Skip to the verdict" }
         @if let Some(banner) = &extra.banner { (parts::banner(banner)) }
         (header(report))
-        main {
-            (verdict::section(run, report))
+        main.proof {
+            (verdict::section(run, report, extra.next.as_deref()))
             (contents(&page))
             @for section in SECTIONS { (section.shown(&page)) }
+            (paper::section(report))
         }
         (footer(report))
         (data(report))

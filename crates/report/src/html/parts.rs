@@ -72,6 +72,37 @@ pub(super) fn contents<'a>(sections: impl Iterator<Item = (&'a str, &'a str)>) -
     html! {
         nav.contents aria-label="Sections" {
             ul { @for (id, name) in sections { li { a href={ "#" (id) } { (name) } } } }
+            (print_all())
+        }
+    }
+}
+
+/// A part of the page that is closed until somebody wants it: its heading stays in sight. A link to
+/// something in it opens it, without a script.
+pub(super) fn folded(title: &str, body: &Markup) -> Markup {
+    html! { details.part { summary { h2 { (title) } } (body) } }
+}
+
+/// Rows of a list in sight, and the others closed below.
+pub(super) fn first(rows: &[Markup], shown: usize, more: &str) -> Markup {
+    let (first, rest) = rows.split_at(rows.len().min(shown));
+    html! {
+        @for row in first { (row) }
+        @if !rest.is_empty() {
+            details.more {
+                summary { (rest.len()) " " (more) }
+                @for row in rest { (row) }
+            }
+        }
+    }
+}
+
+/// The switch that prints what is folded away too; it needs no script.
+pub(super) fn print_all() -> Markup {
+    html! {
+        label.print-all {
+            input #print-all type="checkbox";
+            " print everything"
         }
     }
 }

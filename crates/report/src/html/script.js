@@ -43,8 +43,12 @@
     const box = document.createElement('div');
     box.className = 'copy'; pre.replaceWith(box); box.append(pre, button);
   }
+  // Older browsers cannot open a closed part from the style sheet.
   const closed = () => document.querySelectorAll('details:not([open]):not(.facts, .numbers)');
   let opened = [];
-  addEventListener('beforeprint', () => { opened = [...closed()]; opened.forEach(d => { d.open = true; }); });
+  addEventListener('beforeprint', () => {
+    if (!document.querySelector('#print-all')?.checked) return;
+    opened = [...closed()]; opened.forEach(d => { d.open = true; });
+  });
   addEventListener('afterprint', () => { opened.forEach(d => { d.open = false; }); opened = []; });
 })();

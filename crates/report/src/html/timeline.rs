@@ -27,9 +27,15 @@ pub(super) fn section(
         section #timeline {
             h2 { "Latency over time" }
             @let events = Events::of(report);
-            (heat_figure(run, report, columns, &events))
             (strip_figure(run, rows, time, &events))
-            (averages_figure(report, time, &events))
+            details.fold {
+                summary { "Every latency over time" }
+                (heat_figure(run, report, columns, &events))
+            }
+            details.fold {
+                summary { "Mean latency over time" }
+                (averages_figure(report, time, &events))
+            }
         }
     }
 }

@@ -351,11 +351,16 @@ impl Page<'_> {
         write_base64(path, &answer["data"]);
     }
 
-    /// Writes the page as it would be printed, on A4.
-    pub(crate) fn print_to_pdf(&mut self, path: &Path) {
+    /// Writes the page as it would be printed, on A4; returns the number of sheets.
+    pub(crate) fn print_to_pdf(&mut self, path: &Path) -> usize {
+        // A medium that is emulated would be printed.
+        self.call("Emulation.setEmulatedMedia", json!({ "media": "", "features": [] }));
         let params = json!({ "printBackground": true, "paperWidth": 8.27, "paperHeight": 11.69 });
         let answer = self.call("Page.printToPDF", params);
         write_base64(path, &answer["data"]);
+        let bytes = decode_base64(answer["data"].as_str().expect("base64 text"));
+        let text = String::from_utf8_lossy(&bytes);
+        text.matches("/Type /Page").count() - text.matches("/Type /Pages").count()
     }
 
     /// Listens until the page has been quiet for a while.

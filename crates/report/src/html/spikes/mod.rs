@@ -31,7 +31,7 @@ pub(super) fn section<'w>(
             h2 { "Why it was late" }
             p { (summary(spikes)) }
             @if !spikes.causes.is_empty() {
-                (parts::scroll("Causes of the spikes", &causes::table(spikes)))
+                (causes::table(spikes))
                 (causes::by_cpu(spikes))
             }
             (structure(&spikes.structure))
@@ -43,8 +43,9 @@ pub(super) fn section<'w>(
                     "The worst of each cause. Shares are disjoint and sum to the latency; hatched "
                     "is what may as well be something else."
                 }
-                @for (i, spike) in shown.iter().enumerate() {
-                    (one::spike(spike, windows(spike.number), i == 0))
+                @for spike in shown {
+                    @let remedy = causes::remedy_of(spikes, spike, findings);
+                    (one::spike(spike, windows(spike.number), &remedy))
                 }
                 @if shown.len() < spikes.worst.len() {
                     p.quiet { "The record holds " (spikes.worst.len() - shown.len()) " more." }
