@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn classes_are_summed_over_culprits_and_the_largest_is_first() {
-        let mut spikes = crate::spike::sample::spikes();
+        let mut spikes = spike::sample::spikes();
         spikes.causes.truncate(1);
         let row = spikes.causes[0].clone();
         let other = |cause: &str, culprit: &str, sum_ns| rtproof_judge::causes::CauseRow {

@@ -8,6 +8,7 @@ mod answer;
 mod beside;
 pub mod compare;
 mod distribution;
+mod dots;
 mod effects;
 mod facts;
 mod findings;

@@ -50,9 +50,20 @@ pub(super) fn page(title: &str, generator: Option<&str>, body: &Markup) -> Strin
     harmless::text(&page.into_string())
 }
 
-/// The script of a page, which may sort and highlight.
+/// The script of a page: read-outs, keys and zoom for what is there without it. One block, so that
+/// its files share names and the page has none of them.
+const SCRIPT: &str = concat!(
+    "'use strict';{",
+    include_str!("script/page.js"),
+    include_str!("script/bins.js"),
+    include_str!("script/dots.js"),
+    include_str!("script/zoom.js"),
+    "}"
+);
+
+/// The script of a page.
 pub(super) fn script() -> Markup {
-    html! { script { (PreEscaped(include_str!("script.js"))) } }
+    html! { script { (PreEscaped(SCRIPT)) } }
 }
 
 /// What must be known before anything else of a page.

@@ -4,7 +4,10 @@ use maud::{Markup, html};
 use rtproof_judge::{Report, averages::AverageRow, units};
 use rtproof_record::{Run, run::Thread};
 
-use super::parts::{self, Figure};
+use super::{
+    dots,
+    parts::{self, Figure},
+};
 use crate::svg::{
     averages,
     bins::{Column, HeatBins, TimeBins},
@@ -27,6 +30,7 @@ pub(super) fn section(
         section #timeline {
             h2 { "Latency over time" }
             @let events = Events::of(report);
+            (dots::figure(run, report, time, &events))
             (strip_figure(run, rows, time, &events))
             details.fold {
                 summary { "Every latency over time" }

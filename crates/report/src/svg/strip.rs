@@ -75,8 +75,10 @@ pub(crate) fn draw(
     };
     let cpus: Vec<&[u32]> = rows.rows.iter().map(|(cpus, _)| cpus.as_slice()).collect();
     let body = html! {
-        (cells(&frame, run, rows, time, height))
-        (events.lines_of_cpus(&frame, &cpus, height))
+        g.plot {
+            (cells(&frame, run, rows, time, height))
+            (events.lines_of_cpus(&frame, &cpus, height))
+        }
         (frame.x_axis(&frame.x.time_ticks(10), "time since the first wake-up"))
         (labels::phases(&frame, &run.options.phases))
         g.axis { (names(&frame, rows, height)) }

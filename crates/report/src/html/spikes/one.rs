@@ -31,7 +31,7 @@ pub(super) fn spike(spike: &Spike, window: Option<&Window>, remedy: &Markup) -> 
                 "Spike " (spike.number) ": " (explanation.task) ", due "
                 (parts::at(spike.at_ns)) " after the start"
                 @if !spike.phase.is_empty() { ", phase " (spike.phase) }
-                "."
+                ". " a href="#timeline" { "Back to the time line" }
             }
             @if !explanation.incomplete.is_empty() {
                 p.doubtful {
