@@ -228,6 +228,8 @@ fn dots_are_told_followed_and_zoomed() {
     page.press("Escape");
     assert_eq!(stretch(&mut page, "chart-spikes"), whole);
 
+    the_histogram_has_two_axes_and_tells_its_bins(&mut page);
+
     // A click on a dot with a picture opens it; from there it goes back.
     if page.evaluate("document.querySelector('#chart-spikes a.dot') !== null") == true {
         page.evaluate("[...document.querySelectorAll('#chart-spikes a.dot')].at(-1).id = 'shown'");
@@ -244,4 +246,38 @@ fn dots_are_told_followed_and_zoomed() {
         eprintln!("no spike was explained here: what a dot leads to is left out");
     }
     page.heard().assert_clean();
+}
+
+fn the_histogram_has_two_axes_and_tells_its_bins(page: &mut Page<'_>) {
+    let seen = |page: &mut Page<'_>| {
+        page.evaluate(
+            "['chart-histogram', 'chart-histogram-linear']
+                .map(id => document.getElementById(id).getBoundingClientRect().height > 100)",
+        )
+    };
+    assert_eq!(seen(page), json!([true, false]));
+    let place = page.middle("#axes-linear");
+    page.click(place);
+    assert_eq!(seen(page), json!([false, true]), "OSADL's axes");
+    let axis = text(page, "document.querySelector('#chart-histogram-linear').dataset.x");
+    assert!(axis.starts_with("linear 0.000 "), "{axis}");
+    let place = page.middle("#axes-log");
+    page.click(place);
+
+    // The bin with the most wake-ups of the first CPU, as it stands in the picture.
+    let place = page.evaluate(
+        "(() => { const svg = document.querySelector('#chart-histogram');
+           svg.scrollIntoView({ block: 'center', behavior: 'instant' });
+           const edges = svg.querySelector('[data-edges]').dataset.edges.split(' ').map(Number);
+           const pairs = svg.querySelector('.series').dataset.n.split(' ').map(p => p.split(':').map(Number));
+           const [bin, n] = pairs.sort((a, b) => b[1] - a[1])[0];
+           const [, low, high, from, to] = svg.dataset.x.split(' ').map(Number);
+           const x = from + (to - from) * Math.log((edges[bin] + edges[bin + 1]) / 2 / low) / Math.log(high / low);
+           const at = new DOMPoint(x, 200).matrixTransform(svg.getScreenCTM());
+           return [at.x, at.y, n]; })()",
+    );
+    let number = |i: usize| place[i].as_f64().expect("a number");
+    page.point((number(0), number(1)));
+    let tip = text(page, "document.querySelector('.tip').textContent").replace(' ', "");
+    assert!(tip.contains(&format!(":{}", number(2))) && tip.contains("CPU"), "{tip} {place}");
 }

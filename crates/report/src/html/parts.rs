@@ -249,7 +249,7 @@ pub(super) fn legend(entries: &[(String, Option<u32>, String)]) -> Markup {
 }
 
 /// The legend of a ramp of colours, from `low` to `high`.
-pub(super) fn ramp(low: &str, high: &str, what: &str, over: Option<&str>) -> Markup {
+pub(super) fn ramp(low: &str, high: &str, what: &str) -> Markup {
     html! {
         p.ramp {
             (low) " "
@@ -257,7 +257,6 @@ pub(super) fn ramp(low: &str, high: &str, what: &str, over: Option<&str>) -> Mar
                 @for level in 0..crate::svg::heat::LEVELS { i class={ "h" (level) } {} }
             }
             " " (high) " " (what)
-            @if let Some(over) = over { span.overkey { i.over aria-hidden="true" {} " " (over) } }
         }
     }
 }

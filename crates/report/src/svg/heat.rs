@@ -89,7 +89,7 @@ fn cells(frame: &Frame, bins: &HeatBins) -> Markup {
         g.series.cells data-cpu="all"
             transform=(format!("translate({} {}) scale({width:.4} -{height:.4})",
                 px(frame.left), px(lower))) {
-            (runs.finish(""))
+            (runs.finish())
         }
     }
 }
@@ -111,10 +111,15 @@ impl Runs {
     }
 
     /// A path per colour; a row is a line one unit thick.
-    pub(crate) fn finish(self, class: &str) -> Markup {
+    pub(crate) fn finish(self) -> Markup {
+        self.finish_as("h")
+    }
+
+    /// The same in the colours of another ramp.
+    pub(crate) fn finish_as(self, ramp: &str) -> Markup {
         html! {
             @for (level, runs) in self.rows {
-                path class={ "h" (level) (class) } d=(runs_text(&runs)) {}
+                path class={ (ramp) (level) } d=(runs_text(&runs)) {}
             }
         }
     }

@@ -13,6 +13,9 @@ use super::{
     scale::Scale,
 };
 
+/// Colours over the budget: to so many times of it, `o0` to `o2`; beyond is `o3`.
+pub(crate) const OVER: [u64; 3] = [2, 5, 20];
+
 /// Rows at most; on larger machines neighbouring CPUs share one.
 const ROWS_MAX: usize = 64;
 
@@ -96,8 +99,8 @@ fn cells(frame: &Frame, run: &Run, rows: &Rows, time: TimeBins, height: f64) -> 
             g.series.cells data-cpu=(name(cpus))
                 transform=(format!("translate({} {}) scale({width:.4} {:.4})",
                     px(frame.left), px(frame.top + i as f64 * height), height - 1.0)) {
-                (fine.finish(""))
-                (over.finish(" over"))
+                (fine.finish())
+                (over.finish_as("o"))
             }
         }
     }
@@ -111,11 +114,17 @@ fn split(columns: &[Column], budget_ns: u64, range: (u64, u64)) -> (Runs, Runs) 
             continue;
         };
         match worst_ns > budget_ns || cell.late > 0 {
-            true => over.push(0, 0, column),
+            true => over.push(times_over(worst_ns, budget_ns), 0, column),
             false => fine.push(level(worst_ns, range.0, range.1.min(budget_ns), LEVELS), 0, column),
         }
     }
     (fine, over)
+}
+
+/// How far over the budget, as a level.
+fn times_over(worst_ns: u64, budget_ns: u64) -> usize {
+    let within = |times: &u64| worst_ns <= budget_ns.saturating_mul(*times);
+    OVER.iter().position(within).unwrap_or(OVER.len())
 }
 
 fn names(frame: &Frame, rows: &Rows, height: f64) -> Markup {

@@ -1,8 +1,7 @@
 // The values of the bin under the pointer: exact counts, from attributes of the picture.
 const LINES = 8;
 function binAt(svg, x) {
-  if (!svg.dataset.edges) return '';
-  const edges = svg.bins ??= svg.dataset.edges.split(' ').map(Number);
+  const edges = svg.bins ??= svg.querySelector('[data-edges]')?.dataset.edges.split(' ').map(Number) || [];
   const [kind, low, high, from, to] = svg.dataset.x.split(' ');
   const p = (x - from) / (to - from);
   const at = kind === 'log' ? low * Math.pow(high / low, p) : +low + p * (high - low);
