@@ -190,6 +190,12 @@ fn dots_are_told_followed_and_zoomed() {
     let name = text(&mut page, "document.querySelector('#worst').getAttribute('aria-label')");
     assert_eq!(name, tip);
 
+    // So has a cell of the picture below: which CPU, when, and its worst case.
+    let place = page.middle("#chart-strip .series path");
+    page.point(place);
+    let tip = text(&mut page, "document.querySelector('.tip').textContent");
+    assert!(tip.starts_with("CPU ") && tip.contains("worst"), "{tip}");
+
     // By keys: one stop of the tabulator, arrows through all in order of time.
     let stops = page.evaluate("document.querySelectorAll('#chart-spikes [tabindex=\"0\"]').length");
     assert_eq!(stops, 1);

@@ -4,10 +4,7 @@ use maud::{Markup, html};
 use rtproof_judge::{Report, units};
 use rtproof_record::Run;
 
-use super::{
-    parts::{self, Figure},
-    spikes,
-};
+use super::parts::{self, Figure};
 use crate::{
     spike,
     svg::{
@@ -20,10 +17,16 @@ use crate::{
 /// Rows of the table.
 const ROWS_MAX: usize = 50;
 
-/// The figure.
-pub(super) fn figure(run: &Run, report: &Report, time: TimeBins, events: &Events) -> Markup {
+/// The figure; `shown`: how many spikes the page has a picture of.
+pub(super) fn figure(
+    run: &Run,
+    report: &Report,
+    time: TimeBins,
+    events: &Events,
+    shown: usize,
+) -> Markup {
     let title = "Spikes over time";
-    let dots = dots::of(run, report, spikes::SHOWN_MAX);
+    let dots = dots::of(run, report, shown);
     if dots.is_empty() {
         let why = report.spikes.as_ref().map(|spikes| spikes.threshold_ns);
         let why = why.map_or("No wake-up was measured.".into(), |threshold_ns| {

@@ -56,7 +56,11 @@ pub struct Extra {
 pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
     let time = TimeBins::of(run);
     let (rows, columns) = Rows::of(run, time);
-    let page = Page { run, report, time, rows, columns };
+    let pictures = report.spikes.as_ref().map_or_else(Vec::new, |found| {
+        let window = |number| run.spikes.as_ref()?.window(number);
+        spikes::pictures(found, &report.findings, &window)
+    });
+    let page = Page { run, report, time, rows, columns, pictures };
     let title = format!("{} – {}", report.verdict.answer.text(), parts::hostname(report));
     let body = html! {
         a.skip href="#verdict" { "Skip to the verdict" }
@@ -69,7 +73,7 @@ pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
             (paper::section(report))
         }
         (footer(report))
-        (data(report))
+        (data(report, page.pictures.len()))
         (parts::script())
     };
     parts::page(&title, Some(&report.run.tool_version), &body)
@@ -131,10 +135,10 @@ fn footer(report: &Report) -> Markup {
 }
 
 /// The report as JSON within the page, with the spikes that it shows; the record has all of them.
-fn data(report: &Report) -> Markup {
+fn data(report: &Report, shown: usize) -> Markup {
     let mut report = report.clone();
     if let Some(spikes) = &mut report.spikes {
-        spikes.worst.truncate(spikes::SHOWN_MAX);
+        spikes.worst.truncate(shown);
     }
     parts::data("rtproof-report", &report)
 }

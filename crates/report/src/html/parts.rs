@@ -137,7 +137,7 @@ pub(super) fn status_mark(of: Status) -> Markup {
 
 /// A container that scrolls when its content is wider than the page, by touch and by keyboard.
 pub(super) fn scroll(label: &str, body: &Markup) -> Markup {
-    html! { div.scroll tabindex="0" role="region" aria-label=(label) { (body) } }
+    html! { div.scroll tabindex="0" role="group" aria-label=(label) { (body) } }
 }
 
 /// A picture with its legend, its sentence and its numbers.
@@ -231,7 +231,9 @@ pub(super) fn head<S: AsRef<str>>(columns: impl IntoIterator<Item = S>) -> Marku
         thead { tr {
             @for column in columns {
                 @let (class, name) = kind(column.as_ref());
-                th class=[class.filter(|class| *class == "num")] { (name) }
+                // A header without a name heads nothing.
+                @if name.is_empty() { td {} }
+                @else { th class=[class.filter(|class| *class == "num")] { (name) } }
             }
         } }
     }

@@ -20,6 +20,8 @@ pub(super) struct Page<'a> {
     pub(super) time: TimeBins,
     pub(super) rows: Rows,
     pub(super) columns: Vec<Column>,
+    /// The worst spikes one by one.
+    pub(super) pictures: Vec<Markup>,
 }
 
 /// Whether a section is read at once or opened.
@@ -77,9 +79,7 @@ pub(super) const SECTIONS: &[Section] = &[
         Fold::Open,
         |page| effects::section(page.run),
     ),
-    section("timeline", "Over time", always, Fold::Open, |page| {
-        timeline::section(page.run, page.report, &page.rows, &page.columns, page.time)
-    }),
+    section("timeline", "Over time", always, Fold::Open, timeline::section),
     section("latency", "Latency", always, Fold::Open, |page| {
         latency::section(page.run, page.report)
     }),
@@ -130,6 +130,5 @@ pub(super) const SECTIONS: &[Section] = &[
 
 fn why_late(page: &Page<'_>) -> Markup {
     let Some(found) = &page.report.spikes else { return Markup::default() };
-    let window = |number| page.run.spikes.as_ref()?.window(number);
-    spikes::section(found, &page.report.findings, &window)
+    spikes::section(found, &page.report.findings, &page.pictures)
 }

@@ -7,6 +7,7 @@ use rtproof_record::{Run, run::Thread};
 use super::{
     dots,
     parts::{self, Figure},
+    sections::Page,
 };
 use crate::svg::{
     averages,
@@ -19,18 +20,14 @@ use crate::svg::{
 const NOTHING: &str = "No wake-up was measured.";
 
 /// The section.
-pub(super) fn section(
-    run: &Run,
-    report: &Report,
-    rows: &Rows,
-    columns: &[Column],
-    time: TimeBins,
-) -> Markup {
+pub(super) fn section(page: &Page<'_>) -> Markup {
+    let Page { run, report, time, rows, columns, pictures } = page;
+    let time = *time;
     html! {
         section #timeline {
             h2 { "Latency over time" }
             @let events = Events::of(report);
-            (dots::figure(run, report, time, &events))
+            (dots::figure(run, report, time, &events, pictures.len()))
             (strip_figure(run, rows, time, &events))
             details.fold {
                 summary { "Every latency over time" }

@@ -76,8 +76,8 @@ impl LatencyBins {
             let together = (step_ns.saturating_add(width_ns / 2) / width_ns).max(1) as usize;
             // Many narrow buckets: those of the next octave are wider, so it goes by the value.
             let by_value = grid.index(grid.lower(bucket).saturating_add(step_ns));
-            bucket = if together > 8 { by_value } else { bucket + together };
-            bucket = bucket.min(grid.len());
+            let next = if together > 8 { by_value } else { bucket.saturating_add(together) };
+            bucket = next.clamp(bucket + 1, grid.len());
             edges.push(bucket);
         }
         (Self { edges, parts: 1 }, step_ns)

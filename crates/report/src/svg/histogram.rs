@@ -40,7 +40,7 @@ pub(crate) fn bins(run: &Run) -> Option<LatencyBins> {
 pub(crate) fn linear_bins(run: &Run) -> Option<(LatencyBins, u64)> {
     let all = run.threads.iter().map(|thread| &thread.wake).filter(|wake| !wake.is_empty());
     let largest = run.threads.iter().filter_map(|thread| thread.totals.wake.max()).max()?;
-    let usual = all.map(|wake| usual_ns(wake)).max()?.saturating_mul(2);
+    let usual = all.map(usual_ns).max()?.saturating_mul(2);
     let budget = run.options.requirement.budget_ns.unwrap_or(0);
     let budget = if budget / 20 > largest { 0 } else { budget };
     let reach_ns = usual.max(budget.saturating_mul(4)).min(largest.max(budget / 2 * 3));

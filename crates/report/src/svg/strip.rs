@@ -98,12 +98,31 @@ fn cells(frame: &Frame, run: &Run, rows: &Rows, time: TimeBins, height: f64) -> 
             @let (fine, over) = split(columns, budget_ns, (low, high));
             g.series.cells data-cpu=(name(cpus))
                 transform=(format!("translate({} {}) scale({width:.4} {:.4})",
-                    px(frame.left), px(frame.top + i as f64 * height), height - 1.0)) {
+                    px(frame.left), px(frame.top + i as f64 * height), height - 1.0))
+                data-w=(worst_text(columns)) data-step=(time.width_ns) {
                 (fine.finish())
                 (over.finish_as("o"))
             }
         }
     }
+}
+
+/// Worst cases in microseconds, three digits, for the read-out of a page; empty where nothing was
+/// measured.
+fn worst_text(columns: &[Column]) -> String {
+    let text = |column: &Column| {
+        let Some((worst_ns, _)) = column.worst else { return String::new() };
+        let us = worst_ns as f64 / 1000.0;
+        let decimals = if us < 1.0 {
+            3
+        } else if us < 10.0 {
+            2
+        } else {
+            usize::from(us < 100.0)
+        };
+        format!("{us:.decimals$}")
+    };
+    columns.iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
 /// Cells within the budget and cells over it.

@@ -1,6 +1,9 @@
 // The values of the bin under the pointer: exact counts, from attributes of the picture.
 const LINES = 8;
-function binAt(svg, x) {
+function binAt(svg, x, target) {
+  const row = target.closest('[data-w]');
+  if (row) return cellAt(svg, x, row);
+
   const edges = svg.bins ??= svg.querySelector('[data-edges]')?.dataset.edges.split(' ').map(Number) || [];
   const [kind, low, high, from, to] = svg.dataset.x.split(' ');
   const p = (x - from) / (to - from);
@@ -15,4 +18,13 @@ function binAt(svg, x) {
   const rest = rows.slice(LINES);
   if (rest.length) named.push(rest.length + ' more CPUs: ' + grouped(rest.reduce((sum, row) => sum + row[1], 0)));
   return [ns(edges[bin]) + ' to ' + ns(edges[bin + 1]), ...(named.length ? named : ['none'])].join(' · ');
+}
+
+// The worst case of a CPU in a stretch of time.
+function cellAt(svg, x, row) {
+  const [, low, high, from, to] = svg.dataset.x.split(' ').map(Number);
+  const worst = row.worst ??= row.dataset.w.split(' '), step = +row.dataset.step;
+  const at = Math.floor((low + (x - from) / (to - from) * (high - low)) / step);
+  if (!worst[at]) return '';
+  return `CPU ${row.dataset.cpu} · ${seconds(at * step, step)} to ${seconds((at + 1) * step, step)} · worst ${ns(worst[at] * 1e3)}`;
 }

@@ -30,7 +30,7 @@ for (const svg of document.querySelectorAll('svg.chart')) {
   const read = event => {
     const point = inside(svg, event);
     const of = event.target.closest('[data-tip]');
-    const bin = of ? of.dataset.tip : binAt(svg, point.x);
+    const bin = of ? of.dataset.tip : binAt(svg, point.x, event.target);
     if (bin) return tell(bin, event.pageX, event.pageY);
     const texts = [value(svg.dataset.x, point.x), value(svg.dataset.y, point.y)].filter(text => text !== null);
     const cpu = event.target.closest('[data-cpu]')?.dataset.cpu;

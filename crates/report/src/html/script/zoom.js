@@ -93,12 +93,12 @@ const moved = part => { const by = (stretch[1] - stretch[0]) * part; apply([stre
 const tools = document.createElement('div'), range = document.createElement('span');
 tools.className = 'tools'; tools.setAttribute('role', 'group'); tools.setAttribute('aria-label', 'Stretch of time that the pictures show');
 range.className = 'range'; range.setAttribute('role', 'status');
-for (const [text, label, act, only] of [
-  ['+', 'Zoom in', () => scaled(2)], ['−', 'Zoom out', () => scaled(0.5), true],
-  ['◀', 'Earlier', () => moved(-0.5), true], ['▶', 'Later', () => moved(0.5), true], ['whole run', 'Whole run', () => apply(whole), true],
+for (const [text, act, only] of [
+  ['zoom in', () => scaled(2)], ['zoom out', () => scaled(0.5), true],
+  ['earlier', () => moved(-0.5), true], ['later', () => moved(0.5), true], ['whole run', () => apply(whole), true],
 ]) {
   const button = document.createElement('button');
-  button.type = 'button'; button.textContent = text; button.setAttribute('aria-label', label); button.title = label;
+  button.type = 'button'; button.textContent = text;
   if (only) { button.className = 'zoomed'; button.disabled = true; }
   button.addEventListener('click', act);
   tools.append(button);
