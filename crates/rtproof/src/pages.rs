@@ -8,7 +8,7 @@ use rtproof_record::{Run, import::Imported};
 use rtproof_report::html::{self, Extra};
 use rtproof_run::file::write_whole;
 
-/// Writes the HTML report of a run. A file of that name is replaced.
+/// Writes the HTML report of a run; `next` is a command to go on with. A file of that name is replaced.
 ///
 /// # Errors
 /// When the file cannot be written; a file of that name is left as it was.
@@ -17,8 +17,9 @@ pub(crate) fn write_html(
     run: &Run,
     report: &Report,
     banner: Option<String>,
+    next: Option<&str>,
 ) -> anyhow::Result<()> {
-    let page = html::render(run, report, &Extra { banner });
+    let page = html::render(run, report, &Extra { banner, next: next.map(str::to_owned) });
     write_whole(path, |to| Ok(to.write_all(page.as_bytes())?)).with_context(|| {
         let record = match report.record {
             Standing::Sealed => "; the record is complete",

@@ -19,7 +19,6 @@ pub(super) fn section(report: &Report) -> Markup {
     };
     html! {
         section #beside {
-            h2 { "Changes from outside, idle states" }
             @if !beside.marks.is_empty() {
                 h3 { "Threads that were changed while they measured" }
                 (parts::scroll("Changes", &marks(beside, &cpu)))

@@ -12,7 +12,6 @@ use crate::distribution::{CONVENTION, P2_CAUTION, held_out, name, number};
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         section #moments {
-            h2 { "Moments and percentiles" }
             p { (CONVENTION) }
             (parts::scroll("Moments", &moments(rows(&report.distribution))))
             (p2(&report.distribution))

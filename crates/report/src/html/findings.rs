@@ -5,6 +5,9 @@ use rtproof_judge::{Finding, Remedy, Report, Status, When, units};
 
 use super::parts;
 
+/// Bad findings of a group in sight; the others are closed.
+const SHOWN_MAX: usize = 5;
+
 /// What a finding asks of the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
@@ -83,7 +86,8 @@ pub(super) fn section(report: &Report) -> Markup {
                     p.quiet { (group.text()) }
                     @let (bad, others): (Vec<&Finding>, Vec<&Finding>) =
                         findings.into_iter().partition(|f| f.status == Status::Bad);
-                    @for finding in bad { (card(finding)) }
+                    @let bad: Vec<Markup> = bad.into_iter().map(card).collect();
+                    (parts::first(&bad, SHOWN_MAX, "more"))
                     @if !others.is_empty() {
                         details.fine {
                             summary { (others.len()) " " (parts::status(others[0].status).2) }
@@ -125,25 +129,23 @@ fn counts(report: &Report) -> String {
 fn card(finding: &Finding) -> Markup {
     let (class, ..) = parts::status(finding.status);
     html! {
-        article class={ "finding " (class) } id={ "check-" (finding.check) } {
-            h4 {
+        details class={ "finding " (class) } {
+            summary {
                 (parts::status_mark(finding.status)) " " code { (finding.check) }
                 @if let Some(cpus) = &finding.cpus { span.quiet { " " (units::cpus(cpus)) } }
+                " " span.summary { (finding.summary) }
             }
-            p.summary { (finding.summary) }
-            p { (finding.why) }
+            // The anchor is within, so that a link to it opens the finding.
+            p id={ "check-" (finding.check) } { (finding.why) }
             @if let Some(trade_off) = &finding.trade_off { p.quiet { "But: " (trade_off) } }
             @for remedy in &finding.remedies { (remedy_shown(remedy)) }
-            details {
-                summary { "Found, wanted, source" }
-                dl {
+            dl {
                     @for evidence in &finding.evidence {
                         dt { code { (evidence.path) } }
                         dd { (evidence.value) }
                     }
                     @if !finding.wanted.is_empty() { dt { "wanted" } dd { (finding.wanted) } }
                     dt { "source" } dd { (finding.source) }
-                }
             }
         }
     }

@@ -21,7 +21,6 @@ pub(super) fn section(run: &Run, time: TimeBins) -> Markup {
     }
     html! {
         section #host {
-            h2 { "The host meanwhile" }
             p.quiet { "Read once a second on a housekeeping CPU. Loaded phases are shaded." }
             div.smalls { @for counter in &counters { (figure(run, counter, time)) } }
             details.numbers {

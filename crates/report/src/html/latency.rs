@@ -15,10 +15,13 @@ const COLUMNS_MAX: usize = 16;
 /// The section.
 pub(super) fn section(run: &Run, report: &Report) -> Markup {
     html! {
-        section #latency {
+        section.sheet #latency {
             h2 { "Latency" }
             (histogram_figure(run, report))
-            (percentile_figure(run, report))
+            details.fold {
+                summary { "Percentiles: how far each nine is out" }
+                (percentile_figure(run, report))
+            }
         }
     }
 }
@@ -28,9 +31,18 @@ fn histogram_figure(run: &Run, report: &Report) -> Markup {
     let Some(bins) = histogram::bins(run) else {
         return parts::no_chart("chart-histogram", title, NOTHING);
     };
-    let text = histogram_text(report, bins.percent());
+    let text = histogram_text(report);
     let differs = run.threads.iter().any(|thread| thread.totals.missed > 0);
-    let picture = histogram::draw(run, &bins, title, &text);
+    let picture = html! {
+        div.log-axes {
+            p.quiet {
+                "Both axes are logarithmic; a bin is about " (format!("{:.0}", bins.percent()))
+                "\u{a0}% wide."
+            }
+            (histogram::draw(run, &bins, title, &text))
+        }
+        (linear(run, title))
+    };
     let mut legend = cpu_legend(run);
     if differs {
         let text = "with missed wake-ups (deadline view)".to_owned();
@@ -40,12 +52,45 @@ fn histogram_figure(run: &Run, report: &Report) -> Markup {
         title,
         text: &text,
         picture,
-        legend: parts::legend(&legend),
+        legend: html! { (switch()) (parts::legend(&legend)) },
         table: Some(histogram_table(run)),
     })
 }
 
-fn histogram_text(report: &Report, bin_percent: f64) -> String {
+/// Which axes: needs no script.
+fn switch() -> Markup {
+    html! {
+        fieldset.switch {
+            legend { "Axes" }
+            label { input #axes-log type="radio" name="axes" checked; " both logarithmic" }
+            label { input #axes-linear type="radio" name="axes"; " linear µs, as OSADL" }
+        }
+    }
+}
+
+/// OSADL's view: linear latencies, logarithmic counts.
+fn linear(run: &Run, title: &str) -> Markup {
+    let Some((bins, step_ns)) = histogram::linear_bins(run) else { return Markup::default() };
+    let width = units::ns(step_ns);
+    let later = match histogram::beyond(run, &bins) {
+        0 => "All wake-ups are in it.".into(),
+        n => format!(
+            "{} wake-ups are later than {}, where it ends.",
+            units::grouped(n),
+            units::ns(bins.range(bins.len() - 1).1 as u64)
+        ),
+    };
+    let text =
+        format!("Latency is linear, about {width} to a bin, counts are logarithmic. {later}");
+    html! {
+        div.linear-axes {
+            p.quiet { (text) }
+            (histogram::draw_linear(run, &bins, &format!("{title}, linear"), &text))
+        }
+    }
+}
+
+fn histogram_text(report: &Report) -> String {
     let mut text = format!(
         "{} wake-ups measured on {}",
         units::grouped(report.all.sampled),
@@ -61,7 +106,7 @@ fn histogram_text(report: &Report, bin_percent: f64) -> String {
         let late = units::grouped(report.all.late);
         text += &format!("; {late} later than the budget of {}", units::ns(budget_ns));
     }
-    text + &format!(". Both axes are logarithmic; a bin is about {bin_percent:.0}\u{a0}% wide.")
+    text + "."
 }
 
 fn cpus(n: usize) -> String {

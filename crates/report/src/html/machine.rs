@@ -21,7 +21,6 @@ struct Row {
 pub(super) fn section(run: &Run, report: &Report) -> Markup {
     html! {
         section #machine {
-            h2 { "The machine" }
             (parts::scroll("The machine", &table(&rows(&run.facts_start, report))))
             (changes(run, report))
             details.facts {

@@ -19,13 +19,14 @@ pub fn page(index: &Index) -> String {
     let body = html! {
         (header(index, host))
         main {
+            nav.contents aria-label="Printing" { (parts::print_all()) }
             (picture(index))
             (numbers(index))
+            (cells(index))
+            (spikes(index))
             (moments(index))
             (changes(index))
-            (spikes(index))
             (idle(index))
-            (cells(index))
         }
         footer {
             p { "Made by rtproof " (index.tool_version) ". The numbers are in index.json." }
@@ -184,11 +185,12 @@ fn moments(index: &Index) -> Markup {
     }
     let rows = rows.into_iter().map(|(cell, thread)| (name(cell, thread), &thread.distribution));
     html! {
-        section #moments {
-            h2 { "Moments" }
-            p.quiet { (crate::distribution::CONVENTION) }
-            (parts::scroll("Moments", &super::distribution::moments(rows)))
-        }
+        (parts::folded("Moments", &html! {
+            section #moments {
+                p.quiet { (crate::distribution::CONVENTION) }
+                (parts::scroll("Moments", &super::distribution::moments(rows)))
+            }
+        }))
     }
 }
 
@@ -224,11 +226,13 @@ fn changes(index: &Index) -> Markup {
         return Markup::default();
     }
     html! {
-        section #changes {
-            h2 { "Threads that were changed from outside" }
-            p.quiet { "Whole seconds; those in which a thread was changed are left out." }
-            (parts::scroll("Between the changes", &beside::segments(index.segments().map(|s| s.1))))
-        }
+        (parts::folded("Threads that were changed from outside", &html! {
+            section #changes {
+                p.quiet { "Whole seconds; those in which a thread was changed are left out." }
+                @let segments = beside::segments(index.segments().map(|s| s.1));
+                (parts::scroll("Between the changes", &segments))
+            }
+        }))
     }
 }
 
@@ -260,15 +264,16 @@ fn idle(index: &Index) -> Markup {
         return Markup::default();
     }
     html! {
-        section #idle {
-            h2 { "Idle states" }
-            @for cell in cells {
-                details.numbers {
-                    summary { "Cell " (cell.cell.number) ": " (cell.cell.title()) }
-                    (parts::scroll("Idle states", &beside::idle(&cell.beside)))
+        (parts::folded("Idle states", &html! {
+            section #idle {
+                @for cell in cells {
+                    details.numbers {
+                        summary { "Cell " (cell.cell.number) ": " (cell.cell.title()) }
+                        (parts::scroll("Idle states", &beside::idle(&cell.beside)))
+                    }
                 }
             }
-        }
+        }))
     }
 }
 

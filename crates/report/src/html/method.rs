@@ -11,7 +11,6 @@ use super::parts;
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         section #method {
-            h2 { "How it was measured" }
             (parts::scroll("Options and cost", &html! {
                 table.facts { tbody {
                     @for (name, value, note) in options(report).into_iter().chain(cost(report)) {

@@ -14,7 +14,6 @@ use crate::svg::{
 pub(super) fn section(run: &Run, report: &Report, columns: &[Column], time: TimeBins) -> Markup {
     html! {
         section #missed {
-            h2 { "Missed wake-ups" }
             p { (sentence(report)) }
             (parts::scroll("Account of the wake-ups", &account(report)))
             @if report.all.missed > 0 { (figure(run, columns, time)) }

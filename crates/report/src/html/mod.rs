@@ -4,9 +4,11 @@
 //! The order is the order of questions: is it accepted, what stands in the way, what was measured,
 //! when, on what machine, how. One file per section; pictures come from [`super::svg`].
 
+mod answer;
 mod beside;
 pub mod compare;
 mod distribution;
+mod dots;
 mod effects;
 mod facts;
 mod findings;
@@ -17,6 +19,7 @@ mod machine;
 pub mod measure;
 mod method;
 mod missed;
+mod paper;
 mod parts;
 mod quantiles;
 #[cfg(test)]
@@ -44,6 +47,8 @@ pub use self::imported::imported;
 pub struct Extra {
     /// Shown above all in the alarm colour: the record was altered after it was sealed, or is torn.
     pub banner: Option<String>,
+    /// The next command, which can be pasted.
+    pub next: Option<String>,
 }
 
 /// The report of a run as an HTML document.
@@ -51,19 +56,24 @@ pub struct Extra {
 pub fn render(run: &Run, report: &Report, extra: &Extra) -> String {
     let time = TimeBins::of(run);
     let (rows, columns) = Rows::of(run, time);
-    let page = Page { run, report, time, rows, columns };
+    let pictures = report.spikes.as_ref().map_or_else(Vec::new, |found| {
+        let window = |number| run.spikes.as_ref()?.window(number);
+        spikes::pictures(found, &report.findings, &window)
+    });
+    let page = Page { run, report, time, rows, columns, pictures };
     let title = format!("{} – {}", report.verdict.answer.text(), parts::hostname(report));
     let body = html! {
         a.skip href="#verdict" { "Skip to the verdict" }
         @if let Some(banner) = &extra.banner { (parts::banner(banner)) }
         (header(report))
-        main {
-            (verdict::section(run, report))
+        main.proof {
+            (verdict::section(run, report, extra.next.as_deref()))
             (contents(&page))
             @for section in SECTIONS { (section.shown(&page)) }
+            (paper::section(report))
         }
         (footer(report))
-        (data(report))
+        (data(report, page.pictures.len()))
         (parts::script())
     };
     parts::page(&title, Some(&report.run.tool_version), &body)
@@ -125,10 +135,10 @@ fn footer(report: &Report) -> Markup {
 }
 
 /// The report as JSON within the page, with the spikes that it shows; the record has all of them.
-fn data(report: &Report) -> Markup {
+fn data(report: &Report, shown: usize) -> Markup {
     let mut report = report.clone();
     if let Some(spikes) = &mut report.spikes {
-        spikes.worst.truncate(spikes::SHOWN_MAX);
+        spikes.worst.truncate(shown);
     }
     parts::data("rtproof-report", &report)
 }

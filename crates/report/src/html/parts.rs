@@ -50,9 +50,20 @@ pub(super) fn page(title: &str, generator: Option<&str>, body: &Markup) -> Strin
     harmless::text(&page.into_string())
 }
 
-/// The script of a page, which may sort and highlight.
+/// The script of a page: read-outs, keys and zoom for what is there without it. One block, so that
+/// its files share names and the page has none of them.
+const SCRIPT: &str = concat!(
+    "'use strict';{",
+    include_str!("script/page.js"),
+    include_str!("script/bins.js"),
+    include_str!("script/dots.js"),
+    include_str!("script/zoom.js"),
+    "}"
+);
+
+/// The script of a page.
 pub(super) fn script() -> Markup {
-    html! { script { (PreEscaped(include_str!("script.js"))) } }
+    html! { script { (PreEscaped(SCRIPT)) } }
 }
 
 /// What must be known before anything else of a page.
@@ -72,6 +83,37 @@ pub(super) fn contents<'a>(sections: impl Iterator<Item = (&'a str, &'a str)>) -
     html! {
         nav.contents aria-label="Sections" {
             ul { @for (id, name) in sections { li { a href={ "#" (id) } { (name) } } } }
+            (print_all())
+        }
+    }
+}
+
+/// A part of the page that is closed until somebody wants it: its heading stays in sight. A link to
+/// something in it opens it, without a script.
+pub(super) fn folded(title: &str, body: &Markup) -> Markup {
+    html! { details.part { summary { h2 { (title) } } (body) } }
+}
+
+/// Rows of a list in sight, and the others closed below.
+pub(super) fn first(rows: &[Markup], shown: usize, more: &str) -> Markup {
+    let (first, rest) = rows.split_at(rows.len().min(shown));
+    html! {
+        @for row in first { (row) }
+        @if !rest.is_empty() {
+            details.more {
+                summary { (rest.len()) " " (more) }
+                @for row in rest { (row) }
+            }
+        }
+    }
+}
+
+/// The switch that prints what is folded away too; it needs no script.
+pub(super) fn print_all() -> Markup {
+    html! {
+        label.print-all {
+            input #print-all type="checkbox";
+            " print everything"
         }
     }
 }
@@ -95,7 +137,7 @@ pub(super) fn status_mark(of: Status) -> Markup {
 
 /// A container that scrolls when its content is wider than the page, by touch and by keyboard.
 pub(super) fn scroll(label: &str, body: &Markup) -> Markup {
-    html! { div.scroll tabindex="0" role="region" aria-label=(label) { (body) } }
+    html! { div.scroll tabindex="0" role="group" aria-label=(label) { (body) } }
 }
 
 /// A picture with its legend, its sentence and its numbers.
@@ -189,7 +231,9 @@ pub(super) fn head<S: AsRef<str>>(columns: impl IntoIterator<Item = S>) -> Marku
         thead { tr {
             @for column in columns {
                 @let (class, name) = kind(column.as_ref());
-                th class=[class.filter(|class| *class == "num")] { (name) }
+                // A header without a name heads nothing.
+                @if name.is_empty() { td {} }
+                @else { th class=[class.filter(|class| *class == "num")] { (name) } }
             }
         } }
     }
@@ -207,7 +251,7 @@ pub(super) fn legend(entries: &[(String, Option<u32>, String)]) -> Markup {
 }
 
 /// The legend of a ramp of colours, from `low` to `high`.
-pub(super) fn ramp(low: &str, high: &str, what: &str, over: Option<&str>) -> Markup {
+pub(super) fn ramp(low: &str, high: &str, what: &str) -> Markup {
     html! {
         p.ramp {
             (low) " "
@@ -215,7 +259,6 @@ pub(super) fn ramp(low: &str, high: &str, what: &str, over: Option<&str>) -> Mar
                 @for level in 0..crate::svg::heat::LEVELS { i class={ "h" (level) } {} }
             }
             " " (high) " " (what)
-            @if let Some(over) = over { span.overkey { i.over aria-hidden="true" {} " " (over) } }
         }
     }
 }

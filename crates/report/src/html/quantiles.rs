@@ -17,7 +17,6 @@ pub(super) fn section(report: &Report) -> Markup {
         report.phases.iter().map(|phase| (phase.name.clone(), &phase.measured)).collect();
     html! {
         section #quantiles {
-            h2 { "Quantiles" }
             p { (convention(report)) }
             h3 { "Wake-up view" }
             (table("Wake-up view", &all, View::Wake))

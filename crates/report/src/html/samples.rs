@@ -9,7 +9,6 @@ use super::parts;
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         section #samples {
-            h2 { "Largest samples" }
             @if report.top.is_empty() {
                 p { "No wake-up was measured." }
             } @else {

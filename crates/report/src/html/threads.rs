@@ -11,7 +11,6 @@ use crate::svg::scale::count_text;
 pub(super) fn section(report: &Report) -> Markup {
     html! {
         section #threads {
-            h2 { "CPUs and loads" }
             h3 { "Measuring threads" }
             (parts::scroll("Measuring threads", &threads(report)))
             h3 { "Loads" }

@@ -4,7 +4,11 @@ use maud::{Markup, html};
 use rtproof_judge::{Report, averages::AverageRow, units};
 use rtproof_record::{Run, run::Thread};
 
-use super::parts::{self, Figure};
+use super::{
+    dots,
+    parts::{self, Figure},
+    sections::Page,
+};
 use crate::svg::{
     averages,
     bins::{Column, HeatBins, TimeBins},
@@ -16,20 +20,23 @@ use crate::svg::{
 const NOTHING: &str = "No wake-up was measured.";
 
 /// The section.
-pub(super) fn section(
-    run: &Run,
-    report: &Report,
-    rows: &Rows,
-    columns: &[Column],
-    time: TimeBins,
-) -> Markup {
+pub(super) fn section(page: &Page<'_>) -> Markup {
+    let Page { run, report, time, rows, columns, pictures } = page;
+    let time = *time;
     html! {
         section #timeline {
             h2 { "Latency over time" }
             @let events = Events::of(report);
-            (heat_figure(run, report, columns, &events))
+            (dots::figure(run, report, time, &events, pictures.len()))
             (strip_figure(run, rows, time, &events))
-            (averages_figure(report, time, &events))
+            details.fold {
+                summary { "Every latency over time" }
+                (heat_figure(run, report, columns, &events))
+            }
+            details.fold {
+                summary { "Mean latency over time" }
+                (averages_figure(report, time, &events))
+            }
         }
     }
 }
@@ -54,7 +61,7 @@ fn heat_figure(run: &Run, report: &Report, columns: &[Column], events: &Events) 
     }
     let legend = html! {
         div.legends {
-            (parts::ramp("1", &units::grouped(bins.most()), "wake-ups per cell", None))
+            (parts::ramp("1", &units::grouped(bins.most()), "wake-ups per cell"))
             (parts::legend(&marks))
         }
     };
@@ -116,20 +123,36 @@ fn strip_figure(run: &Run, rows: &Rows, time: TimeBins, events: &Events) -> Mark
         units::ns(low),
         units::ns(high)
     );
-    let top = high.min(budget_ns.unwrap_or(u64::MAX));
-    let over = budget_ns.map(|ns| format!("over the budget of {}", units::ns(ns)));
     parts::figure(&Figure {
         title,
         text: &text,
         picture: strip::draw(run, rows, time, events, (title, &text)),
-        legend: parts::ramp(
-            &units::ns(low.min(top)),
-            &units::ns(top),
-            "worst case",
-            over.as_deref(),
-        ),
+        legend: strip_legend(low, high, budget_ns),
         table: Some(strip_table(run)),
     })
+}
+
+/// Colours within the budget, and over it by how many times it is.
+fn strip_legend(low_ns: u64, high_ns: u64, budget_ns: Option<u64>) -> Markup {
+    let budget_ns = budget_ns.unwrap_or(u64::MAX);
+    html! {
+        div.legends {
+            @if low_ns <= budget_ns {
+                (parts::ramp(&units::ns(low_ns), &units::ns(high_ns.min(budget_ns)), "worst case"))
+            }
+            @if high_ns > budget_ns {
+                p.ramp {
+                    "over the budget of " (units::ns(budget_ns)) ", to "
+                    @for (level, times) in strip::OVER.iter().enumerate() {
+                        span.overkey {
+                            i class={ "o" (level) } aria-hidden="true" {} " " (times) " times "
+                        }
+                    }
+                    span.overkey { i class={ "o" (strip::OVER.len()) } aria-hidden="true" {} " more" }
+                }
+            }
+        }
+    }
 }
 
 fn strip_table(run: &Run) -> Markup {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use rtproof_judge::{Answer, Report, units};
 use rtproof_record::Run;
 
-use super::parts;
+use super::{answer, parts};
 
 /// A number of the strip.
 struct Tile {
@@ -26,7 +26,7 @@ impl Tile {
 }
 
 /// The section.
-pub(super) fn section(run: &Run, report: &Report) -> Markup {
+pub(super) fn section(run: &Run, report: &Report, next: Option<&str>) -> Markup {
     let verdict = &report.verdict;
     let (class, icon) = match verdict.answer {
         Answer::Accepted => ("accepted", "check"),
@@ -35,10 +35,12 @@ pub(super) fn section(run: &Run, report: &Report) -> Markup {
         Answer::NotJudged => ("not-judged", "dash"),
     };
     html! {
-        section #verdict class={ "verdict " (class) } aria-labelledby="answer" data-answer=(class) {
+        section #verdict class={ "verdict sheet " (class) } aria-labelledby="answer" data-answer=(class) {
             h2 #answer { (parts::icon(icon)) (verdict.answer.text()) }
             p.sentence { (sentence(&verdict.sentence)) }
+            (answer::block(report, next))
             @if !verdict.reasons.is_empty() {
+                h3 { "What it rests on" }
                 ul.reasons { @for reason in &verdict.reasons { li { (reason) } } }
             }
             dl.tiles {

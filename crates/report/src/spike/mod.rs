@@ -56,6 +56,21 @@ pub(crate) fn class(cause: &str) -> &'static str {
     }
 }
 
+/// What the causes of a class are called.
+pub(crate) const fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Interrupt => "interrupts",
+        Kind::Softirq => "softirqs",
+        Kind::Scheduling => "other threads",
+        Kind::Throttling => "quotas",
+        Kind::Blocking => "locks, preemption or interrupts off",
+        Kind::Hardware => "hardware or hypervisor",
+        Kind::Power => "idle states, frequency",
+        Kind::Own => "the thread itself",
+        Kind::Unknown => "not explained",
+    }
+}
+
 /// What a share belongs to, as a clause: `belongs to ext4`.
 pub(crate) fn owner(share: &Share) -> Option<String> {
     share.owner.as_ref().map(|owner| format!("belongs to {owner}"))

@@ -56,6 +56,40 @@ impl LatencyBins {
         Some(Self { edges, parts })
     }
 
+    /// Bins of about equal width from 0 to `reach_ns`: 1 µs, or as many as make 400 at most; and
+    /// that width. Whole buckets, of one octave equally many to a bin, or neighbours would differ by
+    /// what they hold. What is later is in no bin.
+    pub(crate) fn linear(reach_ns: u64) -> (Self, u64) {
+        const MICROSECOND: u64 = 1_000;
+        let (grid, mut step_ns) = (Layout::FINE, MICROSECOND);
+        for factor in [2, 5, 10].into_iter().cycle().zip(1_u64..) {
+            if reach_ns / step_ns <= 400 {
+                break;
+            }
+            let power = 10_u64.saturating_pow((factor.1 as u32 - 1) / 3);
+            step_ns = MICROSECOND.saturating_mul(power).saturating_mul(factor.0);
+        }
+        let mut edges = vec![0];
+        let mut bucket = 0;
+        while bucket < grid.len() && (edges.len() < 2 || grid.lower(bucket) < reach_ns) {
+            let width_ns = (grid.upper(bucket) - grid.lower(bucket)).saturating_add(1);
+            let together = (step_ns.saturating_add(width_ns / 2) / width_ns).max(1) as usize;
+            // Many narrow buckets: those of the next octave are wider, so it goes by the value.
+            let by_value = grid.index(grid.lower(bucket).saturating_add(step_ns));
+            let next = if together > 8 { by_value } else { bucket.saturating_add(together) };
+            bucket = next.clamp(bucket + 1, grid.len());
+            edges.push(bucket);
+        }
+        (Self { edges, parts: 1 }, step_ns)
+    }
+
+    /// Where each bin begins, and where the last one ends, for the read-out of a page.
+    pub(crate) fn edges_text(&self) -> String {
+        let edges = (0..self.len()).map(|bin| Layout::FINE.lower(self.edges[bin]));
+        let end = self.range(self.len() - 1).1 as u64;
+        edges.chain([end]).map(|edge| edge.to_string()).collect::<Vec<_>>().join(" ")
+    }
+
     /// Counts of a histogram per bin.
     pub(crate) fn counts(&self, histogram: &Histogram) -> Vec<u64> {
         let mut counts = vec![0; self.len()];
@@ -292,6 +326,29 @@ mod tests {
             }
         }
         assert!(LatencyBins::over([&Histogram::new(Layout::FINE)].into_iter(), false).is_none());
+    }
+
+    #[test]
+    fn linear_bins_are_microseconds_and_few() {
+        let (micro, step_ns) = LatencyBins::linear(250_000);
+        assert_eq!(step_ns, 1_000);
+        assert!((225..=265).contains(&micro.len()), "{}", micro.len());
+        for bin in 0..micro.len() {
+            let (from, to) = micro.range(bin);
+            assert!((700.0..1_600.0).contains(&(to - from)), "{bin}: {from} to {to}");
+        }
+        let mut h = Histogram::new(Layout::FINE);
+        [0, 700, 1_100, 5_500, 9_999_999].into_iter().for_each(|ns| h.record(ns));
+        let counts = micro.counts(&h);
+        assert_eq!((counts[0], counts.iter().sum::<u64>()), (2, 4), "one is beyond");
+        for reach_ns in [0, 1, 400_000, 401_000, 1 << 40, u64::MAX] {
+            let (bins, step_ns) = LatencyBins::linear(reach_ns);
+            assert!((1..=450).contains(&bins.len()), "{reach_ns}: {}", bins.len());
+            assert!(
+                reach_ns / step_ns <= 400 && step_ns <= 1_000.max(reach_ns / 100),
+                "{reach_ns}"
+            );
+        }
     }
 
     #[test]

@@ -67,6 +67,11 @@ impl Frame {
 
     /// The root element round `body`.
     pub(crate) fn root(&self, about: About<'_>, body: &Markup) -> Markup {
+        self.root_as("img", about, body)
+    }
+
+    /// The same with a role of its own: `img` hides from a screen reader what is within.
+    pub(crate) fn root_as(&self, role: &str, about: About<'_>, body: &Markup) -> Markup {
         let scale = |scale: Scale, from: f64, to: f64, unit: &str| {
             let (low, high) = scale.ends();
             let kind = if matches!(scale, Scale::Log { .. }) { "log" } else { "linear" };
@@ -74,7 +79,7 @@ impl Frame {
         };
         let (title, text) = (format!("{}-title", about.id), format!("{}-text", about.id));
         html! {
-            svg.chart id=(about.id) data-series=(about.series) role="img"
+            svg.chart id=(about.id) data-series=(about.series) role=(role)
                 aria-labelledby=(format!("{title} {text}"))
                 viewBox=(format!("0 0 {} {}", px(self.width), px(self.height)))
                 data-x=(scale(self.x, self.left, self.right, about.units.0))
@@ -89,7 +94,7 @@ impl Frame {
     /// Grid and texts of the horizontal axis.
     pub(crate) fn x_axis(&self, ticks: &[Tick], title: &str) -> Markup {
         html! {
-            g.axis {
+            g.axis.x {
                 @for tick in ticks {
                     @let x = px(self.px_x(tick.value));
                     line class=(grid_class(tick)) x1=(x) x2=(x)

@@ -34,17 +34,18 @@ pub(crate) fn draw(
     let about =
         About { id: "chart-heat", title: text.0, text: text.1, series: 1, units: ("time", "ns") };
     let body = html! {
-        (cells(&frame, bins))
+        g.plot { (cells(&frame, bins)) }
         (frame.y_axis(&frame.y.latency_ticks(8.0), "latency"))
         (frame.x_axis(&frame.x.time_ticks(10), "time since the first wake-up"))
         (labels::phases(&events.above(&frame), &run.options.phases))
         (events.lanes(&frame))
+        (frame.budget_level(run.options.requirement.budget_ns))
+        g.plot {
         (worst(&frame, bins.time, columns))
         (events.lines(&frame))
-        (frame.budget_level(run.options.requirement.budget_ns))
         g.largest {
             @for top in report.top.iter().take(MARKED) {
-                circle r="5" cx=(px(frame.px_x(top.due_ns as f64)))
+                ellipse rx="5" ry="5" cx=(px(frame.px_x(top.due_ns as f64)))
                     cy=(px(frame.px_y(top.latency_ns as f64))) {
                     title {
                         "CPU " (top.cpu) ": " (units::ns(top.latency_ns))
@@ -52,6 +53,7 @@ pub(crate) fn draw(
                     }
                 }
             }
+        }
         }
     };
     frame.root(about, &body)
@@ -87,7 +89,7 @@ fn cells(frame: &Frame, bins: &HeatBins) -> Markup {
         g.series.cells data-cpu="all"
             transform=(format!("translate({} {}) scale({width:.4} -{height:.4})",
                 px(frame.left), px(lower))) {
-            (runs.finish(""))
+            (runs.finish())
         }
     }
 }
@@ -109,10 +111,15 @@ impl Runs {
     }
 
     /// A path per colour; a row is a line one unit thick.
-    pub(crate) fn finish(self, class: &str) -> Markup {
+    pub(crate) fn finish(self) -> Markup {
+        self.finish_as("h")
+    }
+
+    /// The same in the colours of another ramp.
+    pub(crate) fn finish_as(self, ramp: &str) -> Markup {
         html! {
             @for (level, runs) in self.rows {
-                path class={ "h" (level) (class) } d=(runs_text(&runs)) {}
+                path class={ (ramp) (level) } d=(runs_text(&runs)) {}
             }
         }
     }

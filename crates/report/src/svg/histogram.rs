@@ -35,28 +35,84 @@ pub(crate) fn bins(run: &Run) -> Option<LatencyBins> {
     LatencyBins::over(histograms, run.threads.len() > 12)
 }
 
-/// Draws the histogram of a run.
+/// Bins of the same on a linear axis, as OSADL draws it, to where it is of use: the budget and what
+/// is usual are in it. `None` when nothing was measured.
+pub(crate) fn linear_bins(run: &Run) -> Option<(LatencyBins, u64)> {
+    let all = run.threads.iter().map(|thread| &thread.wake).filter(|wake| !wake.is_empty());
+    let largest = run.threads.iter().filter_map(|thread| thread.totals.wake.max()).max()?;
+    let usual = all.map(usual_ns).max()?.saturating_mul(2);
+    let budget = run.options.requirement.budget_ns.unwrap_or(0);
+    let budget = if budget / 20 > largest { 0 } else { budget };
+    let reach_ns = usual.max(budget.saturating_mul(4)).min(largest.max(budget / 2 * 3));
+    Some(LatencyBins::linear(reach_ns.max(10_000)))
+}
+
+/// What 99 of 100 samples are below, about.
+fn usual_ns(histogram: &Histogram) -> u64 {
+    let mut left = histogram.total() / 100;
+    let buckets: Vec<_> = histogram.buckets().collect();
+    for (bucket, n) in buckets.into_iter().rev() {
+        match left.checked_sub(n) {
+            Some(rest) => left = rest,
+            None => return rtproof_stats::Layout::FINE.upper(bucket),
+        }
+    }
+    0
+}
+
+/// Wake-ups that are later than the last bin.
+pub(crate) fn beyond(run: &Run, bins: &LatencyBins) -> u64 {
+    let of = |thread: &rtproof_record::run::Thread| {
+        thread.wake.total() - bins.counts(&thread.wake).iter().sum::<u64>()
+    };
+    run.threads.iter().map(of).sum()
+}
+
+/// Draws the histogram of a run, latencies logarithmic.
 pub(crate) fn draw(run: &Run, bins: &LatencyBins, title: &str, text: &str) -> Markup {
+    draw_on(run, bins, latency_axis(run, bins), ("chart-histogram", title, text))
+}
+
+/// The same with latencies linear.
+pub(crate) fn draw_linear(run: &Run, bins: &LatencyBins, title: &str, text: &str) -> Markup {
+    let x = Scale::from_zero(bins.range(bins.len() - 1).1);
+    draw_on(run, bins, x, ("chart-histogram-linear", title, text))
+}
+
+fn draw_on(
+    run: &Run,
+    bins: &LatencyBins,
+    x: Scale,
+    (id, title, text): (&str, &str, &str),
+) -> Markup {
     let lines = lines(run, bins);
     let most = lines.iter().flat_map(|l| l.wake.iter().chain(l.deadline.iter().flatten())).max();
-    let frame = frame(run, bins, most.copied().unwrap_or(1));
-    let about =
-        About { id: "chart-histogram", title, text, series: lines.len(), units: ("ns", "count") };
+    let most = most.copied().unwrap_or(1);
+    let y = Scale::Log { low: 0.7, high: (most as f64 * 1.6).max(10.0) };
+    let frame = Frame::wide(420.0, 30.0, x, y);
+    let about = About { id, title, text, series: lines.len(), units: ("ns", "count") };
+    let ticks = match x {
+        Scale::Log { .. } => x.latency_ticks(13.0),
+        Scale::Linear { .. } => x.latency_steps_of(12.0),
+    };
     let marks = lines.iter().filter_map(|line| {
         let colour = line.colour?;
-        let text = format!("CPU {}: {}", line.cpu, units::ns(line.max_ns));
+        let out = if frame.x.holds(line.max_ns as f64) { "" } else { " →" };
+        let text = format!("CPU {}: {}{out}", line.cpu, units::ns(line.max_ns));
         Some(Mark { value: line.max_ns as f64, text, class: format!("s{colour}") })
     });
     let alone = lines.len() == 1;
     let body = html! {
         (frame.y_axis(&frame.y.count_ticks(8.0), "wake-ups per bin"))
-        (frame.x_axis(&frame.x.latency_ticks(13.0), "latency"))
+        (frame.x_axis(&ticks, "latency"))
         // Grey lines first: the coloured ones lie on top.
-        @for line in lines.iter().filter(|line| line.colour.is_none()) {
-            (draw_line(&frame, bins, line, alone))
-        }
-        @for line in lines.iter().rev().filter(|line| line.colour.is_some()) {
-            (draw_line(&frame, bins, line, alone))
+        g data-edges=(bins.edges_text()) {
+            @for line in lines.iter().filter(|line| line.colour.is_none()) {
+                (draw_line(&frame, bins, line, alone))
+            }
+            @for line in lines.iter().rev().filter(|line| line.colour.is_some()) {
+                (draw_line(&frame, bins, line, alone))
+            }
         }
         (frame.budget_upright(run.options.requirement.budget_ns))
         (labels::marks(&frame, marks.take(NAMED_MAX).collect()))
@@ -64,7 +120,7 @@ pub(crate) fn draw(run: &Run, bins: &LatencyBins, title: &str, text: &str) -> Ma
     frame.root(about, &body)
 }
 
-fn frame(run: &Run, bins: &LatencyBins, most: u64) -> Frame {
+fn latency_axis(run: &Run, bins: &LatencyBins) -> Scale {
     let (mut low, mut high) = (bins.range(0).0, bins.range(bins.len() - 1).1);
     let exact = run.threads.iter().filter_map(|thread| thread.totals.wake.max()).max().unwrap_or(0);
     let budget = run.options.requirement.budget_ns.map_or(high, |ns| ns as f64);
@@ -72,9 +128,7 @@ fn frame(run: &Run, bins: &LatencyBins, most: u64) -> Frame {
     low = low.min(budget);
     // Some air, so that neither a peak nor the budget lies on the edge.
     let air = (high / low).powf(0.02).max(1.05);
-    let x = Scale::Log { low: low / air, high: high * air };
-    let y = Scale::Log { low: 0.7, high: (most as f64 * 1.6).max(10.0) };
-    Frame::wide(420.0, 30.0, x, y)
+    Scale::Log { low: low / air, high: high * air }
 }
 
 fn lines(run: &Run, bins: &LatencyBins) -> Vec<Line> {
@@ -112,7 +166,7 @@ fn draw_line(frame: &Frame, bins: &LatencyBins, line: &Line, alone: bool) -> Mar
     let class = line.colour.map_or("grey".into(), |colour| format!("s{colour}"));
     let solid = steps(frame, bins, &line.wake);
     html! {
-        g class={ "series " (class) } data-cpu=(line.cpu) {
+        g class={ "series " (class) } data-cpu=(line.cpu) data-n=(counts_text(&line.wake)) {
             title { "CPU " (line.cpu) ", largest " (units::ns(line.max_ns)) }
             @if alone { path.area d=(solid) {} }
             path.line d=(solid) {}
@@ -121,6 +175,12 @@ fn draw_line(frame: &Frame, bins: &LatencyBins, line: &Line, alone: bool) -> Mar
             }
         }
     }
+}
+
+/// Bins that are not empty, for the read-out of a page: `12:3 13:1`.
+fn counts_text(counts: &[u64]) -> String {
+    let filled = counts.iter().enumerate().filter(|(_, n)| **n > 0);
+    filled.map(|(bin, n)| format!("{bin}:{n}")).collect::<Vec<_>>().join(" ")
 }
 
 /// A step line down to the axis wherever a bin is empty.

@@ -8,6 +8,7 @@
 pub(crate) mod averages;
 pub(crate) mod bins;
 pub(crate) mod compare;
+pub(crate) mod dots;
 pub(crate) mod events;
 pub(crate) mod forest;
 pub(crate) mod frame;

@@ -124,15 +124,25 @@ impl Scale {
         if let Self::Log { .. } = self {
             return self.latency_ticks(5.0);
         }
+        self.latency_steps_of(3.5)
+    }
+
+    /// Ticks of a linear latency axis with room for about `room` texts.
+    pub(crate) fn latency_steps_of(self, room: f64) -> Vec<Tick> {
         let text = |value| if value > 0.0 { latency_text(value) } else { "0".into() };
         let named = |tick: Tick| Tick { text: Some(text(tick.value)), ..tick };
-        self.round_ticks().into_iter().map(named).collect()
+        self.ticks_of(room).into_iter().map(named).collect()
     }
 
     /// Ticks of a linear axis: two to five round values.
     pub(crate) fn round_ticks(self) -> Vec<Tick> {
+        self.ticks_of(3.5)
+    }
+
+    /// Ticks of a linear axis at round values, `room` of them or a few less.
+    fn ticks_of(self, room: f64) -> Vec<Tick> {
         let (low, high) = self.ends();
-        let raw = (high - low) / 3.5;
+        let raw = (high - low) / room;
         let exponent = raw.log10().floor();
         let power = 10_f64.powf(exponent);
         let times = [1.0, 2.0, 5.0, 10.0].into_iter().find(|m| m * power >= raw).unwrap_or(10.0);
@@ -143,7 +153,7 @@ impl Scale {
             v => format!("{v:.decimals$}"),
         };
         let first = (low / step).ceil() as i64;
-        (first..first + 6)
+        (first..first + 3 + room as i64)
             .map(|i| i as f64 * step)
             .filter(|&value| self.holds(value))
             .map(|value| Tick { value, text: Some(text(value)) })

@@ -13,6 +13,9 @@ use super::{
     scale::Scale,
 };
 
+/// Colours over the budget: to so many times of it, `o0` to `o2`; beyond is `o3`.
+pub(crate) const OVER: [u64; 3] = [2, 5, 20];
+
 /// Rows at most; on larger machines neighbouring CPUs share one.
 const ROWS_MAX: usize = 64;
 
@@ -75,8 +78,10 @@ pub(crate) fn draw(
     };
     let cpus: Vec<&[u32]> = rows.rows.iter().map(|(cpus, _)| cpus.as_slice()).collect();
     let body = html! {
-        (cells(&frame, run, rows, time, height))
-        (events.lines_of_cpus(&frame, &cpus, height))
+        g.plot {
+            (cells(&frame, run, rows, time, height))
+            (events.lines_of_cpus(&frame, &cpus, height))
+        }
         (frame.x_axis(&frame.x.time_ticks(10), "time since the first wake-up"))
         (labels::phases(&frame, &run.options.phases))
         g.axis { (names(&frame, rows, height)) }
@@ -93,12 +98,31 @@ fn cells(frame: &Frame, run: &Run, rows: &Rows, time: TimeBins, height: f64) -> 
             @let (fine, over) = split(columns, budget_ns, (low, high));
             g.series.cells data-cpu=(name(cpus))
                 transform=(format!("translate({} {}) scale({width:.4} {:.4})",
-                    px(frame.left), px(frame.top + i as f64 * height), height - 1.0)) {
-                (fine.finish(""))
-                (over.finish(" over"))
+                    px(frame.left), px(frame.top + i as f64 * height), height - 1.0))
+                data-w=(worst_text(columns)) data-step=(time.width_ns) {
+                (fine.finish())
+                (over.finish_as("o"))
             }
         }
     }
+}
+
+/// Worst cases in microseconds, three digits, for the read-out of a page; empty where nothing was
+/// measured.
+fn worst_text(columns: &[Column]) -> String {
+    let text = |column: &Column| {
+        let Some((worst_ns, _)) = column.worst else { return String::new() };
+        let us = worst_ns as f64 / 1000.0;
+        let decimals = if us < 1.0 {
+            3
+        } else if us < 10.0 {
+            2
+        } else {
+            usize::from(us < 100.0)
+        };
+        format!("{us:.decimals$}")
+    };
+    columns.iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
 /// Cells within the budget and cells over it.
@@ -109,11 +133,17 @@ fn split(columns: &[Column], budget_ns: u64, range: (u64, u64)) -> (Runs, Runs) 
             continue;
         };
         match worst_ns > budget_ns || cell.late > 0 {
-            true => over.push(0, 0, column),
+            true => over.push(times_over(worst_ns, budget_ns), 0, column),
             false => fine.push(level(worst_ns, range.0, range.1.min(budget_ns), LEVELS), 0, column),
         }
     }
     (fine, over)
+}
+
+/// How far over the budget, as a level.
+fn times_over(worst_ns: u64, budget_ns: u64) -> usize {
+    let within = |times: &u64| worst_ns <= budget_ns.saturating_mul(*times);
+    OVER.iter().position(within).unwrap_or(OVER.len())
 }
 
 fn names(frame: &Frame, rows: &Rows, height: f64) -> Markup {

@@ -224,8 +224,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         prove::measure(&root, facts, &options, load_dir, &output, &mut switcher, &mut progress)?;
     let report = Report::new(&finished.run, &finished.standing());
     let sealed = finished.seal(&report)?;
-    let html = pages::write_html(&output.html, &sealed.run, &report, None);
     let next = next::of_report(&report, &output.record);
+    let html = pages::write_html(&output.html, &sealed.run, &report, None, next.as_deref());
     text.print(|to| {
         rtproof_report::text::answer(to, &report, next.as_deref())?;
         rtproof_report::text::measured(to, &report)?;

@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     })?;
     text.print_json(&answer::Document::of(&report, next))?;
     if let Some(path) = &args.html {
-        crate::pages::write_html(path, &opened.run, &report, banner)?;
+        crate::pages::write_html(path, &opened.run, &report, banner, next.as_deref())?;
     }
     Ok(exit::of_report(&report))
 }

@@ -78,7 +78,7 @@ impl Events for Cells {
     }
 
     fn sealed(&mut self, output: &Output, run: &Run, report: &Report) -> anyhow::Result<()> {
-        pages::write_html(&output.html, run, report, None)
+        pages::write_html(&output.html, run, report, None, None)
     }
 
     fn page(&self, index: &Index) -> String {

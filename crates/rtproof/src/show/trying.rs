@@ -54,7 +54,7 @@ pub(crate) fn show(
     text: Text,
     output: &Output,
 ) -> anyhow::Result<anyhow::Result<()>> {
-    let html = pages::write_html(&output.html, &results.sealed.run, &results.report, None);
+    let html = pages::write_html(&output.html, &results.sealed.run, &results.report, None, None);
     let effects = results.effects()?;
     text.print(|to| {
         text::effects::table(to, effects)?;

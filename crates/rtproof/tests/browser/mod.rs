@@ -331,6 +331,8 @@ impl Page<'_> {
             "ArrowUp" => 38,
             "ArrowRight" => 39,
             "ArrowDown" => 40,
+            "End" => 35,
+            "Home" => 36,
             _ => 0,
         };
         for kind in ["rawKeyDown", "keyUp"] {
@@ -338,6 +340,51 @@ impl Page<'_> {
             self.call("Input.dispatchKeyEvent", params);
         }
         self.settle();
+    }
+
+    /// Moves the pointer to a place of the window.
+    pub(crate) fn point(&mut self, at: (f64, f64)) {
+        self.mouse("mouseMoved", at, false);
+    }
+
+    /// Clicks at a place of the window.
+    pub(crate) fn click(&mut self, at: (f64, f64)) {
+        self.drag(at, at);
+    }
+
+    /// Presses the button at one place of the window and releases it at another.
+    pub(crate) fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
+        self.mouse("mouseMoved", from, false);
+        self.mouse("mousePressed", from, true);
+        if from != to {
+            let middle = (f64::midpoint(from.0, to.0), f64::midpoint(from.1, to.1));
+            self.mouse("mouseMoved", middle, true);
+            self.mouse("mouseMoved", to, true);
+        }
+        self.mouse("mouseReleased", to, true);
+        self.settle();
+    }
+
+    fn mouse(&mut self, kind: &str, (x, y): (f64, f64), pressed: bool) {
+        let button = if pressed { "left" } else { "none" };
+        let params = json!({
+            "type": kind, "x": x, "y": y, "button": button, "buttons": u8::from(pressed),
+            "clickCount": u8::from(pressed && kind != "mouseMoved"),
+        });
+        self.call("Input.dispatchMouseEvent", params);
+    }
+
+    /// Middle of an element, as a place of the window; it is scrolled into view.
+    #[track_caller]
+    pub(crate) fn middle(&mut self, selector: &str) -> (f64, f64) {
+        let place = self.evaluate(&format!(
+            "(() => {{ const e = document.querySelector('{selector}');
+               e.scrollIntoView({{ block: 'center', behavior: 'instant' }});
+               const box = e.getBoundingClientRect();
+               return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
+        ));
+        let number = |i: usize| place[i].as_f64().expect("a number");
+        (number(0), number(1))
     }
 
     /// Writes a picture of the whole page as PNG.
@@ -351,11 +398,16 @@ impl Page<'_> {
         write_base64(path, &answer["data"]);
     }
 
-    /// Writes the page as it would be printed, on A4.
-    pub(crate) fn print_to_pdf(&mut self, path: &Path) {
+    /// Writes the page as it would be printed, on A4; returns the number of sheets.
+    pub(crate) fn print_to_pdf(&mut self, path: &Path) -> usize {
+        // A medium that is emulated would be printed.
+        self.call("Emulation.setEmulatedMedia", json!({ "media": "", "features": [] }));
         let params = json!({ "printBackground": true, "paperWidth": 8.27, "paperHeight": 11.69 });
         let answer = self.call("Page.printToPDF", params);
         write_base64(path, &answer["data"]);
+        let bytes = decode_base64(answer["data"].as_str().expect("base64 text"));
+        let text = String::from_utf8_lossy(&bytes);
+        text.matches("/Type /Page").count() - text.matches("/Type /Pages").count()
     }
 
     /// Listens until the page has been quiet for a while.

@@ -38,8 +38,8 @@ impl Page<'_> {
                 (numbers::section(self.comparison))
                 (beside::causes(self.comparison))
                 (beside::facts(self))
-                (runs::section(self.comparison))
-                (runs::method(self.comparison))
+                (parts::folded("Runs and threads", &runs::section(self.comparison)))
+                (parts::folded("How it was compared", &runs::method(self.comparison)))
             }
             footer {
                 p {

@@ -21,7 +21,6 @@ pub(super) fn section(comparison: &Comparison) -> Markup {
         .collect();
     html! {
         section #runs {
-            h2 { "Runs and threads" }
             (parts::scroll("Runs", &list(comparison, &runs)))
             @if runs.len() <= OPEN_MAX {
                 h3 { "Threads" }
@@ -94,7 +93,6 @@ fn threads(runs: &[(&str, &RunSummary)]) -> Markup {
 pub(super) fn method(comparison: &Comparison) -> Markup {
     html! {
         section #method {
-            h2 { "How it was compared" }
             dl.words {
                 @for (word, text) in words::method(comparison) { dt { (word) } dd { (text) } }
             }

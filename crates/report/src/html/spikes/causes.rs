@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use rtproof_judge::{
     Finding,
-    causes::{CauseRow, Spikes},
+    causes::{CauseRow, Spike, Spikes},
     units,
 };
 
@@ -18,6 +18,11 @@ use crate::{
 
 /// Most causes whose remedies are shown.
 const REMEDIES_MAX: usize = 8;
+/// Of those in sight.
+const REMEDIES_FIRST: usize = 3;
+
+/// Causes in sight; the others are closed.
+const FIRST: usize = 8;
 
 /// Most causes in a table.
 const ROWS_MAX: usize = 50;
@@ -30,35 +35,44 @@ fn shown(spikes: &Spikes) -> &[CauseRow] {
 pub(super) fn table(spikes: &Spikes) -> Markup {
     // A share of a bar that is always there; what is no number is none.
     let part = |row: &CauseRow| row.sum_ns as f64 / spikes.sum_ns.max(1) as f64 * 100.0;
-    let table = parts::table_of(
-        "causes",
-        shown(spikes),
-        &[
-            ("~cause", &|row| html! { (row.title) }),
-            ("~who", &|row| {
-                html! { (if row.culprit.is_empty() { parts::NONE } else { &row.culprit })
-                @if let Some(owner) = &row.owner { br; small { (owner) } } }
-            }),
-            ("#spikes", &|row| html! { (units::grouped(row.count)) }),
-            ("#the largest in", &|row| html! { (units::grouped(row.top)) }),
-            ("#worst, µs", &|row| html! { (spike::us_number(row.worst_ns)) }),
-            ("#sum, µs", &|row| html! { (spike::us_number(row.sum_ns)) }),
-            ("share of the lateness", &|row| {
-                html! { span.share aria-hidden="true" {
-                    i class=(spike::class(&row.cause))
-                        style=(format!("width:{}%", px(part(row).clamp(0.0, 100.0)))) {}
-                }
-                (percent(row.sum_ns, spikes.sum_ns)) }
-            }),
-            ("uncertain", &|row| {
-                html! { (if row.ambiguous_ns == 0 { parts::NONE.into() } else {
-                    percent(row.ambiguous_ns, row.sum_ns)
-                }) }
-            }),
-        ],
-    );
+    let (first, rest) = shown(spikes).split_at(shown(spikes).len().min(FIRST));
+    let part_table = |rows: &[CauseRow]| {
+        parts::table_of(
+            "causes",
+            rows,
+            &[
+                ("~cause", &|row| html! { (row.title) }),
+                ("~who", &|row| {
+                    html! { (if row.culprit.is_empty() { parts::NONE } else { &row.culprit })
+                    @if let Some(owner) = &row.owner { br; small { (owner) } } }
+                }),
+                ("#spikes", &|row| html! { (units::grouped(row.count)) }),
+                ("#the largest in", &|row| html! { (units::grouped(row.top)) }),
+                ("#worst, µs", &|row| html! { (spike::us_number(row.worst_ns)) }),
+                ("#sum, µs", &|row| html! { (spike::us_number(row.sum_ns)) }),
+                ("share of the lateness", &|row| {
+                    html! { span.share aria-hidden="true" {
+                        i class=(spike::class(&row.cause))
+                            style=(format!("width:{}%", px(part(row).clamp(0.0, 100.0)))) {}
+                    }
+                    (percent(row.sum_ns, spikes.sum_ns)) }
+                }),
+                ("uncertain", &|row| {
+                    html! { (if row.ambiguous_ns == 0 { parts::NONE.into() } else {
+                        percent(row.ambiguous_ns, row.sum_ns)
+                    }) }
+                }),
+            ],
+        )
+    };
     html! {
-        (table)
+        (parts::scroll("Causes of the spikes", &part_table(first)))
+        @if !rest.is_empty() {
+            details.more {
+                summary { (units::count(rest.len(), "cause")) " more" }
+                (parts::scroll("More causes of the spikes", &part_table(rest)))
+            }
+        }
         @let more = spikes.causes.len() - shown(spikes).len();
         @if more > 0 { p.quiet { "The record holds " (more) " more, each with a smaller sum." } }
     }
@@ -95,17 +109,39 @@ pub(super) fn remedies(spikes: &Spikes, findings: &[Finding]) -> Markup {
     html! {
         @if !rows.is_empty() {
             h3 { "What would remove them" }
-            @for row in rows {
-                article.finding {
-                    h4 {
+            @let rows: Vec<Markup> = rows.iter().map(|row| html! {
+                details.finding {
+                    summary {
                         (row.title)
                         @if !row.culprit.is_empty() { ": " strong { (row.culprit) } }
                         span.quiet { " " (percent(row.sum_ns, spikes.sum_ns)) }
                     }
-                    @for remedy in &row.remedies { (remedy_shown(remedy)) }
-                    (checks(&row.checks, findings))
+                    (removed(row, findings))
                 }
-            }
+            }).collect();
+            (parts::first(&rows, REMEDIES_FIRST, "more"))
+        }
+    }
+}
+
+/// What removes a cause: commands, and the checks that found them.
+fn removed(row: &CauseRow, findings: &[Finding]) -> Markup {
+    html! {
+        @for remedy in &row.remedies { (remedy_shown(remedy)) }
+        (checks(&row.checks, findings))
+    }
+}
+
+/// What removes the largest cause of a spike.
+pub(super) fn remedy_of(spikes: &Spikes, spike: &Spike, findings: &[Finding]) -> Markup {
+    let row = spike.explanation.top().and_then(|top| {
+        let is_it = |row: &&CauseRow| row.cause == top.cause && row.culprit == top.culprit;
+        spikes.causes.iter().find(is_it)
+    });
+    let row = row.filter(|row| !row.remedies.is_empty() || !row.checks.is_empty());
+    html! {
+        @if let Some(row) = row {
+            div.remedies { p { strong { "What would remove it" } } (removed(row, findings)) }
         }
     }
 }

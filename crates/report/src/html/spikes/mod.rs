@@ -17,21 +17,38 @@ use crate::spike::percent;
 
 /// Most spikes shown one by one; the record has all.
 pub(super) const SHOWN_MAX: usize = 12;
+/// Bytes of their pictures, about: one of a busy machine may have 90 kB.
+const BYTES_MAX: usize = 400_000;
 
-/// The section. `findings`: those of the same page; `windows`: the events round a spike, by its
-/// number.
-pub(super) fn section<'w>(
+/// The worst spikes one by one, as many as the page has room for.
+pub(super) fn pictures<'w>(
     spikes: &Spikes,
     findings: &[Finding],
     windows: &dyn Fn(u32) -> Option<&'w Window>,
-) -> Markup {
-    let shown = &spikes.worst[..spikes.worst.len().min(SHOWN_MAX)];
+) -> Vec<Markup> {
+    let mut room = BYTES_MAX;
+    let mut pictures = Vec::new();
+    for spike in spikes.worst.iter().take(SHOWN_MAX) {
+        let remedy = causes::remedy_of(spikes, spike, findings);
+        let picture = one::spike(spike, windows(spike.number), &remedy);
+        let length = picture.0.len();
+        if length > room && !pictures.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(length);
+        pictures.push(picture);
+    }
+    pictures
+}
+
+/// The section. `findings`: those of the same page; `shown`: the worst spikes.
+pub(super) fn section(spikes: &Spikes, findings: &[Finding], shown: &[Markup]) -> Markup {
     html! {
         section #spikes {
             h2 { "Why it was late" }
             p { (summary(spikes)) }
             @if !spikes.causes.is_empty() {
-                (parts::scroll("Causes of the spikes", &causes::table(spikes)))
+                (causes::table(spikes))
                 (causes::by_cpu(spikes))
             }
             (structure(&spikes.structure))
@@ -43,9 +60,7 @@ pub(super) fn section<'w>(
                     "The worst of each cause. Shares are disjoint and sum to the latency; hatched "
                     "is what may as well be something else."
                 }
-                @for (i, spike) in shown.iter().enumerate() {
-                    (one::spike(spike, windows(spike.number), i == 0))
-                }
+                @for picture in shown { (picture) }
                 @if shown.len() < spikes.worst.len() {
                     p.quiet { "The record holds " (spikes.worst.len() - shown.len()) " more." }
                 }

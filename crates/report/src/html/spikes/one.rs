@@ -10,14 +10,14 @@ use rtproof_trace::Window;
 use super::super::parts;
 use crate::{spike, svg::spike::draw};
 
-/// A spike, folded away but for the first.
-pub(super) fn spike(spike: &Spike, window: Option<&Window>, is_open: bool) -> Markup {
+/// A spike, folded away. `remedy`: what removes its largest cause.
+pub(super) fn spike(spike: &Spike, window: Option<&Window>, remedy: &Markup) -> Markup {
     let explanation = &spike.explanation;
     let wake = &explanation.wake;
     let id = format!("spike-{}", spike.number);
     let top = explanation.top().map(spike::named).unwrap_or_default();
     html! {
-        details.spike id=(id) open[is_open] {
+        details.spike {
             summary {
                 strong { (spike::us(wake.latency_ns())) }
                 " · CPU " (wake.cpu) " · " (top)
@@ -26,11 +26,12 @@ pub(super) fn spike(spike: &Spike, window: Option<&Window>, is_open: bool) -> Ma
                 }
                 @if !explanation.incomplete.is_empty() { " · incomplete" }
             }
-            p.quiet {
+            // The anchor is within, so that a link to it opens the spike.
+            p.quiet id=(id) {
                 "Spike " (spike.number) ": " (explanation.task) ", due "
                 (parts::at(spike.at_ns)) " after the start"
                 @if !spike.phase.is_empty() { ", phase " (spike.phase) }
-                "."
+                ". " a href="#timeline" { "Back to the time line" }
             }
             @if !explanation.incomplete.is_empty() {
                 p.doubtful {
@@ -46,6 +47,7 @@ pub(super) fn spike(spike: &Spike, window: Option<&Window>, is_open: bool) -> Ma
             @if !explanation.wakers.is_empty() {
                 p { "Woken by " (explanation.wakers.join(", which was woken by ")) "." }
             }
+            (remedy)
         }
     }
 }

@@ -14,7 +14,7 @@ fn shown(spikes: &Spikes) -> String {
         ..run_sample::Shape::default()
     }))
     .findings;
-    section(spikes, &findings, &window).into_string()
+    section(spikes, &findings, &pictures(spikes, &findings, &window)).into_string()
 }
 
 fn plain(text: &str) -> String {
