@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         rtproof_report::text::verdict(to, &report)?;
         rtproof_report::text::next(to, next.as_deref())
     })?;
-    text.print_json(&answer::Document::of(&report, next))?;
+    text.print_json(&answer::Document::of(&report, next.clone()))?;
     if let Some(path) = &args.html {
         crate::pages::write_html(path, &opened.run, &report, banner, next.as_deref())?;
     }
