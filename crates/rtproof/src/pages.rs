@@ -8,7 +8,8 @@ use rtproof_record::{Run, import::Imported};
 use rtproof_report::html::{self, Extra};
 use rtproof_run::file::write_whole;
 
-/// Writes the HTML report of a run; `next` is a command to go on with. A file of that name is replaced.
+/// Writes the HTML report of a run; `next` is a command to go on with. A file of that name is
+/// replaced.
 ///
 /// # Errors
 /// When the file cannot be written; a file of that name is left as it was.

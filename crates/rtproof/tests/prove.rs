@@ -17,8 +17,8 @@ use support::{
 };
 
 /// Everything but the line that names the files.
-/// The answer, which a run gives below what it said before it measured and a report gives first, and
-/// all the rest.
+/// The answer, which a run gives below what it said before it measured and a report gives first,
+/// and all the rest.
 fn answer_and_rest(text: &str) -> (String, String) {
     let kept = text.lines().filter(|line| !line.trim_start().starts_with("record "));
     let lines: Vec<&str> = kept.collect();

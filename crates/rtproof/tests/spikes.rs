@@ -135,8 +135,8 @@ fn a_killed_run_keeps_its_spikes_and_leaves_no_tracing_on() {
         return;
     }
     let _alone = alone();
-    // Also by what ends a process with a core, or for too much time of the CPU; and where tracefs is
-    // mounted for nobody.
+    // Also by what ends a process with a core, or for too much time of the CPU; and where nobody
+    // has mounted tracefs.
     for (signal, mounted) in [("ABRT", true), ("XCPU", true), ("KILL", true), ("KILL", false)] {
         let folder = folder();
         let mut child = recording(folder.path(), mounted);

@@ -1,7 +1,11 @@
 //! `tune apply --confirm`: everything is undone when no confirmation comes, whatever became of
 //! the tool.
 
-#![allow(clippy::disallowed_methods, reason = "the test's own files")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "the test's own files, and what it leaves out"
+)]
 
 mod support;
 

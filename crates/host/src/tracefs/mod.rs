@@ -24,7 +24,7 @@ pub use tracer::{Tracer, TracerRequest};
 use crate::{Reading, Root, reading::State};
 
 /// Where tracefs is mounted; before Linux 4.1 and on old systems inside debugfs.
-const FOLDERS: &[&str] = &["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+const FOLDERS: &[&str] = &[mount::TRACEFS, "/sys/kernel/debug/tracing"];
 
 /// Why the kernel's events cannot be recorded.
 #[derive(Debug, thiserror::Error)]

@@ -10,6 +10,9 @@ use std::{
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
+/// Where tracefs is mounted for all.
+pub(super) const TRACEFS: &str = "/sys/kernel/tracing";
+
 /// The standard output of a program that is given the mount, see [`Mount::given`].
 const GIVEN: &str = "/proc/self/fd/1";
 
@@ -57,7 +60,7 @@ impl Mount {
 pub fn shown(path: &str) -> String {
     let rest = path.strip_prefix("/proc/self/fd/").and_then(|rest| rest.split_once('/'));
     match rest {
-        Some((_, rest)) => format!("{}/{rest}", super::FOLDERS[0]),
+        Some((_, rest)) => format!("{TRACEFS}/{rest}"),
         None => path.to_owned(),
     }
 }

@@ -22,7 +22,7 @@ pub enum Level {
 
 /// Checks of which a doubtful finding belongs to [`Level::Standard`]: what every real-time user
 /// means by CPUs of one's own (Documentation/timers/no_hz.rst, Documentation/admin-guide/
-/// kernel-per-CPU-kthreads.rst; Red Hat's and SUSE's tuning guides; the realtime profiles of tuned).
+/// kernel-per-CPU-kthreads.rst; Red Hat's and SUSE's guides; the real-time profiles of tuned).
 pub const STANDARD: &[&str] = &[
     // Nobody else runs there.
     "isolation",

@@ -53,7 +53,8 @@ pub(super) fn margin(report: &Report) -> Option<String> {
     };
     let part = 100.0 * left_ns as f64 / budget_ns as f64;
     Some(format!(
-        "Margin: the worst took {worst}; {} ({part:.0}\u{a0}%) of the budget of {budget} were left.",
+        "Margin: the worst took {worst}; {} ({part:.0}\u{a0}%) of the budget of {budget} were \
+         left.",
         units::ns(left_ns)
     ))
 }

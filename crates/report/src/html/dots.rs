@@ -84,7 +84,9 @@ fn table(dots: &[Dot]) -> Markup {
     html! {
         (table)
         @if let Some(more @ 1..) = dots.len().checked_sub(ROWS_MAX) {
-            p.quiet { (units::grouped(more as u64)) " more: rtproof export --format csv --table spikes" }
+            p.quiet {
+                (units::grouped(more as u64)) " more: rtproof export --format csv --table spikes"
+            }
         }
     }
 }

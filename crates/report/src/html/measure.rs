@@ -3,13 +3,15 @@
 
 use maud::{Markup, html};
 use rtproof_judge::units;
-use rtproof_results::measure::index::{CellResult, Index, State, ThreadResult};
+use rtproof_results::measure::index::{CellResult, Index, SpikeCount, State, ThreadResult};
 
 use super::{beside, parts};
 use crate::svg::ranges::{self, Range};
 
 /// Rows of the picture, at most: the table has all.
 const DRAWN_MAX: usize = 150;
+/// Causes of spikes in sight; the others are closed.
+const SPIKES_FIRST: usize = 10;
 
 /// The page.
 #[must_use]
@@ -18,7 +20,7 @@ pub fn page(index: &Index) -> String {
     let host = host.unwrap_or("unknown machine");
     let body = html! {
         (header(index, host))
-        main {
+        main.measured {
             nav.contents aria-label="Printing" { (parts::print_all()) }
             (picture(index))
             (numbers(index))
@@ -242,20 +244,34 @@ fn spikes(index: &Index) -> Markup {
     if rows.is_empty() {
         return Markup::default();
     }
-    let table = parts::table(
-        rows,
-        &[
-            ("#cell", &|(cell, _, _)| html! { (cell.cell.number) }),
-            ("workload", &|(_, thread, _)| html! { (thread.workload) }),
-            ("#CPU", &|(_, thread, _)| html! { (thread.cpu) }),
-            ("~cause", &|(_, _, spike)| html! { (spike.title) }),
-            ("~who", &|(_, _, spike)| html! { (spike.culprit) }),
-            ("#spikes", &|(_, _, spike)| html! { (units::grouped(spike.count)) }),
-            ("#worst, µs", &|(_, _, spike)| html! { (parts::us(Some(spike.worst_ns))) }),
-        ],
-    );
+    let (first, rest) = rows.split_at(rows.len().min(SPIKES_FIRST));
+    let table = |rows: &[(&CellResult, &ThreadResult, &SpikeCount)]| {
+        parts::table(
+            rows,
+            &[
+                ("#cell", &|(cell, _, _)| html! { (cell.cell.number) }),
+                ("workload", &|(_, thread, _)| html! { (thread.workload) }),
+                ("#CPU", &|(_, thread, _)| html! { (thread.cpu) }),
+                ("~cause", &|(_, _, spike)| html! { (spike.title) }),
+                ("~who", &|(_, _, spike)| html! { (spike.culprit) }),
+                ("#spikes", &|(_, _, spike)| html! { (units::grouped(spike.count)) }),
+                ("#worst, µs", &|(_, _, spike)| html! { (parts::us(Some(spike.worst_ns))) }),
+            ],
+        )
+    };
     let title = "Spikes by cause";
-    html! { section #spikes { h2 { (title) } (parts::scroll(title, &table)) } }
+    html! {
+        section #spikes {
+            h2 { (title) }
+            (parts::scroll(title, &table(first)))
+            @if !rest.is_empty() {
+                details.more {
+                    summary { (rest.len()) " more" }
+                    (parts::scroll("More spikes by cause", &table(rest)))
+                }
+            }
+        }
+    }
 }
 
 fn idle(index: &Index) -> Markup {

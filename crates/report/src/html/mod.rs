@@ -19,6 +19,7 @@ mod machine;
 pub mod measure;
 mod method;
 mod missed;
+mod page;
 mod paper;
 mod parts;
 mod quantiles;
@@ -37,7 +38,7 @@ use maud::{Markup, html};
 use rtproof_judge::{Report, units};
 use rtproof_record::Run;
 
-use self::sections::{Page, SECTIONS};
+use self::{page::Page, sections::SECTIONS};
 use super::svg::{bins::TimeBins, strip::Rows};
 
 pub use self::imported::imported;

@@ -1,8 +1,8 @@
-//! The second sheet of a printed report: causes, fixes, conditions, and where to sign. Only printed:
-//! on screen the page has all of it at length.
+//! The second sheet of a printed report: causes, fixes, conditions, and where to sign. Only
+//! printed: on screen the page has all of it at length.
 //!
-//! Every list is cut to a number of lines and every line to two, so that verdict, histogram and this
-//! fit two sheets of A4, whatever names a machine has.
+//! Every list is cut to a number of lines and every line to two, so that verdict, histogram and
+//! this fit two sheets of A4, whatever names a machine has.
 
 use maud::{Markup, html};
 use rtproof_judge::{Finding, Report, Status, causes::Spikes, units};
@@ -50,7 +50,9 @@ fn causes(spikes: &Spikes) -> Markup {
         &[
             ("~cause", &|row| html! { (short(&row.title)) }),
             ("~who", &|row| {
-                html! { (if row.culprit.is_empty() { parts::NONE.into() } else { short(&row.culprit) }) }
+                html! {
+                    @if row.culprit.is_empty() { (parts::NONE) } @else { (short(&row.culprit)) }
+                }
             }),
             ("#spikes", &|row| html! { (units::grouped(row.count)) }),
             ("#worst, µs", &|row| html! { (spike::us_number(row.worst_ns)) }),
@@ -140,7 +142,8 @@ fn changed(report: &Report) -> String {
 fn signature(report: &Report) -> Markup {
     html! {
         p.run {
-            strong { (report.verdict.answer.text()) } ". Run " code { (report.run.run_id) } ", rtproof " (report.run.tool_version)
+            strong { (report.verdict.answer.text()) }
+            ". Run " code { (report.run.run_id) } ", rtproof " (report.run.tool_version)
             ". The record holds every number of this sheet; " code { "rtproof report RECORD" }
             " judges it again."
         }

@@ -88,7 +88,7 @@ pub(super) fn contents<'a>(sections: impl Iterator<Item = (&'a str, &'a str)>) -
     }
 }
 
-/// A part of the page that is closed until somebody wants it: its heading stays in sight. A link to
+/// A part of the page that is closed until it is opened: its heading stays in sight. A link to
 /// something in it opens it, without a script.
 pub(super) fn folded(title: &str, body: &Markup) -> Markup {
     html! { details.part { summary { h2 { (title) } } (body) } }

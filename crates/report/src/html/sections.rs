@@ -1,28 +1,11 @@
 //! The sections of the report, in order. To add one: a file with its function, and a row here.
 
 use maud::Markup;
-use rtproof_judge::Report;
-use rtproof_record::Run;
 
 use super::{
-    beside, distribution, effects, findings, host, latency, machine, method, missed, parts,
-    quantiles, samples, spikes, threads, timeline,
+    beside, distribution, effects, findings, host, latency, machine, method, missed, page::Page,
+    parts, quantiles, samples, spikes, threads, timeline,
 };
-use crate::svg::{
-    bins::{Column, TimeBins},
-    strip::Rows,
-};
-
-/// What sections are made from.
-pub(super) struct Page<'a> {
-    pub(super) run: &'a Run,
-    pub(super) report: &'a Report,
-    pub(super) time: TimeBins,
-    pub(super) rows: Rows,
-    pub(super) columns: Vec<Column>,
-    /// The worst spikes one by one.
-    pub(super) pictures: Vec<Markup>,
-}
 
 /// Whether a section is read at once or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

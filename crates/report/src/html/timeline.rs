@@ -6,8 +6,8 @@ use rtproof_record::{Run, run::Thread};
 
 use super::{
     dots,
+    page::Page,
     parts::{self, Figure},
-    sections::Page,
 };
 use crate::svg::{
     averages,
@@ -148,7 +148,9 @@ fn strip_legend(low_ns: u64, high_ns: u64, budget_ns: Option<u64>) -> Markup {
                             i class={ "o" (level) } aria-hidden="true" {} " " (times) " times "
                         }
                     }
-                    span.overkey { i class={ "o" (strip::OVER.len()) } aria-hidden="true" {} " more" }
+                    span.overkey {
+                        i class={ "o" (strip::OVER.len()) } aria-hidden="true" {} " more"
+                    }
                 }
             }
         }

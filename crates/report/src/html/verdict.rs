@@ -35,7 +35,8 @@ pub(super) fn section(run: &Run, report: &Report, next: Option<&str>) -> Markup 
         Answer::NotJudged => ("not-judged", "dash"),
     };
     html! {
-        section #verdict class={ "verdict sheet " (class) } aria-labelledby="answer" data-answer=(class) {
+        section #verdict class={ "verdict sheet " (class) } aria-labelledby="answer"
+            data-answer=(class) {
             h2 #answer { (parts::icon(icon)) (verdict.answer.text()) }
             p.sentence { (sentence(&verdict.sentence)) }
             (answer::block(report, next))

@@ -57,8 +57,8 @@ impl LatencyBins {
     }
 
     /// Bins of about equal width from 0 to `reach_ns`: 1 µs, or as many as make 400 at most; and
-    /// that width. Whole buckets, of one octave equally many to a bin, or neighbours would differ by
-    /// what they hold. What is later is in no bin.
+    /// that width. Whole buckets, of one octave equally many to a bin, or neighbours would differ
+    /// by what they hold. What is later is in no bin.
     pub(crate) fn linear(reach_ns: u64) -> (Self, u64) {
         const MICROSECOND: u64 = 1_000;
         let (grid, mut step_ns) = (Layout::FINE, MICROSECOND);

@@ -170,7 +170,9 @@ fn draw_one(frame: &Frame, dot: &Dot) -> Markup {
     let circle = html! { ellipse cx=(x) cy=(y) rx=(RADIUS) ry=(RADIUS) {} };
     match dot.picture {
         None => {
-            html! { g class={ "dot " (dot.class()) } data-t=(dot.at_ns) { title { (text) } (circle) } }
+            html! {
+                g class={ "dot " (dot.class()) } data-t=(dot.at_ns) { title { (text) } (circle) }
+            }
         }
         Some(number) => html! {
             a class={ "dot shown " (dot.class()) } data-t=(dot.at_ns)

@@ -2,14 +2,16 @@
 
 use maud::{Markup, html};
 use rtproof_judge::{
-    compare::{CauseCell, Comparison},
+    compare::{CauseCell, CauseLine, Comparison},
     units,
 };
 
 use super::{super::parts, page::Page};
 
-/// Lines shown at once; the others are folded away.
+/// Lines shown; of facts, the others are folded away.
 const SHOWN: usize = 25;
+/// Causes in sight; the others are closed.
+const FIRST: usize = 8;
 
 /// Causes; nothing where no run has its spikes explained.
 pub(super) fn causes(comparison: &Comparison) -> Markup {
@@ -28,27 +30,38 @@ pub(super) fn causes(comparison: &Comparison) -> Markup {
             }
         },
     };
+    let table = |lines: &[CauseLine]| {
+        html! {
+            table {
+                thead { tr {
+                    th { "cause" } th { "who" }
+                    @for group in &comparison.groups { th.num { (group.label) } }
+                } }
+                tbody {
+                    @for line in lines {
+                        tr {
+                            th.wrap scope="row" { (line.title) }
+                            td.wrap { (line.culprit) }
+                            @for one in &line.cells { (cell(*one)) }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    let all = &comparison.causes[..comparison.causes.len().min(SHOWN)];
+    let (first, rest) = all.split_at(all.len().min(FIRST));
     html! {
         section #causes {
             h2 { "Why they were late" }
             p { "Spikes in which each cause has a share. What is a spike follows each run." }
-            (parts::scroll("Causes", &html! {
-                table {
-                    thead { tr {
-                        th { "cause" } th { "who" }
-                        @for group in &comparison.groups { th.num { (group.label) } }
-                    } }
-                    tbody {
-                        @for line in comparison.causes.iter().take(SHOWN) {
-                            tr {
-                                th.wrap scope="row" { (line.title) }
-                                td.wrap { (line.culprit) }
-                                @for one in &line.cells { (cell(*one)) }
-                            }
-                        }
-                    }
+            (parts::scroll("Causes", &table(first)))
+            @if !rest.is_empty() {
+                details.more {
+                    summary { (rest.len()) " more" }
+                    (parts::scroll("More causes", &table(rest)))
                 }
-            }))
+            }
         }
     }
 }

@@ -67,12 +67,12 @@ fn two(comparison: &Comparison, one: &Against) -> Markup {
     html! {
         table {
             thead { tr {
-                th { "" }
+                td {}
                 th.num { (label(0)) }
                 th.num { (label(one.group)) }
                 th.num { "change" }
                 th { (words::percent(comparison.wish.confidence)) " interval" }
-                @if tested { th.num { "p (Holm)" } th { "" } }
+                @if tested { th.num { "p (Holm)" } td {} }
             } }
             tbody {
                 @for line in &comparison.table {
@@ -110,7 +110,7 @@ fn many(comparison: &Comparison) -> Markup {
     html! {
         table {
             thead { tr {
-                th { "" }
+                td {}
                 @for group in &comparison.groups { th.num { (group.label) } }
             } }
             tbody {
@@ -158,7 +158,7 @@ fn rests_on(comparison: &Comparison) -> Markup {
                 @for line in &comparison.table {
                     @for (at, cell) in line.cells.iter().enumerate() {
                         tr {
-                            th scope="row" { @if at == 0 { (line.statistic) } }
+                            th scope="row" { (line.statistic) }
                             td { (label(at)) }
                             td.num { (units::grouped(cell.n)) }
                             td.num { (cell.n_eff.map_or_else(|| NONE.into(), units::grouped)) }

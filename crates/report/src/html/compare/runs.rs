@@ -64,24 +64,21 @@ fn list(comparison: &Comparison, runs: &[(&str, &RunSummary)]) -> Markup {
 }
 
 fn threads(runs: &[(&str, &RunSummary)]) -> Markup {
-    let rows = runs.iter().flat_map(|(_, run)| {
-        let threads = run.threads.iter().enumerate();
-        threads.map(move |(at, thread)| (run, at, thread))
-    });
+    let rows = runs.iter().flat_map(|(_, run)| run.threads.iter().map(move |thread| (run, thread)));
     let none = || NONE.into();
     let table = parts::table(
         rows,
         &[
-            ("run", &|(run, at, _)| html! { @if *at == 0 { (run.label) } }),
-            ("thread", &|(.., of)| html! { (of.label) }),
-            ("#wake-ups", &|(.., of)| html! { (units::grouped(of.sampled)) }),
-            ("#missed", &|(.., of)| html! { (of.missed.map_or_else(none, units::grouped)) }),
-            ("#min", &|(.., of)| html! { (parts::us(of.min_ns)) }),
-            ("#mean", &|(.., of)| html! { (parts::us_mean(of.mean_ns)) }),
-            ("#p50", &|(.., of)| html! { (parts::us(of.p50_ns)) }),
-            ("#p99.9", &|(.., of)| html! { (parts::us(of.p999_ns)) }),
-            ("#p99.99", &|(.., of)| html! { (parts::us(of.p9999_ns)) }),
-            ("#max", &|(.., of)| {
+            ("run", &|(run, _)| html! { (run.label) }),
+            ("thread", &|(_, of)| html! { (of.label) }),
+            ("#wake-ups", &|(_, of)| html! { (units::grouped(of.sampled)) }),
+            ("#missed", &|(_, of)| html! { (of.missed.map_or_else(none, units::grouped)) }),
+            ("#min", &|(_, of)| html! { (parts::us(of.min_ns)) }),
+            ("#mean", &|(_, of)| html! { (parts::us_mean(of.mean_ns)) }),
+            ("#p50", &|(_, of)| html! { (parts::us(of.p50_ns)) }),
+            ("#p99.9", &|(_, of)| html! { (parts::us(of.p999_ns)) }),
+            ("#p99.99", &|(_, of)| html! { (parts::us(of.p9999_ns)) }),
+            ("#max", &|(_, of)| {
                 html! { (words::at_least(of.max_is_at_least)) (parts::us(of.max_ns)) }
             }),
         ],

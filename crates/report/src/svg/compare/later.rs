@@ -18,7 +18,7 @@ pub(crate) fn draw(series: &[Series], drawn: Drawn<'_>) -> Option<Markup> {
     let low = low.max(100.0).min(high.max(100.0));
     let x = Scale::Log { low: low / 1.1, high: high.max(low * 2.0) * 1.15 };
     let y = Scale::Log { low: 0.6 / most, high: 1.0 };
-    let mut frame = Frame::wide(drawn.height, 14.0, x, y);
+    let mut frame = Frame::wide(drawn.height, 30.0, x, y);
     // Seven nines are a long name.
     frame.left += 28.0;
     let about = About {

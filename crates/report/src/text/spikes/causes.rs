@@ -90,7 +90,7 @@ fn of_class(class: &Class<'_>, all_ns: u64, with_fix: bool) -> Vec<Line> {
         let count = count.map(grouped).unwrap_or_default();
         [percent(sum_ns, all_ns), percent(certain_ns, all_ns), count, us_number(worst_ns)]
     };
-    // The first that somebody can act on.
+    // The first there is.
     let fix = || class.rows.iter().find_map(|row| row.remedies.first()).map(ToString::to_string);
     let fix = if with_fix { fix() } else { None };
     let (certain_ns, worst_ns) = (class.certain_ns(), class.worst_ns);
