@@ -75,10 +75,7 @@ pub const WANTED: &[Wanted] = &[
     ),
     event(&["sched:sched_migrate_task"], "moves of tasks between CPUs are unknown"),
     event(&["sched:sched_pi_setprio"], "a task with an inherited priority looks like a lower one"),
-    event(
-        &["timer:hrtimer_start", "timer:hrtimer_cancel"],
-        "when a task of another program should have run is unknown",
-    ),
+    event(&["timer:hrtimer_start"], "when a task of another program should have run is unknown"),
     event(
         &["timer:hrtimer_expire_entry", "timer:hrtimer_expire_exit"],
         "the timers that were served first cannot be distinguished from the timer interrupt itself",

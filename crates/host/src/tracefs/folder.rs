@@ -83,6 +83,16 @@ impl Folder {
             .map_err(|error| refused_io(&self.root, &path, error))
     }
 
+    /// Whether nobody else records events, at the top or in another instance.
+    pub(super) fn is_alone(&self, top: &str) -> bool {
+        let names = self.root.list_dir(&format!("{top}/instances"));
+        let others = names.value().into_iter().flatten();
+        let others = others.map(|name| format!("{top}/instances/{name}"));
+        let mut all = others.filter(|path| *path != self.path).chain([top.to_owned()]);
+        let is_off = |text: Reading<String>| text.value().is_some_and(|text| text.trim() == "0");
+        all.all(|path| is_off(self.root.read_text(&format!("{path}/events/enable"))))
+    }
+
     /// Opens a file of a CPU for reads that never wait.
     pub(super) fn pipe(&self, cpu: u32, name: &str) -> Result<File, TracefsError> {
         let path = self.file(&format!("per_cpu/cpu{cpu}/{name}"));

@@ -96,6 +96,7 @@ impl Instance {
             }
         }
         self.folder.write("options/overwrite", "1")?;
+        self.record_no_names();
         self.enable_all();
         match self.missing.iter().find(|missing| missing.event == "sched:sched_switch") {
             None => Ok(()),
@@ -103,6 +104,17 @@ impl Instance {
                 path: shown(&self.folder.file(&event_file(missing.event, "enable"))),
                 why: format!("{}; without it the running tasks are unknown", missing.why),
             }),
+        }
+    }
+
+    /// Has the kernel keep no list of names of tasks for this instance: that takes a lock and a copy
+    /// at each switch and wake-up, half of what recording costs them, and events carry names
+    /// themselves. The kernel would end those lists of all instances (`set_tracer_flag` in
+    /// kernel/trace/trace.c): while others record, it stays as it is.
+    fn record_no_names(&self) {
+        if self.folder.is_alone(self.top) {
+            // A kernel that refuses costs more, no less.
+            let _ = self.folder.write("trace_options", "norecord-cmd");
         }
     }
 
