@@ -89,6 +89,11 @@ fn compiled(compiler: &str, args: &[&str], folder: &std::path::Path) -> bool {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "this test's own file")]
+fn write(path: &std::path::Path, text: &str) {
+    std::fs::write(path, text).expect("a file");
+}
+
 /// Measures an application that marks 150 cycles of 1 ms and more with the word `loop`, and removes
 /// its ring when it ends.
 #[track_caller]
@@ -117,7 +122,7 @@ fn a_marked_application_in_cpp_is_measured_until_it_ends() {
                   \t\t\tfor (unsigned i = 0; i < 10000; i++)\n\
                   \t\t\t\t__asm__ volatile(\"\" : \"+r\"(sum));\n\t\t}\n\
                   \t\tnanosleep(&pause, nullptr);\n\t}\n\treturn mark.is_open() ? 0 : 1;\n}\n";
-    std::fs::write(dir.path().join("app.cpp"), source).expect("a file");
+    write(&dir.path().join("app.cpp"), source);
     let include = format!("-I{}", marks_folder().display());
     for standard in ["-std=c++11", "-std=c++20"] {
         if !compiled("g++", &[standard, &include, "-o", "app", "app.cpp"], dir.path()) {
@@ -127,7 +132,7 @@ fn a_marked_application_in_cpp_is_measured_until_it_ends() {
     // The header of C alone is C++, too.
     let header =
         "#include \"rtproof_mark.h\"\nint main() { return !rtproof_mark_open(\"x/y/z\"); }\n";
-    std::fs::write(dir.path().join("c.cpp"), header).expect("a file");
+    write(&dir.path().join("c.cpp"), header);
     compiled("g++", &["-std=c++11", &include, "-fsyntax-only", "c.cpp"], dir.path());
     measured_and_gone(&mut Command::new(dir.path().join("app")));
 }
@@ -161,7 +166,7 @@ fn a_marked_application_in_python_is_measured_until_it_ends() {
                 except OSError:\n    \
                     sys.exit(0)\n\
                 sys.exit(1)\n";
-    std::fs::write(dir.path().join("app.py"), text).expect("a file");
+    write(&dir.path().join("app.py"), text);
     measured_and_gone(Command::new("python3").arg("app.py").current_dir(dir.path()));
 }
 

@@ -134,6 +134,7 @@ impl Made {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "this test's own folders")]
 mod tests {
     use super::*;
 

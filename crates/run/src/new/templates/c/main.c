@@ -65,6 +65,7 @@ static void *control(void *argument)
 		cycle(app, &output);
 		rtproof_mark_end(mark);
 		second.cycles++;
+		second.late_ns_sum += late_ns;
 		if (late_ns > second.late_ns_max)
 			second.late_ns_max = late_ns;
 		due_ns += PERIOD_NS;
@@ -88,9 +89,11 @@ static void *control(void *argument)
 
 static void print(const char *what, struct report report)
 {
-	printf("%s: %llu cycles, %llu skipped, at most %.1f us late\n", what,
+	double cycles = report.cycles ? (double)report.cycles : 1;
+
+	printf("%s: %llu cycles, %llu skipped, %.1f us late in the mean, at most %.1f us\n", what,
 	       (unsigned long long)report.cycles, (unsigned long long)report.skipped,
-	       (double)report.late_ns_max / 1000);
+	       (double)report.late_ns_sum / cycles / 1000, (double)report.late_ns_max / 1000);
 	fflush(stdout);
 }
 
@@ -101,6 +104,7 @@ static void drain(struct app *app)
 	while (queue_pop(&app->reports, &report)) {
 		app->total.cycles += report.cycles;
 		app->total.skipped += report.skipped;
+		app->total.late_ns_sum += report.late_ns_sum;
 		if (report.late_ns_max > app->total.late_ns_max)
 			app->total.late_ns_max = report.late_ns_max;
 		if (!atomic_load(&app->stop))

@@ -10,7 +10,7 @@
 #define QUEUE_SLOTS 64u /* a power of two */
 
 struct report {
-	uint64_t cycles, skipped, late_ns_max;
+	uint64_t cycles, skipped, late_ns_max, late_ns_sum;
 };
 
 struct queue {

@@ -29,6 +29,7 @@ struct Report {
 	std::uint64_t cycles = 0;
 	std::uint64_t skipped = 0;
 	std::uint64_t late_ns_max = 0;
+	std::uint64_t late_ns_sum = 0;
 };
 
 struct App {
@@ -72,6 +73,7 @@ void control(App &app, std::promise<std::string> started)
 		cycle(app, output);
 		mark.end();
 		second.cycles++;
+		second.late_ns_sum += late_ns;
 		if (late_ns > second.late_ns_max)
 			second.late_ns_max = late_ns;
 		due_ns += PERIOD_NS;
@@ -93,9 +95,12 @@ void control(App &app, std::promise<std::string> started)
 
 void print(const char *what, const Report &report)
 {
-	std::printf("%s: %llu cycles, %llu skipped, at most %.1f us late\n", what,
-		    static_cast<unsigned long long>(report.cycles),
+	const double cycles = report.cycles > 0 ? static_cast<double>(report.cycles) : 1;
+
+	std::printf("%s: %llu cycles, %llu skipped, %.1f us late in the mean, at most %.1f us\n",
+		    what, static_cast<unsigned long long>(report.cycles),
 		    static_cast<unsigned long long>(report.skipped),
+		    static_cast<double>(report.late_ns_sum) / cycles / 1000,
 		    static_cast<double>(report.late_ns_max) / 1000);
 	std::fflush(stdout);
 }
@@ -107,6 +112,7 @@ void drain(App &app)
 	while (app.reports.pop(report)) {
 		app.total.cycles += report.cycles;
 		app.total.skipped += report.skipped;
+		app.total.late_ns_sum += report.late_ns_sum;
 		if (report.late_ns_max > app.total.late_ns_max)
 			app.total.late_ns_max = report.late_ns_max;
 		if (!app.stop)
