@@ -40,8 +40,8 @@ pub(crate) fn page<'a>(kind: &Kind, items: impl Iterator<Item = (&'a str, &'a st
 /// Lists of loads by name, as a table.
 pub(crate) fn named(named: &[rtproof_measure::loads::Named]) -> String {
     let mut text = String::from(
-        "\n## s0 to s4\n\nThe loads that the sources (docs/coverage.md) measured beside, as lists of \
-         those above. A record\nholds the list.\n\n| name | loads | source |\n|---|---|---|\n",
+        "\n## s0 to s4\n\nThe loads that the sources (docs/coverage.md) measured beside, as lists \
+         of those above. A\nrecord holds the list.\n\n| name | loads | source |\n|---|---|---|\n",
     );
     for named in named {
         let (name, loads, about) = (named.name, named.loads, named.about);

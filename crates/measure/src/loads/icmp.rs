@@ -1,5 +1,5 @@
-//! A flood of ICMP echo requests through a raw socket, as ping(8) -f makes it: the next ones as soon
-//! as the replies are there.
+//! A flood of ICMP echo requests through a raw socket, as ping(8) -f makes it: the next ones as
+//! soon as the replies are there.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -39,8 +39,8 @@ pub(super) fn address(pair: u32, is_far: bool) -> Ipv4Addr {
 }
 
 /// Puts the calling thread, and those that it starts, into a network namespace with the near ends
-/// of some pairs, all up. The far ends are in another one, which is there as long as the returned file
-/// is open.
+/// of some pairs, all up. The far ends are in another one, which is there as long as the returned
+/// file is open.
 ///
 /// # Errors
 /// The kernel refuses a namespace, has no veth, or no more memory.

@@ -22,14 +22,14 @@ pub const NAMED: &[Named] = &[
     Named {
         name: "s1",
         loads: "cpu+memory+disk",
-        about: "S1:127 names stress tests with stress-ng and no stressors; these are those that \
-                its manuals begin with",
+        about: "S1:127 points to a page on stress-ng and names no stressors: these three are the \
+                choice of rtproof",
     },
     Named {
         name: "s2",
         loads: "cpu+memory+disk+fork",
         about: "S2:10 used stress-ng beside the measured program, on CPUs 1 to 3 (S2:36, give \
-                --load-cpus 1-3), and names no stressors",
+                --load-cpus 1-3), and names no stressors: these four are the choice of rtproof",
     },
     Named {
         name: "s3",
