@@ -5,6 +5,7 @@
 #ifndef RTPROOF_MARK_H
 #define RTPROOF_MARK_H
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,24 +22,42 @@ static inline uint64_t rtproof_now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * UINT64_C(1000000000) + t.tv_nsec;
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+static inline void rtproof_mark_path(char *path, size_t size, const char *name)
+{
+	if (name && strchr(name, '/')) snprintf(path, size, "%s", name);
+	else snprintf(path, size, "/dev/shm/rtproof-mark-%d%s%s", (int)getpid(), name ? "-" : "", name ? name : "");
 }
 /* name: NULL, a word to tell threads apart, or a path. NULL: no ring could be made. */
 static inline struct rtproof_mark *rtproof_mark_open(const char *name)
 {
 	char path[256];
-	if (name && strchr(name, '/')) snprintf(path, sizeof path, "%s", name);
-	else snprintf(path, sizeof path, "/dev/shm/rtproof-mark-%d%s%s", (int)getpid(), name ? "-" : "", name ? name : "");
+	rtproof_mark_path(path, sizeof path, name);
 	unlink(path);
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || ftruncate(fd, sizeof(struct rtproof_mark))) return NULL;
-	struct rtproof_mark *m = mmap(NULL, sizeof *m, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (fd < 0) return NULL;
+	size_t size = sizeof(struct rtproof_mark);
+	void *memory = ftruncate(fd, (off_t)size) ? MAP_FAILED
+		: mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 	close(fd);
-	if (m == MAP_FAILED) return NULL;
-	mlock(m, sizeof *m);
-	m->capacity = RTPROOF_MARKS, m->pid = getpid(), m->tid = syscall(SYS_gettid);
+	if (memory == MAP_FAILED) { unlink(path); return NULL; }
+	struct rtproof_mark *m = (struct rtproof_mark *)memory;
+	mlock(m, size);
+	m->capacity = RTPROOF_MARKS;
+	m->pid = (uint64_t)getpid();
+	m->tid = (uint64_t)syscall(SYS_gettid);
 	__atomic_store_n(&m->magic, UINT64_C(0x314b52414d505452), __ATOMIC_RELEASE); /* "RTPMARK1" */
 	return m;
+}
+/* Removes the ring; name as it was opened. Who reads it goes on to its end. */
+static inline void rtproof_mark_close(struct rtproof_mark *m, const char *name)
+{
+	char path[256];
+	if (!m) return;
+	rtproof_mark_path(path, sizeof path, name);
+	munmap(m, sizeof *m);
+	unlink(path);
 }
 static inline void rtproof_mark_begin(struct rtproof_mark *m) { if (m) m->begin = rtproof_now(); }
 static inline void rtproof_mark_end(struct rtproof_mark *m)

@@ -1,13 +1,23 @@
-//! The shared memory: a header of eight words, then cycles of four.
+//! The shared memory: a header of eight words, then cycles of four. And the clock, which needs the
+//! same: a call of the C library.
 
 use std::{
     fs::File,
     io,
+    os::unix::io::AsRawFd,
     ptr::NonNull,
     sync::atomic::{AtomicU64, Ordering, fence},
 };
 
-use rustix::mm::{MapFlags, ProtFlags, mlock, mmap, munmap};
+/// CLOCK_MONOTONIC, nanoseconds.
+#[inline]
+pub(crate) fn now_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is valid for the write.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    // Monotonic time is not negative.
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
 
 /// Cycles in a ring.
 pub const CAPACITY: u64 = 4096;
@@ -35,20 +45,24 @@ impl Ring {
     /// Makes a ring of an empty file.
     pub(crate) fn new(file: &File) -> io::Result<Self> {
         file.set_len(BYTES as u64)?;
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        let (anywhere, fd) = (std::ptr::null_mut(), file.as_raw_fd());
         // SAFETY: no address is asked for, so that nothing that is mapped is replaced.
-        let start = unsafe {
-            mmap(std::ptr::null_mut(), BYTES, ProtFlags::READ | ProtFlags::WRITE, flags, file, 0)?
-        };
+        let start = unsafe { libc::mmap(anywhere, BYTES, protection, flags, fd, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
         let words = NonNull::new(start.cast::<AtomicU64>())
-            .ok_or_else(|| io::Error::other("mapped at address 0"))?;
+            .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         // SAFETY: the range is the mapping. Without the right to lock it works too.
-        let _ = unsafe { mlock(start, BYTES) };
+        unsafe { libc::mlock(start, BYTES) };
         let ring = Self { words, head: 0 };
         ring.word(1).store(CAPACITY, Ordering::Relaxed);
         ring.word(3).store(u64::from(std::process::id()), Ordering::Relaxed);
-        let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-        ring.word(4).store(u64::from(tid), Ordering::Relaxed);
+        // SAFETY: it takes nothing and returns the thread's number.
+        let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+        ring.word(4).store(tid.unsigned_abs(), Ordering::Relaxed);
         ring.word(0).store(MAGIC, Ordering::Release);
         Ok(ring)
     }
@@ -78,6 +92,6 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nothing refers to it any more.
-        let _ = unsafe { munmap(self.words.as_ptr().cast(), BYTES) };
+        unsafe { libc::munmap(self.words.as_ptr().cast(), BYTES) };
     }
 }

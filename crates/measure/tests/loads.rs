@@ -12,6 +12,8 @@ mod bounds;
 mod ends;
 #[path = "loads/others.rs"]
 mod others;
+#[path = "loads/real.rs"]
+mod real;
 #[path = "loads/tools.rs"]
 mod tools;
 #[path = "loads/works.rs"]
@@ -20,7 +22,8 @@ mod works;
 /// `Ok`: what was seen, printed beside the name.
 type Case = fn() -> Result<String, String>;
 
-const CASES: &[&[(&str, Case)]] = &[works::CASES, bounds::CASES, ends::CASES, others::CASES];
+const CASES: &[&[(&str, Case)]] =
+    &[works::CASES, bounds::CASES, ends::CASES, others::CASES, real::CASES];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

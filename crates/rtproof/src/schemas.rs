@@ -45,6 +45,7 @@ pub const FORMS: &[Form] = &[
     form("rtproof/import/1", "import", of::<rtproof_report::imported::Document>),
     form("rtproof/measure/1", "measure", of::<measure::index::Index>),
     form("rtproof/measure-plan/1", "measure-plan", of::<measure::plan::Plan>),
+    form("rtproof/new/1", "new", of::<commands::new::Made<'static>>),
     form("rtproof/record/1", "record", of::<rtproof_record::export::Document<'static>>),
     form("rtproof/report/1", "report", of::<rtproof_results::answer::Document<'static>>),
     form("rtproof/tune-applied/1", "tune-applied", of::<tune::outcome::Applied>),

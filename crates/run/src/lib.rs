@@ -11,6 +11,7 @@ pub mod file;
 pub mod intent;
 pub mod load_worker;
 pub mod measure;
+pub mod new;
 pub mod opened;
 pub mod parse;
 pub mod prove;

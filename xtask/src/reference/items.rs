@@ -37,6 +37,19 @@ pub(crate) fn page<'a>(kind: &Kind, items: impl Iterator<Item = (&'a str, &'a st
     page
 }
 
+/// Lists of loads by name, as a table.
+pub(crate) fn named(named: &[rtproof_measure::loads::Named]) -> String {
+    let mut text = String::from(
+        "\n## s0 to s4\n\nThe loads that the sources (docs/coverage.md) measured beside, as lists \
+         of those above. A\nrecord holds the list.\n\n| name | loads | source |\n|---|---|---|\n",
+    );
+    for named in named {
+        let (name, loads, about) = (named.name, named.loads, named.about);
+        writeln!(text, "| `{name}` | `{loads}` | {about} |").expect("a string takes everything");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -36,7 +36,9 @@ const PAGES: &[(&str, Page)] = &[
     }),
     ("loads.md", || {
         let loads = rtproof_measure::loads::LOADS;
-        Ok(items::page(&items::LOADS, loads.iter().map(|load| (load.name, load.about))))
+        let mut page = items::page(&items::LOADS, loads.iter().map(|load| (load.name, load.about)));
+        page += &items::named(rtproof_measure::loads::NAMED);
+        Ok(page)
     }),
     ("record.md", || Ok(record::page(rtproof_record::schema::TABLES))),
     ("workloads.md", || {

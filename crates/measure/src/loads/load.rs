@@ -1,5 +1,6 @@
 //! A load: what it is, what it gets, where it counts.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,10 +19,40 @@ pub struct Load {
     pub about: &'static str,
     /// Unit of its work in the plural, e.g. `bytes`.
     pub unit: &'static str,
+    /// What may follow its name and a colon; `None`: nothing.
+    pub parameter: Option<Parameter>,
+    /// Makes what the work needs before the worker has a second thread, e.g. namespaces; what it
+    /// returns is kept open while the load works.
+    pub prepare: Option<Prepare>,
     /// Disturbs until [`Context::stopped`], which it reads at least every 100 ms, and counts its
     /// work into [`Context::counter`] meanwhile. Runs in the load's own process, pinned to the load
     /// CPUs; threads that it starts inherit them.
     pub work: fn(&Context) -> Result<(), Failure>,
+}
+
+/// See [`Load::prepare`].
+pub type Prepare = fn(&Before) -> Result<OwnedFd, Failure>;
+
+/// What may follow the name of a load and a colon.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Whether the load cannot do without.
+    pub is_needed: bool,
+    /// What it is, in words.
+    pub expected: &'static str,
+    /// Whether a text is that. It is printed as it was written, and holds no comma and no plus.
+    pub check: fn(&str) -> bool,
+}
+
+/// What a load is given before it works.
+#[derive(Clone, Copy, Debug)]
+pub struct Before<'a> {
+    /// CPUs to disturb. The process is pinned to them.
+    pub cpus: &'a CpuList,
+    /// Directory for files. One with a name there would stay after a SIGKILL.
+    pub dir: &'a Path,
+    /// What followed the colon.
+    pub parameter: Option<&'a str>,
 }
 
 /// Work done, in the load's unit. Threads add in batches of a millisecond or so, so that the one
@@ -54,10 +85,10 @@ impl Counter {
 
 /// What a load is given.
 pub struct Context<'a> {
-    /// CPUs to disturb. The process is pinned to them.
-    pub cpus: &'a CpuList,
-    /// Directory for files; they have no name, so that nothing stays after a SIGKILL.
-    pub dir: &'a Path,
+    /// Where it works.
+    pub before: Before<'a>,
+    /// What [`Load::prepare`] returned.
+    pub held: Option<&'a OwnedFd>,
     /// Most memory that a load may use for each CPU, in bytes.
     pub memory_bytes_per_cpu: u64,
     /// Where work is counted.
@@ -66,6 +97,8 @@ pub struct Context<'a> {
     pub stop: &'a AtomicBool,
     /// Makes a command that starts this binary and ends at once: the shortest process there is.
     pub no_op: &'a (dyn Fn() -> Command + Sync),
+    /// Makes a command that starts another program, which ends with the thread that started it.
+    pub program: &'a (dyn Fn(&Path) -> Command + Sync),
     /// Takes what the load wants the record to say of it, e.g. `2 x 256 MiB blocks`.
     pub detail: &'a (dyn Fn(&str) + Sync),
 }
@@ -87,7 +120,7 @@ impl Context<'_> {
         work: impl Fn(u32) -> Result<(), Failure> + Sync,
     ) -> Result<(), Failure> {
         let pinned = |cpu| place::pin_thread(cpu).and_then(|()| work(cpu));
-        let tasks: Vec<_> = self.cpus.iter().map(|cpu| move || pinned(cpu)).collect();
+        let tasks: Vec<_> = self.before.cpus.iter().map(|cpu| move || pinned(cpu)).collect();
         self.together(tasks)
     }
 
@@ -135,12 +168,13 @@ mod tests {
         let (counter, stop) = (Counter::default(), AtomicBool::new(false));
         let cpus = CpuList::new([]);
         let ctx = Context {
-            cpus: &cpus,
-            dir: Path::new("/tmp"),
+            before: Before { cpus: &cpus, dir: Path::new("/tmp"), parameter: None },
+            held: None,
             memory_bytes_per_cpu: 0,
             counter: &counter,
             stop: &stop,
             no_op: &|| Command::new("true"),
+            program: &|path| Command::new(path),
             detail: &|_| (),
         };
         let task = |fails: bool| {

@@ -8,15 +8,21 @@
 //! done is in [`run`]. To add a load: copy `built_in/_template.rs`,
 //! fill it in, add one line to [`LOADS`].
 
+mod apart;
 mod built_in;
+mod icmp;
 mod load;
 mod place;
 pub mod run;
 mod tree;
+mod veth;
 
 pub use crate::failure::Failure;
-pub use built_in::{LOADS, find};
-pub use load::{Context, Counter, Load};
+pub use built_in::{
+    LOADS, find,
+    named::{NAMED, Named},
+};
+pub use load::{Before, Context, Counter, Load, Parameter, Prepare};
 pub(crate) use place::sacrifice;
 pub use run::error::LoadError;
 pub use run::runner::{Outcome, Runner, Running};

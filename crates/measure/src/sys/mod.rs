@@ -2,7 +2,11 @@
 
 pub(crate) mod signals;
 
-use std::{io, mem::MaybeUninit};
+use std::{
+    io,
+    mem::MaybeUninit,
+    os::fd::{AsRawFd, BorrowedFd},
+};
 
 use rustix::{thread::ClockId, time::Timespec};
 
@@ -204,6 +208,29 @@ pub(crate) fn steady_heap() {
         // SAFETY: it takes two numbers; one that it does not like it leaves out.
         unsafe { libc::mallopt(parameter, value) };
     }
+}
+
+/// Enters new namespaces, of the calling thread and those that it starts. Not for file descriptors.
+pub(crate) fn unshare(what: rustix::thread::UnshareFlags) -> io::Result<()> {
+    if what.contains(rustix::thread::UnshareFlags::FILES) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: file descriptors stay shared, as was made sure of.
+    Ok(unsafe { rustix::thread::unshare_unsafe(what) }?)
+}
+
+/// Lets a socket send and receive through one interface only.
+///
+/// # Errors
+/// There is no such interface, or no right to raw sockets.
+pub(crate) fn bind_to_device(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_BINDTODEVICE);
+    let length = libc::socklen_t::try_from(name.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the kernel reads `length` bytes of `name`.
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, option, name.as_ptr().cast(), length)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Soft limit of RLIMIT_RTPRIO: the highest priority without CAP_SYS_NICE.

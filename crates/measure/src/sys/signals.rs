@@ -1,7 +1,16 @@
-//! Timers that send signals, and threads that wait for them. No handler does any work: signals are
-//! blocked and taken one by one, but for the nudge that ends a long sleep.
+//! Timers that send signals, and threads that wait for them. Signals are blocked and taken one by
+//! one, but for the nudge that ends a long sleep, and where the entry of a handler is measured.
 
-use std::{cell::Cell, io, mem::MaybeUninit, sync::Once, time::Duration};
+use std::{
+    cell::Cell,
+    io,
+    mem::MaybeUninit,
+    sync::{
+        Once,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 /// A set with one signal.
 fn only(signal: i32) -> libc::sigset_t {
@@ -35,6 +44,12 @@ fn wait(set: &libc::sigset_t) -> bool {
 thread_local! {
     /// Whether the thread is to look at its stop flag.
     static NUDGED: Cell<bool> = const { Cell::new(false) };
+    /// When the handler of SIGALRM began last in this thread; 0: not since it was looked at.
+    static ENTERED_NS: Cell<u64> = const { Cell::new(0) };
+}
+
+extern "C" fn entered(_: libc::c_int) {
+    ENTERED_NS.set(super::now_ns());
 }
 
 extern "C" fn nudged(_: libc::c_int) {
@@ -195,6 +210,9 @@ extern "C" fn step_aside(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut 
     }
 }
 
+/// Whether a thread of this process has the timer.
+static CLAIMED: AtomicBool = AtomicBool::new(false);
+
 impl Alarm {
     /// Times that other threads are made to step aside, at most: there are fewer.
     const THREADS_MAX: u32 = 4096;
@@ -206,10 +224,15 @@ impl Alarm {
     /// # Errors
     /// Something else uses the timer: a value is left in it.
     pub(crate) fn claim() -> io::Result<Self> {
-        let alarm = Self { set: only(libc::SIGALRM) };
-        if alarm.is_running() {
-            return Err(io::Error::other("the process's interval timer is in use"));
+        let in_use = || io::Error::other("the process's interval timer is in use");
+        if CLAIMED.swap(true, Ordering::Relaxed) {
+            return Err(in_use());
         }
+        if Self::is_running() {
+            CLAIMED.store(false, Ordering::Relaxed);
+            return Err(in_use());
+        }
+        let alarm = Self { set: only(libc::SIGALRM) };
         // SAFETY: all-zero bytes are a valid sigaction, whose mask is then initialised.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
@@ -232,6 +255,51 @@ impl Alarm {
         Ok(alarm)
     }
 
+    /// Lets a handler run for each signal from now on, and runs it once, so that its code is there.
+    ///
+    /// # Errors
+    /// None with a valid handler.
+    pub(crate) fn handle(&self) -> io::Result<()> {
+        // SAFETY: all-zero bytes are a valid sigaction, whose mask is then initialised.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = entered as extern "C" fn(libc::c_int) as usize;
+        // SAFETY: `action` is a valid sigaction with a handler of the form that no flag asks for;
+        // no old action is asked for. raise sends to the calling thread, which blocks the signal.
+        let failed = unsafe {
+            libc::sigfillset(&raw mut action.sa_mask);
+            libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut()) != 0
+                || libc::raise(libc::SIGALRM) != 0
+        };
+        if failed {
+            return Err(io::Error::last_os_error());
+        }
+        self.enter().map(drop).ok_or_else(|| io::Error::other("the handler of SIGALRM did not run"))
+    }
+
+    /// Waits until the handler runs and returns when it began; `None`: a nudge came instead.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Option<u64> {
+        ENTERED_NS.set(0);
+        let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigfillset initialises the set that is then changed and read.
+        let mask = unsafe {
+            libc::sigfillset(mask.as_mut_ptr());
+            libc::sigdelset(mask.as_mut_ptr(), libc::SIGALRM);
+            libc::sigdelset(mask.as_mut_ptr(), nudge_signal());
+            mask.assume_init()
+        };
+        loop {
+            // SAFETY: `mask` is a valid set. It returns when a handler has returned.
+            unsafe { libc::sigsuspend(&raw const mask) };
+            match ENTERED_NS.get() {
+                0 if NUDGED.get() => return None,
+                // A stop and a continuation of the process end the call too.
+                0 => {}
+                entered_ns => return Some(entered_ns),
+            }
+        }
+    }
+
     /// Whether nobody takes a signal that was sent to the process within 20 ms.
     fn stays_pending(&self) -> bool {
         let is_pending = || {
@@ -251,7 +319,7 @@ impl Alarm {
         })
     }
 
-    fn is_running(&self) -> bool {
+    fn is_running() -> bool {
         let mut value = MaybeUninit::<libc::itimerval>::zeroed();
         // SAFETY: getitimer fills the value; all-zero bytes are a valid one should it fail.
         let value = unsafe {
@@ -290,5 +358,6 @@ impl Drop for Alarm {
     fn drop(&mut self) {
         let _ = self.start(0, 0);
         drain(&self.set);
+        CLAIMED.store(false, Ordering::Relaxed);
     }
 }

@@ -24,6 +24,7 @@ mod pipe;
 mod posix_timer;
 mod registers;
 mod setitimer;
+mod sigalrm_handler;
 mod signal;
 #[cfg(test)]
 #[path = "_template.rs"]
@@ -54,6 +55,7 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &nanosleep_relative::WORKLOAD,
     &usleep::WORKLOAD,
     &setitimer::WORKLOAD,
+    &sigalrm_handler::WORKLOAD,
     &timerfd::WORKLOAD,
     &posix_timer::WORKLOAD,
     &memory::WORKLOAD,

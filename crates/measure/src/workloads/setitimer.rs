@@ -40,14 +40,22 @@ pub(super) const WORKLOAD: Plain = Plain {
 
 #[inline(never)]
 fn run(cycle: &mut Cycle, stop: &AtomicBool, (alarm, period_us): &(Alarm, u64)) -> EndReason {
+    if !begin(cycle, alarm, *period_us) {
+        return EndReason::Stopped;
+    }
+    timing::run_expiries(cycle, stop, || alarm.wait())
+}
+
+/// Starts the timer, and the cycles on its grid; false: it cannot be started.
+pub(super) fn begin(cycle: &mut Cycle, alarm: &Alarm, period_us: u64) -> bool {
     let first_ns = cycle.schedule().first_ns;
     timing::sleep_until(first_ns.saturating_sub(LEAD_NS));
     let before_ns = sys::now_ns();
     // At least 1 us: a value of 0 would disarm it.
     let value_us = first_ns.saturating_sub(before_ns) / 1000 + 1;
-    if alarm.start(value_us, *period_us).is_err() {
-        return EndReason::Stopped;
+    let has_started = alarm.start(value_us, period_us).is_ok();
+    if has_started {
+        cycle.begin_at(before_ns + value_us * 1000);
     }
-    cycle.begin_at(before_ns + value_us * 1000);
-    timing::run_expiries(cycle, stop, || alarm.wait())
+    has_started
 }

@@ -78,6 +78,11 @@ pub trait Workload: Send + Sync + std::fmt::Debug {
     fn spec(&self) -> String {
         self.name().into()
     }
+    /// CPUs that the one application may run on whose cycles are read, whatever the measured CPU;
+    /// empty where they are not known. `None`: each measured CPU has cycles of its own.
+    fn application_cpus(&self) -> Option<Vec<u32>> {
+        None
+    }
     /// [`Description::name`].
     fn name(&self) -> &'static str {
         self.describe().name

@@ -141,7 +141,8 @@ fn loads_run_on_their_cpus_only() -> Result<String, String> {
     let mut settings = settings(dir.path());
     settings.cpus = CpuList::new([other]);
     let mut result = Ok(format!("on CPU {other}"));
-    for name in ["cpu", "memory", "net", "disk", "fork", "cmd:while :; do :; done"] {
+    let names = ["cpu", "memory", "net", "ping", "disk", "files", "fork", "messages", "compile"];
+    for name in names.into_iter().chain(["cmd:while :; do :; done"]) {
         let running = start(name, &settings)?;
         std::thread::sleep(Duration::from_millis(300));
         let pid = running.pid().ok_or("no process")?;

@@ -22,8 +22,12 @@ const LOADS: &[&str] = &[
     "cpu",
     "memory",
     "net",
+    "ping:2",
     "disk",
+    "files",
     "fork",
+    "messages",
+    "compile",
     "cmd:sleep SLEEP & setsid sleep SLEEP & (trap '' TERM; sleep SLEEP) & while :; do :; done",
 ];
 

@@ -70,6 +70,106 @@ fn a_marked_application_in_c_is_measured_until_it_ends() {
     assert!(got.started.policy == Policy::Other && got.min() > 0, "{got:?}");
 }
 
+/// The folder of the marks.
+fn marks_folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../marks")
+}
+
+/// Builds something with a compiler; false: it is not installed.
+fn compiled(compiler: &str, args: &[&str], folder: &std::path::Path) -> bool {
+    let strict = ["-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"];
+    let mut command = Command::new(compiler);
+    match command.args(strict).args(args).current_dir(folder).output() {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{compiler} {args:?}\n{said}");
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this test's own file")]
+fn write(path: &std::path::Path, text: &str) {
+    std::fs::write(path, text).expect("a file");
+}
+
+/// Measures an application that marks 150 cycles of 1 ms and more with the word `loop`, and removes
+/// its ring when it ends.
+#[track_caller]
+fn measured_and_gone(command: &mut Command) {
+    let mut app = command.stdout(Stdio::null()).spawn().expect("the program");
+    let ring = PathBuf::from(format!("/dev/shm/rtproof-mark-{}-loop", app.id()));
+    let start = std::time::Instant::now();
+    while !ring.exists() && start.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let got = run(&plan(&format!("marks:{}", app.id()))).remove(0);
+    assert!(app.wait().expect("it ends").success());
+    assert_eq!((got.report.reason, got.report.ending.lost), (EndReason::Complete, 0));
+    assert!((30..150).contains(&got.report.scheduled) && got.min() > 0, "{got:?}");
+    assert!(!ring.exists(), "the ring is left");
+}
+
+#[test]
+fn a_marked_application_in_cpp_is_measured_until_it_ends() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = "#include \"rtproof_mark.hpp\"\n\
+                  int main()\n{\n\trtproof::Mark mark(\"loop\");\n\
+                  \tstruct timespec pause = {0, 1000000};\n\tunsigned sum = 0;\n\
+                  \tfor (int n = 0; n < 150; n++) {\n\t\t{\n\t\t\trtproof::Cycle cycle(mark);\n\
+                  \t\t\tfor (unsigned i = 0; i < 10000; i++)\n\
+                  \t\t\t\t__asm__ volatile(\"\" : \"+r\"(sum));\n\t\t}\n\
+                  \t\tnanosleep(&pause, nullptr);\n\t}\n\treturn mark.is_open() ? 0 : 1;\n}\n";
+    write(&dir.path().join("app.cpp"), source);
+    let include = format!("-I{}", marks_folder().display());
+    for standard in ["-std=c++11", "-std=c++20"] {
+        if !compiled("g++", &[standard, &include, "-o", "app", "app.cpp"], dir.path()) {
+            return;
+        }
+    }
+    // The header of C alone is C++, too.
+    let header =
+        "#include \"rtproof_mark.h\"\nint main() { return !rtproof_mark_open(\"x/y/z\"); }\n";
+    write(&dir.path().join("c.cpp"), header);
+    compiled("g++", &["-std=c++11", &include, "-fsyntax-only", "c.cpp"], dir.path());
+    measured_and_gone(&mut Command::new(dir.path().join("app")));
+}
+
+#[test]
+fn a_marked_application_in_python_is_measured_until_it_ends() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().expect("a folder");
+    let marks = marks_folder();
+    for name in ["librtproof_mark.c", "rtproof_mark.py"] {
+        std::fs::copy(marks.join("python").join(name), dir.path().join(name)).expect("a copy");
+    }
+    let include = format!("-I{}", marks.display());
+    let args = ["-shared", "-fPIC", &include, "-o", "librtproof_mark.so", "librtproof_mark.c"];
+    let has_python = Command::new("python3").arg("--version").output().is_ok();
+    if !has_python || !compiled("cc", &[&["-std=gnu11"], &args[..]].concat(), dir.path()) {
+        return;
+    }
+    let text = "import sys, time\n\
+                from rtproof_mark import Marks\n\
+                marks = Marks('loop')\n\
+                for cycle in range(150):\n    \
+                    marks.begin()\n    \
+                    sum(range(1000))\n    \
+                    marks.end()\n    \
+                    time.sleep(0.001)\n\
+                marks.close()\n\
+                marks.end()\n\
+                try:\n    \
+                    Marks('/no/such/folder/ring')\n\
+                except OSError:\n    \
+                    sys.exit(0)\n\
+                sys.exit(1)\n";
+    write(&dir.path().join("app.py"), text);
+    measured_and_gone(Command::new("python3").arg("app.py").current_dir(dir.path()));
+}
+
 #[test]
 fn an_application_that_marks_nothing_is_told() {
     let _alone = alone();

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn timers_on_a_grid_miss_nothing_unseen() {
     let _alone = alone();
-    for text in ["timer-wakeup", "timerfd", "posix-timer", "setitimer"] {
+    for text in ["timer-wakeup", "timerfd", "posix-timer", "setitimer", "sigalrm-handler"] {
         let got = one(text);
         // The interval timer starts within 1 us of the grid.
         assert!((399..=400).contains(&got.report.scheduled), "{text}: {got:?}");
@@ -42,6 +42,7 @@ fn what_counts_microseconds_takes_no_fractions() {
         ("usleep", 1_000_500, "no whole number"),
         ("usleep", 1_000_000_000, "less than 1 s"),
         ("setitimer", 999, "no whole number"),
+        ("sigalrm-handler", 1_000_001, "no whole number"),
     ] {
         let mut plan = plan(text);
         plan.period_ns = period_ns;
@@ -52,8 +53,18 @@ fn what_counts_microseconds_takes_no_fractions() {
 
 #[test]
 fn a_process_has_one_interval_timer() {
+    let _alone = alone();
     let mut plan = plan("setitimer");
     plan.cpus = vec![0, 1];
     let error = Session::start(&plan).expect_err("two of one").to_string();
     assert!(error.contains("one CPU at a time"), "{error}");
+    // Two workloads want the same.
+    plan.workloads = vec![parse("setitimer"), parse("sigalrm-handler")];
+    let error = Session::start(&plan).expect_err("two of one").to_string();
+    assert!(error.contains("interval timer is in use"), "{error}");
+    // And it is there again afterwards.
+    for text in ["sigalrm-handler", "setitimer", "sigalrm-handler"] {
+        let got = one(text);
+        assert_eq!(got.report.reason, EndReason::Complete, "{text}: {got:?}");
+    }
 }

@@ -176,7 +176,7 @@ pub struct Args {
     #[arg(long, value_name = "LIST")]
     pub load_cpus: Option<String>,
 
-    /// Folder for the files of the disk load (removed again); default: that of the records
+    /// Folder for the files of the loads (removed again); default: that of the records
     #[arg(long, value_name = "DIR")]
     pub load_dir: Option<PathBuf>,
 

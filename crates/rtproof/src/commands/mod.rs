@@ -32,6 +32,7 @@ pub mod explain;
 pub mod export;
 pub mod import;
 pub mod measure;
+pub mod new;
 pub mod prove;
 pub mod report;
 pub mod tune;
@@ -55,6 +56,8 @@ commands! {
     Compare(compare),
     /// Judge a record again and show it
     Report(report),
+    /// Begin a real-time application: a small project, right from the start
+    New(new),
     /// Convert results of other tools (cyclictest, rtla, oslat, ...) to records
     Import(import),
     /// Write a record in another format: JSON, CSV, HdrHistogram log, cyclictest, JUnit

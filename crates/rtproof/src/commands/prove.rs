@@ -87,8 +87,9 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = StartArg::Staggered)]
     pub start: StartArg,
 
-    /// Load while measuring: idle, or cpu, memory, net, disk, fork joined by +, or stress-ng:ARGS,
-    /// or cmd:COMMAND. Default: a third idle, then cpu+memory+net+disk
+    /// Load while measuring: idle, or cpu, memory, net, ping, traffic:IFACE:PEER, disk, files,
+    /// fork, messages, compile joined by +, or s0 to s4 (docs/reference/loads.md), or
+    /// stress-ng:ARGS, or cmd:COMMAND. Default: a third idle, then cpu+memory+net+disk
     #[arg(long, value_name = "LOAD", value_parser = LoadSet::from_command_line)]
     pub load: Option<LoadSet>,
 
@@ -96,7 +97,7 @@ pub struct Args {
     #[arg(long, value_name = "LIST")]
     pub load_cpus: Option<String>,
 
-    /// Folder for the files of the disk load (removed again); default: where the record is
+    /// Folder for the files of the loads (removed again); default: where the record is
     #[arg(long, value_name = "DIR")]
     pub load_dir: Option<PathBuf>,
 

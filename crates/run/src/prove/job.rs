@@ -14,7 +14,7 @@ pub struct Job<'a> {
     pub options: &'a Options,
     /// Where the record goes.
     pub output: &'a Output,
-    /// Folder for the files of the disk load; `None`: that of the record.
+    /// Folder for the files of loads; `None`: that of the record.
     pub load_dir: Option<&'a Path>,
     /// What the threads do: one for all, or one for each CPU.
     pub workloads: Vec<Arc<dyn Workload>>,

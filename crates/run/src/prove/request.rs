@@ -36,7 +36,7 @@ pub struct Request {
     pub load: Option<LoadSet>,
     /// CPUs of the load, as a list; `None`: all that are not isolated.
     pub load_cpus: Option<String>,
-    /// Folder for the files of the disk load; `None`: that of the record.
+    /// Folder for the files of loads; `None`: that of the record.
     pub load_dir: Option<PathBuf>,
     /// Limit of `/dev/cpu_dma_latency`; `None`: it is not touched.
     pub dma_latency_us: Option<u32>,

@@ -11,12 +11,18 @@ use crate::failure::Failure;
 const BATCH: u64 = 10_000;
 
 /// See the header.
-pub(super) const LOAD: Load =
-    Load { name: "template", about: "Adds numbers on each load CPU", unit: "additions", work };
+pub(super) const LOAD: Load = Load {
+    name: "template",
+    about: "Adds numbers on each load CPU",
+    unit: "additions",
+    parameter: None,
+    prepare: None,
+    work,
+};
 
 fn work(ctx: &Context) -> Result<(), Failure> {
     // Say once what the record shall hold: sizes, tools, what was fallen back to.
-    (ctx.detail)(&format!("{} threads", ctx.cpus.len()));
+    (ctx.detail)(&format!("{} threads", ctx.before.cpus.len()));
     ctx.on_each_cpu(|cpu| {
         let mut sum = u64::from(cpu);
         loop {

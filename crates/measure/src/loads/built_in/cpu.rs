@@ -15,12 +15,14 @@ pub(super) const LOAD: Load = Load {
     name: "cpu",
     about: "One thread on each load CPU spins on integer and floating-point arithmetic",
     unit: "operations",
+    parameter: None,
+    prepare: None,
     work,
 };
 
 fn work(ctx: &Context) -> Result<(), Failure> {
-    let plural = if ctx.cpus.len() == 1 { "" } else { "s" };
-    (ctx.detail)(&format!("{} spinning thread{plural}", ctx.cpus.len()));
+    let plural = if ctx.before.cpus.len() == 1 { "" } else { "s" };
+    (ctx.detail)(&format!("{} spinning thread{plural}", ctx.before.cpus.len()));
     ctx.on_each_cpu(|cpu| {
         let (mut integer, mut real) = (u64::from(cpu), 1.0);
         while !ctx.stopped() {

@@ -47,16 +47,18 @@ pub(super) const LOAD: Load = Load {
     about: "Random writes (at most 32 MiB/s), reads and flushes of one nameless file of at most 64 \
          MiB, past the page cache where the file system allows",
     unit: "bytes",
+    parameter: None,
+    prepare: None,
     work,
 };
 
 fn work(ctx: &Context) -> Result<(), Failure> {
     let mut space = Buffer::new();
-    let scratch = Scratch::make(ctx.dir, space.aligned(), &|bytes| ctx.counter.add(bytes))?;
-    (ctx.detail)(&scratch.describe(ctx.dir));
+    let scratch = Scratch::make(ctx.before.dir, space.aligned(), &|bytes| ctx.counter.add(bytes))?;
+    (ctx.detail)(&scratch.describe(ctx.before.dir));
     scratch.churn(space.aligned(), ctx).map_err(|(doing, error)| {
         let size = scratch.bytes >> 20;
-        let how = format!("{size} MiB file in {}: cannot {doing}", ctx.dir.display());
+        let how = format!("{size} MiB file in {}: cannot {doing}", ctx.before.dir.display());
         format!("{how}: {error}; {}", next_step(&error)).into()
     })
 }

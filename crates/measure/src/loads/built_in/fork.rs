@@ -14,11 +14,13 @@ pub(super) const LOAD: Load = Load {
     name: "fork",
     about: "Starts and reaps short processes, one at a time on each load CPU",
     unit: "processes",
+    parameter: None,
+    prepare: None,
     work,
 };
 
 fn work(ctx: &Context) -> Result<(), Failure> {
-    let cpus = match ctx.cpus.len() {
+    let cpus = match ctx.before.cpus.len() {
         1 => "1 CPU".into(),
         several => format!("each of {several} CPUs"),
     };

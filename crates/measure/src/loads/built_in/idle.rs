@@ -11,5 +11,7 @@ pub(super) const LOAD: Load = Load {
     name: NAME,
     about: "No load: no process is started (also written `none`)",
     unit: "operations",
+    parameter: None,
+    prepare: None,
     work: |_| Ok(()),
 };

@@ -39,6 +39,8 @@ pub(super) const LOAD: Load = Load {
     about: "Random reads and writes and copies in a block beyond the last-level cache on each load \
          CPU; at most 256 MiB each and a quarter of the available memory in all",
     unit: "bytes",
+    parameter: None,
+    prepare: None,
     work,
 };
 
@@ -48,11 +50,11 @@ fn work(ctx: &Context) -> Result<(), Failure> {
         return Err(Failure(format!(
             "a quarter of the available memory is {bytes} bytes for each of {} CPUs, and at \
              least {BLOCK_BYTES_MIN} are needed: free memory, or use fewer load CPUs",
-            ctx.cpus.len()
+            ctx.before.cpus.len()
         )));
     }
     let words = usize::try_from(bytes).map_err(|error| error.to_string())? / WORD_BYTES;
-    (ctx.detail)(&format!("{} x {} MiB blocks", ctx.cpus.len(), bytes >> 20));
+    (ctx.detail)(&format!("{} x {} MiB blocks", ctx.before.cpus.len(), bytes >> 20));
     ctx.on_each_cpu(|cpu| {
         if let Some(mut block) = touched(words, ctx) {
             thrash(&mut block, &mut XorShift::new(cpu.into()), ctx);

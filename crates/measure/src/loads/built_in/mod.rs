@@ -1,15 +1,21 @@
 //! The loads that are built in. One file each, one list.
 
+mod compile;
 mod cpu;
 mod disk;
+mod files;
 mod fork;
 pub(super) mod idle;
 pub(super) mod memory;
+mod messages;
+pub(super) mod named;
 mod net;
+mod ping;
 mod rng;
 #[cfg(test)]
 #[path = "_template.rs"]
 mod template;
+mod traffic;
 
 use super::load::Load;
 
@@ -19,8 +25,13 @@ pub const LOADS: &[&Load] = &[
     &cpu::LOAD,
     &memory::LOAD,
     &net::LOAD,
+    &ping::LOAD,
+    &traffic::LOAD,
     &disk::LOAD,
+    &files::LOAD,
     &fork::LOAD,
+    &messages::LOAD,
+    &compile::LOAD,
     &idle::LOAD,
 ];
 
@@ -41,7 +52,7 @@ mod tests {
     use rtproof_host::CpuList;
 
     use super::*;
-    use crate::loads::load::{Context, Counter};
+    use crate::loads::load::{Before, Context, Counter};
 
     #[test]
     fn names_are_found_and_differ() {
@@ -60,12 +71,13 @@ mod tests {
         let (counter, stop) = (Counter::default(), AtomicBool::new(false));
         let cpus = CpuList::new([0]);
         let ctx = Context {
-            cpus: &cpus,
-            dir: Path::new("/tmp"),
+            before: Before { cpus: &cpus, dir: Path::new("/tmp"), parameter: None },
+            held: None,
             memory_bytes_per_cpu: 0,
             counter: &counter,
             stop: &stop,
             no_op: &|| Command::new("true"),
+            program: &|path| Command::new(path),
             detail: &|_| stop.store(true, Ordering::Relaxed),
         };
         assert_eq!((template::LOAD.work)(&ctx), Ok(()));

@@ -29,11 +29,13 @@ pub(super) const LOAD: Load = Load {
     about: "UDP flood and a TCP stream over loopback (127.0.0.1 and ::1 only); one UDP pair for \
             each load CPU, at most 8",
     unit: "bytes",
+    parameter: None,
+    prepare: None,
     work,
 };
 
 fn work(ctx: &Context) -> Result<(), Failure> {
-    let pairs = ctx.cpus.len().clamp(1, PAIRS_MAX);
+    let pairs = ctx.before.cpus.len().clamp(1, PAIRS_MAX);
     let has_v6 = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
     let address = |pair: usize| -> IpAddr {
         if has_v6 && pair % 2 == 1 {

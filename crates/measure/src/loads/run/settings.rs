@@ -9,7 +9,7 @@ use rtproof_host::CpuList;
 pub struct Settings {
     /// CPUs to disturb; all must be online.
     pub cpus: CpuList,
-    /// Directory for the files of the disk load, UTF-8; empty is the current one.
+    /// Directory for the files of loads, UTF-8; empty is the current one.
     pub dir: PathBuf,
     /// Memory that is available (`MemAvailable`, or what a cgroup leaves of it), in bytes.
     pub memory_available: u64,

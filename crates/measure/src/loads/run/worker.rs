@@ -14,7 +14,10 @@ use std::time::Duration;
 use rtproof_host::CpuList;
 use rustix::process::Signal;
 
-use super::super::{load::Context, place};
+use super::super::{
+    load::{Before, Context},
+    place,
+};
 use super::own::{LAUNCH, NO_OP, Own, RUN, Shared};
 use super::spec::LoadSpec;
 use super::wire::Message;
@@ -83,6 +86,9 @@ impl<'a> Job<'a> {
 
     fn run(&self, shared: &Arc<Shared>) -> Result<(), Failure> {
         place::settle(self.spec.name(), &self.cpus)?;
+        let before = Before { cpus: &self.cpus, dir: self.dir, parameter: self.spec.parameter() };
+        let prepare = self.spec.built_in().and_then(|load| load.prepare);
+        let held = prepare.map(|prepare| prepare(&before)).transpose()?;
         end_with_parent(shared)?;
         report_each_second(shared)?;
         let Some(load) = self.spec.built_in() else {
@@ -90,13 +96,19 @@ impl<'a> Job<'a> {
         };
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|error| format!("cannot tie the worker to its parent: {error}"))?;
+        let parent = std::process::id().to_string();
         (load.work)(&Context {
-            cpus: &self.cpus,
-            dir: self.dir,
+            before,
+            held: held.as_ref(),
             memory_bytes_per_cpu: self.memory_bytes_per_cpu,
             counter: &shared.counter,
             stop: &shared.stop,
             no_op: &|| self.own.command(&[NO_OP]),
+            program: &|path| {
+                let mut command = self.own.command(&[LAUNCH, &parent]);
+                command.arg(path);
+                command
+            },
             detail: &|text| Message::Detail(text.into()).send(),
         })?;
         if shared.stop.load(Ordering::Relaxed) || self.spec.is_idle() {

@@ -94,7 +94,7 @@ fn program(spec: &LoadSpec) -> Result<Vec<String>, Failure> {
                 words(args).map_err(|quote| format!("{spec}: a {quote} quote is not closed"))?;
             Ok(stress_ng::program(args).map_err(|error| error.to_string())?)
         }
-        Kind::BuiltIn(name) => Err(Failure(format!("{name} is not another program"))),
+        Kind::BuiltIn(name, _) => Err(Failure(format!("{name} is not another program"))),
     }
 }
 

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use rtproof_host::Root;
+use rtproof_host::{CpuList, Root};
 
 use self::ring::{Marked, Ring};
 use super::{
@@ -73,16 +73,32 @@ impl Workload for Marks {
         format!("{}:{}", self.name(), self.which)
     }
 
+    fn application_cpus(&self) -> Option<Vec<u32>> {
+        // Why a ring cannot be read is said when it is armed.
+        Some(self.open().map_or_else(|_| Vec::new(), |ring| cpus_of(&ring)))
+    }
+
     fn arm(&self, setting: &Setting) -> Result<Box<dyn Armed>, WorkloadError> {
-        let unfit = |why| WorkloadError::unfit(self.name(), why);
-        let path = match self.which.parse::<u32>() {
-            Ok(pid) => of_process(pid, &folders()).map_err(unfit)?,
-            Err(_) => PathBuf::from(&self.which),
-        };
-        let ring = Ring::open(&path).map_err(unfit)?;
+        let ring = self.open().map_err(|why| WorkloadError::unfit(self.name(), why))?;
         task::leave(setting.cpu);
         Ok(Box::new(Reader { ring, last_begin_ns: None, cycles: 0, ending: Ending::default() }))
     }
+}
+
+impl Marks {
+    fn open(&self) -> Result<Ring, Failure> {
+        let path = match self.which.parse::<u32>() {
+            Ok(pid) => of_process(pid, &folders())?,
+            Err(_) => PathBuf::from(&self.which),
+        };
+        Ring::open(&path)
+    }
+}
+
+/// CPUs that the thread that marks may run on; empty: not known.
+fn cpus_of(ring: &Ring) -> Vec<u32> {
+    // 0 would be this thread.
+    if ring.tid == 0 { Vec::new() } else { sys::affinity(ring.tid).unwrap_or_default() }
 }
 
 fn folders() -> Vec<String> {
@@ -198,9 +214,16 @@ impl Armed for Reader {
     fn cost(&self) -> OwnCost {
         let clock_ps = crate::calibrate::clock_read_ps();
         let ns = clock_ps.div_ceil(1000);
+        let cpus = CpuList::new(cpus_of(&self.ring)).to_string();
+        let place = match cpus.as_str() {
+            "" => "which CPUs it may run on is not known".to_owned(),
+            cpus => format!("it may run on CPU {cpus}"),
+        };
         let sentence = format!(
             "Each sample holds one reading of the clock, {ns} ns; a pair of marks takes the \
-             application two of them and some stores to memory."
+             application two of them and some stores to memory. The marks are those of thread {}; \
+             {place}.",
+            self.ring.tid
         );
         OwnCost { ns, sentence }
     }

@@ -98,13 +98,28 @@ fn places(
     let mut places = Vec::new();
     for choice in &block.workloads {
         match choice {
-            Choice::Everywhere(name) if block.each => {
-                places.extend(all.iter().map(|cpu| (CpuList::new([cpu]), vec![name.clone()])));
+            Choice::Everywhere(name) => {
+                let names = || vec![name.clone()];
+                match application_cpus(name) {
+                    // One application is measured once, however many CPUs there are.
+                    Some(own) => places.push((CpuList::new(one_cpu(all, &own)), names())),
+                    None if block.each => {
+                        places.extend(all.iter().map(|cpu| (CpuList::new([cpu]), names())));
+                    }
+                    None => places.push((all.clone(), names())),
+                }
             }
-            Choice::Everywhere(name) => places.push((all.clone(), vec![name.clone()])),
             Choice::Placed(placed) => {
                 let cpus = placed.iter().fold(CpuList::default(), |cpus, (_, on)| cpus.union(on));
                 online_cpus(&cpus.to_string(), "--workload", facts)?;
+                for (name, on) in placed {
+                    if on.len() > 1 && application_cpus(name).is_some() {
+                        return Err(usage(format!(
+                            "{name}@{on}: one application is measured once; name one CPU, or \
+                             leave @{on} out"
+                        )));
+                    }
+                }
                 let of = |cpu: u32| {
                     let found = placed.iter().find(|(_, on)| on.contains(cpu));
                     found.map_or(String::new(), |(name, _)| name.clone())
@@ -115,6 +130,16 @@ fn places(
         }
     }
     Ok(places)
+}
+
+/// CPUs of the one application whose cycles a workload reads.
+fn application_cpus(workload: &str) -> Option<Vec<u32>> {
+    rtproof_measure::workloads::parse(workload).ok()?.application_cpus()
+}
+
+/// The CPU that the cycles of an application are shown under: one that it may run on, if any.
+fn one_cpu(all: &CpuList, own: &[u32]) -> Option<u32> {
+    own.iter().copied().find(|&cpu| all.contains(cpu)).or_else(|| all.iter().next())
 }
 
 fn check(cell: &Cell) -> anyhow::Result<()> {

@@ -90,3 +90,20 @@ fn what_cannot_be_is_refused() {
     let many = error(Block { each: true, repeat: 10_000, ..wish() });
     assert!(many.contains("more than 10000 cells"), "{many}");
 }
+
+#[test]
+fn one_application_is_measured_once_whatever_the_cpus() {
+    let on = |each, workloads| plan(&[Block { each, workloads, ..wish() }]);
+    for each in [false, true] {
+        // The ring is not there; that is said when it is measured.
+        let cells = on(each, vec![Choice::Everywhere("marks:/no/such/ring".into())]).unwrap().cells;
+        let [cell] = &cells[..] else { panic!("{cells:?}") };
+        assert_eq!((&cell.cpus[..], cell.workloads.len()), (&[1][..], 1));
+    }
+    let cpus = CpuList::new([2, 3]);
+    let placed = Choice::Placed(vec![("marks:/no/such/ring".into(), cpus)]);
+    let error = on(false, vec![placed]).unwrap_err().to_string();
+    assert!(error.contains("@2-3: one application is measured once"), "{error}");
+    assert_eq!(one_cpu(&CpuList::new([1, 2, 3]), &[0, 3, 2]), Some(3));
+    assert_eq!(one_cpu(&CpuList::new([1, 2, 3]), &[0]), Some(1));
+}

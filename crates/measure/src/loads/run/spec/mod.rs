@@ -7,14 +7,17 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::built_in::{LOADS, find, idle};
+use super::super::built_in::{
+    LOADS, find, idle,
+    named::{NAMED, loads_of},
+};
 use super::super::load::Load;
 use super::text::{distance, unquoted, words};
 
 const STRESS_NG: &str = "stress-ng:";
 const COMMAND: &str = "cmd:";
 
-/// One load, written `cpu`, `stress-ng:ARGS` or `cmd:COMMAND`.
+/// One load, written `cpu`, `ping:4`, `stress-ng:ARGS` or `cmd:COMMAND`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LoadSpec(Kind);
@@ -22,8 +25,8 @@ pub struct LoadSpec(Kind);
 /// What a load is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// Name of one of [`LOADS`].
-    BuiltIn(&'static str),
+    /// Name of one of [`LOADS`], and what followed its colon.
+    BuiltIn(&'static str, Option<String>),
     /// Arguments of stress-ng, as written.
     StressNg(String),
     /// A command for `sh -c`.
@@ -43,6 +46,16 @@ pub enum SpecError {
     Unknown {
         /// As written.
         name: String,
+    },
+    /// What follows the name of a load is not what it takes.
+    #[error("{load}{}: expected {expected}", written(parameter.as_deref()))]
+    Parameter {
+        /// The load.
+        load: &'static str,
+        /// What followed the colon; `None`: there was none.
+        parameter: Option<String>,
+        /// In words.
+        expected: &'static str,
     },
     /// A name is missing, e.g. between two commas.
     #[error("\"{text}\" lacks the name of a load; known are {}", known())]
@@ -92,14 +105,14 @@ impl LoadSpec {
     /// Whether it is the absence of a load.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        matches!(self.0, Kind::BuiltIn(idle::NAME))
+        matches!(self.0, Kind::BuiltIn(idle::NAME, _))
     }
 
     /// Name of its kind: `cpu`, `stress-ng`, `cmd`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self.0 {
-            Kind::BuiltIn(name) => name,
+            Kind::BuiltIn(name, _) => name,
             Kind::StressNg(_) => STRESS_NG.trim_end_matches(':'),
             Kind::Command(_) => COMMAND.trim_end_matches(':'),
         }
@@ -112,7 +125,15 @@ impl LoadSpec {
     /// The load of ours that it names.
     pub(super) fn built_in(&self) -> Option<&'static Load> {
         match self.0 {
-            Kind::BuiltIn(name) => find(name),
+            Kind::BuiltIn(name, _) => find(name),
+            Kind::StressNg(_) | Kind::Command(_) => None,
+        }
+    }
+
+    /// What followed its colon.
+    pub(super) fn parameter(&self) -> Option<&str> {
+        match &self.0 {
+            Kind::BuiltIn(_, parameter) => parameter.as_deref(),
             Kind::StressNg(_) | Kind::Command(_) => None,
         }
     }
@@ -144,11 +165,27 @@ impl LoadSpec {
         }
         match text.trim_end() {
             "" => Err(SpecError::Empty { text: text.into() }),
-            "none" => Ok(Self(Kind::BuiltIn(idle::NAME))),
-            name => match find(name) {
-                Some(load) => Ok(Self(Kind::BuiltIn(load.name))),
-                None => Err(SpecError::Unknown { name: name.into() }),
-            },
+            "none" => Ok(Self(Kind::BuiltIn(idle::NAME, None))),
+            text => Self::built_in_of(text),
+        }
+    }
+
+    /// A load of ours, with what follows its colon.
+    fn built_in_of(text: &str) -> Result<Self, SpecError> {
+        let (name, parameter) = match text.split_once(':') {
+            Some((name, parameter)) => (name, Some(parameter.to_owned())),
+            None => (text, None),
+        };
+        let load = find(name).ok_or_else(|| SpecError::Unknown { name: name.into() })?;
+        let expected = match (&load.parameter, &parameter) {
+            (None, None) => None,
+            (Some(takes), None) => takes.is_needed.then_some(takes.expected),
+            (Some(takes), Some(text)) => (!(takes.check)(text)).then_some(takes.expected),
+            (None, Some(_)) => Some("nothing after its name"),
+        };
+        match expected {
+            None => Ok(Self(Kind::BuiltIn(load.name, parameter))),
+            Some(expected) => Err(SpecError::Parameter { load: load.name, parameter, expected }),
         }
     }
 }
@@ -165,7 +202,8 @@ impl FromStr for LoadSpec {
 impl Display for LoadSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
-            Kind::BuiltIn(name) => f.write_str(name),
+            Kind::BuiltIn(name, None) => f.write_str(name),
+            Kind::BuiltIn(name, Some(parameter)) => write!(f, "{name}:{parameter}"),
             Kind::StressNg(args) => write!(f, "{STRESS_NG}{args}"),
             Kind::Command(command) => write!(f, "{COMMAND}{command}"),
         }
@@ -201,14 +239,20 @@ impl LoadSet {
             let takes_all = [STRESS_NG, COMMAND].iter().any(|prefix| part.starts_with(prefix));
             let split = if takes_all { None } else { part.split_once([',', '+']) };
             let (name, more) = split.map_or((part, None), |(name, more)| (name, Some(more)));
+            if let Some(loads) = loads_of(name.trim()) {
+                // What it stands for is read in its place.
+                let added = Self::parse(loads, clean)?;
+                for spec in added.0 {
+                    add(&mut specs, spec, text)?;
+                }
+                rest = more.map(str::trim_start);
+                continue;
+            }
             let spec = LoadSpec::parse(name, clean).map_err(|error| match error {
                 SpecError::Empty { .. } => SpecError::Empty { text: text.into() },
                 error => error,
             })?;
-            if specs.contains(&spec) {
-                return Err(SpecError::Twice { text: text.into(), name: spec.to_string() });
-            }
-            specs.push(spec);
+            add(&mut specs, spec, text)?;
             rest = more.map(str::trim_start);
         }
         if specs.len() > 1 && specs.iter().any(LoadSpec::is_idle) {
@@ -237,6 +281,14 @@ impl Display for LoadSet {
     }
 }
 
+fn add(specs: &mut Vec<LoadSpec>, spec: LoadSpec, text: &str) -> Result<(), SpecError> {
+    if specs.contains(&spec) {
+        return Err(SpecError::Twice { text: text.into(), name: spec.to_string() });
+    }
+    specs.push(spec);
+    Ok(())
+}
+
 /// Both are strings in files.
 macro_rules! string_form {
     ($type:ty) => {
@@ -260,7 +312,13 @@ string_form!(LoadSet);
 
 fn known() -> String {
     let names: Vec<_> = LOADS.iter().map(|load| load.name).collect();
-    format!("{}, stress-ng:\"ARGS\", cmd:\"COMMAND\"", names.join(", "))
+    let named: Vec<_> = NAMED.iter().map(|named| named.name).collect();
+    let (names, named) = (names.join(", "), named.join(", "));
+    format!("{names}, stress-ng:\"ARGS\", cmd:\"COMMAND\", and lists of them: {named}")
+}
+
+fn written(parameter: Option<&str>) -> String {
+    parameter.map_or(String::new(), |text| format!(":{text}"))
 }
 
 /// ` (did you mean X?)` where a known name is close.
