@@ -6,7 +6,7 @@
 use crate::failure::Failure;
 use std::{
     fs::File,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
     sync::atomic::{Ordering, fence},
 };
@@ -56,7 +56,12 @@ impl Ring {
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let at = |why: &str| Failure(format!("{}: {why}", path.display()));
         #[expect(clippy::disallowed_methods, reason = "the application's own file")]
-        let file = File::open(path).map_err(|error| at(&error.to_string()))?;
+        let file = {
+            // A pipe without a writer would be waited for.
+            let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+            let opened = File::options().read(true).custom_flags(flags).open(path);
+            opened.map_err(|error| at(&error.to_string()))?
+        };
         let mut header = [0; HEADER];
         let whole = file.read_exact_at(&mut header, 0);
         if whole.is_err() || header[..8] != *MAGIC {
@@ -261,6 +266,11 @@ mod tests {
         assert!(open(&writer).0.contains("holds no ring of marks"));
         writer.file.set_len(10).expect("shorter");
         assert!(open(&writer).0.contains("holds no ring of marks"));
+        let pipe = writer.path.with_file_name("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).expect("a pipe");
+        assert!(Ring::open(&pipe).expect_err("no ring").0.contains("holds no ring of marks"));
         assert!(Ring::open(Path::new("/no/such/ring")).expect_err("none").0.contains("/no/such"));
         // Shortened while it is read.
         let mut writer = Writer::new();
