@@ -39,7 +39,7 @@ pub use effects::{EffectTick, Effects};
 pub use error::{ReadError, WriteError};
 pub use finished::Finished;
 pub use options::{Class, Options, Requirement, Start};
-pub use read::{Opened, read, read_shown, read_shown_with};
+pub use read::{Follower, News, Opened, read, read_shown, read_shown_with};
 pub use run::{Judgement, Run};
 pub use seal::SealState;
 pub use spikes::{SpikeTick, Spikes};

@@ -16,3 +16,4 @@ pub mod parse;
 pub mod prove;
 pub mod tune;
 pub mod usage;
+pub mod watch;

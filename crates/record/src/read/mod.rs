@@ -8,6 +8,7 @@
 
 mod check;
 mod effects;
+mod follow;
 mod import;
 mod long;
 mod measure;
@@ -26,6 +27,7 @@ use std::{
 
 use rusqlite::Connection;
 
+pub use self::follow::{Follower, News};
 use self::long::Detail;
 use crate::{
     Run,
