@@ -63,7 +63,7 @@ fn columns(width: u16, has_names: bool) -> Vec<Column> {
         number("busy", 5 + wide),
         number("steal", 5 + wide),
         words("busy and idle", BAR_MIN),
-        words("deepest", 9 + 4 * wide),
+        words("deepest idle", 13 + 6 * wide),
         number("MHz", 5 + 2 * wide),
         number("hot", 3 + wide),
         number("irq/s", 6 + 3 * wide),
@@ -88,7 +88,7 @@ fn cells_of(cpu: &Cpu, bar: u16, look: Look) -> Vec<Cell> {
     let hot = if cpu.throttled.is_some_and(|n| n > 0) { look.bad() } else { Style::new() };
     let deepest = cpu.idle.last().map_or_else(
         || "-".into(),
-        |state| format!("{} {}", state.name, percent(Some(state.permille))),
+        |state| format!("{:>5} {}", percent(Some(state.permille)), state.name),
     );
     let mhz = cpu.freq_hz.map(|hz| (hz + 500_000) / 1_000_000);
     let rate = |rate: &Option<Rate>| plain(count(rate.as_ref().map(|rate| rate.per_s)));

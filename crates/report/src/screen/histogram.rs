@@ -109,13 +109,16 @@ impl Scale {
         (part.max(0.0) * f64::from(self.columns)) as u16
     }
 
-    /// Wake-ups of each column; a bucket that is wider than a column is in the column of its middle.
+    /// Wake-ups of each column; those of a bucket that is wider than a column are spread over all
+    /// that it covers, at least one in each.
     fn counts(&self, bins: &[Bin]) -> Vec<u64> {
         let mut counts = vec![0_u64; usize::from(self.columns)];
         for bin in bins {
-            let middle = bin.low_ns + (bin.high_ns - bin.low_ns) / 2;
-            let at = usize::from(self.column(middle)).min(counts.len() - 1);
-            counts[at] = counts[at].saturating_add(bin.n);
+            let last = counts.len() - 1;
+            let from = usize::from(self.column(bin.low_ns)).min(last);
+            let until = usize::from(self.column(bin.high_ns.saturating_add(1))).clamp(from + 1, last + 1);
+            let each = (bin.n / (until - from) as u64).max(1);
+            counts[from..until].iter_mut().for_each(|n| *n = n.saturating_add(each));
         }
         counts
     }

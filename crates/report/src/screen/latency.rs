@@ -34,11 +34,12 @@ const WIDE: [Column; 11] = [
     number("late", 9),
     words("last 2 min", 12),
 ];
-/// From so many columns on a screen is wide.
+/// From so many columns on a screen is wide; and wide enough for all columns of latencies.
 pub(super) const WIDE_FROM: u16 = 118;
+const ALL_FROM: u16 = 150;
 
 pub(super) fn draw(frame: &Frame, view: &View, look: Look, area: Rect, to: &mut Buffer) {
-    let is_wide = area.width >= WIDE_FROM;
+    let is_wide = area.width >= ALL_FROM;
     let mut columns = if is_wide { WIDE.to_vec() } else { COLUMNS.to_vec() };
     let before: u16 = columns.iter().rev().skip(1).map(|column| column.columns + 1).sum();
     let room = area.width.saturating_sub(before + 2);

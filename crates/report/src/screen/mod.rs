@@ -41,6 +41,9 @@ pub const LINES_MIN: u16 = 10;
 pub fn draw(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
     let area = to.area;
     to.reset();
+    if area.is_empty() {
+        return;
+    }
     if area.width < COLUMNS_MIN || area.height < LINES_MIN {
         let text = format!("rtproof watch needs {COLUMNS_MIN} columns and {LINES_MIN} lines");
         Line::new(look).text(&text).put(to, area.x, area.y, area.width);
@@ -50,7 +53,7 @@ pub fn draw(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
             Page::Help => help::draw(frame, view, look, to),
             Page::Picture(lines) => picture::draw(lines, view, look, to),
         }
-        footer(view, look, to);
+        footer(frame, view, look, to);
     }
     look.finish(to);
 }
@@ -127,6 +130,10 @@ fn title(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
     if let Some(filter) = &view.filter {
         line.text("  ").warn(&format!("CPUs {filter}"));
     }
+    let switches = frame.context_switches_per_s.map_or("?".into(), units::grouped);
+    line.text(&format!("  {switches} switches/s"));
+    let temp = frame.temp_max_mc.map_or("?".into(), |mc| format!("{:.1}", mc as f64 / 1000.0));
+    line.text(&format!("  {temp} °C"));
     line.put(to, area.x, area.y, area.width);
     source(frame, look).put(to, area.x, area.y + 1, area.width);
 }
@@ -149,15 +156,11 @@ fn source(frame: &Frame, look: Look) -> Line {
     if let Some(budget_ns) = frame.budget_ns {
         line.text(&format!("  budget {}", units::ns(budget_ns)));
     }
-    let switches = frame.context_switches_per_s.map_or("?".into(), units::grouped);
-    line.text(&format!("  {switches} switches/s"));
-    let temp = frame.temp_max_mc.map_or("?".into(), |mc| format!("{:.1}", mc as f64 / 1000.0));
-    line.text(&format!("  {temp} °C"));
     line
 }
 
 /// The last line: keys, a question, or an answer.
-fn footer(view: &View, look: Look, to: &mut Buffer) {
+fn footer(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
     let area = to.area;
     let mut line = Line::new(look);
     match (&view.asked, &view.message) {
@@ -170,24 +173,33 @@ fn footer(view: &View, look: Look, to: &mut Buffer) {
         (None, Some(message)) => {
             line.warn(message);
         }
-        (None, None) => keys(view, &mut line),
+        (None, None) => keys(frame, view, &mut line),
     }
     line.put(to, area.x, area.bottom() - 1, area.width);
 }
 
-fn keys(view: &View, line: &mut Line) {
+fn keys(frame: &Frame, view: &View, line: &mut Line) {
     let keys: &[(&str, &str)] = match view.page {
+        Page::Main if frame.source.kind == Kind::Passive => &[
+            ("?", "help"),
+            ("q", "quit"),
+            ("Tab", "panel"),
+            ("<>", "sort"),
+            ("space", "freeze"),
+            ("/", "CPUs"),
+            ("m", "mark"),
+        ],
         Page::Main => &[
             ("?", "help"),
             ("q", "quit"),
             ("Tab", "panel"),
-            ("< >", "sort"),
+            ("<>", "sort"),
+            ("Enter", "open"),
             ("space", "freeze"),
-            ("Enter", "spike"),
             ("r", "reset"),
-            ("/", "CPUs"),
             ("l", "load"),
             ("m", "mark"),
+            ("/", "CPUs"),
             ("s", "record"),
         ],
         Page::Help | Page::Picture(_) => &[("Esc", "back"), ("arrows", "scroll"), ("q", "quit")],

@@ -61,17 +61,17 @@ pub struct View {
     pub message: Option<String>,
     /// Whether it is text and not a screen: nothing is chosen.
     pub(super) is_text: bool,
-    rows: [usize; 4],
-    orders: [usize; 4],
+    pub(super) rows: [usize; 4],
+    pub(super) orders: [usize; 4],
     /// The chosen spike: the list moves on under it.
-    spike: Option<(u32, u64)>,
+    pub(super) spike: Option<(u32, u64)>,
 }
 
 /// Orders of each panel.
 const ORDERS: [&[&str]; 4] = [
     &["by thread", "by worst", "by worst of the minute", "by missed"],
     &["by number", "by busy", "by interrupts", "by switches"],
-    &["newest first", "latest by far first"],
+    &["newest first", "worst first"],
     &["by CPU", "by priority", "by share"],
 ];
 

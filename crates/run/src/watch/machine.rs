@@ -74,6 +74,9 @@ impl Machine {
                     .into(),
             );
         }
+        let mut tasks = RtSampler::new(root);
+        // The first reading finds the tasks; shares are known from the second on.
+        let _ = tasks.sample();
         Self {
             host,
             cpus,
@@ -81,7 +84,7 @@ impl Machine {
             states,
             residency,
             free,
-            tasks: RtSampler::new(root),
+            tasks,
             isolated,
             online,
             hostname: facts.identity.hostname.value().cloned(),
