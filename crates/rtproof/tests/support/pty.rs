@@ -3,6 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{Read, Write},
+    num::NonZero,
     os::fd::{AsFd, OwnedFd},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
@@ -24,6 +25,7 @@ pub(crate) struct Pty {
     terminal: OwnedFd,
     before: Termios,
     seen: Arc<Mutex<Vec<u8>>>,
+    screen: Arc<Mutex<vt100::Parser>>,
 }
 
 impl Pty {
@@ -40,17 +42,20 @@ impl Pty {
         let mut keys = File::from(master);
         let mut reader = keys.try_clone().expect("a second handle");
         let seen = Arc::<Mutex<Vec<u8>>>::default();
-        let (to, mut buffer) = (Arc::clone(&seen), vec![0; 1 << 16]);
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(some(lines), some(columns), 0)));
+        let (to, shown) = (Arc::clone(&seen), Arc::clone(&screen));
+        let mut buffer = vec![0; 1 << 16];
         std::thread::spawn(move || {
             while let Ok(n @ 1..) = reader.read(&mut buffer) {
                 to.lock().expect("no panic").extend(&buffer[..n]);
+                shown.lock().expect("no panic").process(&buffer[..n]);
             }
         });
         let command = command.stdin(open()).stdout(open()).stderr(Stdio::from(open()));
         command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
         let child = command.spawn().expect("the binary starts");
         keys.flush().expect("a terminal");
-        let pty = Self { child, keys, terminal, before, seen };
+        let pty = Self { child, keys, terminal, before, seen, screen };
         pty.resize(columns, lines);
         pty
     }
@@ -58,6 +63,7 @@ impl Pty {
     /// Changes its size; the program is told.
     pub(crate) fn resize(&self, columns: u16, lines: u16) {
         let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        self.screen.lock().expect("no panic").screen_mut().set_size(some(lines), some(columns));
         tcsetwinsize(self.terminal.as_fd(), size).expect("a size");
         let pid = rustix::process::Pid::from_child(&self.child);
         // There is no session that would be told.
@@ -69,24 +75,24 @@ impl Pty {
         self.keys.write_all(keys.as_bytes()).expect("a terminal");
     }
 
-    /// What was written so far.
+    /// What a user sees.
+    pub(crate) fn shown(&self) -> String {
+        self.screen.lock().expect("no panic").screen().contents()
+    }
+
+    /// What was written so far, with its sequences.
     pub(crate) fn seen(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().expect("no panic")).into_owned()
     }
 
-    /// Forgets what was written.
-    pub(crate) fn forget(&self) {
-        self.seen.lock().expect("no panic").clear();
-    }
-
-    /// Waits until something is written.
+    /// Waits until something is shown.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) {
         let start = Instant::now();
-        while !self.seen().contains(text) {
+        while !self.shown().contains(text) {
             let ended = self.child.try_wait().expect("a child");
             let waits = start.elapsed() < PATIENCE && ended.is_none();
-            assert!(waits, "\"{text}\" was not drawn, {ended:?}: {}", self.seen());
+            assert!(waits, "\"{text}\" is not shown, {ended:?}:\n{}", self.shown());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -125,6 +131,10 @@ impl Pty {
             assert!(last(on).is_some() && last(on) < last(off), "{on} is left on: {seen:?}");
         }
     }
+}
+
+fn some(n: u16) -> NonZero<u16> {
+    NonZero::new(n).expect("a size")
 }
 
 impl Drop for Pty {

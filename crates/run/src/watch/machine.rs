@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rtproof_host::{
-    CpuList, Facts, HostSampler, Reading, Root,
+    CpuList, Facts, HostSampler, Root,
     idle::IdleSampler,
     sample::{
         cpus::{Counted, CpuSampler},
@@ -15,8 +15,8 @@ use rtproof_results::watch::{Cpu, Frame, Idle, IdleBy, Rate, Task};
 
 use super::rank::outranked;
 
-/// Shortest span that makes a rate.
-const SPAN_MIN_NS: u64 = 1_000_000;
+/// Shortest span that makes a rate: of a shorter one the first frame knows none.
+const SPAN_MIN_NS: u64 = 200_000_000;
 
 /// Reads a machine again and again.
 #[derive(Debug)]
@@ -137,6 +137,9 @@ impl Machine {
                 switches_per_s: event.switches.map(|n| per_s(n, span_ns)),
             });
         }
+        if frame.span_ns < SPAN_MIN_NS {
+            forget_rates(frame);
+        }
         frame.unknown.extend(self.unknown.iter().cloned());
         if frame.temp_max_mc.is_none() {
             frame.unknown.push(
@@ -148,8 +151,21 @@ impl Machine {
         if let Some(why) = tasks.why_unknown() {
             frame.unknown.push(format!("Real-time tasks: {why}."));
         }
-        frame.tasks = Reading::into_value(tasks).map(|tasks| of_tasks(&tasks, span_ns));
+        frame.tasks = tasks.into_value().map(|tasks| of_tasks(&tasks, span_ns));
+        if frame.span_ns < SPAN_MIN_NS {
+            frame.tasks.iter_mut().flatten().for_each(|task| task.share_permille = None);
+        }
     }
+}
+
+/// What was counted over too short a time.
+fn forget_rates(frame: &mut Frame) {
+    frame.context_switches_per_s = None;
+    for cpu in &mut frame.cpus {
+        let Cpu { cpu: number, isolated, freq_hz, .. } = *cpu;
+        *cpu = Cpu { cpu: number, isolated, freq_hz, ..Cpu::default() };
+    }
+    frame.unknown.push("Rates and shares: known from the second frame on.".into());
 }
 
 fn of_tasks(tasks: &[RtNow], span_ns: u64) -> Vec<Task> {

@@ -17,7 +17,7 @@ use crossterm::{
     execute,
     terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
 };
-use ratatui_core::terminal::Terminal;
+use ratatui_core::{layout::Rect, terminal::Terminal};
 use ratatui_crossterm::CrosstermBackend;
 use rtproof_report::screen::{self, Look, View};
 use rtproof_results::watch::Frame;
@@ -56,7 +56,7 @@ pub(super) fn run(
             match handle(&mut screen, watch, &frame, &mut view, look)? {
                 Next::Quit => return Ok(()),
                 Next::Suspend => stops.suspend(&mut screen, &mut view, measures)?,
-                Next::Redraw => screen.terminal.clear()?,
+                Next::Redraw => screen.anew()?,
                 Next::Nothing => {}
             }
             is_new = true;
@@ -121,6 +121,13 @@ impl Screen {
                 Err(error)
             }
         }
+    }
+
+    /// Draws all with the next picture. `Terminal::clear` would ask the terminal for its cursor
+    /// and wait seconds for an answer that a slow link may not give.
+    fn anew(&mut self) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::new(0, 0, size.width, size.height))
     }
 
     fn draw(&mut self, frame: &Frame, view: &View, look: Look) -> anyhow::Result<()> {
@@ -194,7 +201,7 @@ impl Stops {
             // Stopped from outside: a shell has used the terminal since.
             put_back();
             take_over()?;
-            screen.terminal.clear()?;
+            screen.anew()?;
             return Ok(true);
         }
         Ok(false)
@@ -213,7 +220,7 @@ impl Stops {
             .context("cannot stop this process")?;
         take_over()?;
         self.go_on.store(false, Ordering::SeqCst);
-        screen.terminal.clear()?;
+        screen.anew()?;
         Ok(())
     }
 }
