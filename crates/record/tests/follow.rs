@@ -87,7 +87,8 @@ fn written_counts(ticks: &[rtproof_record::Tick]) -> BTreeMap<u32, (u64, u64, u6
 #[test]
 fn what_is_no_record_is_refused_with_its_name() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (name, bytes) in [("empty", &b""[..]), ("text", b"no record, but long enough for a header")] {
+    for (name, bytes) in [("empty", &b""[..]), ("text", b"no record, but long enough for a header")]
+    {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("a file");
         let error = Follower::open(&path).expect_err("refused").to_string();

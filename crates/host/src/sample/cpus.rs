@@ -142,7 +142,11 @@ impl CpuSampler {
             interrupts: interrupts.unwrap_or_default(),
             softirqs: softirqs.unwrap_or_default(),
             switches: text(&self.schedstat).map(|text| switches(&text)).unwrap_or_default(),
-            throttles: self.throttles.iter().filter_map(|(cpu, file)| Some((*cpu, count(file)?))).collect(),
+            throttles: self
+                .throttles
+                .iter()
+                .filter_map(|(cpu, file)| Some((*cpu, count(file)?)))
+                .collect(),
         }
     }
 }
@@ -182,8 +186,7 @@ fn counted(now: &Counts, last: &Counts, cpu: u32) -> Option<Counted> {
             Some((_, before)) => before.get(&cpu).copied(),
             None => Some(0),
         };
-        let Some(before) = before else { return None };
-        let since = count.saturating_sub(before);
+        let since = count.saturating_sub(before?);
         if since > 0 {
             rows.push((name, since));
         }
@@ -242,8 +245,7 @@ mod tests {
         assert_eq!(first.interrupts, Some(Counted::default()), "nothing came, which is known");
         assert_eq!((first.switches, first.throttled), (None, None), "no line: unknown, not 0");
         let top = |rows: &[(&str, u64)]| rows.iter().map(|&(n, c)| (n.to_owned(), c)).collect();
-        let interrupts =
-            Counted { total: 253, top: top(&[("LOC", 250), ("36 virtio1-req.0", 3)]) };
+        let interrupts = Counted { total: 253, top: top(&[("LOC", 250), ("36 virtio1-req.0", 3)]) };
         assert_eq!(second.interrupts, Some(interrupts));
         assert_eq!(second.softirqs, Some(Counted { total: 50, top: top(&[("TIMER", 50)]) }));
         assert_eq!((second.switches, second.throttled), (Some(40), Some(2)));

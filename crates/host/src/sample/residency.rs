@@ -45,7 +45,9 @@ impl ResidencySampler {
         match msr::read(root, first, TSC) {
             read if read.value().is_some() => {}
             read if read.is_absent() => return Err(format!("{} (modprobe msr)", read.path)),
-            read => return Err(format!("{}: {}", read.path, read.why_unknown().unwrap_or_default())),
+            read => {
+                return Err(format!("{}: {}", read.path, read.why_unknown().unwrap_or_default()));
+            }
         }
         let mut sampler = Self { root: root.clone(), last: BTreeMap::new() };
         let _ = sampler.sample(cpus);
@@ -93,7 +95,10 @@ mod tests {
     #[test]
     fn shares_of_the_time_stamp() {
         let at = |tsc, c6, c7| (tsc, BTreeMap::from([(0x3fd, c6), (0x3fe, c7)]));
-        assert_eq!(shares(&at(3000, 950, 7), &at(1000, 100, 7)), Some(vec![("CC6", 425), ("CC7", 0)]));
+        assert_eq!(
+            shares(&at(3000, 950, 7), &at(1000, 100, 7)),
+            Some(vec![("CC6", 425), ("CC7", 0)])
+        );
         assert_eq!(shares(&at(1000, 1, 1), &at(3000, 0, 0)), None);
         assert_eq!(shares(&(9, BTreeMap::new()), &(1, BTreeMap::new())), None);
     }

@@ -4,7 +4,7 @@
 //! writer waits for it. Only new rows are read, so that a look costs the same after a week.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     path::{Path, PathBuf},
 };
 
@@ -16,16 +16,16 @@ use super::{
     check_header, check_schema, is_empty, quick_check,
     recover::{self, Source},
     second::{histogram, second},
-    spikes::causes,
+    spikes::{causes, spike},
 };
 use crate::{
     Options, Origin,
     beside::{MARKS_MAX, Mark},
     error::{Fault, ReadError},
-    rows::{COUNT_MAX, Columns, Result, Row, each, each_of, fault, list, room},
+    rows::{COUNT_MAX, Result, Row, each, each_of, fault, list, room},
     run::{Load, Note, RunEnd, Second, ThreadInfo},
     schema::TABLES,
-    spikes::{CauseEntry, Kept, Spike, Summary, Why},
+    spikes::{CauseEntry, Kept, Spike, Summary},
 };
 
 /// Seconds of each thread that are handed out one by one with the first look.
@@ -151,8 +151,8 @@ impl Follower {
         let mut news = News { ended: ended(conn)?, origin: origin(conn)?, ..News::default() };
         each(conn, "SELECT * FROM thread ORDER BY number", [], |c| {
             let info = ThreadInfo::take(c)?;
-            if !self.next.contains_key(&info.number) {
-                self.next.insert(info.number, 0);
+            if let Entry::Vacant(free) = self.next.entry(info.number) {
+                free.insert(0);
                 news.started.push(info);
             }
             Ok(())
@@ -318,17 +318,4 @@ fn origin(conn: &Connection) -> Result<Option<Origin>> {
         realtime_ns: realtime.unsigned_abs(),
         monotonic_ns: monotonic.unsigned_abs(),
     }))
-}
-
-/// A row of table spike.
-pub(super) fn spike(c: &mut Columns<'_, '_>) -> Result<Spike> {
-    let (thread, due_ns, latency_ns) = (c.get()?, c.uint()?, c.uint()?);
-    let (cause, culprit): (Option<String>, Option<String>) = (c.get()?, c.get()?);
-    let complete: bool = c.get()?;
-    let why = match (cause, culprit) {
-        (Some(cause), Some(culprit)) => Some(Why { cause, culprit, complete }),
-        (None, None) if !complete => None,
-        _ => return fault(format!("the spike at {due_ns} ns has half a cause")),
-    };
-    Ok(Spike { thread, due_ns, latency_ns, why })
 }

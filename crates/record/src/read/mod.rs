@@ -8,7 +8,7 @@
 
 mod check;
 mod effects;
-mod follow;
+pub(crate) mod follow;
 mod import;
 mod long;
 mod measure;
@@ -27,7 +27,6 @@ use std::{
 
 use rusqlite::Connection;
 
-pub use self::follow::{Follower, News};
 use self::long::Detail;
 use crate::{
     Run,

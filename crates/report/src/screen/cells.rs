@@ -2,12 +2,7 @@
 //! [`harmless::line`] here, all of them.
 
 use jiff::{Timestamp, tz::TimeZone};
-use ratatui_core::{
-    buffer::Buffer,
-    layout::Rect,
-    style::Style,
-    text::Span,
-};
+use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Span};
 use rtproof_host::harmless;
 use rtproof_judge::units;
 
@@ -112,10 +107,15 @@ pub(super) fn head(
     columns: &[Column],
 ) {
     let style = if is_focused { look.bold() } else { look.dim() };
-    let cells: Vec<Cell> =
-        columns.iter().map(|column| (column.title.to_owned(), style)).collect();
+    let cells: Vec<Cell> = columns.iter().map(|column| (column.title.to_owned(), style)).collect();
     row(to, (area.x + 2, area.y), area.right(), columns, &cells);
-    let mark = if !is_focused { " " } else if look.unicode { "▸" } else { ">" };
+    let mark = if !is_focused {
+        " "
+    } else if look.unicode {
+        "▸"
+    } else {
+        ">"
+    };
     to.set_stringn(area.x, area.y, mark, 1, look.bold());
     if !title.is_empty() {
         let used = columns.iter().map(|column| column.columns + 1).sum::<u16>() + 2;

@@ -80,11 +80,8 @@ fn columns(width: u16, has_names: bool) -> Vec<Column> {
 }
 
 fn cells_of(cpu: &Cpu, bar: u16, look: Look) -> Vec<Cell> {
-    let steal = if cpu.steal_permille.is_some_and(|steal| steal > 0) {
-        look.warn()
-    } else {
-        Style::new()
-    };
+    let steal =
+        if cpu.steal_permille.is_some_and(|steal| steal > 0) { look.warn() } else { Style::new() };
     let hot = if cpu.throttled.is_some_and(|n| n > 0) { look.bad() } else { Style::new() };
     let deepest = cpu.idle.last().map_or_else(
         || "-".into(),

@@ -36,16 +36,16 @@ const NUMBERS: [(&str, &str); 12] = [
     ("busy and idle", "solid: not idle; shaded: idle states, the deepest the lightest"),
     (
         "deepest",
-        "share of the time in the deepest idle state. The kernel counts when a state is left: a CPU \
-         that slept through the second shows 0 % and an empty bar",
+        "share of the time in the deepest idle state. The kernel counts when a state is left: a \
+         CPU that slept through the second shows 0 % and an empty bar",
     ),
     ("hot", "times that the CPU was throttled because of heat, in this second"),
     ("switch/s", "tasks that were switched to; the idle task is not counted"),
     ("share", "time on a CPU; tasks are looked for every five seconds at most"),
     (
         "outranked by",
-        "real-time tasks of higher class or priority that may use one of the same CPUs. Not counted: \
-         interrupts, softirqs, priorities lent by locks",
+        "real-time tasks of higher class or priority that may use one of the same CPUs. Not \
+         counted: interrupts, softirqs, priorities lent by locks",
     ),
 ];
 

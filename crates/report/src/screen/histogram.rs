@@ -116,7 +116,8 @@ impl Scale {
         for bin in bins {
             let last = counts.len() - 1;
             let from = usize::from(self.column(bin.low_ns)).min(last);
-            let until = usize::from(self.column(bin.high_ns.saturating_add(1))).clamp(from + 1, last + 1);
+            let until =
+                usize::from(self.column(bin.high_ns.saturating_add(1))).clamp(from + 1, last + 1);
             let each = (bin.n / (until - from) as u64).max(1);
             counts[from..until].iter_mut().for_each(|n| *n = n.saturating_add(each));
         }

@@ -6,6 +6,9 @@ use ratatui_core::{
     style::{Color, Modifier, Style},
 };
 
+/// A line: words with their styles.
+pub type Drawn = Vec<(String, Style)>;
+
 /// Colours and characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {

@@ -27,9 +27,9 @@ use self::cells::Line;
 pub use self::{
     cells::time,
     layout::{Place, Regions, place, regions},
-    look::Look,
-    picture::{Drawn, picture},
-    view::{Asked, Page, Panel, View},
+    look::{Drawn, Look},
+    picture::picture,
+    view::{Input, Page, Panel, View},
 };
 
 /// Fewest columns and lines that anything is drawn on.
@@ -163,11 +163,11 @@ fn source(frame: &Frame, look: Look) -> Line {
 fn footer(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
     let area = to.area;
     let mut line = Line::new(look);
-    match (&view.asked, &view.message) {
-        (Some(Asked::Filter(text)), _) => {
+    match (&view.input, &view.message) {
+        (Some(Input::Filter(text)), _) => {
             line.bold("CPUs to show (e.g. 0-3,8; empty: all): ").text(text).text("_");
         }
-        (Some(Asked::Mark(text)), _) => {
+        (Some(Input::Mark(text)), _) => {
             line.bold("Note for this moment: ").text(text).text("_");
         }
         (None, Some(message)) => {

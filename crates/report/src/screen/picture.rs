@@ -7,14 +7,11 @@ use ratatui_core::{
 use rtproof_judge::causes::Explanation;
 use rtproof_trace::Window;
 
-use super::{Look, view::View};
+use super::{Look, look::Drawn, view::View};
 use crate::text::{Glyphs, Sheet, WIDTH_MIN, explanation};
 
 /// Most columns: longer lines are hard to read, and lanes need not be longer.
 const WIDTH_MAX: usize = 160;
-
-/// A line: words with their styles.
-pub type Drawn = Vec<(String, Style)>;
 
 /// Draws a spike as lines for a screen of so many columns.
 #[must_use]
@@ -35,7 +32,8 @@ fn drawn(line: &str, style: &mut Style, look: Look) -> Drawn {
     let mut drawn: Drawn = Vec::new();
     drawn.extend(parts.next().filter(|text| !text.is_empty()).map(|text| (text.into(), *style)));
     for part in parts {
-        let (codes, text) = part.strip_prefix('[').and_then(|part| part.split_once('m')).unwrap_or(("", part));
+        let (codes, text) =
+            part.strip_prefix('[').and_then(|part| part.split_once('m')).unwrap_or(("", part));
         codes.split(';').for_each(|code| *style = styled(*style, code, look));
         if !text.is_empty() {
             drawn.push((text.replace('\t', " "), *style));

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use rtproof_host::CpuList;
 use rtproof_results::watch::{Cpu, Frame, Latency, Spike, Task};
 
-use super::picture::Drawn;
+use super::look::Drawn;
 
 /// What is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Panel {
 
 /// A text that is being typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Input {
     /// CPUs to show.
     Filter(String),
     /// A note for a moment.
@@ -56,7 +56,7 @@ pub struct View {
     /// Whether the picture stands still.
     pub frozen: bool,
     /// What is being typed.
-    pub asked: Option<Asked>,
+    pub input: Option<Input>,
     /// An answer in the last line, until the next key.
     pub message: Option<String>,
     /// Whether it is text and not a screen: nothing is chosen.

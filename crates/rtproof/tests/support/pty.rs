@@ -60,13 +60,13 @@ impl Pty {
         pty
     }
 
-    /// Changes its size; the program is told.
+    /// Changes its size, and signals that to the program.
     pub(crate) fn resize(&self, columns: u16, lines: u16) {
         let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         self.screen.lock().expect("no panic").screen_mut().set_size(some(lines), some(columns));
         tcsetwinsize(self.terminal.as_fd(), size).expect("a size");
         let pid = rustix::process::Pid::from_child(&self.child);
-        // There is no session that would be told.
+        // Without a session the kernel signals nobody.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::WINCH);
     }
 

@@ -199,7 +199,7 @@ impl Application {
 impl Thread {
     /// A second more. `worst_ns`: of the late wake-ups in it.
     fn second(&mut self, totals: Totals, worst_ns: Option<u64>) {
-        let before = self.last.replace(totals.clone());
+        let before = self.last.replace(totals);
         let (n, sum_ns) = before.as_ref().map_or((0, 0), |last| (last.wake_ups, last.sum_ns));
         let n = totals.wake_ups.saturating_sub(n);
         self.now_ns = totals.sum_ns.saturating_sub(sum_ns).checked_div(n);

@@ -266,8 +266,7 @@ impl Thread {
     fn shown(&self, has_budget: bool) -> Latency {
         let ThreadInfo { number, cpu, tid, ref workload, policy, priority, .. } = self.info;
         let name = policy.name();
-        let scheduling =
-            if priority > 0 { format!("{name} {priority}") } else { name.to_owned() };
+        let scheduling = if priority > 0 { format!("{name} {priority}") } else { name.to_owned() };
         Latency {
             thread: number,
             cpu: Some(cpu),
@@ -355,7 +354,8 @@ mod tests {
     }
 
     fn spike(due_ns: u64, culprit: &str) -> spikes::Spike {
-        let why = spikes::Why { cause: "preempted".into(), culprit: culprit.into(), complete: true };
+        let why =
+            spikes::Why { cause: "preempted".into(), culprit: culprit.into(), complete: true };
         spikes::Spike { thread: 0, due_ns, latency_ns: 9_000, why: Some(why) }
     }
 
@@ -364,13 +364,17 @@ mod tests {
         let mut latencies = Latencies::new(None);
         latencies.tick(Tick { started: vec![info()], origin: Some(ORIGIN), ..Tick::default() });
         assert_eq!(frame(&latencies).latencies[0].now_ns, None, "nothing measured yet, not 0");
-        for (number, ns) in [(0, 90_000), (1, 7_000)].into_iter().chain((2..70).map(|n| (n, 5_000))) {
+        for (number, ns) in [(0, 90_000), (1, 7_000)].into_iter().chain((2..70).map(|n| (n, 5_000)))
+        {
             let threads = vec![second(number, &[1_000, 2_000, ns])];
             latencies.tick(Tick { threads, ..Tick::default() });
         }
         let shown = frame(&latencies);
         let of = &shown.latencies[0];
-        assert_eq!((of.second_ns, of.minute_ns, of.max_ns), (Some(5_000), Some(5_000), Some(90_000)));
+        assert_eq!(
+            (of.second_ns, of.minute_ns, of.max_ns),
+            (Some(5_000), Some(5_000), Some(90_000))
+        );
         assert!(of.now_ns.is_some_and(|ns| (2_000..2_100).contains(&ns)), "{of:?}");
         assert_eq!((of.n, of.missed, of.late), (210, Some(140), None));
         assert_eq!(shown.histogram.iter().map(|bin| bin.n).sum::<u64>(), 210);

@@ -115,7 +115,8 @@ impl Machine {
             let by_hardware = hardware.as_ref().and_then(|by_cpu| by_cpu.get(&event.cpu));
             let (idle, idle_by) = match (by_hardware, self.states.get(&event.cpu)) {
                 (Some(shares), _) => {
-                    let state = |&(name, permille): &(&str, u32)| Idle { name: name.into(), permille };
+                    let state =
+                        |&(name, permille): &(&str, u32)| Idle { name: name.into(), permille };
                     (shares.iter().map(state).collect(), Some(IdleBy::Hardware))
                 }
                 (None, Some(states)) => {
@@ -257,7 +258,9 @@ mod tests {
             std::fs::write(path, text).expect("a file");
         };
         let stat = |busy: u64, ctxt: u64| {
-            format!("cpu  0 0 0 0 0 0 0 0 0 0\ncpu1 {busy} 0 0 0 0 0 0 7 0 0\nintr 5\nctxt {ctxt}\n")
+            format!(
+                "cpu  0 0 0 0 0 0 0 0 0 0\ncpu1 {busy} 0 0 0 0 0 0 7 0 0\nintr 5\nctxt {ctxt}\n"
+            )
         };
         let idle = "sys/devices/system/cpu/cpu1/cpuidle/state1";
         write("proc/stat", &stat(10, 100));

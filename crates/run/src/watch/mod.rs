@@ -80,7 +80,7 @@ pub enum Row {
     /// Threads that measure.
     Started(Vec<ThreadInfo>),
     /// A second of a thread, by its number.
-    Second(u32, Second),
+    Second(u32, Box<Second>),
     /// A thread was changed from outside.
     Mark(Mark),
 }
@@ -149,7 +149,11 @@ impl Watch {
                 for tick in run.take() {
                     self.news.push(News {
                         started: tick.started,
-                        seconds: tick.threads.into_iter().map(|row| (row.number, row.second)).collect(),
+                        seconds: tick
+                            .threads
+                            .into_iter()
+                            .map(|row| (row.number, row.second))
+                            .collect(),
                         marks: tick.beside.marks,
                         ..News::default()
                     });
@@ -199,7 +203,11 @@ impl Watch {
             if !news.started.is_empty() {
                 rows.push(Row::Started(news.started));
             }
-            rows.extend(news.seconds.into_iter().map(|(thread, second)| Row::Second(thread, second)));
+            rows.extend(
+                news.seconds
+                    .into_iter()
+                    .map(|(thread, second)| Row::Second(thread, Box::new(second))),
+            );
             rows.extend(news.marks.into_iter().map(Row::Mark));
         }
         rows
@@ -253,7 +261,9 @@ impl Watch {
                 run.switch_load();
                 format!("Load: {}.", run.load())
             }
-            _ => "A load is switched only where this view measures: rtproof watch --measure.".into(),
+            _ => {
+                "A load is switched only where this view measures: rtproof watch --measure.".into()
+            }
         }
     }
 

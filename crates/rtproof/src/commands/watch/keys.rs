@@ -5,7 +5,7 @@ use crossterm::event::{
 };
 use ratatui_core::layout::Rect;
 use rtproof_host::CpuList;
-use rtproof_report::screen::{self, Asked, Look, Page, Panel, View};
+use rtproof_report::screen::{self, Input, Look, Page, Panel, View};
 use rtproof_results::watch::Frame;
 use rtproof_run::watch::Watch;
 
@@ -48,8 +48,8 @@ pub(super) fn key(
         };
     }
     view.message = None;
-    if let Some(asked) = view.asked.take() {
-        typed(asked, key.code, watch, view);
+    if let Some(input) = view.input.take() {
+        typed(input, key.code, watch, view);
         return Next::Nothing;
     }
     let page = isize::try_from(area.1 / 2).unwrap_or(10);
@@ -70,9 +70,9 @@ pub(super) fn key(
         KeyCode::Char('<') | KeyCode::Left => view.sort(false),
         KeyCode::Char(' ') => view.frozen = !view.frozen,
         KeyCode::Char('r') => view.message = Some(watch.reset()),
-        KeyCode::Char('/' | 'c') => view.asked = Some(Asked::Filter(String::new())),
+        KeyCode::Char('/' | 'c') => view.input = Some(Input::Filter(String::new())),
         KeyCode::Char('l') => view.message = Some(watch.switch_load()),
-        KeyCode::Char('m') => view.asked = Some(Asked::Mark(String::new())),
+        KeyCode::Char('m') => view.input = Some(Input::Mark(String::new())),
         KeyCode::Char('s') => view.message = Some(watch.record()),
         KeyCode::Enter => enter(watch, frame, view, look, area),
         _ => {}
@@ -120,30 +120,30 @@ fn enter(watch: &Watch, frame: &Frame, view: &mut View, look: Look, area: (u16, 
 }
 
 /// A letter of what is being typed.
-fn typed(asked: Asked, code: KeyCode, watch: &mut Watch, view: &mut View) {
-    let (Asked::Filter(text) | Asked::Mark(text)) = &asked;
+fn typed(input: Input, code: KeyCode, watch: &mut Watch, view: &mut View) {
+    let (Input::Filter(text) | Input::Mark(text)) = &input;
     let mut text = text.clone();
     match code {
         KeyCode::Esc => return,
-        KeyCode::Enter => return done(&asked, watch, view),
+        KeyCode::Enter => return done(&input, watch, view),
         KeyCode::Backspace => {
             text.pop();
         }
         KeyCode::Char(letter) if text.chars().count() < TYPED_MAX => text.push(letter),
         _ => {}
     }
-    view.asked = Some(match asked {
-        Asked::Filter(_) => Asked::Filter(text),
-        Asked::Mark(_) => Asked::Mark(text),
+    view.input = Some(match input {
+        Input::Filter(_) => Input::Filter(text),
+        Input::Mark(_) => Input::Mark(text),
     });
 }
 
-fn done(asked: &Asked, watch: &mut Watch, view: &mut View) {
-    match asked {
-        Asked::Mark(text) if text.trim().is_empty() => {}
-        Asked::Mark(text) => view.message = Some(watch.mark(text.trim())),
-        Asked::Filter(text) if text.trim().is_empty() => view.filter = None,
-        Asked::Filter(text) => match CpuList::parse(text.trim(), None) {
+fn done(input: &Input, watch: &mut Watch, view: &mut View) {
+    match input {
+        Input::Mark(text) if text.trim().is_empty() => {}
+        Input::Mark(text) => view.message = Some(watch.mark(text.trim())),
+        Input::Filter(text) if text.trim().is_empty() => view.filter = None,
+        Input::Filter(text) => match CpuList::parse(text.trim(), None) {
             Ok(cpus) => view.filter = Some(cpus),
             Err(error) => view.message = Some(format!("CPUs {}: {error}", text.trim())),
         },

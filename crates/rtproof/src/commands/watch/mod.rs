@@ -31,11 +31,10 @@ use rtproof_run::{
     watch::{From, Run, Watch},
 };
 
+use self::terminal::SECOND;
 use super::prove::StartArg;
 use crate::{exit, print, stderr};
 
-/// A second between two frames.
-const SECOND: Duration = Duration::from_secs(1);
 /// A run without `--for` ends when the user does; this bounds its options.
 const ENDLESS_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
 /// Longest wait of `--once` for something that was measured.
@@ -238,7 +237,11 @@ impl Args {
             }
             (None, None) => {}
         }
-        if self.measure { Ok(From::Run(Box::new(self.measured(facts)?))) } else { Ok(From::Nothing) }
+        if self.measure {
+            Ok(From::Run(Box::new(self.measured(facts)?)))
+        } else {
+            Ok(From::Nothing)
+        }
     }
 
     /// The run: one cell of `measure`.

@@ -16,7 +16,7 @@ use rtproof_run::{
     watch::{Row, Watch},
 };
 
-use super::SECOND;
+use super::terminal::SECOND;
 use crate::show::rows::Rows;
 
 /// Lines of CPUs after which the head is printed anew.
@@ -131,8 +131,8 @@ fn print_lines(frame: &Frame, lines: &mut usize) -> io::Result<()> {
     frame.cpus.iter().try_for_each(|cpu| line(&of_cpu(&time, cpu)))
 }
 
-const HEAD_OF_CPUS: &str = "    time  CPU  busy %  steal %        deepest    MHz  hot      irq/s     \
-                            soft/s   switch/s  most frequent interrupt";
+const HEAD_OF_CPUS: &str = "    time  CPU  busy %  steal %           deepest    MHz  hot      irq/s     \
+                            soft/s   switch/s  most frequent";
 const HEAD_OF_THREADS: &str = "    time       tid  thread             wake-ups      late        \
                                now        1 s      worst";
 
@@ -141,12 +141,13 @@ fn of_cpu(time: &str, cpu: &Cpu) -> String {
         permille.map_or("-".into(), |permille| format!("{}.{}", permille / 10, permille % 10))
     };
     let number = |n: Option<u64>| n.map_or("-".into(), |n| n.to_string());
-    let deepest = cpu.idle.last().map_or("-".into(), |state| {
-        format!("{} {} %", state.name, percent(Some(state.permille)))
-    });
+    let deepest = cpu
+        .idle
+        .last()
+        .map_or("-".into(), |state| format!("{} {} %", state.name, percent(Some(state.permille))));
     let top = cpu.interrupts.as_ref().and_then(|rate| rate.top.first());
     format!(
-        "{time}  {:>3}  {:>6}  {:>7}  {deepest:>13}  {:>5}  {:>3}  {:>9}  {:>9}  {:>9}  {}",
+        "{time}  {:>3}  {:>6}  {:>7}  {deepest:>16}  {:>5}  {:>3}  {:>9}  {:>9}  {:>9}  {}",
         cpu.cpu,
         percent(cpu.busy_permille),
         percent(cpu.steal_permille),

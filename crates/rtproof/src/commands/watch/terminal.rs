@@ -24,11 +24,10 @@ use rtproof_results::watch::Frame;
 use rtproof_run::{prove::signals::Signals, watch::Watch};
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 
-use super::{
-    SECOND,
-    keys::{self, Next},
-};
+use super::keys::{self, Next};
 
+/// Time between two frames.
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 /// How long a signal may wait to be noticed.
 const PATIENCE: Duration = Duration::from_millis(250);
 
