@@ -206,7 +206,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let from = args.from(&facts)?;
     let signals = Signals::catch(&root).context("cannot catch signals")?;
     let mut watch = Watch::start(&root, &facts, from, args.msr, &signals)?;
-    let end = args.duration_ns.map(|ns| Instant::now() + Duration::from_nanos(ns));
+    // A run of our own ends by itself, when it has measured for so long.
+    let duration_ns = args.duration_ns.filter(|_| !args.measure);
+    let end = duration_ns.map(|ns| Instant::now() + Duration::from_nanos(ns));
     let shown = match () {
         () if is_screen => terminal::run(&mut watch, &signals, end, look(), args.measure),
         () if args.once => once(&mut watch, &signals, args.json),

@@ -131,8 +131,8 @@ fn print_lines(frame: &Frame, lines: &mut usize) -> io::Result<()> {
     frame.cpus.iter().try_for_each(|cpu| line(&of_cpu(&time, cpu)))
 }
 
-const HEAD_OF_CPUS: &str = "    time  CPU  busy %  steal %           deepest    MHz  hot      irq/s     \
-                            soft/s   switch/s  most frequent";
+const HEAD_OF_CPUS: &str = "    time  CPU  busy %  steal %           deepest    MHz  hot      \
+                            irq/s     soft/s   switch/s  most frequent";
 const HEAD_OF_THREADS: &str = "    time       tid  thread             wake-ups      late        \
                                now        1 s      worst";
 

@@ -63,6 +63,9 @@ pub(super) fn run(
         if signals.came().is_some() || end.is_some_and(|end| Instant::now() >= end) {
             return Ok(());
         }
+        if measures && watch.is_over() {
+            return Ok(());
+        }
         is_new |= stops.look(&mut screen, &mut view, measures)?;
         if Instant::now() >= next {
             // Sampled also while the picture stands still: nothing piles up behind it.
