@@ -39,6 +39,7 @@ pub use effects::{EffectTick, Effects};
 pub use error::{ReadError, WriteError};
 pub use finished::Finished;
 pub use options::{Class, Options, Requirement, Start};
+pub use read::follow::{Follower, News};
 pub use read::{Opened, read, read_shown, read_shown_with};
 pub use run::{Judgement, Run};
 pub use seal::SealState;

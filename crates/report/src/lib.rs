@@ -6,6 +6,7 @@ pub mod html;
 pub mod imported;
 pub mod junit;
 pub mod sarif;
+pub mod screen;
 mod seconds;
 mod spike;
 pub mod svg;

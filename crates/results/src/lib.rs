@@ -6,6 +6,7 @@ pub mod ended;
 pub mod intent;
 pub mod measure;
 pub mod tune;
+pub mod watch;
 
 pub use ended::Ended;
 

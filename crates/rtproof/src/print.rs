@@ -53,6 +53,21 @@ impl Text {
     }
 }
 
+/// Prints text as it is; what it is made of was made harmless.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub(crate) fn plain(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    unless_gone(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Columns of a terminal, all of them; elsewhere those of text.
+pub(crate) fn columns() -> u16 {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    size.ok().map(|size| size.ws_col).filter(|&columns| columns > 0).unwrap_or(WIDTH_MAX as u16)
+}
+
 /// A reader that went away is not an error: the work goes on, and the exit code tells the verdict.
 fn unless_gone(written: io::Result<()>) -> io::Result<()> {
     match written {

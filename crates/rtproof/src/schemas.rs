@@ -58,4 +58,5 @@ pub const FORMS: &[Form] = &[
     form("rtproof/tune-status/1", "tune-status", of::<tune::active::Status>),
     form("rtproof/tune-undone/1", "tune-undone", of::<tune::outcome::Undone>),
     form("rtproof/verify/1", "tune-verify", of::<tune::verified::Document>),
+    form("rtproof/watch/1", "watch", of::<rtproof_results::watch::Frame>),
 ];

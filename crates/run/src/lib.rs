@@ -17,3 +17,4 @@ pub mod parse;
 pub mod prove;
 pub mod tune;
 pub mod usage;
+pub mod watch;

@@ -12,6 +12,10 @@
 //!   (drivers/thermal/intel/x86_pkg_temp_thermal.c): left out where that CPU is measured. ACPI
 //!   zones run firmware code, which may enter SMM and stop all CPUs: left out on x86.
 
+pub mod cpus;
+pub mod residency;
+pub mod rt_tasks;
+
 use std::{fs::File, io, os::unix::fs::FileExt};
 
 use serde::{Deserialize, Serialize};

@@ -8,6 +8,7 @@
 
 mod check;
 mod effects;
+pub(crate) mod follow;
 mod import;
 mod long;
 mod measure;

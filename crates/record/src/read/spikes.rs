@@ -6,7 +6,7 @@ use rtproof_model::{CauseCpu, CauseRow};
 use rusqlite::Connection;
 
 use crate::{
-    rows::{Result, Row, each, each_of, fault, list, room},
+    rows::{Columns, Result, Row, each, each_of, fault, list, room},
     spikes::{
         CAUSES_MAX, CPUS_MAX, CauseDocument, CauseEntry, SPIKES_MAX, Spike, Spikes, Summary,
         WINDOWS_MAX, Why,
@@ -22,25 +22,30 @@ pub(super) fn spikes(conn: &Connection) -> Result<Option<Spikes>> {
     Ok(Some(Spikes { summary, causes: causes(conn)?, list: spike_list(conn)?, kept }))
 }
 
+/// A row of table spike.
+pub(super) fn spike(c: &mut Columns<'_, '_>) -> Result<Spike> {
+    let (thread, due_ns, latency_ns) = (c.get()?, c.uint()?, c.uint()?);
+    let (cause, culprit): (Option<String>, Option<String>) = (c.get()?, c.get()?);
+    let complete: bool = c.get()?;
+    let why = match (cause, culprit) {
+        (Some(cause), Some(culprit)) => Some(Why { cause, culprit, complete }),
+        (None, None) if !complete => None,
+        _ => return fault(format!("the spike at {due_ns} ns has half a cause")),
+    };
+    Ok(Spike { thread, due_ns, latency_ns, why })
+}
+
 fn spike_list(conn: &Connection) -> Result<Vec<Spike>> {
     let mut list = Vec::new();
     each(conn, "SELECT * FROM spike ORDER BY thread, due_ns", [], |c| {
         room("spike", list.len(), SPIKES_MAX)?;
-        let (thread, due_ns, latency_ns) = (c.get()?, c.uint()?, c.uint()?);
-        let (cause, culprit): (Option<String>, Option<String>) = (c.get()?, c.get()?);
-        let complete: bool = c.get()?;
-        let why = match (cause, culprit) {
-            (Some(cause), Some(culprit)) => Some(Why { cause, culprit, complete }),
-            (None, None) if !complete => None,
-            _ => return fault(format!("the spike at {due_ns} ns has half a cause")),
-        };
-        list.push(Spike { thread, due_ns, latency_ns, why });
+        list.push(spike(c)?);
         Ok(())
     })?;
     Ok(list)
 }
 
-fn causes(conn: &Connection) -> Result<Vec<CauseEntry>> {
+pub(super) fn causes(conn: &Connection) -> Result<Vec<CauseEntry>> {
     let mut causes: BTreeMap<u32, CauseEntry> = BTreeMap::new();
     each(conn, "SELECT * FROM cause", [], |c| {
         room("cause", causes.len(), CAUSES_MAX)?;

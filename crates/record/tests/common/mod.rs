@@ -337,6 +337,11 @@ pub fn judgement() -> Judgement {
 
 /// Writes a run of `seconds`, not finished; the writer and what must be read back.
 pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
+    begin_seen(path, seconds, |_| ())
+}
+
+/// The same; `seen` looks after each second that was written.
+pub fn begin_seen(path: &Path, seconds: u64, mut seen: impl FnMut(&Tick)) -> (Writer, Run) {
     let head = head();
     let mut writer = Writer::create(path, &head).unwrap();
     let mut maker = Maker::new(7, 3, 1_000);
@@ -353,6 +358,7 @@ pub fn begin(path: &Path, seconds: u64) -> (Writer, Run) {
         tick.effects = effect_tick(at);
         tick.beside = beside_tick(at);
         writer.append(&tick).unwrap();
+        seen(&tick);
     }
     let run = Run {
         meta: head.meta,

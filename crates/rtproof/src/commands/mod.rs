@@ -36,6 +36,7 @@ pub mod new;
 pub mod prove;
 pub mod report;
 pub mod tune;
+pub mod watch;
 
 commands! {
     /// Check the machine, measure it under load, judge it: the main job
@@ -50,6 +51,8 @@ commands! {
     Experiment(experiment),
     /// Write the machine's configuration to one text file, to be checked anywhere
     Capture(capture),
+    /// Watch the machine live: CPUs, latencies, each spike with its cause
+    Watch(watch),
     /// Explain late wake-ups: of a run, another tool's trace, a running application
     Explain(explain),
     /// Compare runs: what differs, and whether the difference is decided

@@ -6,6 +6,7 @@ pub(crate) mod apart;
 pub(crate) mod killed;
 pub(crate) mod odd;
 pub(crate) mod plant;
+pub(crate) mod pty;
 pub(crate) mod small;
 pub(crate) mod tree;
 

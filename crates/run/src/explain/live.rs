@@ -41,16 +41,14 @@ pub enum Whom {
 pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Explained> {
     let root = Root::live();
     let signals = Signals::catch(&root).context("cannot catch signals")?;
-    let subjects = subjects(&root, whom)?;
     let facts = Facts::read(&root);
     let online = facts.cpus.online.value().cloned().unwrap_or_default();
-    let recorder = Recorder::start(&root, &facts, settings(&facts, &online))?;
+    let (recorder, _) = observe(&root, &facts, whom, over_ns)?;
     let _ = pin_all(housekeeping(&facts, &online).as_slice());
     if is_alone(&online) {
         // Best effort: root or not, a thread may always give way.
         let _ = rustix::process::setpriority_process(None, NICE_LEAST);
     }
-    recorder.watch(Some((subjects, over_ns)))?;
     let mut watch = Watch::new(recorder);
     let begin_ns = now_ns();
     loop {
@@ -61,6 +59,23 @@ pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Expla
             return watch.finish(whom, (begin_ns, passed_ns), over_ns, is_alone(&online));
         }
     }
+}
+
+/// Starts to look at the wake-ups of threads: the recorder, and whom it looks for.
+///
+/// # Errors
+/// Those of [`live`].
+pub(crate) fn observe(
+    root: &Root,
+    facts: &Facts,
+    whom: &Whom,
+    over_ns: u64,
+) -> anyhow::Result<(Recorder, Subjects)> {
+    let subjects = subjects(root, whom)?;
+    let online = facts.cpus.online.value().cloned().unwrap_or_default();
+    let recorder = Recorder::start(root, facts, settings(facts, &online))?;
+    recorder.watch(Some((subjects.clone(), over_ns)))?;
+    Ok((recorder, subjects))
 }
 
 /// All CPUs are recorded: a thread may be woken anywhere. Where the application and rtproof share
@@ -165,7 +180,8 @@ impl Watch {
     }
 }
 
-fn name(whom: &Whom) -> String {
+/// Who is looked at, in words.
+pub(crate) fn name(whom: &Whom) -> String {
     match whom {
         Whom::Process(pid) => format!("process {pid}"),
         Whom::Named(name) => format!("name {name}"),

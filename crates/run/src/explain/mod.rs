@@ -16,6 +16,7 @@ pub use export::export;
 pub use file::{Kind, TextFile};
 pub use gather::Gather;
 pub use live::{Whom, live};
+pub(crate) use live::{name, observe};
 pub use record::of_record;
 pub use text::of_text;
 pub use trace_dat::of_trace_dat;

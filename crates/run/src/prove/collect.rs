@@ -16,7 +16,7 @@ use super::{
     idle::Idle,
     job::Job,
     notes,
-    observer::{Observer, Progress},
+    observer::{Observer, Progress, Requested},
     output::Output,
     seconds::Seconds,
     spikes::Explainer,
@@ -45,6 +45,8 @@ pub(crate) struct Collector {
     watch: Watch,
     loads: Vec<Live>,
     phase: Option<usize>,
+    /// Whether the user switched the loads; the phases no longer do.
+    by_hand: bool,
     pending: Tick,
     seconds: Seconds,
     worst: Option<(u64, u32)>,
@@ -99,6 +101,7 @@ impl Collector {
             idle: Idle::new(root, options),
             loads: Vec::new(),
             phase: None,
+            by_hand: false,
             pending: Tick { notes: early, ..Tick::default() },
             seconds: Seconds::default(),
             worst: None,
@@ -224,12 +227,27 @@ impl Collector {
     /// Starts and stops loads when a phase begins.
     pub(crate) fn enter_phase(&mut self, now_ns: u64) {
         let at = self.options.phases.iter().position(|p| (p.from_ns..p.to_ns).contains(&now_ns));
-        if at.is_none() || at == self.phase {
+        if self.by_hand || at.is_none() || at == self.phase {
             return;
         }
         self.stop_loads(now_ns);
         self.phase = at;
         let specs = at.map(|i| self.options.phases[i].loads.clone()).unwrap_or_default();
+        self.start_loads(specs, now_ns);
+    }
+
+    /// Does what the user wants, and leaves it in the record.
+    pub(crate) fn request(&mut self, requested: Requested, now_ns: u64) {
+        let marks = requested.marks.iter().map(|text| notes::marked(now_ns, text));
+        self.pending.notes.extend(marks);
+        let Some(specs) = requested.loads else { return };
+        self.stop_loads(now_ns);
+        self.by_hand = true;
+        self.pending.notes.push(notes::load_by_hand(now_ns, &specs));
+        self.start_loads(specs, now_ns);
+    }
+
+    fn start_loads(&mut self, specs: Vec<String>, now_ns: u64) {
         for text in specs {
             let started =
                 text.parse::<LoadSpec>().map_err(|error| error.to_string()).and_then(|spec| {
@@ -327,6 +345,7 @@ impl Collector {
             self.pending.notes.extend(notes::of_ending(at_ns, cpu, &report.ending));
         }
         self.watch.show(&self.pending, observer);
+        observer.tick(&self.pending);
         let lost = |number: u32| self.watch.is_lost(number);
         let ends = reports.iter().map(|r| (r.number, end_of(r, lost(r.number)))).collect();
         Collected { tick: self.pending, ends, failure: self.failure }

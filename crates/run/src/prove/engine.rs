@@ -173,12 +173,14 @@ impl Rig<'_> {
             if now_ns >= next_tick_ns {
                 let tick = self.collector.tick(&mut self.session, now_ns, self.switcher);
                 self.collector.show(&tick, self.observer);
+                self.observer.tick(&tick);
                 self.writer.tick(tick);
                 self.observer.progress(&self.collector.progress(now_ns));
                 next_tick_ns = (now_ns - AFTER_NS) / SECOND_NS * SECOND_NS + SECOND_NS + AFTER_NS;
             }
             let poll_ns = self.collector.take_spikes(&mut self.session, now_ns);
             self.collector.enter_phase(now_ns);
+            self.collector.request(self.observer.requested(), now_ns);
             let conduct_ns = self.conduct(origin_ns);
             if self.session.is_finished() {
                 break RunEnd::Complete;

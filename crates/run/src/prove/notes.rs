@@ -202,6 +202,21 @@ pub(crate) fn load(at_ns: u64, name: &str, error: &str) -> Note {
     note(at_ns, "load-failed", true, format!("Load {name}: {rest}"))
 }
 
+/// A moment that the user marked.
+pub(crate) fn marked(at_ns: u64, text: &str) -> Note {
+    note(at_ns, "marked", false, format!("Marked: {text}"))
+}
+
+/// The user switched the loads: the phases of the options are not what ran.
+pub(crate) fn load_by_hand(at_ns: u64, specs: &[String]) -> Note {
+    let what = if specs.is_empty() { "off".into() } else { specs.join("+") };
+    let text = format!(
+        "Load switched by hand: {what}. From here on the phases do not say which load ran; the \
+         table of loads does."
+    );
+    note(at_ns, "load-by-hand", true, text)
+}
+
 /// A thread is not where it was put.
 pub(crate) fn cpu_lost(at_ns: u64, cpu: u32, now_on: u32, online: bool) -> Note {
     let what = match (online, now_on == cpu) {

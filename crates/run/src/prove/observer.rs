@@ -1,6 +1,7 @@
 //! Observes a run while it is measured: a progress line, rows. The housekeeping thread calls it.
 
 use rtproof_record::{
+    Tick,
     beside::Mark,
     run::{Second, ThreadInfo},
 };
@@ -20,6 +21,15 @@ pub struct Progress<'a> {
     pub late: Option<u64>,
 }
 
+/// What a user wants of a run that goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// Loads that are to run from now on instead of those of the phases, as they are written.
+    pub loads: Option<Vec<String>>,
+    /// Moments to be marked, each with its words.
+    pub marks: Vec<String>,
+}
+
 /// Observes a run. It must not wait: the thread that calls it empties the slots.
 pub trait Observer {
     /// The threads that measure, before the first second.
@@ -30,6 +40,15 @@ pub trait Observer {
 
     /// A thread was changed from outside; after the second in which it was.
     fn mark(&mut self, _: &ThreadInfo, _: &Mark) {}
+
+    /// All that a second brought, as it goes into the record.
+    fn tick(&mut self, _: &Tick) {}
+
+    /// What is requested of the run since the last call; asked each time the housekeeping thread
+    /// wakes.
+    fn requested(&mut self) -> Requested {
+        Requested::default()
+    }
 
     /// How far it is, once a second.
     fn progress(&mut self, _: &Progress<'_>) {}

@@ -25,7 +25,7 @@ fn ignored(root: &Root) -> u64 {
 }
 
 /// The signals that came.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Signals(Arc<AtomicUsize>);
 
 impl Signals {
@@ -48,8 +48,14 @@ impl Signals {
         Ok(Self(came))
     }
 
-    /// Name of the signal that came last.
+    /// Ends the run as a signal does: the user quits it.
+    pub fn quit(&self) {
+        self.0.store(SIGNALS.len() + 1, Ordering::Relaxed);
+    }
+
+    /// Name of the signal that came last; `quit`: the user ended it.
     pub fn came(&self) -> Option<&'static str> {
-        self.0.load(Ordering::Relaxed).checked_sub(1).map(|i| SIGNALS[i].1)
+        let at = self.0.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(SIGNALS.get(at).map_or("quit", |(_, name)| name))
     }
 }

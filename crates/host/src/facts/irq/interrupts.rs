@@ -115,6 +115,11 @@ fn numbered(row: &Row<'_>) -> Option<Line> {
     Some(Line { number, count, chip, actions })
 }
 
+/// The handlers of a numbered line, by what follows its counts.
+pub(crate) fn actions(about: &str) -> Option<String> {
+    chip_and_actions(about).1
+}
+
 /// Chip and hardware line, then the handlers. Columns are at least two spaces apart, names within
 /// a column one, and the last column before the handlers ends in the hardware line.
 fn chip_and_actions(text: &str) -> (String, Option<String>) {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::interrupts::{Row, table};
+pub(crate) use self::interrupts::{Row, actions, table};
 pub use self::{interrupts::Irq, irqbalance::Irqbalance};
 use super::tasks::Scan;
 use crate::{CpuList, Reading, Root};

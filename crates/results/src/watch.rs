@@ -1,0 +1,275 @@
+//! One moment of a machine as `watch` shows it: what the samplers read and what was measured, as
+//! data. What is not known is `None`, never 0; why stands in [`Frame::unknown`].
+
+use rtproof_host::{CpuList, facts::tasks::Policy};
+use serde::Serialize;
+
+/// Version of the JSON.
+pub const SCHEMA: &str = "rtproof/watch/1";
+
+/// One second of the machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Frame {
+    /// `rtproof/watch/1`.
+    pub schema: &'static str,
+    /// When it was taken, nanoseconds since 1970.
+    pub at_realtime_ns: u64,
+    /// Time since the frame before: rates are counts over it, per second.
+    pub span_ns: u64,
+    /// Host name.
+    pub host: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Where latencies come from.
+    pub source: Source,
+    /// Context switches of all CPUs per second.
+    pub context_switches_per_s: Option<u64>,
+    /// Hottest thermal zone that can be read without disturbing, 1/1000 degree Celsius.
+    pub temp_max_mc: Option<i64>,
+    /// Online CPUs, ascending.
+    pub cpus: Vec<Cpu>,
+    /// Real-time tasks; null: they cannot be listed.
+    pub tasks: Option<Vec<Task>>,
+    /// Latencies by thread.
+    pub latencies: Vec<Latency>,
+    /// All wake-ups since the last reset, in buckets; empty where nothing is measured.
+    pub histogram: Vec<Bin>,
+    /// Latency above which a wake-up is late.
+    pub budget_ns: Option<u64>,
+    /// Latency above which a wake-up is a spike.
+    pub threshold_ns: Option<u64>,
+    /// Spikes of the run so far.
+    pub spikes_seen: Option<u64>,
+    /// Latest spikes, newest first, 200 at most.
+    pub spikes: Vec<Spike>,
+    /// Moments that were marked, and what the user must know, newest first.
+    pub notes: Vec<Note>,
+    /// What is not known and why, a sentence each.
+    pub unknown: Vec<String>,
+}
+
+impl Frame {
+    /// A frame of nothing.
+    #[must_use]
+    pub fn empty(source: Source) -> Self {
+        Self {
+            schema: SCHEMA,
+            at_realtime_ns: 0,
+            span_ns: 0,
+            host: None,
+            kernel: None,
+            source,
+            context_switches_per_s: None,
+            temp_max_mc: None,
+            cpus: Vec::new(),
+            tasks: None,
+            latencies: Vec::new(),
+            histogram: Vec::new(),
+            budget_ns: None,
+            threshold_ns: None,
+            spikes_seen: None,
+            spikes: Vec::new(),
+            notes: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+}
+
+/// Where latencies come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Source {
+    /// Kind.
+    pub kind: Kind,
+    /// What is measured, in words; empty: nothing.
+    pub about: String,
+    /// Load that runs now; null: not known or none of ours.
+    pub load: Option<String>,
+    /// Why no more will come; null: it goes on.
+    pub ended: Option<String>,
+    /// Record that it is written to.
+    pub record: Option<String>,
+}
+
+/// Kind of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Kind {
+    /// Nothing is measured.
+    Passive,
+    /// Threads of this process measure.
+    Measuring,
+    /// The record of another process is read.
+    Record,
+    /// A running application is observed.
+    Application,
+}
+
+/// One CPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cpu {
+    /// Number.
+    pub cpu: u32,
+    /// Whether it is isolated from the scheduler's domains.
+    pub isolated: bool,
+    /// Not idle, 1/1000 of the time.
+    pub busy_permille: Option<u32>,
+    /// Stolen by the hypervisor, 1/1000 of the time.
+    pub steal_permille: Option<u32>,
+    /// Idle states, shallow to deep; empty: unknown.
+    pub idle: Vec<Idle>,
+    /// Who counted the idle states; null: nobody.
+    pub idle_by: Option<IdleBy>,
+    /// Frequency, Hz.
+    pub freq_hz: Option<u64>,
+    /// Times that the CPU was throttled because of heat, in this span.
+    pub throttled: Option<u64>,
+    /// Interrupts.
+    pub interrupts: Option<Rate>,
+    /// Softirqs.
+    pub softirqs: Option<Rate>,
+    /// Times per second that a task was switched to; the idle task is not counted.
+    pub switches_per_s: Option<u64>,
+}
+
+/// Events per second.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rate {
+    /// All of them.
+    pub per_s: u64,
+    /// The most frequent, three at most: name and rate.
+    pub top: Vec<(String, u64)>,
+}
+
+/// Time in an idle state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Idle {
+    /// Name, e.g. `C6`.
+    pub name: String,
+    /// Share of the time, 1/1000.
+    pub permille: u32,
+}
+
+/// Who counted idle time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum IdleBy {
+    /// The kernel (cpuidle): what it asked for; counted when a state is left.
+    Kernel,
+    /// The CPU's residency counters (MSR): what the hardware did.
+    Hardware,
+}
+
+/// A real-time task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Task {
+    /// CPU that it last ran on.
+    pub cpu: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Name.
+    pub comm: String,
+    /// Policy.
+    pub policy: Policy,
+    /// Priority, 1 to 99; 0 for SCHED_DEADLINE.
+    pub priority: u32,
+    /// Whether it is a kernel thread.
+    pub kernel_thread: bool,
+    /// Time on a CPU, 1/1000 of the span; null: new, or not counted.
+    pub share_permille: Option<u32>,
+    /// CPUs that it may run on.
+    pub cpus: Option<CpuList>,
+    /// How many real-time tasks may take a CPU from it.
+    pub outranked: u32,
+    /// Names of the first three of them.
+    pub outranked_by: Vec<String>,
+}
+
+/// Latency of one thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Latency {
+    /// Number of the thread.
+    pub thread: u32,
+    /// CPU; null: several.
+    pub cpu: Option<u32>,
+    /// Thread id.
+    pub tid: u32,
+    /// Workload or name of the thread.
+    pub what: String,
+    /// Policy and priority in words; empty: unknown.
+    pub scheduling: String,
+    /// Sampled wake-ups since the reset.
+    pub n: u64,
+    /// Wake-ups that were due while the thread was still late; null: not counted.
+    pub missed: Option<u64>,
+    /// Later than the budget (or than `--over`); null: there is none.
+    pub late: Option<u64>,
+    /// Typical latency of the last second: median, of an application the mean.
+    pub now_ns: Option<u64>,
+    /// Worst of the last second.
+    pub second_ns: Option<u64>,
+    /// Worst of the last 60 seconds.
+    pub minute_ns: Option<u64>,
+    /// Worst since the reset.
+    pub max_ns: Option<u64>,
+    /// Worst of each of the last 120 seconds, oldest first.
+    pub history_ns: Vec<Option<u64>>,
+}
+
+/// A bucket of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Bin {
+    /// Smallest latency in it.
+    pub low_ns: u64,
+    /// Largest latency in it.
+    pub high_ns: u64,
+    /// Wake-ups.
+    pub n: u64,
+}
+
+/// A late wake-up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Spike {
+    /// When it was due, nanoseconds since 1970.
+    pub at_realtime_ns: u64,
+    /// Thread, by number.
+    pub thread: u32,
+    /// When it was due on the clock of its source: with the thread its identity.
+    pub due_ns: u64,
+    /// CPU.
+    pub cpu: u32,
+    /// How late it was.
+    pub latency_ns: u64,
+    /// Cause with the largest share, an id of the list of causes; null: not explained.
+    pub cause: Option<String>,
+    /// The cause in words.
+    pub title: String,
+    /// Who; empty where there is nobody to name.
+    pub culprit: String,
+    /// Whether no event was lost or missing.
+    pub complete: bool,
+    /// What would remove it; null: not known.
+    pub knob: Option<String>,
+    /// Whether its picture is available.
+    pub has_picture: bool,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Note {
+    /// When, nanoseconds since 1970.
+    pub at_realtime_ns: u64,
+    /// What.
+    pub text: String,
+}

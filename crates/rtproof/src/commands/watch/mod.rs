@@ -1,0 +1,333 @@
+//! `rtproof watch`: the machine live, with the latencies of a run or an application and the cause
+//! of each spike.
+
+mod keys;
+mod rows;
+mod terminal;
+
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use clap::builder::NonEmptyStringValueParser;
+use rtproof_host::{Facts, Root, facts::tasks::Policy, harmless};
+use rtproof_report::screen::{self, Look};
+use rtproof_results::{measure::plan::Common, watch::Kind};
+use rtproof_run::{
+    explain::Whom,
+    measure::{
+        cells,
+        matrix::default_block,
+        request::{self, Block, Choice},
+    },
+    parse,
+    prove::{
+        output::{self, Output},
+        signals::Signals,
+    },
+    watch::{From, Run, Watch},
+};
+
+use self::terminal::SECOND;
+use super::prove::StartArg;
+use crate::{exit, print, stderr};
+
+/// A run without `--for` ends when the user does; this bounds its options.
+const ENDLESS_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
+/// Longest wait of `--once` for something that was measured.
+const ONCE_MAX: Duration = Duration::from_secs(20);
+
+/// Workloads of `--workload`.
+type Choices = Vec<Choice>;
+
+/// Arguments of `watch`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof watch
+  rtproof watch --measure --cpus 1 --budget 100us
+  rtproof watch --record prove-pi5-20261121T020304.rtproof
+  rtproof watch --pid 4711 --over 200us
+  rtproof watch --rows --for 60s
+  rtproof watch --once
+
+Without a source nothing is measured, and no CPU is interrupted for what is shown. Press ? for the \
+keys. What watch switches on (kernel events, loads, threads) ends with it.")]
+pub struct Args {
+    /// Measure: threads, recorder and record as in rtproof measure
+    #[arg(long, group = "source")]
+    pub measure: bool,
+
+    /// Follow a running prove or measure by its record
+    #[arg(long, value_name = "FILE", group = "source")]
+    pub record: Option<PathBuf>,
+
+    /// Observe all threads of a running process
+    #[arg(long, value_name = "PID", group = "source")]
+    pub pid: Option<u32>,
+
+    /// Observe all running threads of this name
+    #[arg(long, value_name = "NAME", group = "source")]
+    pub comm: Option<String>,
+
+    /// Explain wake-ups of an application that are later than this
+    #[arg(
+        long = "over",
+        value_name = "TIME",
+        default_value = "100us",
+        value_parser = parse::budget
+    )]
+    pub over_ns: u64,
+
+    /// Print a line for each CPU or thread a second instead of the screen, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["json", "once"])]
+    pub rows: bool,
+
+    /// Print a line of JSON a second instead of the screen
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print one frame as text and end
+    #[arg(long)]
+    pub once: bool,
+
+    /// End after this time, e.g. 60s; default: when you quit
+    #[arg(long = "for", value_name = "TIME", value_parser = parse::run_duration)]
+    pub duration_ns: Option<u64>,
+
+    /// Read idle residency from hardware counters (Intel, the msr module, root). Each reading
+    /// interrupts its CPU: isolated and measured CPUs are left out
+    #[arg(long)]
+    pub msr: bool,
+
+    /// With --measure: what the threads do (docs/workloads.md); NAME, or NAME@CPUS,NAME@CPUS.
+    /// Default: timer-wakeup
+    #[arg(
+        long,
+        value_name = "NAME[@CPUS]",
+        value_parser = request::workloads,
+        requires = "measure"
+    )]
+    pub workload: Option<Choices>,
+
+    /// With --measure: CPUs to measure; default: the isolated CPUs if there are any, else all
+    #[arg(long, value_name = "LIST", requires = "measure")]
+    pub cpus: Option<String>,
+
+    /// With --measure: policy: other, fifo, rr, deadline; default: fifo
+    #[arg(long, value_name = "POLICY", value_parser = request::policy, requires = "measure")]
+    pub policy: Option<Policy>,
+
+    /// With --measure: priority of fifo and rr; default: 80
+    #[arg(long, value_name = "N", value_parser = parse::priority, requires = "measure")]
+    pub priority: Option<u32>,
+
+    /// With --measure: period, 5us to 10s; default: 1ms
+    #[arg(
+        long = "period",
+        value_name = "TIME",
+        value_parser = parse::period,
+        requires = "measure"
+    )]
+    pub period_ns: Option<u64>,
+
+    /// With --measure: load from the start on, as in prove; key l switches it. Default: idle, and l
+    /// starts cpu+memory+net+disk
+    #[arg(long, value_name = "LOAD", value_parser = request::load, requires = "measure")]
+    pub load: Option<String>,
+
+    /// With --measure: CPUs the load runs on; default: all that are not isolated
+    #[arg(long, value_name = "LIST", requires = "measure")]
+    pub load_cpus: Option<String>,
+
+    /// With --measure: folder for the files of the disk load; default: that of the record
+    #[arg(long, value_name = "DIR", requires = "measure")]
+    pub load_dir: Option<PathBuf>,
+
+    /// With --measure: latency above which a wake-up is late
+    #[arg(
+        long = "budget",
+        value_name = "TIME",
+        value_parser = parse::budget,
+        requires = "measure"
+    )]
+    pub budget_ns: Option<u64>,
+
+    /// With --measure: wake-ups above this are spikes; default: the budget, and without one a
+    /// threshold that follows the machine
+    #[arg(
+        long = "spike",
+        value_name = "TIME",
+        value_parser = parse::spike,
+        requires = "measure"
+    )]
+    pub spike_ns: Option<u64>,
+
+    /// With --measure: do not record kernel events: spikes are counted, not explained
+    #[arg(long, requires = "measure")]
+    pub no_trace: bool,
+
+    /// With --measure: wake the CPUs one after the other over the period, or all at once
+    #[arg(long, value_enum, requires = "measure")]
+    pub start: Option<StartArg>,
+
+    /// With --measure: hold /dev/cpu_dma_latency at US microseconds; default: not touched
+    #[arg(long = "dma-latency", value_name = "US", requires = "measure")]
+    pub dma_latency_us: Option<u32>,
+
+    /// With --measure: folder or name of the record; default: watch-HOST-TIME.rtproof here
+    #[arg(
+        short,
+        long,
+        value_name = "PATH",
+        value_parser = NonEmptyStringValueParser::new(),
+        requires = "measure"
+    )]
+    pub output: Option<String>,
+}
+
+/// Runs the command. 0: shown until the user, the time or the run ended it.
+///
+/// # Errors
+/// No terminal, wrong arguments (usage); those of the source.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let is_screen = !(args.rows || args.json || args.once);
+    if is_screen && !is_terminal() {
+        return Err(exit::usage(
+            "stdout is no terminal that a screen can be drawn on: use --rows for a line a second, \
+             --json for the same as JSON, --once for one frame as text",
+        ));
+    }
+    let root = Root::live();
+    let facts = Facts::read(&root);
+    let from = args.from(&facts)?;
+    let signals = Signals::catch(&root).context("cannot catch signals")?;
+    let mut watch = Watch::start(&root, &facts, from, args.msr, &signals)?;
+    // A run of our own ends by itself, when it has measured for so long.
+    let duration_ns = args.duration_ns.filter(|_| !args.measure);
+    let end = duration_ns.map(|ns| Instant::now() + Duration::from_nanos(ns));
+    let shown = match () {
+        () if is_screen => terminal::run(&mut watch, &signals, end, look(), args.measure),
+        () if args.once => once(&mut watch, &signals, args.json),
+        () => rows::run(&mut watch, &signals, end, args.json),
+    };
+    // What was started ends, whatever became of showing it.
+    let finished = watch.finish();
+    shown?;
+    if let Some(finished) = finished? {
+        let record = finished.record.display().to_string();
+        stderr::line(&format!("record {record}; see it with rtproof report {record}"))?;
+        if let Some(failure) = finished.failure {
+            return Err(failure);
+        }
+    }
+    Ok(exit::ACCEPTED)
+}
+
+impl Args {
+    fn from(&self, facts: &Facts) -> anyhow::Result<From> {
+        if let Some(path) = &self.record {
+            return Ok(From::Record(path.clone()));
+        }
+        match (self.pid, &self.comm) {
+            (Some(pid), _) => return Ok(From::Application(Whom::Process(pid), self.over_ns)),
+            (_, Some(name)) => {
+                return Ok(From::Application(Whom::Named(name.clone()), self.over_ns));
+            }
+            (None, None) => {}
+        }
+        if self.measure {
+            Ok(From::Run(Box::new(self.measured(facts)?)))
+        } else {
+            Ok(From::Nothing)
+        }
+    }
+
+    /// The run: one cell of `measure`.
+    fn measured(&self, facts: &Facts) -> anyhow::Result<Run> {
+        let base = default_block();
+        let block = Block {
+            workloads: self.workload.clone().unwrap_or(base.workloads),
+            cpus: self.cpus.clone(),
+            policies: self.policy.map_or(base.policies, |policy| vec![policy]),
+            priorities: self.priority.map_or(base.priorities, |priority| vec![priority]),
+            periods_ns: self.period_ns.map_or(base.periods_ns, |period_ns| vec![period_ns]),
+            loads: self.load.as_ref().map_or(base.loads, |load| vec![load.clone()]),
+            duration_ns: self.duration_ns.unwrap_or(ENDLESS_NS),
+            ..default_block()
+        };
+        let common = Common {
+            budget_ns: self.budget_ns,
+            spike_ns: self.spike_ns,
+            trace: !self.no_trace,
+            is_aligned: self.start == Some(StartArg::Aligned),
+            dma_latency_us: self.dma_latency_us,
+            load_cpus: self.load_cpus.clone(),
+            load_dir: self.load_dir.clone(),
+        };
+        let plan = cells::plan(&[block], Vec::new(), common, facts)?;
+        let [cell] = &plan.cells[..] else {
+            return Err(exit::usage(
+                "--workload: name one for all CPUs, or one for each as NAME@CPU,NAME@CPU: watch \
+                 measures one cell; rtproof measure takes lists",
+            ));
+        };
+        Ok(Run {
+            options: cells::options(cell, &plan.common, facts)?,
+            workloads: cell.workloads.clone(),
+            load_dir: self.load_dir.clone(),
+            output: self.output(facts)?,
+        })
+    }
+
+    fn output(&self, facts: &Facts) -> anyhow::Result<Output> {
+        let path = Path::new(self.output.as_deref().unwrap_or("."));
+        let named = path.is_dir().then(|| path.join(output::default_name("watch", facts)));
+        // A host name may have dots: what follows them is no extension.
+        let named = named.map(|mut path| {
+            path.as_mut_os_string().push(".rtproof");
+            path
+        });
+        Output::choose(named.as_deref().unwrap_or(path), facts)
+    }
+}
+
+/// One frame as text or JSON; of a measurement the first that has samples.
+fn once(watch: &mut Watch, signals: &Signals, json: bool) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let frame = loop {
+        std::thread::sleep(SECOND);
+        let frame = watch.frame();
+        let is_waiting = frame.source.kind != Kind::Passive
+            && frame.latencies.iter().all(|latency| latency.n == 0);
+        let is_over = watch.is_over() || signals.came().is_some() || start.elapsed() > ONCE_MAX;
+        if !is_waiting || is_over {
+            break frame;
+        }
+    };
+    let text = match json {
+        true => harmless::json(&serde_json::to_string(&frame)?) + "\n",
+        false => screen::once(&frame, print::columns(), look()),
+    };
+    Ok(print::plain(&text)?)
+}
+
+/// Whether a screen can be drawn: a terminal on both sides that knows where its cursor is.
+fn is_terminal() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    std::io::stdout().is_terminal() && !is_dumb
+}
+
+/// What the terminal can show: by NO_COLOR (<https://no-color.org>) and by the locale.
+fn look() -> Look {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    Look {
+        colours: set("NO_COLOR").is_none(),
+        unicode: locale.contains("utf-8") || locale.contains("utf8"),
+    }
+}
