@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, Parser};
 
-use crate::commands::Command;
+use crate::{commands::Command, manners::Manners};
 
 /// Takes a Linux machine from unknown to proven real-time.
 ///
@@ -16,6 +16,10 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+
+    /// How the answer is shown.
+    #[command(flatten)]
+    pub manners: Manners,
 }
 
 /// The definition, for reference pages, man pages and completions.

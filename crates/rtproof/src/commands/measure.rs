@@ -23,7 +23,7 @@ use rtproof_run::{
 };
 
 use super::prove::StartArg;
-use crate::{ask, exit, print::Text, show::cell::Cells};
+use crate::{ask, exit, manners, print::Text, show::cell::Cells};
 
 /// Largest file of a matrix that is read.
 const BYTES_MAX: u64 = (1 << 20) + 1;
@@ -148,7 +148,7 @@ pub struct Args {
     pub yes: bool,
 
     /// Print a row a second, and mark changes of the threads from outside (chrt, taskset)
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub rows: bool,
 
     /// Count samples later than this; they are spikes, too
@@ -183,10 +183,6 @@ pub struct Args {
     /// Folder for the records, which must be new or empty; default: measure-HOST-TIME
     #[arg(short, long, value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
     pub output: Option<String>,
-
-    /// Print moments up to kurtosis and P² estimates of each cell, too
-    #[arg(short, long, conflicts_with = "json")]
-    pub verbose: bool,
 
     /// Print the index as JSON instead of text
     #[arg(long)]
@@ -226,7 +222,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         rtproof_report::text::measure::begin(to, &rtproof_judge::report::Machine::of(&facts), &plan)
     })?;
     let index = run::run(&root, &facts, &plan, &folder, &mut Cells::new(args.rows, text))?;
-    text.print(|to| rtproof_report::text::measure::index(to, &index, folder.path(), args.verbose))?;
+    text.print(|to| rtproof_report::text::measure::index(to, &index, folder.path(), manners::is_verbose()))?;
     text.print_json(&index)?;
     Ok(match () {
         () if index.count(State::Failed) > 0 => exit::FAILED,

@@ -27,10 +27,12 @@ macro_rules! commands {
 pub mod capture;
 pub mod check;
 pub mod compare;
+pub mod completions;
 pub mod experiment;
 pub mod explain;
 pub mod export;
 pub mod import;
+pub mod man;
 pub mod measure;
 pub mod prove;
 pub mod report;
@@ -59,4 +61,8 @@ commands! {
     Import(import),
     /// Write a record in another format: JSON, CSV, HdrHistogram log, cyclictest, JUnit
     Export(export),
+    /// Print completions of the command line for a shell
+    Completions(completions),
+    /// Print the manual page of a command
+    Man(man),
 }
