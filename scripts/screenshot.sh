@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # Makes docs/images/prove.png: the real output of `rtproof prove` on this machine, as a terminal
-# shows it. Needs tmux, aha and chromium (Debian packages of these names).
+# shows it. Needs tmux, aha and chromium (Debian packages of these names). RTPROOF: a binary that is
+# there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --locked --release --package rtproof
+[ -n "${RTPROOF:-}" ] || cargo build --locked --release --package rtproof
 work=$(mktemp -d)
 trap 'tmux kill-session -t rtproof-shot 2>/dev/null || true; rm -rf "$work"' EXIT
-binary=$PWD/target/release/rtproof
+binary=$(realpath "${RTPROOF:-target/release/rtproof}")
+folder=$(dirname "$binary")
 
 tmux new-session -d -s rtproof-shot -x 108 -y 60 -c "$work" \
-    "PS1='' bash --norc -c '$binary prove --for 20s --budget 100us; touch done; sleep 60'"
+    "PATH=$folder:\$PATH bash --norc -c 'rtproof prove --for 20s --budget 100us 2>err; touch done; sleep 60'"
 until [ -e "$work/done" ]; do sleep 0.5; done
 tmux capture-pane -e -p -t rtproof-shot | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}' >"$work/out.ansi"
 

@@ -1,5 +1,5 @@
-//! How the answer is shown: colours, width, how much of it. Said once for all commands, kept for the
-//! process.
+//! How the answer is shown: colours, width, how much of it. Stated once for all commands, kept for
+//! the process.
 
 use std::sync::OnceLock;
 
@@ -90,12 +90,13 @@ pub(crate) fn is_verbose() -> bool {
     kept().verbose
 }
 
-/// Columns of text: those of the terminal or of `COLUMNS`, within bounds; elsewhere always the same.
+/// Columns of text: those of the terminal or of `COLUMNS`, within bounds; else always the same.
 pub(crate) fn width() -> usize {
     static WIDTH: OnceLock<usize> = OnceLock::new();
     *WIDTH.get_or_init(|| {
         let size = rustix::termios::tcgetwinsize(std::io::stdout());
-        let terminal = size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
+        let terminal =
+            size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
         let stated = || std::env::var("COLUMNS").ok()?.parse().ok();
         let columns = terminal.or_else(stated).unwrap_or(WIDTH_ELSEWHERE);
         columns.clamp(WIDTH_MIN, WIDTH_MAX)

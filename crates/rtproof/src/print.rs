@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::manners;
 
-/// What `--quiet` keeps from stdout: it is printed at the end of a command that has no answer block.
+/// What `--quiet` keeps from stdout: printed at the end of a command without an answer block.
 static HELD: Mutex<Held> = Mutex::new(Held::Texts(String::new()));
 
 /// What is held.

@@ -100,10 +100,7 @@ impl Sheet {
     ///
     /// # Errors
     /// Those of `show`.
-    pub fn in_answer(
-        &mut self,
-        show: impl FnOnce(&mut Self) -> io::Result<()>,
-    ) -> io::Result<()> {
+    pub fn in_answer(&mut self, show: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         let from = self.bytes.len();
         show(self)?;
         self.answer.get_or_insert(from..self.bytes.len());

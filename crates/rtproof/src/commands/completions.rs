@@ -1,8 +1,9 @@
 //! `rtproof completions`: completions of the command line, for a shell.
 
+use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::{cli, exit, print};
+use crate::{exit, print};
 
 /// Arguments of `completions`.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,6 +30,6 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 #[must_use]
 pub fn script(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut cli::command(), "rtproof", &mut script);
+    clap_complete::generate(shell, &mut super::Cli::command(), "rtproof", &mut script);
     script
 }

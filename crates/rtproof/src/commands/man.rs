@@ -1,8 +1,9 @@
 //! `rtproof man`: the manual pages, made from the same definitions as the help.
 
 use anyhow::Context;
+use clap::CommandFactory;
 
-use crate::{cli, exit, print};
+use crate::{exit, print};
 
 /// Arguments of `man`.
 #[derive(Clone, Debug, clap::Args)]
@@ -39,7 +40,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 /// # Errors
 /// None that is known: pages are written to memory.
 pub fn pages() -> anyhow::Result<Vec<(String, Vec<u8>)>> {
-    let mut command = cli::command();
+    let mut command = super::Cli::command();
     // Names of pages and usage lines of commands below others.
     command.build();
     let mut pages = Vec::new();
@@ -55,7 +56,12 @@ fn page(
     let name = format!("{above}{}", command.get_name());
     let shown = command.clone().display_name(name.clone());
     let mut text = Vec::new();
-    clap_mangen::Man::new(shown).render(&mut text).with_context(|| format!("page {name}"))?;
+    let source = concat!("rtproof ", env!("CARGO_PKG_VERSION"));
+    clap_mangen::Man::new(shown)
+        .title(&name)
+        .source(source)
+        .render(&mut text)
+        .with_context(|| format!("page {name}"))?;
     pages.push((name.clone(), text));
     let below = command.get_subcommands().filter(|sub| !sub.is_hide_set());
     let mut below = below.filter(|sub| sub.get_name() != "help");
