@@ -14,7 +14,8 @@ binary=$(realpath "${RTPROOF:-target/release/rtproof}")
 folder=$(dirname "$binary")
 
 tmux new-session -d -s rtproof-shot -x 108 -y 200 -c "$work" \
-    "PATH=$folder:\$PATH bash --norc -c 'rtproof prove --for 20s --budget 100us 2>err; touch done; sleep 60'"
+    "PATH=$folder:\$PATH bash --norc -c \
+    'rtproof prove --for 20s --budget 100us 2>err; touch done; sleep 60'"
 until [ -e "$work/done" ]; do sleep 0.5; done
 tmux capture-pane -e -p -t rtproof-shot | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}' >"$work/out.ansi"
 

@@ -1,8 +1,8 @@
-//! What the reading commands print, as files that a reviewer reads: 80, 120 and 160 columns, colours
-//! and none, a machine that is set up, one that is not, one of which nothing is known.
+//! What the reading commands print, as files that a reviewer reads: 80, 120 and 160 columns,
+//! colours and none, a machine that is set up, one that is not, one of which nothing is known.
 //!
-//! `SNAPSHOTS=overwrite cargo test -p rtproof --test golden` writes them to `tests/golden`. A colour
-//! is written as `␛[1m` there.
+//! `SNAPSHOTS=overwrite cargo test -p rtproof --test golden` writes them to `tests/golden`. A
+//! colour is written as `␛[1m` there.
 
 #![allow(clippy::disallowed_methods, reason = "tests read and write their own files")]
 
