@@ -212,7 +212,7 @@ fn in_runs(store: &mut Store, decoder: &Decoder) -> Seen {
 /// Texts as a kernel's formats, and bytes read by what they say.
 ///
 /// # Panics
-/// When what was read is not what is told of it.
+/// When what was read is not what is reported of it.
 pub fn read_by(header: &str, order: u8, texts: &[&str], data: &[u8]) {
     let order = if order & 1 == 0 { ByteOrder::Little } else { ByteOrder::Big };
     let header = Formats::new(header, order);

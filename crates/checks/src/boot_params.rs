@@ -15,13 +15,13 @@ pub(super) enum List {
     Cpus(CpuList),
     /// The kernel refuses it, and why.
     Refused(String),
-    /// Cannot be told: `N` or `all`, and the number of CPUs is unknown.
+    /// Unknown: `N` or `all`, and the number of CPUs is unknown.
     Unclear,
 }
 
 /// A parameter with a CPU list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct CpuParameter {
     /// As written, e.g. `isolcpus=managed_irq,2-3`.
     pub written: String,
     /// Flags before the list; only `isolcpus` has them.
@@ -30,7 +30,7 @@ pub(super) struct Asked {
     pub list: List,
 }
 
-impl Asked {
+impl CpuParameter {
     /// The CPUs, where the kernel takes the list.
     pub(super) fn cpus(&self) -> Option<&CpuList> {
         match &self.list {
@@ -53,7 +53,7 @@ pub(super) enum Given {
     /// Nothing, or the bare word.
     Not,
     /// One list, perhaps repeated.
-    Once(Asked),
+    Once(CpuParameter),
     /// Different lists, as written.
     Conflicting(Vec<String>),
 }
@@ -75,7 +75,7 @@ impl Given {
     }
 
     /// The list, where there is one.
-    pub(super) fn once(&self) -> Option<&Asked> {
+    pub(super) fn once(&self) -> Option<&CpuParameter> {
         match self {
             Self::Once(asked) => Some(asked),
             _ => None,
@@ -84,7 +84,7 @@ impl Given {
 
     /// Its CPUs, where the kernel takes them.
     pub(super) fn cpus(&self) -> Option<&CpuList> {
-        self.once().and_then(Asked::cpus)
+        self.once().and_then(CpuParameter::cpus)
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn asked(facts: &Facts, key: &str) -> Option<CpuList> {
     Given::of(facts, facts.kernel.cmdline.value()?, key).cpus().cloned()
 }
 
-fn take(facts: &Facts, key: &str, value: &str) -> Asked {
+fn take(facts: &Facts, key: &str, value: &str) -> CpuParameter {
     let mut rest = value;
     let mut flags = Vec::new();
     // kernel/sched/isolation.c: whatever begins with a letter is a flag, `N` too.
@@ -108,7 +108,7 @@ fn take(facts: &Facts, key: &str, value: &str) -> Asked {
         None if rest.is_empty() => List::Refused("no CPUs".into()),
         None => parse(facts, rest),
     };
-    Asked { written: format!("{key}={value}"), flags, list }
+    CpuParameter { written: format!("{key}={value}"), flags, list }
 }
 
 fn is_word(flag: &str) -> bool {

@@ -66,12 +66,12 @@ impl Draft {
         self.status(Status::Doubtful, summary)
     }
 
-    /// Cannot be told, for the reason in `summary`.
+    /// Unknown, for the reason in `summary`.
     pub(crate) fn unknown(self, summary: impl Into<String>) -> Finding {
         self.status(Status::Unknown, summary)
     }
 
-    /// Cannot be told, because this reading has no value.
+    /// Unknown, because this reading has no value.
     pub(crate) fn blind<T>(self, reading: &Reading<T>) -> Finding {
         let why = reading.why_unknown().unwrap_or_else(|| "not enough to tell".into());
         let summary = format!("{}: {why}", reading.path);
@@ -80,7 +80,7 @@ impl Draft {
         draft.unknown(summary)
     }
 
-    /// Cannot be told, because nobody said which CPUs are meant, or which there are.
+    /// Unknown, because nobody said which CPUs are meant, or which there are.
     pub(crate) fn no_rt_cpus(self, facts: &Facts) -> Finding {
         let online = &facts.cpus.online;
         let draft = self.online(facts);
@@ -91,7 +91,7 @@ impl Draft {
         }
     }
 
-    /// Cannot be told, because these CPUs have no facts.
+    /// Unknown, because these CPUs have no facts.
     pub(crate) fn gone(self, facts: &Facts, missing: &CpuList) -> Finding {
         self.online(facts).unknown(machine::why_missing(facts, missing))
     }
@@ -103,7 +103,7 @@ impl Draft {
         if is_cited { self } else { self.read(online, CpuList::to_string) }
     }
 
-    /// Cannot be told, because /sys says nothing of any CPU.
+    /// Unknown, because /sys says nothing of any CPU.
     pub(crate) fn no_cpu_folder(self, facts: &Facts, why: String) -> Finding {
         self.read(&facts.cpus.possible, CpuList::to_string).unknown(why)
     }

@@ -1,4 +1,4 @@
-//! What the machine is meant for: the part of the user's wishes that checks need.
+//! What the machine is meant for: the part of the user's requirements that checks need.
 
 use std::collections::BTreeMap;
 

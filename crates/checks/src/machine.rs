@@ -1,4 +1,4 @@
-//! Questions that several checks ask of the facts. `None` is "cannot be told", never "no".
+//! Questions that several checks ask of the facts. `None` is "unknown", never "no".
 
 use rtproof_host::{CpuList, Facts, Reading, facts::cpu::Cpu};
 

@@ -47,7 +47,7 @@ pub enum Applies {
     Yes,
     /// It does not: what shows it, and the reason.
     No(Evidence, String),
-    /// Cannot be told: what was asked, and why there is no answer.
+    /// Unknown: what was asked, and why there is no answer.
     Unknown(Evidence, String),
 }
 

@@ -243,7 +243,7 @@ pub enum ReadError {
     /// A write was cut off and cannot be rolled back.
     #[error(
         "{}: its last write was cut off, and the part in `{}-journal` cannot be rolled back \
-         ({why}); copy both files to a folder that you may write to and read them there",
+         ({why}). Copy both files to a folder that you may write to, and read them there",
         path.display(),
         path.display()
     )]

@@ -133,17 +133,17 @@ pub(crate) fn method(comparison: &Comparison) -> Vec<(&'static str, String)> {
         Design::Single => lines.push((
             "single runs",
             "One run of each, one after the other. Whatever else changed meanwhile is in the \
-             difference too, so that nothing is decided. Intervals are from a stationary bootstrap \
-             of the seconds where the runs have them, else from order statistics that take \
-             wake-ups for independent, which late ones are not: these are too narrow."
+             difference too, so nothing is decided. Intervals are from a stationary bootstrap of \
+             the seconds where the runs have them, else from order statistics. Order statistics \
+             assume independent wake-ups, which late ones are not: these intervals are too narrow."
                 .into(),
         )),
         Design::Paired => lines.push((
             "pairs",
             "Runs that follow each other in time, one of each kind, are a pair; what drifts is in \
              both. \"change\" is the median of the ratios of pairs (Hodges and Lehmann), with the \
-             exact interval of the signed-rank test; the values of the groups are the medians of their \
-             runs, so that the ratio of these is another number. p values are those of the exact \
+             exact interval of the signed-rank test. The values of the groups are the medians of \
+             their runs: their ratio is another number. p values are those of the exact \
              sign-flip test of no difference, after Holm over p99.9, which has most of the level \
              first, the latest wake-up and missed ones. Better and worse are by more than the \
              margin: the same test of a difference as large as the margin. No difference is \

@@ -5,8 +5,8 @@ use rtproof_stats::extreme::holdout::Holdout;
 
 /// What the numbers are, and what they are not for.
 pub(crate) const CONVENTION: &str = "Of the wake-ups that were measured, from exact sums. sd with \
-    n - 1; skewness g1 = m3 / m2^1.5, G1 that of what they are a sample of; excess kurtosis g2 = \
-    m4 / m2² - 3 and G2 likewise; kurtosis is g2 + 3, which is 3 of a normal distribution. \
+    n - 1; skewness g1 = m3 / m2^1.5, and G1 its estimate for the population. Excess kurtosis g2 = \
+    m4 / m2² - 3, and G2 likewise. Kurtosis is g2 + 3, which is 3 for a normal distribution. \
     Skewness and kurtosis count outliers: k equal ones among n make a kurtosis of about n / k. \
     Worth: what the samples are worth in independent ones for their mean, from which its standard \
      error follows. Nothing is decided by these.";

@@ -27,6 +27,7 @@ pub(crate) fn consent(question: &str) -> anyhow::Result<bool> {
         let why = "nobody can be asked here (stdin is not a terminal)";
         return Err(exit::usage(format!("{question} {why}: give --yes")));
     }
+    crate::print::end()?;
     crate::stderr::write(&format!("{question} [y/N] "))?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;

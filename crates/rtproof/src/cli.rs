@@ -1,22 +1,8 @@
 //! The command line: what can be said, one place for `--help`, man pages and completions.
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
-use crate::commands::Command;
-
-/// Takes a Linux machine from unknown to proven real-time.
-///
-/// Checks the configuration, measures latency under load without leaving out a missed wake-up, and
-/// accepts or refuses the machine with the evidence attached.
-#[derive(Debug, Parser)]
-#[command(name = "rtproof", version, max_term_width = 100, propagate_version = true)]
-#[command(after_help = "Exit codes: 0 accepted or done, 1 rtproof failed, 2 the machine failed, \
-                        3 cannot tell, 64 usage.")]
-pub struct Cli {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: Command,
-}
+pub use crate::commands::Cli;
 
 /// The definition, for reference pages, man pages and completions.
 #[must_use]

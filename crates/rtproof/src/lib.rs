@@ -8,9 +8,10 @@ pub mod cli;
 pub mod commands;
 pub mod exit;
 mod intent;
+pub mod manners;
 mod next;
 mod pages;
-mod print;
+pub mod print;
 mod root;
 #[cfg(feature = "schema")]
 pub mod schemas;

@@ -3,13 +3,14 @@
 use std::{ffi::OsString, process::ExitCode};
 
 use clap::Parser;
-use rtproof::{cli::Cli, exit, stderr};
+use rtproof::{cli::Cli, exit, manners, print, stderr};
 use rtproof_run::load_worker::NAME;
 
 fn main() -> ExitCode {
     if let Some(code) = load_worker(std::env::args_os()) {
         return code;
     }
+    manners::color_of(std::env::args_os().skip(1));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -25,7 +26,9 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    match can_wait().and_then(|()| cli.command.run()) {
+    cli.manners.keep();
+    let ended = can_wait().and_then(|()| cli.command.run());
+    match print::end().map_err(Into::into).and(ended) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(fail(&error)),
     }

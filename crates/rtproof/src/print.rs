@@ -2,12 +2,26 @@
 
 use std::{
     io::{self, Write},
-    sync::OnceLock,
+    sync::{Mutex, PoisonError},
 };
 
 use rtproof_host::harmless;
-use rtproof_report::text::{Glyphs, Sheet, WIDTH_MAX, WIDTH_MIN};
+use rtproof_report::text::{Glyphs, Sheet};
 use serde::Serialize;
+
+use crate::manners;
+
+/// What `--quiet` keeps from stdout: printed at the end of a command without an answer block.
+static HELD: Mutex<Held> = Mutex::new(Held::Texts(String::new()));
+
+/// What is held.
+#[derive(Debug)]
+enum Held {
+    /// No answer block was printed so far.
+    Texts(String),
+    /// One was: all else is left out.
+    Nothing,
+}
 
 /// Where text goes: stdout, unless JSON was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +44,24 @@ impl Text {
         if self.json {
             return Ok(());
         }
-        let mut sheet = Sheet::new(width(), glyphs());
+        let mut sheet = Sheet::new(manners::width(), glyphs());
         show(&mut sheet)?;
-        let out = sheet.shown();
-        // Colours go where they are wanted: a terminal, and NO_COLOR not set.
-        let mut stdout = anstream::stdout().lock();
-        unless_gone(stdout.write_all(out.as_bytes()).and_then(|()| stdout.flush()))
+        if !manners::is_quiet() {
+            return write(&sheet.shown());
+        }
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&mut *held, sheet.answer()) {
+            // The answer is printed once.
+            (Held::Texts(_), Some(answer)) => {
+                *held = Held::Nothing;
+                write(&answer)
+            }
+            (Held::Texts(texts), None) => {
+                texts.push_str(&sheet.shown());
+                Ok(())
+            }
+            (Held::Nothing, _) => Ok(()),
+        }
     }
 
     /// Prints JSON, if it was asked for.
@@ -53,19 +79,37 @@ impl Text {
     }
 }
 
-/// Prints text as it is; what it is made of was made harmless.
-///
-/// # Errors
-/// When stdout cannot be written.
-pub(crate) fn plain(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    unless_gone(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
-}
-
 /// Columns of a terminal, all of them; elsewhere those of text.
 pub(crate) fn columns() -> u16 {
     let size = rustix::termios::tcgetwinsize(io::stdout());
-    size.ok().map(|size| size.ws_col).filter(|&columns| columns > 0).unwrap_or(WIDTH_MAX as u16)
+    size.ok().map(|size| size.ws_col).filter(|&columns| columns > 0).unwrap_or(120)
+}
+
+/// Prints what `--quiet` held back of a command that has no answer block: its output is the answer.
+/// Also before a question, which is about what was printed.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub fn end() -> io::Result<()> {
+    match &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
+        Held::Texts(texts) if !texts.is_empty() => write(&std::mem::take(texts)),
+        Held::Texts(_) | Held::Nothing => Ok(()),
+    }
+}
+
+/// Prints bytes as they are: what another program reads.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    unless_gone(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+/// Writes text; colours go where they are wanted: a terminal, or as `--color` says.
+fn write(text: &str) -> io::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    unless_gone(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
 /// A reader that went away is not an error: the work goes on, and the exit code tells the verdict.
@@ -74,15 +118,6 @@ fn unless_gone(written: io::Result<()>) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
-}
-
-/// Columns of text: those of the terminal, within bounds; elsewhere always the same.
-fn width() -> usize {
-    static WIDTH: OnceLock<usize> = OnceLock::new();
-    *WIDTH.get_or_init(|| {
-        let size = rustix::termios::tcgetwinsize(io::stdout());
-        size.map_or(WIDTH_MAX, |size| usize::from(size.ws_col).clamp(WIDTH_MIN, WIDTH_MAX))
-    })
 }
 
 /// Characters that the terminal can show.

@@ -246,3 +246,34 @@ fn conditions_are_made_and_taken_back() {
     assert_eq!(log.split_whitespace().collect::<Vec<_>>(), ["on", "off", "tried", "back"]);
     assert!(stdout(&output).contains("condition broken"), "{}", stdout(&output));
 }
+
+#[test]
+fn two_conditions_take_turns_and_are_compared() {
+    let _alone = alone();
+    let folder = folder();
+    let matrix = "cpus = \"0\"\nfor = \"200ms\"\ntrace = false\nrepeat = 6\n\
+                  [[condition]]\nname = \"plain\"\n\
+                  [[condition]]\nname = \"made\"\nbefore = \"true\"\nafter = \"true\"\n";
+    std::fs::write(folder.path().join("m.toml"), matrix).expect("a file");
+    let plan = run(folder.path(), &["measure", "--matrix", "m.toml", "--plan"]);
+    assert!(stdout(&plan).contains("6 of plain and made: enough to decide"), "{}", stdout(&plan));
+    let output = run(folder.path(), &["measure", "--matrix", "m.toml", "-o", "m", "--json"]);
+    expect_code(&output, ACCEPTED);
+    let index: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let cells = index["cells"].as_array().expect("cells");
+    let conditions: Vec<&str> =
+        cells.iter().filter_map(|cell| cell["cell"]["condition"].as_str()).collect();
+    assert!(conditions.chunks(2).all(|pair| pair[0] != pair[1]), "{conditions:?}");
+    for thread in cells.iter().filter_map(|cell| cell["threads"].get(0)) {
+        let sum = thread["samples"]["n"].as_u64().zip(thread["missed"].as_u64());
+        assert_eq!(thread["scheduled"].as_u64(), sum.map(|(n, missed)| n + missed));
+    }
+    let compared = &index["compared"][0];
+    assert_eq!((compared["pairs"].as_u64(), compared["pairs_min"].as_u64()), (Some(6), Some(6)));
+    assert_eq!((compared["from"].as_str(), compared["to"].as_str()), (Some("plain"), Some("made")));
+    assert!(compared["sentence"].as_str().is_some_and(|text| text.len() > 10), "{compared}");
+    let two = matrix.replace("repeat = 6", "repeat = 2");
+    std::fs::write(folder.path().join("m.toml"), two).expect("a file");
+    let plan = run(folder.path(), &["measure", "--matrix", "m.toml", "--plan"]);
+    assert!(stdout(&plan).contains("shown, not decided"), "{}", stdout(&plan));
+}

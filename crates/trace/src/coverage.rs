@@ -142,7 +142,7 @@ impl Coverage {
 
 /// Which kinds of events came so far: a kind that came was recorded, one that did not perhaps not.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub struct KindsSeen {
     kinds: u32,
 }
 
@@ -171,7 +171,7 @@ mod kind {
     pub(super) const EXPIRED: u32 = 1 << 18;
 }
 
-impl Seen {
+impl KindsSeen {
     /// An event came.
     pub fn take(&mut self, what: &What) {
         use crate::context::Hard;
@@ -251,7 +251,7 @@ impl Seen {
     }
 }
 
-impl<'a> Extend<&'a Event> for Seen {
+impl<'a> Extend<&'a Event> for KindsSeen {
     fn extend<T: IntoIterator<Item = &'a Event>>(&mut self, events: T) {
         events.into_iter().for_each(|event| self.take(&event.what));
     }
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     fn of(whats: &[What]) -> Coverage {
-        let mut seen = Seen::default();
+        let mut seen = KindsSeen::default();
         whats.iter().for_each(|what| seen.take(what));
         seen.coverage()
     }

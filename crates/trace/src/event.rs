@@ -98,7 +98,7 @@ pub enum What {
         /// Its priority.
         next_prio: i32,
     },
-    /// sched_waking: somebody (the current task, or an interrupt over it) wakes a task.
+    /// sched_waking: a waker (the current task, or an interrupt over it) wakes a task.
     Waking {
         /// Name of the task.
         comm: Comm,
@@ -223,7 +223,7 @@ pub enum What {
     IpiRaise {
         /// CPUs 0 to 63 as bits; 0: not known.
         cpus: u64,
-        /// Why, where it is told.
+        /// Why, where it is known.
         reason: Name,
     },
     /// ipi_send_cpu (6.4): the current task sends to one CPU.

@@ -313,9 +313,9 @@ mod tests {
         times.iter().fold(page, |page, &at_ns| page.event(at_ns, &[1, 0, 0, 0])).done()
     }
 
-    type Seen = Vec<(u32, u64, bool)>;
+    type KindsSeen = Vec<(u32, u64, bool)>;
 
-    fn by_one(memory: &mut Memory) -> (Seen, Vec<String>) {
+    fn by_one(memory: &mut Memory) -> (KindsSeen, Vec<String>) {
         let (mut seen, mut errors) = (Vec::new(), Vec::new());
         let mut merge = Merge::new(memory, &layout());
         loop {
@@ -329,7 +329,7 @@ mod tests {
         }
     }
 
-    fn in_runs(memory: &mut Memory) -> (Seen, Vec<String>) {
+    fn in_runs(memory: &mut Memory) -> (KindsSeen, Vec<String>) {
         let (mut seen, mut errors) = (Vec::new(), Vec::new());
         let mut merge = Merge::new(memory, &layout());
         loop {
@@ -347,7 +347,7 @@ mod tests {
         }
     }
 
-    fn both(memory: &Memory) -> (Seen, Vec<String>) {
+    fn both(memory: &Memory) -> (KindsSeen, Vec<String>) {
         let one = by_one(&mut memory.clone());
         assert_eq!(one, in_runs(&mut memory.clone()));
         for ahead in [2, 3, 100] {

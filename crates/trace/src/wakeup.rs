@@ -35,7 +35,7 @@ pub enum How {
     Measured,
     /// From the trace: due is when its timer was to expire, ran is when it was switched to.
     Timer,
-    /// From the trace: due is when somebody woke it (sched_waking), ran as above.
+    /// From the trace: due is when it was woken (sched_waking), ran as above.
     Woken,
     /// No wake-up: a section of code with interrupts or preemption off, from its begin to its end,
     /// as the kernel's tracer measured it.

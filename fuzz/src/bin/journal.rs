@@ -1,5 +1,5 @@
 //! Journals of `tune`: the bytes as they are, and the lines among them with checksums that hold, as
-//! somebody would make them who knows how. What is read is a prefix of what was written.
+//! an attacker who knows the format would make them. What is read is a prefix of what was written.
 #![no_main]
 
 use rtproof_host::tune::journal::script::{Script, checksum};

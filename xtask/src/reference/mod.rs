@@ -124,6 +124,10 @@ fn is_page(pages: &[(String, String)], path: &str) -> bool {
     pages.iter().any(|(page, _)| Some(page.as_str()) == name)
 }
 
+/// Shells, and the names that their completions go by.
+const COMPLETIONS: [(&str, &str); 3] =
+    [("bash", "rtproof.bash"), ("fish", "rtproof.fish"), ("zsh", "_rtproof")];
+
 /// Writes man pages to `man/` and completions to `completions/`.
 pub(crate) fn dist_files(folder: &Path) -> Result<ExitCode> {
     let man = folder.join("man");
@@ -131,11 +135,13 @@ pub(crate) fn dist_files(folder: &Path) -> Result<ExitCode> {
     for folder in [&man, &completions] {
         std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
     }
-    clap_mangen::generate_to(command(), &man).context("cannot write the man pages")?;
-    for shell in [clap_complete::Shell::Bash, clap_complete::Shell::Fish, clap_complete::Shell::Zsh]
-    {
-        clap_complete::generate_to(shell, &mut command(), "rtproof", &completions)
-            .context("cannot write the completions")?;
+    for (name, page) in rtproof::commands::man::pages()? {
+        std::fs::write(man.join(format!("{name}.1")), page).context("cannot write a man page")?;
+    }
+    for (shell, name) in COMPLETIONS {
+        let shell = shell.parse().map_err(anyhow::Error::msg)?;
+        let script = rtproof::commands::completions::script(shell);
+        std::fs::write(completions.join(name), script).context("cannot write a completion")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -18,6 +18,7 @@ mod known;
 mod links;
 mod lists;
 mod modules;
+mod sentences;
 mod text;
 mod unsafe_code;
 mod words;
@@ -36,6 +37,7 @@ const RULES: &[Rule] = &[
     links::check,
     lists::check,
     modules::check,
+    sentences::check,
     text::check,
     unsafe_code::check,
     words::check,

@@ -1,5 +1,5 @@
-//! Does it run in a container? Told, not judged: latencies are the host's (S1), but rights, limits
-//! and quotas are the runtime's.
+//! Does it run in a container? Reported, not judged: latencies are the host's (S1), but rights,
+//! limits and quotas are the runtime's.
 
 use rtproof_host::facts::app::Status;
 

@@ -1,6 +1,6 @@
 //! Interrupt threads on its CPUs: above it they preempt it, below it they wait for it.
 //!
-//! Which device the application depends on nobody can read, so both are told.
+//! Which device the application depends on nobody can read, so both are reported.
 
 use rtproof_host::facts::tasks::RtTask;
 

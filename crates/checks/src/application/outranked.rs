@@ -1,6 +1,6 @@
 //! Who runs ahead of it on its CPUs?
 //!
-//! Tasks of others are told apart from threads of the kernel, which belong to the machine: those
+//! Tasks of others are distinguished from threads of the kernel, which belong to the machine: those
 //! that outrank everybody by design run for microseconds, interrupt threads are a question of
 //! their own (`app-irq-threads`).
 

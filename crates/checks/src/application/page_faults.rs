@@ -1,7 +1,7 @@
 //! Page faults of the real-time threads since they started.
 //!
 //! Minor faults belong to every start: one reading cannot tell those of the loop from those before
-//! it, so they are told and not judged. A major fault waited for a disk.
+//! it, so they are reported and not judged. A major fault waited for a disk.
 
 use crate::case::{Case, NAMED_MAX, name, of_threads};
 use crate::check::{Answer, Check, Judge, Wanted};

@@ -2,7 +2,7 @@
 //!
 //! The count holds every switch away from a thread that had work: to a task of a higher priority,
 //! at the end of a slice, on PREEMPT_RT also a wait for a lock of the kernel; and those before the
-//! thread became real-time. So it is told and not judged: what matters is whether it rises.
+//! thread became real-time. So it is reported and not judged: what matters is whether it rises.
 
 use crate::Impact;
 use crate::case::{Case, NAMED_MAX, of_threads};

@@ -14,7 +14,7 @@ use crate::{machine, text};
 const NAMED_MAX: usize = 3;
 
 /// What is so on one interface.
-pub(super) enum Seen {
+pub(super) enum Judged {
     /// As wanted.
     Fine(String),
     /// It may cost latency, and what would change that.
@@ -24,7 +24,7 @@ pub(super) enum Seen {
 }
 
 /// A question: which reading, how it is shown, what its value means.
-pub(super) struct Asked<T> {
+pub(super) struct Question<T> {
     pub(super) of: fn(&Interface) -> &Reading<Option<T>>,
     pub(super) show: fn(&T) -> String,
     /// How it is shown of an interface that does not have it.
@@ -39,8 +39,8 @@ pub(super) struct Asked<T> {
 pub(super) fn judge<T>(
     mut draft: Draft,
     facts: &Facts,
-    question: &Asked<T>,
-    look: impl Fn(&Interface, &T) -> Seen,
+    question: &Question<T>,
+    look: impl Fn(&Interface, &T) -> Judged,
 ) -> Finding {
     let reading = &facts.net.interfaces;
     let Some(interfaces) = reading.value() else {
@@ -68,12 +68,12 @@ pub(super) fn judge<T>(
         };
         if let Some(value) = value.as_ref().or(question.otherwise.as_ref()) {
             match look(interface, value) {
-                Seen::Fine(text) => fine.push(format!("{}: {text}", interface.name)),
-                Seen::Wrong(text, remedy) => {
+                Judged::Fine(text) => fine.push(format!("{}: {text}", interface.name)),
+                Judged::Wrong(text, remedy) => {
                     wrong.push(format!("{}: {text}", interface.name));
                     remedies.push(remedy);
                 }
-                Seen::Unclear(reading) => blind = blind.or(Some(reading)),
+                Judged::Unclear(reading) => blind = blind.or(Some(reading)),
             }
         }
     }

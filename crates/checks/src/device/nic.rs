@@ -3,7 +3,7 @@
 use rtproof_host::facts::net::{Channels, Interface, Offloads, Pause};
 use rtproof_host::{CpuList, Facts, Reading, knobs::device as knobs};
 
-use super::interfaces::{Asked, Seen, command, judge as ask, on};
+use super::interfaces::{Judged, Question, command, judge as ask, on};
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::Draft;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
@@ -34,7 +34,7 @@ fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     if room == 0 {
         return draft.no_rt_cpus(facts);
     }
-    let question = Asked {
+    let question = Question {
         of: |interface| &interface.channels,
         show: |channels: &Channels| {
             let Channels { rx, tx, combined, combined_max } = channels;
@@ -48,7 +48,7 @@ fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         let queues = (channels.combined + channels.rx.max(channels.tx)) as usize;
         let counted = text::count(queues, "queue");
         if queues <= room {
-            return Seen::Fine(counted);
+            return Judged::Fine(counted);
         }
         let name = &interface.name;
         let set = match channels.combined {
@@ -56,7 +56,7 @@ fn judge_queues(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             _ => format!("ethtool -L {name} combined {room}"),
         };
         let cpus = text::count(room, "housekeeping CPU");
-        Seen::Wrong(format!("{counted} for {cpus}"), command(set))
+        Judged::Wrong(format!("{counted} for {cpus}"), command(set))
     })
 }
 
@@ -84,7 +84,7 @@ fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
             None => "not supported".into(),
         });
     }
-    let question = Asked {
+    let question = Question {
         of: |interface| &interface.pause,
         show: |pause: &Pause| format!("rx {}, tx {}", on(pause.rx), on(pause.tx)),
         none: "not supported",
@@ -94,7 +94,7 @@ fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     };
     ask(draft, facts, &question, |interface, pause| {
         let Some(offloads) = interface.offloads.value() else {
-            return Seen::Unclear(interface.offloads.as_ref().map(|_| String::new()));
+            return Judged::Unclear(interface.offloads.as_ref().map(|_| String::new()));
         };
         let offloads = offloads.unwrap_or_default();
         let name = &interface.name;
@@ -106,14 +106,14 @@ fn judge_offloads(mut draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         ];
         let wrong: Vec<_> = wrong.into_iter().filter(|(is_on, ..)| *is_on).collect();
         if wrong.is_empty() {
-            return Seen::Fine("no pause frames, nothing put together by the card".into());
+            return Judged::Fine("no pause frames, nothing put together by the card".into());
         }
         let what: Vec<&str> = wrong.iter().map(|(_, what, ..)| *what).collect();
         let set: Vec<String> = wrong
             .iter()
             .map(|(_, _, option, set)| format!("ethtool {option} {name} {set}"))
             .collect();
-        Seen::Wrong(what.join(", "), command(set.join("; ")))
+        Judged::Wrong(what.join(", "), command(set.join("; ")))
     })
 }
 
@@ -125,7 +125,7 @@ pub(super) static EEE: Check = Check {
     knobs: &[&knobs::EEE],
     wanted: Wanted::Text("off"),
     judge: Judge::Ask(|draft, facts, _| {
-        let question = Asked {
+        let question = Question {
             of: |interface| &interface.eee,
             show: |eee: &rtproof_host::facts::net::Eee| {
                 format!("enabled {}, active {}", on(eee.enabled), on(eee.active))
@@ -137,9 +137,11 @@ pub(super) static EEE: Check = Check {
         ask(draft, facts, &question, |interface, eee| {
             let set = format!("ethtool --set-eee {} eee off", interface.name);
             match (eee.active, eee.enabled) {
-                (true, _) => Seen::Wrong("active: the idle link sleeps".into(), command(set)),
-                (_, true) => Seen::Wrong("allowed, not active with this link".into(), command(set)),
-                _ => Seen::Fine("off".into()),
+                (true, _) => Judged::Wrong("active: the idle link sleeps".into(), command(set)),
+                (_, true) => {
+                    Judged::Wrong("allowed, not active with this link".into(), command(set))
+                }
+                _ => Judged::Fine("off".into()),
             }
         })
     }),
@@ -157,7 +159,7 @@ pub(super) static WIFI_POWERSAVE: Check = Check {
     knobs: &[&knobs::WIFI_POWERSAVE],
     wanted: Wanted::Text("off"),
     judge: Judge::Ask(|draft, facts, _| {
-        let question = Asked {
+        let question = Question {
             of: |interface| &interface.power_save,
             show: |is_on: &bool| on(*is_on).into(),
             none: "wired, or not supported",
@@ -165,8 +167,8 @@ pub(super) static WIFI_POWERSAVE: Check = Check {
             otherwise: None,
         };
         ask(draft, facts, &question, |interface, is_on| match is_on {
-            false => Seen::Fine("off".into()),
-            true => Seen::Wrong(
+            false => Judged::Fine("off".into()),
+            true => Judged::Wrong(
                 "on".into(),
                 command(format!("iw dev {} set power_save off", interface.name)),
             ),

@@ -8,7 +8,7 @@
 use rtproof_host::facts::net::{Coalesce, Interface};
 use rtproof_host::{Facts, knobs::device as knobs};
 
-use super::interfaces::{Asked, Seen, command, driver, judge as ask, on};
+use super::interfaces::{Judged, Question, command, driver, judge as ask, on};
 use crate::check::{Check, Judge, Wanted};
 use crate::draft::Draft;
 use crate::{Finding, Intent, quantity};
@@ -49,7 +49,7 @@ fn judge(mut draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             draft = draft.saw([driver(interface)]);
         }
     }
-    let question = Asked {
+    let question = Question {
         of: |interface| &interface.coalesce,
         show,
         none: "not supported",
@@ -59,23 +59,23 @@ fn judge(mut draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     ask(draft, facts, &question, |interface, coalesce| look(interface, coalesce, good_ns))
 }
 
-fn look(interface: &Interface, coalesce: &Coalesce, good_ns: u64) -> Seen {
+fn look(interface: &Interface, coalesce: &Coalesce, good_ns: u64) -> Judged {
     let name = &interface.name;
     if coalesce.adaptive_rx == Some(true) {
         let set = format!("ethtool -C {name} adaptive-rx off rx-usecs 0");
-        return Seen::Wrong("the driver adapts the delay to the traffic".into(), command(set));
+        return Judged::Wrong("the driver adapts the delay to the traffic".into(), command(set));
     }
     let Some(usecs) = coalesce.rx_usecs else {
-        return Seen::Fine("no delay that can be set".into());
+        return Judged::Fine("no delay that can be set".into());
     };
     let set = command(format!("ethtool -C {name} rx-usecs 0"));
     if (1..=MODES_MAX).contains(&usecs) {
         let Some(driver) = interface.driver.value() else {
-            return Seen::Unclear(interface.driver.clone());
+            return Judged::Unclear(interface.driver.clone());
         };
         let is_mode = |(known, most): &&(&str, u32)| known == driver && usecs <= *most;
         if MODES.iter().any(|mode| is_mode(&mode)) {
-            return Seen::Wrong(
+            return Judged::Wrong(
                 format!("rx-usecs {usecs} of {driver} is a mode that adapts the delay"),
                 set,
             );
@@ -83,17 +83,17 @@ fn look(interface: &Interface, coalesce: &Coalesce, good_ns: u64) -> Seen {
     }
     if usecs == 0 {
         return match coalesce.rx_frames {
-            Some(frames) if frames > 1 => Seen::Wrong(
+            Some(frames) if frames > 1 => Judged::Wrong(
                 format!("no interrupt before {frames} packets have come"),
                 command(format!("ethtool -C {name} rx-frames 1")),
             ),
-            _ => Seen::Fine("no delay".into()),
+            _ => Judged::Fine("no delay".into()),
         };
     }
     let delay = quantity::ns(u64::from(usecs) * 1_000);
     match u64::from(usecs) * 1_000 <= good_ns {
-        true => Seen::Fine(format!("at most {delay}")),
-        false => Seen::Wrong(format!("interrupts come up to {delay} late"), set),
+        true => Judged::Fine(format!("at most {delay}")),
+        false => Judged::Wrong(format!("interrupts come up to {delay} late"), set),
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn outside_containers(draft: Draft, facts: &Facts) -> Result<Draft, B
     }
 }
 
-/// The tasks in groups, or the finding that says why they cannot be told.
+/// The tasks in groups, or the finding that says why they are unknown.
 pub(super) fn tasks(draft: Draft, facts: &Facts) -> Result<(Draft, &[TaskGroup]), Box<Finding>> {
     let placement = &facts.placement;
     let draft = draft.read(placement, |groups| {
@@ -45,7 +45,7 @@ pub(super) fn tasks(draft: Draft, facts: &Facts) -> Result<(Draft, &[TaskGroup])
 }
 
 /// Of these groups those that may run on real-time CPUs, the largest first, and the number of
-/// tasks of which that cannot be told.
+/// tasks of which that is unknown.
 pub(super) fn on_rt<'a>(
     groups: impl Iterator<Item = &'a TaskGroup>,
     intent: &Intent,
@@ -181,7 +181,7 @@ pub(super) fn rate(per_second: f64) -> String {
     }
 }
 
-/// The counters and the time that they have been counting, or why they cannot be told.
+/// The counters and the time that they have been counting, or why they are unknown.
 pub(super) fn counters(
     draft: Draft,
     facts: &Facts,

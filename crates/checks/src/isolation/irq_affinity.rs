@@ -82,7 +82,7 @@ enum View {
     Maybe,
     /// Does not go there.
     Off,
-    /// Cannot be told.
+    /// Unknown.
     Blind,
 }
 

@@ -1,6 +1,6 @@
 //! Does irqbalance rewrite what was set?
 //!
-//! Every ten seconds it spreads interrupts over the CPUs that it is not told to leave alone.
+//! Every ten seconds it spreads interrupts over the CPUs that no option excludes.
 //! Telling it some CPUs turns off its own detection of isolated CPUs, so a list that does not name
 //! every real-time CPU is worse than none.
 
@@ -92,7 +92,7 @@ fn judge_banned(
     ))
 }
 
-/// Runs and was told nothing: recent versions leave isolated and nohz_full CPUs alone.
+/// Runs without such an option: recent versions leave isolated and nohz_full CPUs alone.
 fn judge_running(draft: Draft, facts: &Facts, intent: &Intent, pid: u32) -> Finding {
     let none = CpuList::default();
     let isolated = facts.cpus.isolated.value().unwrap_or(&none);

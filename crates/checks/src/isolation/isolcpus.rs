@@ -7,7 +7,7 @@
 use rtproof_host::{CpuList, Facts};
 
 use super::common;
-use crate::boot_params::{Asked, Given};
+use crate::boot_params::{CpuParameter, Given};
 use crate::check::{Check, Judge, Needs, Wanted};
 use crate::draft::Draft;
 use crate::profile::Isolation;
@@ -73,7 +73,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
 }
 
 /// isolcpus as given, where it takes no CPU out of load balancing.
-fn without_domain(facts: &Facts) -> Option<Asked> {
+fn without_domain(facts: &Facts) -> Option<CpuParameter> {
     let line = facts.kernel.cmdline.value()?;
     let given = Given::of(facts, line, "isolcpus");
     given.once().filter(|asked| asked.cpus().is_some() && !asked.is_domain()).cloned()

@@ -3,7 +3,7 @@
 use rtproof_host::Facts;
 
 use super::common;
-use crate::boot_params::{Asked, Given, List};
+use crate::boot_params::{CpuParameter, Given, List};
 use crate::check::{Check, Judge, Needs, Wanted};
 use crate::draft::Draft;
 use crate::text;
@@ -34,7 +34,8 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         return draft.blind(cmdline);
     };
     let given = Given::of(facts, line, "isolcpus");
-    let shown = |asked: Option<&Asked>| asked.map_or("no isolcpus=".into(), |a| a.written.clone());
+    let shown =
+        |asked: Option<&CpuParameter>| asked.map_or("no isolcpus=".into(), |a| a.written.clone());
     let draft = draft.read(cmdline, |_| shown(given.once()));
     let isolated = common::isolated(facts).unwrap_or_default();
     let parameter = format!("isolcpus=managed_irq,domain,{}", isolated.union(&intent.rt_cpus));

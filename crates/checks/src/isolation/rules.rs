@@ -60,7 +60,7 @@ pub(super) static POWER_EFFICIENT: Check = Check {
 pub(super) static TIMER_MIGRATION: Check = Check {
     title: "timers of idle CPUs moved to others (kernel.timer_migration)",
     why: "with migration a timer that was started on an idle or tickless CPU runs on another one, \
-          and perhaps on a real-time CPU; without, all that a CPU starts runs there",
+          and perhaps on a real-time CPU. Without it, all timers that a CPU starts run there",
     source: "kernel/time/timer.c, kernel/time/hrtimer.c (get_target_base); tuned sets 0, \
              OpenShift's profile 1, to clear CPUs of timers",
     trade_off: Some(

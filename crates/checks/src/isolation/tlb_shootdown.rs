@@ -52,8 +52,9 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
         ));
     }
     let text = "keep threads that map and unmap memory out of the real-time process, or have the \
-                process allocate all it needs before it starts: no munmap, no madvise, no free of \
-                large blocks";
+                process \
+                allocate all it needs before it starts. Avoid munmap, madvise and free of large \
+                blocks";
     draft.remedies([Remedy::Manual { text: text.into() }]).doubtful(format!(
         "{} since boot on CPU {}",
         common::rate(rate),

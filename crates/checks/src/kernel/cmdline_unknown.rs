@@ -2,8 +2,8 @@
 //!
 //! A typing error, or a parameter that this kernel is built without, is no error to anybody: the
 //! kernel hands it to the first process and says so in one line of its log, from 5.13 on.
-//! Parameters with a dot belong to modules and are never told. What is meant for init or the boot
-//! loader is in the same line and means nothing.
+//! Parameters with a dot belong to modules and are never reported. What is meant for init or the
+//! boot loader is in the same line and means nothing.
 
 use rtproof_host::{Facts, facts::platform::boot::PARAMETERS};
 

@@ -1,4 +1,4 @@
-//! Can it be told how the kernel is built?
+//! Is it known how the kernel is built?
 //!
 //! Half of the checks of this section ask the build: where it cannot be read they are unknown, and
 //! this one says what to do, once.

@@ -84,7 +84,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
     confined(draft, facts, intent)
 }
 
-/// The option that turns them off, if one does; `None`: cannot be told. PREEMPT_RT by itself did
+/// The option that turns them off, if one does; `None`: unknown. PREEMPT_RT by itself did
 /// before 5.19 had the option.
 fn off_by_build(facts: &Facts) -> Option<Option<&'static str>> {
     if machine::built_with(facts, "EFI_DISABLE_RUNTIME")? {

@@ -1,6 +1,7 @@
 //! Does RT group scheduling stand between tasks and SCHED_FIFO?
 //!
-//! With it each group of control groups has a budget of its own, which is 0 until somebody gives
+//! With it each group of control groups has a budget of its own, which is 0 until an
+//! administrator gives
 //! one: sched_setscheduler(2) answers EPERM to root, too. `rt_group_sched=` decides from 6.16.
 
 use rtproof_host::Facts;

@@ -79,7 +79,7 @@ fn judge_khugepaged(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
     }
 }
 
-/// The answer where no transparent huge page is made, or where that cannot be told.
+/// The answer where no transparent huge page is made, or where that is unknown.
 fn without_thp(draft: Draft, facts: &Facts) -> ControlFlow<Finding, Draft> {
     let enabled = &facts.memory.thp_enabled;
     let draft = draft.read(enabled, String::clone);

@@ -1,6 +1,7 @@
 //! What do mitigations of the CPU's weaknesses cost here?
 //!
-//! Only told, never asked for: to turn them off is a decision about who may use the machine, which
+//! Only reported, never requested: to turn them off is a decision about who may use the machine,
+//! which
 //! a file of the user's can make (`mitigations: off` in a profile). Named are those that cost on
 //! each entry to the kernel or switch of tasks; most cost a real-time loop little.
 

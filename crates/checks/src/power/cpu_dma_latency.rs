@@ -1,6 +1,6 @@
 //! Does a program forbid deep idle states to all CPUs?
 //!
-//! The limit is in force while somebody holds /dev/cpu_dma_latency open, so it is gone with the
+//! The limit is in force while a process holds /dev/cpu_dma_latency open, so it is gone with the
 //! program: cyclictest sets it for itself, and what it measured is not what an application finds
 //! that does not. No limit is no fault where no state is too deep anyway.
 

@@ -19,14 +19,14 @@ use rtproof_host::CpuList;
 pub(super) static CHECK: Check = Check {
     id: "idle-poll",
     title: "idle CPUs that spin (idle=poll)",
-    why: "a CPU that spins wakes up at once, but takes execution time from the thread that shares \
-          its core, heat and power from all, and in a guest the host's CPU",
+    why: "a CPU that spins wakes up at once. But it takes execution time from the thread that \
+          shares its core, heat and power from all, and in a guest the host's CPU",
     source: "arch/x86/kernel/process.c (select_idle_routine); \
              Documentation/admin-guide/pm/cpuidle.rst; \
              Documentation/admin-guide/kernel-parameters.txt (idle=)",
     trade_off: Some(
-        "the kernel's documentation does not recommend it: no CPU ever rests, so turbo frequencies \
-         that need idle cores are never reached; limits of exit latency do as well on most \
+        "the kernel's documentation does not recommend it. No CPU ever rests, so turbo frequencies \
+         that need idle cores are never reached. A limit on the exit latency does as well on most \
          machines",
     ),
     impact: Impact::Tens,

@@ -22,9 +22,9 @@ pub(super) static CHECK: Check = Check {
              Documentation/admin-guide/pm/intel_pstate.rst (no_turbo); tuned, profile \
              cpu-partitioning-powersave",
     trade_off: Some(
-        "off gives even times, on gives shorter ones on average: the kernel's documentation names \
-         both wishes, and tuned leaves it to the user; off costs the share of the frequency above \
-         the sustained one",
+        "off gives even times, on gives shorter ones on average. The kernel's documentation names \
+         both, and tuned leaves it to the user. Off costs the share of the frequency above the \
+         sustained one",
     ),
     impact: Impact::Microseconds,
     knobs: &[&knobs::NO_TURBO, &knobs::BOOST, &knobs::CPU_BOOST],

@@ -9,13 +9,13 @@ use crate::machine::container;
 use crate::profile::Kind;
 use crate::{Evidence, Finding, Impact, Intent, Remedy};
 
-/// Highest priority that rtkit hands out unless it is told otherwise.
+/// Highest priority that rtkit hands out unless configured otherwise.
 const RTKIT_PRIORITY_MAX: u32 = 20;
 
 const RTKIT_UNIT: &str = "rtkit-daemon.service";
 const STALLD_UNIT: &str = "stalld.service";
 
-/// State of a unit as far as it can be told.
+/// State of a unit as far as it is known.
 enum State<'a> {
     Running(Draft),
     Stopped(Draft, &'a Unit),
@@ -111,7 +111,7 @@ pub(super) static STALLD: Check = Check {
              real-time)",
     trade_off: Some(
         "where a real-time task owns its CPU and throttling is off, threads of the kernel on that \
-         CPU starve without it, and the machine may hang: OpenShift starts it for that",
+         CPU starve without it, and the machine may hang. OpenShift starts it for that reason",
     ),
     knobs: &[&knobs::sched::STALLD],
     judge: Judge::Ask(judge_stalld),

@@ -1,4 +1,4 @@
-//! Does somebody look at what SCHED_DEADLINE tasks take in sum?
+//! Does the kernel limit what SCHED_DEADLINE tasks take in sum?
 //!
 //! They run ahead of every SCHED_FIFO task. The kernel admits them up to `sched_rt_runtime_us` of
 //! each period; with -1 it admits all, and together they may take everything. Those that may run on

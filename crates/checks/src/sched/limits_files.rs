@@ -1,5 +1,5 @@
 //! Do the limits files grant what they seem to grant? Three questions of the same lines: whether
-//! somebody reads them, whether a later line takes back an earlier one, and whether the groups that
+//! a program reads them, whether a later line undoes an earlier one, and whether the groups that
 //! they name have anybody in them.
 //!
 //! `limits-rtprio` and `limits-memlock` judge what this process has; these checks judge what the

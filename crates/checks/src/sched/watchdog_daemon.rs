@@ -1,7 +1,7 @@
 //! Does something reset a machine that a real-time task has locked up?
 //!
 //! Only where nothing else does: with throttling or the fair server, ordinary tasks run on now and
-//! then, and somebody can log in. Not about latency: about what turning them off costs.
+//! then, and an administrator can log in. Not about latency: about what turning them off costs.
 
 use rtproof_host::{Facts, facts::settings::Setting, knobs};
 
@@ -77,7 +77,7 @@ enum Limit {
     Some(Vec<Evidence>, &'static str),
     /// Nothing does.
     None(Vec<Evidence>),
-    /// Cannot be told, and why.
+    /// Unknown, and why.
     Unknown(Vec<Evidence>, &'static str),
 }
 

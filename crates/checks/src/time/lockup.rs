@@ -1,6 +1,6 @@
 //! Do the lockup detectors run on the real-time CPUs?
 //!
-//! Both are driven by one timer on each CPU that they watch; off, or told to watch other CPUs, is
+//! Both are driven by one timer on each CPU that they watch; off, or set to watch other CPUs, is
 //! the same for the real-time ones. The kernel itself leaves `nohz_full=` CPUs out. The mask also
 //! names CPUs that are offline, so it is held against the real-time CPUs, not the others.
 

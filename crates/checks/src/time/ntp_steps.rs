@@ -69,7 +69,7 @@ fn daemons(units: &Units) -> impl Iterator<Item = (&str, &Unit)> {
     units.iter().filter_map(of)
 }
 
-/// Whether it runs; where that cannot be told, whether it will.
+/// Whether it runs; where that is unknown, whether it will.
 fn is_active(unit: &Unit) -> bool {
     unit.running.unwrap_or(unit.enabled && !unit.masked)
 }

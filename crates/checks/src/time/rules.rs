@@ -110,7 +110,7 @@ pub(super) static CLOCKEVENT: Check = Check {
 
 pub(super) static SPLIT_LOCK: Check = Check {
     title: "programs that lock the bus have to wait (split_lock_mitigate)",
-    why: "an atomic operation across two cache lines stops the memory accesses of every CPU; where \
+    why: "an atomic operation across two cache lines stops the memory accesses of every CPU. Where \
           the processor can detect it, the kernel makes the offender wait 10 ms and lets one at a \
           time",
     source: "Documentation/admin-guide/sysctl/kernel.rst (split_lock_mitigate); \

@@ -341,9 +341,8 @@ impl SystemdBoot {
                 self.default
             ),
             Refusal::NoLoader => format!(
-                "Where Secure Boot is off, give the firmware a second entry for the same image, \
-                 boot it once by its number, and put it first in the boot order when it came \
-                 up:\n\n\
+                "Where Secure Boot is off, give the firmware a second entry for the same image. \
+                 Boot it once by its number. When it came up, put it first in the boot order:\n\n\
                  efibootmgr --create-only --disk DISK --part PARTITION --label '{TITLE}' \
                  --loader '{}' --unicode {quoted}\nefibootmgr --bootnext NUMBER\n",
                 image.kernel.replace('/', "\\")

@@ -10,9 +10,9 @@ pub(super) const CAUSE: Cause = Cause {
     id: "blocked",
     kind: Kind::Blocking,
     title: "waiting for a lock, a message, the disk or memory",
-    about: "sched_switch saw the thread leave uninterruptibly (D), without a page fault before; or \
-        it was asleep before it had started its timer, or while timer interrupts of its CPU were \
-        served that did not wake it. Who woke it ended the wait",
+    about: "sched_switch saw the thread leave uninterruptibly (D), without a page fault before. Or \
+        it slept before it had started its timer, or while timer interrupts of its CPU were served \
+        that did not wake it. The waker ended the wait",
     source: "include/linux/sched.h (TASK_UNINTERRUPTIBLE); futex(7)",
     checks: &["app-swapped", "swap"],
     attribute,

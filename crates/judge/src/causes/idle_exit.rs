@@ -18,8 +18,8 @@ pub(super) const CAUSE: Cause = Cause {
     id: "idle-exit",
     kind: Kind::Power,
     title: "the way out of an idle state",
-    about: "the CPU was idle when the timer was due, or when the thread was woken; up to three \
-        times the exit latency that the state declares (1 ms where none is known), and what a \
+    about: "the CPU was idle when the timer was due, or when the thread was woken. Up to three \
+        times the declared exit latency of the state counts (1 ms where none is known), and what a \
         hypervisor needs to wake its guest",
     source: "Documentation/admin-guide/pm/cpuidle.rst",
     checks: &["cpuidle-states", "cpu-dma-latency", "idle-poll", "pm-qos-resume"],

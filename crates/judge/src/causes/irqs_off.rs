@@ -19,7 +19,7 @@ pub(super) const CAUSE: Cause = Cause {
     id: "irqs-off",
     kind: Kind::Blocking,
     title: "kernel code with interrupts off",
-    about: "the timer was due, a task was on the CPU and no interrupt came; the stack at the \
+    about: "the timer was due, a task was on the CPU and no interrupt came. The stack at the \
         interrupt names the code, and rules out user mode, where interrupts cannot be off",
     source: "kernel/trace/trace_irqsoff.c; measured: 457 us in move_expired_inodes (wb_workfn), \
         Linux 6.18",

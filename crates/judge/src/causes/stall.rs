@@ -112,11 +112,11 @@ pub(super) const CAUSE: Cause = Cause {
     id: "stall",
     kind: Kind::Hardware,
     title: "a stall of hardware or hypervisor",
-    about: "nothing ran that could hold the thread up: the CPU was in user mode (no stack under \
-        the interrupt), idle beyond its exit latency, or in the midst of a short path; another CPU \
-        that was idle got its timer late at the same time; or, in a guest, it was silent for over \
-        20 ms. Where code ran that others wait for, a timer of that CPU that came late shows that \
-        no interrupt did. Steal and the SMI counter tell more",
+    about: "nothing ran that could delay the thread: the CPU was in user mode (no stack under the \
+        interrupt), idle beyond its exit latency, or inside a short path. Or another, idle CPU got \
+        its timer late at the same time. Or, in a guest, the CPU was silent for over 20 ms. Where \
+        code ran that others wait for, a late timer of that CPU shows that no interrupt came. Steal \
+        and the SMI counter show more",
     source: "measured in a virtual machine: 9 of 11 stacks in user mode, gaps in multiples of 100 \
         ms; hwlatdetect",
     checks: &["smi-count", "steal-time", "hypervisor", "kvm-guest"],
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_stood_did_not_overrun() {
-        // In the midst of its own work, for 100 ms, and the tick was due long before.
+        // While its own work runs, for 100 ms, and the tick was due long before.
         let told = own_cycle(100_000, 97_000, &[], true);
         assert_eq!(top(&told), ("stall", vec!["own-cycle"]), "{told:?}");
         assert!(

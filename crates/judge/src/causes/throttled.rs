@@ -16,8 +16,8 @@ pub(super) const CAUSE: Cause = Cause {
     kind: Kind::Throttling,
     title: "throttling: real-time limit, fair server or CPU quota",
     about: "sched_switch chose the idle task or one of lower priority after the thread had been \
-        woken, or before that in place of another real-time task that could go on: its class or \
-        its group had used up its share",
+        woken, or before that in place of another runnable real-time task. Its class or its group had \
+        used up its share",
     source: "kernel/sched/rt.c (sched_rt_runtime_exceeded), kernel/sched/deadline.c (fair_server, \
         6.12), kernel/sched/fair.c (throttle_cfs_rq); measured: 50 022 and 54 038 us",
     checks: &["rt-throttling", "fair-server", "ext-server", "app-cgroup-quota", "app-rt-bandwidth"],

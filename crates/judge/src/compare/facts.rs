@@ -12,7 +12,7 @@ use super::{groups::Group, side::Side};
 pub struct FactLine {
     /// Name, e.g. `cpus.3.freq.governor`; `run.` is what the run was asked.
     pub key: String,
-    /// One for each group; null: not told. What varies within a group is told as such.
+    /// One for each group; null: unknown. What varies within a group is reported as such.
     pub values: Vec<Option<String>>,
     /// Whether it is the same within each group, so that it may be what makes the difference.
     pub steady: bool,

@@ -50,7 +50,7 @@ pub struct RunSummary {
     pub id: String,
     /// Who measured.
     pub tool: String,
-    /// Where; null: not told.
+    /// Where; null: unknown.
     pub machine: Option<Place>,
     /// What was measured.
     pub workload: String,

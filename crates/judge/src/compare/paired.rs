@@ -25,7 +25,7 @@ use super::{
 const OTHERS: usize = 2;
 
 /// One statistic before the p values are adjusted.
-struct Asked {
+struct Tested {
     change: Change,
     paired: Option<Paired>,
     /// Logarithms of the ratios of the pairs.
@@ -33,7 +33,7 @@ struct Asked {
     decides: bool,
 }
 
-impl Asked {
+impl Tested {
     /// Nothing is tested.
     const fn untested(change: Change) -> Self {
         Self { change, paired: None, logs: Vec::new(), decides: false }
@@ -46,7 +46,7 @@ pub(super) fn against(
     others: &[Observation<'_>],
     wish: &Request,
 ) -> Vec<Against> {
-    let mut asked: Vec<(PairSummary, Vec<Asked>)> = others
+    let mut asked: Vec<(PairSummary, Vec<Tested>)> = others
         .iter()
         .map(|seen| {
             let pairs = PairSummary::of(&first.group.sides, &seen.group.sides);
@@ -58,7 +58,7 @@ pub(super) fn against(
     decide(&mut asked, wish);
     let groups = others.len();
     let one =
-        |((at, seen), (pairs, asked)): ((usize, &Observation<'_>), (PairSummary, Vec<Asked>))| {
+        |((at, seen), (pairs, asked)): ((usize, &Observation<'_>), (PairSummary, Vec<Tested>))| {
             let changes: Vec<Change> = asked.into_iter().map(|asked| asked.change).collect();
             let answer = answer(&changes);
             let names = (first.group.label.as_str(), seen.group.label.as_str());
@@ -88,7 +88,7 @@ fn answer(changes: &[Change]) -> Answer {
 }
 
 /// Which change of p99.9 so many pairs find.
-fn see(asked: &mut [Asked], groups: usize, wish: &Request) {
+fn see(asked: &mut [Tested], groups: usize, wish: &Request) {
     let main = asked.iter_mut().find(|asked| asked.change.statistic == PRIMARY.name());
     if let Some(asked) = main {
         let (level, margin) = (1.0 - wish.confidence, Margin::of_share(wish.margin));
@@ -99,15 +99,15 @@ fn see(asked: &mut [Asked], groups: usize, wish: &Request) {
 }
 
 /// P values adjusted over all that decides, and what each then says.
-fn decide(asked: &mut [(PairSummary, Vec<Asked>)], wish: &Request) {
+fn decide(asked: &mut [(PairSummary, Vec<Tested>)], wish: &Request) {
     let groups = asked.len();
-    let mut deciding: Vec<(usize, &mut Asked)> = asked
+    let mut deciding: Vec<(usize, &mut Tested)> = asked
         .iter_mut()
         .enumerate()
         .flat_map(|(of, (_, asked))| asked.iter_mut().map(move |asked| (of, asked)))
         .filter(|(_, asked)| asked.decides && asked.paired.is_some())
         .collect();
-    let question = |(of, asked): &(usize, &mut Asked)| {
+    let question = |(of, asked): &(usize, &mut Tested)| {
         let is_main = asked.change.statistic == PRIMARY.name();
         let weight = if is_main { MAIN } else { paired::rest(OTHERS) };
         Some(Question { of: *of, paired: asked.paired?, weight })
@@ -140,8 +140,8 @@ fn ask(
     seen: &Observation<'_>,
     pairs: &PairSummary,
     wish: &Request,
-) -> Vec<Asked> {
-    let mut all: Vec<Asked> = QUANTILES
+) -> Vec<Tested> {
+    let mut all: Vec<Tested> = QUANTILES
         .into_iter()
         .map(|q| {
             let (from, to) = (first.quantiles(q), seen.quantiles(q));
@@ -165,7 +165,7 @@ fn of_values(
     (from, to): (&[Option<f64>], &[Option<f64>]),
     pairs: &PairSummary,
     wish: &Request,
-) -> Asked {
+) -> Tested {
     let change = Change::of(name, Unit::Ns, middle(from), middle(to));
     let logs: Option<Vec<f64>> = pairs
         .pairs
@@ -174,18 +174,18 @@ fn of_values(
         .collect();
     match logs {
         Some(logs) => of_differences(change, &logs, wish),
-        None => Asked::untested(
+        None => Tested::untested(
             change.because("some of the runs have too few wake-ups, or do not report it"),
         ),
     }
 }
 
 /// Logarithms of the ratios of all pairs, tested.
-fn of_differences(mut change: Change, logs: &[f64], wish: &Request) -> Asked {
+fn of_differences(mut change: Change, logs: &[f64], wish: &Request) -> Tested {
     let logs = folded(logs);
     let margin = Margin::of_share(wish.margin);
     let Some(paired) = paired::compare(&logs, wish.confidence, margin) else {
-        return Asked::untested(change.because("no two runs are neighbours in time"));
+        return Tested::untested(change.because("no two runs are neighbours in time"));
     };
     let ratio = paired.estimate.exp();
     change.ratio = Some(ratio);
@@ -198,7 +198,7 @@ fn of_differences(mut change: Change, logs: &[f64], wish: &Request) -> Asked {
          sign-flip p",
         logs.len()
     );
-    Asked { change, paired: Some(paired), logs, decides: false }
+    Tested { change, paired: Some(paired), logs, decides: false }
 }
 
 /// More pairs than the exact test looks at: the mean of neighbours counts as one.
@@ -220,7 +220,7 @@ fn max(
     seen: &Observation<'_>,
     pairs: &PairSummary,
     wish: &Request,
-) -> Asked {
+) -> Tested {
     let (from, to) = (first.maxima(), seen.maxima());
     let equal = pairs
         .pairs
@@ -229,9 +229,9 @@ fn max(
     if !equal {
         let change = Change::of("max", Unit::Ns, middle(&from), middle(&to));
         let why = "unequal exposure: the longer run has the larger maximum by itself";
-        return Asked::untested(change.because(why));
+        return Tested::untested(change.because(why));
     }
-    Asked { decides: true, ..of_values("max", (&from, &to), pairs, wish) }
+    Tested { decides: true, ..of_values("max", (&from, &to), pairs, wish) }
 }
 
 /// Missed wake-ups, which decide, and those over the budget, where there were any.
@@ -240,14 +240,14 @@ fn shares(
     seen: &Observation<'_>,
     pairs: &PairSummary,
     wish: &Request,
-) -> Vec<Asked> {
+) -> Vec<Tested> {
     let whole = |runs: Vec<Option<(u64, u64)>>| runs.into_iter().collect::<Option<Vec<_>>>();
     let missed = whole(first.missed()).zip(whole(seen.missed()));
     let late = first.budget_ns.map(|budget_ns| (first.late(budget_ns), seen.late(budget_ns)));
     let one = |(name, runs, decides): (&str, Option<(Vec<_>, Vec<_>)>, bool)| {
         let (from, to) = runs?;
         let asked = share(name, &from, &to, pairs, wish);
-        Some(Asked { decides: decides && asked.paired.is_some(), ..asked })
+        Some(Tested { decides: decides && asked.paired.is_some(), ..asked })
     };
     [("missed", missed, true), ("over budget", late, false)].into_iter().filter_map(one).collect()
 }
@@ -258,7 +258,7 @@ fn share(
     to: &[(u64, u64)],
     pairs: &PairSummary,
     wish: &Request,
-) -> Asked {
+) -> Tested {
     let pooled = |runs: &[(u64, u64)]| {
         let (k, n) = runs.iter().fold((0, 0), |(k, n), run| (k + run.0, n + run.1));
         (n > 0).then(|| k as f64 / n as f64)
@@ -267,7 +267,7 @@ fn share(
     if from.iter().chain(to).all(|run| run.0 == 0) {
         let mut change = change.with_ratio(wish.margin);
         change.method = "none in any run".into();
-        return Asked::untested(change);
+        return Tested::untested(change);
     }
     // Half an event more on both sides: no run has none.
     let rate = |run: (u64, u64)| (run.0 as f64 + 0.5) / (run.1 as f64 + 1.0);

@@ -51,7 +51,7 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
-    /// The value; null: too few samples, or not told.
+    /// The value; null: too few samples, or unknown.
     pub value: Option<f64>,
     /// Whether it may be larger: a histogram that ended before.
     pub at_least: bool,

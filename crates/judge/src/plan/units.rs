@@ -177,7 +177,8 @@ SystemCallFilter=~@privileged
 }
 
 /// Puts the unit there that repeats `config`, from the next boot on. It is not started: the values
-/// are set already, and it would wait for the lock of the one who installs it. For the same reason
+/// are set already, and it would wait for the lock of the process that installs it. For the same
+/// reason
 /// a drop-in of the target wants it and no link does: there is nothing to start or stop when it
 /// comes or goes, also in a folder tree.
 #[must_use]

@@ -87,15 +87,15 @@ fn all(found: &Coincidence, cpus: &[Cpu], spikes: &Spikes<'_>) -> Option<Structu
     let text = match cpus {
         [_, second] => format!(
             "{of} of CPU {cpu} came at once with one of CPU {}, within 100 µs ({expected} by \
-             chance, {{p}}), more closely than a load that both have explains: one cause for both. \
-             Which is not shown: firmware (SMI), the hypervisor, the clock, a core or a cache that \
-             they share, an interrupt from one to the other",
+             chance, {{p}}), more closely than a common load explains. Both have one cause, which is not \
+             shown: firmware (SMI), the hypervisor, the clock, a shared core or cache, an interrupt \
+             from one to the other",
             second.cpu
         ),
         _ => format!(
             "{of} of CPU {cpu} came at once on all {} measured CPUs, within 100 µs ({expected} by \
-             chance, {{p}}), more closely than a load that all have explains: one cause for all. \
-             Which is not shown: firmware (SMI), the hypervisor, the clock, an interrupt to all",
+             chance, {{p}}), more closely than a common load explains. All have one cause, which is not \
+             shown: firmware (SMI), the hypervisor, the clock, an interrupt to all",
             cpus.len()
         ),
     };
@@ -143,8 +143,8 @@ fn pairs(cpus: &[Cpu], spikes: &Spikes<'_>) -> Vec<Hypothesis> {
                 let of = spikes.of(found.hits, &a.ends, a.spikes);
                 let text = format!(
                     "{of} of CPU {} came at once with one of CPU {}, within 100 µs ({} by chance, \
-                     {{p}}), not on all CPUs: one cause for both, such as a core or a cache that \
-                     they share, or an interrupt from one to the other",
+                     {{p}}), not on all CPUs. Both have one cause, such as a shared core or cache, or an \
+                     interrupt from one to the other",
                     a.cpu,
                     b.cpu,
                     text::expected(found.expected)

@@ -1,6 +1,6 @@
 //! Does the level of latency change during the run, and does it change with something else?
 //!
-//! The level is the median of each second. Its changes are told by themselves, and asked for
+//! The level is the median of each second. Its changes are reported separately, and asked for
 //! company by the one coincidence function: changes of frequency, jumps of temperature, starts and
 //! ends of loads, bursts of interrupts.
 

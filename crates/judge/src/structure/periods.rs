@@ -125,8 +125,7 @@ fn loosely(
     let time = |ns: u64| text::time(ns as f64);
     let text = format!(
         "{} of {} intervals between spikes{by} are {} to {}, {} on average ({{p}}), with no clear \
-         phase: as of a loop that counts from its last run, of a rest after each, or of a period \
-         with much jitter",
+         phase. A loop that counts from its last run looks so, and a period with much jitter",
         quantity::grouped(regular.count),
         quantity::grouped(regular.of),
         time(regular.shortest_ns),

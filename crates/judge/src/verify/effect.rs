@@ -10,7 +10,7 @@ pub type Shown = BTreeMap<String, Reading<String>>;
 
 /// A word that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct WantedWord {
     /// The word, e.g. `isolcpus=2-3`; the name alone where it is to be away.
     pub parameter: String,
     /// Whether it is to be away.

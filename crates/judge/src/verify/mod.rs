@@ -11,7 +11,7 @@ use rtproof_host::{Facts, facts::kernel::CommandLine};
 use serde::Serialize;
 
 pub(crate) use self::effect::Observation;
-pub use self::effect::{Asked, Effect, Shown};
+pub use self::effect::{Effect, Shown, WantedWord};
 pub use self::places::paths;
 
 /// What became of it.
@@ -37,11 +37,11 @@ pub struct Verified {
 
 /// What became of each word; `shown` has what [`paths`] asks for.
 #[must_use]
-pub fn words(facts: &Facts, asked: &[Asked], shown: &Shown) -> Vec<Verified> {
+pub fn words(facts: &Facts, asked: &[WantedWord], shown: &Shown) -> Vec<Verified> {
     asked.iter().map(|asked| word(facts, asked, shown)).collect()
 }
 
-fn word(facts: &Facts, asked: &Asked, shown: &Shown) -> Verified {
+fn word(facts: &Facts, asked: &WantedWord, shown: &Shown) -> Verified {
     let parameter = asked.parameter.clone();
     let removes = asked.removes;
     let cmdline = &facts.kernel.cmdline;

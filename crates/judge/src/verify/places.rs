@@ -5,7 +5,7 @@ use rtproof_host::{
     facts::kernel::{Parameter, Preemption},
 };
 
-use super::effect::{Asked, Effect, Observation, Shown};
+use super::effect::{Effect, Observation, Shown, WantedWord};
 
 /// A parameter, and the file that shows its effect.
 struct Place {
@@ -99,8 +99,8 @@ const FACTS: &[(&str, Fact)] =
 
 /// The files that show the effects of these words: to be read for [`super::words`].
 #[must_use]
-pub fn paths(asked: &[Asked]) -> Vec<String> {
-    let of = |asked: &Asked| {
+pub fn paths(asked: &[WantedWord]) -> Vec<String> {
+    let of = |asked: &WantedWord| {
         let (key, value) = match asked.parameter.split_once('=') {
             Some((key, value)) => (key, Some(value)),
             None => (asked.parameter.as_str(), None),

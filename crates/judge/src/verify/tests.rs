@@ -5,8 +5,8 @@ use rtproof_host::{CpuList, Reading};
 use super::*;
 use crate::checks::testing::{cpus, good, set_cmdline};
 
-fn asked(parameter: &str) -> Asked {
-    Asked { parameter: parameter.into(), removes: false }
+fn asked(parameter: &str) -> WantedWord {
+    WantedWord { parameter: parameter.into(), removes: false }
 }
 
 /// The good machine booted with `line`; `shown` are files with what they hold.
@@ -93,7 +93,7 @@ fn values_of_files() {
 fn missing_and_to_be_away() {
     assert_eq!(effect("isolcpus=2-3", "quiet", &[(ISOLATED, "2-3")]), Effect::Missing);
     assert_eq!(effect("isolcpus=2-3", "isolcpus=2", &[(ISOLATED, "2-3")]), Effect::Missing);
-    let away = [Asked { parameter: "tsc".into(), removes: true }];
+    let away = [WantedWord { parameter: "tsc".into(), removes: true }];
     let mut facts = good();
     assert_eq!(words(&facts, &away, &Shown::new())[0].effect, Effect::Missing);
     set_cmdline(&mut facts, "quiet");

@@ -15,9 +15,9 @@ pub(super) const WORKLOAD: HandOff = HandOff::new(
     Description::new(
         "futex",
         "Time from one thread storing a word and waking the other with futex(2) to the other \
-     thread's first reading of the clock, once a period. On one CPU the way of the caller to \
-     sleep is part of it; with two CPUs the interrupt that wakes the other one, and its way \
-     out of idle, are. The answer back is not part of it.",
+     thread's first reading of the clock, once a period. On one CPU the way of the caller to sleep \
+     is part of it. With two CPUs the interrupt that wakes the other one is, and its way out of \
+     idle. The answer back is not part of it.",
         Quantity::HandOff,
     ),
     |own, setting| own.both_ways(|| Ok(AtomicU32::new(0)), setting),

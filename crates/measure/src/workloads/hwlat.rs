@@ -12,10 +12,10 @@ use crate::quantity::Quantity;
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "hwlat",
-        "The kernel's hwlat tracer on one CPU: a kernel thread reads the clock with interrupts \
-     off for half of each second, and the largest gap above 1 us of each window is a sample. \
+        "The kernel's hwlat tracer on one CPU: a kernel thread reads the clock with interrupts off \
+     for half of each second. The largest gap above 1 us of each window is a sample. \
      Shows what neither the kernel nor a program can see: the firmware (SMIs), the \
-     hypervisor, the hardware; nothing else, and not the other half of the time. Keeps \
+     hypervisor, the hardware. Shows nothing else, and not the other half of the time. Keeps \
      interrupts from that CPU meanwhile: never on a machine in use. Needs root and \
      CONFIG_HWLAT_TRACER.",
         Quantity::Gap,

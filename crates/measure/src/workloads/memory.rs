@@ -38,8 +38,8 @@ const DESCRIPTION: Description = Description {
     ..Description::new(
         "memory",
         "Duration of a fixed number of reads and writes of single cache lines all over a buffer \
-         of a given size, each at a place that depends on what the last one read. Shows what \
-         takes the CPU away, and what throws lines out of the caches or keeps the memory busy: \
+         of a given size. Each place depends on what the last one read. Shows what takes the CPU away, \
+         and what throws lines out of the caches or keeps the memory busy: \
          other CPUs, devices, neighbours of a guest. Not bandwidth, and not how late the work \
          began.",
         Quantity::Duration,

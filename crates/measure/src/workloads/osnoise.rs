@@ -12,8 +12,8 @@ use crate::quantity::Quantity;
 pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "osnoise",
-        "The kernel's osnoise tracer on one CPU: a kernel thread reads the clock without pause \
-     and each gap above 1 us, less than what interrupts it in turn, is a sample. Shows what \
+        "The kernel's osnoise tracer on one CPU: a kernel thread reads the clock without pause. \
+     Each gap above 1 us is a sample, less what interrupts the gap in turn. Shows what \
      interrupts, softirqs, other tasks and the hardware take from the CPU; not wake-ups. Each \
      gap is scheduled when it is found. The period of the measurement is not used. Needs root \
      and CONFIG_OSNOISE_TRACER.",

@@ -22,9 +22,9 @@ pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "setitimer",
         "Time from the expiry of the process's interval timer (setitimer, ITIMER_REAL) to the \
-     thread that takes SIGALRM reading the clock, against the timer's own grid: its start is \
-     the clock read right before the call, so that the call itself, well below a microsecond, \
-     is in every sample. The signal is blocked and taken with sigwaitinfo(2), not by a \
+     thread that takes SIGALRM reading the clock, against the timer's own grid. The grid begins \
+     with the clock read right before the call. So the call itself, well below a microsecond, is \
+     in every sample. The signal is blocked and taken with sigwaitinfo(2), not by a \
      handler. The intervals between signals are kept beside. Whole microseconds only; a \
      process has one such timer, so one CPU at a time.",
         Quantity::Latency,

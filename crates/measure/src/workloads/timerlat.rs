@@ -29,9 +29,9 @@ const DESCRIPTION: Description = Description {
     ..Description::new(
         "timerlat",
         "The kernel's timerlat tracer on one CPU: time from the expiry of a kernel timer to its \
-         interrupt (timerlat:irq) or to a kernel thread that it wakes (timerlat, timerlat:thread, \
-         SCHED_FIFO 95 by the kernel's choice). Splits what timer-wakeup measures as a whole; \
-         does not hold the return to user space. Periods from 100us to 1s, as the kernel has it. \
+         interrupt (timerlat:irq) or to a kernel thread that it wakes (timerlat, timerlat:thread). \
+         The kernel gives that thread SCHED_FIFO 95. Splits what timer-wakeup measures as a whole. \
+         Does not hold the return to user space. Periods from 100us to 1s, as the kernel has it. \
          Needs root and CONFIG_TIMERLAT_TRACER.",
         Quantity::Latency,
     )

@@ -100,9 +100,9 @@ impl Imported {
         let unknown = self.threads.iter().filter(|thread| thread.period_ns.is_none()).count();
         if unknown > 0 {
             let text = format!(
-                "the tool skips wake-ups that are due while it is late; of {unknown} threads the \
-                 period is unknown: by default each thread's is 500 µs longer than the one \
-                 before; give the command line with --command"
+                "the tool skips wake-ups that are due while it is late; the period of \
+                 {unknown} threads is unknown. By default each is 500 µs longer than the one before. Give the command \
+                 line with --command"
             );
             self.doubt("omission-uncounted", text);
         }

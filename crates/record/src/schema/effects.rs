@@ -13,9 +13,9 @@ pub(super) const TRIAL: Table = Table {
         c(
             "design",
             "TEXT NOT NULL CHECK (design IN ('single', 'mirrored', 'screened', 'boots'))",
-            "single: one knob after the other; mirrored: all at once, in each pair some on in one \
-             slice and the others in the other; screened: all at once first, then pairs of what \
-             stood out; boots: pairs of boots.",
+            "single: one knob after the other. mirrored: all at once, in each pair some on in one \
+             slice and the others in the other. screened: all at once first, then pairs of what \
+             stood out. boots: pairs of boots.",
         ),
         int("pairs", "Pairs of slices planned for each knob."),
         int("slice_ns", "Length of a slice."),
@@ -87,9 +87,9 @@ pub(super) const SLICE: Table = Table {
             "part",
             "TEXT NOT NULL CHECK (part IN ('before', 'pair', 'screen', 'together', 'once', \
              'after'))",
-            "before: nothing changed; pair: one of a pair with and without a knob; screen: one of \
-             a pair with all knobs, each on in one of them; together: one of a pair with all that \
-             seems to help, and nothing; once: with a change that is made once; after: with what \
+            "before: nothing changed. pair: one of a pair with and without a knob. screen: one of \
+             a pair with all knobs, each on in one of them. together: one of a pair with all that \
+             seems to help, and nothing. once: with a change that is made once. after: with what \
              was kept.",
         ),
         int("pair", "Pair: 0, 1, ..."),

@@ -105,7 +105,7 @@ fn words(report: &Report) -> Markup {
     let quantile = format!(
         "The value of rank ⌈q·n⌉, shown as the upper edge of its bucket. Its interval is that of \
          order statistics at {confidence} confidence, from the lower edge of one bucket to the \
-         upper edge of another, with n reduced to what dependent samples are worth (long-run \
+         upper edge of another. n is reduced to what dependent samples are worth (long-run \
          variance over seconds). There is none where fewer than five independent samples lie on \
          the rarer side, or the run holds fewer than 20 seconds or 20 correlation times."
     );

@@ -13,11 +13,13 @@ use super::verdict;
 /// # Errors
 /// When writing fails.
 pub fn answer(to: &mut Sheet, report: &Report, next: Option<&str>) -> io::Result<()> {
-    verdict::sentence(to, report)?;
-    if let Some(why) = report.spikes.as_ref().and_then(answer::why) {
-        wrapped(to, &format!("{BOLD}Why{BOLD:#}      "), "         ", &why)?;
-    }
-    self::next(to, next)
+    to.in_answer(|to| {
+        verdict::sentence(to, report)?;
+        if let Some(why) = report.spikes.as_ref().and_then(answer::why) {
+            wrapped(to, &format!("{BOLD}Why{BOLD:#}      "), "         ", &why)?;
+        }
+        self::next(to, next)
+    })
 }
 
 /// What to do next.

@@ -72,8 +72,10 @@ pub(super) fn title(to: &mut Sheet, machine: &Machine) -> io::Result<()> {
     writeln!(to)
 }
 
-/// Most columns of text: longer lines are hard to read.
-pub const WIDTH_MAX: usize = 100;
+/// Most columns of tables and pictures.
+pub const WIDTH_MAX: usize = 200;
+/// Most columns of prose.
+const PROSE_MAX: usize = 120;
 /// Fewest: prefixes alone take half of it.
 pub const WIDTH_MIN: usize = 60;
 
@@ -83,13 +85,33 @@ pub struct Sheet {
     /// Where it is shown.
     pub page: Page,
     bytes: Vec<u8>,
+    /// Where in it the answer block stands.
+    answer: Option<std::ops::Range<usize>>,
 }
 
 impl Sheet {
     /// An empty one.
     #[must_use]
     pub const fn new(columns: usize, glyphs: Glyphs) -> Self {
-        Self { page: Page { columns, glyphs }, bytes: Vec::new() }
+        Self { page: Page { columns, glyphs }, bytes: Vec::new(), answer: None }
+    }
+
+    /// Writes the answer block: what is left when only the answer is wanted. The first one counts.
+    ///
+    /// # Errors
+    /// Those of `show`.
+    pub fn in_answer(&mut self, show: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
+        let from = self.bytes.len();
+        show(self)?;
+        self.answer.get_or_insert(from..self.bytes.len());
+        Ok(())
+    }
+
+    /// The answer block as [`Sheet::shown`] has it; `None`: none was written.
+    #[must_use]
+    pub fn answer(&self) -> Option<String> {
+        let bytes = self.bytes.get(self.answer.clone()?)?;
+        Some(ink::shown(&String::from_utf8_lossy(bytes)))
     }
 
     /// What is written, with colours; colours and hidden characters of others are written out.
@@ -115,7 +137,7 @@ impl Write for Sheet {
 /// # Errors
 /// When writing fails.
 pub fn wrapped(to: &mut Sheet, first: &str, next: &str, text: &str) -> io::Result<()> {
-    wrapped_in(to.page.columns, to, first, next, text)
+    wrapped_in(to.page.columns.min(PROSE_MAX), to, first, next, text)
 }
 
 /// Writes rows in columns, the first row as the head of values in µs.

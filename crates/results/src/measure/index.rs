@@ -27,6 +27,31 @@ pub struct Index {
     pub conditions: Vec<ConditionJson>,
     /// Cells, in order.
     pub cells: Vec<CellResult>,
+    /// Where there are two conditions: each combination under the one against the other.
+    pub compared: Vec<ConditionPair>,
+}
+
+/// A combination under two conditions, compared as `rtproof compare --a --b` does.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConditionPair {
+    /// The combination.
+    pub what: String,
+    /// The first condition.
+    pub from: String,
+    /// The second condition.
+    pub to: String,
+    /// Pairs of finished runs that follow each other.
+    pub pairs: usize,
+    /// Fewest pairs that can decide.
+    pub pairs_min: usize,
+    /// Smallest change of p99.9, as a ratio, that so many pairs find four times in five; null: too
+    /// few pairs, or it cannot be computed.
+    pub detectable_ratio: Option<f64>,
+    /// What the pairs decide.
+    pub answer: rtproof_judge::compare::Answer,
+    /// The same in a sentence.
+    pub sentence: String,
 }
 
 /// A state of the machine.
@@ -99,6 +124,8 @@ pub struct ThreadResult {
     pub quantiles: Quantiles,
     /// Intervals from one wake-up to the next, of workloads that keep them.
     pub intervals: Option<Spread>,
+    /// Cycles that were due: `samples.n + missed`.
+    pub scheduled: u64,
     /// Cycles that were due while the thread was still late.
     pub missed: u64,
     /// Samples and missed cycles later than the budget; null: there is none.
@@ -154,6 +181,7 @@ impl Index {
             machine: None,
             conditions: plan.conditions.iter().map(condition).collect(),
             cells: plan.cells.iter().map(CellResult::missing).collect(),
+            compared: Vec::new(),
         }
     }
 

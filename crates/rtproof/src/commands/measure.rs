@@ -23,10 +23,13 @@ use rtproof_run::{
 };
 
 use super::prove::StartArg;
-use crate::{ask, exit, print::Text, show::cell::Cells};
+use crate::{ask, exit, manners, print::Text, show::cell::Cells};
 
 /// Largest file of a matrix that is read.
 const BYTES_MAX: u64 = (1 << 20) + 1;
+
+/// Pairs of a cell as it is and tuned, unless stated.
+const TUNED_PAIRS: u32 = rtproof_stats::paired::PAIRS_MIN as u32;
 
 /// Workloads of one `--workload`.
 type Choices = Vec<Choice>;
@@ -41,9 +44,9 @@ Examples:
   rtproof measure --matrix nightly.toml --plan
   rtproof measure --resume measure-robot-20261122T031500
 
-Lists are combined: each combination is a cell, measured by itself, with a record (*.rtproof) and a \
-report (*.html) in the folder of --output, and one index over all (index.html, index.json). Nothing \
-is judged: rtproof prove does that. Ctrl-C ends the cell that is measured and keeps all others.")]
+Lists are combined: each combination is a cell, measured by itself. The folder of --output holds a \
+record (*.rtproof) and a report (*.html) of each, and one index over all (index.html, index.json). \
+Nothing is judged: rtproof prove does that. Ctrl-C ends the cell that is measured and keeps all others.")]
 pub struct Args {
     /// What the threads do: NAME, NAME,NAME (one after the other), or NAME@CPUS,NAME@CPUS (at
     /// once, each on its own CPUs); may be given again. Default: timer-wakeup (docs/workloads.md)
@@ -101,12 +104,12 @@ pub struct Args {
     )]
     pub duration_ns: u64,
 
-    /// Measure each cell N times
-    #[arg(long, value_name = "N", value_parser = request::repeat, default_value = "1")]
-    pub repeat: u32,
+    /// Measure each cell N times; default: 1, with --tuned 6, the fewest pairs that can decide
+    #[arg(long, value_name = "N", value_parser = request::repeat)]
+    pub repeat: Option<u32>,
 
-    /// Measure all cells twice: with the machine as it is, and with the changes of rtproof tune
-    /// apply --yes, which are undone at the end
+    /// Measure all cells with the machine as it is and with the changes of rtproof tune apply
+    /// --yes, in turns; compare the two at the end. The changes are undone
     #[arg(long)]
     pub tuned: bool,
 
@@ -148,7 +151,7 @@ pub struct Args {
     pub yes: bool,
 
     /// Print a row a second, and mark changes of the threads from outside (chrt, taskset)
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub rows: bool,
 
     /// Count samples later than this; they are spikes, too
@@ -183,10 +186,6 @@ pub struct Args {
     /// Folder for the records, which must be new or empty; default: measure-HOST-TIME
     #[arg(short, long, value_name = "DIR", value_parser = NonEmptyStringValueParser::new())]
     pub output: Option<String>,
-
-    /// Print moments up to kurtosis and P² estimates of each cell, too
-    #[arg(short, long, conflicts_with = "json")]
-    pub verbose: bool,
 
     /// Print the index as JSON instead of text
     #[arg(long)]
@@ -226,7 +225,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         rtproof_report::text::measure::begin(to, &rtproof_judge::report::Machine::of(&facts), &plan)
     })?;
     let index = run::run(&root, &facts, &plan, &folder, &mut Cells::new(args.rows, text))?;
-    text.print(|to| rtproof_report::text::measure::index(to, &index, folder.path(), args.verbose))?;
+    text.print(|to| {
+        rtproof_report::text::measure::index(to, &index, folder.path(), manners::is_verbose())
+    })?;
     text.print_json(&index)?;
     Ok(match () {
         () if index.count(State::Failed) > 0 => exit::FAILED,
@@ -255,7 +256,7 @@ fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
         periods_ns: args.periods_ns.clone(),
         loads: args.load.clone(),
         duration_ns: args.duration_ns,
-        repeat: args.repeat,
+        repeat: args.repeat.unwrap_or(if args.tuned { TUNED_PAIRS } else { 1 }),
     };
     let common = Common {
         budget_ns: args.budget_ns,

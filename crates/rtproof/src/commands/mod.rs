@@ -24,19 +24,41 @@ macro_rules! commands {
     };
 }
 
+use crate::manners::Manners;
+
 pub mod capture;
 pub mod check;
 pub mod compare;
+pub mod completions;
 pub mod experiment;
 pub mod explain;
 pub mod export;
 pub mod import;
+pub mod man;
 pub mod measure;
 pub mod new;
 pub mod prove;
 pub mod report;
 pub mod tune;
 pub mod watch;
+
+/// Takes a Linux machine from unknown to proven real-time.
+///
+/// Checks the configuration, measures latency under load without leaving out a missed wake-up, and
+/// accepts or refuses the machine with the evidence attached.
+#[derive(Debug, clap::Parser)]
+#[command(name = "rtproof", version, max_term_width = 100, propagate_version = true)]
+#[command(after_help = "Exit codes: 0 accepted or done, 1 rtproof failed, 2 the machine failed, \
+                        3 cannot tell, 64 usage.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// How the answer is shown.
+    #[command(flatten)]
+    pub manners: Manners,
+}
 
 commands! {
     /// Check the machine, measure it under load, judge it: the main job
@@ -65,4 +87,8 @@ commands! {
     Import(import),
     /// Write a record in another format: JSON, CSV, HdrHistogram log, cyclictest, JUnit
     Export(export),
+    /// Print completions of the command line for a shell
+    Completions(completions),
+    /// Print the manual page of a command
+    Man(man),
 }

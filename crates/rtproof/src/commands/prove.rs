@@ -13,7 +13,7 @@ use rtproof_run::{
     prove::{self, Request, output::Output, resolve, switcher::NoSwitcher},
 };
 
-use crate::{exit, intent::IntentArgs, next, pages, print::Text, show::progress::Progress};
+use crate::{exit, intent::IntentArgs, manners, next, pages, print::Text, show::cell::Now};
 
 /// Arguments of `prove`.
 #[derive(Clone, Debug, clap::Args)]
@@ -118,6 +118,10 @@ pub struct Args {
     #[arg(short, long, value_name = "PATH", default_value = ".")]
     pub output: PathBuf,
 
+    /// Print a row a second of each thread, on stdout, in place of the progress line
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    pub rows: bool,
+
     /// Print the report as JSON instead of text
     #[arg(long)]
     pub json: bool,
@@ -220,9 +224,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     })?;
 
     let load_dir = request.load_dir.as_deref();
-    let (mut switcher, mut progress) = (NoSwitcher, Progress::new(options.duration_ns));
+    let (mut switcher, mut now) = (NoSwitcher, Now::of_one(options.duration_ns, args.rows));
+    let observer = now.observer();
     let finished =
-        prove::measure(&root, facts, &options, load_dir, &output, &mut switcher, &mut progress)?;
+        prove::measure(&root, facts, &options, load_dir, &output, &mut switcher, observer);
+    now.end();
+    let finished = finished?;
     let report = Report::new(&finished.run, &finished.standing());
     let sealed = finished.seal(&report)?;
     let next = next::of_report(&report, &output.record);
@@ -230,6 +237,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     text.print(|to| {
         rtproof_report::text::answer(to, &report, next.as_deref())?;
         rtproof_report::text::measured(to, &report)?;
+        if manners::is_verbose() {
+            rtproof_report::text::distribution(to, &report)?;
+        }
         rtproof_report::text::spikes_of(to, &sealed.run, &report)?;
         rtproof_report::text::verdict(to, &report)?;
         rtproof_report::text::files(

@@ -7,7 +7,7 @@ use rtproof_record::{Opened, Run, SealState, import::Imported};
 use rtproof_report::imported::Document;
 use rtproof_results::answer;
 
-use crate::{exit, next, print::Text};
+use crate::{exit, manners, next, print::Text};
 use rtproof_run::opened::{banner, standing};
 
 /// Arguments of `report`.
@@ -28,10 +28,6 @@ pub struct Args {
     /// Show a record that was changed after it was sealed; it is marked as such
     #[arg(long)]
     pub accept_altered: bool,
-
-    /// Print moments up to kurtosis, averages and P² estimates, too
-    #[arg(short, long, conflicts_with = "json")]
-    pub verbose: bool,
 
     /// Print the report as JSON instead of text
     #[arg(long)]
@@ -66,7 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         rtproof_report::text::answer(to, &report, next.as_deref())?;
         rtproof_report::text::head(to, &report.machine, &report.findings)?;
         rtproof_report::text::measured(to, &report)?;
-        if args.verbose {
+        if manners::is_verbose() {
             rtproof_report::text::distribution(to, &report)?;
         }
         rtproof_report::text::spikes_of(to, &opened.run, &report)?;

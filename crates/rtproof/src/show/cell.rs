@@ -26,10 +26,33 @@ pub(crate) struct Cells {
 
 /// What shows the cell that is measured.
 #[derive(Debug)]
-enum Now {
+pub(crate) enum Now {
     Nothing(Silent),
     Bar(Progress),
     Rows(Rows),
+}
+
+impl Now {
+    /// Of one run alone.
+    pub(crate) fn of_one(duration_ns: u64, is_rows: bool) -> Self {
+        if is_rows { Self::Rows(Rows::new()) } else { Self::Bar(Progress::new(duration_ns)) }
+    }
+
+    /// What observes the run.
+    pub(crate) fn observer(&mut self) -> &mut dyn Observer {
+        match self {
+            Self::Nothing(silent) => silent,
+            Self::Bar(bar) => bar,
+            Self::Rows(rows) => rows,
+        }
+    }
+
+    /// The sums of the rows, if there are some.
+    pub(crate) fn end(self) {
+        if let Self::Rows(rows) = self {
+            rows.end();
+        }
+    }
 }
 
 impl Cells {
@@ -51,7 +74,7 @@ impl Events for Cells {
         );
         if self.is_rows {
             self.text.print(|to| writeln!(to, "{text}"))?;
-        } else {
+        } else if !crate::manners::is_quiet() {
             // Progress is a courtesy.
             let _ = crate::stderr::line(&text);
         }
@@ -64,17 +87,11 @@ impl Events for Cells {
             true => Now::Rows(Rows::new()),
             false => Now::Bar(Progress::of_one(cell.duration_ns, label, after_ns)),
         };
-        match &mut self.now {
-            Now::Nothing(silent) => silent,
-            Now::Bar(bar) => bar,
-            Now::Rows(rows) => rows,
-        }
+        self.now.observer()
     }
 
     fn end(&mut self) {
-        if let Now::Rows(rows) = std::mem::replace(&mut self.now, Now::Nothing(Silent)) {
-            rows.end();
-        }
+        std::mem::replace(&mut self.now, Now::Nothing(Silent)).end();
     }
 
     fn sealed(&mut self, output: &Output, run: &Run, report: &Report) -> anyhow::Result<()> {

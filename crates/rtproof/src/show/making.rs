@@ -15,7 +15,11 @@ pub(crate) struct Making {
 
 impl Making {
     pub(crate) fn new() -> Self {
-        Self { of: 0, made: 0, is_shown: std::io::stderr().is_terminal() }
+        Self {
+            of: 0,
+            made: 0,
+            is_shown: std::io::stderr().is_terminal() && !crate::manners::is_quiet(),
+        }
     }
 }
 

@@ -10,12 +10,14 @@ use std::{
 use rtproof_judge::units;
 use rtproof_run::prove::observer::{Observer, Progress as State};
 
+use crate::manners;
+
 /// Lines printed over a run where stderr is not a terminal.
 const LINES: u64 = 10;
 /// Longest wait for the last text to be written.
 const DONE_TIMEOUT: Duration = Duration::from_millis(100);
 /// Cells of the bar.
-const CELLS: u64 = 20;
+const CELLS: u64 = 10;
 
 /// Progress of a run.
 #[derive(Debug)]
@@ -44,7 +46,7 @@ impl Observer for Progress {
 
 impl Progress {
     pub(crate) fn new(duration_ns: u64) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+        let terminal = std::io::stderr().is_terminal() && !manners::is_quiet();
         let (to, texts) = mpsc::sync_channel(1);
         let writer = std::thread::Builder::new()
             .name("rtproof/progress".into())
@@ -56,7 +58,7 @@ impl Progress {
             label,
             after_ns,
             duration_ns,
-            lines_done: 0,
+            lines_done: if manners::is_quiet() { LINES } else { 0 },
             shown: false,
             to: Some(to),
             writer,
@@ -109,11 +111,17 @@ impl Progress {
             units::duration(self.duration_ns)
         );
         if let Some((latency_ns, cpu)) = state.worst {
-            line += &format!("  max {} (CPU {cpu})", units::ns(latency_ns));
+            line += &format!("  worst {} (CPU {cpu})", units::ns(latency_ns));
         }
-        line += &format!("  missed {}", units::grouped(state.missed));
         if let Some(late) = state.late {
             line += &format!("  late {}", units::grouped(late));
+        }
+        if state.missed > 0 || state.late.is_none() {
+            line += &format!("  missed {}", units::grouped(state.missed));
+        }
+        if let Some((cause, culprit)) = state.last_cause {
+            let space = if culprit.is_empty() { "" } else { " " };
+            line += &format!("  last: {cause}{space}{culprit}");
         }
         let left_ns =
             self.duration_ns.saturating_sub(at_ns).div_ceil(1_000_000_000) * 1_000_000_000;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use rtproof_judge::{causes, units};
 use rtproof_trace::{
     Around, Brief, Coverage, Decoder, Pages, Task, WakeUp, Window, around,
-    coverage::Seen,
+    coverage::KindsSeen,
     dat::{self, Symbols, TraceDat},
     merge::Merge,
     scan::{Scanner, Subjects, Totals},
@@ -149,7 +149,7 @@ fn find(
         ids: BTreeMap::new(),
         coverage: Coverage::default(),
     };
-    let mut seen = Seen::default();
+    let mut seen = KindsSeen::default();
     let mut counts: Vec<u64> = Vec::new();
     let mut merge = Merge::new(pages, dat.formats().layout());
     while let Some(merged) = merge.next()? {

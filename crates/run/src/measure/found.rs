@@ -69,6 +69,7 @@ fn thread_result(
         quantiles,
         intervals: (intervals.count() > 0)
             .then(|| Scale::of_intervals(info.period_ns).spread(intervals)),
+        scheduled: cpu.measured.scheduled,
         missed: cpu.measured.missed,
         late: report.options.requirement.budget_ns.map(|_| cpu.measured.late),
         cv: samples.cv(),

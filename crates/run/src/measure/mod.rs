@@ -10,6 +10,7 @@ mod conditions;
 pub mod folder;
 pub mod found;
 pub mod matrix;
+mod paired;
 pub mod request;
 pub mod run;
 pub mod statistics;

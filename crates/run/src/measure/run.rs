@@ -16,7 +16,7 @@ use super::{
     cells,
     conditions::Conditions,
     folder::{Folder, Found},
-    found,
+    found, paired,
 };
 use crate::prove::{self, Job, Observer, output::Output, signals::Signals, switcher::NoSwitcher};
 
@@ -87,6 +87,7 @@ pub fn run(
     }
     let left = conditions.leave();
     same_machine(&mut index, folder);
+    index.compared = paired::compared(plan, folder);
     write(folder, &index, events)?;
     left.map_err(|why| anyhow::anyhow!("{why}; the cells are in {}", folder.path().display()))?;
     Ok(index)

@@ -302,6 +302,7 @@ impl Collector {
             worst: self.worst,
             missed: self.missed,
             late: self.options.requirement.budget_ns.map(|_| self.late),
+            last_cause: self.explainer.last_cause(),
         }
     }
 

@@ -19,6 +19,8 @@ pub struct Progress<'a> {
     pub missed: u64,
     /// Wake-ups above the budget; `None`: there is no budget.
     pub late: Option<u64>,
+    /// The largest share of the spike that was explained last: title of its cause, culprit.
+    pub last_cause: Option<(&'a str, &'a str)>,
 }
 
 /// What a user wants of a run that goes on.

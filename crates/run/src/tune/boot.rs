@@ -8,7 +8,7 @@ use rtproof_host::{
 };
 use rtproof_judge::{
     plan::BootWord,
-    verify::{self, Asked, Effect, Verified},
+    verify::{self, Effect, Verified, WantedWord},
 };
 use rtproof_results::tune::{active::BootStands, plan::BootPreview};
 
@@ -71,20 +71,20 @@ pub fn preview(root: &Root, facts: &Facts, words: Vec<BootWord>) -> BootPreview 
 ///
 /// # Errors
 /// Usage: it is none.
-pub fn word(text: &str) -> anyhow::Result<Asked> {
+pub fn word(text: &str) -> anyhow::Result<WantedWord> {
     let key = text.split('=').next().unwrap_or_default();
     if key.is_empty() || key.contains(char::is_whitespace) {
         let why = "no kernel parameter; write name or name=value, e.g. isolcpus=2-3";
         return Err(usage(format!("{text}: {why}")));
     }
-    Ok(Asked { parameter: cmdline::shortened(text), removes: false })
+    Ok(WantedWord { parameter: cmdline::shortened(text), removes: false })
 }
 
 /// What the entry of rtproof asks for beside what the default entry has; nothing without one.
 ///
 /// # Errors
 /// The boot loader's files cannot be read.
-pub fn asked(root: &Root) -> anyhow::Result<Vec<Asked>> {
+pub fn asked(root: &Root) -> anyhow::Result<Vec<WantedWord>> {
     let loader = boot::detect(root)?;
     let Some(entry) = loader.entry(root)? else { return Ok(Vec::new()) };
     let tokens = |line: &str| -> Vec<String> {
@@ -95,15 +95,15 @@ pub fn asked(root: &Root) -> anyhow::Result<Vec<Asked>> {
     let (ours, others) = (tokens(&entry.cmdline), tokens(base.map_or("", |it| &it.cmdline)));
     let name = |word: &str| word.split('=').next().unwrap_or_default().replace('-', "_");
     let new = ours.iter().filter(|word| !others.contains(word) && !word.starts_with(OWN));
-    let new = new.map(|word| Asked { parameter: word.clone(), removes: false });
+    let new = new.map(|word| WantedWord { parameter: word.clone(), removes: false });
     let gone = others.iter().map(|word| name(word));
     let gone = gone.filter(|key| !ours.iter().any(|word| name(word) == *key));
-    Ok(new.chain(gone.map(|key| Asked { parameter: key, removes: true })).collect())
+    Ok(new.chain(gone.map(|key| WantedWord { parameter: key, removes: true })).collect())
 }
 
 /// What became of words, with what the kernel shows of them.
 #[must_use]
-pub fn verified(root: &Root, facts: &Facts, asked: &[Asked]) -> Vec<Verified> {
+pub fn verified(root: &Root, facts: &Facts, asked: &[WantedWord]) -> Vec<Verified> {
     let shown = verify::paths(asked).into_iter().map(|path| {
         let reading = root.trimmed(&path);
         (path, reading)
@@ -125,7 +125,7 @@ pub fn stands(machine: &Machine<'_>) -> anyhow::Result<Option<BootStands>> {
     let asked = asked(root)?;
     let cmdline = root.trimmed("/proc/cmdline");
     let running = cmdline.value().map(|line| cmdline::split(line)).unwrap_or_default();
-    let has = |asked: &Asked| match asked.removes {
+    let has = |asked: &WantedWord| match asked.removes {
         true => !running.iter().any(|it| it.text.split('=').next() == Some(&asked.parameter)),
         false => running.iter().any(|it| it.text == asked.parameter),
     };

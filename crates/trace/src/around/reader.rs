@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         Ok((has_switch, page.missed().is_some()))
     }
 
-    /// Visits what is in the pages from `first` on up to a time, until told `false`.
+    /// Visits what is in the pages from `first` on up to a time, until it returns `false`.
     pub(super) fn visit(
         &mut self,
         cpu: u32,

@@ -84,7 +84,7 @@ pub struct Stretch {
 pub struct State {
     /// Current task; 0: the idle task. Negative: not known.
     pub task: i32,
-    /// Priority of the task, as the switch to it told; `None`: it was not seen.
+    /// Priority of the task, as the switch to it recorded; `None`: it was not seen.
     pub prio: Option<i32>,
     /// When the task was switched to; `None`: before the trace.
     pub since_ns: Option<u64>,

@@ -63,7 +63,8 @@ fn own(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::other(error)
 }
 
-/// An address that callers are told from, as the kernel tells them from `_stext`: below them all.
+/// An address that callers are counted from, as the kernel counts them from `_stext`: below them
+/// all.
 fn text_start(window: &Window) -> u64 {
     let callers = window.events.iter().filter_map(|event| match event.what {
         What::Irqs { caller, .. } | What::Preempt { caller, .. } if caller != 0 => Some(caller),
@@ -129,7 +130,7 @@ struct Ring {
     last_ns: u64,
     /// What was lost before the page: how many, 0 when it is not known.
     lost: Option<u64>,
-    /// What the callers of irq_disable and the like are told from.
+    /// What the callers of irq_disable and the like are counted from.
     text_start: u64,
 }
 

@@ -21,7 +21,7 @@ const COMMS_MAX: u64 = 8 << 20;
 const STRINGS_MAX: u64 = 4 << 20;
 /// The longest option that is read; CPU statistics of one CPU have 150 bytes.
 pub(super) const OPTION_MAX: u64 = 1 << 20;
-/// Formats that are not understood, told one by one.
+/// Formats that are not understood, listed one by one.
 const REFUSED_TOLD: u32 = 3;
 /// More CPUs than Linux can have.
 pub(super) const CPUS_MAX: u32 = 1 << 16;

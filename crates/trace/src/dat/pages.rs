@@ -249,7 +249,7 @@ impl<R: ReadAt + ?Sized> Pages for DatPages<'_, R> {
         count: usize,
         into: &mut Vec<u8>,
     ) -> io::Result<usize> {
-        // Whatever is wrong with a later page is told when it is that one's turn.
+        // Whatever is wrong with a later page is reported when that page is read.
         self.read_pages(cpu, index, count, into).or_else(|_| self.read_pages(cpu, index, 1, into))
     }
 }

@@ -9,7 +9,7 @@ const NAMES_MAX: usize = 24 << 20;
 /// The longest line of /proc/kallsyms: a name of 511 bytes (`KSYM_NAME_LEN`) and what is round it.
 const LINE_MAX: u64 = 1024;
 
-/// Functions by address. An address is told as the kernel does, `function+0x1f/0x80`.
+/// Functions by address. An address is written as the kernel does, `function+0x1f/0x80`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
     /// Sorted; with where each name begins in `names`.

@@ -178,7 +178,7 @@ fn symbol_list(symbols: &BTreeMap<u64, String>) -> String {
     let mut marks: BTreeMap<u64, &str> = BTreeMap::new();
     for (&address, text) in symbols {
         let (name, rest) = text.split_once('+').unwrap_or((text, ""));
-        // A module is told behind.
+        // A module follows its symbol.
         let place = rest.split(' ').next().unwrap_or(rest);
         let number = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
         let (offset, size) = place.split_once('/').unwrap_or((place, ""));

@@ -57,7 +57,7 @@ impl Columns {
             return &self.0;
         }
         match count {
-            // Before 5.16 nothing told of migration.
+            // Before 5.16 nothing reported migration.
             4 => &[Irqs, Resched, Interrupt, Preempt],
             5 => &[Irqs, Resched, Interrupt, Preempt, Migrate],
             6 => &[Irqs, Resched, ReschedLazy, Interrupt, Preempt, Migrate],

@@ -21,7 +21,7 @@ pub use windows::Windows;
 
 use crate::{
     Coverage, Event, How, Lost, Section, Subjects, Task, WakeUp, What, Window,
-    coverage::Seen,
+    coverage::KindsSeen,
     event::Comm,
     kernel::{self, text::Symbols},
 };
@@ -157,7 +157,7 @@ struct Reader<'s, 'e> {
     header: Header,
     columns: Columns,
     symbols: Symbols,
-    seen: Seen,
+    seen: KindsSeen,
     lines: u64,
     /// Entries of this trace so far.
     entries: u64,
@@ -186,7 +186,7 @@ impl<'s, 'e> Reader<'s, 'e> {
             header: Header::default(),
             columns: Columns::default(),
             symbols: Symbols::default(),
-            seen: Seen::default(),
+            seen: KindsSeen::default(),
             lines: 0,
             entries: 0,
             stack: None,
@@ -378,7 +378,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         trace.symbols = std::mem::take(&mut self.symbols).into_names();
         self.done.push(TextTrace { tracer, kernel, latency_ns, cpu, ..trace });
         self.columns = Columns::default();
-        self.seen = Seen::default();
+        self.seen = KindsSeen::default();
         self.entries = 0;
         self.last_ns.clear();
         self.losing.clear();

@@ -23,9 +23,9 @@ pub struct RtlaCpu {
 pub struct RtlaPart {
     /// What it is, e.g. `IRQ handler delay`.
     pub name: String,
-    /// How long; `None`: not told.
+    /// How long; `None`: unknown.
     pub ns: Option<u64>,
-    /// Hundredths of a percent of the latency, as told.
+    /// Hundredths of a percent of the latency, as reported.
     pub share_e4: Option<u32>,
     /// A remark in parentheses, e.g. `exit from idle`.
     pub remark: Option<String>,

@@ -3,7 +3,7 @@
 use rtproof_host::knobs::power::ONLINE;
 use rtproof_host::{CpuList, Facts, Reading};
 
-use crate::boot_params::{Asked, Given, List};
+use crate::boot_params::{CpuParameter, Given, List};
 use crate::machine::{built_with, is_all_rt, offline_rt, option};
 use crate::text;
 use crate::{Evidence, Intent, Remedy, Status};
@@ -95,7 +95,7 @@ impl<'a> Scene<'a> {
                     format!("{} on one command line", written.join(" and ")),
                     self.wanted(key),
                 )),
-                Given::Once(Asked { written, list: List::Refused(why), .. }) => {
+                Given::Once(CpuParameter { written, list: List::Refused(why), .. }) => {
                     // rcu_nocb_setup() offloads every CPU when it cannot read the list.
                     let (status, effect) = match key {
                         "rcu_nocbs" => (Status::Doubtful, "offloads every CPU"),
@@ -152,7 +152,7 @@ impl<'a> Scene<'a> {
     }
 
     /// CPUs that the command line wants tickless: nohz_full, or isolcpus with the flag nohz.
-    fn nohz_asked(&self) -> Option<&Asked> {
+    fn nohz_asked(&self) -> Option<&CpuParameter> {
         let by_flag = self.given("isolcpus").once();
         let by_flag = by_flag.filter(|asked| asked.flags.iter().any(|flag| flag == "nohz"));
         self.given("nohz_full").once().or(by_flag)
@@ -293,7 +293,7 @@ impl<'a> Scene<'a> {
         }
         let nohz = self.nohz_asked().and_then(|_| why(&self.facts.cpus.nohz_full));
         let unclear = KEYS.iter().find_map(|key| match self.given(key).once() {
-            Some(Asked { written, list: List::Unclear, .. }) => {
+            Some(CpuParameter { written, list: List::Unclear, .. }) => {
                 Some(format!("{written}: the number of CPUs is unknown"))
             }
             _ => None,

@@ -56,7 +56,7 @@ mod tests {
 
     const STACK: [&str; 2] = ["asm_sysvec_apic_timer_interrupt+0x1a/0x20", "memset_erms+0x1/0x2"];
 
-    /// Task 7 on the CPU, interrupts come after 8 ms, in the midst of kernel code.
+    /// Task 7 on the CPU, interrupts come after 8 ms, while it runs kernel code.
     fn told(from_us: u64, due_us: u64, to_us: u64) -> Explanation {
         let mut story = Story::new();
         let at = |us: u64| DUE + us * US;

@@ -37,7 +37,7 @@ pub(in super::super) fn bytes_per_cpu(llc_bytes: u64, available_bytes: u64, cpus
 pub(super) const LOAD: Load = Load {
     name: "memory",
     about: "Random reads and writes and copies in a block beyond the last-level cache on each load \
-         CPU; at most 256 MiB each and a quarter of the available memory in all",
+         CPU. At most 256 MiB each, and a quarter of the available memory in all",
     unit: "bytes",
     parameter: None,
     prepare: None,

@@ -40,9 +40,9 @@ const DESCRIPTION: Description = Description {
     parameter: Some("the command, needed, as in exec:./my-cycle --fast; the shell takes it apart"),
     ..Description::new(
         "exec",
-        "A program of your own, started on the CPU with the policy and priority, that writes one \
+        "A program of your own, started on the CPU with the policy and priority. It writes one \
          line per cycle: how late the cycle was or how long it took, in nanoseconds, by its own \
-         clock. What that covers is the program's to say; what it does between its readings of the \
+         clock. The program decides what that covers. What it does between its readings of the \
          clock is not measured. Lines from before the run begins are its warm-up. Protocol and \
          examples in C, Rust and Python: docs/workloads.md.",
         Quantity::Lateness,

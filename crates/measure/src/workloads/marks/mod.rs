@@ -43,9 +43,9 @@ const DESCRIPTION: Description = Description {
     ),
     ..Description::new(
         "marks",
-        "Duration of the cycles of a running application, from the begin to the end that it marks \
-         itself with rtproof_mark.h (C, C++) or the crate rtproof-mark, through a ring in shared \
-         memory. The application runs as it does; nothing of it is moved or raised. Not how late a \
+        "Duration of the cycles of a running application, from the begin to the end that it marks. \
+         It marks them with rtproof_mark.h (C, C++) or the crate rtproof-mark, through a ring in \
+         shared memory. The application runs as it does; nothing of it is moved or raised. Not how late a \
          cycle began. Cycles that were overwritten before they were read are counted as lost, and \
          are not in the account; the period of the measurement is not used.",
         Quantity::Duration,

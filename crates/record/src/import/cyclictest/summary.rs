@@ -36,7 +36,7 @@ fn read(bytes: &[u8], hints: &Hints) -> Result<Imported, ImportError> {
                 return Err(line.at(format!("more than {THREADS_MAX} threads")));
             }
         } else if threads.is_empty() && line.number <= LABELS_MAX {
-            // A label that somebody wrote above it.
+            // A label that the user wrote above it.
             if !found.around(shown.text) {
                 found.remarks.push(shown.text.into());
             }

@@ -196,7 +196,7 @@ impl<'a> Table<'a> {
             let cpus: Vec<String> = self.columns.iter().map(|(_, cpu)| cpu.to_string()).collect();
             let text = format!(
                 "rtla prints zeros both where there was no noise and where all of it lies beyond \
-                 the last row: of CPU {} it is not known which; run it with more rows (-E)",
+                 the last row. Which of the two is unknown for CPU {}. Run it with more rows (-E)",
                 cpus.join(", ")
             );
             imported.doubt("none-or-beyond", text);

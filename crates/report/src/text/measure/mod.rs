@@ -1,6 +1,7 @@
 //! The cells of a matrix as text: what will be measured, and what was.
 
 mod overview;
+mod paired;
 
 use std::{
     io::{self, Write},
@@ -35,7 +36,8 @@ pub fn plan(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
             units::duration(cell.duration_ns)
         )?;
     }
-    takes(to, plan)
+    takes(to, plan)?;
+    paired::before(to, plan)
 }
 
 fn takes(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
@@ -55,7 +57,8 @@ fn takes(to: &mut Sheet, plan: &Plan) -> io::Result<()> {
 /// When writing fails.
 pub fn begin(to: &mut Sheet, machine: &Machine, plan: &Plan) -> io::Result<()> {
     title(to, machine)?;
-    takes(to, plan)
+    takes(to, plan)?;
+    paired::before(to, plan)
 }
 
 /// What was found.
@@ -84,6 +87,7 @@ pub fn index(to: &mut Sheet, index: &Index, folder: &Path, verbose: bool) -> io:
     }
     writeln!(to, "{BOLD}Cells{BOLD:#}    {}", counts.join(", "))?;
     overview::overview(to, index)?;
+    paired::compared(to, index)?;
     writeln!(to, "         index {}", folder.join("index.html").display())?;
     if index.count(State::Done) < index.cells.len() {
         let go_on = format!("rtproof measure --resume {}", folder.display());

@@ -17,6 +17,7 @@ use self::application::Application;
 use crate::{
     exit::{self, FailOn},
     intent::IntentArgs,
+    manners,
     print::Text,
     root::open_root,
 };
@@ -115,10 +116,6 @@ pub struct Args {
     #[arg(short, long)]
     pub all: bool,
 
-    /// Show for each finding what was read, why it matters, what the change costs
-    #[arg(short, long)]
-    pub verbose: bool,
-
     /// Form of the answer
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -211,7 +208,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         proofs: Vec::new(),
     };
     let is_text = !args.json && args.format == Format::Text;
-    let detail = rtproof_report::text::Detail { all: args.all, verbose: args.verbose };
+    let detail = rtproof_report::text::Detail { all: args.all, verbose: manners::is_verbose() };
     // What is known is shown before the trials, which take seconds.
     Text::new(!is_text).print(|to| {
         rtproof_report::text::audit(to, &audit.machine, &audit.intent, &audit.findings, detail)?;

@@ -84,8 +84,8 @@ pub struct Args {
     pub command: Option<boots::Command>,
 
     /// What to try: checks of tune or sections of them, PATH=VALUE below /proc or /sys, an option
-    /// (dma-latency=US, priority=N, policy=other|fifo|rr, load=LOAD), or placebo; default: all that
-    /// tune plan would change now
+    /// (dma-latency=US, priority=N, policy=other|fifo|rr, load=LOAD), or placebo.
+    /// Default: all that tune plan would change now
     #[arg(value_name = "KNOB")]
     pub knobs: Vec<String>,
 

@@ -62,8 +62,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ids", "risky", "cpus", "profile"])]
     pub plan: Option<PathBuf>,
 
-    /// Set what this file says, as rtproof.service does at each boot from /etc/rtproof.toml; what
-    /// is not there does not keep the rest from being set, and the exit code is 3 then
+    /// Set what this file says, as rtproof.service does at each boot from /etc/rtproof.toml. If
+    /// something is missing, the rest is set all the same, and the exit code is 3
     #[arg(
         long,
         value_name = "FILE",

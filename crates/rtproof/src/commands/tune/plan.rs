@@ -14,7 +14,7 @@ use rtproof_results::tune::plan::Document;
 use rtproof_run::tune::{place, preview};
 
 use super::request::{self, RequestArgs};
-use crate::{exit, next, print::Text, root::open_root};
+use crate::{exit, manners, next, print::Text, root::open_root};
 
 /// Arguments of `tune plan`.
 #[derive(Clone, Debug, clap::Args)]
@@ -39,10 +39,6 @@ pub struct Args {
     #[arg(long, value_name = "PATH")]
     pub root: Option<PathBuf>,
 
-    /// Show what is left out, and where to read more
-    #[arg(short, long)]
-    pub verbose: bool,
-
     /// Print the plan as JSON
     #[arg(long)]
     pub json: bool,
@@ -57,7 +53,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let document = make(&Machine::for_reading(&root, &LiveTasks), &args.request, &args.ids)?;
     let text = Text::new(args.json);
     text.print(|to| {
-        rtproof_report::text::plan(to, &document, args.verbose)?;
+        rtproof_report::text::plan(to, &document, manners::is_verbose())?;
         next(to, &document, args)
     })?;
     text.print_json(&document)?;

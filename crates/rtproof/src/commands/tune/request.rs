@@ -74,9 +74,9 @@ pub struct RequestArgs {
     #[arg(long)]
     pub risky: bool,
 
-    /// How much of what was found: safe (what is bad), standard (and, where some of the CPUs are to
-    /// be real-time, what keeps the rest of the machine away from them), max (and all that is
-    /// doubtful: whether it helps depends on what the machine does). Checks named explicitly are
+    /// How much to change: safe (bad findings), standard (also what keeps the rest of the machine
+    /// away from the real-time CPUs, if --cpus names some), max (also doubtful findings). Whether
+    /// doubtful ones help depends on what the machine does. Checks named explicitly are
     /// always included
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub level: LevelArg,

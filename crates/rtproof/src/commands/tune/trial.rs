@@ -143,7 +143,7 @@ fn refuse(args: &Args, root: &Root, loader: &Loader) -> anyhow::Result<()> {
     anyhow::ensure!(
         loader.standing(root)? != Standing::Default,
         "the entry of rtproof is the default of {}: another try would change what boots from now \
-         on, with no way back; nothing was changed; take it back first: rtproof tune undo --all",
+         on, with no way back. Nothing was changed. Take it back first: rtproof tune undo --all",
         loader.name
     );
     match &loader.no_trial {

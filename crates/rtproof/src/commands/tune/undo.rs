@@ -22,9 +22,9 @@ Examples:
   rtproof tune undo --journal 3
   rtproof tune undo --journal /root/0003.journal
 
-Exit codes: 0 nothing of that is left, 2 something was left alone because it was changed by something
-else since, or a journal is damaged or of another machine, 1 something could not be restored: it stays
-in the journal, and undo can be run again.")]
+Exit codes: 0 all is undone. 1 something could not be restored: it stays in the journal, and undo can
+be run again. 2 something was left alone: another program changed it since, or a journal is damaged
+or of another machine.")]
 pub struct Args {
     /// Journal to undo: its number, or a file (a copy will do); default: the newest open one
     #[arg(long, value_name = "FILE|NUMBER", conflicts_with = "all")]

@@ -312,7 +312,7 @@ fn once(watch: &mut Watch, signals: &Signals, json: bool) -> anyhow::Result<()> 
         true => harmless::json(&serde_json::to_string(&frame)?) + "\n",
         false => screen::once(&frame, print::columns(), look()),
     };
-    Ok(print::plain(&text)?)
+    Ok(print::bytes(text.as_bytes())?)
 }
 
 /// Whether a screen can be drawn: a terminal on both sides that knows where its cursor is.

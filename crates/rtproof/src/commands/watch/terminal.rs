@@ -2,7 +2,7 @@
 //! terminal is as it was: on quitting, on signals, on a panic, while suspended.
 
 use std::{
-    io::{self, BufWriter, Stdout, stdout},
+    io::{self, BufWriter, IsTerminal, Stdout, stdout},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,6 +22,10 @@ use ratatui_crossterm::CrosstermBackend;
 use rtproof_report::screen::{self, Look, View};
 use rtproof_results::watch::Frame;
 use rtproof_run::{prove::signals::Signals, watch::Watch};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec},
+    io::Errno,
+};
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 
 use super::keys::{self, Next};
@@ -51,7 +55,10 @@ pub(super) fn run(
     loop {
         let left = next.saturating_duration_since(Instant::now());
         let mut is_new = false;
-        if event::poll(left.min(PATIENCE)).context("keys cannot be read")? {
+        let Some(is_key) = wait(left.min(PATIENCE)).context("keys cannot be read")? else {
+            return Ok(());
+        };
+        if is_key {
             match handle(&mut screen, watch, &frame, &mut view, look)? {
                 Next::Quit => return Ok(()),
                 Next::Suspend => stops.suspend(&mut screen, &mut view, measures)?,
@@ -81,6 +88,25 @@ pub(super) fn run(
             screen.draw(&frame, &view, look)?;
         }
     }
+}
+
+/// Waits for the user; `None`: the terminal is gone. crossterm reads one that has hung up for ever,
+/// so that it is not asked then.
+fn wait(time: Duration) -> io::Result<Option<bool>> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return event::poll(time).map(Some);
+    }
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    match rustix::event::poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        return Ok(None);
+    }
+    // A changed size does not come through this descriptor.
+    event::poll(Duration::ZERO).map(Some)
 }
 
 /// Reads what the user did; several keys at once make one picture.

@@ -11,6 +11,7 @@ use rtproof_results::measure::plan::{Cell, Common, Condition, Plan, SCHEMA};
 use super::request::{Block, Choice};
 use crate::{
     cpus::online_cpus,
+    experiment::results::seed,
     prove::resolve,
     usage::{Invalid, usage},
 };
@@ -32,9 +33,16 @@ pub fn plan(
         true => vec![String::new()],
         false => conditions.iter().map(|condition| condition.name.clone()).collect(),
     };
-    for condition in &names {
-        for block in blocks {
-            add(&mut cells, block, condition, facts)?;
+    let repeat = blocks.iter().map(|block| block.repeat).max().unwrap_or(0);
+    let coins = coins(names.len(), repeat)?;
+    for repetition in 1..=repeat {
+        let is_turned = coins.get(repetition as usize - 1).is_some_and(|&coin| coin);
+        let order: Vec<&String> =
+            if is_turned { names.iter().rev().collect() } else { names.iter().collect() };
+        for condition in order {
+            for block in blocks.iter().filter(|block| repetition <= block.repeat) {
+                add(&mut cells, block, condition, repetition, facts)?;
+            }
         }
     }
     if let Some(list) = &common.load_cpus {
@@ -43,8 +51,23 @@ pub fn plan(
     Ok(Plan { schema: SCHEMA.into(), conditions, common, cells })
 }
 
-/// Adds a block: repetitions outermost, so that those of a cell lie apart in time.
-fn add(cells: &mut Vec<Cell>, block: &Block, condition: &str, facts: &Facts) -> anyhow::Result<()> {
+/// Whether the two conditions change places, for each repetition: what drifts over the measurement
+/// is not taken for the condition. One repetition, or more conditions than two: as stated.
+fn coins(conditions: usize, repeat: u32) -> anyhow::Result<Vec<bool>> {
+    match (conditions, repeat) {
+        (2, 2..) => Ok(rtproof_stats::paired::order(seed()?, repeat as usize)),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Adds a repetition of a block.
+fn add(
+    cells: &mut Vec<Cell>,
+    block: &Block,
+    condition: &str,
+    repetition: u32,
+    facts: &Facts,
+) -> anyhow::Result<()> {
     let all = match &block.cpus {
         Some(list) => online_cpus(list, "--cpus", facts)?,
         None => resolve::default_cpus(facts)?,
@@ -57,30 +80,28 @@ fn add(cells: &mut Vec<Cell>, block: &Block, condition: &str, facts: &Facts) -> 
         };
         schedulings.extend(priorities.iter().map(|&priority| (policy, priority)));
     }
-    for repetition in 1..=block.repeat {
-        for load in &block.loads {
-            for &period_ns in &block.periods_ns {
-                for &(policy, priority) in &schedulings {
-                    for (cpus, workloads) in places(block, &all, facts)? {
-                        let mut cell = Cell {
-                            number: u32::try_from(cells.len() + 1).unwrap_or(u32::MAX),
-                            name: String::new(),
-                            condition: condition.into(),
-                            cpus: cpus.as_slice().to_vec(),
-                            workloads,
-                            policy,
-                            priority,
-                            period_ns,
-                            load: load.clone(),
-                            duration_ns: block.duration_ns,
-                            repetition,
-                        };
-                        check(&cell)?;
-                        cell.name = file_name(&cell, block.repeat);
-                        cells.push(cell);
-                        if cells.len() > CELLS_MAX {
-                            return Err(usage(format!("more than {CELLS_MAX} cells")));
-                        }
+    for load in &block.loads {
+        for &period_ns in &block.periods_ns {
+            for &(policy, priority) in &schedulings {
+                for (cpus, workloads) in places(block, &all, facts)? {
+                    let mut cell = Cell {
+                        number: u32::try_from(cells.len() + 1).unwrap_or(u32::MAX),
+                        name: String::new(),
+                        condition: condition.into(),
+                        cpus: cpus.as_slice().to_vec(),
+                        workloads,
+                        policy,
+                        priority,
+                        period_ns,
+                        load: load.clone(),
+                        duration_ns: block.duration_ns,
+                        repetition,
+                    };
+                    check(&cell)?;
+                    cell.name = file_name(&cell, block.repeat);
+                    cells.push(cell);
+                    if cells.len() > CELLS_MAX {
+                        return Err(usage(format!("more than {CELLS_MAX} cells")));
                     }
                 }
             }

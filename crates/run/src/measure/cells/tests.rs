@@ -70,13 +70,22 @@ fn workloads_with_cpus_are_one_cell_also_where_each_is_measured_alone() {
 }
 
 #[test]
-fn conditions_are_outermost() {
+fn conditions_are_outermost_and_take_turns() {
     let condition = |name: &str| Condition { name: name.into(), before: None, after: None };
     let conditions = vec![condition("baseline"), condition("tuned")];
     let plan = super::plan(&[wish()], conditions, Common::default(), &facts("0-3")).unwrap();
     let names: Vec<&str> = plan.cells.iter().map(|cell| cell.condition.as_str()).collect();
     assert_eq!(names, ["baseline", "tuned"]);
     assert_eq!(Plan::takes_ns(plan.cells.iter(), 5), 2_000_000_010);
+    // Repeated, each repetition has both, and some begin with the second: all of 60 alike would
+    // be a coin of 2^-59.
+    let conditions = vec![condition("baseline"), condition("tuned")];
+    let repeated = Block { repeat: 60, ..wish() };
+    let plan = super::plan(&[repeated], conditions, Common::default(), &facts("0-3")).unwrap();
+    let names: Vec<&str> = plan.cells.iter().map(|cell| cell.condition.as_str()).collect();
+    assert!(names.chunks(2).all(|pair| pair[0] != pair[1]));
+    let first = names.iter().step_by(2).filter(|name| **name == "tuned").count();
+    assert!((1..60).contains(&first), "{first}");
     assert!(check_conditions(&[condition("a"), condition("a")]).is_err());
     assert!(check_conditions(&[condition("//")]).is_err());
 }

@@ -124,6 +124,11 @@ impl Explainer {
         })
     }
 
+    /// Cause and culprit of the spike that was explained last.
+    pub(super) fn last_cause(&self) -> Option<(&str, &str)> {
+        self.sums.last_cause()
+    }
+
     /// What the user must know since the last call.
     pub(super) fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)

@@ -35,6 +35,8 @@ pub(super) struct Sums {
     /// Asked for in a second, and which one it is.
     asked: (u64, u32),
     tick: SpikeTick,
+    /// Of the spike that was explained last.
+    last: Option<Why>,
 }
 
 impl Sums {
@@ -108,6 +110,7 @@ impl Sums {
             culprit: top.culprit.clone(),
             complete: explanation.incomplete.is_empty(),
         });
+        self.last = why.clone().or(self.last.take());
         self.list(thread, spike, why);
         let added = self.table.add(&explanation);
         if let Some(number) = added.drop {
@@ -141,6 +144,12 @@ impl Sums {
         for (thread, spike) in std::mem::take(&mut self.waiting).into_values() {
             self.list(thread, spike, None);
         }
+    }
+
+    /// Cause and culprit of the spike that was explained last.
+    pub(super) fn last_cause(&self) -> Option<(&str, &str)> {
+        let why = self.last.as_ref()?;
+        Some((causes::title(&why.cause), why.culprit.as_str()))
     }
 
     /// Those that are not explained.

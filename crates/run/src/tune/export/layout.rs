@@ -152,7 +152,7 @@ impl<'a> Layout<'a> {
             Change::Hotplug { .. } => self.miss(
                 step,
                 "a CPU taken out at run time drops the affinities of tasks and interrupts, which \
-                 only rtproof saves and puts back; boot with nosmt or maxcpus= instead, or use \
+                 only rtproof saves and puts back. Boot with nosmt or maxcpus= instead, or use \
                  `rtproof tune apply`",
             ),
             Change::Folder { path } if step.change.nature().is_durable => {

@@ -29,7 +29,7 @@ pub(super) fn write(format: &Format, source: &Source<'_>, missed: &[Missed]) -> 
         boot.push(
             "GRUB on Fedora and RHEL: `grubby --update-kernel=ALL --args='...'`; systemd-boot and \
              UKI: /etc/kernel/cmdline; extlinux: the APPEND line; Raspberry Pi: cmdline.txt, all on \
-             one line; a machine with rtproof: `rtproof tune trial`, which falls back by itself"
+             one line. A machine with rtproof: `rtproof tune trial`, which falls back by itself"
                 .into(),
         );
     }
