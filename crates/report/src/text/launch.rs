@@ -17,7 +17,7 @@ const THREADS_MAX: usize = 16;
 /// Most names of tasks that preempted one thread.
 const NAMES_MAX: usize = 4;
 /// Width of the column of names of settings.
-const WIDTH: usize = 18;
+const WIDTH: usize = 23;
 
 /// What would be set.
 ///
@@ -88,14 +88,14 @@ pub fn launched(to: &mut Sheet, of: &Launched) -> io::Result<()> {
     if let Some(faults) = of.faults {
         let text = format!(
             "{} without a disk, {} with one, all threads of its first process",
-            (faults.minor).to_string(),
-            (faults.major).to_string()
+            faults.minor,
+            faults.major
         );
         wrapped(to, "Page faults  ", "  ", &text)?;
     }
     if let Some(wake_ups) = &of.wake_ups {
         if wake_ups.lost_events > 0 {
-            let lost = (wake_ups.lost_events).to_string();
+            let lost = wake_ups.lost_events;
             let text = format!("{lost} kernel events: wake-ups are missing from these counts");
             wrapped(to, &format!("{WARN}Lost{WARN:#}  "), "  ", &text)?;
         }
@@ -132,7 +132,6 @@ fn threads(to: &mut Sheet, of: &Launched) -> io::Result<()> {
     }
     let more = (all.len().saturating_sub(THREADS_MAX)) as u64 + of.threads_more;
     if more > 0 {
-        let more = (more).to_string();
         writeln!(to, "{DIM}  and {more} more threads: --json has them{DIM:#}")?;
     }
     writeln!(
@@ -157,17 +156,17 @@ fn thread(to: &mut Sheet, it: &Thread) -> io::Result<()> {
     writeln!(
         to,
         "{name:<24} {policy:<9} {:>9} {:>8} {:>8} {:>7} {:>8} {:>6} {:>6}",
-        latency.map_or_else(|| "-".into(), |of| (of.wake_ups).to_string()),
+        latency.map_or_else(|| "-".into(), |of| of.wake_ups.to_string()),
         time(latency.map(|of| of.mean_ns)),
         time(latency.map(|of| of.worst_ns)),
-        latency.map_or_else(|| "-".into(), |of| (of.over).to_string()),
+        latency.map_or_else(|| "-".into(), |of| of.over.to_string()),
         number(it.faults.map(|of| of.minor + of.major)),
         number(it.involuntary_switches),
         number(it.migrations),
     )?;
     let names = it.preempted_by.iter().take(NAMES_MAX).map(|by| {
         let name = if by.by.is_empty() { "others" } else { &by.by };
-        format!("{name} {} ({})", (by.times).to_string(), units::ns(by.waited_ns))
+        format!("{name} {} ({})", by.times, units::ns(by.waited_ns))
     });
     let names: Vec<String> = names.collect();
     if names.is_empty() {

@@ -210,8 +210,11 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
     }
     let root = open_root(args.root.as_deref())?;
     let options = options(args)?;
+    let lines = &mut Lines { quiet: args.quiet };
+    // Before the plan: what is left of a run that was killed would look as if it were wanted.
+    launch::recover(&root, lines)?;
     let planned = launch::plan(&root, &options)?;
-    let got = launch::start(&root, &options, planned, &mut Lines { quiet: args.quiet })?;
+    let got = launch::start(&root, &options, planned, lines)?;
     if let Some(path) = &args.json {
         write_json(path, &got)?;
     }
@@ -311,7 +314,7 @@ impl Observer for Lines {
     fn started(&mut self, _: u32) {}
 
     fn left(&mut self, processes: usize) {
-        let word = rtproof_judge::units::count(processes, "process");
+        let word = if processes == 1 { "1 process".into() } else { format!("{processes} processes") };
         self.line(&format!(
             "the program has ended and left {word}: waiting for them; signals go to them now"
         ));

@@ -176,6 +176,27 @@ pub(super) fn recover(machine: &Machine<'_>) -> anyhow::Result<Vec<u32>> {
     Ok(recovered)
 }
 
+/// Refuses a second run that counts on the machine being set: whichever ends first would put back
+/// what the other needs.
+///
+/// # Errors
+/// The journal of the other run.
+pub(super) fn refuse_second(machine: &Machine<'_>) -> anyhow::Result<()> {
+    for summary in Journal::list(machine)? {
+        let number = summary.number;
+        if summary.closed || !confirmation::is_of_program(machine.root(), number) {
+            continue;
+        }
+        anyhow::bail!(
+            "another run has set the machine, and puts that back at its end (journal {number}, \
+             {}); wait for that, or start this one with --tune none --place affinity; nothing was \
+             changed or started",
+            summary.what
+        );
+    }
+    Ok(())
+}
+
 /// Tries again while another rtproof has the journals.
 fn within<T>(mut work: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let end = Instant::now() + LOCKED_MAX;

@@ -22,7 +22,7 @@ mod wait;
 pub use error::LaunchError;
 pub use options::{Latency, Options, Place, Policy};
 pub use plan::{Planned, plan};
-pub use start::{Observer, start};
+pub use start::{Observer, recover, start};
 
 /// CLOCK_MONOTONIC in nanoseconds.
 fn now_ns() -> u64 {

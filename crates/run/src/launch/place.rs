@@ -18,6 +18,9 @@ use crate::{cpus::online_cpus, usage::usage};
 /// Where the control groups are.
 const GROUPS: &str = "/sys/fs/cgroup";
 
+/// Why CPUs that are isolated at boot need no partition.
+const ISOLATED: &str = "the CPUs are isolated since boot: no other task runs there by itself";
+
 /// Where a program runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
@@ -59,13 +62,14 @@ pub(super) fn placed(
     let cannot = why_no_partition(facts, &cpus, is_root);
     let group = format!("{GROUPS}/rtproof-run-{}", std::process::id());
     match (options.place, cannot) {
-        (Place::Partition, Some(why)) => anyhow::bail!("--place partition: {why}"),
+        (Place::Partition, Some(why)) => anyhow::bail!("--place partition: {why}; --place affinity needs none"),
         (Place::Affinity, _) => {
             let how = "affinity, as requested; other tasks may run there, too".into();
             Ok(Placed { cpus: Some(cpus), group: None, how })
         }
         (Place::Auto, Some(why)) => {
-            let how = format!("affinity: {why}");
+            let others = if why == ISOLATED { "" } else { "; other tasks may run there, too" };
+            let how = format!("affinity: {why}{others}");
             Ok(Placed { cpus: Some(cpus), group: None, how })
         }
         (Place::Auto | Place::Partition, None) => {
@@ -109,17 +113,16 @@ fn taken(facts: &Facts, cpus: &CpuList) -> anyhow::Result<()> {
 fn why_no_partition(facts: &Facts, cpus: &CpuList, is_root: bool) -> Option<String> {
     let isolated = facts.cpus.isolated.value();
     if isolated.is_some_and(|isolated| cpus.difference(isolated).is_empty()) {
-        return Some("the CPUs are isolated since boot: no other task runs there by itself".into());
+        return Some(ISOLATED.into());
     }
     let sets = &facts.isolation.cpusets;
-    let why = match sets.value().map(|sets| sets.hierarchy) {
+    Some(match sets.value().map(|sets| sets.hierarchy) {
         None => sets.why_unknown().unwrap_or_default(),
         Some(Hierarchy::V1) => "the cpuset controller is in cgroup v1, which has no partitions".into(),
         Some(Hierarchy::None) => "no cpuset controller of cgroup v2 is mounted".into(),
         Some(Hierarchy::V2) if !is_root => "a partition needs root".into(),
         Some(Hierarchy::V2) => return None,
-    };
-    Some(format!("{why}; other tasks may run there, too"))
+    })
 }
 
 /// The changes that make the partition, in their order.

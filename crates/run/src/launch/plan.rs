@@ -16,6 +16,8 @@ use rtproof_results::{
     tune::plan::Document,
 };
 
+use rustix::thread::CapabilitySet;
+
 use super::{
     error::LaunchError,
     file,
@@ -42,6 +44,8 @@ pub struct Planned {
     pub(super) latency_us: Option<u32>,
     pub(super) facts: Facts,
     pub(super) placed: Placed,
+    /// Whether the program counts on the machine being set, be it so already.
+    pub(super) acts: bool,
 }
 
 /// Decides what to set.
@@ -68,6 +72,7 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
     let placed = place::placed(&facts, options, policy, is_root)?;
     let mut cannot = Vec::new();
     let machine = Machine::for_reading(root, &LiveTasks);
+    let acts = placed.cpus.is_some() && !ids.is_empty() || placed.group.is_some();
     let changes = changes(&machine, &facts, options, &placed, policy, ids)?;
     if let Some(conflict) = changes.conflicts.first() {
         let target = &conflict.target;
@@ -79,14 +84,18 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
         cannot.push(Cannot { what: "changes of the machine".into(), why: next(&error) });
     }
     let is_real_time = policy != Policy::Other;
+    // What the program may do by a capability needs no limit.
+    let own = rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |of| of.effective);
+    let kept = keeps.unwrap_or(if user.is_some() { CapabilitySet::empty() } else { own });
+    let has = |capability| own.intersection(kept).contains(capability);
     let setup = Setup {
         group: placed.group.clone(),
         cpus: match &placed.cpus {
             Some(cpus) => cpus.clone(),
             None => LiveTasks.scheduling(0).ok().and_then(|now| now.cpus).unwrap_or_default(),
         },
-        rtprio: scheduling.priority.map(u64::from),
-        locks_memory: is_real_time,
+        rtprio: scheduling.priority.map(u64::from).filter(|_| !has(CapabilitySet::SYS_NICE)),
+        locks_memory: is_real_time && !has(CapabilitySet::IPC_LOCK),
         capabilities: keeps.map(|keeps| keeps.bits()),
         scheduling,
         user,
@@ -104,7 +113,7 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
         notes,
     };
     let command = options.command.clone();
-    Ok(Planned { plan, program, command, setup, latency_us, facts, placed })
+    Ok(Planned { plan, program, command, setup, latency_us, facts, placed, acts })
 }
 
 /// The checks that are acted on.

@@ -162,7 +162,10 @@ fn raise(of: Resource, to: Option<u64>, name: &str) -> anyhow::Result<()> {
     let maximum = if is_enough(maximum) { maximum } else { to };
     setrlimit(of, Rlimit { current: to, maximum }).with_context(|| {
         let to = to.map_or_else(|| "unlimited".into(), |to| to.to_string());
-        format!("{name} to {to}: it needs root, or a higher hard limit in /etc/security/limits.d")
+        format!(
+            "{name} to {to}: it needs CAP_SYS_RESOURCE, which root has as a rule, or a higher hard \
+             limit in /etc/security/limits.d"
+        )
     })
 }
 

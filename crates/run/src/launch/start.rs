@@ -35,6 +35,17 @@ pub trait Observer {
     fn guard_replaced(&mut self);
 }
 
+/// Undoes what runs left behind that were killed together with their guards, where this process may.
+///
+/// # Errors
+/// One cannot be undone.
+pub fn recover(root: &Root, observer: &mut dyn Observer) -> Result<(), LaunchError> {
+    if let Ok(machine) = Machine::new(root, &LiveTasks) {
+        changes::recover(&machine)?.into_iter().for_each(|number| observer.recovered(number));
+    }
+    Ok(())
+}
+
 /// Starts a program and waits for its end.
 ///
 /// # Errors
@@ -51,16 +62,16 @@ pub fn start(
     // Processes whose parent ends become ours: they belong to the program.
     set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| LaunchError::Failed(anyhow::Error::from(error).context("PR_SET_CHILD_SUBREAPER")))?;
-    let machine = match planned.plan.machine.steps.is_empty() {
-        true => None,
-        // Without: said in `cannot`, and started all the same.
-        false => Machine::new(root, &LiveTasks).ok(),
-    };
+    // Where it may not be changed: said in `cannot`, and started all the same.
+    let machine = Machine::new(root, &LiveTasks).ok().filter(|_| planned.acts);
+    if let Some(machine) = &machine {
+        changes::refuse_second(machine)?;
+    }
+    let machine = machine.filter(|_| !planned.plan.machine.steps.is_empty());
     let mut not_set = planned.plan.cannot.clone();
     let guarding = Guarding { folder: options.root.as_deref(), latency_us: planned.latency_us };
     let mut changes = None;
     if let Some(machine) = &machine {
-        changes::recover(machine)?.into_iter().for_each(|number| observer.recovered(number));
         let steps = &planned.plan.machine.steps;
         let made = changes::make(machine, &options.title, steps, options.best_effort, guarding)?;
         changes = Some(made.0);
@@ -102,11 +113,18 @@ fn ended(ending: Ending) -> String {
 
 /// Nothing is started where something requested cannot be set.
 fn refuse(options: &Options, planned: &Planned) -> Result<(), LaunchError> {
-    let Some(Cannot { what, why }) = planned.plan.cannot.first() else { return Ok(()) };
-    if options.best_effort {
+    if options.best_effort || planned.plan.cannot.is_empty() {
         return Ok(());
     }
-    Err(LaunchError::Failed(anyhow::anyhow!("{what}: {why}; nothing was changed or started")))
+    let why = listed(&planned.plan.cannot);
+    Err(LaunchError::Failed(anyhow::anyhow!("{why}; nothing was changed or started")))
+}
+
+/// All that cannot be set, as a phrase.
+fn listed(cannot: &[Cannot]) -> String {
+    let all: Vec<String> =
+        cannot.iter().map(|Cannot { what, why }| format!("{what}: {why}")).collect();
+    all.join("; and ")
 }
 
 /// A program while it is started and runs.
@@ -138,11 +156,11 @@ impl Run<'_> {
         let becoming = Becoming::begin(&self.planned.program, &self.planned.command, &setup);
         let becoming = becoming.map_err(failed)?;
         let vital = becoming.cannot.iter().any(Setup::is_vital);
-        if let Some(first) = becoming.cannot.first().filter(|_| vital || !self.options.best_effort) {
-            let Cannot { what, why } = first.clone();
+        if vital || !becoming.cannot.is_empty() && !self.options.best_effort {
+            let why = listed(&becoming.cannot);
             becoming.give_up();
             let next = if vital { "" } else { "; --best-effort starts it without" };
-            return Err(failed(anyhow::anyhow!("{what}: {why}{next}; nothing was started")));
+            return Err(failed(anyhow::anyhow!("{why}{next}; nothing was started")));
         }
         not_set.extend(becoming.cannot.iter().cloned());
         let pid = becoming.child.id();

@@ -16,7 +16,7 @@ use rtproof_host::{
     },
 };
 use rtproof_measure::LiveTasks;
-use rtproof_run::tune::rollback::ARMED;
+use rtproof_run::tune::{making, rollback::ARMED};
 
 use crate::{exit, root::open_root};
 
@@ -135,6 +135,10 @@ fn is_settled(root: &Root, number: u32) -> bool {
 fn take_back(root: &Root, number: u32) -> anyhow::Result<bool> {
     let machine = Machine::to_undo(root, &LiveTasks)?;
     let mut journal = Journal::open_number(&machine, number)?;
+    if confirmation::is_of_program(root, number) {
+        // What a newer journal has changed since is put back first.
+        making::refuse_older(&machine, &journal)?;
+    }
     if matches!(confirmation::expire(&machine, number), Ok(false)) && is_settled(root, number) {
         return Ok(true);
     }
