@@ -1,5 +1,5 @@
 //! What the kernel counts of the threads of a process, and which processes it has started: for a
-//! program that is accompanied from its start to its end.
+//! program that is accompanied from its start to its end. And the group that it joins.
 
 use crate::{
     CpuList, Root,
@@ -111,6 +111,18 @@ pub fn descendants(root: &Root, top: u32) -> Vec<u32> {
     found
 }
 
+/// Moves the calling process into a control group of the live machine.
+///
+/// # Errors
+/// There is no such group, or it takes no processes.
+#[cfg_attr(
+    not(test),
+    expect(clippy::disallowed_methods, reason = "a file of the kernel that is written")
+)]
+pub fn join_group(group: &str) -> std::io::Result<()> {
+    std::fs::write(format!("{group}/cgroup.procs"), "0")
+}
+
 /// Children of a process that have ended and were not waited for.
 #[must_use]
 pub fn ended_children(root: &Root, of: u32) -> Vec<u32> {
@@ -157,7 +169,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the test's own process")]
     fn children_are_descendants_until_they_end() {
         let root = Root::live();
         let mut child = std::process::Command::new("/bin/sleep").arg("60").spawn().unwrap();

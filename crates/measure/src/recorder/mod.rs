@@ -22,7 +22,10 @@ use std::sync::{
 };
 
 use rtproof_host::{Facts, Root, task::task, tracefs::Instance};
-use rtproof_trace::{ByteOrder, Decoder, Formats, Store, Subjects, WakeUp, Window, scan::{Preemption, Totals}};
+use rtproof_trace::{
+    ByteOrder, Decoder, Formats, Store, Subjects, WakeUp, Window,
+    scan::{Preemption, Totals},
+};
 
 use self::{
     counters::Counters,

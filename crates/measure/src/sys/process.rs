@@ -21,7 +21,7 @@ pub struct Taken {
 }
 
 /// Signals that are taken one by one instead of acting. Threads that are made later block them as
-/// well; a program that the standard library starts begins with none blocked.
+/// well, and programs that are started: see [`unblock`].
 #[derive(Debug)]
 pub struct Queue {
     set: libc::sigset_t,
@@ -33,22 +33,9 @@ impl Queue {
     /// # Errors
     /// A number that is no signal.
     pub fn block(signals: &[i32]) -> io::Result<Self> {
-        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises the set that the other calls change and read; a number
-        // that is no signal is EINVAL. No old mask is asked for.
-        unsafe {
-            libc::sigemptyset(set.as_mut_ptr());
-            for &signal in signals {
-                if libc::sigaddset(set.as_mut_ptr(), signal) != 0 {
-                    return Err(io::Error::last_os_error());
-                }
-            }
-            let set = set.assume_init();
-            match libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) {
-                0 => Ok(Self { set }),
-                error => Err(io::Error::from_raw_os_error(error)),
-            }
-        }
+        let set = set_of(signals)?;
+        mask(libc::SIG_BLOCK, &set)?;
+        Ok(Self { set })
     }
 
     /// The next of them, or nothing within a time.
@@ -59,10 +46,43 @@ impl Queue {
         // SAFETY: set and time are valid, `info` is valid for the write; all-zero bytes are a
         // valid siginfo.
         let (signal, info) = unsafe {
-            let signal = libc::sigtimedwait(&raw const self.set, info.as_mut_ptr(), &raw const within);
+            let signal =
+                libc::sigtimedwait(&raw const self.set, info.as_mut_ptr(), &raw const within);
             (signal, info.assume_init())
         };
         (signal > 0).then_some(Taken { signal, is_kernels: info.si_code == libc::SI_KERNEL })
+    }
+}
+
+/// Lets these signals act again in the calling thread: a process that the standard library starts
+/// blocks what its parent blocks.
+///
+/// # Errors
+/// A number that is no signal.
+pub fn unblock(signals: &[i32]) -> io::Result<()> {
+    mask(libc::SIG_UNBLOCK, &set_of(signals)?)
+}
+
+fn set_of(signals: &[i32]) -> io::Result<libc::sigset_t> {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set that the other calls change; a number that is no
+    // signal is EINVAL.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for &signal in signals {
+            if libc::sigaddset(set.as_mut_ptr(), signal) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(set.assume_init())
+    }
+}
+
+fn mask(how: libc::c_int, set: &libc::sigset_t) -> io::Result<()> {
+    // SAFETY: `set` is a valid set; no old mask is asked for.
+    match unsafe { libc::pthread_sigmask(how, set, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 

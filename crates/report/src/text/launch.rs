@@ -88,8 +88,7 @@ pub fn launched(to: &mut Sheet, of: &Launched) -> io::Result<()> {
     if let Some(faults) = of.faults {
         let text = format!(
             "{} without a disk, {} with one, all threads of its first process",
-            faults.minor,
-            faults.major
+            faults.minor, faults.major
         );
         wrapped(to, "Page faults  ", "  ", &text)?;
     }

@@ -8,7 +8,7 @@ use rtproof_results::{
     launch::{Answer, Launched, Plan},
 };
 use rtproof_run::{
-    launch::{self, LaunchError, Latency, Observer, Options, Place, Policy},
+    launch::{self, Latency, LaunchError, Observer, Options, Place, Policy},
     parse,
     tune::{hold, making},
 };
@@ -131,7 +131,12 @@ pub struct Args {
     pub root: Option<PathBuf>,
 
     /// The program and its arguments, after `--`
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     pub command: Vec<OsString>,
 }
 
@@ -230,9 +235,10 @@ fn start(args: &Args) -> Result<u8, LaunchError> {
 
 /// The program's exit status, unless something of ours is worse.
 fn code(got: &Launched) -> u8 {
-    let undone = got.undone.as_ref().map_or(Ended::Done, |undone| {
-        making::undo_ended(std::slice::from_ref(undone))
-    });
+    let undone = got
+        .undone
+        .as_ref()
+        .map_or(Ended::Done, |undone| making::undo_ended(std::slice::from_ref(undone)));
     let answer = got.verdict.as_ref().map(|verdict| verdict.answer);
     match (undone, got.ending.status(), answer) {
         (Ended::ToolFailed, ..) => exit::NOT_STARTED,
@@ -255,7 +261,8 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
         None => Latency::Auto,
         Some("off") => Latency::Off,
         Some(text) => Latency::Us(
-            hold::limit_us(text).map_err(|why| exit::usage(format!("--dma-latency {text}: {why}")))?,
+            hold::limit_us(text)
+                .map_err(|why| exit::usage(format!("--dma-latency {text}: {why}")))?,
         ),
     };
     let words = args.command.iter().map(|word| next::quoted(&word.to_string_lossy()));
@@ -314,7 +321,8 @@ impl Observer for Lines {
     fn started(&mut self, _: u32) {}
 
     fn left(&mut self, processes: usize) {
-        let word = if processes == 1 { "1 process".into() } else { format!("{processes} processes") };
+        let word =
+            if processes == 1 { "1 process".into() } else { format!("{processes} processes") };
         self.line(&format!(
             "the program has ended and left {word}: waiting for them; signals go to them now"
         ));

@@ -136,9 +136,9 @@ impl Watch {
         self.info.lost_events = stats.lost_events;
         self.info.blind_ns = stats.blind_ns;
         self.gather.unexamined(stats.refused);
-        let failed = self.arming_failed.map(|error| {
-            format!("Stacks at the timer interrupt cannot be had: {error}.")
-        });
+        let failed = self
+            .arming_failed
+            .map(|error| format!("Stacks at the timer interrupt cannot be had: {error}."));
         Closed {
             totals: self.recorder.watched(),
             preemptions: self.recorder.preemptions(),

@@ -73,8 +73,10 @@ pub(super) fn make(
     keep_going: bool,
     guarding: Guarding<'_>,
 ) -> anyhow::Result<(Changes, Vec<Cannot>)> {
-    let item =
-        |it: &Previewed| Item { change: it.step.change.clone(), checks: it.step.reason.checks.clone() };
+    let item = |it: &Previewed| Item {
+        change: it.step.change.clone(),
+        checks: it.step.reason.checks.clone(),
+    };
     let items: Vec<Item> = steps.iter().map(item).collect();
     let mut journal = within(|| Ok(Journal::begin(machine, title.to_owned(), &items)?))?;
     let number = making::number(&journal);

@@ -18,7 +18,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use rtproof_measure::process::inherited;
+use rtproof_measure::process::{inherited, unblock};
 use rtproof_results::launch::Cannot;
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,7 @@ fn become_program(
     if go.trim() != "go" {
         return Err(io::ErrorKind::ConnectionAborted.into());
     }
+    unblock(&super::wait::taken())?;
     let mut command = Command::new(file);
     command.arg0(name).args(args);
     if let Some(user) = &setup.user {

@@ -54,11 +54,13 @@ fn why_not(file: &Path) -> Option<LaunchError> {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             cannot("a folder on the way to it may not be searched")
         }
-        Err(_) => Some(LaunchError::NotFound(format!(
-            "{shown}: no such program; nothing was changed"
-        ))),
+        Err(_) => {
+            Some(LaunchError::NotFound(format!("{shown}: no such program; nothing was changed")))
+        }
         Ok(found) if found.is_dir() => cannot("a folder, not a program"),
-        Ok(_) if access(file, Access::EXEC_OK).is_err() => cannot("not executable; chmod +x makes it so"),
+        Ok(_) if access(file, Access::EXEC_OK).is_err() => {
+            cannot("not executable; chmod +x makes it so")
+        }
         Ok(_) => None,
     }
 }

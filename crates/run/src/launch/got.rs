@@ -51,9 +51,8 @@ impl Threads {
     pub(super) fn look(&mut self, root: &Root) {
         for (&tid, (pid, seen)) in &mut self.seen {
             let now = counts::of_thread(root, *pid, tid);
-            let is_same = |now: &Counts| {
-                seen.as_ref().is_none_or(|seen| seen.start_ticks == now.start_ticks)
-            };
+            let is_same =
+                |now: &Counts| seen.as_ref().is_none_or(|seen| seen.start_ticks == now.start_ticks);
             let Some(mut now) = now.filter(is_same) else { continue };
             // One that waits to be waited for has no CPUs any more.
             now.cpus = now.cpus.or_else(|| seen.as_ref().and_then(|seen| seen.cpus.clone()));
@@ -63,7 +62,8 @@ impl Threads {
 
     /// What they got, and how many were not kept apart.
     pub(super) fn finish(self, recorded: Option<&Closed>) -> (Vec<Thread>, u64) {
-        let thread = |(tid, (pid, seen)): (u32, (u32, Option<Counts>))| thread(tid, pid, seen, recorded);
+        let thread =
+            |(tid, (pid, seen)): (u32, (u32, Option<Counts>))| thread(tid, pid, seen, recorded);
         (self.seen.into_iter().map(thread).collect(), self.more)
     }
 }
@@ -93,7 +93,10 @@ fn thread(tid: u32, pid: u32, seen: Option<Counts>, recorded: Option<&Closed>) -
     Thread {
         tid,
         pid,
-        name: counted.map_or_else(|| totals.map_or_else(String::new, |it| it.comm.to_string()), |of| of.comm.clone()),
+        name: counted.map_or_else(
+            || totals.map_or_else(String::new, |it| it.comm.to_string()),
+            |of| of.comm.clone(),
+        ),
         scheduling: counted.and_then(|of| Some(of_policy(of.policy?, of.priority))),
         cpus: counted.and_then(|of| of.cpus.as_ref()).map_or_else(String::new, ToString::to_string),
         faults: counted.map(|of| Faults { minor: of.minor_faults, major: of.major_faults }),
@@ -173,9 +176,8 @@ mod tests {
 
     #[test]
     fn a_verdict_says_no_more_than_was_recorded() {
-        let recorded = |lost_events| {
-            Some(WakeUps { over_ns: 10_000, lost_events, spikes: Spikes::default() })
-        };
+        let recorded =
+            |lost_events| Some(WakeUps { over_ns: 10_000, lost_events, spikes: Spikes::default() });
         let said = |threads: &[Thread], recorded: Option<WakeUps>| {
             verdict(10_000, threads, recorded.as_ref()).answer
         };

@@ -152,8 +152,9 @@ impl Options {
             return Err(format!("--runtime: the kernel takes {RUNTIME_NS_MIN} ns and more").into());
         }
         if runtime > deadline || deadline > period {
-            return Err("the runtime may not be longer than the deadline, nor that than the period"
-                .into());
+            return Err(
+                "the runtime may not be longer than the deadline, nor that than the period".into(),
+            );
         }
         Ok([runtime, deadline, period])
     }
@@ -173,11 +174,8 @@ mod tests {
         assert_eq!((policy, scheduling.priority), (Policy::Fifo, Some(PRIORITY)));
         let other = Options { policy: Some(Policy::Other), ..Options::default() };
         assert_eq!(other.scheduling().unwrap().1.priority, None);
-        let times = Options {
-            runtime_ns: Some(200_000),
-            period_ns: Some(1_000_000),
-            ..Options::default()
-        };
+        let times =
+            Options { runtime_ns: Some(200_000), period_ns: Some(1_000_000), ..Options::default() };
         let (policy, scheduling) = times.scheduling().unwrap();
         assert_eq!(policy, Policy::Deadline);
         assert_eq!(scheduling.deadline_ns, Some([200_000, 1_000_000, 1_000_000]));

@@ -62,7 +62,9 @@ pub(super) fn placed(
     let cannot = why_no_partition(facts, &cpus, is_root);
     let group = format!("{GROUPS}/rtproof-run-{}", std::process::id());
     match (options.place, cannot) {
-        (Place::Partition, Some(why)) => anyhow::bail!("--place partition: {why}; --place affinity needs none"),
+        (Place::Partition, Some(why)) => {
+            anyhow::bail!("--place partition: {why}; --place affinity needs none")
+        }
         (Place::Affinity, _) => {
             let how = "affinity, as requested; other tasks may run there, too".into();
             Ok(Placed { cpus: Some(cpus), group: None, how })
@@ -118,7 +120,9 @@ fn why_no_partition(facts: &Facts, cpus: &CpuList, is_root: bool) -> Option<Stri
     let sets = &facts.isolation.cpusets;
     Some(match sets.value().map(|sets| sets.hierarchy) {
         None => sets.why_unknown().unwrap_or_default(),
-        Some(Hierarchy::V1) => "the cpuset controller is in cgroup v1, which has no partitions".into(),
+        Some(Hierarchy::V1) => {
+            "the cpuset controller is in cgroup v1, which has no partitions".into()
+        }
         Some(Hierarchy::None) => "no cpuset controller of cgroup v2 is mounted".into(),
         Some(Hierarchy::V2) if !is_root => "a partition needs root".into(),
         Some(Hierarchy::V2) => return None,

@@ -8,7 +8,7 @@ use rtproof_host::{
 };
 use rtproof_judge::{
     Intent, checks,
-    plan::{self as judged, Level, LeftOut, Selection},
+    plan::{self as judged, LeftOut, Level, Selection},
 };
 use rtproof_measure::LiveTasks;
 use rtproof_results::{
@@ -152,12 +152,8 @@ fn changes(
     let intent = intent(facts, placed, &scheduling, options.budget_ns)?;
     let mut plan = judged::Plan::default();
     if placed.cpus.is_some() && !ids.is_empty() {
-        let selection = Selection {
-            ids,
-            level: Level::Standard,
-            has_own_cpus: true,
-            ..Selection::default()
-        };
+        let selection =
+            Selection { ids, level: Level::Standard, has_own_cpus: true, ..Selection::default() };
         plan = judged::make(facts, &checks::judge_all(facts, &intent), &intent, &selection);
         // Words of a boot and what a human does are no business of a program's run.
         plan.boot.clear();
@@ -170,7 +166,8 @@ fn changes(
             *want = UnitState::Stopped;
         }
     }
-    let (steps, durable) = plan.steps.into_iter().partition(|step| !step.change.nature().is_durable);
+    let (steps, durable) =
+        plan.steps.into_iter().partition(|step| !step.change.nature().is_durable);
     plan.steps = place::steps(placed, policy);
     plan.steps.extend::<Vec<_>>(steps);
     for step in durable {
@@ -241,7 +238,8 @@ fn notes(options: &Options, changes: &Document, scheduling: &Scheduling) -> Vec<
     };
     if changes.steps.iter().any(lifts) && scheduling.deadline_ns.is_some() {
         notes.push(
-            "Without a limit of real-time tasks the kernel admits any deadline, kept or not.".into(),
+            "Without a limit of real-time tasks the kernel admits any deadline, kept or not."
+                .into(),
         );
     }
     notes

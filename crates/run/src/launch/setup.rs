@@ -1,11 +1,9 @@
 //! What a program is started with: set by the process that then becomes the program, in the order
 //! that the kernel needs. Nothing of it is left when the program ends.
 
-use std::fs;
-
 use anyhow::Context as _;
 use rtproof_host::{
-    CpuList,
+    CpuList, counts,
     tune::{Scheduling, Tasks as _},
 };
 use rtproof_measure::LiveTasks;
@@ -121,15 +119,16 @@ const fn policy_how(set: &Scheduling) -> &'static str {
 
 fn join(setup: &Setup) -> anyhow::Result<()> {
     let Some(group) = &setup.group else { return Ok(()) };
-    let procs = format!("{group}/cgroup.procs");
-    fs::write(&procs, "0").context(procs)
+    counts::join_group(group).with_context(|| format!("{group}/cgroup.procs"))
 }
 
 fn affinity(setup: &Setup) -> anyhow::Result<()> {
     let set = Scheduling { cpus: Some(setup.cpus.clone()), ..Scheduling::default() };
     let cpus = &setup.cpus;
     LiveTasks.set(0, &set).with_context(|| {
-        format!("CPUs {cpus}: the kernel refuses them: is this a container or a group without them?")
+        format!(
+            "CPUs {cpus}: the kernel refuses them: is this a container or a group without them?"
+        )
     })?;
     let now = LiveTasks.scheduling(0)?.cpus.unwrap_or_default();
     // The kernel takes those of a list that the group allows, and says nothing of the others.
@@ -220,11 +219,10 @@ fn rights(setup: &Setup) -> anyhow::Result<()> {
 
 fn drop_bounding(keep: CapabilitySet) -> anyhow::Result<()> {
     for one in CapabilitySet::all().difference(keep).iter() {
-        match kernel::capability_is_in_bounding_set(one) {
-            Ok(true) => kernel::remove_capability_from_bounding_set(one)
-                .context("capabilities: it needs CAP_SETPCAP")?,
-            // Not there, or not known to this kernel.
-            Ok(false) | Err(_) => {}
+        // Others are not there, or not known to this kernel.
+        if let Ok(true) = kernel::capability_is_in_bounding_set(one) {
+            kernel::remove_capability_from_bounding_set(one)
+                .context("capabilities: it needs CAP_SETPCAP")?;
         }
     }
     Ok(())

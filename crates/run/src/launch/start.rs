@@ -58,10 +58,12 @@ pub fn start(
 ) -> Result<Launched, LaunchError> {
     refuse(options, &planned)?;
     // Before any thread is started: they all block what is taken here.
-    let signals = Queue::block(&wait::taken()).map_err(|error| LaunchError::Failed(error.into()))?;
+    let signals =
+        Queue::block(&wait::taken()).map_err(|error| LaunchError::Failed(error.into()))?;
     // Processes whose parent ends become ours: they belong to the program.
-    set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|error| LaunchError::Failed(anyhow::Error::from(error).context("PR_SET_CHILD_SUBREAPER")))?;
+    set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| {
+        LaunchError::Failed(anyhow::Error::from(error).context("PR_SET_CHILD_SUBREAPER"))
+    })?;
     // Where it may not be changed: said in `cannot`, and started all the same.
     let machine = Machine::new(root, &LiveTasks).ok().filter(|_| planned.acts);
     if let Some(machine) = &machine {
@@ -187,7 +189,8 @@ impl Run<'_> {
         let recording = recording.map_err(|why| notes.push(why)).ok();
         let running =
             Running { signals: self.signals, child, ours, threads: Threads::default(), recording };
-        let ended = running.wait(|ours, happened| self.look_after(changes, ours, happened, observer));
+        let ended =
+            running.wait(|ours, happened| self.look_after(changes, ours, happened, observer));
         let ended = ended.map_err(|error| failed(error.into()))?;
         drop(held);
         let ran_ns = super::now_ns().saturating_sub(began_ns);
@@ -197,9 +200,10 @@ impl Run<'_> {
     /// A group that could not be made is none to join.
     fn without_missing_group(&self, setup: &Setup, not_set: &[Cannot]) -> Setup {
         let is_missing = self.options.best_effort && !not_set.is_empty();
-        let group = setup.group.clone().filter(|group| {
-            !is_missing || self.root.exists(&format!("{group}/cgroup.procs"))
-        });
+        let group = setup
+            .group
+            .clone()
+            .filter(|group| !is_missing || self.root.exists(&format!("{group}/cgroup.procs")));
         Setup { group, ..setup.clone() }
     }
 

@@ -35,7 +35,8 @@ fn find(passwd: &str, group: &str, asked: &str) -> Result<User, Invalid> {
         (Some(fields), None) => {
             let gid = number(fields[3])?;
             let is_member = |line: &&str| {
-                line.rsplit_once(':').is_some_and(|(_, all)| all.split(',').any(|of| of == fields[0]))
+                line.rsplit_once(':')
+                    .is_some_and(|(_, all)| all.split(',').any(|of| of == fields[0]))
             };
             let of = |line: &str| line.split(':').nth(2)?.parse().ok();
             let mut groups: Vec<u32> = group.lines().filter(is_member).filter_map(of).collect();

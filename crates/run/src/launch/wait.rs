@@ -11,7 +11,9 @@ use std::{
 use rtproof_host::{Root, counts};
 use rtproof_measure::process::{Queue, Taken};
 use rtproof_results::launch::{Ending, Faults};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, waitid, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, waitid, waitpid,
+};
 use signal_hook::consts::{
     SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2,
 };
