@@ -85,7 +85,7 @@ pub struct Launched {
     /// Wake-ups; `None`: they were not recorded, and `notes` says why.
     pub wake_ups: Option<WakeUps>,
     /// Whether the budget was kept; `None`: there was none.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<BudgetKept>,
     /// What the user has to know.
     pub notes: Vec<String>,
 }
@@ -203,7 +203,7 @@ pub struct WakeUps {
 /// Whether a budget was kept, as far as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Verdict {
+pub struct BudgetKept {
     /// The budget, nanoseconds.
     pub budget_ns: u64,
     /// The answer.

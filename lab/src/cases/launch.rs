@@ -5,8 +5,8 @@ use anyhow::Result;
 
 use crate::{case::Case, expect::Expect, machine::Machine, seen::Evidence};
 
-/// What a program looks at from inside, and the state of the machine. Threads of interrupts are left
-/// out: the kernel moves them with their interrupt, when that next fires.
+/// What a program looks at from inside, and the state of the machine. Threads of interrupts are
+/// left out: the kernel moves them with their interrupt, when that next fires.
 const PROGRAMS: &str = "cat >/tmp/inside.sh <<'END'
 grep Cpus_allowed_list /proc/self/status
 cat /proc/self/cgroup

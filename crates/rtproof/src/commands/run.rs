@@ -8,7 +8,7 @@ use rtproof_results::{
     launch::{Answer, Launched, Plan},
 };
 use rtproof_run::{
-    launch::{self, Latency, LaunchError, Observer, Options, Place, Policy},
+    launch::{self, Class, Latency, LaunchError, Observer, Options, Place},
     parse,
     tune::{hold, making},
 };
@@ -152,16 +152,16 @@ pub enum PlaceArg {
     Affinity,
 }
 
-/// [`Policy`], on the command line.
+/// [`Class`], on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum PolicyArg {
-    /// See [`Policy::Fifo`].
+    /// See [`Class::Fifo`].
     Fifo,
-    /// See [`Policy::Rr`].
+    /// See [`Class::Rr`].
     Rr,
-    /// See [`Policy::Deadline`].
+    /// See [`Class::Deadline`].
     Deadline,
-    /// See [`Policy::Other`].
+    /// See [`Class::Other`].
     Other,
 }
 
@@ -278,10 +278,10 @@ fn options(args: &Args) -> Result<Options, LaunchError> {
             PlaceArg::Affinity => Place::Affinity,
         },
         policy: args.policy.map(|policy| match policy {
-            PolicyArg::Fifo => Policy::Fifo,
-            PolicyArg::Rr => Policy::Rr,
-            PolicyArg::Deadline => Policy::Deadline,
-            PolicyArg::Other => Policy::Other,
+            PolicyArg::Fifo => Class::Fifo,
+            PolicyArg::Rr => Class::Rr,
+            PolicyArg::Deadline => Class::Deadline,
+            PolicyArg::Other => Class::Other,
         }),
         priority: args.priority,
         runtime_ns: args.runtime_ns,

@@ -1,5 +1,5 @@
-//! What is changed of the machine while a program runs: under a journal, with a guard that undoes it
-//! when this process is killed.
+//! What is changed of the machine while a program runs: under a journal, with a guard that undoes
+//! it when this process is killed.
 
 use std::{
     io::Write as _,
@@ -140,7 +140,7 @@ impl Changes {
     /// Undoes them.
     ///
     /// # Errors
-    /// The journal cannot be read or locked: the guard, which outlives this process, goes on trying.
+    /// The journal cannot be read or locked: the guard outlives this process and goes on trying.
     pub(super) fn undo(mut self, machine: &Machine<'_>) -> anyhow::Result<JournalUndone> {
         let number = self.number;
         let undone = within(|| {

@@ -38,7 +38,8 @@ struct Said {
     error: Option<i32>,
 }
 
-/// Runs in the process: `socket -- file program arguments`. Returns why it could not become the program.
+/// Runs in the process: `socket -- file program arguments`. Returns why it could
+/// not become the program.
 pub fn main(mut args: impl Iterator<Item = OsString>) -> io::Error {
     let (Some(socket), Some(file), Some(name)) = (args.next(), args.nth(1), args.next()) else {
         return io::ErrorKind::InvalidInput.into();

@@ -1,4 +1,5 @@
-//! Which file a program is: found before anything is set, so that a slip of the keys changes nothing.
+//! Which file a program is: found before anything is set, so that a slip of the keys changes
+//! nothing.
 
 use std::{
     env,

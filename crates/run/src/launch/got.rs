@@ -10,7 +10,7 @@ use rtproof_host::{
 };
 use rtproof_judge::units;
 use rtproof_results::{
-    launch::{Answer, Faults, Latency, Preempted, Scheduling, Thread, Verdict, WakeUps},
+    launch::{Answer, BudgetKept, Faults, Latency, Preempted, Scheduling, Thread, WakeUps},
     policy_name,
 };
 
@@ -111,9 +111,13 @@ fn thread(tid: u32, pid: u32, seen: Option<Counts>, recorded: Option<&Closed>) -
 /// Whether the budget was kept, as far as it was recorded: by the real-time threads where there are
 /// any, else by all. No confidence is claimed, which `prove` has: nobody chose how long this ran,
 /// and under which load.
-pub(super) fn verdict(budget_ns: u64, threads: &[Thread], recorded: Option<&WakeUps>) -> Verdict {
+pub(super) fn verdict(
+    budget_ns: u64,
+    threads: &[Thread],
+    recorded: Option<&WakeUps>,
+) -> BudgetKept {
     let budget = units::ns(budget_ns);
-    let answer = |answer, text: String| Verdict { budget_ns, answer, text };
+    let answer = |answer, text: String| BudgetKept { budget_ns, answer, text };
     let Some(recorded) = recorded else {
         return answer(Answer::CannotTell, "cannot tell: wake-ups were not recorded".into());
     };

@@ -1,5 +1,5 @@
-//! `rtproof run`: starts a program as a real-time application, accompanies it, and undoes everything
-//! at its end.
+//! `rtproof run`: starts a program as a real-time application, accompanies it, and undoes
+//! everything at its end.
 //!
 //! [`plan`] decides and changes nothing; [`start`] sets what was planned, starts the program
 //! ([`child`] sets itself up and becomes it), waits, and says what the program got. What is changed
@@ -20,7 +20,7 @@ mod user;
 mod wait;
 
 pub use error::LaunchError;
-pub use options::{Latency, Options, Place, Policy};
+pub use options::{Class, Latency, Options, Place};
 pub use plan::{Planned, plan};
 pub use start::{Observer, recover, start};
 

@@ -14,7 +14,7 @@ const RUNTIME_NS_MIN: u64 = 1 << 10;
 
 /// A policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
+pub enum Class {
     /// `SCHED_FIFO`.
     Fifo,
     /// `SCHED_RR`.
@@ -25,7 +25,7 @@ pub enum Policy {
     Other,
 }
 
-impl Policy {
+impl Class {
     /// As the kernel's structures name it here.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -73,8 +73,8 @@ pub struct Options {
     pub cpus: Option<String>,
     /// How it is kept there.
     pub place: Place,
-    /// Policy.
-    pub policy: Option<Policy>,
+    /// Class.
+    pub policy: Option<Class>,
     /// Priority.
     pub priority: Option<u32>,
     /// Runtime of a deadline.
@@ -104,16 +104,16 @@ pub struct Options {
 }
 
 impl Options {
-    /// Policy, and its priority or times.
+    /// Class, and its priority or times.
     ///
     /// # Errors
     /// Usage: what does not go together.
-    pub(super) fn scheduling(&self) -> anyhow::Result<(Policy, Scheduling)> {
+    pub(super) fn scheduling(&self) -> anyhow::Result<(Class, Scheduling)> {
         let times = [self.runtime_ns, self.deadline_ns, self.period_ns];
         let has_times = times.iter().any(Option::is_some);
-        let policy = self.policy.unwrap_or(if has_times { Policy::Deadline } else { Policy::Fifo });
-        let is_fixed = matches!(policy, Policy::Fifo | Policy::Rr);
-        if has_times && policy != Policy::Deadline {
+        let policy = self.policy.unwrap_or(if has_times { Class::Deadline } else { Class::Fifo });
+        let is_fixed = matches!(policy, Class::Fifo | Class::Rr);
+        if has_times && policy != Class::Deadline {
             let name = policy.name();
             return Err(usage(format!(
                 "--runtime, --deadline and --period are of --policy deadline, not of {name}"
@@ -124,7 +124,7 @@ impl Options {
             return Err(usage(format!("--policy {name} has no --priority; fifo and rr have")));
         }
         let deadline_ns = match policy {
-            Policy::Deadline => Some(self.times().map_err(|why| usage(why.0))?),
+            Class::Deadline => Some(self.times().map_err(|why| usage(why.0))?),
             _ => None,
         };
         Ok((
@@ -134,7 +134,7 @@ impl Options {
                 priority: is_fixed.then(|| self.priority.unwrap_or(PRIORITY)),
                 deadline_ns,
                 // A deadline task may not fork without it; the others hand their policy on.
-                reset_on_fork: Some(policy == Policy::Deadline),
+                reset_on_fork: Some(policy == Class::Deadline),
                 ..Scheduling::default()
             },
         ))
@@ -171,23 +171,23 @@ mod tests {
     #[test]
     fn a_program_is_a_fifo_one_unless_something_else_is_said() {
         let (policy, scheduling) = Options::default().scheduling().unwrap();
-        assert_eq!((policy, scheduling.priority), (Policy::Fifo, Some(PRIORITY)));
-        let other = Options { policy: Some(Policy::Other), ..Options::default() };
+        assert_eq!((policy, scheduling.priority), (Class::Fifo, Some(PRIORITY)));
+        let other = Options { policy: Some(Class::Other), ..Options::default() };
         assert_eq!(other.scheduling().unwrap().1.priority, None);
         let times =
             Options { runtime_ns: Some(200_000), period_ns: Some(1_000_000), ..Options::default() };
         let (policy, scheduling) = times.scheduling().unwrap();
-        assert_eq!(policy, Policy::Deadline);
+        assert_eq!(policy, Class::Deadline);
         assert_eq!(scheduling.deadline_ns, Some([200_000, 1_000_000, 1_000_000]));
         assert_eq!(scheduling.reset_on_fork, Some(true));
     }
 
     #[test]
     fn what_does_not_go_together_is_refused() {
-        let deadline = || Options { policy: Some(Policy::Deadline), ..Options::default() };
+        let deadline = || Options { policy: Some(Class::Deadline), ..Options::default() };
         assert!(said(deadline()).contains("needs --runtime and --period"));
         assert!(said(Options { priority: Some(3), ..deadline() }).contains("no --priority"));
-        let fifo = Options { policy: Some(Policy::Fifo), period_ns: Some(1), ..Options::default() };
+        let fifo = Options { policy: Some(Class::Fifo), period_ns: Some(1), ..Options::default() };
         assert!(said(fifo).contains("not of fifo"));
         let times = |runtime, period| {
             said(Options { runtime_ns: Some(runtime), period_ns: Some(period), ..deadline() })

@@ -1,5 +1,5 @@
-//! Where a program runs: a partition of cgroup v2 where one can be made, affinity otherwise, and why
-//! it is the one or the other.
+//! Where a program runs: a partition of cgroup v2 where one can be made, affinity otherwise, and
+//! why it is the one or the other.
 
 use rtproof_host::{
     CpuList, Facts,
@@ -12,7 +12,7 @@ use rtproof_judge::{
     plan::{Reason, Step},
 };
 
-use super::options::{Options, Place, Policy};
+use super::options::{Class, Options, Place};
 use crate::{cpus::online_cpus, usage::usage};
 
 /// Where the control groups are.
@@ -35,12 +35,12 @@ pub(super) struct Placed {
 /// Decides.
 ///
 /// # Errors
-/// Usage: CPUs that are not there, or all of them; CPUs of another partition; no partition where one
+/// Usage: CPUs that are not there, or all; CPUs of another partition; no partition where one
 /// was asked for.
 pub(super) fn placed(
     facts: &Facts,
     options: &Options,
-    policy: Policy,
+    policy: Class,
     is_root: bool,
 ) -> anyhow::Result<Placed> {
     let Some(list) = &options.cpus else {
@@ -84,10 +84,10 @@ pub(super) fn placed(
 
 /// A deadline is admitted to CPUs that share one root domain, which those of an isolated partition
 /// do not (kernel/cgroup/cpuset.c).
-const fn kind(policy: Policy) -> &'static str {
+const fn kind(policy: Class) -> &'static str {
     match policy {
-        Policy::Deadline => "root",
-        Policy::Fifo | Policy::Rr | Policy::Other => "isolated",
+        Class::Deadline => "root",
+        Class::Fifo | Class::Rr | Class::Other => "isolated",
     }
 }
 
@@ -130,7 +130,7 @@ fn why_no_partition(facts: &Facts, cpus: &CpuList, is_root: bool) -> Option<Stri
 }
 
 /// The changes that make the partition, in their order.
-pub(super) fn steps(placed: &Placed, policy: Policy) -> Vec<Step> {
+pub(super) fn steps(placed: &Placed, policy: Class) -> Vec<Step> {
     let (Some(group), Some(cpus)) = (&placed.group, &placed.cpus) else { return Vec::new() };
     let value = |path: String, value: &str, compare| Change::Value {
         path,

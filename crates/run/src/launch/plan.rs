@@ -21,7 +21,7 @@ use rustix::thread::CapabilitySet;
 use super::{
     error::LaunchError,
     file,
-    options::{Latency, Options, Policy},
+    options::{Class, Latency, Options},
     place::{self, Placed},
     setup::Setup,
     user,
@@ -83,7 +83,7 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
     {
         cannot.push(Cannot { what: "changes of the machine".into(), why: next(&error) });
     }
-    let is_real_time = policy != Policy::Other;
+    let is_real_time = policy != Class::Other;
     // What the program may do by a capability needs no limit.
     let own = rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |of| of.effective);
     let kept = keeps.unwrap_or(if user.is_some() { CapabilitySet::empty() } else { own });
@@ -117,13 +117,13 @@ pub fn plan(root: &Root, options: &Options) -> Result<Planned, LaunchError> {
 }
 
 /// The checks that are acted on.
-fn ids(options: &Options, policy: Policy) -> anyhow::Result<Vec<String>> {
+fn ids(options: &Options, policy: Class) -> anyhow::Result<Vec<String>> {
     let ids: Vec<String> = match options.tune.as_deref() {
         Some("none") => return Ok(Vec::new()),
         Some(list) => list.split(',').map(|id| id.trim().to_owned()).collect(),
         None => {
             // The limit of real-time tasks is what admits deadlines, and what holds them back.
-            let is_fixed = matches!(policy, Policy::Fifo | Policy::Rr);
+            let is_fixed = matches!(policy, Class::Fifo | Class::Rr);
             let unstopped = if is_fixed { UNSTOPPED } else { &[] };
             QUIET.iter().chain(unstopped).map(|id| (*id).to_owned()).collect()
         }
@@ -145,7 +145,7 @@ fn changes(
     facts: &Facts,
     options: &Options,
     placed: &Placed,
-    policy: Policy,
+    policy: Class,
     ids: Vec<String>,
 ) -> anyhow::Result<Document> {
     let (_, scheduling) = options.scheduling()?;

@@ -35,7 +35,7 @@ pub trait Observer {
     fn guard_replaced(&mut self);
 }
 
-/// Undoes what runs left behind that were killed together with their guards, where this process may.
+/// Undoes what runs left that were killed together with their guards, where this process may.
 ///
 /// # Errors
 /// One cannot be undone.
