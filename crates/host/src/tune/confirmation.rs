@@ -1,5 +1,6 @@
 //! The mark of a journal that waits for a confirmation, and what becomes of it: `unconfirmed`, then
-//! `confirmed`, or `expired` when time was up. A journal of `rtproof run` is marked `running`. Renaming it is one step of the file system, so that
+//! `confirmed`, or `expired` when time was up. A journal of `rtproof run` is marked `running`.
+//! Renaming it is one step of the file system, so that
 //! only one of the two can do it; only a mark that says so is a confirmation, never a missing one.
 //! Whoever takes the changes back holds a lock on the mark, which ends with it.
 

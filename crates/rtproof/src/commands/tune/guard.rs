@@ -84,7 +84,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// Waits until whoever started the program is gone, and then, where that did not see it end, for
-/// the program itself: `PID TICKS` is the line that names it. What is left in its control group, which
+/// the program itself: `PID TICKS` is the line that names it. What is left in its control group,
+/// which
 /// a third word names, is waited for, too.
 fn wait_for_program(root: &Root, journal: u32) {
     let mut said = String::new();
