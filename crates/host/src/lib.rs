@@ -13,6 +13,7 @@ pub mod activity;
 pub mod boot;
 pub mod capture;
 pub mod change;
+pub mod counts;
 pub mod cpu_list;
 pub mod facts;
 pub mod flatten;

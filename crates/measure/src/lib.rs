@@ -9,6 +9,7 @@ mod failure;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod loads;
+pub mod process;
 pub mod quantity;
 pub mod recorder;
 pub mod scheduling;

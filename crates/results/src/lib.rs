@@ -4,6 +4,7 @@ pub mod answer;
 pub mod effects;
 pub mod ended;
 pub mod intent;
+pub mod launch;
 pub mod measure;
 pub mod tune;
 pub mod watch;

@@ -18,6 +18,13 @@ pub const NOT_PROVEN: u8 = 3;
 /// The command line is wrong (`EX_USAGE` of sysexits.h), so that 2 stays the verdict's.
 pub const USAGE: u8 = 64;
 
+/// `run`: the program was not started, or not all was undone (as `env` and `timeout` have it).
+pub const NOT_STARTED: u8 = 125;
+/// `run`: the program cannot be executed.
+pub const NOT_EXECUTABLE: u8 = 126;
+/// `run`: there is no such program.
+pub const NOT_FOUND: u8 = 127;
+
 /// Every exit code: number, name, meaning.
 pub const CODES: &[(u8, &str, &str)] = &[
     (
@@ -46,6 +53,14 @@ pub const CODES: &[(u8, &str, &str)] = &[
          cannot be decided",
     ),
     (USAGE, "usage", "the command line is wrong; nothing was done"),
+    (
+        NOT_STARTED,
+        "not started",
+        "`run`: the program was not started, or not all was undone; else `run` has the exit status \
+         of its program, 128 + N where signal N ended it",
+    ),
+    (NOT_EXECUTABLE, "not executable", "`run`: the program cannot be executed"),
+    (NOT_FOUND, "not found", "`run`: there is no such program"),
 ];
 
 /// Exit code of a judged run. One that was cut short is not done, even where nothing is judged.

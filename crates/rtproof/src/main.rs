@@ -10,6 +10,9 @@ fn main() -> ExitCode {
     if let Some(code) = load_worker(std::env::args_os()) {
         return code;
     }
+    if let Some(code) = program(std::env::args_os()) {
+        return code;
+    }
     manners::color_of(std::env::args_os().skip(1));
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -65,6 +68,14 @@ fn load_worker(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
         }
     };
     Some(ExitCode::from(code))
+}
+
+/// Becomes the program of `rtproof run` if the arguments request that. Returns where it cannot.
+fn program(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    args.nth(1).filter(|name| name == rtproof_run::launch::child::NAME)?;
+    // The parent knows why, by the socket between both, and says it.
+    let _ = rtproof_run::launch::child::main(args);
+    Some(ExitCode::from(exit::NOT_STARTED))
 }
 
 /// Prints an error with its causes.

@@ -48,6 +48,8 @@ pub const FORMS: &[Form] = &[
     form("rtproof/new/1", "new", of::<commands::new::Made<'static>>),
     form("rtproof/record/1", "record", of::<rtproof_record::export::Document<'static>>),
     form("rtproof/report/1", "report", of::<rtproof_results::answer::Document<'static>>),
+    form("rtproof/run/1", "run", of::<rtproof_results::launch::Launched>),
+    form("rtproof/run-plan/1", "run-plan", of::<rtproof_results::launch::Plan>),
     form("rtproof/tune-applied/1", "tune-applied", of::<tune::outcome::Applied>),
     form("rtproof/tune-confirmed/1", "tune-confirmed", of::<commands::tune::confirm::Confirmed>),
     form("rtproof/tune-drift/1", "tune-drift", of::<rtproof_run::tune::watch::Drift>),

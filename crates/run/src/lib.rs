@@ -9,6 +9,7 @@ pub mod experiment;
 pub mod explain;
 pub mod file;
 pub mod intent;
+pub mod launch;
 pub mod load_worker;
 pub mod measure;
 pub mod new;

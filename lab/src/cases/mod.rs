@@ -15,6 +15,7 @@ mod foreign;
 mod hostile;
 mod import;
 mod kernels;
+mod launch;
 mod measure;
 mod noise;
 mod planted;
@@ -48,6 +49,7 @@ pub fn all() -> Vec<Case> {
         ends::cases(),
         hostile::cases(),
         container::cases(),
+        launch::cases(),
         capture::cases(),
         article::cases(),
         disk::cases(),

@@ -1,5 +1,6 @@
 //! The mark of a journal that waits for a confirmation, and what becomes of it: `unconfirmed`, then
-//! `confirmed`, or `expired` when time was up. Renaming it is one step of the file system, so that
+//! `confirmed`, or `expired` when time was up. A journal of `rtproof run` is marked `running`.
+//! Renaming it is one step of the file system, so that
 //! only one of the two can do it; only a mark that says so is a confirmation, never a missing one.
 //! Whoever takes the changes back holds a lock on the mark, which ends with it.
 
@@ -25,16 +26,19 @@ pub enum Confirmation {
     Expired,
     /// It was.
     Confirmed,
+    /// It needs no confirmation: a program runs, and it is undone at its end.
+    Running,
 }
 
 impl Confirmation {
-    const ALL: [Self; 3] = [Self::Pending, Self::Expired, Self::Confirmed];
+    const ALL: [Self; 4] = [Self::Pending, Self::Expired, Self::Confirmed, Self::Running];
 
     fn path(self, number: u32) -> String {
         let ending = match self {
             Self::Pending => "unconfirmed",
             Self::Expired => "expired",
             Self::Confirmed => "confirmed",
+            Self::Running => "running",
         };
         format!("{FOLDER}/{number:04}.{ending}")
     }
@@ -53,16 +57,33 @@ pub fn is_unconfirmed(root: &Root, number: u32) -> bool {
     matches!(of(root, number), Some(Confirmation::Pending | Confirmation::Expired))
 }
 
-/// Marks a journal, on disk before anything is changed.
+/// Whether a journal is undone when a program ends.
+#[must_use]
+pub fn is_of_program(root: &Root, number: u32) -> bool {
+    of(root, number) == Some(Confirmation::Running)
+}
+
+/// Marks a journal that has to be confirmed, on disk before anything is changed.
 ///
 /// # Errors
 /// When the mark cannot be written.
 pub fn set(machine: &Machine<'_>, number: u32) -> io::Result<()> {
+    mark(machine, Confirmation::Pending.path(number), "waits for: rtproof tune confirm")
+}
+
+/// Marks a journal that is undone when a program ends, on disk before anything is changed.
+///
+/// # Errors
+/// When the mark cannot be written.
+pub fn set_running(machine: &Machine<'_>, number: u32) -> io::Result<()> {
+    mark(machine, Confirmation::Running.path(number), "undone when the program of rtproof run ends")
+}
+
+fn mark(machine: &Machine<'_>, path: String, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create(true).truncate(true);
-    let path = Confirmation::Pending.path(number);
     let mut file = machine.gate.own_file(&path, options)?;
-    writeln!(file, "waits for: rtproof tune confirm")?;
+    writeln!(file, "{text}")?;
     file.sync_all()?;
     machine.gate.sync_folder_of(&path)
 }

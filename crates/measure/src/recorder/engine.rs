@@ -4,13 +4,17 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender},
     },
     time::{Duration, Instant},
 };
 
 use rtproof_host::tracefs::{Instance, TracefsError};
-use rtproof_trace::{Around, Decoder, Lost, Store, Subjects, WakeUp, Window, around, scan::Totals};
+use rtproof_trace::{
+    Around, Decoder, Lost, Store, Subjects, WakeUp, Window, around,
+    scan::{Preemption, Totals},
+};
 
 use super::{
     counters::Counters,
@@ -41,6 +45,8 @@ pub(super) enum Command {
     Stack(bool, Reply),
     /// Late wake-ups of other threads are looked for, or no longer.
     Watch(Option<(Subjects, u64)>),
+    /// More threads whose wake-ups are looked for.
+    Follow(Vec<i32>),
 }
 
 /// Where the outcome goes.
@@ -52,6 +58,9 @@ pub(super) struct Shared {
     pub(super) stats: Mutex<Stats>,
     pub(super) ready: Mutex<Vec<(WakeUp, Window)>>,
     pub(super) totals: Mutex<Vec<Totals>>,
+    pub(super) preemptions: Mutex<Vec<Preemption>>,
+    /// Whether late wake-ups are looked for.
+    pub(super) is_watching: AtomicBool,
 }
 
 impl Shared {
@@ -62,6 +71,10 @@ impl Shared {
 
     pub(super) fn ready(&self) -> MutexGuard<'_, Vec<(WakeUp, Window)>> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn preemptions(&self) -> MutexGuard<'_, Vec<Preemption>> {
+        self.preemptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn totals(&self) -> MutexGuard<'_, Vec<Totals>> {
@@ -197,6 +210,7 @@ impl Engine {
         }
         let symbols = self.who.symbols();
         self.state.watch = Some(Watch::new(&subjects, threshold_ns, symbols, &self.decoder));
+        self.shared.is_watching.store(true, Ordering::Relaxed);
     }
 
     /// Asks for the wake-ups that the events show.
@@ -213,6 +227,7 @@ impl Engine {
         });
         self.shared.stats().refused += refused;
         *self.shared.totals() = watch.totals();
+        *self.shared.preemptions() = watch.preemptions();
     }
 
     /// Takes the windows of the wake-ups whose events are all there.
@@ -289,6 +304,15 @@ impl Engine {
             }
             Command::Watch(wanted) => {
                 (self.state.wanted, self.state.watch) = (wanted, None);
+                return;
+            }
+            Command::Follow(tids) => {
+                match (&mut self.state.watch, &mut self.state.wanted) {
+                    (Some(watch), _) => watch.follow(&tids),
+                    // It begins when the addresses of timers are known.
+                    (None, Some((subjects, _))) => subjects.tids.extend(tids),
+                    (None, None) => {}
+                }
                 return;
             }
         };

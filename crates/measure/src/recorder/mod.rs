@@ -22,7 +22,10 @@ use std::sync::{
 };
 
 use rtproof_host::{Facts, Root, task::task, tracefs::Instance};
-use rtproof_trace::{ByteOrder, Decoder, Formats, Store, Subjects, WakeUp, Window, scan::Totals};
+use rtproof_trace::{
+    ByteOrder, Decoder, Formats, Store, Subjects, WakeUp, Window,
+    scan::{Preemption, Totals},
+};
 
 use self::{
     counters::Counters,
@@ -172,6 +175,27 @@ impl Recorder {
         }
         let commands = self.commands.as_ref().ok_or(RecorderError::Stopped)?;
         commands.send(Command::Watch(whom)).map_err(|_| RecorderError::Stopped)
+    }
+
+    /// Follows more threads: of a process that makes them while it is watched.
+    ///
+    /// # Errors
+    /// The recorder has stopped.
+    pub fn follow(&self, tids: Vec<i32>) -> Result<(), RecorderError> {
+        let commands = self.commands.as_ref().ok_or(RecorderError::Stopped)?;
+        commands.send(Command::Follow(tids)).map_err(|_| RecorderError::Stopped)
+    }
+
+    /// Whether it watches: before, the addresses of the kernel's timers are looked up.
+    #[must_use]
+    pub fn is_watching(&self) -> bool {
+        self.shared.is_watching.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Who ran in the place of the watched threads while they were runnable, as of the last look.
+    #[must_use]
+    pub fn preemptions(&self) -> Vec<Preemption> {
+        self.shared.preemptions().clone()
     }
 
     /// What [`Recorder::watch`] counted of each thread, as of the last look.

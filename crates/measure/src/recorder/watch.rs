@@ -13,7 +13,7 @@ use rtproof_host::symbols::Symbols;
 use rtproof_trace::{
     Decoder, Page, Pages, WakeUp,
     merge::Merge,
-    scan::{Scanner, Subjects, Totals},
+    scan::{Preemption, Scanner, Subjects, Totals},
 };
 
 /// Functions of timers that threads sleep on: nanosleep and waits with a timeout, timer_create,
@@ -100,6 +100,16 @@ impl Watch {
         drop(merge);
         self.fresh.forget(until_ns);
         self.seen_ns = self.seen_ns.max(until_ns);
+    }
+
+    /// Follows these threads as well.
+    pub(super) fn follow(&mut self, tids: &[i32]) {
+        tids.iter().for_each(|tid| self.scanner.follow(*tid));
+    }
+
+    /// Who ran in the place of the threads.
+    pub(super) fn preemptions(&self) -> Vec<Preemption> {
+        self.scanner.preemptions().copied().collect()
     }
 
     /// What was counted of each thread.

@@ -93,7 +93,7 @@ fn drain(set: &libc::sigset_t) {
     while unsafe { libc::sigtimedwait(set, std::ptr::null_mut(), &raw const now) } > 0 {}
 }
 
-fn timespec(ns: u64) -> libc::timespec {
+pub(super) fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {
         tv_sec: (ns / 1_000_000_000).cast_signed(),
         tv_nsec: (ns % 1_000_000_000).cast_signed(),

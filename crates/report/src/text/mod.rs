@@ -9,6 +9,7 @@ mod explanation;
 mod findings;
 mod imported;
 mod ink;
+pub mod launch;
 pub mod measure;
 mod measured;
 mod plan;

@@ -179,6 +179,14 @@ fn journal_head(to: &mut Sheet, journal: &JournalStands) -> io::Result<()> {
         let text = "an earlier boot made it: what is not on disk is gone";
         writeln!(to, "  {DIM}{text}{DIM:#}")?;
     }
+    if journal.of_program {
+        let text = match (journal.is_of_this_boot, journal.guarded) {
+            (true, true) => "undone when the program ends",
+            (true, false) => "the process that undoes this is gone (killed): rtproof tune undo",
+            (false, _) => "the program went with the reboot: rtproof tune undo closes the journal",
+        };
+        writeln!(to, "  {WARN}{text}{WARN:#}")?;
+    }
     if journal.unconfirmed {
         let is_back = !journal.changes.is_empty() && journal.changes.iter().all(|it| it.is_old);
         let text = match (journal.is_of_this_boot, journal.guarded) {

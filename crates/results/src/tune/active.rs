@@ -39,6 +39,8 @@ pub struct JournalStands {
     pub is_of_this_boot: bool,
     /// Whether it must be confirmed, or it is undone.
     pub unconfirmed: bool,
+    /// Whether it is undone when a program of `rtproof run` ends.
+    pub of_program: bool,
     /// Whether its rollback waits: a timer of systemd, or a process that lives.
     pub guarded: bool,
     /// Its changes, in the order in which they were made.

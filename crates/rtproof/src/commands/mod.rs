@@ -39,6 +39,7 @@ pub mod measure;
 pub mod new;
 pub mod prove;
 pub mod report;
+pub mod run;
 pub mod tune;
 pub mod watch;
 
@@ -69,6 +70,8 @@ commands! {
     Check(check),
     /// Change the configuration: plan, apply, undo, trial of boot parameters
     Tune(tune),
+    /// Start a program as a real-time application; undo everything at its end
+    Run(run),
     /// Find which knob matters here: try changes in pairs of slices, undo them all
     Experiment(experiment),
     /// Write the machine's configuration to one text file, to be checked anywhere

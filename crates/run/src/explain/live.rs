@@ -12,7 +12,7 @@ use rtproof_measure::{
     recorder::{Mode, Recorder, Settings},
     thread::pin_all,
 };
-use rtproof_trace::scan::{Subjects, Totals};
+use rtproof_trace::scan::{Preemption, Subjects, Totals};
 use rustix::thread::ClockId;
 
 use super::{Explained, Gather};
@@ -56,7 +56,8 @@ pub fn live(whom: &Whom, duration_ns: u64, over_ns: u64) -> anyhow::Result<Expla
         watch.take(begin_ns);
         let passed_ns = now_ns().saturating_sub(begin_ns);
         if passed_ns >= duration_ns || signals.came().is_some() {
-            return watch.finish(whom, (begin_ns, passed_ns), over_ns, is_alone(&online));
+            let times = (begin_ns, passed_ns);
+            return Ok(watch.finish(whom, times, over_ns, is_alone(&online)));
         }
     }
 }
@@ -80,7 +81,7 @@ pub(crate) fn observe(
 
 /// All CPUs are recorded: a thread may be woken anywhere. Where the application and rtproof share
 /// the only CPU, the events are read with what all others leave of it.
-fn settings(facts: &Facts, online: &CpuList) -> Settings {
+pub(crate) fn settings(facts: &Facts, online: &CpuList) -> Settings {
     let settings = Settings::new(online.clone(), CpuList::default(), housekeeping(facts, online));
     let nice = if is_alone(online) { NICE_LEAST } else { settings.nice };
     Settings { mode: Some(Mode::Stream), nice, ..settings }
@@ -110,15 +111,15 @@ fn subjects(root: &Root, whom: &Whom) -> anyhow::Result<Subjects> {
 }
 
 /// A recorder that watches, and what it found.
-struct Watch {
-    recorder: Recorder,
+pub(crate) struct Watch {
+    pub(crate) recorder: Recorder,
     gather: Gather,
     info: causes::Recorder,
     arming_failed: Option<String>,
 }
 
 impl Watch {
-    fn new(recorder: Recorder) -> Self {
+    pub(crate) fn new(recorder: Recorder) -> Self {
         let info = causes::Recorder {
             missing: recorder.missing().to_vec(),
             ..causes::Recorder::default()
@@ -126,7 +127,8 @@ impl Watch {
         Self { recorder, gather: Gather::default(), info, arming_failed: None }
     }
 
-    fn take(&mut self, begin_ns: u64) {
+    /// Explains what has come since.
+    pub(crate) fn take(&mut self, begin_ns: u64) {
         for (wake, window) in self.recorder.take() {
             let wants_stacks = self.gather.add(&wake, window, begin_ns);
             let is_new = self.info.stacks_from_ns.is_none() && self.arming_failed.is_none();
@@ -141,20 +143,34 @@ impl Watch {
         }
     }
 
-    fn finish(
-        mut self,
-        whom: &Whom,
-        (begin_ns, passed_ns): (u64, u64),
-        over_ns: u64,
-        is_alone: bool,
-    ) -> anyhow::Result<Explained> {
+    /// Ends the recording.
+    pub(crate) fn close(mut self, begin_ns: u64) -> Closed {
         self.recorder.stop();
         self.take(begin_ns);
-        let totals = self.recorder.watched();
         let stats = self.recorder.stats();
         self.info.lost_events = stats.lost_events;
         self.info.blind_ns = stats.blind_ns;
         self.gather.unexamined(stats.refused);
+        let failed = self
+            .arming_failed
+            .map(|error| format!("Stacks at the timer interrupt cannot be had: {error}."));
+        Closed {
+            totals: self.recorder.watched(),
+            preemptions: self.recorder.preemptions(),
+            notes: failed.into_iter().collect(),
+            gather: self.gather,
+            info: self.info,
+        }
+    }
+
+    fn finish(
+        self,
+        whom: &Whom,
+        (begin_ns, passed_ns): (u64, u64),
+        over_ns: u64,
+        is_alone: bool,
+    ) -> Explained {
+        let closed = self.close(begin_ns);
         let mut notes = Vec::new();
         if is_alone {
             notes.push(
@@ -163,10 +179,8 @@ impl Watch {
                     .into(),
             );
         }
-        if let Some(error) = self.arming_failed {
-            notes.push(format!("Stacks at the timer interrupt cannot be had: {error}."));
-        }
-        let wake_ups: u64 = totals.iter().map(|of| of.wake_ups).sum();
+        notes.extend(closed.notes);
+        let wake_ups: u64 = closed.totals.iter().map(|of| of.wake_ups).sum();
         if wake_ups == 0 {
             notes.push(format!(
                 "No thread of {} woke in this time: is it asleep, or is the name another one (the \
@@ -174,10 +188,24 @@ impl Watch {
                 name(whom)
             ));
         }
-        let about = about(whom, &totals, passed_ns);
-        let told = self.gather.finish(over_ns, self.info, about);
-        Ok(Explained { notes, saw_none: wake_ups == 0, ..told })
+        let about = about(whom, &closed.totals, passed_ns);
+        let told = closed.gather.finish(over_ns, closed.info, about);
+        Explained { notes, saw_none: wake_ups == 0, ..told }
     }
+}
+
+/// What a recording found.
+pub(crate) struct Closed {
+    /// Wake-ups of each thread.
+    pub(crate) totals: Vec<Totals>,
+    /// Who ran in the place of each thread.
+    pub(crate) preemptions: Vec<Preemption>,
+    /// What the user must know.
+    pub(crate) notes: Vec<String>,
+    /// Late wake-ups, explained.
+    pub(crate) gather: Gather,
+    /// What the recorder lost and lacked.
+    pub(crate) info: causes::Recorder,
 }
 
 /// Who is looked at, in words.

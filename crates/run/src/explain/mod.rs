@@ -3,7 +3,7 @@
 mod export;
 mod file;
 mod gather;
-mod live;
+pub(crate) mod live;
 mod record;
 mod rtla;
 mod text;

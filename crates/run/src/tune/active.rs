@@ -31,6 +31,7 @@ pub fn status(machine: &Machine<'_>) -> anyhow::Result<Status> {
             begun: begun(summary.started_ns),
             is_of_this_boot: !summary.earlier_boot,
             unconfirmed: confirmation::is_unconfirmed(machine.root(), number),
+            of_program: confirmation::is_of_program(machine.root(), number),
             guarded: rollback::is_armed(machine.root(), number),
             changes: changes(machine, number, &journal, summary.earlier_boot),
         });

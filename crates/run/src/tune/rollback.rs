@@ -69,14 +69,44 @@ pub fn arm(
         command.arg("--root").arg(folder);
     }
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let mut child = child.context("the guardian of --confirm cannot be started")?;
+    let child = child.context("the guardian of --confirm cannot be started")?;
+    let child = armed(child).context("the guardian of --confirm")?;
+    Ok(RollbackTimer::Process(child))
+}
+
+/// Starts the process that undoes a journal when this process and the program that it started are
+/// gone. Its stdin says so: it is a pipe from this process, which first names the program.
+///
+/// # Errors
+/// It cannot be started: then nothing may be changed.
+pub fn arm_for_program(
+    folder: Option<&Path>,
+    journal: u32,
+    latency_us: Option<u32>,
+) -> anyhow::Result<Child> {
+    // The file that runs, whatever is at its path.
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["tune", "guard", "--program", "--journal"]).arg(journal.to_string());
+    if let Some(us) = latency_us {
+        command.arg("--dma-latency-us").arg(us.to_string());
+    }
+    if let Some(folder) = folder {
+        command.arg("--root").arg(folder);
+    }
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let child = child.context("the process that undoes everything cannot be started")?;
+    armed(child).context("the process that undoes everything")
+}
+
+/// Waits until a process says that it is armed.
+fn armed(mut child: Child) -> anyhow::Result<Child> {
     let mut said = String::new();
     if let Some(stdout) = child.stdout.take() {
         // Ends when it is armed or when it has ended: it opens nothing before that takes time.
-        BufReader::new(stdout).read_line(&mut said).context("the guardian of --confirm")?;
+        BufReader::new(stdout).read_line(&mut said)?;
     }
-    anyhow::ensure!(said.trim() == ARMED, "the guardian of --confirm did not start");
-    Ok(RollbackTimer::Process(child))
+    anyhow::ensure!(said.trim() == ARMED, "did not start");
+    Ok(child)
 }
 
 /// Whether the rollback of a journal waits, or works now.

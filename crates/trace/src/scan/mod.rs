@@ -21,7 +21,7 @@ use crate::{
 };
 use thread::{Due, Thread};
 
-pub use thread::Totals;
+pub use thread::{Preemption, Totals};
 
 /// Threads whose wake-ups are looked for: any of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -130,6 +130,9 @@ impl Scanner {
             Brief::Switch { prev_pid, prev_state, next_pid, next_prio, next_comm } => {
                 if let Some(at) = self.find(prev_pid) {
                     self.threads[at].leave(prev_state == 0);
+                    if prev_state == 0 {
+                        self.threads[at].preempt(at_ns, Comm::of(next_comm));
+                    }
                 }
                 let at = self.subject(next_pid, next_prio, next_comm)?;
                 return self.come(at, at_ns, cpu, next_comm);
@@ -180,6 +183,18 @@ impl Scanner {
         self.threads.iter().map(|thread| &thread.totals)
     }
 
+    /// Who ran in the place of each thread while it was runnable.
+    pub fn preemptions(&self) -> impl Iterator<Item = &Preemption> {
+        self.threads.iter().flat_map(|thread| &thread.preempted)
+    }
+
+    /// Follows a thread from now on.
+    pub fn follow(&mut self, tid: i32) {
+        if tid > 0 && tid <= TID_MAX && self.find(tid).is_none() {
+            self.add(tid);
+        }
+    }
+
     /// A thread that sets its timer for a time that has passed is late by its own work, and may be
     /// woken before it has left the CPU.
     fn overrun(&mut self, at: usize, at_ns: u64, cpu: u32, due: Due) -> Option<WakeUp> {
@@ -197,6 +212,7 @@ impl Scanner {
     fn come(&mut self, at: usize, at_ns: u64, cpu: u32, comm: &[u8]) -> Option<WakeUp> {
         let thread = &mut self.threads[at];
         thread.totals.comm = Comm::of(comm);
+        thread.runs(at_ns, cpu);
         let due = thread.come()?;
         let tid = thread.totals.tid;
         let wake = WakeUp { tid, cpu, due_ns: due.at_ns, ran_ns: at_ns, how: due.how };

@@ -22,6 +22,23 @@ pub struct Totals {
     pub sum_ns: u64,
     /// The latest of all.
     pub worst: Option<WakeUp>,
+    /// Times that it was switched to on another CPU than the last time.
+    pub migrations: u64,
+}
+
+/// Who ran in the place of a thread that was runnable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preemption {
+    /// The thread that was switched away from. A thread that yields is among them: the event does
+    /// not distinguish it.
+    pub tid: i32,
+    /// Name of the task that was switched to.
+    pub by: Comm,
+    /// How often.
+    pub times: u64,
+    /// How long the thread waited in all, until it was switched to again; others may have run in
+    /// that time, too.
+    pub waited_ns: u64,
 }
 
 /// One thread.
@@ -32,7 +49,14 @@ pub(super) struct Thread {
     timers: [Timer; TIMERS],
     next_timer: usize,
     pub(super) totals: Totals,
+    last_cpu: Option<u32>,
+    /// Since when it waits for a CPU that another task took, and the entry of that in `preempted`.
+    waits: Option<(u64, usize)>,
+    pub(super) preempted: Vec<Preemption>,
 }
+
+/// Most names of tasks that one thread keeps apart; the rest has no name.
+const NAMES_MAX: usize = 64;
 
 /// Where a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +92,36 @@ impl Thread {
             timers: [Timer::default(); TIMERS],
             next_timer: 0,
             totals: Totals { tid, ..Totals::default() },
+            last_cpu: None,
+            waits: None,
+            preempted: Vec::new(),
+        }
+    }
+
+    /// Another task was switched to while it was runnable.
+    pub(super) fn preempt(&mut self, at_ns: u64, by: Comm) {
+        let is_full = self.preempted.len() >= NAMES_MAX;
+        let name = |comm: Comm| self.preempted.iter().position(|known| known.by == comm);
+        let by = match name(by) {
+            None if is_full => Comm::default(),
+            _ => by,
+        };
+        let at = name(by).unwrap_or_else(|| {
+            let tid = self.totals.tid;
+            self.preempted.push(Preemption { tid, by, times: 0, waited_ns: 0 });
+            self.preempted.len() - 1
+        });
+        self.preempted[at].times += 1;
+        self.waits = Some((at_ns, at));
+    }
+
+    /// It was switched to on a CPU.
+    pub(super) fn runs(&mut self, at_ns: u64, cpu: u32) {
+        if let Some((since_ns, at)) = self.waits.take() {
+            self.preempted[at].waited_ns += at_ns.saturating_sub(since_ns);
+        }
+        if self.last_cpu.replace(cpu).is_some_and(|last| last != cpu) {
+            self.totals.migrations += 1;
         }
     }
 
@@ -138,6 +192,7 @@ impl Thread {
     pub(super) fn forget(&mut self) {
         self.place = Place::Unknown;
         self.woken = None;
+        self.waits = None;
         self.timers = [Timer::default(); TIMERS];
     }
 

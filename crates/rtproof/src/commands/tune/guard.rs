@@ -1,22 +1,22 @@
 //! `rtproof tune guard`: not for users. Undoes what was not confirmed; started by
-//! `tune apply --confirm` or by its timer.
+//! `tune apply --confirm` or by its timer; or what `rtproof run` changed, when it was killed.
 
 use std::{
-    io::Write,
+    io::{Read as _, Write},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
 use rtproof_host::{
-    Root,
+    Root, counts, pm_qos,
     tune::{
         self, Journal, Machine, Outcome, UndoError,
         confirmation::{self, Confirmation},
     },
 };
 use rtproof_measure::LiveTasks;
-use rtproof_run::tune::rollback::ARMED;
+use rtproof_run::tune::{making, rollback::ARMED};
 
 use crate::{exit, root::open_root};
 
@@ -30,6 +30,14 @@ pub struct Args {
     /// Wait so long for a confirmation; without, time is up
     #[arg(long, value_name = "MS")]
     pub after_ms: Option<u64>,
+
+    /// Wait until stdin ends, and then for the program that it named
+    #[arg(long, conflicts_with = "after_ms")]
+    pub program: bool,
+
+    /// Hold this limit meanwhile
+    #[arg(long, value_name = "US", requires = "program")]
+    pub dma_latency_us: Option<u32>,
 
     /// Folder of the machine
     #[arg(long, value_name = "DIR")]
@@ -58,6 +66,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
         }
     }
+    if args.program {
+        let held = args.dma_latency_us.map(|us| pm_qos::hold(&root, us));
+        leave_terminal()?;
+        wait_for_program(&root, args.journal);
+        drop(held);
+    }
     let is_there = || args.root.as_deref().is_none_or(Path::exists);
     while !is_settled(&root, args.journal) && is_there() {
         // A journal that is locked or cannot be read, a value that cannot be written: later.
@@ -67,6 +81,28 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         }
     }
     Ok(exit::ACCEPTED)
+}
+
+/// Waits until whoever started the program is gone, and then, where that did not see it end, for
+/// the program itself: `PID TICKS` is the line that names it. What is left in its control group,
+/// which
+/// a third word names, is waited for, too.
+fn wait_for_program(root: &Root, journal: u32) {
+    let mut said = String::new();
+    // An error says as much as the end.
+    let _ = std::io::stdin().read_to_string(&mut said);
+    let mut words = said.lines().last().unwrap_or_default().split_whitespace();
+    let (Some(pid), Some(ticks)) = (words.next(), words.next()) else { return };
+    let (Ok(pid), Ok(ticks)) = (pid.parse(), ticks.parse()) else { return };
+    let procs = words.next().map(|group| format!("{group}/cgroup.procs"));
+    let is_left = || {
+        let in_group = procs.as_ref().map(|procs| root.trimmed(procs));
+        in_group.is_some_and(|left| left.value().is_some_and(|pids| !pids.is_empty()))
+    };
+    while !is_settled(root, journal) && (counts::is_running(&Root::live(), pid, ticks) || is_left())
+    {
+        thread::sleep(LOOK);
+    }
 }
 
 /// Away from the terminal and the session that started it, and says so.
@@ -86,8 +122,9 @@ fn leave_terminal() -> anyhow::Result<()> {
 /// that is open or cannot be read, says neither.
 fn is_settled(root: &Root, number: u32) -> bool {
     match confirmation::of(root, number) {
-        Some(mark) => mark == Confirmation::Confirmed,
-        None => Machine::to_undo(root, &LiveTasks)
+        Some(Confirmation::Confirmed) => true,
+        Some(Confirmation::Pending | Confirmation::Expired) => false,
+        Some(Confirmation::Running) | None => Machine::to_undo(root, &LiveTasks)
             .ok()
             .and_then(|machine| Journal::open_number(&machine, number).ok())
             .is_some_and(|journal| journal.is_closed()),
@@ -99,6 +136,10 @@ fn is_settled(root: &Root, number: u32) -> bool {
 fn take_back(root: &Root, number: u32) -> anyhow::Result<bool> {
     let machine = Machine::to_undo(root, &LiveTasks)?;
     let mut journal = Journal::open_number(&machine, number)?;
+    if confirmation::is_of_program(root, number) {
+        // What a newer journal has changed since is put back first.
+        making::refuse_older(&machine, &journal)?;
+    }
     if matches!(confirmation::expire(&machine, number), Ok(false)) && is_settled(root, number) {
         return Ok(true);
     }

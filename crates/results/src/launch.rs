@@ -1,0 +1,226 @@
+//! What `rtproof run` would set, and what a program got that it started.
+
+use rtproof_judge::causes::Spikes;
+use serde::{Deserialize, Serialize};
+
+use crate::tune::{outcome::JournalUndone, plan::Document as Changes};
+
+/// Version of the JSON form of a plan.
+pub const PLAN: &str = "rtproof/run-plan/1";
+/// Version of the JSON form of a run.
+pub const SCHEMA: &str = "rtproof/run/1";
+
+/// What would be set.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Plan {
+    /// Version of this form: `rtproof/run-plan/1`.
+    pub schema: &'static str,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// What the program is started with; it ends with it.
+    pub program: Vec<Setting>,
+    /// What is held open while it runs; the kernel drops it with the process.
+    pub held: Vec<Setting>,
+    /// Changes of the machine, under a journal, undone at the end of the program.
+    pub machine: Changes,
+    /// What was requested and cannot be set here. Without `--best-effort` nothing is started.
+    pub cannot: Vec<Cannot>,
+    /// What the user has to know.
+    pub notes: Vec<String>,
+}
+
+/// One thing that a program is started with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Setting {
+    /// What.
+    pub what: String,
+    /// Its value.
+    pub value: String,
+    /// How it is set, or why so.
+    pub how: String,
+}
+
+/// What cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cannot {
+    /// What.
+    pub what: String,
+    /// Why, and what to do.
+    pub why: String,
+}
+
+/// A program from its start to its end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Launched {
+    /// Version of this form: `rtproof/run/1`.
+    pub schema: &'static str,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Its process id.
+    pub pid: u32,
+    /// How long it ran, nanoseconds, with the processes that it left.
+    pub ran_ns: u64,
+    /// How it ended.
+    pub ending: Ending,
+    /// What it was started with.
+    pub program: Vec<Setting>,
+    /// What was held.
+    pub held: Vec<Setting>,
+    /// What could not be set: with `--best-effort` alone.
+    pub not_set: Vec<Cannot>,
+    /// Changes of the machine that were made.
+    pub changes: usize,
+    /// What became of them at the end; `None`: there were none.
+    pub undone: Option<JournalUndone>,
+    /// Page faults of its first process, all threads: without and with a disk.
+    pub faults: Option<Faults>,
+    /// Its threads, those of the processes that it started among them.
+    pub threads: Vec<Thread>,
+    /// Threads that came after so many that no more are kept apart.
+    pub threads_more: u64,
+    /// Wake-ups; `None`: they were not recorded, and `notes` says why.
+    pub wake_ups: Option<WakeUps>,
+    /// Whether the budget was kept; `None`: there was none.
+    pub verdict: Option<BudgetKept>,
+    /// What the user has to know.
+    pub notes: Vec<String>,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Ending {
+    /// With an exit status.
+    Exited(u8),
+    /// By a signal, by its number.
+    Killed(i32),
+}
+
+impl Ending {
+    /// The exit status as a shell has it.
+    #[must_use]
+    pub fn status(self) -> u8 {
+        match self {
+            Self::Exited(code) => code,
+            Self::Killed(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+/// Page faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Faults {
+    /// That needed no disk.
+    pub minor: u64,
+    /// That waited for a disk.
+    pub major: u64,
+}
+
+/// What one thread got. Counts are those of the last look before it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Thread {
+    /// Thread id.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Policy and priority; `None`: it was too short to be seen.
+    pub scheduling: Option<Scheduling>,
+    /// CPUs it may run on; empty where it was not seen.
+    pub cpus: String,
+    /// Page faults.
+    pub faults: Option<Faults>,
+    /// Times it gave the CPU up to wait.
+    pub voluntary_switches: Option<u64>,
+    /// Times it lost the CPU while it was runnable.
+    pub involuntary_switches: Option<u64>,
+    /// Times it was moved to another CPU.
+    pub migrations: Option<u64>,
+    /// Its wake-ups as far as they were recorded.
+    pub latency: Option<Latency>,
+    /// Who ran in its place while it was runnable, the most first.
+    pub preempted_by: Vec<Preempted>,
+}
+
+/// How a thread is scheduled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Scheduling {
+    /// Policy, e.g. `SCHED_FIFO`.
+    pub policy: &'static str,
+    /// Priority; 0 for other policies.
+    pub priority: u32,
+    /// Whether that is a real-time or deadline policy.
+    pub is_real_time: bool,
+}
+
+/// Wake-up latency of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Latency {
+    /// Wake-ups.
+    pub wake_ups: u64,
+    /// Those later than the threshold.
+    pub over: u64,
+    /// Mean, nanoseconds.
+    pub mean_ns: u64,
+    /// The latest, nanoseconds.
+    pub worst_ns: u64,
+}
+
+/// Who ran in the place of a thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Preempted {
+    /// Name of the task; empty: tasks beyond those kept apart.
+    pub by: String,
+    /// How often.
+    pub times: u64,
+    /// How long the thread waited in all, nanoseconds.
+    pub waited_ns: u64,
+}
+
+/// Wake-ups that were recorded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WakeUps {
+    /// Later than this is late, nanoseconds.
+    pub over_ns: u64,
+    /// Kernel events that were lost: wake-ups may be missing.
+    pub lost_events: u64,
+    /// Late ones, explained.
+    pub spikes: Spikes,
+}
+
+/// Whether a budget was kept, as far as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BudgetKept {
+    /// The budget, nanoseconds.
+    pub budget_ns: u64,
+    /// The answer.
+    pub answer: Answer,
+    /// In words.
+    pub text: String,
+}
+
+/// Whether a budget was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Answer {
+    /// No recorded wake-up was later. That is an observation, not a proof.
+    Within,
+    /// At least one was.
+    Exceeded,
+    /// Wake-ups were not recorded, or not all.
+    CannotTell,
+}

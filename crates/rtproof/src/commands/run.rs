@@ -1,0 +1,334 @@
+//! `rtproof run`: starts a program as a real-time application, and undoes everything at its end.
+
+use std::{ffi::OsString, io::Write as _, path::PathBuf};
+
+use rtproof_report::text::{Glyphs, Sheet, launch as text};
+use rtproof_results::{
+    Ended,
+    launch::{Answer, Launched, Plan},
+};
+use rtproof_run::{
+    launch::{self, Class, Latency, LaunchError, Observer, Options, Place},
+    parse,
+    tune::{hold, making},
+};
+use serde::Serialize;
+
+use crate::{exit, next, root::open_root, stderr};
+
+/// Arguments of `run`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rtproof run --plan --cpus 1 --priority 80 -- ./control --axes 6
+  rtproof run --cpus 1 --priority 80 -- ./control --axes 6
+  rtproof run --cpus 1 --budget 100us --json got.json -- ./control
+  rtproof run --runtime 200us --period 1ms -- ./control
+  rtproof run --user robot --caps none --cpus 1 -- ./control
+  rtproof run --policy other --no-trace -- /bin/true
+
+With --cpus the program gets these CPUs for itself, and what --tune names is changed while it runs.
+Old values are in a journal before (rtproof tune status), and are restored when the program and the
+processes that it started have ended, also when rtproof is killed. Without --cpus the machine is
+left as it is.
+
+stdout and stdin belong to the program. What it got goes to stderr, and as JSON to --json FILE.
+
+Signals INT, TERM, HUP, QUIT, USR1, USR2, CONT and TSTP are passed on.
+
+Exit codes: that of the program; 128+N where signal N ended it; with --budget, where the program
+ended with 0: 2 exceeded, 3 cannot tell. 64 usage, 125 not started or not all undone, 126 cannot be
+executed, 127 no such program.")]
+pub struct Args {
+    /// CPUs for the program alone, e.g. 2-3; never all
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+
+    /// How it is kept on its CPUs: auto (a partition of cgroup v2 where one can be made, else
+    /// affinity), partition, affinity
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    pub place: PlaceArg,
+
+    /// fifo (default), rr, deadline (default with --runtime), other
+    #[arg(long, value_name = "POLICY", value_enum)]
+    pub policy: Option<PolicyArg>,
+
+    /// Priority with fifo and rr, 1 to 99; default: 80
+    #[arg(long, value_name = "N", value_parser = parse::priority)]
+    pub priority: Option<u32>,
+
+    /// Runtime per period with --policy deadline
+    #[arg(long = "runtime", value_name = "TIME", value_parser = parse::time)]
+    pub runtime_ns: Option<u64>,
+
+    /// Deadline with --policy deadline; default: the period
+    #[arg(long = "deadline", value_name = "TIME", value_parser = parse::time)]
+    pub deadline_ns: Option<u64>,
+
+    /// Period with --policy deadline
+    #[arg(long = "period", value_name = "TIME", value_parser = parse::time)]
+    pub period_ns: Option<u64>,
+
+    /// Checks whose findings are acted on while the program runs, or none; default: irq-affinity,
+    /// irqbalance, kthread-affinity, workqueue-cpumask, and with fifo and rr rt-throttling and
+    /// fair-server
+    #[arg(long, value_name = "ID,...")]
+    pub tune: Option<String>,
+
+    /// Limit on the exit latency of idle states that is held, or off; default: 0us for a real-time
+    /// policy
+    #[arg(long = "dma-latency", value_name = "TIME")]
+    pub dma_latency: Option<String>,
+
+    /// Run it as this user: a name of /etc/passwd, UID or UID:GID
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+
+    /// Capabilities that it keeps, e.g. sys_nice,ipc_lock, or none; default: all that it has
+    #[arg(long = "caps", value_name = "LIST")]
+    pub capabilities: Option<String>,
+
+    /// Show what would be set, and change and start nothing
+    #[arg(long)]
+    pub plan: bool,
+
+    /// Start it with what can be set, and say what cannot; without, nothing is started then
+    #[arg(long)]
+    pub best_effort: bool,
+
+    /// Do not record kernel events: no wake-up latency, no names of those that preempt
+    #[arg(long)]
+    pub no_trace: bool,
+
+    /// Latency budget of its wake-ups
+    #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
+    pub budget_ns: Option<u64>,
+
+    /// Explain wake-ups later than this; default: the budget, else 100us
+    #[arg(
+        long = "over",
+        value_name = "TIME",
+        default_value = "100us",
+        value_parser = parse::budget,
+        conflicts_with = "budget_ns"
+    )]
+    pub over_ns: u64,
+
+    /// Write what it got to this file, with --plan what would be set (there `-` is stdout)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write nothing to stderr but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Show all reasons, and what is left out
+    #[arg(short, long)]
+    pub verbose: bool,
+
+    /// Change the values in this folder instead of the machine's: for tests
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub root: Option<PathBuf>,
+
+    /// The program and its arguments, after `--`
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// [`Place`], on the command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum PlaceArg {
+    /// See [`Place::Auto`].
+    #[default]
+    Auto,
+    /// See [`Place::Partition`].
+    Partition,
+    /// See [`Place::Affinity`].
+    Affinity,
+}
+
+/// [`Class`], on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum PolicyArg {
+    /// See [`Class::Fifo`].
+    Fifo,
+    /// See [`Class::Rr`].
+    Rr,
+    /// See [`Class::Deadline`].
+    Deadline,
+    /// See [`Class::Other`].
+    Other,
+}
+
+/// Runs the command. The exit code is the program's.
+///
+/// # Errors
+/// None: each error of its own has its exit code, so that it is not taken for the program's.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    let done = if args.plan { show_plan(args) } else { start(args) };
+    done.or_else(|error| {
+        let code = match &error {
+            LaunchError::Usage(_) => exit::USAGE,
+            LaunchError::NotFound(_) => exit::NOT_FOUND,
+            LaunchError::NotExecutable(_) => exit::NOT_EXECUTABLE,
+            LaunchError::Interrupted(_, signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+            LaunchError::Failed(_) => exit::NOT_STARTED,
+        };
+        // Nowhere left to report a failure to print the error.
+        let _ = stderr::line(&format!("rtproof: {error}"));
+        Ok(code)
+    })
+}
+
+fn show_plan(args: &Args) -> Result<u8, LaunchError> {
+    let root = open_root(args.root.as_deref())?;
+    let planned = launch::plan(&root, &options(args)?)?;
+    let plan: &Plan = &planned.plan;
+    let is_stdout = args.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    match &args.json {
+        Some(path) if !is_stdout => write_json(path, plan)?,
+        _ => {}
+    }
+    let out = crate::print::Text::new(is_stdout);
+    let shown = out.print(|to| text::plan(to, plan, args.verbose));
+    shown.and_then(|()| out.print_json(plan)).map_err(anyhow::Error::from)?;
+    Ok(if plan.cannot.is_empty() || args.best_effort { exit::ACCEPTED } else { exit::NOT_STARTED })
+}
+
+fn start(args: &Args) -> Result<u8, LaunchError> {
+    if let Some(path) = &args.json {
+        let is_stdout = path.as_os_str() == "-";
+        if is_stdout {
+            let text = "--json -: stdout belongs to the program; name a file, or /dev/stderr";
+            return Err(exit::usage(text).into());
+        }
+        // Before anything is set: what it got would be lost.
+        if !path.starts_with("/dev") {
+            rtproof_run::file::try_new(path)
+                .map_err(|error| anyhow::Error::from(error).context(path.display().to_string()))?;
+        }
+    }
+    let root = open_root(args.root.as_deref())?;
+    let options = options(args)?;
+    let lines = &mut Lines { quiet: args.quiet };
+    // Before the plan: what is left of a run that was killed would look as if it were wanted.
+    launch::recover(&root, lines)?;
+    let planned = launch::plan(&root, &options)?;
+    let got = launch::start(&root, &options, planned, lines)?;
+    if let Some(path) = &args.json {
+        write_json(path, &got)?;
+    }
+    if !args.quiet {
+        let mut sheet = Sheet::new(100, Glyphs::BLOCKS);
+        text::launched(&mut sheet, &got).map_err(anyhow::Error::from)?;
+        let mut stderr = anstream::stderr().lock();
+        // A reader that went away does not change what the program got.
+        let _ = stderr.write_all(sheet.shown().as_bytes());
+    }
+    Ok(code(&got))
+}
+
+/// The program's exit status, unless something of ours is worse.
+fn code(got: &Launched) -> u8 {
+    let undone = got
+        .undone
+        .as_ref()
+        .map_or(Ended::Done, |undone| making::undo_ended(std::slice::from_ref(undone)));
+    let answer = got.verdict.as_ref().map(|verdict| verdict.answer);
+    match (undone, got.ending.status(), answer) {
+        (Ended::ToolFailed, ..) => exit::NOT_STARTED,
+        (_, 0, Some(Answer::Exceeded)) => exit::REFUSED,
+        (_, 0, Some(Answer::CannotTell)) => exit::NOT_PROVEN,
+        (_, status, _) => status,
+    }
+}
+
+fn write_json(path: &std::path::Path, value: &impl Serialize) -> Result<(), LaunchError> {
+    let written = rtproof_run::file::write_whole(path, |to| {
+        let json = rtproof_host::harmless::json(&serde_json::to_string_pretty(value)?);
+        Ok(writeln!(to, "{json}")?)
+    });
+    written.map_err(|error| LaunchError::Failed(error.context(path.display().to_string())))
+}
+
+fn options(args: &Args) -> Result<Options, LaunchError> {
+    let latency = match args.dma_latency.as_deref() {
+        None => Latency::Auto,
+        Some("off") => Latency::Off,
+        Some(text) => Latency::Us(
+            hold::limit_us(text)
+                .map_err(|why| exit::usage(format!("--dma-latency {text}: {why}")))?,
+        ),
+    };
+    let words = args.command.iter().map(|word| next::quoted(&word.to_string_lossy()));
+    let cpus = args.cpus.as_ref().map_or_else(String::new, |cpus| format!(" --cpus {cpus}"));
+    let title = format!("run{cpus} -- {}", words.collect::<Vec<_>>().join(" "));
+    Ok(Options {
+        command: args.command.clone(),
+        title,
+        cpus: args.cpus.clone(),
+        place: match args.place {
+            PlaceArg::Auto => Place::Auto,
+            PlaceArg::Partition => Place::Partition,
+            PlaceArg::Affinity => Place::Affinity,
+        },
+        policy: args.policy.map(|policy| match policy {
+            PolicyArg::Fifo => Class::Fifo,
+            PolicyArg::Rr => Class::Rr,
+            PolicyArg::Deadline => Class::Deadline,
+            PolicyArg::Other => Class::Other,
+        }),
+        priority: args.priority,
+        runtime_ns: args.runtime_ns,
+        deadline_ns: args.deadline_ns,
+        period_ns: args.period_ns,
+        tune: args.tune.clone(),
+        latency,
+        user: args.user.clone(),
+        capabilities: args.capabilities.clone(),
+        best_effort: args.best_effort,
+        no_trace: args.no_trace,
+        budget_ns: args.budget_ns,
+        over_ns: args.over_ns,
+        root: args.root.clone(),
+    })
+}
+
+/// What happens, in lines on stderr.
+struct Lines {
+    quiet: bool,
+}
+
+impl Lines {
+    fn line(&self, text: &str) {
+        if !self.quiet {
+            // Nowhere left to report it.
+            let _ = stderr::line(&format!("rtproof: {text}"));
+        }
+    }
+}
+
+impl Observer for Lines {
+    fn recovered(&mut self, journal: u32) {
+        self.line(&format!("journal {journal} of a run that was killed is undone"));
+    }
+
+    fn started(&mut self, _: u32) {}
+
+    fn left(&mut self, processes: usize) {
+        let word =
+            if processes == 1 { "1 process".into() } else { format!("{processes} processes") };
+        self.line(&format!(
+            "the program has ended and left {word}: waiting for them; signals go to them now"
+        ));
+    }
+
+    fn guard_replaced(&mut self) {
+        self.line("the process that undoes everything had died: another one was started");
+    }
+}

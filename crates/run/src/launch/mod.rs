@@ -1,0 +1,31 @@
+//! `rtproof run`: starts a program as a real-time application, accompanies it, and undoes
+//! everything at its end.
+//!
+//! [`plan`] decides and changes nothing; [`start`] sets what was planned, starts the program
+//! ([`child`] sets itself up and becomes it), waits, and says what the program got. What is changed
+//! of the machine is in a journal of `tune`, and a guard undoes it when this process is killed.
+
+mod changes;
+pub mod child;
+mod error;
+mod file;
+mod got;
+mod options;
+mod place;
+mod plan;
+mod record;
+mod setup;
+mod start;
+mod user;
+mod wait;
+
+pub use error::LaunchError;
+pub use options::{Class, Latency, Options, Place};
+pub use plan::{Planned, plan};
+pub use start::{Observer, recover, start};
+
+/// CLOCK_MONOTONIC in nanoseconds.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::thread::ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}

@@ -1,0 +1,237 @@
+//! What a program is started with: set by the process that then becomes the program, in the order
+//! that the kernel needs. Nothing of it is left when the program ends.
+
+use anyhow::Context as _;
+use rtproof_host::{
+    CpuList, counts,
+    tune::{Scheduling, Tasks as _},
+};
+use rtproof_measure::LiveTasks;
+use rtproof_results::launch::{Cannot, Setting};
+use rustix::{
+    process::{Gid, Resource, Rlimit, Uid, getrlimit, setrlimit},
+    thread::{self as kernel, CapabilitySet},
+};
+use serde::{Deserialize, Serialize};
+
+use super::user::User;
+
+/// What a program is started with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Setup {
+    /// Its control group.
+    pub(super) group: Option<String>,
+    /// CPUs that it may run on.
+    pub(super) cpus: CpuList,
+    /// Policy.
+    pub(super) scheduling: Scheduling,
+    /// Limit of its priority (RLIMIT_RTPRIO).
+    pub(super) rtprio: Option<u64>,
+    /// Whether it may lock all its memory (RLIMIT_MEMLOCK).
+    pub(super) locks_memory: bool,
+    /// User.
+    pub(super) user: Option<User>,
+    /// Capabilities that it keeps, as bits; `None`: as they are.
+    pub(super) capabilities: Option<u64>,
+}
+
+/// A part of it, with what it does.
+type Part = (&'static str, fn(&Setup) -> anyhow::Result<()>);
+
+/// All parts, in the order in which they are set. The rights to set them go last.
+const PARTS: &[Part] = &[
+    ("control group", join),
+    ("CPUs", affinity),
+    ("limit of the priority", rtprio),
+    ("limit of locked memory", memlock),
+    ("policy", policy),
+    ("user and capabilities", rights),
+];
+
+impl Setup {
+    /// Sets everything; returns what could not be set.
+    pub(super) fn make(&self) -> Vec<Cannot> {
+        let set = |(what, set): &Part| {
+            let error = set(self).err()?;
+            Some(Cannot { what: (*what).into(), why: format!("{error:#}") })
+        };
+        PARTS.iter().filter_map(set).collect()
+    }
+
+    /// Whether it may be started with this missing: never as another user than it should be.
+    pub(super) fn is_vital(missing: &Cannot) -> bool {
+        missing.what == "user and capabilities"
+    }
+
+    /// In words, for the plan.
+    pub(super) fn words(&self, place: &str) -> Vec<Setting> {
+        let setting = |what: &str, value: String, how: &str| Setting {
+            what: what.into(),
+            value,
+            how: how.into(),
+        };
+        let mut all = vec![
+            setting("CPUs", self.cpus.to_string(), place),
+            setting("policy", policy_words(&self.scheduling), policy_how(&self.scheduling)),
+        ];
+        if let Some(limit) = self.rtprio {
+            let how = "it may set priorities up to this one itself";
+            all.push(setting("RLIMIT_RTPRIO", limit.to_string(), how));
+        }
+        if self.locks_memory {
+            let how = "it may lock its memory; mlockall is its own to call";
+            all.push(setting("RLIMIT_MEMLOCK", "unlimited".into(), how));
+        }
+        if let Some(user) = &self.user {
+            let groups: Vec<String> = user.groups.iter().map(u32::to_string).collect();
+            let value = format!("{} (uid {}, gid {})", user.name, user.uid, user.gid);
+            let how = format!("groups {}; HOME, USER and LOGNAME are set", groups.join(","));
+            all.push(setting("user", value, &how));
+        }
+        if let Some(bits) = self.capabilities {
+            let kept = CapabilitySet::from_bits_retain(bits);
+            let names: Vec<String> =
+                kept.iter_names().map(|(name, _)| format!("CAP_{name}")).collect();
+            let value = if names.is_empty() { "none".into() } else { names.join(", ") };
+            all.push(setting("capabilities", value, "all others are dropped for good"));
+        }
+        all
+    }
+}
+
+fn policy_words(set: &Scheduling) -> String {
+    let policy = set.policy.as_deref().unwrap_or_default().to_uppercase();
+    match (set.priority, set.deadline_ns) {
+        (Some(priority), _) => format!("SCHED_{policy}, priority {priority}"),
+        (None, Some([runtime, deadline, period])) => format!(
+            "SCHED_{policy}, runtime {runtime} ns, deadline {deadline} ns, period {period} ns"
+        ),
+        (None, None) => format!("SCHED_{policy}"),
+    }
+}
+
+const fn policy_how(set: &Scheduling) -> &'static str {
+    match set.deadline_ns {
+        Some(_) => "of its first thread; threads that it starts are ordinary ones",
+        None => "threads and processes that it starts have it, too, unless it says otherwise",
+    }
+}
+
+fn join(setup: &Setup) -> anyhow::Result<()> {
+    let Some(group) = &setup.group else { return Ok(()) };
+    counts::join_group(group).with_context(|| format!("{group}/cgroup.procs"))
+}
+
+fn affinity(setup: &Setup) -> anyhow::Result<()> {
+    let set = Scheduling { cpus: Some(setup.cpus.clone()), ..Scheduling::default() };
+    let cpus = &setup.cpus;
+    LiveTasks.set(0, &set).with_context(|| {
+        format!(
+            "CPUs {cpus}: the kernel refuses them: is this a container or a group without them?"
+        )
+    })?;
+    let now = LiveTasks.scheduling(0)?.cpus.unwrap_or_default();
+    // The kernel takes those of a list that the group allows, and says nothing of the others.
+    anyhow::ensure!(now == *cpus, "CPUs {cpus}: only {now} are allowed to this group of processes");
+    Ok(())
+}
+
+fn rtprio(setup: &Setup) -> anyhow::Result<()> {
+    setup.rtprio.map_or(Ok(()), |limit| raise(Resource::Rtprio, Some(limit), "RLIMIT_RTPRIO"))
+}
+
+fn memlock(setup: &Setup) -> anyhow::Result<()> {
+    match setup.locks_memory {
+        true => raise(Resource::Memlock, None, "RLIMIT_MEMLOCK"),
+        false => Ok(()),
+    }
+}
+
+/// Raises a limit, the hard one where that is lower; `None`: no limit.
+fn raise(of: Resource, to: Option<u64>, name: &str) -> anyhow::Result<()> {
+    let is_enough = |limit: Option<u64>| match (limit, to) {
+        (None, _) => true,
+        (Some(limit), Some(to)) => limit >= to,
+        (Some(_), None) => false,
+    };
+    let Rlimit { current, maximum } = getrlimit(of);
+    if is_enough(current) {
+        return Ok(());
+    }
+    let maximum = if is_enough(maximum) { maximum } else { to };
+    setrlimit(of, Rlimit { current: to, maximum }).with_context(|| {
+        let to = to.map_or_else(|| "unlimited".into(), |to| to.to_string());
+        format!(
+            "{name} to {to}: it needs CAP_SYS_RESOURCE, which root has as a rule, or a higher hard \
+             limit in /etc/security/limits.d"
+        )
+    })
+}
+
+fn policy(setup: &Setup) -> anyhow::Result<()> {
+    let set = &setup.scheduling;
+    LiveTasks.set(0, set).map_err(|error| {
+        let words = policy_words(set);
+        let next = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+            Some(rustix::io::Errno::BUSY) => {
+                "the kernel has no bandwidth left for this deadline: a shorter runtime, a longer \
+                 period, or fewer deadline tasks"
+            }
+            Some(rustix::io::Errno::PERM) if set.deadline_ns.is_some() => {
+                "it needs root, and the CPUs have to be all of a partition (--place partition), or \
+                 no --cpus"
+            }
+            Some(rustix::io::Errno::PERM) => {
+                "it needs root, or a limit rtprio in /etc/security/limits.d; in a group of cgroup \
+                 v1 also a cpu.rt_runtime_us"
+            }
+            Some(rustix::io::Errno::INVAL) if set.deadline_ns.is_some() => {
+                "the kernel does not take these times (/proc/sys/kernel/sched_deadline_period_*_us)"
+            }
+            _ => "the kernel refuses it",
+        };
+        anyhow::anyhow!("{words}: {error}; {next}")
+    })
+}
+
+/// The user, and the capabilities that are left.
+fn rights(setup: &Setup) -> anyhow::Result<()> {
+    let keep = setup.capabilities.map(CapabilitySet::from_bits_retain);
+    if let Some(keep) = keep {
+        drop_bounding(keep)?;
+    }
+    if let Some(user) = &setup.user {
+        let kept = keep.is_some_and(|keep| !keep.is_empty());
+        kernel::set_keep_capabilities(kept).context("PR_SET_KEEPCAPS")?;
+        become_user(user).with_context(|| format!("user {}: it needs root", user.name))?;
+    }
+    let Some(keep) = keep else { return Ok(()) };
+    let sets = kernel::CapabilitySets { effective: keep, permitted: keep, inheritable: keep };
+    kernel::set_capabilities(None, sets).context("capset")?;
+    // Root gets its capabilities by the bounding set, another user by the ambient one.
+    if setup.user.as_ref().is_some_and(|user| user.uid != 0) {
+        for one in keep.iter() {
+            kernel::configure_capability_in_ambient_set(one, true).context("PR_CAP_AMBIENT")?;
+        }
+    }
+    Ok(())
+}
+
+fn drop_bounding(keep: CapabilitySet) -> anyhow::Result<()> {
+    for one in CapabilitySet::all().difference(keep).iter() {
+        // Others are not there, or not known to this kernel.
+        if let Ok(true) = kernel::capability_is_in_bounding_set(one) {
+            kernel::remove_capability_from_bounding_set(one)
+                .context("capabilities: it needs CAP_SETPCAP")?;
+        }
+    }
+    Ok(())
+}
+
+fn become_user(user: &User) -> anyhow::Result<()> {
+    let groups: Vec<Gid> = user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    kernel::set_thread_groups(&groups)?;
+    kernel::set_thread_res_gid(gid, gid, gid)?;
+    Ok(kernel::set_thread_res_uid(uid, uid, uid)?)
+}

@@ -1,0 +1,289 @@
+//! Carrying a plan out: set, start, accompany, undo.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use rtproof_host::{Root, counts, pm_qos, tune::Machine};
+use rtproof_judge::units;
+use rtproof_measure::{LiveTasks, process::Queue};
+use rtproof_results::launch::{Cannot, Ending, Launched, SCHEMA, WakeUps};
+use rustix::process::set_child_subreaper;
+
+use super::{
+    changes::{self, Changes, Guarding},
+    child::Becoming,
+    error::LaunchError,
+    got::{self, Threads},
+    options::Options,
+    plan::Planned,
+    record::Recording,
+    setup::Setup,
+    wait::{self, Happened, Running},
+};
+
+/// What happens while a program is started and runs.
+pub trait Observer {
+    /// What a run that was killed had left behind was undone: the number of its journal.
+    fn recovered(&mut self, journal: u32);
+
+    /// The program runs.
+    fn started(&mut self, pid: u32);
+
+    /// Its first process has ended; so many others run on and are waited for.
+    fn left(&mut self, processes: usize);
+
+    /// The process that would undo everything had died, and another one was started.
+    fn guard_replaced(&mut self);
+}
+
+/// Undoes what runs left that were killed together with their guards, where this process may.
+///
+/// # Errors
+/// One cannot be undone.
+pub fn recover(root: &Root, observer: &mut dyn Observer) -> Result<(), LaunchError> {
+    if let Ok(machine) = Machine::new(root, &LiveTasks) {
+        changes::recover(&machine)?.into_iter().for_each(|number| observer.recovered(number));
+    }
+    Ok(())
+}
+
+/// Starts a program and waits for its end.
+///
+/// # Errors
+/// It could not be started: everything is undone then, or the error says what is not.
+pub fn start(
+    root: &Root,
+    options: &Options,
+    planned: Planned,
+    observer: &mut dyn Observer,
+) -> Result<Launched, LaunchError> {
+    refuse(options, &planned)?;
+    // Before any thread is started: they all block what is taken here.
+    let signals =
+        Queue::block(&wait::taken()).map_err(|error| LaunchError::Failed(error.into()))?;
+    // Processes whose parent ends become ours: they belong to the program.
+    set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| {
+        LaunchError::Failed(anyhow::Error::from(error).context("PR_SET_CHILD_SUBREAPER"))
+    })?;
+    // Where it may not be changed: said in `cannot`, and started all the same.
+    let machine = Machine::new(root, &LiveTasks).ok().filter(|_| planned.acts);
+    if let Some(machine) = &machine {
+        changes::refuse_second(machine)?;
+    }
+    let machine = machine.filter(|_| !planned.plan.machine.steps.is_empty());
+    let mut not_set = planned.plan.cannot.clone();
+    let guarding = Guarding { folder: options.root.as_deref(), latency_us: planned.latency_us };
+    let mut changes = None;
+    if let Some(machine) = &machine {
+        let steps = &planned.plan.machine.steps;
+        let made = changes::make(machine, &options.title, steps, options.best_effort, guarding)?;
+        changes = Some(made.0);
+        not_set.extend(made.1);
+    }
+    let run = Run { root, options, planned: &planned, guarding, signals: &signals };
+    let ran = run.program(&mut changes, not_set, observer);
+    let undone = match (&machine, changes) {
+        (Some(machine), Some(changes)) => Some((changes.count, changes.undo(machine))),
+        _ => None,
+    };
+    match (ran, undone) {
+        (Ok(launched), None) => Ok(launched),
+        (Ok(launched), Some((changes, Ok(undone)))) => {
+            Ok(Launched { changes, undone: Some(undone), ..launched })
+        }
+        (Ok(launched), Some((_, Err(error)))) => {
+            let how = ended(launched.ending);
+            Err(LaunchError::Failed(error.context(format!(
+                "the program {how}, and what was changed is not undone yet: a process goes on \
+                 trying; rtproof tune status shows it"
+            ))))
+        }
+        (Err(error), None | Some((_, Ok(_)))) => Err(error),
+        (Err(error), Some((_, Err(undo)))) => {
+            let text = format!("{error}; and what was changed is not undone yet: {undo:#}");
+            Err(LaunchError::Failed(anyhow::anyhow!(text)))
+        }
+    }
+}
+
+/// How a program ended, in words.
+fn ended(ending: Ending) -> String {
+    match ending {
+        Ending::Exited(code) => format!("ended with {code}"),
+        Ending::Killed(signal) => format!("was ended by signal {signal}"),
+    }
+}
+
+/// Nothing is started where something requested cannot be set.
+fn refuse(options: &Options, planned: &Planned) -> Result<(), LaunchError> {
+    if options.best_effort || planned.plan.cannot.is_empty() {
+        return Ok(());
+    }
+    let why = listed(&planned.plan.cannot);
+    Err(LaunchError::Failed(anyhow::anyhow!("{why}; nothing was changed or started")))
+}
+
+/// All that cannot be set, as a phrase.
+fn listed(cannot: &[Cannot]) -> String {
+    let all: Vec<String> =
+        cannot.iter().map(|Cannot { what, why }| format!("{what}: {why}")).collect();
+    all.join("; and ")
+}
+
+/// A program while it is started and runs.
+struct Run<'a> {
+    root: &'a Root,
+    options: &'a Options,
+    planned: &'a Planned,
+    guarding: Guarding<'a>,
+    signals: &'a Queue,
+}
+
+impl Run<'_> {
+    fn program(
+        &self,
+        changes: &mut Option<Changes>,
+        mut not_set: Vec<Cannot>,
+        observer: &mut dyn Observer,
+    ) -> Result<Launched, LaunchError> {
+        let failed = |error: anyhow::Error| LaunchError::Failed(error);
+        let Planned { setup, placed, facts, .. } = self.planned;
+        let held = self.planned.latency_us.map(|us| pm_qos::hold(&Root::live(), us));
+        let held = held.transpose().map_err(|error| failed(error.into()))?;
+        let mut notes = self.planned.plan.notes.clone();
+        let mut recording = match self.options.no_trace {
+            true => Err("Wake-ups were not recorded: --no-trace.".into()),
+            false => Recording::begin(facts, placed.cpus.as_ref()),
+        };
+        let setup = self.without_missing_group(setup, &not_set);
+        let becoming = Becoming::begin(&self.planned.program, &self.planned.command, &setup);
+        let becoming = becoming.map_err(failed)?;
+        let vital = becoming.cannot.iter().any(Setup::is_vital);
+        if vital || !becoming.cannot.is_empty() && !self.options.best_effort {
+            let why = listed(&becoming.cannot);
+            becoming.give_up();
+            let next = if vital { "" } else { "; --best-effort starts it without" };
+            return Err(failed(anyhow::anyhow!("{why}{next}; nothing was started")));
+        }
+        not_set.extend(becoming.cannot.iter().cloned());
+        let pid = becoming.child.id();
+        if let Ok(of) = &mut recording
+            && let Err(why) = of.watch(pid, self.over_ns())
+        {
+            recording = Err(format!("Wake-ups were not recorded: {why}."));
+        }
+        if let Some(changes) = changes {
+            changes.name_program(&Root::live(), pid, setup.group.as_deref());
+        }
+        if let Some(signal) = self.came() {
+            becoming.give_up();
+            let text = format!("signal {signal} came before the program was started");
+            return Err(LaunchError::Interrupted(text, signal));
+        }
+        // All children but the program are ours: the guards of the journal and of the tracing.
+        let mut ours: BTreeSet<u32> =
+            counts::descendants(&Root::live(), std::process::id()).into_iter().collect();
+        ours.remove(&pid);
+        let began_ns = super::now_ns();
+        let child = becoming.go().map_err(failed)?.map_err(|error| self.not_executed(&error))?;
+        observer.started(pid);
+        let recording = recording.map_err(|why| notes.push(why)).ok();
+        let running =
+            Running { signals: self.signals, child, ours, threads: Threads::default(), recording };
+        let ended =
+            running.wait(|ours, happened| self.look_after(changes, ours, happened, observer));
+        let ended = ended.map_err(|error| failed(error.into()))?;
+        drop(held);
+        let ran_ns = super::now_ns().saturating_sub(began_ns);
+        Ok(self.launched(pid, ran_ns, ended, not_set, notes))
+    }
+
+    /// A group that could not be made is none to join.
+    fn without_missing_group(&self, setup: &Setup, not_set: &[Cannot]) -> Setup {
+        let is_missing = self.options.best_effort && !not_set.is_empty();
+        let group = setup
+            .group
+            .clone()
+            .filter(|group| !is_missing || self.root.exists(&format!("{group}/cgroup.procs")));
+        Setup { group, ..setup.clone() }
+    }
+
+    fn over_ns(&self) -> u64 {
+        self.options.budget_ns.unwrap_or(self.options.over_ns)
+    }
+
+    /// A signal that ends what has not begun.
+    fn came(&self) -> Option<i32> {
+        let next = || self.signals.take(Duration::ZERO);
+        std::iter::from_fn(next).map(|taken| taken.signal).find(|it| wait::ENDING.contains(it))
+    }
+
+    fn not_executed(&self, error: &std::io::Error) -> LaunchError {
+        let program = self.planned.program.display();
+        match error.kind() {
+            // The file is there, or was: its interpreter is not.
+            std::io::ErrorKind::NotFound => LaunchError::NotFound(format!(
+                "{program}: {error}: it, or the interpreter in its first line, is not there"
+            )),
+            _ => LaunchError::NotExecutable(format!("{program}: cannot be executed: {error}")),
+        }
+    }
+
+    fn look_after(
+        &self,
+        changes: &mut Option<Changes>,
+        ours: &mut BTreeSet<u32>,
+        happened: Happened,
+        observer: &mut dyn Observer,
+    ) {
+        match (happened, changes) {
+            (Happened::Left(processes), _) => observer.left(processes),
+            (Happened::Second, Some(changes)) => {
+                // Where none can be started, the next second tries again.
+                if changes.mend(self.guarding).unwrap_or(false) {
+                    ours.insert(changes.guard());
+                    observer.guard_replaced();
+                }
+            }
+            (Happened::Second, None) => {}
+        }
+    }
+
+    fn launched(
+        &self,
+        pid: u32,
+        ran_ns: u64,
+        ended: wait::Ended,
+        not_set: Vec<Cannot>,
+        mut notes: Vec<String>,
+    ) -> Launched {
+        let closed = ended.recording.map(Recording::close);
+        let (threads, threads_more) = ended.threads.finish(closed.as_ref());
+        let wake_ups = closed.map(|closed| {
+            notes.extend(closed.notes);
+            let about = format!("process {pid}, {}", units::duration(ran_ns));
+            let lost_events = closed.info.lost_events;
+            let explained = closed.gather.finish(self.over_ns(), closed.info, about);
+            WakeUps { over_ns: self.over_ns(), lost_events, spikes: explained.spikes }
+        });
+        let budget_ns = self.options.budget_ns;
+        let verdict = budget_ns.map(|ns| got::verdict(ns, &threads, wake_ups.as_ref()));
+        Launched {
+            schema: SCHEMA,
+            command: self.planned.plan.command.clone(),
+            pid,
+            ran_ns,
+            ending: ended.ending,
+            program: self.planned.plan.program.clone(),
+            held: self.planned.plan.held.clone(),
+            not_set,
+            changes: 0,
+            undone: None,
+            faults: ended.faults,
+            threads,
+            threads_more,
+            wake_ups,
+            verdict,
+            notes,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Waiting for a program: signals are passed on, threads looked for, and the processes that it left
+//! are waited for, too.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    process::Child,
+    time::{Duration, Instant},
+};
+
+use rtproof_host::{Root, counts};
+use rtproof_measure::process::{Queue, Taken};
+use rtproof_results::launch::{Ending, Faults};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, waitid, waitpid,
+};
+use signal_hook::consts::{
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2,
+};
+
+use super::{got::Threads, record::Recording};
+
+/// Signals that are passed on.
+pub(super) const PASSED: &[i32] =
+    &[SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP];
+/// Of these, those that end what has not begun.
+pub(super) const ENDING: &[i32] = &[SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+
+/// Time between two looks for new threads, which are not recorded before.
+const FIND: Duration = Duration::from_millis(20);
+/// Time between two looks at all counts and all processes.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// What happened while a program ran.
+pub(super) enum Happened {
+    /// Time to look after the guard.
+    Second,
+    /// Its first process has ended and others run on.
+    Left(usize),
+}
+
+/// A program that runs.
+pub(super) struct Running<'a> {
+    pub(super) signals: &'a Queue,
+    pub(super) child: Child,
+    /// Processes of rtproof itself.
+    pub(super) ours: BTreeSet<u32>,
+    pub(super) threads: Threads,
+    pub(super) recording: Option<Recording>,
+}
+
+/// How it ended.
+pub(super) struct Ended {
+    pub(super) ending: Ending,
+    pub(super) faults: Option<Faults>,
+    pub(super) threads: Threads,
+    pub(super) recording: Option<Recording>,
+}
+
+/// All signals that are taken.
+pub(super) fn taken() -> Vec<i32> {
+    PASSED.iter().copied().chain([SIGCHLD]).collect()
+}
+
+impl Running<'_> {
+    /// Waits for the end of the program and of what it left. `happened` is called once a second.
+    pub(super) fn wait(
+        mut self,
+        mut happened: impl FnMut(&mut BTreeSet<u32>, Happened),
+    ) -> io::Result<Ended> {
+        let root = Root::live();
+        let main = self.child.id();
+        let mut ended = None;
+        let mut others: Vec<u32> = Vec::new();
+        let mut looked: Option<Instant> = None;
+        let pause = if self.recording.is_some() { FIND } else { Duration::from_millis(100) };
+        loop {
+            if let Some(taken) = self.signals.take(pause) {
+                self.pass(taken, ended.is_none().then_some(main), &others);
+            }
+            let pids: Vec<u32> = others.iter().copied().chain([main]).collect();
+            let fresh = self.threads.find(&root, &pids);
+            if let Some(recording) = &mut self.recording {
+                recording.follow(fresh);
+                recording.take();
+            }
+            if ended.is_none() && is_over(main)? {
+                // Until it is waited for, the kernel still has its counts.
+                self.threads.look(&root);
+                let faults = counts::faults_of_process(&root, main);
+                let faults = faults.map(|(minor, major)| Faults { minor, major });
+                ended = Some((ending(self.child.wait()?), faults));
+                others = self.others(&root);
+                if !others.is_empty() {
+                    happened(&mut self.ours, Happened::Left(others.len()));
+                }
+            }
+            if looked.is_none_or(|at| at.elapsed() >= LOOK) || ended.is_some() {
+                others = self.others(&root);
+                self.reap(&root, main);
+                if looked.is_none_or(|at| at.elapsed() >= LOOK) {
+                    looked = Some(Instant::now());
+                    self.threads.look(&root);
+                    happened(&mut self.ours, Happened::Second);
+                }
+            }
+            match ended {
+                Some((ending, faults)) if others.is_empty() => {
+                    let Self { threads, recording, .. } = self;
+                    return Ok(Ended { ending, faults, threads, recording });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The processes of the program, its first one left out. Those whose parent has ended are ours.
+    fn others(&self, root: &Root) -> Vec<u32> {
+        let main = self.child.id();
+        let all = counts::descendants(root, std::process::id());
+        all.into_iter().filter(|pid| *pid != main && !self.ours.contains(pid)).collect()
+    }
+
+    /// Waits for processes that have ended and whose parent is gone.
+    fn reap(&self, root: &Root, main: u32) {
+        for pid in counts::ended_children(root, std::process::id()) {
+            if pid != main && !self.ours.contains(&pid) {
+                let pid = Pid::from_raw(pid.cast_signed());
+                let _ = pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+            }
+        }
+    }
+
+    /// Passes a signal on. One that a key of the terminal sent has come to the program as well.
+    fn pass(&self, taken: Taken, main: Option<u32>, others: &[u32]) {
+        let Taken { signal, is_kernels } = taken;
+        if signal == SIGCHLD {
+            return;
+        }
+        let to = main.map_or_else(|| others.to_vec(), |main| vec![main]);
+        if !is_kernels {
+            to.into_iter().for_each(|pid| send(pid, signal));
+        }
+        if signal == SIGTSTP {
+            // Stops with the program; SIGCONT goes on, and is passed on in its turn.
+            let _ = kill_process(rustix::process::getpid(), Signal::STOP);
+        }
+    }
+}
+
+fn send(pid: u32, signal: i32) {
+    let pid = Pid::from_raw(pid.cast_signed());
+    if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
+        // It may have ended.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Whether a child has ended; it stays to be waited for.
+fn is_over(pid: u32) -> io::Result<bool> {
+    let Some(pid) = Pid::from_raw(pid.cast_signed()) else { return Ok(true) };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(WaitId::Pid(pid), options)?.is_some())
+}
+
+fn ending(status: std::process::ExitStatus) -> Ending {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ending::Exited(u8::try_from(code).unwrap_or(u8::MAX)),
+        (None, Some(signal)) => Ending::Killed(signal),
+        (None, None) => Ending::Exited(u8::MAX),
+    }
+}
