@@ -88,6 +88,20 @@ pub struct ImportedThread {
     pub told: Vec<(u32, u64)>,
 }
 
+impl ImportedThread {
+    /// Mean: of the cells where each sample has a value of its own, because tools cut theirs to
+    /// their step; else as the tool said it, because it saw what no cell has.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        let n = self.bins.total();
+        if n == 0 || (self.overflow > 0 && self.mean_ns.is_some()) {
+            return self.mean_ns;
+        }
+        let sum: f64 = self.bins.iter().map(|bin| bin.low_ns as f64 * bin.n as f64).sum();
+        Some(sum / n as f64)
+    }
+}
+
 /// What a sample is. Only like may be compared with like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -73,7 +73,7 @@ pub struct Series {
     pub n: u64,
     /// Smallest; null: the tool does not say.
     pub min_ns: Option<u64>,
-    /// Mean as the tool says it; null: it does not.
+    /// Mean: of the values where each sample has one, else as the tool says it; null: unknown.
     pub mean_ns: Option<f64>,
     /// Largest; null: there is none.
     pub max: Option<ToolValue>,
@@ -135,7 +135,7 @@ pub fn series(imported: &Imported) -> Vec<Series> {
         kind: thread.kind,
         n: thread.n,
         min_ns: thread.min_ns,
-        mean_ns: thread.mean_ns,
+        mean_ns: thread.mean(),
         max: thread.largest(),
         quantiles: quantiles(thread, imported.resolution_ns),
         overflow: thread.overflow,

@@ -64,7 +64,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             .read(fair, |found| servers::show(found))
             .not_applicable("this kernel has a fair server and no ext server");
     }
-    draft.remedies([servers::readable(facts)]).blind(reading)
+    draft.remedies([servers::readable(facts, reading)]).blind(reading)
 }
 
 #[cfg(test)]

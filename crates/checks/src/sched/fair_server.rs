@@ -64,7 +64,7 @@ fn judge(draft: Draft, facts: &Facts, intent: &Intent) -> Finding {
             draft
                 .read(reading, |found| servers::show(found))
                 .read(&facts.sched.rt_runtime_us, i64::to_string)
-                .remedies([servers::readable(facts)])
+                .remedies([servers::readable(facts, reading)])
                 .unknown(format!(
                     "fair server unknown, {}: {why}; {}",
                     reading.path,

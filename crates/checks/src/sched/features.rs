@@ -106,7 +106,7 @@ fn feature(
         None => format!("neither {wanted} nor {unwanted}"),
     })]);
     if features.value().is_none() {
-        return draft.remedies([servers::readable(facts)]).blind(features);
+        return draft.remedies([servers::readable(facts, features)]).blind(features);
     }
     match shown {
         Some(name) if *name == wanted => draft.good(name.clone()),

@@ -1,6 +1,7 @@
 //! Deadline servers: what the fair server and the server of BPF schedulers have in common.
 
-use rtproof_host::{CpuList, Facts, Knob, Reading, facts::sched::FairServer};
+use rtproof_host::facts::sched::{FairServer, wants_debugfs};
+use rtproof_host::{CpuList, Facts, Knob, Reading};
 
 use crate::draft::Draft;
 use crate::machine::without_cpu_folder;
@@ -65,7 +66,8 @@ pub(super) fn judge(
 }
 
 /// How debugfs can be read, where it could not.
-pub(super) fn readable(facts: &Facts) -> Remedy {
+pub(super) fn readable<T>(facts: &Facts, reading: &Reading<T>) -> Remedy {
+    let is_unmounted = wants_debugfs(reading);
     let text = match facts.kernel.lockdown.value().map(String::as_str) {
         _ if without_cpu_folder(facts).is_some() => {
             "as root, mount both: mount -t sysfs sysfs /sys && mount -t debugfs debugfs \
@@ -74,7 +76,8 @@ pub(super) fn readable(facts: &Facts) -> Remedy {
         Some("integrity" | "confidentiality") => {
             "kernel lockdown keeps debugfs closed: boot without Secure Boot or lockdown="
         }
-        _ => "as root, with debugfs mounted: mount -t debugfs debugfs /sys/kernel/debug",
+        _ if is_unmounted => "as root, mount debugfs: mount -t debugfs debugfs /sys/kernel/debug",
+        _ => "read it as root",
     };
     Remedy::Manual { text: text.into() }
 }

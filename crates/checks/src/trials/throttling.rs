@@ -6,9 +6,10 @@
 //! taken, 0 with -1; 6.12.95 154 ms, 157 ms with -1, 0 with the fair server at 0, too; 7.2.12
 //! 151 ms, 151 ms, 0.
 
+use rtproof_host::facts::sched::{FairServer, wants_debugfs};
 use rtproof_host::knobs::sched::FAIR_SERVER;
 use rtproof_host::knobs::sched::RT_RUNTIME;
-use rtproof_host::{CpuList, Facts};
+use rtproof_host::{CpuList, Facts, Reading};
 use rtproof_model::trial::{Gaps, Spin, ThrottlingObservation};
 
 use super::conditions::is_locked_down;
@@ -122,7 +123,7 @@ fn evidence(draft: Draft, seen: &ThrottlingObservation, run: &Spin, facts: &Fact
         ),
     };
     let (fifo, spun) = (quantity::ns(run.fifo_cpu_ns), quantity::ns(run.duration_ns));
-    let server = |servers: &Vec<rtproof_host::facts::sched::FairServer>| {
+    let server = |servers: &Vec<FairServer>| {
         let own = servers.iter().find(|server| server.cpu == cpu);
         own.map_or_else(
             || format!("none for CPU {cpu}"),
@@ -293,10 +294,7 @@ fn remedies(rule: Rule, facts: &Facts, intent: &Intent, cpu: u32) -> Vec<Remedy>
                         lockdown=, or let the real-time task sleep 50 ms of each second";
             vec![Remedy::Manual { text: text.into() }]
         }
-        Rule::Hidden | Rule::Either => {
-            let command = "mount -t debugfs debugfs /sys/kernel/debug";
-            vec![Remedy::Command { command: command.into() }, off]
-        }
+        Rule::Hidden | Rule::Either => vec![readable(&facts.sched.fair_server), off],
     };
     // Beside group scheduling RT throttling takes as much, once the fair server does not.
     let has_groups = built_with(facts, "RT_GROUP_SCHED") != Some(false);
@@ -306,9 +304,24 @@ fn remedies(rule: Rule, facts: &Facts, intent: &Intent, cpu: u32) -> Vec<Remedy>
     remedies
 }
 
+/// How the settings of the fair server become readable.
+fn readable(server: &Reading<Vec<FairServer>>) -> Remedy {
+    if wants_debugfs(server) {
+        let command = "mount -t debugfs debugfs /sys/kernel/debug";
+        return Remedy::Command { command: command.into() };
+    }
+    let text = match server.is_absent() {
+        true => {
+            "debugfs shows no fair server: use a kernel with CONFIG_SCHED_DEBUG, or let the \
+             real-time task sleep 50 ms of each second"
+        }
+        false => "read /sys/kernel/debug/sched as root",
+    };
+    Remedy::Manual { text: text.into() }
+}
+
 #[cfg(test)]
 mod tests {
-    use rtproof_host::{Reading, facts::sched::FairServer};
     use rtproof_model::trial::Refusal;
 
     use super::*;
@@ -405,6 +418,15 @@ mod tests {
         let finding = judge(&paused(), &facts, &intent());
         assert!(finding.summary.contains("of Linux 6.18, whose setting is not readable"));
         assert!(finding.remedies[0].to_string().starts_with("mount -t debugfs"));
+        // Mounted, and closed to this user or without the setting: a mount changes nothing.
+        let closed = hidden(with(good(), (6, 18), -1), "permission denied");
+        let mut none = with(good(), (6, 18), -1);
+        none.sched.fair_server = Reading::absent("/sys/kernel/debug/sched/fair_server");
+        for (facts, wanted) in [(closed, "as root"), (none, "CONFIG_SCHED_DEBUG")] {
+            let remedies = judge(&paused(), &facts, &intent()).remedies;
+            assert!(remedies[0].to_string().contains(wanted), "{remedies:?}");
+            assert!(remedies.iter().all(|remedy| !remedy.to_string().contains("mount")));
+        }
         let mut facts = hidden(with(good(), (6, 18), -1), "lockdown: integrity");
         facts.kernel.lockdown = Reading::known("/sys/kernel/security/lockdown", "integrity".into());
         let finding = judge(&paused(), &facts, &intent());

@@ -37,6 +37,7 @@ pub struct FairServer {
 }
 
 const DEBUGFS: &str = "/sys/kernel/debug";
+const NOT_MOUNTED: &str = "debugfs is not mounted";
 const FAIR_SERVER: &str = "/sys/kernel/debug/sched/fair_server";
 const EXT_SERVER: &str = "/sys/kernel/debug/sched/ext_server";
 const FEATURES: &str = "/sys/kernel/debug/sched/features";
@@ -60,6 +61,12 @@ impl Sched {
             features: features(root),
         }
     }
+}
+
+/// Whether a file of debugfs could not be read because debugfs is not mounted.
+#[must_use]
+pub fn wants_debugfs<T>(reading: &Reading<T>) -> bool {
+    matches!(&reading.state, State::Denied { why } if why.starts_with(NOT_MOUNTED))
 }
 
 fn servers(root: &Root, folder: &str, version: &Reading<(u32, u32)>) -> Reading<Vec<FairServer>> {
@@ -100,7 +107,7 @@ fn features(root: &Root) -> Reading<Vec<String>> {
 fn not_in_debugfs<T>(root: &Root, path: &str) -> Reading<T> {
     match root.list_dir(DEBUGFS).state {
         State::Known { value } if value.is_empty() => {
-            Reading::denied(path, format!("debugfs is not mounted at {DEBUGFS}"))
+            Reading::denied(path, format!("{NOT_MOUNTED} at {DEBUGFS}"))
         }
         State::Denied { why } => Reading::denied(path, why),
         _ => Reading::absent(path),
@@ -157,6 +164,8 @@ mod tests {
         };
         assert!(server((6, 12)).contains("debugfs is not mounted at /sys/kernel/debug"));
         assert_eq!(server((6, 11)), "not there");
+        let of = |version| Sched::read(&root, &Reading::known("v", version)).fair_server;
+        assert!(wants_debugfs(&of((6, 12))) && !wants_debugfs(&of((6, 11))));
         let unknown = Sched::read(&root, &Reading::absent("v")).fair_server;
         assert!(matches!(unknown.state, State::Denied { .. }));
         // Mounted, and the kernel has none; not captured at all.

@@ -83,15 +83,8 @@ fn series(thread: &ImportedThread, omitted: Option<u64>) -> SideThread {
         max_ns: thread.max_ns,
         max_is_at_least: thread.max_is_at_least,
         moments: None,
-        mean_ns: thread.mean_ns.or_else(|| mean(thread)),
+        mean_ns: thread.mean(),
     }
-}
-
-/// Mean of the cells, each by the name that the tool gives it.
-fn mean(thread: &ImportedThread) -> Option<f64> {
-    let n = thread.bins.total();
-    let sum: f64 = thread.bins.iter().map(|bin| bin.low_ns as f64 * bin.n as f64).sum();
-    (n > 0).then(|| sum / n as f64)
 }
 
 fn facts(file: &Imported) -> BTreeMap<String, String> {

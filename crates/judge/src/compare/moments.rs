@@ -18,17 +18,32 @@ pub(super) struct Shape {
     pub(super) kurtosis: Option<f64>,
 }
 
-/// Of all threads of all runs, and whether mean and sd come from exact sums.
+/// Of all threads of all runs, and whether mean and sd come from exact sums. Where not, the mean is
+/// that of the threads, weighted: a tool's own holds samples that its histogram has no row for.
 pub(super) fn of(sides: &[Side]) -> (Shape, bool) {
     let mut shape = cells(sides);
     let threads = || sides.iter().flat_map(|side| &side.threads);
     let mut sums = rtproof_stats::Moments::default();
     for thread in threads() {
-        let Some(moments) = &thread.moments else { return (shape, false) };
+        let Some(moments) = &thread.moments else {
+            shape.mean = weighted(sides).or(shape.mean);
+            return (shape, false);
+        };
         sums.merge(moments);
     }
     (shape.mean, shape.sd) = (sums.mean(), sums.sd());
     (shape, sums.count() > 0)
+}
+
+/// Mean of the threads' means; `None` where one has none.
+fn weighted(sides: &[Side]) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for thread in sides.iter().flat_map(|side| &side.threads) {
+        let n = thread.wake.total() as f64;
+        sum += thread.mean_ns? * n;
+        count += n;
+    }
+    (count > 0.0).then(|| sum / count)
 }
 
 /// Two passes over the cells: no power of a large number is subtracted from another.

@@ -75,8 +75,8 @@ fn how(trial: &Trial) -> String {
     format!(
         "{} pairs of slices of {}, {each}, in random order (seed {}). Differences up to {} do not \
          matter: a change helps or hurts where it is shown to be larger. P values of the exact \
-         sign-flip test below {} count, after Holm over all knobs. \"change\" is the median of the \
-         ratios of pairs (Hodges-Lehmann); \"off\" and \"on\" are medians of the slices. p99.9 is \
+         sign-flip test below {} count, after Holm over all knobs. \"change of pairs\" is the median \
+         of the ratios of pairs (Hodges-Lehmann), not the ratio of the medians; \"off\" and \"on\" are medians of the slices. p99.9 is \
          that of all wake-ups that were due, missed ones among them.{seen}",
         trial.pairs,
         units::duration(trial.slice_ns),
@@ -131,7 +131,7 @@ fn table(knobs: &[&KnobResult]) -> Markup {
             ("", &|knob| html! { (decision(knob)) }),
             ("#p99.9 off", &|knob| html! { (cell(knob, |effect| units::ns(effect.off_ns))) }),
             ("#on", &|knob| html! { (cell(knob, |effect| units::ns(effect.on_ns))) }),
-            ("#change", &|knob| html! { (cell(knob, |effect| signed(effect.ratio_ppm))) }),
+            ("#change of pairs", &|knob| html! { (cell(knob, |effect| signed(effect.ratio_ppm))) }),
             ("95 % interval", &|knob| {
                 html! { (cell(knob, |effect| interval(effect).unwrap_or_else(|| "none".into()))) }
             }),

@@ -21,13 +21,21 @@ pub(super) fn section(run: &Run, time: TimeBins) -> Markup {
     }
     html! {
         section #host {
-            p.quiet { "Read once a second on a housekeeping CPU. Loaded phases are shaded." }
+            p.quiet { "Read once a second on " (place(run)) ". Loaded phases are shaded." }
             div.smalls { @for counter in &counters { (figure(run, counter, time)) } }
             details.numbers {
                 summary { "The numbers as a table" }
                 (parts::scroll("The host meanwhile", &table(&counters, time)))
             }
         }
+    }
+}
+
+/// Where the counters were read: without housekeeping CPUs a measured one did it.
+fn place(run: &Run) -> &'static str {
+    match run.options.housekeeping.is_empty() {
+        true => "a measured CPU, as no other was left",
+        false => "a housekeeping CPU",
     }
 }
 

@@ -42,6 +42,7 @@ use self::{page::Page, sections::SECTIONS};
 use super::svg::{bins::TimeBins, strip::Rows};
 
 pub use self::imported::imported;
+pub(crate) use self::parts::bytes;
 
 /// What the record itself cannot say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -341,7 +341,7 @@ pub(super) const fn policy(policy: Policy) -> &'static str {
 }
 
 /// Bytes with a binary unit: `16 GiB`.
-pub(super) fn bytes(n: u64) -> String {
+pub(crate) fn bytes(n: u64) -> String {
     const UNITS: [(u64, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     for (shift, name) in UNITS {
         if n >> shift > 0 {

@@ -37,7 +37,7 @@ pub(super) fn section(run: &Run, report: &Report, next: Option<&str>) -> Markup 
     html! {
         section #verdict class={ "verdict sheet " (class) } aria-labelledby="answer"
             data-answer=(class) {
-            h2 #answer { (parts::icon(icon)) (verdict.answer.text()) }
+            h2 #answer { (parts::icon(icon)) (heading(run, verdict.answer)) }
             p.sentence { (sentence(&verdict.sentence)) }
             (answer::block(report, next))
             @if !verdict.reasons.is_empty() {
@@ -54,6 +54,14 @@ pub(super) fn section(run: &Run, report: &Report, next: Option<&str>) -> Markup 
             }
             (notes(report))
         }
+    }
+}
+
+/// An experiment compares settings and has no budget to judge against: that is its head.
+fn heading(run: &Run, answer: Answer) -> &'static str {
+    match (answer, &run.effects) {
+        (Answer::NotJudged, Some(_)) => "EXPERIMENT",
+        _ => answer.text(),
     }
 }
 

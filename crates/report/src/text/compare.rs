@@ -72,7 +72,7 @@ fn two(to: &mut Sheet, comparison: &Comparison, one: &Against) -> io::Result<()>
         String::new(),
         fitting(label(0), to.page.columns),
         fitting(label(one.group), to.page.columns),
-        "change".into(),
+        if tested { "of pairs" } else { "change" }.into(),
         format!("{} interval", words::percent(comparison.wish.confidence)),
     ];
     if tested {
@@ -91,7 +91,13 @@ fn two(to: &mut Sheet, comparison: &Comparison, one: &Against) -> io::Result<()>
         }
         rows.push(row);
     }
-    grid(to, &rows, &[5, 4])
+    grid(to, &rows, &[5, 4])?;
+    if tested {
+        let note = "values: medians of the runs. of pairs: median of the ratios of pairs, which is \
+                    not the ratio of these medians.";
+        wrapped(to, &format!("  {DIM}"), "  ", &format!("{note}{DIM:#}"))?;
+    }
+    Ok(())
 }
 
 /// A name, cut so that two and their numbers fit into a narrow terminal.

@@ -35,7 +35,7 @@ pub fn line(to: &mut Sheet, line: &str) -> io::Result<()> {
     wrapped(to, "         ", "         ", line)
 }
 
-const HEADS: [&str; 7] = ["", "p99.9 off", "on", "change", "95 % interval", "p (Holm)", "max"];
+const HEADS: [&str; 7] = ["", "p99.9 off", "on", "of pairs", "95 % interval", "p (Holm)", "max"];
 
 /// All knobs with their effects and what was decided.
 ///
@@ -49,6 +49,9 @@ pub fn table(to: &mut Sheet, effects: &Effects) -> io::Result<()> {
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEADS.len()).map(wide).collect();
     writeln!(to, "{BOLD}Effects{BOLD:#}  of the changes on latency, with them to without them")?;
+    let note = "off and on: medians of the slices. of pairs: median of the ratios of pairs, which is \
+                not the ratio of these medians.";
+    wrapped(to, &format!("         {DIM}"), "         ", &format!("{note}{DIM:#}"))?;
     for (at, row) in rows.iter().enumerate() {
         let mut line = String::from("         ");
         for (column, cell) in row.iter().enumerate() {

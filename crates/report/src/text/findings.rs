@@ -123,11 +123,50 @@ fn groups(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<()
         let counts = counts.join(", ");
         writeln!(to, "{BOLD}{title}{BOLD:#}: {counts} {DIM}(worst costs {impact}){DIM:#}")?;
         let width = column(&of);
-        for finding in of {
+        for (finding, same) in by_fact(&of, detail) {
             one(to, finding, width, detail)?;
+            if !same.is_empty() {
+                let next = " ".repeat(11 + width + 2);
+                let text = format!("{} (the same fact; each: -v)", same.join(", "));
+                let (first, next) = (format!("{next}{DIM}also:{DIM:#} "), format!("{next}      "));
+                wrapped(to, &first, &next, &text)?;
+            }
         }
     }
     Ok(())
+}
+
+/// Checks that see one fact of a machine, those with the widest fix first.
+const FACTS: [&[&str]; 2] = [
+    &["thp", "thp-defrag", "khugepaged"],
+    &["pm-qos-resume", "cpu-dma-latency", "cpuidle-states", "kvm-guest"],
+];
+
+/// Findings, each with the ids of those that tell the same fact; with all detail each by itself.
+fn by_fact<'a>(of: &[&'a Finding], detail: Detail) -> Vec<(&'a Finding, Vec<&'a str>)> {
+    // The idle states are one fact only in a guest whose CPU may halt: elsewhere they are several.
+    let halts = of.iter().any(|finding| finding.summary.contains("a guest's CPU may halt"));
+    let fact = |finding: &Finding| {
+        let at = FACTS.iter().position(|ids| ids.contains(&finding.check.as_str()))?;
+        (!detail.verbose && (at == 0 || halts)).then_some(at)
+    };
+    let place = |finding: &Finding| {
+        let ids = FACTS.into_iter().flatten();
+        ids.copied().position(|id| id == finding.check)
+    };
+    let mut shown: Vec<(&Finding, Vec<&str>)> = Vec::new();
+    for &finding in of {
+        let fact_here = fact(finding);
+        match shown.iter_mut().find(|(lead, _)| fact_here.is_some() && fact(lead) == fact_here) {
+            None => shown.push((finding, Vec::new())),
+            Some((lead, same)) => {
+                let is_first = lead.status == finding.status && place(finding) < place(lead);
+                let other = if is_first { std::mem::replace(lead, finding) } else { finding };
+                same.push(&other.check);
+            }
+        }
+    }
+    shown
 }
 
 /// Width of the column of names.

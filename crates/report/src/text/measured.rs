@@ -140,8 +140,11 @@ fn cost(to: &mut Sheet, report: &Report) -> io::Result<()> {
     wrapped(to, &format!("         {DIM}"), "           ", &format!("{text}{DIM:#}"))
 }
 
-/// A rate with a prefix: `1.2 G bytes/s`.
+/// A rate with a prefix: `1.2 M ops/s`; bytes with a binary one, as on the page: `1.2 GiB/s`.
 fn rate_text(rate: f64, unit: &str) -> String {
+    if unit == "bytes" {
+        return format!("{}/s", crate::html::bytes(rate.round() as u64));
+    }
     let (value, prefix) = match rate {
         r if r >= 1e9 => (r / 1e9, "G "),
         r if r >= 1e6 => (r / 1e6, "M "),

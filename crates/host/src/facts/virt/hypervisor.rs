@@ -23,8 +23,9 @@ pub(super) fn read(root: &Root, cpuinfo: &Reading<String>) -> Reading<Option<Str
     match flagged {
         // The bit is there and firmware is silent: the clock or the tables may name it.
         Some(true) => {
-            let (path, name) = by_acpi(root)
-                .or_else(|| by_clock(root))
+            let (path, name) = by_clock(root)
+                .map(|clock| with_product(root, clock))
+                .or_else(|| by_acpi(root))
                 .unwrap_or_else(|| (cpuinfo.path.clone(), "unknown hypervisor".to_owned()));
             Reading::known(path, Some(name))
         }
@@ -122,6 +123,15 @@ fn by_acpi(root: &Root) -> Option<(String, String)> {
     Some((table.path.clone(), name.to_owned()))
 }
 
+/// The hypervisor of the clock, which every user sees, and beside it the product, which only root
+/// reads: both users are given the same name first.
+fn with_product(root: &Root, (path, name): (String, String)) -> (String, String) {
+    match by_acpi(root) {
+        Some((table, product)) => (format!("{path}, {table}"), format!("{name} ({product})")),
+        None => (path, name),
+    }
+}
+
 /// Clock sources that a hypervisor offers.
 fn by_clock(root: &Root) -> Option<(String, String)> {
     let clocks = root.trimmed(CLOCKS);
@@ -193,7 +203,8 @@ mod tests {
         let clock = "sys/devices/system/clocksource/clocksource0/available_clocksource";
         assert_eq!(name(&[GUEST, (clock, "tsc kvm-clock \n")]), some("KVM"));
         let table = ("sys/firmware/acpi/tables/FACP", "FACP....\u{1}fFIRECKFCVMFADT");
-        assert_eq!(name(&[GUEST, table, (clock, "kvm-clock")]), some("Firecracker"));
+        assert_eq!(name(&[GUEST, table, (clock, "kvm-clock")]), some("KVM (Firecracker)"));
+        assert_eq!(name(&[GUEST, table]), some("Firecracker"));
     }
 
     #[test]

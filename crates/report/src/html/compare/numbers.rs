@@ -70,7 +70,7 @@ fn two(comparison: &Comparison, one: &Against) -> Markup {
                 td {}
                 th.num { (label(0)) }
                 th.num { (label(one.group)) }
-                th.num { "change" }
+                th.num { (if tested { "change of pairs" } else { "change" }) }
                 th { (words::percent(comparison.wish.confidence)) " interval" }
                 @if tested { th.num { "p (Holm)" } td {} }
             } }

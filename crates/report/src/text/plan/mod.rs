@@ -118,7 +118,17 @@ fn instructions(to: &mut Sheet, all: &[Instruction], verbose: bool) -> io::Resul
         return Ok(());
     }
     writeln!(to, "\n{BOLD}By hand{BOLD:#}: {} {DIM}(no program can do it){DIM:#}", all.len())?;
-    for it in all {
+    for (at, it) in all.iter().enumerate() {
+        // Another way for the same checks: what it changes stands with the first, the reason above.
+        let is_other_way = at > 0 && all[at - 1].reason.checks == it.reason.checks;
+        if is_other_way && !it.build_options.is_empty() {
+            if verbose {
+                let options: Vec<String> =
+                    it.build_options.iter().map(|option| format!("CONFIG_{option}")).collect();
+                wrapped(to, INDENT, INDENT, &options.join(" "))?;
+            }
+            continue;
+        }
         wrapped(to, "  ", "    ", &it.text)?;
         if verbose && !it.build_options.is_empty() {
             let options: Vec<String> =

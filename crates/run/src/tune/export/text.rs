@@ -35,7 +35,7 @@ pub(super) fn head(source: &Source<'_>, format: &str) -> String {
 pub(super) fn why(reason: &Reason) -> String {
     let mut text = format!("{}: {}", reason.checks.join(", "), reason.why);
     if let Some(trade_off) = &reason.trade_off {
-        text += &format!(" Costs: {trade_off}");
+        text += &format!(". Costs: {trade_off}.");
     }
     if let Some(risk) = &reason.risk {
         text += &format!(" RISK: {risk}");
