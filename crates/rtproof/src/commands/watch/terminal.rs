@@ -51,7 +51,10 @@ pub(super) fn run(
     loop {
         let left = next.saturating_duration_since(Instant::now());
         let mut is_new = false;
-        if event::poll(left.min(PATIENCE)).context("keys cannot be read")? {
+        if is_gone(left.min(PATIENCE)).context("the terminal cannot be waited for")? {
+            return Ok(());
+        }
+        if event::poll(Duration::ZERO).context("keys cannot be read")? {
             match handle(&mut screen, watch, &frame, &mut view, look)? {
                 Next::Quit => return Ok(()),
                 Next::Suspend => stops.suspend(&mut screen, &mut view, measures)?,
@@ -81,6 +84,19 @@ pub(super) fn run(
             screen.draw(&frame, &view, look)?;
         }
     }
+}
+
+/// Waits for a key, and says whether the terminal has gone: crossterm reads its end for ever.
+fn is_gone(longest: Duration) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = io::stdin();
+    let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
+    let longest = Timespec::try_from(longest).map_err(io::Error::other)?;
+    match poll(&mut keys, Some(&longest)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    Ok(keys[0].revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
 /// Reads what the user did; several keys at once make one picture.
