@@ -121,7 +121,7 @@ fn title(frame: &Frame, view: &View, look: Look, to: &mut Buffer) {
     let area = to.area;
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "?".into());
     let mut line = Line::new(look);
-    line.bold("rtproof watch").text("  ").text(&or_unknown(&frame.host));
+    line.bold("rtproof").text("  ").text(&or_unknown(&frame.host));
     line.text("  Linux ").text(&or_unknown(&frame.kernel)).text("  ");
     line.text(&time(frame.at_realtime_ns)).text(" UTC");
     if view.frozen {

@@ -120,15 +120,16 @@ impl Pty {
         assert_eq!(now.local_modes, self.before.local_modes);
         assert_eq!(now.input_modes, self.before.input_modes);
         assert_eq!(now.output_modes, self.before.output_modes);
+        let on_and_off = [("[?1049h", "[?1049l"), ("[?1000h", "[?1000l"), ("[?25l", "[?25h")];
+        let is_off = |seen: &str, (on, off): (&str, &str)| {
+            let last = |what: &str| seen.rfind(&format!("\u{1b}{what}"));
+            last(on).is_some() && last(on) < last(off)
+        };
         // The reader may still have the last bytes before it.
         let start = Instant::now();
-        while !self.seen().contains("\u{1b}[?1049l") && start.elapsed() < PATIENCE {
+        while !on_and_off.iter().all(|&pair| is_off(&self.seen(), pair)) {
+            assert!(start.elapsed() < PATIENCE, "something is left on: {:?}", self.seen());
             std::thread::sleep(Duration::from_millis(20));
-        }
-        let seen = self.seen();
-        for (on, off) in [("[?1049h", "[?1049l"), ("[?1000h", "[?1000l"), ("[?25l", "[?25h")] {
-            let last = |what: &str| seen.rfind(&format!("\u{1b}{what}"));
-            assert!(last(on).is_some() && last(on) < last(off), "{on} is left on: {seen:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! terminal is as it was: on quitting, on signals, on a panic, while suspended.
 
 use std::{
-    io::{self, BufWriter, IsTerminal, Stdout, stdout},
+    io::{self, BufWriter, Stdout, stdout},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,10 +22,6 @@ use ratatui_crossterm::CrosstermBackend;
 use rtproof_report::screen::{self, Look, View};
 use rtproof_results::watch::Frame;
 use rtproof_run::{prove::signals::Signals, watch::Watch};
-use rustix::{
-    event::{PollFd, PollFlags, Timespec},
-    io::Errno,
-};
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 
 use super::keys::{self, Next};
@@ -55,10 +51,10 @@ pub(super) fn run(
     loop {
         let left = next.saturating_duration_since(Instant::now());
         let mut is_new = false;
-        let Some(is_key) = wait(left.min(PATIENCE)).context("keys cannot be read")? else {
+        if is_gone(left.min(PATIENCE)).context("the terminal cannot be waited for")? {
             return Ok(());
-        };
-        if is_key {
+        }
+        if event::poll(Duration::ZERO).context("keys cannot be read")? {
             match handle(&mut screen, watch, &frame, &mut view, look)? {
                 Next::Quit => return Ok(()),
                 Next::Suspend => stops.suspend(&mut screen, &mut view, measures)?,
@@ -90,23 +86,17 @@ pub(super) fn run(
     }
 }
 
-/// Waits for the user; `None`: the terminal is gone. crossterm reads one that has hung up for ever,
-/// so that it is not asked then.
-fn wait(time: Duration) -> io::Result<Option<bool>> {
+/// Waits for a key, and says whether the terminal has gone: crossterm reads its end for ever.
+fn is_gone(longest: Duration) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = io::stdin();
-    if !stdin.is_terminal() {
-        return event::poll(time).map(Some);
+    let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
+    let longest = Timespec::try_from(longest).map_err(io::Error::other)?;
+    match poll(&mut keys, Some(&longest)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(errno) => return Err(errno.into()),
     }
-    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-    match rustix::event::poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {
-        Ok(_) | Err(Errno::INTR) => {}
-        Err(error) => return Err(error.into()),
-    }
-    if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
-        return Ok(None);
-    }
-    // A changed size does not come through this descriptor.
-    event::poll(Duration::ZERO).map(Some)
+    Ok(keys[0].revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
 /// Reads what the user did; several keys at once make one picture.
