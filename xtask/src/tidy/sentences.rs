@@ -171,7 +171,9 @@ mod tests {
         let help = format!("#[derive(clap::Args)]\nstruct A {{\n/// {long}\nb: u8 }}\n");
         assert_eq!(lines("crates/a/src/b.rs", &help), [3]);
         assert_eq!(lines("docs/a.md", &format!("# {long}\n\n{short}\nword\n")), [3]);
-        assert!(lines("docs/a.md", &format!("{short}.\n{short}.\n- {short}\n- {short}\n")).is_empty());
+        assert!(
+            lines("docs/a.md", &format!("{short}.\n{short}.\n- {short}\n- {short}\n")).is_empty()
+        );
         assert!(lines("docs/a.md", &format!("```\n{long}\n```\n| {long} |\n")).is_empty());
         assert!(lines("docs/adr/a.md", &long).is_empty());
     }

@@ -17,11 +17,9 @@ pub(super) static QUEUES: Check = Check {
              net.userLevelNetworking; tuned, plugin net (channels)",
     trade_off: Some("fewer queues, less throughput; changing them gives new interrupt numbers"),
     knobs: &[&knobs::CHANNELS],
-    wanted: Wanted::Of(|intent| {
-        match intent.housekeeping.len() {
-            0 => "one for each CPU that is not real-time".into(),
-            room => format!("at most {room}, one for each housekeeping CPU"),
-        }
+    wanted: Wanted::Of(|intent| match intent.housekeeping.len() {
+        0 => "one for each CPU that is not real-time".into(),
+        room => format!("at most {room}, one for each housekeeping CPU"),
     }),
     judge: Judge::Ask(judge_queues),
     ..Check::NEW

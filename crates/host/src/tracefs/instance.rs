@@ -107,8 +107,8 @@ impl Instance {
         }
     }
 
-    /// Has the kernel keep no list of names of tasks for this instance: that takes a lock and a copy
-    /// at each switch and wake-up, half of what recording costs them, and events carry names
+    /// Has the kernel keep no list of names of tasks for this instance. That takes a lock and a
+    /// copy at each switch and wake-up, half of what recording costs them; events carry names
     /// themselves. The kernel would end those lists of all instances (`set_tracer_flag` in
     /// kernel/trace/trace.c): while others record, it stays as it is.
     fn record_no_names(&self) {

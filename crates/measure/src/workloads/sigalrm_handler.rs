@@ -19,7 +19,7 @@ pub(super) const WORKLOAD: Plain = Plain {
     description: Description::new(
         "sigalrm-handler",
         "Time from the expiry of the process's interval timer (setitimer, ITIMER_REAL) to the \
-         first statement of a handler of SIGALRM, which interrupts a thread that waits in \
+         first statement of a handler of SIGALRM. The handler interrupts a thread that waits in \
          sigsuspend(2), as pause(2) does. The way back from the handler is not in it. Against the \
          timer's own grid, as setitimer. The intervals between entries are kept beside. Whole \
          microseconds only; a process has one such timer, so one CPU at a time.",

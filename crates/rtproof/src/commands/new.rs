@@ -22,10 +22,10 @@ Examples:
 
   rtproof new mixer --lang rust --deadline --dir /tmp
 
-The project has locked memory, a loop on absolute time that counts overruns and skips them, a
-mutex with priority inheritance, a queue without a lock for what the loop reports, a thread that
-waits for signals, marks for `rtproof measure --workload marks:PID`, a systemd unit and a test
-(docs/new.md). The folder NAME must not exist.")]
+The project has locked memory and a loop on absolute time that counts overruns and skips them.
+It has a mutex with priority inheritance, a queue without a lock for what the loop reports, and a
+thread that waits for signals. It has marks for `rtproof measure --workload marks:PID`, a systemd
+unit and a test (docs/new.md). The folder NAME must not exist.")]
 pub struct Args {
     /// Name of the folder, the program and the unit: a-z, 0-9, - and _
     pub name: Name,

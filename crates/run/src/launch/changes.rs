@@ -191,7 +191,7 @@ pub(super) fn refuse_second(machine: &Machine<'_>) -> anyhow::Result<()> {
         }
         anyhow::bail!(
             "another run has set the machine, and puts that back at its end (journal {number}, \
-             {}); wait for that, or start this one with --tune none --place affinity; nothing was \
+             {}). Wait for that, or start this one with --tune none --place affinity. Nothing was \
              changed or started",
             summary.what
         );

@@ -31,8 +31,8 @@ const MEMORY_BYTES_MAX: u64 = 256 << 20;
 /// One compiler on each load CPU.
 pub(super) const LOAD: Load = Load {
     name: "compile",
-    about: "Compiles a file with 128 small headers over and over, one compiler (cc, else its own \
-            no-op) at a time on each load CPU, in a file system in memory that only it sees",
+    about: "Compiles a file with 128 small headers over and over, one compiler at a time on each \
+            load CPU (cc, else its own no-op). Its file system is in memory, and only it sees it",
     unit: "compilations",
     parameter: None,
     prepare: Some(|before| Ok(apart::folder(before.dir, MEMORY_BYTES_MAX)?.0)),

@@ -25,8 +25,8 @@ const MEMORY_BYTES_MAX: u64 = 64 << 20;
 pub(super) const LOAD: Load = Load {
     name: "files",
     about: "Makes, links, renames, lists and removes small files, 64 at a time on each load CPU, \
-            in a file system in memory that only it sees; and, one for each 64, nameless files in \
-            the load's folder, for the journal of its file system",
+            in a file system in memory that only it sees. For each 64, one nameless file in the \
+            load's folder works the journal of that file system",
     unit: "files",
     parameter: None,
     prepare: Some(|before| Ok(apart::folder(before.dir, MEMORY_BYTES_MAX)?.0)),

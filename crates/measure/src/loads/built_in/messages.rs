@@ -29,8 +29,8 @@ type Task<'a> = Box<dyn FnOnce() -> Result<(), Failure> + Send + 'a>;
 /// Groups of senders and receivers.
 pub(super) const LOAD: Load = Load {
     name: "messages",
-    about: "A storm of messages of 100 bytes through Unix sockets, as of hackbench: for each load \
-            CPU, at most 8, a group of 10 senders that write to each of 10 receivers",
+    about: "A storm of messages of 100 bytes through Unix sockets, as of hackbench. Each load \
+            CPU, at most 8, has a group of 10 senders that write to each of 10 receivers",
     unit: "messages",
     parameter: None,
     prepare: None,

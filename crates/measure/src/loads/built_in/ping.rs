@@ -24,7 +24,7 @@ const FLOODS_DEFAULT_MAX: u32 = 8;
 pub(super) const LOAD: Load = Load {
     name: "ping",
     about: "Floods of ICMP echo requests over virtual Ethernet devices, between two network \
-            namespaces of its own; one for each load CPU, at most 8, or as many as follow the \
+            namespaces of its own. One for each load CPU, at most 8, or as many as follow the \
             colon, as in ping:4. The devices' softirqs run on the load CPUs. A kernel that has \
             veth as a module loads it, and keeps it",
     unit: "echo replies",

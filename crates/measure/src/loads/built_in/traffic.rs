@@ -18,8 +18,8 @@ const NAME_BYTES_MAX: usize = 15;
 pub(super) const LOAD: Load = Load {
     name: "traffic",
     about: "A flood of ICMP echo requests to a peer of your own (IPv4) through the interface that \
-            you name, as in traffic:eth1:192.0.2.7, so that the interrupts of its driver run; on \
-            which CPU they run is up to their affinity. Needs root or CAP_NET_RAW, and a peer that \
+            you name, as in traffic:eth1:192.0.2.7. So the interrupts of its driver run; on \
+            which CPU is up to their affinity. Needs root or CAP_NET_RAW, and a peer that \
             replies",
     unit: "echo replies",
     parameter: Some(Parameter {
