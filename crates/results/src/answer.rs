@@ -1,4 +1,5 @@
-//! The answer of a command in short, first in text, page and JSON: the result, why, what to do next.
+//! The answer of a command in short, first in text, page and JSON: the result, why, what to do
+//! next.
 
 use rtproof_judge::{
     Report,

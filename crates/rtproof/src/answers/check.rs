@@ -10,8 +10,8 @@ use crate::next::{self, Given};
 /// Findings that are named.
 const NAMED_MAX: usize = 3;
 
-/// The answer. `only`: checks and sections that were asked for; `root`: the machine, where it is not
-/// the running one.
+/// The answer. `only`: checks and sections that were asked for; `root`: the machine, where it is
+/// not the running one.
 #[must_use]
 pub(crate) fn answer(
     findings: &[Finding],

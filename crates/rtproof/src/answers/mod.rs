@@ -1,5 +1,5 @@
-//! The answer of each command that judges no run: pure functions of what it found and of the options
-//! that were given.
+//! The answer of each command that judges no run: pure functions of what it found and of the
+//! options that were given.
 
 pub(crate) mod check;
 pub(crate) mod explain;

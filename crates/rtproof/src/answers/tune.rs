@@ -245,7 +245,7 @@ fn on_trial(boot: &rtproof_results::tune::active::BootStands) -> bool {
     boot.standing == EntryStands::Written && boot.is_running
 }
 
-/// The answer of `verify`; `confirms`: whether the parameters are on trial in this boot.
+/// The answer of `verify`; `boot`: our entry, where its parameters were looked for.
 #[must_use]
 pub(crate) fn verified(
     found: &verified::Document,
