@@ -1,5 +1,5 @@
-//! The answer of a run in short, first in text, page and JSON: the verdict, why wake-ups were late,
-//! what to do next.
+//! The answer of a command in short, first in text, page and JSON: the result, why, what to do
+//! next.
 
 use rtproof_judge::{
     Report,
@@ -13,37 +13,65 @@ const CLASSES_MAX: usize = 3;
 /// Of all lateness, in percent: less is not worth a line.
 const SHARE_MIN: u64 = 3;
 
-/// A run, judged, as JSON: the answer, then all that it rests on.
+/// A result as JSON: the answer, then all that it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Document<'a> {
+pub struct Answered<'a, T> {
     /// The answer.
     pub answer: Answer,
-    /// The report.
+    /// What it rests on.
     #[serde(flatten)]
-    pub report: &'a Report,
+    pub rest: &'a T,
 }
 
-/// The answer in sentences.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The answer in sentences: the same shape for all commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
-    /// The verdict in a sentence; its word is `verdict.answer`.
-    pub verdict: String,
-    /// The largest classes of causes, with their share of all lateness.
+    /// The result in a sentence.
+    pub result: String,
+    /// How good the result is.
+    #[serde(skip)]
+    pub tone: Tone,
+    /// The main reasons, the largest first.
     pub why: Option<String>,
     /// A complete command to go on with; `None`: nothing has to be done, or no command does it.
     pub next: Option<String>,
 }
 
-impl<'a> Document<'a> {
-    /// A report with its answer.
+/// How a result is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// Neither good nor bad.
+    #[default]
+    Plain,
+    /// All is as it has to be.
+    Good,
+    /// Something is unknown or undecided.
+    Doubtful,
+    /// Something is not as it has to be.
+    Bad,
+    /// The result begins with the word of a verdict.
+    Verdict(rtproof_judge::Answer),
+}
+
+impl Answer {
+    /// The answer of a run.
     #[must_use]
-    pub fn of(report: &'a Report, next: Option<String>) -> Self {
+    pub fn of_report(report: &Report, next: Option<String>) -> Self {
         let verdict = &report.verdict;
-        let verdict = format!("{} {}", verdict.answer.text(), verdict.sentence);
-        let why = report.spikes.as_ref().and_then(why);
-        Self { answer: Answer { verdict, why, next }, report }
+        Self {
+            result: format!("{} {}", verdict.answer.text(), verdict.sentence),
+            tone: Tone::Verdict(verdict.answer),
+            why: report.spikes.as_ref().and_then(why),
+            next,
+        }
+    }
+
+    /// As JSON, with what it rests on.
+    #[must_use]
+    pub fn with<T>(self, rest: &T) -> Answered<'_, T> {
+        Answered { answer: self, rest }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Arguments and wiring: parse, run, report, print. The library part exists so that the reference
 //! pages and the tests see the same definitions as the program.
 
+mod answers;
 mod ask;
 pub mod cli;
 pub mod commands;

@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use rtproof_judge::{Answer, Remedy, Report, Status, When, report::Machine};
+use rtproof_judge::{
+    Answer, Finding, Remedy, Report, Status, When, causes::Spikes, report::Machine,
+};
+
+use crate::intent::IntentArgs;
 
 /// Checks that one command names at most.
 const IDS_MAX: usize = 3;
@@ -14,24 +18,35 @@ pub(crate) fn of_report(report: &Report, record: &Path) -> Option<String> {
     if is_judged && report.verdict.basis.late == 0 || report.verdict.answer == Answer::Accepted {
         return None;
     }
-    let ids = if is_judged { knobs(report) } else { Vec::new() };
-    if !ids.is_empty() && is_here(&report.machine) {
-        return Some(format!(
-            "rtproof tune apply {}{} --confirm 60s",
-            ids.join(","),
-            wishes(report)
-        ));
+    if let Some(fix) = fix(report).filter(|_| is_judged) {
+        return Some(fix);
     }
     let worst = report.spikes.as_ref()?.worst.first()?;
     Some(format!("rtproof explain {} --spike {}", path(record), worst.number))
 }
 
+/// What sets the knobs of the causes that cost most; `None`: there are none, or the machine is
+/// another one.
+#[must_use]
+pub(crate) fn fix(report: &Report) -> Option<String> {
+    let ids = knobs(report.spikes.as_ref()?, &report.findings);
+    let is_ours = !ids.is_empty() && is_here(&report.machine);
+    is_ours.then(|| format!("rtproof tune apply {ids}{} --confirm 60s", wishes(report)))
+}
+
+/// The same for causes that were seen on this machine just now.
+#[must_use]
+pub(crate) fn fix_of(spikes: &Spikes, findings: &[Finding]) -> Option<String> {
+    let ids = knobs(spikes, findings);
+    (!ids.is_empty()).then(|| format!("rtproof tune apply {ids} --confirm 60s"))
+}
+
 /// Checks that found something to be changed at once, of the causes that cost most.
-fn knobs(report: &Report) -> Vec<&str> {
+fn knobs(spikes: &Spikes, findings: &[Finding]) -> String {
     let mut ids: Vec<&str> = Vec::new();
-    let causes = report.spikes.iter().flat_map(|spikes| &spikes.causes).take(IDS_MAX);
+    let causes = spikes.causes.iter().take(IDS_MAX);
     for id in causes.flat_map(|cause| &cause.checks) {
-        let can_help = report.findings.iter().any(|finding| {
+        let can_help = findings.iter().any(|finding| {
             finding.check == *id
                 && matches!(finding.status, Status::Bad | Status::Doubtful)
                 && finding.when == When::Now
@@ -41,7 +56,7 @@ fn knobs(report: &Report) -> Vec<&str> {
             ids.push(id);
         }
     }
-    ids
+    ids.join(",")
 }
 
 /// Whether a record is of the machine that we are on, by its name.
@@ -62,6 +77,55 @@ fn wishes(report: &Report) -> String {
         text += &format!(" --budget {}", time(budget_ns));
     }
     text
+}
+
+/// Options that say what the machine is for, as they were given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given<'a> {
+    /// `--profile`, `--skip`.
+    pub(crate) intent: &'a IntentArgs,
+    /// `--cpus`.
+    pub(crate) cpus: Option<&'a str>,
+    /// `--priority`.
+    pub(crate) priority: Option<u32>,
+    /// `--period`.
+    pub(crate) period_ns: Option<u64>,
+    /// `--budget`.
+    pub(crate) budget_ns: Option<u64>,
+}
+
+impl Given<'_> {
+    /// On a command line, each with a blank before it.
+    #[must_use]
+    pub(crate) fn options(&self) -> String {
+        let mut text = String::new();
+        let texts = [("--profile", self.intent.profile.as_deref()), ("--cpus", self.cpus)];
+        let texts = texts.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let skips = self.intent.skip.iter().map(|skip| ("--skip", skip.as_str()));
+        for (name, value) in texts.chain(skips) {
+            text += &format!(" {name} {}", quoted(value));
+        }
+        if let Some(priority) = self.priority {
+            text += &format!(" --priority {priority}");
+        }
+        for (name, value) in [("--period", self.period_ns), ("--budget", self.budget_ns)] {
+            text += &value.map_or_else(String::new, |ns| format!(" {name} {}", time(ns)));
+        }
+        text
+    }
+
+    /// The measurement that shows whether the machine is good enough. A file of `capture` or a
+    /// folder cannot be measured.
+    #[must_use]
+    pub(crate) fn prove(&self) -> String {
+        format!("rtproof prove{}", self.options())
+    }
+}
+
+/// `--root`, with a blank before it.
+#[must_use]
+pub(crate) fn root(root: Option<&Path>) -> String {
+    root.map_or_else(String::new, |root| format!(" --root {}", path(root)))
 }
 
 /// A time as an option takes it: `250us`.

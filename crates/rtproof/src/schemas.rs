@@ -1,7 +1,7 @@
 //! Every JSON form that is printed or kept, by the version that it names: the pages of
 //! docs/reference are made from this list, and a test finds what is not on it.
 
-use rtproof_results::{measure, tune};
+use rtproof_results::{answer::Answered, measure, tune};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use crate::commands;
@@ -28,7 +28,7 @@ fn of<T: JsonSchema>() -> Schema {
 /// All of them, by page.
 pub const FORMS: &[Form] = &[
     form("rtproof/capture/1", "capture", of::<commands::capture::Captured<'static>>),
-    form("rtproof/check/2", "check", of::<commands::check::Audit>),
+    form("rtproof/check/2", "check", of::<Answered<'static, commands::check::Audit>>),
     form("rtproof/explain/1", "check-explain", of::<commands::check::explain::Document>),
     form("rtproof/compare/1", "compare", of::<rtproof_judge::compare::Comparison>),
     form("rtproof/experiment/1", "experiment", of::<commands::experiment::Outcome<'static>>),
@@ -47,18 +47,18 @@ pub const FORMS: &[Form] = &[
     form("rtproof/measure-plan/1", "measure-plan", of::<measure::plan::Plan>),
     form("rtproof/new/1", "new", of::<commands::new::Made<'static>>),
     form("rtproof/record/1", "record", of::<rtproof_record::export::Document<'static>>),
-    form("rtproof/report/1", "report", of::<rtproof_results::answer::Document<'static>>),
+    form("rtproof/report/1", "report", of::<Answered<'static, rtproof_judge::Report>>),
     form("rtproof/run/1", "run", of::<rtproof_results::launch::Launched>),
     form("rtproof/run-plan/1", "run-plan", of::<rtproof_results::launch::Plan>),
-    form("rtproof/tune-applied/1", "tune-applied", of::<tune::outcome::Applied>),
+    form("rtproof/tune-applied/1", "tune-applied", of::<Answered<'static, tune::outcome::Applied>>),
     form("rtproof/tune-confirmed/1", "tune-confirmed", of::<commands::tune::confirm::Confirmed>),
     form("rtproof/tune-drift/1", "tune-drift", of::<rtproof_run::tune::watch::Drift>),
     form("rtproof/effects/1", "tune-effects", of::<commands::tune::prove::Outcome<'static>>),
     form("rtproof/tune-exported/1", "tune-exported", of::<tune::exported::Written>),
-    form("rtproof/plan/1", "tune-plan", of::<tune::plan::Document>),
+    form("rtproof/plan/1", "tune-plan", of::<Answered<'static, tune::plan::Document>>),
     form("rtproof/tune-repeated/1", "tune-repeated", of::<commands::tune::repeat::Document>),
-    form("rtproof/tune-status/1", "tune-status", of::<tune::active::Status>),
-    form("rtproof/tune-undone/1", "tune-undone", of::<tune::outcome::Undone>),
-    form("rtproof/verify/1", "tune-verify", of::<tune::verified::Document>),
+    form("rtproof/tune-status/1", "tune-status", of::<Answered<'static, tune::active::Status>>),
+    form("rtproof/tune-undone/1", "tune-undone", of::<Answered<'static, tune::outcome::Undone>>),
+    form("rtproof/verify/1", "tune-verify", of::<Answered<'static, tune::verified::Document>>),
     form("rtproof/watch/1", "watch", of::<rtproof_results::watch::Frame>),
 ];

@@ -187,7 +187,7 @@ fn a_reader_that_goes_away_is_not_an_error() {
     shell.args(["-c", &format!("set -o pipefail; {script}; echo ${{PIPESTATUS[0]}}")]);
     let output = shell.current_dir(folder.path()).output().expect("bash");
     let text = support::stdout(&output);
-    assert!(text.starts_with("rtproof "), "{text}");
+    assert!(text.starts_with("Result   "), "{text}");
     assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
     let status = command(folder.path(), &["check"]).output().expect("it runs");
     assert!((0..=3).contains(&code(&status)));

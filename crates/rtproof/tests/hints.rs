@@ -2,13 +2,17 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests read their own files")]
 
+mod support;
+
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Output,
 };
 
 use clap::{CommandFactory, error::ErrorKind};
 use rtproof::cli::Cli;
+use support::{ACCEPTED, expect_code, run, small::Small, stdout};
 
 /// Files below a folder with one of these endings.
 fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
@@ -75,6 +79,75 @@ fn commands(text: &str, is_page: bool) -> Vec<String> {
             && Cli::command().find_subcommand(second).is_some()
     });
     found
+}
+
+/// The command after `Next`, in text and in JSON the same.
+fn next(text: &str) -> Option<String> {
+    let mut all = text.lines().filter_map(|line| line.strip_prefix("Next     "));
+    let first = all.next().map(str::to_owned);
+    assert!(all.all(|again| Some(again) == first.as_deref()), "one next step:\n{text}");
+    first
+}
+
+/// Runs a command that was shown, with more options.
+fn follow(command: &str, more: &[&str]) -> Output {
+    assert_eq!(wrong(command), None, "{command}");
+    let words = words(command);
+    let mut args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    args.extend(more);
+    run(Path::new("/"), &args)
+}
+
+/// The first lines are the answer, and JSON begins with it.
+fn assert_first(command: &str) -> Option<String> {
+    let text = stdout(&follow(command, &[]));
+    assert!(text.starts_with("Result   "), "{command}:\n{text}");
+    let json = stdout(&follow(command, &["--json"]));
+    assert!(json.starts_with("{\n  \"answer\": {\n    \"result\": "), "{command}:\n{json}");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let next = next(&text);
+    assert_eq!(json["answer"]["next"].as_str(), next.as_deref(), "{command}");
+    next
+}
+
+#[test]
+fn every_next_step_of_a_captured_machine_can_be_taken() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");
+    let mut machines = Vec::new();
+    files(&folder, &[".txt"], &mut machines);
+    machines.retain(|path| !path.to_string_lossy().ends_with(".check.txt"));
+    assert!(machines.len() > 5, "{machines:?}");
+    for machine in machines {
+        let of = machine.to_str().expect("UTF-8");
+        let check = format!("rtproof check --cpus 0 --budget 100us --root {of}");
+        let plan = assert_first(&check).expect("something is bad on each");
+        assert_eq!(plan, format!("rtproof tune plan --cpus 0 --budget 100us --root {of}"));
+        expect_code(&follow(&plan, &[]), ACCEPTED);
+        assert_eq!(assert_first(&plan), None, "a capture cannot be changed");
+    }
+}
+
+#[test]
+fn the_steps_of_a_session_lead_to_each_other() {
+    let tree = Small::new();
+    let before = tree.all();
+    let of = tree.file("/").to_str().expect("UTF-8").trim_end_matches('/').to_owned();
+    let options = "--cpus 1,3 --priority 70 --period 250us --budget 100us";
+    let plan = assert_first(&format!("rtproof check {options} --root {of}")).expect("a plan");
+    assert!(plan.contains(options) && plan.contains("tune plan"), "{plan}");
+    let apply = assert_first(&plan).expect("changes");
+    assert!(apply.contains(options) && apply.ends_with(" --confirm 60s"), "{apply}");
+    assert_eq!(wrong(&apply), None, "{apply}");
+    let apply = apply.replace(" --confirm 60s", "");
+    let status = next(&stdout(&follow(&apply, &["--yes"]))).expect("a look");
+    assert_eq!(status, format!("rtproof tune status --root {of}"));
+    assert_first(&format!("rtproof tune verify --root {of}"));
+    let undo = assert_first(&status).expect("an undo");
+    let undone = follow(&undo, &[]);
+    expect_code(&undone, ACCEPTED);
+    assert_eq!(next(&stdout(&undone)), None);
+    assert_eq!(tree.all(), before);
+    assert_eq!(assert_first(&status), None);
 }
 
 #[test]

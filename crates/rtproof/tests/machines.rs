@@ -47,6 +47,7 @@ fn json(output: &Output) -> Value {
 /// Compares text with a snapshot beside the machine, or writes it.
 fn assert_snapshot(machine: &Path, ending: &str, text: &str) {
     let text = text.replace(env!("CARGO_PKG_VERSION"), "[VERSION]");
+    let text = text.replace(machine.to_str().expect("UTF-8"), "[MACHINE]");
     let snapshot = Data::read_from(&machine.with_extension(ending), None).raw();
     let assert = Assert::new().action_env("SNAPSHOTS").normalize_paths(false);
     assert.eq(Data::text(text).raw(), snapshot);

@@ -63,7 +63,7 @@ fn a_run_and_its_report_say_the_same_byte_for_byte() {
     assert_accounted(&json);
     assert_eq!(json["schema"], "rtproof/report/1");
     let sentence = json["verdict"]["sentence"].as_str().expect("a sentence");
-    let answer = json["answer"]["verdict"].as_str().expect("an answer");
+    let answer = json["answer"]["result"].as_str().expect("an answer");
     assert!(answer.ends_with(sentence), "{answer}");
     let next = json["answer"]["next"].as_str();
     assert_eq!(next.is_some(), text.contains("\nNext     "), "{next:?}");

@@ -34,7 +34,7 @@ fn a_plan_is_a_diff_and_changes_nothing() {
         "/sys/kernel/mm/ksm/run\n    - 1\n    + 0\n",
         "(cpufreq-governor; costs tens of µs)",
         "undo writes the old values back",
-        "now: rtproof tune apply --cpus 1,3 --root /",
+        "Next     rtproof tune apply --cpus 1,3 --root /",
         " --confirm 60s\n",
     ] {
         assert!(text.contains(part), "{part}:\n{text}");
@@ -78,7 +78,7 @@ fn applied_shown_undone_to_the_byte() {
     tree.write("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
     let again = tree.tune(&["apply", IDS, "--cpus", "2-3", "--yes"]);
     expect_code(&again, ACCEPTED);
-    assert!(stdout(&again).contains("Nothing to do"), "{}", stdout(&again));
+    assert!(stdout(&again).contains("nothing to change"), "{}", stdout(&again));
 
     let undone = tree.tune(&["undo", "--json"]);
     expect_code(&undone, ACCEPTED);
@@ -90,9 +90,9 @@ fn applied_shown_undone_to_the_byte() {
 
     let twice = tree.tune(&["undo"]);
     expect_code(&twice, ACCEPTED);
-    assert_eq!(stdout(&twice), "Nothing to undo.\n");
+    assert_eq!(stdout(&twice), "Result   nothing to undo\n");
     let status = tree.tune(&["status"]);
-    assert!(stdout(&status).contains("no journal is open"), "{}", stdout(&status));
+    assert!(stdout(&status).contains("nothing of rtproof is applied"), "{}", stdout(&status));
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn one_change_that_fails_takes_all_back() {
     expect_code(&output, FAILED);
     assert!(stderr(&output).contains("cpu9"), "{}", stderr(&output));
     assert_eq!(tree.all(), before);
-    assert_eq!(stdout(&tree.tune(&["undo"])), "Nothing to undo.\n");
+    assert_eq!(stdout(&tree.tune(&["undo"])), "Result   nothing to undo\n");
 }
 
 #[test]

@@ -179,14 +179,16 @@ fn a_plan_shows_the_line_that_would_boot() {
         "    + isolcpus=managed_irq,domain,2-3\n",
         "    - root=/dev/sda1 ro quiet\n",
         "    + root=/dev/sda1 ro quiet isolcpus=managed_irq,domain,2-3",
-        "for one boot: rtproof tune trial",
+        "Next     rtproof tune trial",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let applied = tree.tune(&["apply", "isolcpus", "--cpus", "2-3", "--yes"]);
     expect_code(&applied, ACCEPTED);
-    let (text, next) =
-        (stdout(&applied), "1 boot parameter is left and needs a boot: rtproof tune plan");
+    let (text, next) = (
+        stdout(&applied),
+        "1 boot parameter left\nNext     rtproof tune plan --cpus 2-3 isolcpus --root ",
+    );
     assert!(text.contains(next), "{text}");
     assert_eq!(tree.all(), before);
 }

@@ -30,7 +30,7 @@ use rtproof_judge::{Finding, report::Machine};
 
 pub use self::findings::word;
 pub use self::{
-    answer::{answer, next},
+    answer::{answer, answer_again, next},
     compare::comparison,
     distribution::distribution,
     explanation::explanation,
@@ -80,15 +80,6 @@ pub fn told(to: &mut Sheet, about: &str, notes: &[String]) -> io::Result<()> {
     notes.iter().try_for_each(|note| {
         wrapped(to, &format!("         {WARN}!{WARN:#} "), "           ", note)
     })
-}
-
-/// That `explain` had nothing to look at: not that nothing was late.
-///
-/// # Errors
-/// When writing fails.
-pub fn saw_none(to: &mut Sheet) -> io::Result<()> {
-    let text = "not known: no wake-up of these threads was seen";
-    wrapped(to, &format!("{BOLD}Spikes{BOLD:#}   "), "         ", text)
 }
 
 /// A sentence on lines of its own.

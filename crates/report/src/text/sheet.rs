@@ -114,6 +114,12 @@ impl Sheet {
         Some(ink::shown(&String::from_utf8_lossy(bytes)))
     }
 
+    /// Lines that are written.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        self.bytes.iter().filter(|&&byte| byte == b'\n').count()
+    }
+
     /// What is written, with colours; colours and hidden characters of others are written out.
     #[must_use]
     pub fn shown(&self) -> String {

@@ -80,14 +80,11 @@ fn made(to: &mut Sheet, it: &Made) -> io::Result<()> {
 /// # Errors
 /// When writing fails.
 pub fn undone(to: &mut Sheet, undone: &Undone) -> io::Result<()> {
-    if undone.journals.is_empty() && undone.unusable.is_empty() {
-        return writeln!(to, "Nothing to undo.");
-    }
     unusable(to, &undone.unusable)?;
     undone.journals.iter().try_for_each(|journal| journal_undone(to, journal))?;
     if !undone.still_open.is_empty() {
         let numbers: Vec<String> = undone.still_open.iter().map(u32::to_string).collect();
-        let text = format!("Still open: journal {}; undo --all", numbers.join(", "));
+        let text = format!("Still open: journal {}", numbers.join(", "));
         writeln!(to, "{DIM}{text}{DIM:#}")?;
     }
     Ok(())
@@ -154,9 +151,6 @@ fn back(it: &TakenBack) -> String {
 /// # Errors
 /// When writing fails.
 pub fn status(to: &mut Sheet, status: &Status) -> io::Result<()> {
-    if status.journals.is_empty() && status.unusable.is_empty() {
-        writeln!(to, "Nothing of rtproof is applied: no journal is open.")?;
-    }
     unusable(to, &status.unusable)?;
     for journal in &status.journals {
         journal_head(to, journal)?;
@@ -164,9 +158,6 @@ pub fn status(to: &mut Sheet, status: &Status) -> io::Result<()> {
     }
     if let Some(boot) = &status.boot {
         boot_stands(to, boot)?;
-    }
-    if !status.journals.is_empty() {
-        writeln!(to, "{DIM}undo with: rtproof tune undo{DIM:#}")?;
     }
     Ok(())
 }

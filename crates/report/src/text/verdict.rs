@@ -28,11 +28,14 @@ pub fn verdict(to: &mut Sheet, report: &Report) -> io::Result<()> {
 
 /// The verdict in a sentence.
 pub(super) fn sentence(to: &mut Sheet, report: &Report) -> io::Result<()> {
-    let verdict = &report.verdict;
-    let style = style(verdict.answer);
-    let word = verdict.answer.text();
+    line(to, report.verdict.answer, &report.verdict.sentence)
+}
+
+/// A verdict: its word and its sentence.
+pub(super) fn line(to: &mut Sheet, answer: Answer, sentence: &str) -> io::Result<()> {
+    let (style, word) = (style(answer), answer.text());
     let first = format!("{BOLD}Verdict{BOLD:#}  {style}{word}{style:#} ");
-    wrapped(to, &first, "         ", &verdict.sentence)
+    wrapped(to, &first, "         ", sentence)
 }
 
 const fn style(answer: Answer) -> Ink {

@@ -6,15 +6,18 @@ use std::{
 };
 
 use anyhow::Context;
-use rtproof_judge::{causes::Spikes, units};
+use rtproof_host::{Facts, Root};
+use rtproof_judge::{causes::Spikes, checks, units};
+use rtproof_results::answer::Answer;
 use rtproof_run::{
     explain::{self, Explained, Kind, Whom},
+    intent::{IntentOptions, Requested},
     parse,
 };
 use rtproof_trace::scan::Subjects;
 use serde::Serialize;
 
-use crate::{exit, print::Text};
+use crate::{answers, exit, next, print::Text};
 
 /// Arguments of `explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -95,7 +98,8 @@ const SCHEMA: &str = "rtproof-explain-1";
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+struct Document<'a> {
+    answer: Answer,
     schema: &'static str,
     about: &'a str,
     notes: &'a [String],
@@ -120,10 +124,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     export(args, &told)?;
     let text = Text::new(args.json);
     let Explained { about, notes, spikes, .. } = &told;
+    let answer = answers::explain::answer(&told, next(args, &told));
     text.print(|to| {
+        rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::told(to, about, notes)?;
         if told.saw_none {
-            return rtproof_report::text::saw_none(to);
+            return Ok(());
         }
         // The worst follow in full.
         let table = Spikes { worst: Vec::new(), ..spikes.clone() };
@@ -136,9 +142,26 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             rtproof_report::text::explanation(to, &spike.explanation, window)
         })?;
     }
-    text.print_json(&Answer { schema: SCHEMA, about, notes, spikes })?;
+    text.print(|to| rtproof_report::text::next(to, answer.next.as_deref()))?;
+    text.print_json(&Document { answer, schema: SCHEMA, about, notes, spikes })?;
     let is_open = told.saw_none || told.spikes.seen > 0 && told.spikes.explained == 0;
     Ok(if is_open { exit::NOT_PROVEN } else { exit::ACCEPTED })
+}
+
+/// The knob that removes the causes, where this machine has one, else what is known of them.
+fn next(args: &Args, told: &Explained) -> Option<String> {
+    let is_live = args.pid.is_some() || args.comm.is_some();
+    let fix = match &told.report {
+        Some(report) => next::fix(report),
+        None if is_live => {
+            let facts = Facts::read(&Root::live());
+            let intent = Requested::default().resolve().ok()?;
+            let intent = intent.intent(IntentOptions::default(), &facts).ok()?;
+            next::fix_of(&told.spikes, &checks::judge_all(&facts, &intent))
+        }
+        None => None,
+    };
+    fix.or_else(|| answers::explain::known(&told.spikes))
 }
 
 fn told(args: &Args) -> anyhow::Result<Explained> {

@@ -7,7 +7,7 @@ use rtproof_host::{Facts, Root};
 use rtproof_judge::{Intent, Report, checks};
 use rtproof_measure::loads::LoadSet;
 use rtproof_record::{Class, Start};
-use rtproof_results::answer;
+use rtproof_results::answer::Answer;
 use rtproof_run::{
     parse,
     prove::{self, Request, output::Output, resolve, switcher::NoSwitcher},
@@ -234,8 +234,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let sealed = finished.seal(&report)?;
     let next = next::of_report(&report, &output.record);
     let html = pages::write_html(&output.html, &sealed.run, &report, None, next.as_deref());
+    let answer = Answer::of_report(&report, next);
     text.print(|to| {
-        rtproof_report::text::answer(to, &report, next.as_deref())?;
+        rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::measured(to, &report)?;
         if manners::is_verbose() {
             rtproof_report::text::distribution(to, &report)?;
@@ -249,9 +250,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             sealed.failure.is_none(),
             html.is_ok(),
         )?;
-        rtproof_report::text::next(to, next.as_deref())
+        rtproof_report::text::next(to, answer.next.as_deref())
     })?;
-    text.print_json(&answer::Document::of(&report, next))?;
+    text.print_json(&answer.with(&report))?;
     // The measurement is reported; now what failed with the evidence.
     match (sealed.failure, html) {
         (Some(failure), Err(html)) => anyhow::bail!("{failure:#}; {html:#}"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rtproof_judge::{Report, Standing};
 use rtproof_record::{Opened, Run, SealState, import::Imported};
 use rtproof_report::imported::Document;
-use rtproof_results::answer;
+use rtproof_results::answer::Answer;
 
 use crate::{exit, manners, next, print::Text};
 use rtproof_run::opened::{banner, standing};
@@ -56,10 +56,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         some => some,
     };
     let text = Text::new(args.json);
-    let next = next::of_report(&report, &args.record);
+    let answer = Answer::of_report(&report, next::of_report(&report, &args.record));
     text.print(|to| {
         rtproof_report::text::banner(to, banner.as_deref())?;
-        rtproof_report::text::answer(to, &report, next.as_deref())?;
+        rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::head(to, &report.machine, &report.findings)?;
         rtproof_report::text::measured(to, &report)?;
         if manners::is_verbose() {
@@ -67,11 +67,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         }
         rtproof_report::text::spikes_of(to, &opened.run, &report)?;
         rtproof_report::text::verdict(to, &report)?;
-        rtproof_report::text::next(to, next.as_deref())
+        rtproof_report::text::next(to, answer.next.as_deref())
     })?;
-    text.print_json(&answer::Document::of(&report, next.clone()))?;
+    text.print_json(&answer.clone().with(&report))?;
     if let Some(path) = &args.html {
-        crate::pages::write_html(path, &opened.run, &report, banner, next.as_deref())?;
+        crate::pages::write_html(path, &opened.run, &report, banner, answer.next.as_deref())?;
     }
     Ok(exit::of_report(&report))
 }

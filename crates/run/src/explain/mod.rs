@@ -9,6 +9,7 @@ mod rtla;
 mod text;
 mod trace_dat;
 
+use rtproof_judge::Report;
 use rtproof_judge::causes::{Spike, Spikes};
 use rtproof_trace::Window;
 
@@ -34,6 +35,8 @@ pub struct Explained {
     pub notes: Vec<String>,
     /// Whether there was no wake-up at all to look at: nothing is known then.
     pub saw_none: bool,
+    /// The run that it is of, judged; `None`: a trace, or a running application.
+    pub report: Option<Box<Report>>,
 }
 
 impl Explained {

@@ -2,18 +2,20 @@
 
 use std::path::Path;
 
-use rtproof_judge::spikes;
+use rtproof_judge::Report;
 
 use super::Explained;
-use crate::opened::open_whole;
+use crate::opened::{open_whole, standing};
 
 /// Reads them.
 ///
 /// # Errors
 /// A file that is no record or was altered; a record without spikes, with the reason.
 pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
-    let run = open_whole(path)?.run;
-    let Some(spikes) = spikes::of_run(&run) else {
+    let opened = open_whole(path)?;
+    let report = Report::new(&opened.run, &standing(&opened.state));
+    let run = opened.run;
+    let Some(spikes) = report.spikes.clone() else {
         anyhow::bail!(
             "{}: this record has no spikes: it was made before they were recorded, or with \
              --no-trace; measure again with rtproof prove",
@@ -23,5 +25,12 @@ pub fn of_record(path: &Path) -> anyhow::Result<Explained> {
     let kept = run.spikes.map(|spikes| spikes.kept).unwrap_or_default();
     let windows = kept.into_iter().map(|kept| (kept.number, kept.window)).collect();
     let about = format!("{}: {}", path.display(), run.meta.command.join(" "));
-    Ok(Explained { about, spikes, windows, notes: Vec::new(), saw_none: false })
+    Ok(Explained {
+        about,
+        spikes,
+        windows,
+        notes: Vec::new(),
+        saw_none: false,
+        report: Some(Box::new(report)),
+    })
 }

@@ -15,9 +15,11 @@ use serde::Serialize;
 
 use self::application::Application;
 use crate::{
+    answers,
     exit::{self, FailOn},
     intent::IntentArgs,
     manners,
+    next,
     print::Text,
     root::open_root,
 };
@@ -207,12 +209,35 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         application,
         proofs: Vec::new(),
     };
+    let (cpus, priority) = match &app {
+        // What was taken from the application; `tune` and `prove` do not look at it.
+        Some(_) => (audit.cpus(), Some(intent.priority)),
+        None => (args.cpus.clone(), args.priority),
+    };
+    let given = next::Given {
+        intent: &args.intent,
+        cpus: cpus.as_deref(),
+        priority,
+        period_ns: args.period_ns,
+        budget_ns: args.budget_ns,
+    };
+    let answer = |audit: &Audit| {
+        answers::check::answer(&audit.all(), &given, &args.only, args.root.as_deref())
+    };
+    let first = answer(&audit);
     let is_text = !args.json && args.format == Format::Text;
     let detail = rtproof_report::text::Detail { all: args.all, verbose: manners::is_verbose() };
     // What is known is shown before the trials, which take seconds.
     Text::new(!is_text).print(|to| {
+        rtproof_report::text::answer(to, &first)?;
         rtproof_report::text::audit(to, &audit.machine, &audit.intent, &audit.findings, detail)?;
-        audit.application.as_ref().map_or(Ok(()), |application| application.print(to, detail))
+        if let Some(application) = &audit.application {
+            application.print(to, detail)?;
+        }
+        match args.prove.is_empty() {
+            true => rtproof_report::text::answer_again(to, &first),
+            false => Ok(()),
+        }
     })?;
     if !args.prove.is_empty() {
         let bounds =
@@ -220,11 +245,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         audit.proofs = proof::prove(&args.prove, bounds, &root, &facts, &intent)?;
         let proven: Vec<&Finding> = audit.proofs.iter().map(|proof| &proof.finding).collect();
         Text::new(!is_text).print(|to| rtproof_report::text::proofs(to, &proven, detail))?;
+        // The trials may have found more.
+        Text::new(!is_text).print(|to| rtproof_report::text::answer(to, &answer(&audit)))?;
     }
     let all = audit.all();
     match if args.json { Format::Json } else { args.format } {
         Format::Text => {}
-        Format::Json => Text::new(true).print_json(&audit)?,
+        Format::Json => Text::new(true).print_json(&answer(&audit).with(&audit))?,
         Format::Sarif => {
             Text::new(true).print_json(&rtproof_report::sarif::log(&audit.machine, &all))?
         }
@@ -241,6 +268,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 }
 
 impl Audit {
+    /// The CPUs that it was made for.
+    fn cpus(&self) -> Option<String> {
+        (!self.intent.rt_cpus.is_empty()).then(|| self.intent.rt_cpus.to_string())
+    }
+
     /// Every finding: of the machine, of the application, of the trials.
     fn all(&self) -> Vec<Finding> {
         let of_application = self.application.iter().flat_map(|application| &application.findings);

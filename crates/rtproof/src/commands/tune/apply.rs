@@ -12,6 +12,7 @@ use rtproof_host::tune::{
 };
 use rtproof_judge::plan::LeftOut;
 use rtproof_measure::LiveTasks;
+use rtproof_results::answer::Answer;
 use rtproof_results::tune::{
     outcome::{APPLIED, Applied, Made},
     plan::Previewed,
@@ -30,7 +31,7 @@ use super::{
     plan, repeat,
     request::{self, RequestArgs, RootArgs},
 };
-use crate::{ask, exit, print::Text, root::open_root, show::making::Making};
+use crate::{answers, ask, exit, next, print::Text, root::open_root, show::making::Making};
 
 /// Arguments of `tune apply`.
 #[derive(Clone, Debug, clap::Args)]
@@ -102,12 +103,19 @@ pub struct Args {
     pub json: bool,
 }
 
+/// The answer, with the options that were given.
+fn answer(args: &Args, applied: &Applied) -> Answer {
+    let prove = args.request.given().prove();
+    answers::tune::applied(applied, &prove, &trial(args), args.at.root.as_deref())
+}
+
 /// What tries the boot parameters that are left.
 fn trial(args: &Args) -> String {
+    let root = next::root(args.at.root.as_deref());
     // A trial takes words, not checks: with checks named, the plan shows which.
     match args.ids.is_empty() && args.plan.is_none() {
-        true => format!("rtproof {}", args.request.title("tune trial", &[])),
-        false => format!("rtproof {}", args.request.title("tune plan", &args.ids)),
+        true => format!("rtproof {}{root}", args.request.title("tune trial", &[])),
+        false => format!("rtproof {}{root}", args.request.title("tune plan", &args.ids)),
     }
 }
 
@@ -135,11 +143,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     if todo.steps.is_empty() {
         let applied = nothing(todo.boot_parameters);
-        text.print(|to| {
-            rtproof_report::text::applied(to, &applied)?;
-            rtproof_report::text::boot_left(to, &applied.boot_parameters, &trial(args))
-        })?;
-        text.print_json(&applied)?;
+        let answer = answer(args, &applied);
+        text.print(|to| rtproof_report::text::answer(to, &answer))?;
+        text.print_json(&answer.with(&applied))?;
         return Ok(exit::ACCEPTED);
     }
     text.print(|to| rtproof_report::text::steps(to, &todo.steps, false))?;
@@ -265,14 +271,16 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
         }
         applied.confirm_within_ns = None;
     }
+    let answer = answer(args, &applied);
     text.print(|to| {
+        rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::applied(to, &applied)?;
-        if applied.rolled_back {
-            return Ok(());
+        if !applied.rolled_back {
+            rtproof_report::text::boot_left(to, &applied.boot_parameters, &trial(args))?;
         }
-        rtproof_report::text::boot_left(to, &applied.boot_parameters, &trial(args))
+        rtproof_report::text::answer_again(to, &answer)
     })?;
-    text.print_json(&applied)?;
+    text.print_json(&answer.with(&applied))?;
     let made = made?;
     if let (Some(signal), Some(undone)) = (interrupted, taken_back) {
         anyhow::bail!("{signal} came: {}", making::undo_phrase(&undone.changes));
@@ -280,6 +288,9 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     if let (Some(guardian), Some(ns)) = (guardian, args.confirm_ns) {
         let left = Duration::from_nanos(ns).saturating_sub(armed.elapsed());
         wait(machine, &guardian, number, left, &signals)?;
+        let is_kept = confirmation::of(machine.root(), number) == Some(Confirmation::Confirmed);
+        let next = is_kept.then(|| args.request.given().prove());
+        text.print(|to| rtproof_report::text::next(to, next.as_deref()))?;
     }
     Ok(exit::of(making::ended(&made)))
 }

@@ -18,7 +18,7 @@ use super::{
     request::{RequestArgs, RootArgs},
     trial::all_or_none,
 };
-use crate::{ask, exit, print::Text, root::open_root};
+use crate::{answers, ask, exit, print::Text, root::open_root};
 
 /// Arguments of `tune persist`.
 #[derive(Clone, Debug, clap::Args)]
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     anyhow::ensure!(args.yes || ask::consent(&question)?, "nothing was changed");
     let done = all_or_none(&machine, "tune persist".into(), changes.iter())?;
     text.print(|to| rtproof_report::text::applied(to, &done))?;
-    text.print_json(&done)?;
+    text.print_json(&answers::tune::written(&done, "boot").with(&done))?;
     Ok(if left_out.is_empty() { exit::ACCEPTED } else { exit::NOT_PROVEN })
 }
 

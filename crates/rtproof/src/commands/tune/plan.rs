@@ -9,12 +9,11 @@ use rtproof_judge::{
     plan::{self, Selection},
 };
 use rtproof_measure::LiveTasks;
-use rtproof_report::text::Sheet;
 use rtproof_results::tune::plan::Document;
 use rtproof_run::tune::{place, preview};
 
 use super::request::{self, RequestArgs};
-use crate::{exit, manners, next, print::Text, root::open_root};
+use crate::{answers, exit, manners, next, print::Text, root::open_root};
 
 /// Arguments of `tune plan`.
 #[derive(Clone, Debug, clap::Args)]
@@ -52,11 +51,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     let document = make(&Machine::for_reading(&root, &LiveTasks), &args.request, &args.ids)?;
     let text = Text::new(args.json);
+    let (now, trial) = next(&document, args);
+    // A command of this plan alone: what is left of it follows below.
+    let both = now.is_some() && trial.is_some();
+    let answer = answers::tune::plan(&document, now.or_else(|| trial.clone()));
     text.print(|to| {
+        rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::plan(to, &document, manners::is_verbose())?;
-        next(to, &document, args)
+        let trial = trial.filter(|_| both).map(|trial| format!("for one boot: {trial}"));
+        rtproof_report::text::hint(to, trial.as_slice())?;
+        rtproof_report::text::answer_again(to, &answer)
     })?;
-    text.print_json(&document)?;
+    text.print_json(&answer.with(&document))?;
     Ok(exit::ACCEPTED)
 }
 
@@ -94,26 +100,31 @@ pub(crate) fn plan_of(
     Ok((facts, intent, plan))
 }
 
-/// What to do next.
-fn next(to: &mut Sheet, document: &Document, args: &Args) -> std::io::Result<()> {
+/// What makes the changes, else what shows that the machine is good enough; what tries the boot
+/// parameters.
+fn next(document: &Document, args: &Args) -> (Option<String>, Option<String>) {
     // A file of `capture` is a machine that is not here.
     let root = args.root.as_deref();
     if root.is_some_and(|root| !root.is_dir()) || !document.conflicts.is_empty() {
-        return Ok(());
+        return (None, None);
     }
-    let root = root.map_or_else(String::new, |root| format!(" --root {}", next::path(root)));
+    let is_here = root.is_none();
+    let root = next::root(root);
     let command = |name: &str| format!("rtproof {}{root}", args.request.title(name, &args.ids));
-    let mut commands = Vec::new();
+    let mut now = None;
     if !document.steps.is_empty() {
-        commands.push(format!("now: {} --confirm 60s", command("tune apply")));
+        now = Some(format!("{} --confirm 60s", command("tune apply")));
+    } else if is_here && document.boot.words.is_empty() && document.instructions.is_empty() {
+        now = Some(args.request.given().prove());
     }
+    let mut trial = None;
     // A trial takes words to add, not checks.
     let can_try = args.ids.is_empty() || !document.boot.words.iter().any(|word| word.removes);
     if !document.boot.words.is_empty() && document.boot.refused.is_none() && can_try {
         let words = document.boot.words.iter().map(|word| next::quoted(&word.parameter));
         let words: Vec<String> = if args.ids.is_empty() { Vec::new() } else { words.collect() };
-        let trial = args.request.title("tune trial", &words);
-        commands.push(format!("for one boot: rtproof {trial}{root}"));
+        let title = args.request.title("tune trial", &words);
+        trial = Some(format!("rtproof {title}{root}"));
     }
-    rtproof_report::text::hint(to, &commands)
+    (now, trial)
 }

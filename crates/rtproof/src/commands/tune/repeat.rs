@@ -10,7 +10,7 @@ use rtproof_run::tune::{
 };
 use serde::Serialize;
 
-use crate::{ask, exit, print::Text, show::making::Making};
+use crate::{answers, ask, exit, print::Text, show::making::Making};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/tune-repeated/1";
@@ -94,6 +94,7 @@ pub(super) fn undo(machine: &Machine<'_>, path: &Path, text: Text) -> anyhow::Re
         writeln!(to, "{} looked at", making::count(all().count()))
     })?;
     let still_open = super::journals::not_closed(machine)?;
-    text.print_json(&Undone { schema: UNDONE, journals, unusable: Vec::new(), still_open })?;
+    let undone = Undone { schema: UNDONE, journals, unusable: Vec::new(), still_open };
+    text.print_json(&answers::tune::undone(&undone, None).with(&undone))?;
     Ok(exit::of(ended))
 }

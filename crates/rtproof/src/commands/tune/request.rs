@@ -10,7 +10,7 @@ use rtproof_judge::{
 };
 use rtproof_run::{intent::IntentOptions, parse};
 
-use crate::{exit, intent::IntentArgs, next};
+use crate::{exit, intent::IntentArgs, next::Given};
 
 /// Which machine.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -90,19 +90,7 @@ impl RequestArgs {
     /// The request as it is written on the command line: the title of a journal.
     #[must_use]
     pub fn title(&self, command: &str, ids: &[String]) -> String {
-        let mut title = command.to_owned();
-        let texts = [("--profile", &self.intent.profile), ("--cpus", &self.cpus)];
-        let texts = texts.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-        let skips = self.intent.skip.iter().map(|skip| ("--skip", skip));
-        for (name, value) in texts.chain(skips) {
-            title += &format!(" {name} {}", next::quoted(value));
-        }
-        if let Some(priority) = self.priority {
-            title += &format!(" --priority {priority}");
-        }
-        for (name, value) in [("--period", self.period_ns), ("--budget", self.budget_ns)] {
-            title += &value.map_or_else(String::new, |ns| format!(" {name} {}", next::time(ns)));
-        }
+        let mut title = format!("{command}{}", self.given().options());
         match self.level {
             LevelArg::Safe => title += " --level safe",
             LevelArg::Standard => {}
@@ -116,6 +104,18 @@ impl RequestArgs {
             title += &format!(" {id}");
         }
         title
+    }
+
+    /// What the machine is for, as it was given.
+    #[must_use]
+    pub(crate) fn given(&self) -> Given<'_> {
+        Given {
+            intent: &self.intent,
+            cpus: self.cpus.as_deref(),
+            priority: self.priority,
+            period_ns: self.period_ns,
+            budget_ns: self.budget_ns,
+        }
     }
 
     /// What the machine is meant for: the command line, else the profile's file, else the machine.

@@ -10,7 +10,7 @@ use rtproof_run::tune::{
     watch::{self, Event},
 };
 
-use crate::{exit, print::Text, root::open_root};
+use crate::{answers, exit, print::Text, root::open_root};
 
 /// Arguments of `tune status`.
 #[derive(Clone, Debug, clap::Args)]
@@ -53,8 +53,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let machine = Machine::for_reading(&root, &LiveTasks);
     let status = active::status(&machine)?;
     let text = Text::new(args.json);
-    text.print(|to| rtproof_report::text::status(to, &status))?;
-    text.print_json(&status)?;
+    let answer = answers::tune::status(&status, args.root.as_deref());
+    text.print(|to| {
+        rtproof_report::text::answer(to, &answer)?;
+        rtproof_report::text::status(to, &status)?;
+        rtproof_report::text::answer_again(to, &answer)
+    })?;
+    text.print_json(&answer.with(&status))?;
     let changes = || status.journals.iter().flat_map(|journal| &journal.changes);
     // What went with the reboot is no surprise: the journal of an earlier boot says so.
     Ok(match () {

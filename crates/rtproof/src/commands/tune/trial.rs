@@ -29,7 +29,7 @@ use super::{
     plan,
     request::{self, RequestArgs, RootArgs},
 };
-use crate::{ask, exit, print::Text, root::open_root, show::making::Making};
+use crate::{answers, ask, exit, print::Text, root::open_root, show::making::Making};
 use rtproof_run::usage::Invalid;
 
 /// Arguments of `tune trial`.
@@ -110,7 +110,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let text = Text::new(args.json);
     if words.is_empty() {
         text.print(|to| writeln!(to, "Nothing to try: the plan has no kernel parameter."))?;
-        text.print_json(&applied_of(None, Vec::new()))?;
+        let none = applied_of(None, Vec::new());
+        text.print_json(&answers::tune::written(&none, "boot entry").with(&none))?;
         return Ok(exit::ACCEPTED);
     }
     let loader = boot::detect(&root)?;
@@ -128,7 +129,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         rtproof_report::text::applied(to, &applied)?;
         next(to, args.reboot, &changes)
     })?;
-    text.print_json(&applied)?;
+    text.print_json(&answers::tune::written(&applied, "boot entry").with(&applied))?;
     if args.reboot {
         reboot(&root, changes.reboot.as_deref())?;
     }

@@ -11,7 +11,7 @@ use rtproof_results::{
 };
 use rtproof_run::tune::making;
 
-use crate::{ask, exit, print::Text, root::open_root, show::making::Making};
+use crate::{answers, ask, exit, print::Text, root::open_root, show::making::Making};
 
 /// Arguments of `tune undo`.
 #[derive(Clone, Debug, clap::Args)]
@@ -87,8 +87,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if ended.is_ok() || !undone.journals.is_empty() {
         undone.still_open = super::journals::not_closed(&machine)?;
         undone.still_open.retain(|open| !undone.unusable.iter().any(|it| it.journal == *open));
-        text.print(|to| rtproof_report::text::undone(to, &undone))?;
-        text.print_json(&undone)?;
+        let answer = answers::tune::undone(&undone, args.at.root.as_deref());
+        text.print(|to| {
+            rtproof_report::text::answer(to, &answer)?;
+            rtproof_report::text::undone(to, &undone)?;
+            rtproof_report::text::answer_again(to, &answer)
+        })?;
+        text.print_json(&answer.with(&undone))?;
     }
     ended?;
     let ended = making::undo_ended(&undone.journals);

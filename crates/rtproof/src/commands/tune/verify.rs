@@ -10,7 +10,7 @@ use rtproof_results::tune::active::Stands;
 use rtproof_results::tune::verified::{Document, SCHEMA};
 use rtproof_run::tune::{active, boot};
 
-use crate::{exit, print::Text, root::open_root};
+use crate::{answers, exit, print::Text, root::open_root};
 
 /// Arguments of `tune verify`.
 #[derive(Clone, Debug, clap::Args)]
@@ -57,8 +57,17 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         changes: active::of_open(&machine)?,
     };
     let text = Text::new(args.json);
-    text.print(|to| rtproof_report::text::verified(to, &document))?;
-    text.print_json(&document)?;
+    let boot = match args.words.is_empty() {
+        true => active::status(&machine)?.boot,
+        false => None,
+    };
+    let answer = answers::tune::verified(&document, boot.as_ref(), args.root.as_deref());
+    text.print(|to| {
+        rtproof_report::text::answer(to, &answer)?;
+        rtproof_report::text::verified(to, &document)?;
+        rtproof_report::text::answer_again(to, &answer)
+    })?;
+    text.print_json(&answer.with(&document))?;
     Ok(code(&document))
 }
 

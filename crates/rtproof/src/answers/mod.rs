@@ -1,0 +1,6 @@
+//! The answer of each command that judges no run: pure functions of what it found and of the
+//! options that were given.
+
+pub(crate) mod check;
+pub(crate) mod explain;
+pub(crate) mod tune;
