@@ -17,11 +17,9 @@ pub(super) static QUEUES: Check = Check {
              net.userLevelNetworking; tuned, plugin net (channels)",
     trade_off: Some("fewer queues, less throughput; changing them gives new interrupt numbers"),
     knobs: &[&knobs::CHANNELS],
-    wanted: Wanted::Of(|intent| {
-        match intent.housekeeping.len() {
-            0 => "one for each CPU that is not real-time".into(),
-            room => format!("at most {room}, one for each housekeeping CPU"),
-        }
+    wanted: Wanted::Of(|intent| match intent.housekeeping.len() {
+        0 => "one for each CPU that is not real-time".into(),
+        room => format!("at most {room}, one for each housekeeping CPU"),
     }),
     judge: Judge::Ask(judge_queues),
     ..Check::NEW
@@ -342,7 +340,9 @@ mod tests {
         assert_eq!(queues(of(0, 3)).remedies, [command("ethtool -L eth0 rx 2 tx 2".into())]);
         assert_eq!((queues(of(2, 0)).status, queues(None).status), (Good, NotApplicable));
         let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() };
-        assert_eq!(QUEUES.judge(&good(), &all).status, NotApplicable);
+        let finding = QUEUES.judge(&good(), &all);
+        assert_eq!(finding.status, NotApplicable);
+        assert!(!finding.wanted.contains("housekeeping"), "{}", finding.wanted);
         let facts = with(|i| i.channels = denied());
         assert_eq!(QUEUES.judge(&facts, &intent()).status, Unknown);
     }
