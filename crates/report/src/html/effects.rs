@@ -277,8 +277,8 @@ mod tests {
         run.effects = Some(effects());
         let html = section(&run).into_string();
         assert!(html.contains("change of pairs") && html.contains("not the ratio of the medians"));
-        let glyphs = crate::text::sheet::Glyphs::BLOCKS;
-        let mut sheet = crate::text::sheet::Sheet::new(100, glyphs);
+        let glyphs = crate::text::Glyphs::BLOCKS;
+        let mut sheet = crate::text::Sheet::new(100, glyphs);
         crate::text::effects::table(&mut sheet, &effects()).unwrap();
         let text = sheet.shown().split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("of pairs: median of the ratios of pairs"), "{text}");

@@ -356,7 +356,7 @@ mod tests {
     fn shown(findings: &[Finding], verbose: bool) -> String {
         let mut sheet = Sheet::new(100, Glyphs::BLOCKS);
         groups(&mut sheet, findings, Detail { all: false, verbose }).unwrap();
-        sheet.shown()
+        sheet.shown().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -369,22 +369,19 @@ mod tests {
         found.push(finding("thp", Status::Doubtful, "always"));
         found.push(finding("thp-defrag", Status::Bad, "always"));
         let text = shown(&found, false);
-        assert_eq!(text.matches("fix: ").count(), 2, "{text}");
-        assert!(text.contains("also: cpuidle-states, cpu-dma-latency, kvm-guest"), "{text}");
-        assert!(text.contains("fix: mend pm-qos-resume"), "{text}");
+        assert_eq!(text.matches(" mend ").count(), 2, "{text}");
+        assert!(text.contains(" cpuidle-states, cpu-dma-latency, kvm-guest (the same"), "{text}");
+        assert!(text.contains("mend pm-qos-resume"), "{text}");
         // What is bad leads what is doubtful.
-        assert!(
-            text.contains("fix: mend thp-defrag") && text.contains("thp, khugepaged"),
-            "{text}"
-        );
+        assert!(text.contains("mend thp-defrag") && text.contains("khugepaged, thp ("), "{text}");
         assert!(text.contains("1 bad, 6 doubtful"), "all are counted: {text}");
-        assert_eq!(shown(&found, true).matches("fix: ").count(), 7);
+        assert_eq!(shown(&found, true).matches(" mend ").count(), 7);
     }
 
     #[test]
     fn idle_states_of_a_real_machine_are_facts_of_their_own() {
         let found = ["cpuidle-states", "cpu-dma-latency"]
             .map(|id| finding(id, Status::Doubtful, "C6, 133 µs"));
-        assert_eq!(shown(&found, false).matches("fix: ").count(), 2);
+        assert_eq!(shown(&found, false).matches(" mend ").count(), 2);
     }
 }
