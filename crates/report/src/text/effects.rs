@@ -49,8 +49,8 @@ pub fn table(to: &mut Sheet, effects: &Effects) -> io::Result<()> {
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEADS.len()).map(wide).collect();
     writeln!(to, "{BOLD}Effects{BOLD:#}  of the changes on latency, with them to without them")?;
-    let note = "off and on: medians of the slices. of pairs: median of the ratios of pairs, which is \
-                not the ratio of these medians.";
+    let note = "off and on: medians of the slices. of pairs: median of the ratios of pairs, which \
+                is not the ratio of these medians.";
     wrapped(to, &format!("         {DIM}"), "         ", &format!("{note}{DIM:#}"))?;
     for (at, row) in rows.iter().enumerate() {
         let mut line = String::from("         ");
