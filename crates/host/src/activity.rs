@@ -170,14 +170,18 @@ pub fn time_slices(root: &Root, cpus: &CpuList) -> Reading<u64> {
 #[must_use]
 pub fn tasks(root: &Root, cpus: &CpuList) -> Reading<Vec<Task>> {
     const PATH: &str = "/proc/*/task/*/stat";
-    let first = root.read_text("/proc/1/stat");
-    if first.is_absent() {
+    let pids = root.list_numbered("/proc", "");
+    // No process at all, not even this one: nothing hides them, procfs is missing.
+    if pids.value().is_some_and(Vec::is_empty) {
+        return Reading::absent(PATH);
+    }
+    if root.read_text("/proc/1/stat").is_absent() {
         let why = "process 1 cannot be seen: /proc hides other users' processes (hidepid)";
         return Reading::denied(PATH, why);
     }
     let own = root.read_link("/proc/self");
     let own: Option<u32> = own.value().and_then(|pid| pid.parse().ok());
-    root.list_numbered("/proc", "").with_path(PATH).map(|pids| {
+    pids.with_path(PATH).map(|pids| {
         let pids = pids.into_iter().filter(|&pid| Some(pid) != own);
         let tasks = pids.flat_map(|pid| {
             let folder = format!("/proc/{pid}/task");
@@ -277,6 +281,8 @@ mod tests {
         assert_eq!(tasks(&root, &cpus(&[1])).value().map(Vec::len), Some(0));
         let hidden = Tree::new(&[("proc/7/stat", "")]);
         assert!(tasks(&hidden.root(), &cpus(&[3])).why_unknown().unwrap().contains("hidepid"));
+        let no_procfs = Tree::new(&[("proc/x", "")]);
+        assert!(tasks(&no_procfs.root(), &cpus(&[3])).is_absent(), "nothing is hidden there");
     }
 
     #[test]

@@ -324,3 +324,13 @@ fn a_record_and_what_others_open() {
     let over = run(&["explain", &record, "--perfetto", &record]);
     assert_eq!(code(&over), 64, "the record is never written over");
 }
+
+#[test]
+fn a_name_that_nobody_has_is_no_success() {
+    let _alone = alone();
+    let folder = folder();
+    let args = ["explain", "--comm", "rtproof-nosuch", "--for", "1s"];
+    let output = support::run(folder.path(), &args);
+    assert_ne!(code(&output), 0, "{}{}", stdout(&output), stderr(&output));
+    assert!(!stdout(&output).contains("--unit"), "it has no such option: {}", stdout(&output));
+}

@@ -26,6 +26,34 @@ fn out(output: &Output, code: i32) -> String {
 }
 
 #[test]
+fn the_mean_is_the_same_where_it_is_imported_and_where_it_is_compared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    // The tool's own where samples have no row (38), that of the rows where all have one.
+    let files =
+        [("cyclictest-2.4-h.txt", 38_000.0), ("cyclictest-2.4-v.txt", 34_146.666_666_666_664)];
+    for (name, right) in files {
+        let file = fixture(name);
+        let imported: Value =
+            serde_json::from_str(&out(&rtproof(at, &["import", &file, "--json"]), 0))
+                .expect("JSON");
+        let all = imported[0]["series"].as_array().expect("series");
+        let [n, sum] = all.iter().fold([0.0, 0.0], |[n, sum], one| {
+            let here = one["n"].as_f64().expect("n");
+            [n + here, sum + here * one["mean_ns"].as_f64().expect("a mean")]
+        });
+        let args = ["compare", &file, &file, "--force", "--json"];
+        let output = rtproof(at, &args);
+        let compared: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let lines = compared["table"].as_array().expect("a table");
+        let mean = lines.iter().find(|line| line["statistic"] == "mean").expect("the mean");
+        let mean = mean["cells"][0]["value"].as_f64().expect("a value");
+        assert!((mean - sum / n).abs() < 1e-6, "{name}: {mean} and {}", sum / n);
+        assert!((mean - right).abs() < 1e-6, "{name}: {mean}");
+    }
+}
+
+#[test]
 fn a_result_becomes_a_record_that_is_shown_and_exported() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

@@ -342,7 +342,9 @@ mod tests {
         assert_eq!(queues(of(0, 3)).remedies, [command("ethtool -L eth0 rx 2 tx 2".into())]);
         assert_eq!((queues(of(2, 0)).status, queues(None).status), (Good, NotApplicable));
         let all = Intent { rt_cpus: cpus(&[0, 1, 2, 3]), housekeeping: cpus(&[]), ..intent() };
-        assert_eq!(QUEUES.judge(&good(), &all).status, NotApplicable);
+        let finding = QUEUES.judge(&good(), &all);
+        assert_eq!(finding.status, NotApplicable);
+        assert!(!finding.wanted.contains("housekeeping"), "{}", finding.wanted);
         let facts = with(|i| i.channels = denied());
         assert_eq!(QUEUES.judge(&facts, &intent()).status, Unknown);
     }

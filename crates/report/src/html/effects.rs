@@ -270,4 +270,32 @@ mod tests {
         }
         assert!(!html.contains("NaN") && !html.contains("<b>"));
     }
+
+    #[test]
+    fn medians_and_the_median_of_ratios_are_two_kinds_of_number() {
+        let mut run = sample::run(&sample::Shape::default());
+        run.effects = Some(effects());
+        let html = section(&run).into_string();
+        assert!(html.contains("change of pairs") && html.contains("not the ratio of the medians"));
+        let glyphs = crate::text::Glyphs::BLOCKS;
+        let mut sheet = crate::text::Sheet::new(100, glyphs);
+        crate::text::effects::table(&mut sheet, &effects()).unwrap();
+        let text = sheet.shown().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("of pairs: median of the ratios of pairs"), "{text}");
+        assert!(text.contains("off and on: medians of the slices"), "{text}");
+    }
+
+    #[test]
+    fn the_page_of_an_experiment_is_headed_by_its_name() {
+        let mut run = sample::run(&sample::Shape::default());
+        let mut report = sample::report(&run);
+        report.verdict.answer = rtproof_judge::Answer::NotJudged;
+        let head = |run: &Run| {
+            let section = super::super::verdict::section(run, &report, None);
+            section.into_string().contains("NOT JUDGED")
+        };
+        assert!(head(&run));
+        run.effects = Some(effects());
+        assert!(!head(&run));
+    }
 }

@@ -95,3 +95,19 @@ fn table(counters: &[Counter], time: TimeBins) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rtproof_host::CpuList;
+
+    use crate::html::sample;
+
+    #[test]
+    fn without_housekeeping_cpus_none_is_named() {
+        let mut run = sample::run(&sample::Shape::default());
+        run.options.housekeeping = CpuList::default();
+        assert!(super::place(&run).starts_with("a measured CPU"));
+        run.options.housekeeping = CpuList::new([0]);
+        assert_eq!(super::place(&run), "a housekeeping CPU");
+    }
+}

@@ -327,3 +327,61 @@ pub const fn word(status: Status) -> (&'static str, Ink) {
         Status::NotApplicable => ("N/A", DIM),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rtproof_judge::{Impact, Remedy};
+
+    use super::*;
+    use crate::text::sheet::Glyphs;
+
+    fn finding(check: &str, status: Status, summary: &str) -> Finding {
+        Finding {
+            check: check.into(),
+            status,
+            summary: summary.into(),
+            wanted: String::new(),
+            cpus: None,
+            evidence: Vec::new(),
+            why: String::new(),
+            source: String::new(),
+            remedies: vec![Remedy::Manual { text: format!("mend {check}") }],
+            when: When::Now,
+            impact: Impact::Tens,
+            trade_off: None,
+            skipped: None,
+        }
+    }
+
+    fn shown(findings: &[Finding], verbose: bool) -> String {
+        let mut sheet = Sheet::new(100, Glyphs::BLOCKS);
+        groups(&mut sheet, findings, Detail { all: false, verbose }).unwrap();
+        sheet.shown().split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn one_fact_is_one_finding_with_the_ids_of_the_others() {
+        let halts = "a guest's CPU may halt, and the host decides when it wakes up";
+        let all = ["cpuidle-states", "cpu-dma-latency", "pm-qos-resume", "kvm-guest"];
+        let mut found: Vec<Finding> =
+            all.iter().map(|id| finding(id, Status::Doubtful, halts)).collect();
+        found.push(finding("khugepaged", Status::Doubtful, "on"));
+        found.push(finding("thp", Status::Doubtful, "always"));
+        found.push(finding("thp-defrag", Status::Bad, "always"));
+        let text = shown(&found, false);
+        assert_eq!(text.matches(" mend ").count(), 2, "{text}");
+        assert!(text.contains(" cpuidle-states, cpu-dma-latency, kvm-guest (the same"), "{text}");
+        assert!(text.contains("mend pm-qos-resume"), "{text}");
+        // What is bad leads what is doubtful.
+        assert!(text.contains("mend thp-defrag") && text.contains("khugepaged, thp ("), "{text}");
+        assert!(text.contains("1 bad, 6 doubtful"), "all are counted: {text}");
+        assert_eq!(shown(&found, true).matches(" mend ").count(), 7);
+    }
+
+    #[test]
+    fn idle_states_of_a_real_machine_are_facts_of_their_own() {
+        let found = ["cpuidle-states", "cpu-dma-latency"]
+            .map(|id| finding(id, Status::Doubtful, "C6, 133 µs"));
+        assert_eq!(shown(&found, false).matches(" mend ").count(), 2);
+    }
+}

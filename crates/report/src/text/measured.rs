@@ -153,3 +153,14 @@ fn rate_text(rate: f64, unit: &str) -> String {
     };
     format!("{value:.1} {prefix}{unit}/s")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::rate_text;
+
+    #[test]
+    fn bytes_have_the_units_of_the_page() {
+        assert_eq!(rate_text(1_610_612_736.0, "bytes"), "1.5 GiB/s");
+        assert_eq!(rate_text(1_500_000.0, "ops"), "1.5 M ops/s");
+    }
+}

@@ -36,7 +36,7 @@ pub fn plan(to: &mut Sheet, plan: &Document, verbose: bool) -> io::Result<()> {
 fn summary(plan: &Document) -> String {
     let steps = plan.steps.len();
     let words = plan.boot.words.len();
-    let by_hand = plan.instructions.len();
+    let by_hand = entries(&plan.instructions);
     let risky = plan.steps.iter().filter(|it| it.step.reason.risk.is_some()).count()
         + plan.boot.words.iter().filter(|word| word.reason.risk.is_some()).count();
     let nothing = usize::from(steps + words + by_hand == 0);
@@ -117,30 +117,38 @@ fn instructions(to: &mut Sheet, all: &[Instruction], verbose: bool) -> io::Resul
     if all.is_empty() {
         return Ok(());
     }
-    writeln!(to, "\n{BOLD}By hand{BOLD:#}: {} {DIM}(no program can do it){DIM:#}", all.len())?;
+    let count = entries(all);
+    writeln!(to, "\n{BOLD}By hand{BOLD:#}: {count} {DIM}(no program can do it){DIM:#}")?;
     for (at, it) in all.iter().enumerate() {
-        // Another way for the same checks: what it changes stands with the first, the reason above.
-        let is_other_way = at > 0 && all[at - 1].reason.checks == it.reason.checks;
-        if is_other_way && !it.build_options.is_empty() {
-            if verbose {
-                let options: Vec<String> =
-                    it.build_options.iter().map(|option| format!("CONFIG_{option}")).collect();
-                wrapped(to, INDENT, INDENT, &options.join(" "))?;
-            }
-            continue;
+        let is_own = !is_other_way(all, at);
+        if is_own {
+            wrapped(to, "  ", "    ", &it.text)?;
         }
-        wrapped(to, "  ", "    ", &it.text)?;
         if verbose && !it.build_options.is_empty() {
             let options: Vec<String> =
                 it.build_options.iter().map(|option| format!("CONFIG_{option}")).collect();
             wrapped(to, INDENT, INDENT, &options.join(" "))?;
         }
-        let checks = it.reason.checks.join(", ");
-        let next = format!("{INDENT}     ");
-        let why = format!("{} ({checks})", it.reason.why);
-        wrapped(to, &format!("{INDENT}{DIM}why{DIM:#}  "), &next, &why)?;
+        if is_own {
+            let checks = it.reason.checks.join(", ");
+            let next = format!("{INDENT}     ");
+            let why = format!("{} ({checks})", it.reason.why);
+            wrapped(to, &format!("{INDENT}{DIM}why{DIM:#}  "), &next, &why)?;
+        }
     }
     Ok(())
+}
+
+/// How many entries the list by hand has.
+fn entries(all: &[Instruction]) -> usize {
+    (0..all.len()).filter(|&at| !is_other_way(all, at)).count()
+}
+
+/// Whether it only gives the options of the build for what the entry before says in words.
+fn is_other_way(all: &[Instruction], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|before| &all[before]);
+    let is_same = before.is_some_and(|it| it.reason.checks == all[at].reason.checks);
+    is_same && !all[at].build_options.is_empty()
 }
 
 fn left_out(to: &mut Sheet, all: &[LeftOut], verbose: bool) -> io::Result<()> {

@@ -6,7 +6,7 @@ use rtproof_host::{
 };
 use rtproof_judge::{
     Impact,
-    plan::{BootWord, Reason, Step},
+    plan::{BootWord, Instruction, Reason, Step},
 };
 use rtproof_results::tune::plan::{BootPreview, Previewed};
 
@@ -189,4 +189,19 @@ fn words_are_a_diff_of_the_line() {
     ] {
         assert!(text.contains(part), "{part}:\n{text}");
     }
+}
+
+#[test]
+fn another_way_for_the_same_check_is_no_second_entry() {
+    let by_hand = |text: &str, options: &[&str]| Instruction {
+        text: text.into(),
+        build_options: options.iter().map(|option| (*option).to_owned()).collect(),
+        reason: reason(),
+    };
+    let all = [by_hand("install a kernel", &[]), by_hand("use a kernel built with X", &["X=y"])];
+    let text = plain(|to| super::instructions(to, &all, true));
+    assert!(text.contains("By hand: 1 ") && text.contains("CONFIG_X=y"), "{text}");
+    assert!(!text.contains("built with") && text.matches("why").count() == 1, "{text}");
+    let alone = plain(|to| super::instructions(to, &all[1..], false));
+    assert!(alone.contains("use a kernel built with X"), "{alone}");
 }

@@ -71,6 +71,9 @@ fn every_file_says_who_made_it_for_which_machine() {
                 && file.content.contains("real-time CPUs 2-3; housekeeping CPUs 0-1");
             assert!(is_ours || is_plans, "{}: {}", format.id, file.path);
             assert!(!file.content.contains('\u{1b}'), "{}", file.path);
+            // Every sentence has its full stop.
+            let costs = file.content.matches(" Costs: ").count();
+            assert_eq!(costs, file.content.matches(". Costs: ").count(), "{}", file.path);
         }
         assert!(paths.iter().any(|path| *path == "NOTES.md"));
     }
