@@ -113,7 +113,7 @@ fn columns(line: &str) -> usize {
 }
 
 #[test]
-fn every_reading_command_prints_what_was_read_and_found_right() {
+fn every_reading_command_prints_as_it_did() {
     let inputs = inputs();
     let mut kept = BTreeSet::from(["robot.rtproof.gz".to_owned()]);
     let mut case = |(name, args, code): &Case, width: u32, color: &str| {

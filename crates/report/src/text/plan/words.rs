@@ -17,7 +17,9 @@ pub(super) fn boot(to: &mut Sheet, boot: &BootPreview, verbose: bool) -> io::Res
     }
     let count = units::count(boot.words.len(), "parameter");
     let lasts = "tune trial boots it once, tune confirm keeps it; undo removes the entry";
-    writeln!(to, "\n{BOLD}Next boot{BOLD:#}: {count} {DIM}({lasts}){DIM:#}")?;
+    writeln!(to)?;
+    let text = format!("{count} {DIM}({lasts}){DIM:#}");
+    wrapped(to, &format!("{BOLD}Next boot{BOLD:#}: "), "           ", &text)?;
     place(to, boot)?;
     for word in &boot.words {
         let has_value = word.parameter.contains('=');

@@ -18,8 +18,7 @@ use crate::{
     answers,
     exit::{self, FailOn},
     intent::IntentArgs,
-    manners,
-    next,
+    manners, next,
     print::Text,
     root::open_root,
 };
