@@ -105,7 +105,7 @@ fn a_check_that_is_named_and_cannot_be_told_is_an_error() {
         let output = tree.tune(&["apply", ids, "--cpus", "2-3", "--yes"]);
         expect_code(&output, FAILED);
         let why = stderr(&output);
-        assert!(why.contains("thp: cannot be told") && why.contains("leave thp out"), "{why}");
+        assert!(why.contains("thp: unknown") && why.contains("leave thp out"), "{why}");
         assert_eq!(tree.all(), before);
     }
     // Of a section, or of all, what is unknown is only left out.

@@ -51,7 +51,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
         Some((Some(true), _)) => draft.good(format!("{ENTSK_UNIT} runs")),
         Some((None, file)) => draft
             .saw([Evidence { path: file.clone(), value: "installed".into() }])
-            .unknown(format!("whether {ENTSK_UNIT} runs cannot be told")),
+            .unknown(format!("whether {ENTSK_UNIT} runs is unknown")),
         _ => draft.doubtful(
             "nothing is known to hold the key: a program that opens and closes sockets with time \
              stamps (NTP, PTP, ping) interrupts every CPU",

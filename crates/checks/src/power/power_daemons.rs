@@ -83,7 +83,7 @@ fn judge(draft: Draft, facts: &Facts, _: &Intent) -> Finding {
             .unknown(format!("inside a {name} container the host's daemons are not seen"));
     }
     if let Some((name, _)) = later.iter().find(|(_, unit)| unit.running.is_none()) {
-        return draft.unknown(format!("{name} is enabled; whether it runs cannot be told"));
+        return draft.unknown(format!("{name} is enabled; whether it runs is unknown"));
     }
     let later: Vec<&str> =
         later.iter().map(|(name, _)| *name).filter(|&name| name != TUNED).collect();

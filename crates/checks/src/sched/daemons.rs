@@ -45,7 +45,7 @@ fn state<'a>(draft: Draft, facts: &'a Facts, name: &str) -> State<'a> {
         Some(unit) if unit.running == Some(true) => State::Running(draft),
         Some(unit) if unit.running == Some(false) => State::Stopped(draft, unit),
         Some(_) => State::Settled(
-            draft.unknown(format!("{name} is installed; whether it runs cannot be told")),
+            draft.unknown(format!("{name} is installed; whether it runs is unknown")),
         ),
     }
 }

@@ -174,7 +174,7 @@ pub(super) fn reasons_of_single(
         .unwrap_or(1);
     if resolution_ns > 1 {
         reasons.push(format!(
-            "Values are told to {}: a difference of one step may be none.",
+            "Resolution is {}: a difference of one step is not significant.",
             quantity::ns(resolution_ns)
         ));
     }

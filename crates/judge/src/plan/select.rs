@@ -127,7 +127,7 @@ impl Selection {
             (None, Status::Doubtful) => {
                 format!("doubtful: {summary}; name it, or give --level max, to include it")
             }
-            (None, Status::Unknown) => format!("cannot be told: {summary}"),
+            (None, Status::Unknown) => format!("unknown: {summary}"),
             (None, Status::Good | Status::NotApplicable) => format!("nothing to do: {summary}"),
         };
         let is_unknown = finding.status == Status::Unknown;

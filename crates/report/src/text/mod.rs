@@ -37,7 +37,7 @@ pub use self::{
     findings::{Detail, application, audit},
     imported::imported,
     measured::measured,
-    plan::{place, plan, steps, tokens},
+    plan::{entries_by_hand, place, plan, steps, tokens},
     proofs::proofs,
     sheet::{BAD, BOLD, DIM, GOOD, Glyphs, Ink, Page, Sheet, WARN, WIDTH_MAX, WIDTH_MIN, wrapped},
     spikes::{spikes, spikes_of},

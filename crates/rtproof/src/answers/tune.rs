@@ -67,7 +67,7 @@ pub(crate) fn plan(document: &plan::Document, next: Option<String>) -> Answer {
             count(words, "boot parameter")
         ),
     };
-    let by_hand = document.instructions.len();
+    let by_hand = rtproof_report::text::entries_by_hand(&document.instructions);
     let rest = parts(&[
         (by_hand, "to do by hand"),
         (document.left_out.len(), "left out"),

@@ -36,7 +36,7 @@ pub fn plan(to: &mut Sheet, plan: &Document, verbose: bool) -> io::Result<()> {
 fn summary(plan: &Document) -> String {
     let steps = plan.steps.len();
     let words = plan.boot.words.len();
-    let by_hand = entries(&plan.instructions);
+    let by_hand = entries_by_hand(&plan.instructions);
     let risky = plan.steps.iter().filter(|it| it.step.reason.risk.is_some()).count()
         + plan.boot.words.iter().filter(|word| word.reason.risk.is_some()).count();
     let nothing = usize::from(steps + words + by_hand == 0);
@@ -117,7 +117,7 @@ fn instructions(to: &mut Sheet, all: &[Instruction], verbose: bool) -> io::Resul
     if all.is_empty() {
         return Ok(());
     }
-    let count = entries(all);
+    let count = entries_by_hand(all);
     writeln!(to, "\n{BOLD}By hand{BOLD:#}: {count} {DIM}(no program can do it){DIM:#}")?;
     for (at, it) in all.iter().enumerate() {
         let is_own = !is_other_way(all, at);
@@ -140,7 +140,8 @@ fn instructions(to: &mut Sheet, all: &[Instruction], verbose: bool) -> io::Resul
 }
 
 /// How many entries the list by hand has.
-fn entries(all: &[Instruction]) -> usize {
+#[must_use]
+pub fn entries_by_hand(all: &[Instruction]) -> usize {
     (0..all.len()).filter(|&at| !is_other_way(all, at)).count()
 }
 
