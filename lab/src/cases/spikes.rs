@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![found_and_removed(), killed(), lossy(), cost(), quota(), one_cpu()]
+    vec![found_and_removed(), killed(), lossy(), cost(), each_event(), quota(), one_cpu()]
 }
 
 /// From a refusal through the remedy to an acceptance.
@@ -244,6 +244,69 @@ fn cost() -> Case {
         let script = &mut case.boots[0].script;
         *script = script.replace("--cpus 0 \n", "--cpus 0 --no-trace\n");
     })
+}
+
+/// Events that every wake-up passes, as `set_event` takes them, one cost each.
+const EVENTS: &[(&str, &str)] = &[
+    ("none", ""),
+    ("switch", "sched:sched_switch"),
+    ("waking", "sched:sched_waking"),
+    ("wakeup", "sched:sched_wakeup"),
+    ("timer-start", "timer:hrtimer_start"),
+    ("timer-cancel", "timer:hrtimer_cancel"),
+    ("timer-expire", "timer:hrtimer_expire_entry timer:hrtimer_expire_exit"),
+    ("timer-interrupt", "irq_vectors:local_timer_entry irq_vectors:local_timer_exit"),
+    ("softirq", "irq:softirq_entry irq:softirq_exit irq:softirq_raise"),
+    ("idle", "power:cpu_idle"),
+    (
+        "all",
+        "sched:sched_switch sched:sched_waking sched:sched_wakeup timer:hrtimer_start \
+             timer:hrtimer_cancel timer:hrtimer_expire_entry timer:hrtimer_expire_exit \
+             irq_vectors:local_timer_entry irq_vectors:local_timer_exit irq:softirq_entry \
+             irq:softirq_exit irq:softirq_raise power:cpu_idle",
+    ),
+];
+
+/// What each kind of event costs a wake-up, alone and together.
+fn each_event() -> Case {
+    let mut script = "cd /sys/kernel/tracing; mkdir instances/lab; cd instances/lab\n\
+                      echo mono >trace_clock\n"
+        .to_owned();
+    for (name, events) in EVENTS {
+        let _ = writeln!(
+            script,
+            "for one in {events}; do echo $one >>set_event; done\n\
+             traced {name} --for 1s --period 200us --budget 1ms --load idle --cpus 0 --no-trace\n\
+             echo >set_event"
+        );
+    }
+    Case::new(
+        "spikes/events/rt-6.1",
+        "what each kind of event adds to the median, alone and together",
+        Machine::new("rt-6.1"),
+    )
+    .tier(Tier::Three)
+    .limit_s(240)
+    .script(script)
+    .expect(each_events_cost)
+    .mutation("no event is on", "all events together cost", |case| {
+        let script = &mut case.boots[0].script;
+        *script = script.replace("echo $one >>set_event", "true");
+    })
+}
+
+fn each_events_cost(seen: &Evidence, expect: &mut Expect) -> Result<()> {
+    let none = median_ns(&seen.report("none")?)?;
+    let mut text = "| events | added to p50, ns |\n|---|---|\n".to_owned();
+    let mut all = 0;
+    for (name, _) in EVENTS {
+        all = median_ns(&seen.report(name)?)? - none;
+        let _ = writeln!(text, "| {name} | {all:+} |");
+    }
+    println!("{text}");
+    seen.keep("events.md", &text)?;
+    expect.that("all events together cost", "more than none", all > 0, all);
+    Ok(())
 }
 
 fn costs(seen: &Evidence, expect: &mut Expect) -> Result<()> {
