@@ -132,6 +132,15 @@ fn a_unit_of_a_captured_machine() {
 }
 
 #[test]
+fn explain_of_no_process_names_no_option_that_it_lacks() {
+    let folder = folder();
+    let output = run(folder.path(), &["explain", "--pid", "4194305", "--for", "1s"]);
+    expect_code(&output, USAGE);
+    let text = stderr(&output);
+    assert!(text.contains("`ps -e`") && !text.contains("--unit"), "{text}");
+}
+
+#[test]
 fn what_is_not_there_is_a_usage_error_with_the_next_step() {
     let folder = folder();
     for (args, part) in [

@@ -56,10 +56,7 @@ pub struct App {
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// No such process.
-    #[error(
-        "no process {0} can be seen: list processes with `ps -e` as root, or name a service with \
-         --unit"
-    )]
+    #[error("no process {0} can be seen: list processes with `ps -e` as root")]
     NoProcess(u32),
     /// The process cannot be looked at.
     #[error("process {pid}: {path}: {why}; {next}")]
