@@ -6,23 +6,73 @@ use rtproof_judge::{
     Answer, Finding, Remedy, Report, Status, When, causes::Spikes, report::Machine,
 };
 
+use rtproof_record::{Class, Requirement};
+
 use crate::intent::IntentArgs;
 
 /// Checks that one command names at most.
 const IDS_MAX: usize = 3;
+/// `--max-rate` where none was given, 3/day, per 1000 hours.
+const RATE_USUAL: u64 = 125;
 
 /// What to do after a run; `None`: the reasons of the verdict say more than a command.
 #[must_use]
 pub(crate) fn of_report(report: &Report, record: &Path) -> Option<String> {
-    let is_judged = report.verdict.answer != Answer::NotJudged;
-    if is_judged && report.verdict.basis.late == 0 || report.verdict.answer == Answer::Accepted {
+    let verdict = &report.verdict;
+    let is_judged = verdict.answer != Answer::NotJudged;
+    if verdict.answer == Answer::Accepted {
         return None;
+    }
+    if is_judged && verdict.basis.late == 0 {
+        return longer(report);
     }
     if let Some(fix) = fix(report).filter(|_| is_judged) {
         return Some(fix);
     }
     let worst = report.spikes.as_ref()?.worst.first()?;
     Some(format!("rtproof explain {} --spike {}", path(record), worst.number))
+}
+
+/// The same measurement for as long as a verdict takes; `None`: more time does not help, or the
+/// machine is another one.
+fn longer(report: &Report) -> Option<String> {
+    let (options, basis) = (&report.options, &report.verdict.basis);
+    let further_ns = basis.further_ns.filter(|_| is_here(&report.machine))?;
+    // The phases are parts of the duration: what is idle grows with what counts.
+    let needed_ns = u128::from(basis.exposure_ns) + u128::from(further_ns);
+    let duration_ns = match basis.exposure_ns {
+        0 => needed_ns,
+        exposure_ns => needed_ns * u128::from(options.duration_ns) / u128::from(exposure_ns),
+    };
+    let minutes = duration_ns.div_ceil(60_000_000_000);
+    let duration = match minutes {
+        ..=120 => format!("{minutes}m"),
+        minutes => format!("{}h", minutes.div_ceil(60)),
+    };
+    let load = match options.phases.as_slice() {
+        [phase] if phase.loads.is_empty() => " --load idle".to_owned(),
+        [phase] => format!(" --load {}", quoted(&phase.loads.join("+"))),
+        _ => String::new(),
+    };
+    let wanted = requirement(&options.requirement);
+    Some(format!("rtproof prove --for {duration}{}{wanted}{load}", wishes(report)))
+}
+
+/// What of a requirement is not the default, as options.
+fn requirement(wanted: &Requirement) -> String {
+    let mut text = match wanted.class {
+        Class::Hundred => String::new(),
+        Class::NinetyFive => " --class 95".to_owned(),
+        Class::Soft => " --class soft".to_owned(),
+        Class::Safe => " --class safe".to_owned(),
+    };
+    if wanted.confidence_ppm != 950_000 {
+        text += &format!(" --confidence {}", f64::from(wanted.confidence_ppm) / 1e4);
+    }
+    if wanted.class == Class::Hundred && wanted.rate_per_1000h != RATE_USUAL {
+        text += &format!(" --max-rate {}/h", wanted.rate_per_1000h as f64 / 1e3);
+    }
+    text
 }
 
 /// What sets the knobs of the causes that cost most; `None`: there are none, or the machine is

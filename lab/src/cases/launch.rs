@@ -88,7 +88,7 @@ fn as_before(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let taken = seen.err("taken")? + &seen.out("taken")?;
     expect.contains("taken: another partition", &taken, "belongs to the partition");
     expect.contains("taken: exit code", &taken, "125");
-    expect.contains("no journal is open", &seen.out("status")?, "no journal is open");
+    expect.contains("nothing is applied", &seen.out("status")?, "nothing of rtproof is applied");
     expect.equal("after all kills", seen.out("last")?, before);
     Ok(())
 }

@@ -11,6 +11,7 @@ use rtproof_results::answer::Answer;
 use rtproof_run::{
     parse,
     prove::{self, Request, output::Output, resolve, switcher::NoSwitcher},
+    usage::usage,
 };
 
 use crate::{exit, intent::IntentArgs, manners, next, pages, print::Text, show::cell::Now};
@@ -119,7 +120,7 @@ pub struct Args {
     pub output: PathBuf,
 
     /// Print a row a second of each thread, on stdout, in place of the progress line
-    #[arg(long, conflicts_with_all = ["json", "quiet"])]
+    #[arg(long, conflicts_with = "json")]
     pub rows: bool,
 
     /// Print the report as JSON instead of text
@@ -212,6 +213,10 @@ impl From<StartArg> for Start {
 /// # Errors
 /// Wrong arguments (usage), an output that cannot be written, threads that cannot run.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
+    if args.rows && manners::is_quiet() {
+        // Not clap's: `experiment boots` reads these options without those of the program.
+        return Err(usage("--rows with --quiet: rows are what is left out; give one of both"));
+    }
     let root = Root::live();
     let facts = Facts::read(&root);
     let request = args.request();
