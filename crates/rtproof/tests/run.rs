@@ -11,7 +11,7 @@ mod support;
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
     path::Path,
     process::{Command, Output, Stdio},
     thread,
@@ -144,7 +144,9 @@ fn a_stop_stops_both_and_a_continuation_goes_on() {
     let folder = folder();
     let script = "echo $$ >pid; mv pid ready; while [ ! -e end ]; do sleep 0.05; done; exit 4";
     let args = ["run", "--policy", "other", "--no-trace", "-q", "--", "sh", "-c", script];
-    let mut child = start(folder.path(), &args);
+    // As a shell starts it: in an orphaned group the kernel stops nobody.
+    let mut command = support::command(folder.path(), &args);
+    let mut child = command.process_group(0).spawn().expect("the binary starts");
     let ready = folder.path().join("ready");
     support::wait_for("the program", 20, || ready.exists());
     let program: u32 = fs::read_to_string(&ready).unwrap().trim().parse().unwrap();
@@ -156,6 +158,25 @@ fn a_stop_stops_both_and_a_continuation_goes_on() {
     support::wait_for("both to stop", 20, || state(child.id()) == 'T' && state(program) == 'T');
     kill("CONT", child.id());
     support::wait_for("both to go on", 20, || state(child.id()) != 'T' && state(program) != 'T');
+    fs::write(folder.path().join("end"), "").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+}
+
+#[test]
+fn where_the_kernel_stops_nobody_both_go_on() {
+    let folder = folder();
+    let script = "echo x >ready; while [ ! -e end ]; do sleep 0.05; done; exit 4";
+    let args = ["run", "--policy", "other", "--no-trace", "-q", "--", "sh", "-c", script];
+    let own = support::command(folder.path(), &args);
+    let mut command = Command::new("setsid");
+    command.arg("--wait").arg(own.get_program()).args(own.get_args()).current_dir(folder.path());
+    let mut child = command.spawn().expect("setsid starts");
+    support::wait_for("the program", 20, || folder.path().join("ready").exists());
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let text = fs::read_to_string(children).unwrap();
+    let group: u32 =
+        text.split_whitespace().next().unwrap_or_default().parse().unwrap_or(child.id());
+    kill("TSTP", group);
     fs::write(folder.path().join("end"), "").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(4));
 }

@@ -187,8 +187,14 @@ impl Run<'_> {
         let child = becoming.go().map_err(failed)?.map_err(|error| self.not_executed(&error))?;
         observer.started(pid);
         let recording = recording.map_err(|why| notes.push(why)).ok();
-        let running =
-            Running { signals: self.signals, child, ours, threads: Threads::default(), recording };
+        let running = Running {
+            signals: self.signals,
+            child,
+            ours,
+            threads: Threads::default(),
+            recording,
+            stops: false,
+        };
         let ended =
             running.wait(|ours, happened| self.look_after(changes, ours, happened, observer));
         let ended = ended.map_err(|error| failed(error.into()))?;

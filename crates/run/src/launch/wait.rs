@@ -47,6 +47,9 @@ pub(super) struct Running<'a> {
     pub(super) ours: BTreeSet<u32>,
     pub(super) threads: Threads,
     pub(super) recording: Option<Recording>,
+    /// Whether SIGTSTP was passed on: we stop when the program does, which may handle it, and which
+    /// the kernel does not stop in an orphaned process group (a service).
+    pub(super) stops: bool,
 }
 
 /// How it ended.
@@ -77,6 +80,11 @@ impl Running<'_> {
         loop {
             if let Some(taken) = self.signals.take(pause) {
                 self.pass(taken, ended.is_none().then_some(main), &others);
+            }
+            if self.stops && ended.is_none() && has_stopped(main)? {
+                self.stops = false;
+                // SIGCONT goes on, and is passed on in its turn.
+                let _ = kill_process(rustix::process::getpid(), Signal::STOP);
             }
             let pids: Vec<u32> = others.iter().copied().chain([main]).collect();
             let fresh = self.threads.find(&root, &pids);
@@ -132,7 +140,7 @@ impl Running<'_> {
     }
 
     /// Passes a signal on. One that a key of the terminal sent has come to the program as well.
-    fn pass(&self, taken: Taken, main: Option<u32>, others: &[u32]) {
+    fn pass(&mut self, taken: Taken, main: Option<u32>, others: &[u32]) {
         let Taken { signal, is_kernels } = taken;
         if signal == SIGCHLD {
             return;
@@ -141,9 +149,8 @@ impl Running<'_> {
         if !is_kernels {
             to.into_iter().for_each(|pid| send(pid, signal));
         }
-        if signal == SIGTSTP {
-            // Stops with the program; SIGCONT goes on, and is passed on in its turn.
-            let _ = kill_process(rustix::process::getpid(), Signal::STOP);
+        if [SIGTSTP, SIGCONT].contains(&signal) {
+            self.stops = signal == SIGTSTP;
         }
     }
 }
@@ -154,6 +161,13 @@ fn send(pid: u32, signal: i32) {
         // It may have ended.
         let _ = kill_process(pid, signal);
     }
+}
+
+/// Whether a child has stopped since it was asked last.
+fn has_stopped(pid: u32) -> io::Result<bool> {
+    let Some(pid) = Pid::from_raw(pid.cast_signed()) else { return Ok(false) };
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+    Ok(waitid(WaitId::Pid(pid), options)?.is_some())
 }
 
 /// Whether a child has ended; it stays to be waited for.
