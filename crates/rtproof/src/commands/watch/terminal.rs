@@ -31,6 +31,9 @@ pub(super) const SECOND: Duration = Duration::from_secs(1);
 /// How long a signal may wait to be noticed.
 const PATIENCE: Duration = Duration::from_millis(250);
 
+/// What crossterm is given to read what has come: within no time it reads nothing.
+const BRIEF: Duration = Duration::from_millis(1);
+
 /// Whether the terminal is ours: what has to be put back.
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 
@@ -54,7 +57,7 @@ pub(super) fn run(
         if is_gone(left.min(PATIENCE)).context("the terminal cannot be waited for")? {
             return Ok(());
         }
-        if event::poll(Duration::ZERO).context("keys cannot be read")? {
+        if event::poll(BRIEF).context("keys cannot be read")? {
             match handle(&mut screen, watch, &frame, &mut view, look)? {
                 Next::Quit => return Ok(()),
                 Next::Suspend => stops.suspend(&mut screen, &mut view, measures)?,
@@ -116,7 +119,7 @@ fn handle(
             Event::Resize(..) => Next::Redraw,
             _ => Next::Nothing,
         };
-        if next != Next::Nothing || !event::poll(Duration::ZERO)? {
+        if next != Next::Nothing || !event::poll(BRIEF)? {
             return Ok(next);
         }
     }
