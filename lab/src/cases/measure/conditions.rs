@@ -11,8 +11,9 @@ use crate::{
     seen::Evidence,
 };
 
-/// Three policies, two conditions.
-const CELLS: usize = 3 * 2;
+const POLICIES: [&str; 3] = ["SCHED_OTHER", "SCHED_FIFO", "SCHED_DEADLINE"];
+/// Pairs of each: baseline and tuned, in turns.
+const PAIRS: usize = 2;
 
 pub(super) fn case() -> Case {
     Case::new(
@@ -26,7 +27,7 @@ pub(super) fn case() -> Case {
     .script(script(
         "odd; track first; track tracked.before
          run cells rtproof measure --policy other,fifo,deadline --cpus 1 --for 2s --no-trace \\
-             --tuned -o /tmp/cells --json
+             --tuned --repeat 2 -o /tmp/cells --json
          run status rtproof tune status --json
          for record in /tmp/cells/*.rtproof; do
              run report-$(basename $record | cut -c 1-3) rtproof report $record --json
@@ -44,26 +45,39 @@ fn measured_in_both(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     expect.equal("exit code", seen.rc("cells")?, 0);
     let index = seen.json("cells")?;
     let cells = index.list("/cells");
-    expect.equal("cells", cells.len(), CELLS);
-    let wanted = ["SCHED_OTHER", "SCHED_FIFO", "SCHED_DEADLINE"];
+    expect.equal("cells", cells.len(), POLICIES.len() * PAIRS * 2);
+    let text = |cell: &serde_json::Value, at: &str| {
+        cell.pointer(at).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+    };
+    for policy in POLICIES {
+        for condition in ["baseline", "tuned"] {
+            let of = cells.iter().filter(|cell| {
+                text(cell, "/threads/0/policy") == policy
+                    && text(cell, "/cell/condition") == condition
+            });
+            expect.equal(&format!("{policy}, {condition}: cells"), of.count(), PAIRS);
+        }
+    }
+    let mut before = "baseline".to_owned();
     for (number, cell) in cells.iter().enumerate() {
-        let condition = if number < CELLS / 2 { "baseline" } else { "tuned" };
+        let condition = text(cell, "/cell/condition");
         let name = format!("cell {}, {condition}", number + 1);
         expect.equal(&format!("{name}: state"), cell["state"].as_str(), Some("done"));
-        expect.equal(
-            &format!("{name}: condition"),
-            cell["cell"]["condition"].as_str(),
-            Some(condition),
-        );
-        let thread = &cell["threads"][0];
-        let policy = wanted[number % wanted.len()];
-        expect.equal(&format!("{name}: policy"), thread["policy"].as_str(), Some(policy));
-        let missed = thread["missed"].as_i64().unwrap_or(0);
-        let n = thread["samples"]["n"].as_i64().unwrap_or(0);
+        let missed = cell["threads"][0]["missed"].as_i64().unwrap_or(0);
+        let n = cell["threads"][0]["samples"]["n"].as_i64().unwrap_or(0);
         expect.within(&format!("{name}: n + missed in 2 s"), n + missed, 1990..=2000);
+        let is_same = cell["same_machine"].as_bool();
+        if number > 0 {
+            let wanted = Some(condition == before);
+            expect.equal(&format!("{name}: facts as of the one before"), is_same, wanted);
+        }
+        before = condition;
     }
-    let same = |at: usize| cells.get(at).and_then(|cell| cell["same_machine"].as_bool());
-    expect.equal("cell 3: facts as before it", same(2), Some(true));
-    expect.equal("cell 4, the first that is tuned: facts", same(3), Some(false));
+    expect.that(
+        "comparison",
+        "there",
+        index.at("/compared").as_array().is_some_and(|all| !all.is_empty()),
+        index.at("/compared"),
+    );
     as_before(seen, expect, ["first", "tracked.before", "tracked.after"])
 }
