@@ -136,7 +136,7 @@ fn stops_of_all_cpus_and_of_two() {
     let found = ask(&two, &[], &[], 2);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].text.contains("one cause for both. Which is not shown: firmware (SMI)"),
+        found[0].text.contains("Both have one cause, which is not shown: firmware (SMI)"),
         "{found:?}"
     );
 }
