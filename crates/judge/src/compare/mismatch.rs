@@ -118,8 +118,8 @@ pub(super) fn doubts(groups: &[Group], view: View) -> Vec<String> {
     if !unplaced.is_empty() {
         let names = names(&unplaced);
         doubts.push(format!(
-            "Whether the machines and their settings are the same cannot be checked: {names} do \
-             not record them."
+            "Whether the machines and their settings are the same cannot be checked: they are not \
+             recorded in {names}."
         ));
     }
     let dedup: BTreeSet<&str> = sides().map(|side| side.tool.as_str()).collect();

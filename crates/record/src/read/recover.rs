@@ -208,7 +208,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = in_copy(&folder.path().join("x.rtproof")).err().unwrap();
         let text = error.to_string();
-        assert!(text.contains("x.rtproof") && text.contains("copy both files"), "{text}");
+        assert!(text.contains("x.rtproof") && text.contains("Copy both files"), "{text}");
     }
 
     #[test]
