@@ -33,11 +33,11 @@ pub(crate) fn of_report(report: &Report, record: &Path) -> Option<String> {
     Some(format!("rtproof explain {} --spike {}", path(record), worst.number))
 }
 
-/// The same measurement for as long as a verdict takes; `None`: more time does not help, or the
-/// machine is another one.
+/// The same measurement for as long as a verdict takes, on the machine of the report; `None`: more
+/// time does not help.
 fn longer(report: &Report) -> Option<String> {
     let (options, basis) = (&report.options, &report.verdict.basis);
-    let further_ns = basis.further_ns.filter(|_| is_here(&report.machine))?;
+    let further_ns = basis.further_ns?;
     // The phases are parts of the duration: what is idle grows with what counts.
     let needed_ns = u128::from(basis.exposure_ns) + u128::from(further_ns);
     let duration_ns = match basis.exposure_ns {
