@@ -1,3 +1,3 @@
 //! What starting a program and waiting for it needs of the system, beyond what safe crates have.
 
-pub use crate::sys::process::{Queue, Taken, inherited, unblock};
+pub use crate::sys::process::{Queue, Taken, inherited, keep_ended_children, unblock};

@@ -14,6 +14,29 @@ const SECONDS: u64 = 6;
 const BEFORE: usize = 3;
 
 #[test]
+fn what_another_hand_added_is_refused_before_memory_is_taken() {
+    for (sql, part) in [
+        ("INSERT INTO hist VALUES (7000, 'wake', 1, 1)", "table hist has thread 7000"),
+        (
+            "UPDATE stat SET thread = 7000 WHERE second = 0 AND thread = 0",
+            "table stat has thread 7000",
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("run.rtproof");
+        let (writer, mut run) = common::begin_seen(&path, SECONDS, |_| {});
+        let tail = common::tail(&mut run.threads);
+        let _finished = writer.finish(&tail).expect("closed");
+        let conn = rusqlite::Connection::open(&path).expect("opens");
+        conn.execute_batch(&format!("PRAGMA foreign_keys = OFF; {sql}")).expect("changed");
+        drop(conn);
+        let mut follower = Follower::open(&path).expect("its tables are right");
+        let error = follower.look().expect_err("refused").to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
 fn all_that_is_written_is_handed_out_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run.rtproof");

@@ -182,6 +182,18 @@ fn where_the_kernel_stops_nobody_both_go_on() {
 }
 
 #[test]
+fn an_ignored_end_of_children_is_not_inherited() {
+    let folder = folder();
+    let args =
+        ["run", "--policy", "other", "--no-trace", "-q", "--", "sh", "-c", "sleep 0.3; exit 3"];
+    let own = support::command(folder.path(), &args);
+    let mut command = Command::new("env");
+    command.arg("--ignore-signal=CHLD").arg(own.get_program()).args(own.get_args());
+    let output = command.current_dir(folder.path()).output().expect("env starts");
+    expect_code(&output, 3);
+}
+
+#[test]
 fn what_a_program_leaves_is_waited_for() {
     let folder = folder();
     let script = "(setsid sh -c 'sleep 1; echo late >late' >/dev/null 2>&1 &); exit 5";

@@ -54,6 +54,19 @@ impl Queue {
     }
 }
 
+/// Lets children that end be waited for: where a parent has SIGCHLD ignored, which is inherited,
+/// the kernel forgets them at once.
+///
+/// # Errors
+/// The kernel refuses, which it does not.
+pub fn keep_ended_children() -> io::Result<()> {
+    // SAFETY: sets a disposition that has no handler.
+    match unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) } {
+        libc::SIG_ERR => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 /// Lets these signals act again in the calling thread: a process that the standard library starts
 /// blocks what its parent blocks.
 ///

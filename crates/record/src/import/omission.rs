@@ -166,8 +166,8 @@ impl Imported {
     fn omitted_by_count(&mut self) {
         self.doubt(
             "omission-uncounted",
-            "the tool skips wake-ups that are due while it is late; without a histogram it cannot \
-             be told which of those that lack were skipped",
+            "the tool skips wake-ups that are due while it is late; without a histogram \
+             it is unknown which of the missing ones were skipped",
         );
     }
 

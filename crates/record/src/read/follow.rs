@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     check::check_second,
-    check_header, check_schema, is_empty, quick_check,
+    check_header, check_rows, check_schema, is_empty, quick_check,
     recover::{self, Source},
     second::{histogram, second},
     spikes::{causes, spike},
@@ -24,7 +24,7 @@ use crate::{
     error::{Fault, ReadError},
     rows::{COUNT_MAX, Result, Row, each, each_of, fault, list, room},
     run::{Load, Note, RunEnd, Second, ThreadInfo},
-    schema::TABLES,
+    schema::{TABLES, VERSION},
     spikes::{CauseEntry, Kept, Spike, Summary},
 };
 
@@ -148,6 +148,8 @@ impl Follower {
 
     fn news(&mut self) -> Result<News> {
         let conn = &self.source.conn;
+        // The file may be somebody else's, and has grown.
+        check_rows(conn, VERSION)?;
         let mut news = News { ended: ended(conn)?, origin: origin(conn)?, ..News::default() };
         each(conn, "SELECT * FROM thread ORDER BY number", [], |c| {
             let info = ThreadInfo::take(c)?;
@@ -187,7 +189,8 @@ impl Follower {
         let mut past: BTreeMap<u32, Second> = BTreeMap::new();
         each(conn, "SELECT * FROM stat ORDER BY second, thread", [], |c| {
             let (number, thread) = (c.uint()?, c.get()?);
-            self.next.insert(thread, number + 1);
+            let Some(next) = self.next.get_mut(&thread) else { return unknown("stat", thread) };
+            *next = number + 1;
             let second = checked(second(c)?)?;
             match past.get_mut(&thread) {
                 Some(sums) => {
@@ -204,6 +207,10 @@ impl Follower {
         let mut whole: BTreeMap<u32, Histogram> = BTreeMap::new();
         each(conn, "SELECT * FROM hist WHERE view = 'wake'", [], |c| {
             let (thread, _): (u32, String) = (c.get()?, c.get()?);
+            if !past.contains_key(&thread) {
+                // Each takes tens of kilobytes: none for a thread without a second.
+                return unknown("hist", thread);
+            }
             let bucket = usize::try_from(c.uint()?).unwrap_or(usize::MAX);
             let histogram = whole.entry(thread).or_insert_with(|| Histogram::new(Layout::FINE));
             let n = c.count()?;
@@ -231,7 +238,7 @@ impl Follower {
         each(conn, sql, [from.cast_signed()], |c| {
             let (number, thread) = (c.uint()?, c.get()?);
             let Some(next) = self.next.get_mut(&thread) else {
-                return fault(format!("a second of thread {thread}, which does not exist"));
+                return unknown("stat", thread);
             };
             if number >= *next {
                 *next = number + 1;
@@ -274,6 +281,11 @@ impl Follower {
             Ok(())
         })
     }
+}
+
+/// A row of a thread that the record does not have.
+fn unknown<T>(table: &str, thread: u32) -> Result<T> {
+    fault(format!("table {table} has thread {thread}, which has no row or no second before"))
 }
 
 /// A second whose numbers can be: sums of such seconds fit.

@@ -46,7 +46,7 @@ impl Group {
     const fn title(self) -> &'static str {
         match self {
             Self::Change(when) => when.title(),
-            Self::Unknown => "Could not be told",
+            Self::Unknown => "Unknown",
             Self::Skipped => "Left out by the user",
             Self::Fine => "Good or not applicable",
         }

@@ -77,7 +77,7 @@ fn a_run_of_two_cpus_and_a_minute_is_whole_and_small() {
         histogram.contains("class=\"line dashed\""),
         "missed wake-ups show in the deadline view"
     );
-    for group in ["Now", "At the next boot", "In the firmware", "Could not be told"] {
+    for group in ["Now", "At the next boot", "In the firmware", "Unknown"] {
         assert!(page.contains(group), "{group}");
     }
     assert_eq!(page, html(&sample::run(&Shape::default())), "the same bytes each time");

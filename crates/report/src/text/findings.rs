@@ -222,7 +222,7 @@ fn unknown(to: &mut Sheet, findings: &[Finding], detail: Detail) -> io::Result<(
     if of.is_empty() {
         return Ok(());
     }
-    writeln!(to, "\n{BOLD}Cannot be told{BOLD:#}: {}", of.len())?;
+    writeln!(to, "\n{BOLD}Unknown{BOLD:#}: {}", of.len())?;
     if detail.verbose {
         let width = column(&of);
         return of.into_iter().try_for_each(|finding| one(to, finding, width, detail));

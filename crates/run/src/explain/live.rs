@@ -153,7 +153,7 @@ impl Watch {
         self.gather.unexamined(stats.refused);
         let failed = self
             .arming_failed
-            .map(|error| format!("Stacks at the timer interrupt cannot be had: {error}."));
+            .map(|error| format!("Stacks at the timer interrupt are not available: {error}."));
         Closed {
             totals: self.recorder.watched(),
             preemptions: self.recorder.preemptions(),

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use rtproof_host::{Root, counts, pm_qos, tune::Machine};
 use rtproof_judge::units;
-use rtproof_measure::{LiveTasks, process::Queue};
+use rtproof_measure::{
+    LiveTasks,
+    process::{Queue, keep_ended_children},
+};
 use rtproof_results::launch::{Cannot, Ending, Launched, SCHEMA, WakeUps};
 use rustix::process::set_child_subreaper;
 
@@ -58,8 +61,9 @@ pub fn start(
 ) -> Result<Launched, LaunchError> {
     refuse(options, &planned)?;
     // Before any thread is started: they all block what is taken here.
-    let signals =
-        Queue::block(&wait::taken()).map_err(|error| LaunchError::Failed(error.into()))?;
+    let signals = keep_ended_children()
+        .and_then(|()| Queue::block(&wait::taken()))
+        .map_err(|error| LaunchError::Failed(error.into()))?;
     // Processes whose parent ends become ours: they belong to the program.
     set_child_subreaper(Some(rustix::process::getpid())).map_err(|error| {
         LaunchError::Failed(anyhow::Error::from(error).context("PR_SET_CHILD_SUBREAPER"))
