@@ -148,7 +148,7 @@ impl Follower {
 
     fn news(&mut self) -> Result<News> {
         let conn = &self.source.conn;
-        // The file may be somebody else's, and has grown.
+        // The file may come from a stranger, and has grown.
         check_rows(conn, VERSION)?;
         let mut news = News { ended: ended(conn)?, origin: origin(conn)?, ..News::default() };
         each(conn, "SELECT * FROM thread ORDER BY number", [], |c| {
