@@ -17,8 +17,10 @@ use std::{
 
 use serde_json::Value;
 use support::{
-    ACCEPTED, FAILED, USAGE, alone, code, command, expect_code, folder, kill, plant::Plant,
-    pty::Pty, run, start, stderr, stdout, wait_for,
+    ACCEPTED, FAILED, USAGE, alone, code, command, expect_code, folder, kill,
+    plant::Plant,
+    pty::{Pty, start_and_hang_up},
+    run, start, stderr, stdout, wait_for,
 };
 
 const INSTANCES: &str = "/sys/kernel/tracing/instances";
@@ -94,6 +96,23 @@ fn signals_end_it_in_order() {
     let seen = pty.seen();
     assert!(seen.contains("passive") && !seen.contains("\u{1b}[38;5"), "{seen:?}");
     pty.assert_as_before();
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let folder = folder();
+    let mut child = start_and_hang_up(&mut coloured(folder.path(), &["watch"]));
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            break status;
+        }
+        let waits = start.elapsed() < Duration::from_secs(20);
+        assert!(waits || child.kill().is_err(), "it does not end");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    // 1 where the next picture came first, and could not be drawn.
+    assert!(matches!(status.code(), Some(ACCEPTED | 1)), "{status}");
 }
 
 #[test]

@@ -11,12 +11,46 @@ use std::{
 };
 
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Termios, Winsize, tcgetattr, tcsetwinsize},
 };
 
 /// Longest wait for something to be drawn.
 const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Starts a command on a terminal that goes away once something was drawn. It is in no session of
+/// the terminal, so that no signal tells it.
+pub(crate) fn start_and_hang_up(command: &mut Command) -> Child {
+    let (mut master, name) = master();
+    let open = || OpenOptions::new().read(true).write(true).open(&name).expect("its end");
+    let command = command.stdin(open()).stdout(open()).stderr(Stdio::from(open()));
+    let child = command.env("TERM", "xterm-256color").spawn().expect("the binary starts");
+    // The command keeps what it was given open.
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Until it has drawn and waits for keys.
+    let mut buffer = [0; 4096];
+    let _ = master.read(&mut buffer).expect("something is drawn");
+    let quiet = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
+    let has_more = |master: &File| {
+        let mut fds = [PollFd::new(master, PollFlags::IN)];
+        poll(&mut fds, Some(&quiet)).is_ok_and(|ready| ready > 0)
+    };
+    while has_more(&master) {
+        let _ = master.read(&mut buffer).expect("it draws");
+    }
+    child
+}
+
+/// The end of a new terminal that is ours, and the name of the other.
+fn master() -> (File, String) {
+    let master =
+        openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    grantpt(&master).expect("it is ours");
+    unlockpt(&master).expect("it is open");
+    let name = ptsname(&master, Vec::new()).expect("its name");
+    (File::from(master), name.into_string().expect("UTF-8"))
+}
 
 /// A program on a terminal of its own.
 pub(crate) struct Pty {
@@ -31,15 +65,10 @@ pub(crate) struct Pty {
 impl Pty {
     /// Starts a command on a terminal of this size.
     pub(crate) fn start(command: &mut Command, columns: u16, lines: u16) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-        grantpt(&master).expect("it is ours");
-        unlockpt(&master).expect("it is open");
-        let name = ptsname(&master, Vec::new()).expect("its name");
-        let name = name.into_string().expect("UTF-8");
+        let (mut keys, name) = master();
         let open = || OpenOptions::new().read(true).write(true).open(&name).expect("its end");
         let terminal = OwnedFd::from(open());
         let before = tcgetattr(terminal.as_fd()).expect("its settings");
-        let mut keys = File::from(master);
         let mut reader = keys.try_clone().expect("a second handle");
         let seen = Arc::<Mutex<Vec<u8>>>::default();
         let screen = Arc::new(Mutex::new(vt100::Parser::new(some(lines), some(columns), 0)));

@@ -3,6 +3,7 @@
 
 use std::{
     io::{self, BufWriter, Stdout, stdout},
+    mem::ManuallyDrop,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -127,7 +128,9 @@ fn handle(
 
 /// A terminal that is ours.
 struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Not dropped: that would show the cursor, which [`put_back`] does, and panics where the
+    /// terminal has gone and its complaint cannot be printed.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
 }
 
 impl Screen {
@@ -136,7 +139,7 @@ impl Screen {
         // One write a frame: a slow link sees whole pictures.
         let out = BufWriter::with_capacity(64 << 10, stdout());
         match Terminal::new(CrosstermBackend::new(out)) {
-            Ok(terminal) => Ok(Self { terminal }),
+            Ok(terminal) => Ok(Self { terminal: ManuallyDrop::new(terminal) }),
             Err(error) => {
                 put_back();
                 Err(error)
