@@ -88,24 +88,33 @@ pub(super) fn undo_all(
         // An undo that was killed may have ended before systemd reloaded.
         machine.units_stale.set(true);
     }
-    let mut stuck: Vec<String> = Vec::new();
-    for n in (0..journal.entries().len()).rev() {
-        if journal.entries()[n].is_settled() {
-            continue;
-        }
-        let undone = match waits_for(&journal.entries()[n].item.change, &stuck) {
-            Some(why) => {
-                let change = journal.entries()[n].item.change.clone();
-                Undone { change, outcome: Outcome::Failed { why } }
+    let mut again = false;
+    for is_last in [false, true] {
+        let mut stuck: Vec<String> = Vec::new();
+        for n in (0..journal.entries().len()).rev() {
+            if (is_last && !again) || journal.entries()[n].is_settled() {
+                continue;
             }
-            None => undo_one(machine, journal, n, unrecorded),
-        };
-        if let (Outcome::Failed { .. }, Some(path)) = (&undone.outcome, undone.change.kind().file())
-        {
-            stuck.push(path.to_owned());
+            let undone = match waits_for(&journal.entries()[n].item.change, &stuck) {
+                Some(why) => {
+                    let change = journal.entries()[n].item.change.clone();
+                    Undone { change, outcome: Outcome::Failed { why } }
+                }
+                None => undo_one(machine, journal, n, unrecorded),
+            };
+            let has_failed = matches!(undone.outcome, Outcome::Failed { .. });
+            if let (true, Some(path)) = (has_failed, undone.change.kind().file()) {
+                stuck.push(path.to_owned());
+            }
+            // An older change may have held it: with a partition the kernel gives no task of
+            // another group its CPUs (from 7.2 on also none of its own).
+            if has_failed && !is_last {
+                again = true;
+                continue;
+            }
+            progress(&undone);
+            all.push(undone);
         }
-        progress(&undone);
-        all.push(undone);
     }
     let reloaded = machine.reload_units();
     if let Err(error) = reloaded {

@@ -67,10 +67,11 @@ fn made(to: &mut Sheet, it: &Made) -> io::Result<()> {
         MadeOutcome::LeftOut => WARN,
         MadeOutcome::RolledBack | MadeOutcome::NotReached => DIM,
     };
-    let why = it.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    let target = target(&it.change);
+    let why = because(&target, it.why.as_deref());
     let text = match it.outcome {
-        MadeOutcome::Failed | MadeOutcome::LeftOut => format!("{}{why}", target(&it.change)),
-        _ => format!("{}: {} → {}{why}", target(&it.change), it.old, it.new),
+        MadeOutcome::Failed | MadeOutcome::LeftOut => format!("{target}{why}"),
+        _ => format!("{target}: {} → {}{why}", it.old, it.new),
     };
     line(to, it.outcome.text(), style, &text)
 }
@@ -117,6 +118,13 @@ fn unusable(to: &mut Sheet, all: &[Unusable]) -> io::Result<()> {
     })
 }
 
+/// A reason after its target, which an error may begin with.
+fn because(target: &str, why: Option<&str>) -> String {
+    let Some(why) = why else { return String::new() };
+    let own = why.strip_prefix(target).and_then(|rest| rest.strip_prefix(": "));
+    format!(": {}", own.unwrap_or(why))
+}
+
 /// Changes that were undone.
 ///
 /// # Errors
@@ -136,7 +144,7 @@ pub fn taken_back(to: &mut Sheet, changes: &[TakenBack]) -> io::Result<()> {
 
 fn back(it: &TakenBack) -> String {
     let target = target(&it.change);
-    let why = it.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    let why = because(&target, it.why.as_deref());
     match it.outcome {
         TakenBackOutcome::Restored => format!("{target}: {} → {}{why}", it.ours, it.now),
         TakenBackOutcome::LeftAlone => {

@@ -539,3 +539,48 @@ fn a_partition_is_made_with_its_group_and_taken_back_also_when_it_is_invalid() {
         assert_eq!(snapshot(small.tree.path()), before);
     }
 }
+
+/// Tasks to which the kernel gives no CPU of a partition of others.
+struct Held<'a>(&'a PlayedTasks, &'a Path);
+
+impl Tasks for Held<'_> {
+    fn scheduling(&self, tid: u32) -> std::io::Result<Scheduling> {
+        self.0.scheduling(tid)
+    }
+
+    fn set(&self, tid: u32, to: &Scheduling) -> std::io::Result<()> {
+        let is_held = fs::read_to_string(self.1).is_ok_and(|kind| kind.trim() == "root");
+        let mut to = to.clone();
+        if is_held {
+            to.cpus = to.cpus.map(|cpus| CpuList::new(cpus.iter().filter(|cpu| *cpu < 2)));
+        }
+        self.0.set(tid, &to)
+    }
+}
+
+#[test]
+fn what_a_partition_holds_back_is_put_back_after_it() {
+    let group = "/sys/fs/cgroup/rt";
+    let partition = format!("{group}/cpuset.cpus.partition");
+    let small =
+        Small::new(&[("sys/fs/cgroup/x", ""), ("proc/7/stat", &stat(7, "kswapd0", 100, 0))]);
+    small.tasks.0.borrow_mut().insert(7, ordinary("0-3"));
+    let file = small.tree.path().join(&partition[1..]);
+    let held = Held(&small.tasks, &file);
+    let machine = Machine::played(&small.root, &held, &small.units).unwrap();
+    machine.gate.faults.plays_groups();
+    let of_task = Change::Task {
+        task: TaskName { tid: 7, start_ticks: None, comm: "kswapd0".into() },
+        set: Scheduling { cpus: Some(CpuList::new([0, 1])), ..Scheduling::default() },
+    };
+    let changes = [Change::Folder { path: group.into() }, value(&partition, "root"), of_task];
+    apply_to(&machine, &changes).unwrap();
+    assert_eq!(small.tasks.0.borrow()[&7], ordinary("0-1"));
+    let mut shown = 0;
+    let mut journal = Journal::open(&machine, None).unwrap();
+    let undone = undo(&machine, &mut journal, &mut |_| shown += 1).unwrap();
+    assert!(undone.iter().all(|it| it.outcome == Outcome::Restored), "{undone:?}");
+    assert_eq!((undone.len(), shown), (3, 3));
+    assert!(journal.is_closed());
+    assert_eq!(small.tasks.0.borrow()[&7], ordinary("0-3"));
+}
