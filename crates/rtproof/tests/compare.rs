@@ -79,8 +79,8 @@ fn removing_multipathd_did_not_improve_the_quantiles_but_the_far_tail() {
     let folder = folder();
     let files = named(&data, &["rt-stress", "no-multipathd"]);
     let comparison = json(folder.path(), &files, &[]);
-    assert_eq!(comparison["schema"], "rtproof/compare/1");
-    assert_eq!(comparison["answer"], "cannot_decide");
+    assert_eq!(comparison["schema"], "rtproof/compare/2");
+    assert_eq!(comparison["result"], "cannot_decide");
     let sentence = comparison["sentence"].as_str().expect("a sentence");
     for part in [
         "single runs, one after the other, drift not excluded",
@@ -191,7 +191,7 @@ fn groups_that_are_worse_fail_a_script_that_asks() {
     // Without --fail-if-worse it is reported, and no failure.
     expect_code(&compare(path, &groups, &[]), 0);
     let comparison = json(path, &groups, &[]);
-    assert_eq!((&comparison["answer"], &comparison["design"]), (&"worse".into(), &"paired".into()));
+    assert_eq!((&comparison["result"], &comparison["design"]), (&"worse".into(), &"paired".into()));
     // The other way round it is better.
     on[0] = "--a".into();
     off[0] = "--b".into();
@@ -224,7 +224,7 @@ fn live_records_alone_and_in_groups() {
         (&comparison["design"], &comparison["view"]),
         (&"single".into(), &"deadline".into())
     );
-    assert_eq!(comparison["answer"], "cannot_decide");
+    assert_eq!(comparison["result"], "cannot_decide");
     let lines = comparison["table"].as_array().expect("lines");
     let p999 = lines.iter().find(|line| line["statistic"] == "p99.9").expect("p99.9");
     assert!(p999["cells"][0]["n"].as_u64().is_some_and(|n| n > 1000), "{p999}");
@@ -271,7 +271,7 @@ fn live_records_alone_and_in_groups() {
     );
     assert_eq!(broken, Value::Null);
     let inside = "JSON.parse(document.querySelector('#rtproof-compare').text).schema";
-    assert_eq!(page.evaluate(inside), "rtproof/compare/1");
+    assert_eq!(page.evaluate(inside), "rtproof/compare/2");
     page.print_to_pdf(&path.join("compare.pdf"));
     for view in [PHONE, View { dark: true, ..DESKTOP }, View { dark: true, ..PHONE }] {
         page.show(view);

@@ -44,7 +44,7 @@ pub use self::{
 };
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
-pub const SCHEMA: &str = "rtproof/compare/1";
+pub const SCHEMA: &str = "rtproof/compare/2";
 
 /// How the runs lie to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +70,7 @@ pub struct Comparison {
     /// What is compared.
     pub view: View,
     /// The answer over all groups: the worst one, then what cannot be decided.
+    #[serde(rename = "result")]
     pub answer: Answer,
     /// The answer in a sentence.
     pub sentence: String,

@@ -224,7 +224,7 @@ fn moments_are_those_of_the_values() {
 fn json_round_trips_and_names_its_schema() {
     let comparison = compare(&multipathd(), &Request::default());
     let json = serde_json::to_string(&comparison).expect("JSON");
-    assert!(json.contains("\"rtproof/compare/1\""));
+    assert!(json.contains("\"rtproof/compare/2\""));
     let back: Comparison = serde_json::from_str(&json).expect("a comparison");
     assert_eq!(back.sentence, comparison.sentence);
     assert!(!json.contains("NaN"));

@@ -41,9 +41,11 @@ impl Case<'_> {
         }
     }
 
+    /// The worst wake-up, how much of the budget it took, and where it was.
     pub(super) fn worst_text(&self) -> String {
         self.basis.worst.as_ref().map_or(String::new(), |w| {
-            format!(" (worst {}, CPU {}, {})", units::ns(w.latency_ns), w.cpu, w.phase)
+            let (worst, of) = (units::ns(w.latency_ns), of_budget(w.latency_ns, self.budget_ns));
+            format!(" (worst {worst}{of}, CPU {}, {})", w.cpu, w.phase)
         })
     }
 
@@ -122,6 +124,16 @@ impl Case<'_> {
     }
 }
 
+/// How much of the budget a latency takes; rounded up, so that nothing late is 100 %.
+fn of_budget(latency_ns: u64, budget_ns: u64) -> String {
+    let (latency, budget) = (u128::from(latency_ns), u128::from(budget_ns));
+    match (latency * 100).div_ceil(budget.max(1)) {
+        _ if budget_ns == 0 => String::new(),
+        percent @ ..1000 => format!(", {percent} % of the budget"),
+        _ => format!(", {} times the budget", units::grouped((latency / budget) as u64)),
+    }
+}
+
 /// Time that every thread covered.
 pub(super) fn covered_ns(run: &Run) -> u64 {
     let covered = |thread: &Thread| {
@@ -129,4 +141,20 @@ pub(super) fn covered_ns(run: &Run) -> u64 {
         to_ns - from_ns
     };
     run.threads.iter().map(covered).min().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_is_said_as_a_part_of_the_budget() {
+        assert_eq!(of_budget(47_000, 100_000), ", 47 % of the budget");
+        assert_eq!(of_budget(1, 100_000), ", 1 % of the budget");
+        assert_eq!(of_budget(100_000, 100_000), ", 100 % of the budget");
+        assert_eq!(of_budget(100_001, 100_000), ", 101 % of the budget", "late, if only just");
+        assert_eq!(of_budget(1_250_000, 100_000), ", 12 times the budget");
+        assert_eq!(of_budget(7, 0), "");
+        assert!(of_budget(u64::MAX, 1).ends_with(" times the budget"));
+    }
 }

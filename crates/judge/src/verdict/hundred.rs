@@ -63,7 +63,8 @@ impl Case<'_> {
             0 => String::new(),
             missed => format!(" ({} of them missed)", units::grouped(missed)),
         };
-        format!("no wake-up of {scheduled}{missed} was later than {budget} {when}")
+        let worst = self.worst_text();
+        format!("no wake-up of {scheduled}{missed} was later than {budget} {when}{worst}")
     }
 
     /// Why a machine is refused.

@@ -26,7 +26,7 @@ fn one_late_wake_up_in_seconds_refuses_three_a_day() {
     assert_eq!(verdict.answer, Answer::Refused);
     assert!(says(
         &verdict,
-        "1 of 20 000 wake-ups were later (worst 279 µs, CPU 1, under load cpu)"
+        "1 of 20 000 wake-ups were later (worst 279 µs, 280 % of the budget, CPU 1, under load cpu)"
     ));
     let worst = verdict.basis.worst.expect("a worst one");
     assert_eq!((worst.latency_ns, worst.due_ns), (279_300, 4_321_000_000));

@@ -3,9 +3,12 @@
 
 use maud::{Markup, html};
 use rtproof_judge::units;
-use rtproof_results::measure::index::{CellResult, Index, SpikeCount, State, ThreadResult};
+use rtproof_results::{
+    answer::Answer,
+    measure::index::{CellResult, Index, SpikeCount, State, ThreadResult},
+};
 
-use super::{beside, parts};
+use super::{answer, beside, parts};
 use crate::svg::ranges::{self, Range};
 
 /// Rows of the picture, at most: the table has all.
@@ -15,12 +18,16 @@ const SPIKES_FIRST: usize = 10;
 
 /// The page.
 #[must_use]
-pub fn page(index: &Index) -> String {
+pub fn page(index: &Index, answer: &Answer) -> String {
     let host = index.machine.as_ref().and_then(|machine| machine.hostname.as_deref());
     let host = host.unwrap_or("unknown machine");
     let body = html! {
         (header(index, host))
         main.measured {
+            section.sheet #answer {
+                p.sentence { (answer.result) }
+                (answer::short(answer))
+            }
             nav.contents aria-label="Printing" { (parts::print_all()) }
             (picture(index))
             (numbers(index))

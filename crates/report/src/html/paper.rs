@@ -5,9 +5,13 @@
 //! this fit two sheets of A4, whatever names a machine has.
 
 use maud::{Markup, html};
-use rtproof_judge::{Finding, Report, Status, causes::Spikes, units};
+use rtproof_judge::{
+    Finding, Report, Status,
+    causes::{Class, Spikes, classes},
+    units,
+};
 
-use super::{answer, findings, parts};
+use super::{findings, parts};
 use crate::spike;
 
 /// Lines of each list.
@@ -69,9 +73,10 @@ fn causes(spikes: &Spikes) -> Markup {
 
 /// Findings that ask for a change: first those of the largest causes, then by what they cost.
 fn fixes(report: &Report) -> Markup {
-    let classes = report.spikes.as_ref().map(answer::classes).unwrap_or_default();
+    let classes = report.spikes.as_ref().map(classes).unwrap_or_default();
     let place = |finding: &Finding| {
-        let of = |class: &answer::Class<'_>| class.checks.contains(&finding.check.as_str());
+        let of =
+            |class: &Class<'_>| class.rows.iter().any(|row| row.checks.contains(&finding.check));
         classes.iter().position(of).unwrap_or(usize::MAX)
     };
     let asks = |finding: &&Finding| {

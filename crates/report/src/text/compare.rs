@@ -1,15 +1,16 @@
-//! Runs side by side as text: the answer, the table, what else differs, why they were late.
+//! Runs side by side as text: what the answer rests on, the table, what else differs, why they were
+//! late.
 
 use std::io::{self, Write};
 
 use rtproof_judge::{
-    compare::{Against, Answer, Comparison, Design, Line, Unit},
+    compare::{Against, Comparison, Design, Line, Unit},
     units,
 };
 
 use crate::{
     compare as words,
-    text::sheet::{BAD, BOLD, DIM, GOOD, Ink, Sheet, WARN, wrapped},
+    text::sheet::{BAD, BOLD, DIM, Sheet, WARN, wrapped},
 };
 
 /// Facts and causes shown, at most.
@@ -22,7 +23,7 @@ const MARGIN: &str = "         ";
 /// # Errors
 /// When writing fails.
 pub fn comparison(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
-    answer(to, comparison)?;
+    reasons(to, comparison)?;
     match comparison.against.as_slice() {
         [one] => two(to, comparison, one)?,
         _ => many(to, comparison)?,
@@ -35,33 +36,20 @@ pub fn comparison(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     more(to, comparison.doubts.len(), "doubt", "--json or --html")
 }
 
-fn answer(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
+fn reasons(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
     for mismatch in &comparison.mismatches {
         let text = format!("forced: {}", mismatch.text());
         wrapped(to, &format!("{BAD}!{BAD:#} "), "  ", &text)?;
     }
-    let style = style(comparison.answer);
-    let head = format!("{BOLD}Compare{BOLD:#}  ");
-    wrapped(to, &head, MARGIN, &format!("{style}{}{style:#}", comparison.sentence))?;
-    if let [one] = comparison.against.as_slice() {
-        for reason in &one.reasons {
-            wrapped(to, &format!("{MARGIN}{DIM}"), MARGIN, &format!("{reason}{DIM:#}"))?;
-        }
-        return Ok(());
-    }
-    for one in &comparison.against {
-        wrapped(to, &format!("{MARGIN}- "), "           ", &words::own(one))?;
+    let lines: Vec<String> = match comparison.against.as_slice() {
+        [one] => one.reasons.clone(),
+        many => many.iter().map(words::own).collect(),
+    };
+    for (at, line) in lines.iter().enumerate() {
+        let head = if at == 0 { format!("{BOLD}Compare{BOLD:#}  ") } else { MARGIN.into() };
+        wrapped(to, &head, MARGIN, &format!("{DIM}{line}{DIM:#}"))?;
     }
     Ok(())
-}
-
-const fn style(answer: Answer) -> Ink {
-    match answer {
-        Answer::Better => GOOD,
-        Answer::Worse => BAD,
-        Answer::NoDifference => Ink::PLAIN,
-        Answer::CannotDecide => WARN,
-    }
 }
 
 /// Two runs or groups: statistics as rows.

@@ -2,5 +2,8 @@
 //! options that were given.
 
 pub(crate) mod check;
+pub(crate) mod compare;
+pub(crate) mod experiment;
 pub(crate) mod explain;
+pub(crate) mod measure;
 pub(crate) mod tune;

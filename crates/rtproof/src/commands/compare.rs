@@ -13,7 +13,7 @@ use rtproof_run::{
     file, parse,
 };
 
-use crate::{exit, print::Text};
+use crate::{answers, exit, print::Text};
 use rtproof_run::usage::Invalid;
 
 /// Arguments of `compare`.
@@ -117,14 +117,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let wish = Request { margin: args.margin, budget_ns: args.budget, ..Request::default() };
     let comparison = compare::compare_groups(&groups, &wish);
     refuse(args, &comparison)?;
+    let answer = answers::compare::answer(&comparison, &groups);
     let text = Text::new(args.json);
     text.print(|to| {
         banners.iter().try_for_each(|banner| text::banner(to, Some(banner)))?;
-        text::comparison(to, &comparison)
+        text::answer(to, &answer)?;
+        text::comparison(to, &comparison)?;
+        text::answer_again(to, &answer)
     })?;
-    text.print_json(&comparison)?;
+    text.print_json(&answer.clone().with(&comparison))?;
     if let Some(path) = &args.html {
-        let page = Page { groups: &groups, comparison: &comparison, banners, figures };
+        let page =
+            Page { groups: &groups, comparison: &comparison, answer: &answer, banners, figures };
         let html = page.render();
         file::write_whole(path, |to| Ok(to.write_all(html.as_bytes())?))
             .with_context(|| format!("{}: the page cannot be written", path.display()))?;

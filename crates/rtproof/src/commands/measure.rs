@@ -23,7 +23,7 @@ use rtproof_run::{
 };
 
 use super::prove::StartArg;
-use crate::{ask, exit, manners, print::Text, show::cell::Cells};
+use crate::{answers, ask, exit, manners, print::Text, show::cell::Cells};
 
 /// Largest file of a matrix that is read.
 const BYTES_MAX: u64 = (1 << 20) + 1;
@@ -224,11 +224,14 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     text.print(|to| {
         rtproof_report::text::measure::begin(to, &rtproof_judge::report::Machine::of(&facts), &plan)
     })?;
-    let index = run::run(&root, &facts, &plan, &folder, &mut Cells::new(args.rows, text))?;
+    let index = run::run(&root, &facts, &plan, &folder, &mut Cells::new(args.rows, text, &folder))?;
+    let answer = answers::measure::answer(&index, folder.path());
     text.print(|to| {
-        rtproof_report::text::measure::index(to, &index, folder.path(), manners::is_verbose())
+        rtproof_report::text::answer(to, &answer)?;
+        rtproof_report::text::measure::index(to, &index, folder.path(), manners::is_verbose())?;
+        rtproof_report::text::answer_again(to, &answer)
     })?;
-    text.print_json(&index)?;
+    text.print_json(&answer.with(&index))?;
     Ok(match () {
         () if index.count(State::Failed) > 0 => exit::FAILED,
         () if index.count(State::Done) < index.cells.len() => exit::NOT_PROVEN,

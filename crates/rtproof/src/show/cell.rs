@@ -1,6 +1,6 @@
 //! Cells while they are measured: a progress line each, or rows.
 
-use std::io::Write;
+use std::{io::Write, path::PathBuf};
 
 use rtproof_judge::{Report, units};
 use rtproof_record::Run;
@@ -9,18 +9,19 @@ use rtproof_results::measure::{
     plan::{Cell, Plan},
 };
 use rtproof_run::{
-    measure::run::Events,
+    measure::{folder::Folder, run::Events},
     prove::{Observer, observer::Silent, output::Output},
 };
 
 use super::{progress::Progress, rows::Rows};
-use crate::{pages, print::Text};
+use crate::{answers, pages, print::Text};
 
 /// Shows cells.
 #[derive(Debug)]
 pub(crate) struct Cells {
     is_rows: bool,
     text: Text,
+    folder: PathBuf,
     now: Now,
 }
 
@@ -57,8 +58,8 @@ impl Now {
 
 impl Cells {
     /// Rows instead of a progress line, or not.
-    pub(crate) const fn new(is_rows: bool, text: Text) -> Self {
-        Self { is_rows, text, now: Now::Nothing(Silent) }
+    pub(crate) fn new(is_rows: bool, text: Text, folder: &Folder) -> Self {
+        Self { is_rows, text, folder: folder.path().to_owned(), now: Now::Nothing(Silent) }
     }
 }
 
@@ -99,6 +100,6 @@ impl Events for Cells {
     }
 
     fn page(&self, index: &Index) -> String {
-        rtproof_report::html::measure::page(index)
+        rtproof_report::html::measure::page(index, &answers::measure::answer(index, &self.folder))
     }
 }

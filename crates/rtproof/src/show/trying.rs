@@ -3,6 +3,7 @@
 use std::io;
 
 use rtproof_report::text::{self, Sheet};
+use rtproof_results::answer::Answer;
 use rtproof_run::{
     experiment::{events::Events, results::Results},
     prove::{Observer, output::Output},
@@ -51,16 +52,16 @@ impl Events for Trying {
 /// Those of stdout; a record without effects.
 pub(crate) fn show(
     results: &Results,
+    answer: &Answer,
     text: Text,
     output: &Output,
 ) -> anyhow::Result<anyhow::Result<()>> {
-    let html = pages::write_html(&output.html, &results.sealed.run, &results.report, None, None);
+    let next = answer.next.as_deref();
+    let html = pages::write_html(&output.html, &results.sealed.run, &results.report, None, next);
     let effects = results.effects()?;
     text.print(|to| {
+        text::answer(to, answer)?;
         text::effects::table(to, effects)?;
-        if let Some(why) = results.cut_short() {
-            text::effects::line(to, &format!("cut short: {why}"))?;
-        }
         let is_sealed = results.sealed.failure.is_none();
         text::files(to, &output.record, &output.html, is_sealed, html.is_ok())
     })?;

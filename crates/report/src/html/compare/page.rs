@@ -1,6 +1,7 @@
 //! What the page of a comparison shows.
 
 use rtproof_judge::compare::{Comparison, Group};
+use rtproof_results::answer::Answer;
 
 /// A picture of some of the groups, by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Page<'a> {
     pub groups: &'a [Group],
     /// What was made of them.
     pub comparison: &'a Comparison,
+    /// The same in short.
+    pub answer: &'a Answer,
     /// What stands above all: records that were altered or are torn.
     pub banners: Vec<String>,
     /// Pictures asked for.

@@ -3,7 +3,10 @@
 use maud::{Markup, html};
 use rtproof_judge::compare::Answer;
 
-use super::{super::parts, page::Page};
+use super::{
+    super::{answer, parts},
+    page::Page,
+};
 use crate::compare as words;
 
 /// The section.
@@ -15,6 +18,7 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
         section.verdict.(class) #verdict {
             h2 { (parts::icon(icon)) (words::capital(comparison.answer.text())) }
             p.sentence { (comparison.sentence) }
+            (answer::short(page.answer))
             @if !comparison.mismatches.is_empty() {
                 p.status.bad {
                     (parts::icon("warn")) "These runs are not alike; compared all the same:"

@@ -88,12 +88,7 @@ pub fn index(to: &mut Sheet, index: &Index, folder: &Path, verbose: bool) -> io:
     writeln!(to, "{BOLD}Cells{BOLD:#}    {}", counts.join(", "))?;
     overview::overview(to, index)?;
     paired::compared(to, index)?;
-    writeln!(to, "         index {}", folder.join("index.html").display())?;
-    if index.count(State::Done) < index.cells.len() {
-        let go_on = format!("rtproof measure --resume {}", folder.display());
-        writeln!(to, "         go on: {go_on}")?;
-    }
-    Ok(())
+    writeln!(to, "         index {}", folder.join("index.html").display())
 }
 
 const HEADS: [&str; 12] =

@@ -11,6 +11,7 @@ use rtproof_host::{Facts, Root, tune::Machine};
 use rtproof_judge::units;
 use rtproof_measure::{LiveTasks, loads::LoadSet};
 use rtproof_record::Effects;
+use rtproof_results::answer::Answer;
 use rtproof_run::{
     experiment::{
         analyse::Untried,
@@ -29,7 +30,7 @@ use rtproof_run::{
 use serde::Serialize;
 
 use crate::{
-    ask,
+    answers, ask,
     commands::{
         prove as prove_command,
         tune::{
@@ -38,7 +39,7 @@ use crate::{
             trial::reboot,
         },
     },
-    exit,
+    exit, next as hints,
     print::Text,
     root::open_root,
     show::progress::Progress,
@@ -386,23 +387,23 @@ fn next(
     let with = if state.next() == Some(true) { "with" } else { "without" };
     let (done, all) = (state.boots.len(), state.order.len());
     let how = match (reboots, argument) {
-        (true, _) => "rebooting".to_owned(),
-        (false, Some(argument)) => format!("reboot '{argument}'"),
-        (false, None) => "reboot".into(),
+        (true, _) => "rebooting; rtproof experiment resume".to_owned(),
+        (false, Some(argument)) => format!("reboot '{argument}', then rtproof experiment resume"),
+        (false, None) => "reboot, then rtproof experiment resume".into(),
     };
-    text.print(|to| {
-        let line = format!(
-            "{done} of {all} boots measured; the next one is {with} {}: {how}, then rtproof \
-             experiment resume",
+    let answer = Answer {
+        result: format!(
+            "{done} of {all} boots measured; the next one is {with} {}: {how}",
             state.words.join(" ")
-        );
-        rtproof_report::text::effects::line(to, &line)
-    })?;
-    text.print_json(&Outcome {
+        ),
+        ..Answer::default()
+    };
+    text.print(|to| rtproof_report::text::answer(to, &answer))?;
+    text.print_json(&answer.clone().with(&Outcome {
         schema: SCHEMA,
         boots: [done, all],
         effects: &boots::effects(state),
-    })?;
+    }))?;
     if reboots {
         reboot(root, argument)?;
     }
@@ -411,7 +412,14 @@ fn next(
 
 fn tell(text: Text, state: &State) -> anyhow::Result<u8> {
     let effects = boots::effects(state);
+    let words: Vec<String> = state.words.iter().map(|word| hints::quoted(word)).collect();
+    let missing = state.order.len() - state.boots.len();
+    let cut_short =
+        (missing > 0).then(|| format!("{} not measured", units::count(missing, "boot")));
+    let trial = |_: &[&str]| Some(format!("rtproof tune trial {}", words.join(" ")));
+    let answer = answers::experiment::answer(&effects, cut_short.as_deref(), trial);
     text.print(|to| {
+        rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::effects::table(to, &effects)?;
         let records = units::count(state.boots.len(), "record");
         let line = match state.boots.first() {
@@ -423,11 +431,11 @@ fn tell(text: Text, state: &State) -> anyhow::Result<u8> {
         };
         rtproof_report::text::effects::line(to, &line)
     })?;
-    text.print_json(&Outcome {
+    text.print_json(&answer.with(&Outcome {
         schema: SCHEMA,
         boots: [state.boots.len(), state.order.len()],
         effects: &effects,
-    })?;
+    }))?;
     Ok(if is_open(&effects) { exit::NOT_PROVEN } else { exit::ACCEPTED })
 }
 

@@ -28,13 +28,13 @@ use rtproof_run::{
 use serde::Serialize;
 
 use crate::{
-    ask,
+    answers, ask,
     commands::tune::{
         plan,
         prove::measured,
         request::{self, RequestArgs},
     },
-    exit,
+    exit, next,
     print::Text,
     show::trying::{self, Trying},
 };
@@ -212,8 +212,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         anyhow::bail!("nothing was changed");
     }
     let found = run::run(&wanted, &seen, &mut switch, &mut Trying::new(text))?;
-    let html = trying::show(&found.results, text, &output)?;
-    text.print_json(&Outcome {
+    let cut_short = found.results.cut_short();
+    let apply = |names: &[&str]| applied(args, names);
+    let answer = answers::experiment::answer(found.results.effects()?, cut_short.as_deref(), apply);
+    let html = trying::show(&found.results, &answer, text, &output)?;
+    text.print_json(&answer.with(&Outcome {
         schema: SCHEMA,
         record: output.record.display().to_string(),
         report: output.html.display().to_string(),
@@ -221,7 +224,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         screening: found.screening.as_ref(),
         profile: &found.profile,
         effects: found.results.effects()?,
-    })?;
+    }))?;
     let (profile, code) = (found.profile, trying::code(found.results, html)?);
     if let Some(path) = &args.profile_out {
         let kept = profile::plan_of(&plan, &knobs, &profile);
@@ -249,6 +252,17 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         })?;
     }
     Ok(code)
+}
+
+/// The command that sets what helps; `None`: no single one does.
+fn applied(args: &Args, names: &[&str]) -> Option<String> {
+    if let Some(path) = &args.profile_out {
+        return Some(format!("rtproof tune apply --plan {} --confirm 60s", next::path(path)));
+    }
+    let ids: Vec<String> =
+        names.iter().flat_map(|name| name.split(' ')).map(str::to_owned).collect();
+    let is_known = request::named(&ids).is_ok();
+    is_known.then(|| format!("rtproof {} --confirm 60s", args.request.title("tune apply", &ids)))
 }
 
 /// What an experiment that was killed left on has to go first.

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{plan, request::RequestArgs};
 use crate::{
+    answers,
     print::Text,
     show::trying::{self, Trying},
 };
@@ -46,13 +47,17 @@ pub(super) fn run(
     let (run, text) = (measured(request, ns), Text::new(json));
     let mut trying = Trying::of_plan(text);
     let (results, output) = prove::run(root, facts, &plan, &run, &mut switch, &mut trying)?;
-    let html = trying::show(&results, text, &output)?;
-    text.print_json(&Outcome {
+    let cut_short = results.cut_short();
+    // What helps is kept: what is left is the proof.
+    let prove = |_: &[&str]| Some(request.given().prove());
+    let answer = answers::experiment::answer(results.effects()?, cut_short.as_deref(), prove);
+    let html = trying::show(&results, &answer, text, &output)?;
+    text.print_json(&answer.with(&Outcome {
         schema: SCHEMA,
         record: output.record.display().to_string(),
         report: output.html.display().to_string(),
         effects: results.effects()?,
-    })?;
+    }))?;
     trying::code(results, html)
 }
 

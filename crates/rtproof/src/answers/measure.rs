@@ -1,0 +1,181 @@
+//! The answer of `measure`: the largest sample of all cells, its causes, or what two conditions
+//! decide; what is not measured yet.
+
+use std::path::Path;
+
+use rtproof_judge::{
+    compare,
+    units::{self, grouped},
+};
+use rtproof_results::{
+    answer::{Answer, Tone},
+    measure::index::{CellResult, ConditionPair, Index, State, ThreadResult},
+};
+
+use crate::next;
+
+/// Causes that are named.
+const NAMED_MAX: usize = 3;
+
+/// The answer. `folder`: where the records are.
+#[must_use]
+pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
+    let (measured, tone) = match index.compared.as_slice() {
+        [] => largest(index),
+        pairs => compared(pairs),
+    };
+    let unfinished = index.cells.len() - index.count(State::Done);
+    let worst = worst(index);
+    let next = match unfinished {
+        0 => decided(index).or_else(|| worst.and_then(|(cell, of)| explained(folder, cell, of))),
+        _ => Some(format!("rtproof measure --resume {}", next::path(folder))),
+    };
+    Answer {
+        result: match unfinished {
+            0 => measured,
+            _ => format!("{}; {measured}", states(index)),
+        },
+        tone: match index.count(State::Failed) {
+            0 if unfinished > 0 => Tone::Doubtful,
+            0 => tone,
+            _ => Tone::Bad,
+        },
+        why: worst.and_then(|(_, thread)| why(thread)),
+        next,
+    }
+}
+
+/// What became of the cells that are not done.
+fn states(index: &Index) -> String {
+    let states = [
+        (State::CutShort, "cut short"),
+        (State::Failed, "failed"),
+        (State::Missing, "not measured"),
+    ];
+    let counts = states.into_iter().filter_map(|(state, word)| match index.count(state) {
+        0 => None,
+        n => Some(format!("{n} {word}")),
+    });
+    let all = units::count(index.cells.len(), "cell");
+    format!("of {all} {}", counts.collect::<Vec<_>>().join(", "))
+}
+
+/// The CPU with the largest sample.
+fn worst(index: &Index) -> Option<(&CellResult, &ThreadResult)> {
+    let measured = index.rows().filter(|(_, thread)| thread.samples.max_ns.is_some());
+    measured.max_by_key(|(_, thread)| thread.samples.max_ns)
+}
+
+fn largest(index: &Index) -> (String, Tone) {
+    let Some((cell, thread)) = worst(index) else {
+        return ("nothing was measured".into(), Tone::Doubtful);
+    };
+    // A duration is no latency: only what is alike is counted together.
+    let alike = || index.rows().map(|(_, of)| of).filter(|of| of.quantity == thread.quantity);
+    let scheduled: u64 = alike().map(|of| of.scheduled).sum();
+    let missed: u64 = alike().map(|of| of.missed).sum();
+    let late: Option<u64> = alike().map(|of| of.late).sum();
+    let at = match index.cells.len() {
+        1 => format!("CPU {}", thread.cpu),
+        _ => format!("cell {}, CPU {}", cell.cell.number, thread.cpu),
+    };
+    let mut text = format!(
+        "{} up to {} ({at}) in {} cycles",
+        thread.quantity.replace('_', "-"),
+        units::ns(thread.samples.max_ns.unwrap_or(0)),
+        grouped(scheduled),
+    );
+    text += &match late {
+        Some(late) => format!(", {} later than the budget", grouped(late)),
+        None => String::new(),
+    };
+    text += &format!(", {} missed", grouped(missed));
+    (text, if late.unwrap_or(0) > 0 { Tone::Bad } else { Tone::Plain })
+}
+
+/// What pairs decide: a sentence of one combination, the counts of several.
+fn compared(pairs: &[ConditionPair]) -> (String, Tone) {
+    let of = |answer| pairs.iter().filter(|pair| pair.answer == answer).count();
+    let words = [
+        (compare::Answer::Better, "better"),
+        (compare::Answer::Worse, "worse"),
+        (compare::Answer::NoDifference, "without a difference"),
+        (compare::Answer::CannotDecide, "not decided"),
+    ];
+    let tone = match () {
+        () if of(compare::Answer::Worse) > 0 => Tone::Bad,
+        () if of(compare::Answer::CannotDecide) > 0 => Tone::Doubtful,
+        () if of(compare::Answer::Better) > 0 => Tone::Good,
+        () => Tone::Plain,
+    };
+    let text = match pairs {
+        [one] => one.sentence.clone(),
+        _ => {
+            let counts = words.into_iter().filter_map(|(answer, word)| match of(answer) {
+                0 => None,
+                n => Some(format!("{n} {word}")),
+            });
+            let of = units::count(pairs.len(), "combination");
+            let (from, to) = (&pairs[0].from, &pairs[0].to);
+            format!("of {of}, {to} against {from}: {}", counts.collect::<Vec<_>>().join(", "))
+        }
+    };
+    (text, tone)
+}
+
+/// The changes of `--tuned`, where all that is decided says that they help.
+fn decided(index: &Index) -> Option<String> {
+    let better = |pair: &ConditionPair| pair.answer == compare::Answer::Better;
+    let not_worse = |pair: &ConditionPair| pair.answer != compare::Answer::Worse;
+    let helps = index.compared.iter().any(better) && index.compared.iter().all(not_worse);
+    let [_, tuned] = index.conditions.as_slice() else { return None };
+    let apply = tuned.before.as_deref()?.strip_suffix(" --yes")?;
+    (helps && apply.starts_with("rtproof tune apply ")).then(|| format!("{apply} --confirm 60s"))
+}
+
+/// The causes of most spikes of a CPU.
+fn why(thread: &ThreadResult) -> Option<String> {
+    let named = thread.spikes.iter().take(NAMED_MAX).map(|of| {
+        let who = if of.culprit.is_empty() { String::new() } else { format!(" ({})", of.culprit) };
+        let spikes = units::count(of.count as usize, "spike");
+        format!("{spikes} {}{who} up to {}", of.title, units::ns(of.worst_ns))
+    });
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| format!("on CPU {}: {}", thread.cpu, named.join("; ")))
+}
+
+fn explained(folder: &Path, cell: &CellResult, thread: &ThreadResult) -> Option<String> {
+    let record = folder.join(format!("{}.rtproof", cell.cell.name));
+    (!thread.spikes.is_empty())
+        .then(|| format!("rtproof explain {} --worst 1", next::path(&record)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    fn pair(answer: compare::Answer) -> ConditionPair {
+        ConditionPair {
+            what: "timer".into(),
+            from: "baseline".into(),
+            to: "tuned".into(),
+            pairs: 6,
+            pairs_min: 6,
+            detectable_ratio: None,
+            answer,
+            sentence: "Better.".into(),
+        }
+    }
+
+    #[test]
+    fn the_counts_of_several_combinations_are_the_result() {
+        use compare::Answer::{Better, CannotDecide, Worse};
+        let of = |answers: &[compare::Answer]| {
+            compared(&answers.iter().copied().map(pair).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[Better]), ("Better.".into(), Tone::Good));
+        let (text, tone) = of(&[Better, Worse, Worse]);
+        assert_eq!(text, "of 3 combinations, tuned against baseline: 1 better, 2 worse");
+        assert_eq!(tone, Tone::Bad);
+        assert_eq!(of(&[Better, CannotDecide]).1, Tone::Doubtful);
+    }
+}
