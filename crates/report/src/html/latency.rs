@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use rtproof_judge::{Report, units};
 use rtproof_record::Run;
-use rtproof_stats::{Histogram, Layout};
+use rtproof_stats::{Histogram, Layout, quantile::Q};
 
 use super::parts::{self, Figure};
 use crate::svg::{colours, histogram, percentile};
@@ -97,7 +97,7 @@ fn histogram_text(report: &Report) -> String {
         cpus(report.cpus.len())
     );
     if let (Some(min), Some(max)) = (report.all.min_ns, report.all.max_ns) {
-        let p50 = report.all.wake.first().and_then(|q| q.value_ns);
+        let p50 = report.all.wake_ns(Q::P50);
         let median =
             p50.map_or(String::new(), |ns| format!(", half of them below {}", units::ns(ns)));
         text += &format!(", from {} to {}{median}", units::ns(min), units::ns(max));
