@@ -39,9 +39,9 @@ fn histogram_figure(run: &Run, report: &Report) -> Markup {
                 "Both axes are logarithmic; a bin is about " (format!("{:.0}", bins.percent()))
                 "\u{a0}% wide."
             }
-            (histogram::draw(run, &bins, title, &text))
+            (histogram::draw(run, &report.all, &bins, (title, &text)))
         }
-        (linear(run, title))
+        (linear(run, report, title))
     };
     let mut legend = cpu_legend(run);
     if differs {
@@ -64,12 +64,16 @@ fn switch() -> Markup {
             legend { "Axes" }
             label { input #axes-log type="radio" name="axes" checked; " both logarithmic" }
             label { input #axes-linear type="radio" name="axes"; " linear µs, as OSADL" }
+            label {
+                input #levels type="checkbox";
+                " μ, μ ± σ and percentiles of all CPUs together"
+            }
         }
     }
 }
 
 /// OSADL's view: linear latencies, logarithmic counts.
-fn linear(run: &Run, title: &str) -> Markup {
+fn linear(run: &Run, report: &Report, title: &str) -> Markup {
     let Some((bins, step_ns)) = histogram::linear_bins(run) else { return Markup::default() };
     let width = units::ns(step_ns);
     let later = match histogram::beyond(run, &bins) {
@@ -85,7 +89,9 @@ fn linear(run: &Run, title: &str) -> Markup {
     html! {
         div.linear-axes {
             p.quiet { (text) }
-            (histogram::draw_linear(run, &bins, &format!("{title}, linear"), &text))
+            (histogram::draw_linear(
+                run, &report.all, &bins, (&format!("{title}, linear"), &text),
+            ))
         }
     }
 }

@@ -72,6 +72,11 @@ fn a_run_of_two_cpus_and_a_minute_is_whole_and_small() {
     let histogram = &page[page.find("id=\"chart-histogram\"").unwrap()..];
     let histogram = &histogram[..histogram.find("</svg>").unwrap()];
     assert!(histogram.contains("data-series=\"2\""));
+    let levels = &histogram[histogram.find("class=\"levels\"").unwrap()..];
+    for name in ["μ ", "p5 ", "p50 ", "p95 ", "p99 ", "p99.9 "] {
+        assert!(levels.contains(&format!(">{name}")), "{name}: {levels}");
+    }
+    assert!(page.contains("id=\"levels\" type=\"checkbox\""));
     assert_eq!(count(histogram, "class=\"series "), 2);
     assert!(
         histogram.contains("class=\"line dashed\""),
