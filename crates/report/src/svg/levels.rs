@@ -32,10 +32,11 @@ fn levels(measured: &Measured) -> Vec<(String, f64)> {
 
 /// Draws those that the axis holds.
 pub(super) fn draw(frame: &Frame, measured: &Measured) -> Markup {
-    let levels = levels(measured);
+    let mut levels = levels(measured);
+    levels.retain(|&(_, ns)| frame.x.holds(ns));
     html! {
         g.levels {
-            @for (at, (name, ns)) in levels.iter().filter(|(_, ns)| frame.x.holds(*ns)).enumerate() {
+            @for (at, (name, ns)) in levels.iter().enumerate() {
                 @let x = frame.px_x(*ns);
                 @let is_right = x > frame.right - NAME_WIDTH;
                 line x1=(px(x)) x2=(px(x)) y1=(px(frame.top)) y2=(px(frame.bottom)) {}

@@ -32,7 +32,7 @@ pub struct Args {
     pub duration_ns: Option<u64>,
 
     /// End after N wake-ups due on each CPU, under all loads together, or after --for if that comes
-    /// first. 5000 at 1 ms are 5 s: far too few for class 100
+    /// first. 5000 at 1 ms are 5 s: too few for the default --max-rate
     #[arg(long, value_name = "N", value_parser = parse::samples)]
     pub samples: Option<u64>,
 
