@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Quantiles estimated by P²: those of older tables.
-const P2_OF: [Q; 3] = [Q::P50, Q { above: 1, of: 100 }, Q { above: 1, of: 1000 }];
+const P2_OF: [Q; 5] = Q::TABLE;
 /// Samples beyond which there are no P² estimates: tables made with them are of a few thousand.
 const P2_MAX: u64 = 1 << 17;
 /// The error is widened for few batches so that 1.96 of it on either side cover 95 %.
@@ -89,6 +89,8 @@ pub struct Estimated {
     pub p2_ns: f64,
     /// The histogram's own, upper edge of a bucket at most 0.8 % wide; null: too few samples.
     pub histogram_ns: Option<u64>,
+    /// How far P² is off: (P² - histogram) / histogram; null: too few samples, or 0.
+    pub error: Option<f64>,
 }
 
 /// All together, and each CPU where there are several.
@@ -199,9 +201,12 @@ fn p2(threads: &[Thread], n: u64, wake: &Histogram) -> Vec<Estimated> {
         }
     }
     let of = |(q, p2): (Q, &P2)| {
-        let enough = q.of <= wake.total().saturating_mul(q.above);
-        let histogram_ns = wake.value_at_rank(q.rank(wake.total())).filter(|_| enough);
-        Some(Estimated { q, p2_ns: p2.estimate()?.value, histogram_ns })
+        let n = wake.total();
+        let histogram_ns = wake.value_at_rank(q.rank(n)).filter(|_| q.is_carried_by(n));
+        let p2_ns = p2.estimate()?.value;
+        let own = histogram_ns.filter(|&ns| ns > 0).map(|ns| ns as f64);
+        let error = own.map(|own| (p2_ns - own) / own);
+        Some(Estimated { q, p2_ns, histogram_ns, error })
     };
     P2_OF.into_iter().zip(&estimators).filter_map(of).collect()
 }
@@ -271,7 +276,12 @@ mod tests {
         for of in p2 {
             let own = of.histogram_ns.expect("enough") as f64;
             assert!(of.p2_ns > 0.2 * own && of.p2_ns < 5.0 * own, "{of:?}");
+            let error = of.error.expect("an error");
+            assert!((own * (1.0 + error) - of.p2_ns).abs() < 1e-6 * own, "{of:?}");
         }
+        let few = of_run(&testing::run(Class::Soft, 1, 1, &[]));
+        assert_eq!(few[0].n, 1000);
+        assert!(few[0].p2.iter().all(|of| of.histogram_ns.is_some()), "1000 carry p99.9");
         let second = &run.threads[0].seconds[0];
         let mut values = mixed(second, 1000);
         assert!(!values.is_sorted(), "mixed");

@@ -143,6 +143,14 @@ pub struct Measured {
     pub n_eff: u64,
 }
 
+impl Measured {
+    /// A quantile of the wake-up view; `None`: the samples do not carry it.
+    #[must_use]
+    pub fn wake_ns(&self, q: Q) -> Option<u64> {
+        self.wake.iter().find(|quantile| quantile.q == q).and_then(|quantile| quantile.value_ns)
+    }
+}
+
 /// One CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -311,7 +319,7 @@ impl Counted<'_> {
         let mut deadline = self.wake.clone();
         deadline.merge(self.missed);
         let quantiles = |histogram: &Histogram, missed: bool| {
-            // Every quantile that is asked for is shown up to the first that n cannot carry.
+            // Every quantile is shown up to the first above which n carries none.
             let values = Q::REPORT.map(|q| (q, histogram.value_at_rank(q.rank(histogram.total()))));
             let mut worth = self.blocks.n_eff(&values, missed, confidence).into_iter();
             let all = Q::REPORT.map(|q| {
@@ -326,7 +334,7 @@ impl Counted<'_> {
                     high_ns: largest(high_ns),
                 }
             });
-            let carried = all.iter().take_while(|q| q.value_ns.is_some()).count();
+            let carried = all.iter().rposition(|q| q.value_ns.is_some()).map_or(0, |at| at + 1);
             all[..(carried + 1).min(all.len())].to_vec()
         };
         let sum_ns = self.totals.wake.sum() + self.totals.missed_sum_ns;

@@ -12,9 +12,9 @@ pub(crate) const CONVENTION: &str = "Of the wake-ups that were measured, from ex
      error follows. Nothing is decided by these.";
 
 /// Why P² is beside the point.
-pub(crate) const P2_CAUTION: &str = "An estimate without an error, as older tables have it, made \
-    from the cells of each second in order of time: it can be off twelvefold, and cannot be \
-    merged. The histogram's own quantile stands before it.";
+pub(crate) const P2_CAUTION: &str = "An estimate without an interval, as older tables have it, \
+    made from the cells of each second in order of time: it can be off twelvefold, and cannot be \
+    merged. The histogram's own quantile, and how far P² is off it, stand beside it.";
 
 /// `all`, `CPU 3`.
 pub(crate) fn name(cpu: Option<u32>) -> String {

@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 
 use rtproof_record::import::{Doubt, Imported, ImportedThread, Kind, Omitted, ToolValue};
+use rtproof_stats::quantile::Q;
 use serde::Serialize;
 
 /// Version of the JSON form. Fields may be added under one version; none changes or goes.
 pub const SCHEMA: &str = "rtproof/import/1";
 
 /// Quantiles shown: name and parts per million.
-pub const QUANTILES: [(&str, u32); 5] = [
+pub const QUANTILES: [(&str, u32); 7] = [
+    ("p5", 50_000),
     ("p50", 500_000),
+    ("p95", 950_000),
     ("p99", 990_000),
     ("p99.9", 999_000),
     ("p99.99", 999_900),
@@ -77,7 +80,7 @@ pub struct Series {
     pub mean_ns: Option<f64>,
     /// Largest; null: there is none.
     pub max: Option<ToolValue>,
-    /// Quantiles, the first ones that there are samples for.
+    /// Quantiles that there are samples for.
     pub quantiles: Vec<QuantileOf>,
     /// Samples without value, at the far end.
     pub overflow: u64,
@@ -147,8 +150,8 @@ pub fn series(imported: &Imported) -> Vec<Series> {
 
 fn quantiles(thread: &ImportedThread, step_ns: u64) -> Vec<QuantileOf> {
     let of = |&(name, ppm): &(&'static str, u32)| {
-        // A quantile needs as many samples as it has parts, or it is but the largest.
-        let enough = u128::from(thread.n) * u128::from(1_000_000 - ppm) >= 1_000_000;
+        // A quantile needs as many samples as it has parts, or it is but the largest or smallest.
+        let enough = Q { above: u64::from(1_000_000 - ppm), of: 1_000_000 }.is_carried_by(thread.n);
         let value = thread.quantile(f64::from(ppm) / 1e6, step_ns).filter(|_| enough)?;
         Some(QuantileOf { name, ppm, value })
     };

@@ -185,6 +185,8 @@ fn what_is_wrong_is_named_before_anything_is_measured() {
         ("\n\nperiod = \"1ns\"\n", "bad.toml:3: a period must be"),
         ("cpus = \"0-9000\"\n", "--cpus 0-9000"),
         ("for = \"1s\"\nperiod = \"2s\"\n", "longer than a cell"),
+        ("samples = 0\n", "bad.toml:1: 0 wake-ups"),
+        ("samples = 20\n", "--samples 20 with a period of 1 ms"),
         ("= 1\n", "bad.toml:1:"),
     ] {
         std::fs::write(&matrix, text).expect("a file");
@@ -198,6 +200,8 @@ fn what_is_wrong_is_named_before_anything_is_measured() {
         &["measure", "--matrix", "none.toml"],
         &["measure", "--resume", "."],
         &["measure", "--resume", "m", "--cpus", "0"],
+        &["measure", "--resume", "m", "--samples", "5000"],
+        &["measure", "--matrix", "bad.toml", "--samples", "5000"],
         &["measure", "--workload", "memory@0,registers"],
         &["measure", "--workload", "memory@0,registers@0"],
         &["measure", "--policy", "best"],

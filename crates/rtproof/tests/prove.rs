@@ -12,8 +12,8 @@ use std::{path::Path, process::Command};
 
 use serde_json::Value;
 use support::{
-    FAILED, NOT_PROVEN, REFUSED, alone, assert_accounted, binary, code, expect_code, files, folder,
-    load_workers, only, report, run, stderr, stdout,
+    FAILED, NOT_PROVEN, REFUSED, USAGE, alone, assert_accounted, binary, code, expect_code, files,
+    folder, load_workers, only, report, run, stderr, stdout,
 };
 
 /// Everything but the line that names the files.
@@ -254,6 +254,41 @@ fn a_single_wake_up_covers_no_time() {
     let (json, _) = report(&folder.path().join("run.rtproof"));
     assert_eq!(json["verdict"]["basis"]["exposure_ns"], 0);
     assert_eq!(json["verdict"]["basis"]["late_rate_upper_per_hour"], Value::Null);
+}
+
+#[test]
+fn a_number_of_wake_ups_ends_a_run() {
+    let _alone = alone();
+    let budget = ["--budget", "1h", "--period", "100us", "--load", "idle", "--json"];
+    // So many of each thread; or what the time allows, if that is shorter.
+    for (end, scheduled) in [
+        (&["--samples", "5001"][..], 5001),
+        (&["--samples", "5001", "--for", "1m"], 5001),
+        (&["--samples", "999999999", "--for", "200ms"], 2000),
+    ] {
+        let folder = folder();
+        let output = run(folder.path(), &[&["prove"][..], &budget, end].concat());
+        expect_code(&output, NOT_PROVEN);
+        let (json, _) = report(&only(folder.path(), ".rtproof"));
+        assert_accounted(&json);
+        for cpu in json["cpus"].as_array().expect("CPUs") {
+            assert_eq!(cpu["measured"]["scheduled"], scheduled, "{end:?}");
+        }
+        // They carry p99.9 and no p99.99, which has no value.
+        let carried = |q: &Value| q["value_ns"].is_u64();
+        let wake = json["all"]["wake"].as_array().expect("quantiles");
+        assert!(wake.iter().any(|q| q["q"]["of"] == 20 && q["q"]["above"] == 19 && carried(q)));
+        assert!(!wake.iter().any(|q| q["q"]["of"] == 100_000 && carried(q)), "{wake:?}");
+    }
+    for bad in ["0", "-1", "1.5", "many", "99", "18446744073709551615", "18446744073709551616"] {
+        for command in ["prove", "measure"] {
+            let folder = folder();
+            let output = run(folder.path(), &[command, &format!("--samples={bad}")]);
+            expect_code(&output, USAGE);
+            assert!(stderr(&output).contains("samples"), "{bad}: {}", stderr(&output));
+            assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "{bad}");
+        }
+    }
 }
 
 #[test]

@@ -62,6 +62,8 @@ fn bounded(text: &str, min_ns: u64, max_ns: u64, what: &str) -> Result<u64, Inva
     Ok(ns)
 }
 
+/// Shortest run.
+const RUN_MIN_NS: u64 = 100_000_000;
 /// Longest run: a year.
 const YEAR_NS: u64 = 366 * 86_400_000_000_000;
 
@@ -70,7 +72,48 @@ const YEAR_NS: u64 = 366 * 86_400_000_000_000;
 /// # Errors
 /// See [`time`]; outside 100 ms to a year.
 pub fn run_duration(text: &str) -> Result<u64, Invalid> {
-    bounded(text, 100_000_000, YEAR_NS, "a run")
+    bounded(text, RUN_MIN_NS, YEAR_NS, "a run")
+}
+
+/// A number of wake-ups that ends a run.
+///
+/// # Errors
+/// What is no whole number above zero.
+pub fn samples(text: &str) -> Result<u64, Invalid> {
+    match text.trim().parse() {
+        Ok(0) => Err("0 wake-ups: nothing would be measured; expected 1 or more".into()),
+        Ok(samples) => Ok(samples),
+        Err(_) => Err(format!("\"{text}\" is no number of wake-ups; expected e.g. 5000").into()),
+    }
+}
+
+/// Duration of a run that ends after so many wake-ups of each thread, or after `for_ns`, whichever
+/// comes first. Without both, `default_ns`.
+///
+/// # Errors
+/// A time outside the limits of [`run_duration`].
+pub fn until(
+    samples: Option<u64>,
+    period_ns: u64,
+    for_ns: Option<u64>,
+    default_ns: u64,
+) -> Result<u64, Invalid> {
+    let Some(samples) = samples else { return Ok(for_ns.unwrap_or(default_ns)) };
+    let needed_ns = samples.saturating_mul(period_ns);
+    let show = rtproof_judge::units::duration;
+    if let Some(for_ns) = for_ns.filter(|&for_ns| for_ns <= needed_ns) {
+        return Ok(for_ns);
+    }
+    if !(RUN_MIN_NS..=YEAR_NS).contains(&needed_ns) {
+        return Err(format!(
+            "--samples {samples} with a period of {}: a run must last from {} to {}",
+            rtproof_judge::units::ns(period_ns),
+            show(RUN_MIN_NS),
+            show(YEAR_NS)
+        )
+        .into());
+    }
+    Ok(needed_ns)
 }
 
 /// A time within which changes have to be confirmed.
@@ -250,6 +293,17 @@ mod tests {
         for text in ["", "64", "0M", "64B", "-1M", "1.5G", "1025G", "99999999999999999999G"] {
             assert!(size(text).is_err(), "{text}");
         }
+        for text in ["0", "-1", "1.5", "", "5k", "99999999999999999999"] {
+            assert!(samples(text).is_err(), "{text}");
+        }
+        assert_eq!(samples("5000").unwrap(), 5000);
+        let (ms, second) = (1_000_000, 1_000_000_000);
+        let of = |samples, for_ns| until(samples, ms, for_ns, 60 * second).ok();
+        assert_eq!(of(None, None), Some(60 * second));
+        assert_eq!(of(Some(5000), None), Some(5 * second));
+        assert_eq!(of(Some(5000), Some(2 * second)), Some(2 * second));
+        assert_eq!(of(Some(5000), Some(9 * second)), Some(5 * second));
+        assert_eq!([of(Some(99), None), of(Some(u64::MAX), None)], [None; 2]);
         assert!(trial_duration("99ms").is_err() && trial_duration("11m").is_err());
     }
 

@@ -20,14 +20,26 @@ pub struct Q {
 }
 
 impl Q {
+    /// 5 %.
+    pub const P5: Self = Self { above: 19, of: 20 };
     /// Median.
     pub const P50: Self = Self { above: 1, of: 2 };
-    /// The quantiles of a report, p50 to p99.99999.
-    pub const REPORT: [Self; 8] = [
+    /// 95 %.
+    pub const P95: Self = Self { above: 1, of: 20 };
+    /// 99 %.
+    pub const P99: Self = Self { above: 1, of: 100 };
+    /// 99.9 %.
+    pub const P99_9: Self = Self { above: 1, of: 1_000 };
+    /// The quantiles of tables.
+    pub const TABLE: [Self; 5] = [Self::P5, Self::P50, Self::P95, Self::P99, Self::P99_9];
+    /// The quantiles of a report, p5 to p99.99999.
+    pub const REPORT: [Self; 10] = [
+        Self::P5,
         Self::P50,
         Self { above: 1, of: 10 },
-        Self { above: 1, of: 100 },
-        Self { above: 1, of: 1_000 },
+        Self::P95,
+        Self::P99,
+        Self::P99_9,
         Self { above: 1, of: 10_000 },
         Self { above: 1, of: 100_000 },
         Self { above: 1, of: 1_000_000 },
@@ -48,6 +60,13 @@ impl Q {
         n - u64::try_from(above).unwrap_or(n)
     }
 
+    /// Whether `n` samples carry it: one at least lies beyond it, on the side where fewer lie.
+    #[must_use]
+    pub fn is_carried_by(self, n: u64) -> bool {
+        let beyond = self.above.min(self.of.saturating_sub(self.above));
+        u128::from(n) * u128::from(beyond) >= u128::from(self.of)
+    }
+
     /// Name as the field writes it: `p50`, `p99.9`.
     #[must_use]
     pub fn name(self) -> String {
@@ -64,7 +83,8 @@ impl Q {
 pub struct Quantile {
     /// Which.
     pub q: Q,
-    /// The value, upper edge of its bucket; `None` with fewer than 1/(1-q) samples.
+    /// The value, upper edge of its bucket; `None` with fewer than 1/(1-q) samples, or 1/q of a
+    /// quantile below the median.
     pub value_ns: Option<u64>,
     /// Lower end of the interval, lower edge of the bucket of its order statistic; `None` when
     /// there is none: too few samples, or their dependence lasts too long for the run.
@@ -103,9 +123,8 @@ pub fn interval_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u
 #[must_use]
 pub fn of(histogram: &Histogram, q: Q, confidence: f64, n_eff: Option<u64>) -> Quantile {
     let n = histogram.total();
-    let enough = u128::from(n) * u128::from(q.above) >= u128::from(q.of);
     let rank = q.rank(n);
-    let value_ns = enough.then(|| histogram.value_at_rank(rank)).flatten();
+    let value_ns = q.is_carried_by(n).then(|| histogram.value_at_rank(rank)).flatten();
     let none = Quantile { q, value_ns, low_ns: None, high_ns: None };
     let (Some(n_eff), Some(_)) = (n_eff, value_ns) else {
         return none;
@@ -169,8 +188,12 @@ mod tests {
     #[test]
     fn names_and_ranks_are_exact() {
         let names: Vec<_> = Q::REPORT.iter().map(|q| q.name()).collect();
-        assert_eq!(names[..5], ["p50", "p90", "p99", "p99.9", "p99.99"]);
-        assert_eq!(names[7], "p99.99999");
+        assert_eq!(names[..7], ["p5", "p50", "p90", "p95", "p99", "p99.9", "p99.99"]);
+        assert_eq!(names[9], "p99.99999");
+        let ranks = |n| Q::TABLE.map(|q| q.rank(n));
+        // numpy.percentile(range(1, n + 1), q, method="inverted_cdf")
+        assert_eq!(ranks(1000), [50, 500, 950, 990, 999]);
+        assert_eq!(ranks(30), [2, 15, 29, 30, 30]);
         assert_eq!(Q { above: 1, of: 1000 }.rank(1000), 999);
         assert_eq!(Q::P50.rank(5), 3);
         assert_eq!(Q { above: 1, of: 10 }.rank(u64::MAX), u64::MAX - u64::MAX / 10);
@@ -182,6 +205,12 @@ mod tests {
         (1..=100).for_each(|v| h.record(v));
         let p999 = of(&h, Q { above: 1, of: 1000 }, 0.95, Some(100));
         assert_eq!((p999.value_ns, p999.high_ns), (None, None));
+        // 20 samples are the fewest of which one lies at or below p5, and one above p95.
+        for (n, carried) in [(0, false), (19, false), (20, true), (u64::MAX, true)] {
+            assert_eq!([Q::P5, Q::P95].map(|q| q.is_carried_by(n)), [carried; 2], "{n}");
+        }
+        let p5 = of(&h, Q::P5, 0.95, Some(100));
+        assert_eq!((p5.value_ns, p5.low_ns), (Some(5), Some(1)));
         let p50 = of(&h, Q::P50, 0.95, Some(100));
         assert_eq!((p50.value_ns, p50.low_ns, p50.high_ns), (Some(50), Some(40), Some(61)));
         // Of 1000 and more a bucket holds several values: the ends are its outer edges.

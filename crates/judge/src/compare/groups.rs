@@ -88,8 +88,14 @@ pub struct ThreadSummary {
     pub min_ns: Option<u64>,
     /// Mean, nanoseconds.
     pub mean_ns: Option<f64>,
+    /// 5 % were no later, nanoseconds; null: too few.
+    pub p5_ns: Option<u64>,
     /// Median, nanoseconds.
     pub p50_ns: Option<u64>,
+    /// 95 % were no later, nanoseconds; null: too few.
+    pub p95_ns: Option<u64>,
+    /// 99 % were no later, nanoseconds; null: too few.
+    pub p99_ns: Option<u64>,
     /// 99.9 % were no later, nanoseconds; null: too few.
     pub p999_ns: Option<u64>,
     /// 99.99 % were no later, nanoseconds; null: too few.
@@ -135,7 +141,7 @@ fn threads(side: &Side, view: View) -> Vec<ThreadSummary> {
         if let (View::Deadline, Some(missed)) = (view, &thread.missed) {
             bins.merge(missed);
         }
-        let of = |above, of| side.quantile(&bins, Q { above, of }).map(|value| value.ns);
+        let of = |q: Q| side.quantile(&bins, q).map(|value| value.ns);
         // A quantile of a thread cannot be above its own maximum, though above that of its cell.
         let within = |ns: Option<u64>| match (ns, thread.max_ns, thread.max_is_at_least) {
             (Some(ns), Some(max_ns), false) => Some(ns.min(max_ns)),
@@ -147,9 +153,12 @@ fn threads(side: &Side, view: View) -> Vec<ThreadSummary> {
             missed: thread.missed_count,
             min_ns: thread.min_ns,
             mean_ns: thread.mean_ns,
-            p50_ns: within(of(1, 2)),
-            p999_ns: within(of(1, 1000)),
-            p9999_ns: within(of(1, 10_000)),
+            p5_ns: within(of(Q::P5)),
+            p50_ns: within(of(Q::P50)),
+            p95_ns: within(of(Q::P95)),
+            p99_ns: within(of(Q::P99)),
+            p999_ns: within(of(Q::P99_9)),
+            p9999_ns: within(of(Q { above: 1, of: 10_000 })),
             max_ns: thread.max_ns,
             max_is_at_least: thread.max_is_at_least,
         }

@@ -12,11 +12,11 @@ use super::{
 
 /// The quantiles of a comparison: those of the field, and p5 and p95 of older ones.
 pub(super) const QUANTILES: [Q; 8] = [
-    Q { above: 19, of: 20 },
+    Q::P5,
     Q::P50,
-    Q { above: 1, of: 20 },
-    Q { above: 1, of: 100 },
-    Q { above: 1, of: 1000 },
+    Q::P95,
+    Q::P99,
+    Q::P99_9,
     Q { above: 1, of: 10_000 },
     Q { above: 1, of: 100_000 },
     Q { above: 1, of: 1_000_000 },

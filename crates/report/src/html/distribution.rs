@@ -72,7 +72,9 @@ fn p2(all: &[Distribution]) -> Markup {
     };
     let names = first.p2.iter().map(|of| of.q.name());
     let columns: Vec<String> = std::iter::once(String::new())
-        .chain(names.flat_map(|name| [format!("#{name}, µs"), "#P² estimate, µs".into()]))
+        .chain(names.flat_map(|name| {
+            [format!("#{name}, µs"), "#P² estimate, µs".into(), "#error, %".into()]
+        }))
         .collect();
     html! {
         h3 { "P² beside the histogram" }
@@ -87,6 +89,7 @@ fn p2(all: &[Distribution]) -> Markup {
                             @for estimated in &of.p2 {
                                 td.num { (parts::us(estimated.histogram_ns)) }
                                 td.num.quiet { (parts::us_mean(Some(estimated.p2_ns))) }
+                                td.num.quiet { (percent(estimated.error)) }
                             }
                         }
                     }
@@ -94,6 +97,10 @@ fn p2(all: &[Distribution]) -> Markup {
             }
         }))
     }
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or(parts::NONE.into(), |share| format!("{:+.1}", 100.0 * share))
 }
 
 fn bunched(all: &[Distribution]) -> Markup {

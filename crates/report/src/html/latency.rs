@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use rtproof_judge::{Report, units};
 use rtproof_record::Run;
-use rtproof_stats::{Histogram, Layout};
+use rtproof_stats::{Histogram, Layout, quantile::Q};
 
 use super::parts::{self, Figure};
 use crate::svg::{colours, histogram, percentile};
@@ -39,9 +39,9 @@ fn histogram_figure(run: &Run, report: &Report) -> Markup {
                 "Both axes are logarithmic; a bin is about " (format!("{:.0}", bins.percent()))
                 "\u{a0}% wide."
             }
-            (histogram::draw(run, &bins, title, &text))
+            (histogram::draw(run, &report.all, &bins, (title, &text)))
         }
-        (linear(run, title))
+        (linear(run, report, title))
     };
     let mut legend = cpu_legend(run);
     if differs {
@@ -64,12 +64,16 @@ fn switch() -> Markup {
             legend { "Axes" }
             label { input #axes-log type="radio" name="axes" checked; " both logarithmic" }
             label { input #axes-linear type="radio" name="axes"; " linear µs, as OSADL" }
+            label {
+                input #levels type="checkbox";
+                " μ, μ ± σ and percentiles of all CPUs together"
+            }
         }
     }
 }
 
 /// OSADL's view: linear latencies, logarithmic counts.
-fn linear(run: &Run, title: &str) -> Markup {
+fn linear(run: &Run, report: &Report, title: &str) -> Markup {
     let Some((bins, step_ns)) = histogram::linear_bins(run) else { return Markup::default() };
     let width = units::ns(step_ns);
     let later = match histogram::beyond(run, &bins) {
@@ -85,7 +89,9 @@ fn linear(run: &Run, title: &str) -> Markup {
     html! {
         div.linear-axes {
             p.quiet { (text) }
-            (histogram::draw_linear(run, &bins, &format!("{title}, linear"), &text))
+            (histogram::draw_linear(
+                run, &report.all, &bins, (&format!("{title}, linear"), &text),
+            ))
         }
     }
 }
@@ -97,7 +103,7 @@ fn histogram_text(report: &Report) -> String {
         cpus(report.cpus.len())
     );
     if let (Some(min), Some(max)) = (report.all.min_ns, report.all.max_ns) {
-        let p50 = report.all.wake.first().and_then(|q| q.value_ns);
+        let p50 = report.all.wake_ns(Q::P50);
         let median =
             p50.map_or(String::new(), |ns| format!(", half of them below {}", units::ns(ns)));
         text += &format!(", from {} to {}{median}", units::ns(min), units::ns(max));

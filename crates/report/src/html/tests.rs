@@ -72,6 +72,11 @@ fn a_run_of_two_cpus_and_a_minute_is_whole_and_small() {
     let histogram = &page[page.find("id=\"chart-histogram\"").unwrap()..];
     let histogram = &histogram[..histogram.find("</svg>").unwrap()];
     assert!(histogram.contains("data-series=\"2\""));
+    let levels = &histogram[histogram.find("class=\"levels\"").unwrap()..];
+    for name in ["μ ", "p5 ", "p50 ", "p95 ", "p99 ", "p99.9 "] {
+        assert!(levels.contains(&format!(">{name}")), "{name}: {levels}");
+    }
+    assert!(page.contains("id=\"levels\" type=\"checkbox\""));
     assert_eq!(count(histogram, "class=\"series "), 2);
     assert!(
         histogram.contains("class=\"line dashed\""),
@@ -87,7 +92,7 @@ fn a_run_of_two_cpus_and_a_minute_is_whole_and_small() {
 fn sizes_are_bounded() {
     let minute = Shape { cpus: 64, per_second: 50, ..Shape::default() };
     let page = html(&sample::lengthened(sample::run(&minute), 60));
-    assert!(page.len() < 1_100_000, "{} bytes", page.len());
+    assert!(page.len() < 1_200_000, "{} bytes", page.len());
     let many = Shape { cpus: 300, seconds: 3, per_second: 20, ..Shape::default() };
     assert!(html(&sample::run(&many)).contains("id=\"chart-strip\" data-series=\"60\""));
 }

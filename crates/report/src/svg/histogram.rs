@@ -2,7 +2,7 @@
 //! each CPU named. The picture that OSADL made the field's own.
 
 use maud::{Markup, html};
-use rtproof_judge::units;
+use rtproof_judge::{report::Measured, units};
 use rtproof_record::Run;
 use rtproof_stats::Histogram;
 
@@ -12,6 +12,7 @@ use super::{
     colours,
     frame::{About, Frame},
     labels::{self, Mark},
+    levels,
     scale::Scale,
 };
 
@@ -69,18 +70,25 @@ pub(crate) fn beyond(run: &Run, bins: &LatencyBins) -> u64 {
 }
 
 /// Draws the histogram of a run, latencies logarithmic.
-pub(crate) fn draw(run: &Run, bins: &LatencyBins, title: &str, text: &str) -> Markup {
-    draw_on(run, bins, latency_axis(run, bins), ("chart-histogram", title, text))
+pub(crate) fn draw(run: &Run, all: &Measured, bins: &LatencyBins, text: (&str, &str)) -> Markup {
+    let about = ("chart-histogram", text.0, text.1);
+    draw_on(run, all, bins, latency_axis(run, bins), about)
 }
 
 /// The same with latencies linear.
-pub(crate) fn draw_linear(run: &Run, bins: &LatencyBins, title: &str, text: &str) -> Markup {
+pub(crate) fn draw_linear(
+    run: &Run,
+    all: &Measured,
+    bins: &LatencyBins,
+    text: (&str, &str),
+) -> Markup {
     let x = Scale::from_zero(bins.range(bins.len() - 1).1);
-    draw_on(run, bins, x, ("chart-histogram-linear", title, text))
+    draw_on(run, all, bins, x, ("chart-histogram-linear", text.0, text.1))
 }
 
 fn draw_on(
     run: &Run,
+    all: &Measured,
     bins: &LatencyBins,
     x: Scale,
     (id, title, text): (&str, &str, &str),
@@ -115,6 +123,7 @@ fn draw_on(
             }
         }
         (frame.budget_upright(run.options.requirement.budget_ns))
+        (levels::draw(&frame, all))
         (labels::marks(&frame, marks.take(NAMED_MAX).collect()))
     };
     frame.root(about, &body)

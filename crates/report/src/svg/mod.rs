@@ -16,6 +16,7 @@ pub(crate) mod heat;
 pub(crate) mod histogram;
 pub(crate) mod host;
 pub(crate) mod labels;
+mod levels;
 pub(crate) mod missed;
 pub(crate) mod percentile;
 pub(crate) mod ranges;

@@ -39,7 +39,7 @@ pub(crate) fn draw(run: &Run, report: &Report, title: &str, text: &str) -> Optio
             path.line.thick d=(curve(&frame, &wake, max_ns, 0.5)) {}
         }
         (frame.budget_level(run.options.requirement.budget_ns))
-        @for quantile in &report.all.wake { (interval(&frame, quantile)) }
+        @for quantile in report.all.wake.iter().filter(is_upper) { (interval(&frame, quantile)) }
         (end_of_data(&frame, wake.total(), max_ns))
     };
     Some(frame.root(about, &body))
@@ -135,6 +135,11 @@ fn curve(frame: &Frame, histogram: &Histogram, max_ns: Option<u64>, least: f64) 
         at = (x, y);
     }
     path.finish()
+}
+
+/// Below the median the axis has no room: it counts nines.
+fn is_upper(quantile: &&Quantile) -> bool {
+    2 * quantile.q.above <= quantile.q.of
 }
 
 /// The interval of a quantile: a whisker, with an arrow where the samples give no upper end.

@@ -80,10 +80,14 @@ pub(super) fn estimates(to: &mut Sheet, indent: &str, of: &Distribution) -> io::
         .iter()
         .map(|of| {
             let own = of.histogram_ns.map_or("too few samples".into(), us_column);
-            format!("{} {} ({own})", of.q.name(), us_column(of.p2_ns.max(0.0).round() as u64))
+            let error =
+                of.error.map_or_else(String::new, |error| format!(", {:+.1} %", 100.0 * error));
+            let p2 = us_column(of.p2_ns.max(0.0).round() as u64);
+            format!("{} {p2} ({own}{error})", of.q.name())
         })
         .collect();
-    let text = format!("{}: P² estimates (histogram) {} µs", name(of.cpu), texts.join(", "));
+    let text =
+        format!("{}: P² estimates (histogram, error of P²) {} µs", name(of.cpu), texts.join(", "));
     wrapped(to, indent, &format!("{indent}  "), &text)
 }
 

@@ -8,6 +8,7 @@ use rtproof_judge::{
     report::Measured,
     units::{self, grouped, us_column},
 };
+use rtproof_stats::quantile::Q;
 
 use crate::text::sheet::{BAD, BOLD, DIM, Ink, Sheet, WARN, wrapped};
 
@@ -59,7 +60,12 @@ fn asked(to: &mut Sheet, report: &Report) -> io::Result<()> {
     writeln!(to, "{BOLD}Measure{BOLD:#}  {text}")
 }
 
-const HEADS: [&str; 9] = ["", "scheduled", "missed", "late", "min", "p50", "p99", "p99.9", "max"];
+const HEADS: [&str; 11] =
+    ["", "scheduled", "missed", "late", "min", "p5", "p50", "p95", "p99", "p99.9", "max"];
+/// Columns of [`HEADS`] that a terminal of 80 columns has no room for: p5 and p95.
+const WIDE: [usize; 2] = [5, 7];
+/// Columns of a terminal from which on these are shown.
+const WIDE_MIN: usize = 100;
 
 fn table(to: &mut Sheet, report: &Report) -> io::Result<()> {
     let budget_ns = report.options.requirement.budget_ns;
@@ -77,7 +83,9 @@ fn table(to: &mut Sheet, report: &Report) -> io::Result<()> {
     if report.phases.len() > 1 {
         rows.extend(report.phases.iter().map(|phase| row(&phase.name, &phase.measured, columns)));
     }
-    let skip = |column: usize| column == 3 && budget_ns.is_none();
+    let skip = |column: usize| {
+        column == 3 && budget_ns.is_none() || columns < WIDE_MIN && WIDE.contains(&column)
+    };
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
@@ -95,33 +103,33 @@ fn table(to: &mut Sheet, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-/// Columns that the numbers of a row take.
-const NUMBERS_WIDTH: usize = 72;
+/// Columns that the numbers of a row take, without [`WIDE`] and with it.
+const NUMBERS_WIDTH: [usize; 2] = [72, 88];
 
 /// A name, cut where the terminal has no room for it.
 fn fitting(name: &str, width: usize) -> String {
-    let room = width.saturating_sub(NUMBERS_WIDTH).max(6);
+    let numbers = NUMBERS_WIDTH[usize::from(width >= WIDE_MIN)];
+    let room = width.saturating_sub(numbers).max(6);
     match name.chars().count() <= room {
         true => name.into(),
         false => name.chars().take(room - 1).chain(['…']).collect(),
     }
 }
 
-fn row(name: &str, measured: &Measured, columns: usize) -> [String; 9] {
+fn row(name: &str, measured: &Measured, columns: usize) -> [String; 11] {
     let time = |ns: Option<u64>| ns.map_or("-".into(), us_column);
-    let quantile = |of: u64| {
-        let found = measured.wake.iter().find(|quantile| quantile.q.of == of);
-        time(found.and_then(|quantile| quantile.value_ns))
-    };
+    let [p5, p50, p95, p99, p99_9] = Q::TABLE.map(|q| time(measured.wake_ns(q)));
     [
         fitting(name, columns),
         grouped(measured.scheduled),
         grouped(measured.missed),
         grouped(measured.late),
         time(measured.min_ns),
-        quantile(2),
-        quantile(100),
-        quantile(1000),
+        p5,
+        p50,
+        p95,
+        p99,
+        p99_9,
         time(measured.max_ns),
     ]
 }

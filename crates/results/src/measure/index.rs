@@ -144,8 +144,12 @@ pub struct ThreadResult {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantiles {
+    /// 5 %.
+    pub p5_ns: Option<u64>,
     /// Median.
     pub p50_ns: Option<u64>,
+    /// 95 %.
+    pub p95_ns: Option<u64>,
     /// 99 %.
     pub p99_ns: Option<u64>,
     /// 99.9 %.

@@ -95,14 +95,13 @@ pub struct Args {
     #[arg(long, value_name = "LOAD", value_parser = request::load, default_value = "idle")]
     pub load: Vec<String>,
 
-    /// Duration of each cell, e.g. 20s, 10m
-    #[arg(
-        long = "for",
-        value_name = "TIME",
-        default_value = "10s",
-        value_parser = parse::run_duration
-    )]
-    pub duration_ns: u64,
+    /// Duration of each cell, e.g. 20s, 10m; default: 10s, or what --samples takes
+    #[arg(long = "for", value_name = "TIME", value_parser = parse::run_duration)]
+    pub duration_ns: Option<u64>,
+
+    /// End each cell after N wake-ups due on each thread, or after --for if that comes first
+    #[arg(long, value_name = "N", value_parser = parse::samples)]
+    pub samples: Option<u64>,
 
     /// Measure each cell N times; default: 1, with --tuned 6, the fewest pairs that can decide
     #[arg(long, value_name = "N", value_parser = request::repeat)]
@@ -119,8 +118,8 @@ pub struct Args {
         value_name = "FILE",
         conflicts_with_all = [
             "workload", "cpus", "each", "policy", "priority", "periods_ns", "load", "duration_ns",
-            "repeat", "tuned", "budget_ns", "spike_ns", "no_trace", "start", "dma_latency_us",
-            "load_cpus", "load_dir",
+            "samples", "repeat", "tuned", "budget_ns", "spike_ns", "no_trace", "start",
+            "dma_latency_us", "load_cpus", "load_dir",
         ]
     )]
     pub matrix: Option<PathBuf>,
@@ -131,8 +130,8 @@ pub struct Args {
         value_name = "DIR",
         conflicts_with_all = [
             "matrix", "workload", "cpus", "each", "policy", "priority", "periods_ns", "load",
-            "duration_ns", "repeat", "tuned", "budget_ns", "spike_ns", "no_trace", "start",
-            "dma_latency_us", "load_cpus", "load_dir", "output", "plan",
+            "duration_ns", "samples", "repeat", "tuned", "budget_ns", "spike_ns", "no_trace",
+            "start", "dma_latency_us", "load_cpus", "load_dir", "output", "plan",
         ]
     )]
     pub resume: Option<PathBuf>,
@@ -259,6 +258,7 @@ fn plan(args: &Args, facts: &Facts) -> anyhow::Result<Plan> {
         periods_ns: args.periods_ns.clone(),
         loads: args.load.clone(),
         duration_ns: args.duration_ns,
+        samples: args.samples,
         repeat: args.repeat.unwrap_or(if args.tuned { TUNED_PAIRS } else { 1 }),
     };
     let common = Common {

@@ -27,14 +27,14 @@ Examples:
 Without real-time rights it still measures and says so; nothing is tuned. The record \
 (*.rtproof) holds everything that was measured; the report (*.html) opens in any browser.")]
 pub struct Args {
-    /// Duration of the measurement, e.g. 20s, 10m, 24h
-    #[arg(
-        long = "for",
-        value_name = "TIME",
-        default_value = "60s",
-        value_parser = parse::run_duration
-    )]
-    pub duration_ns: u64,
+    /// Duration of the measurement, e.g. 20s, 10m, 24h; default: 60s, or what --samples takes
+    #[arg(long = "for", value_name = "TIME", value_parser = parse::run_duration)]
+    pub duration_ns: Option<u64>,
+
+    /// End after N wake-ups due on each CPU, under all loads together, or after --for if that comes
+    /// first. 5000 at 1 ms are 5 s: too few for the default --max-rate
+    #[arg(long, value_name = "N", value_parser = parse::samples)]
+    pub samples: Option<u64>,
 
     /// Latency budget of a wake-up, e.g. 100us; without it nothing is judged
     #[arg(long = "budget", value_name = "TIME", value_parser = parse::budget)]
@@ -178,6 +178,7 @@ impl Args {
     pub fn request(&self) -> Request {
         Request {
             duration_ns: self.duration_ns,
+            samples: self.samples,
             budget_ns: self.budget_ns,
             class: self.class.into(),
             confidence_ppm: self.confidence_ppm,

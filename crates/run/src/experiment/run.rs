@@ -138,7 +138,7 @@ fn pilot(
     let output = Output::choose(Path::new(&name), wanted.facts)?;
     let mut args = wanted.args.clone();
     args.duration_ns =
-        (2 * wanted.setup.pilot_ns() + 10_000_000_000).next_multiple_of(1_000_000_000);
+        Some((2 * wanted.setup.pilot_ns() + 10_000_000_000).next_multiple_of(1_000_000_000));
     let options = resolve::options(&args, wanted.facts)?;
     let (schedule, trial) = Pilot::new(wanted.setup.slice_ns, PILOT);
     let mut tell = |_| {};
@@ -191,7 +191,7 @@ pub fn run(
 ) -> anyhow::Result<Found> {
     let (setup, knobs) = (&wanted.setup, wanted.knobs);
     let mut args = wanted.args.clone();
-    args.duration_ns = setup.most_ns();
+    args.duration_ns = Some(setup.most_ns());
     let options = resolve::options(&args, wanted.facts)?;
     let seed = seed()?;
     let (schedule, trial) = Staged::new(knobs, setup.clone(), seed, seen.one);

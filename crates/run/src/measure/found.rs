@@ -6,7 +6,7 @@ use rtproof_results::measure::{
     index::{CellResult, Quantiles, SpikeCount, State, ThreadResult},
     plan::Cell,
 };
-use rtproof_stats::Moments;
+use rtproof_stats::{Moments, quantile::Q};
 
 use super::statistics::{Scale, quantity};
 
@@ -54,12 +54,8 @@ fn thread_result(
     let info = &cpu.thread;
     let quantity = quantity(&info.workload);
     let samples = Scale::of(quantity, info.period_ns).spread(samples);
-    let quantile = |of: u64| {
-        let found = cpu.measured.wake.iter().find(|quantile| quantile.q.of == of);
-        found.and_then(|quantile| quantile.value_ns)
-    };
-    let quantiles =
-        Quantiles { p50_ns: quantile(2), p99_ns: quantile(100), p999_ns: quantile(1000) };
+    let [p5_ns, p50_ns, p95_ns, p99_ns, p999_ns] = Q::TABLE.map(|q| cpu.measured.wake_ns(q));
+    let quantiles = Quantiles { p5_ns, p50_ns, p95_ns, p99_ns, p999_ns };
     ThreadResult {
         cpu: info.cpu,
         workload: info.workload.clone(),

@@ -28,7 +28,7 @@ const BYTES_MAX: usize = 1 << 20;
 /// Values of one list, at most.
 const VALUES_MAX: usize = 1000;
 /// Keys of a block.
-const OF_BLOCK: &str = "workload, cpus, each, policy, priority, period, load, for, repeat";
+const OF_BLOCK: &str = "workload, cpus, each, policy, priority, period, load, for, samples, repeat";
 /// Keys that hold for all.
 const OF_ALL: &str = "budget, spike, trace, start, dma-latency, load-cpus, load-dir";
 
@@ -86,7 +86,8 @@ pub fn default_block() -> Block {
         priorities: vec![PRIORITY],
         periods_ns: vec![PERIOD_NS],
         loads: vec!["idle".into()],
-        duration_ns: 10_000_000_000,
+        duration_ns: None,
+        samples: None,
         repeat: 1,
     }
 }
@@ -167,7 +168,8 @@ fn set(wish: &mut Block, key: &str, value: &Value<'_>) -> Result<bool> {
         "priority" => wish.priorities = many(value, parse::priority)?,
         "period" => wish.periods_ns = many(value, parse::period)?,
         "load" => wish.loads = many(value, request::load)?,
-        "for" => wish.duration_ns = one(value, parse::run_duration)?,
+        "for" => wish.duration_ns = Some(one(value, parse::run_duration)?),
+        "samples" => wish.samples = Some(one(value, parse::samples)?),
         "repeat" => wish.repeat = one(value, request::repeat)?,
         _ => return Ok(false),
     }
@@ -270,8 +272,8 @@ mod tests {
                     [[condition]]\nname = \"tuned\"\nbefore = \"true\"\nafter = \"true\"\n";
         let matrix = Matrix::parse(text, "m.toml").unwrap();
         let [first, second] = &matrix.blocks[..] else { panic!("{matrix:?}") };
-        assert_eq!((first.duration_ns, first.each), (2_000_000_000, true));
-        assert_eq!((second.duration_ns, second.each), (5_000_000_000, false));
+        assert_eq!((first.duration_ns, first.each), (Some(2_000_000_000), true));
+        assert_eq!((second.duration_ns, second.each), (Some(5_000_000_000), false));
         assert_eq!(first.periods_ns, [1_000_000, 500_000]);
         assert_eq!((&first.priorities[..], &second.priorities[..]), (&[80][..], &[20, 80][..]));
         assert!(!matrix.common.trace);

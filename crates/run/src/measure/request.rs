@@ -21,8 +21,10 @@ pub struct Block {
     pub periods_ns: Vec<u64>,
     /// Loads, as they are written.
     pub loads: Vec<String>,
-    /// Duration of a cell.
-    pub duration_ns: u64,
+    /// Duration of a cell; `None`: ten seconds, or what the samples take.
+    pub duration_ns: Option<u64>,
+    /// Wake-ups of each thread that end a cell.
+    pub samples: Option<u64>,
     /// How often each is measured.
     pub repeat: u32,
 }

@@ -10,8 +10,10 @@ use crate::intent::Requested;
 /// A requested run.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Duration of the measurement.
-    pub duration_ns: u64,
+    /// Duration of the measurement; `None`: a minute, or what the samples take.
+    pub duration_ns: Option<u64>,
+    /// Wake-ups due on each CPU that end it.
+    pub samples: Option<u64>,
     /// Latency budget; `None`: that of the profile, else nothing is judged.
     pub budget_ns: Option<u64>,
     /// Class of the requirement.
@@ -53,7 +55,8 @@ impl Request {
     #[must_use]
     pub fn new(duration_ns: u64, output: impl Into<PathBuf>) -> Self {
         Self {
-            duration_ns,
+            duration_ns: Some(duration_ns),
+            samples: None,
             budget_ns: None,
             class: Class::Hundred,
             confidence_ppm: 950_000,

@@ -8,12 +8,15 @@ use super::request::Request;
 use crate::{
     cpus::online_cpus,
     intent::{PERIOD_NS, PRIORITY},
+    parse,
     usage::usage,
 };
 
 /// The load of `prove` after the idle third.
 const DEFAULT_LOAD: &str = "cpu+memory+net+disk";
 const SECOND_NS: u64 = 1_000_000_000;
+/// Duration of a run where nothing is said.
+const RUN_NS: u64 = 60 * SECOND_NS;
 
 /// Decides everything that a run needs to know.
 ///
@@ -22,7 +25,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub fn options(request: &Request, facts: &Facts) -> anyhow::Result<Options> {
     let intent = request.intent.resolve()?;
     let period_ns = request.period_ns.or(intent.period_ns).unwrap_or(PERIOD_NS);
-    if period_ns > request.duration_ns {
+    let duration_ns = parse::until(request.samples, period_ns, request.duration_ns, RUN_NS)
+        .map_err(|what| usage(what.to_string()))?;
+    if period_ns > duration_ns {
         return Err(usage("--period is longer than --for: no wake-up would be measured"));
     }
     let cpus = match intent.stated_cpus(request.cpus.as_deref(), facts)? {
@@ -48,10 +53,10 @@ pub fn options(request: &Request, facts: &Facts) -> anyhow::Result<Options> {
         policy,
         priority,
         period_ns,
-        duration_ns: request.duration_ns,
+        duration_ns,
         start: request.start,
         dma_latency_us: request.dma_latency_us,
-        phases: phases(request)?,
+        phases: phases(request, duration_ns)?,
         requirement: Requirement {
             budget_ns: request.budget_ns.or(intent.budget_ns),
             class: request.class,
@@ -124,8 +129,8 @@ pub(crate) fn phase(set: &LoadSet, from_ns: u64, to_ns: u64) -> Phase {
 }
 
 /// The phases of the run. Edges fall on whole seconds, as the seconds of the record do.
-fn phases(request: &Request) -> anyhow::Result<Vec<Phase>> {
-    let end_ns = request.duration_ns;
+fn phases(request: &Request, duration_ns: u64) -> anyhow::Result<Vec<Phase>> {
+    let end_ns = duration_ns;
     if let Some(set) = &request.load {
         return Ok(vec![phase(set, 0, end_ns)]);
     }

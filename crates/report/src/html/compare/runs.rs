@@ -75,7 +75,10 @@ fn threads(runs: &[(&str, &RunSummary)]) -> Markup {
             ("#missed", &|(_, of)| html! { (of.missed.map_or_else(none, units::grouped)) }),
             ("#min", &|(_, of)| html! { (parts::us(of.min_ns)) }),
             ("#mean", &|(_, of)| html! { (parts::us_mean(of.mean_ns)) }),
+            ("#p5", &|(_, of)| html! { (parts::us(of.p5_ns)) }),
             ("#p50", &|(_, of)| html! { (parts::us(of.p50_ns)) }),
+            ("#p95", &|(_, of)| html! { (parts::us(of.p95_ns)) }),
+            ("#p99", &|(_, of)| html! { (parts::us(of.p99_ns)) }),
             ("#p99.9", &|(_, of)| html! { (parts::us(of.p999_ns)) }),
             ("#p99.99", &|(_, of)| html! { (parts::us(of.p9999_ns)) }),
             ("#max", &|(_, of)| {

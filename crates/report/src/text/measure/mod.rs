@@ -91,8 +91,10 @@ pub fn index(to: &mut Sheet, index: &Index, folder: &Path, verbose: bool) -> io:
     writeln!(to, "         index {}", folder.join("index.html").display())
 }
 
-const HEADS: [&str; 12] =
-    ["n", "missed", "mean", "sd", "rms", "min", "p50", "p99", "p99.9", "max", "cv", "spread"];
+const HEADS: [&str; 14] = [
+    "n", "missed", "mean", "sd", "rms", "min", "p5", "p50", "p95", "p99", "p99.9", "max", "cv",
+    "spread",
+];
 
 fn of_cell(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
     let name = format!("{BOLD}{:>5}{BOLD:#}  ", cell.cell.number);
@@ -165,7 +167,9 @@ fn row(thread: &ThreadResult, mixed: bool) -> Vec<String> {
         mean(samples.sd_ns),
         mean(samples.rms_ns),
         time(samples.min_ns),
+        time(quantiles.p5_ns),
         time(quantiles.p50_ns),
+        time(quantiles.p95_ns),
         time(quantiles.p99_ns),
         time(quantiles.p999_ns),
         time(samples.max_ns),

@@ -256,7 +256,7 @@ impl Args {
             priorities: self.priority.map_or(base.priorities, |priority| vec![priority]),
             periods_ns: self.period_ns.map_or(base.periods_ns, |period_ns| vec![period_ns]),
             loads: self.load.as_ref().map_or(base.loads, |load| vec![load.clone()]),
-            duration_ns: self.duration_ns.unwrap_or(ENDLESS_NS),
+            duration_ns: Some(self.duration_ns.unwrap_or(ENDLESS_NS)),
             ..default_block()
         };
         let common = Common {

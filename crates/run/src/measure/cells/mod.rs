@@ -12,12 +12,15 @@ use super::request::{Block, Choice};
 use crate::{
     cpus::online_cpus,
     experiment::results::seed,
+    parse,
     prove::resolve,
     usage::{Invalid, usage},
 };
 
 /// Cells of a matrix, at most: more are a slip of the hand.
 const CELLS_MAX: usize = 10_000;
+/// Duration of a cell where nothing is said.
+const CELL_NS: u64 = 10_000_000_000;
 /// The cells of some blocks on this machine.
 ///
 /// # Errors
@@ -82,6 +85,8 @@ fn add(
     }
     for load in &block.loads {
         for &period_ns in &block.periods_ns {
+            let duration_ns = parse::until(block.samples, period_ns, block.duration_ns, CELL_NS)
+                .map_err(|what| usage(what.to_string()))?;
             for &(policy, priority) in &schedulings {
                 for (cpus, workloads) in places(block, &all, facts)? {
                     let mut cell = Cell {
@@ -94,7 +99,7 @@ fn add(
                         priority,
                         period_ns,
                         load: load.clone(),
-                        duration_ns: block.duration_ns,
+                        duration_ns,
                         repetition,
                     };
                     check(&cell)?;

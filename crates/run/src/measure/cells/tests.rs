@@ -19,7 +19,8 @@ fn wish() -> Block {
         priorities: vec![80],
         periods_ns: vec![1_000_000],
         loads: vec!["idle".into()],
-        duration_ns: 1_000_000_000,
+        duration_ns: Some(1_000_000_000),
+        samples: None,
         repeat: 1,
     }
 }
@@ -96,6 +97,8 @@ fn what_cannot_be_is_refused() {
     assert!(error(Block { cpus: Some("2-7".into()), ..wish() }).contains("not online"));
     let long = error(Block { periods_ns: vec![2_000_000_000], ..wish() });
     assert!(long.contains("2 s is longer than a cell of 1 s"), "{long}");
+    let few = error(Block { samples: Some(3), duration_ns: None, ..wish() });
+    assert!(few.contains("--samples 3 with a period of 1 ms"), "{few}");
     let many = error(Block { each: true, repeat: 10_000, ..wish() });
     assert!(many.contains("more than 10000 cells"), "{many}");
 }
