@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use rtproof_host::harmless;
-use rtproof_judge::report::Machine;
+use rtproof_judge::{report::Machine, units};
 
 use super::ink;
 
@@ -59,17 +59,14 @@ pub struct Page {
 /// One line: tool, host, kernel, CPUs, preemption model.
 pub(super) fn title(to: &mut Sheet, machine: &Machine) -> io::Result<()> {
     let or_unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "?".into());
-    write!(to, "{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION"))?;
-    write!(to, "{}  ", or_unknown(&machine.hostname))?;
-    write!(to, "Linux {} {}  ", or_unknown(&machine.kernel), or_unknown(&machine.arch))?;
-    if let Some(cpus) = machine.cpus_online {
-        write!(to, "{cpus} CPU{}  ", if cpus == 1 { "" } else { "s" })?;
-    }
-    write!(to, "{}", machine.preemption)?;
-    for inside in [&machine.hypervisor, &machine.container].into_iter().flatten() {
-        write!(to, "  in {inside}")?;
-    }
-    writeln!(to)
+    let (kernel, arch) = (or_unknown(&machine.kernel), or_unknown(&machine.arch));
+    let mut parts = vec![or_unknown(&machine.hostname), format!("Linux {kernel} {arch}")];
+    parts.extend(machine.cpus_online.map(|cpus| units::count(cpus as usize, "CPU")));
+    parts.push(machine.preemption.clone());
+    let inside = [&machine.hypervisor, &machine.container].into_iter().flatten();
+    parts.extend(inside.map(|inside| format!("in {inside}")));
+    let head = format!("{BOLD}rtproof {}{BOLD:#}   ", env!("CARGO_PKG_VERSION"));
+    wrapped(to, &head, "         ", &parts.join(", "))
 }
 
 /// Most columns of tables and pictures.
