@@ -30,4 +30,4 @@ pub use rtproof_checks::{
 pub use rtproof_model::{Answer, Standing, Verdict};
 pub use rtproof_model::{Evidence, Finding, Impact, Remedy, Status, When};
 pub use spread::Spread;
-pub use weakness::early_end;
+pub use weakness::{early_end, loads_ran};

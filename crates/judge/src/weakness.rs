@@ -12,7 +12,8 @@ use crate::{Standing, units};
 pub(crate) const TASKS: &str = "rt_tasks.";
 
 /// Whether every load of a phase ran without an error.
-pub(crate) fn loads_ran(run: &Run, phase: &Phase) -> bool {
+#[must_use]
+pub fn loads_ran(run: &Run, phase: &Phase) -> bool {
     let ran = |name: &String| {
         run.loads.iter().any(|load| &load.name == name && load.error.is_none() && load.work > 0)
     };

@@ -43,14 +43,16 @@ pub const CODES: &[(u8, &str, &str)] = &[
         REFUSED,
         "refused",
         "the machine failed: `prove` refused it, `check` has bad findings; `tune`: something is \
-         not as it was applied, or was left alone; `compare --fail-if-worse`: worse",
+         not as it was applied, or was left alone; `compare --fail-if-worse`: worse; `run \
+         --budget`: exceeded",
     ),
     (
         NOT_PROVEN,
         "not proven",
         "cannot tell: `prove` measured too little or without the rights, `check` could not read \
-         what it needs; `tune verify`: something is unknown; `compare --fail-if-worse`: it \
-         cannot be decided",
+         what it needs; `measure`: cells are missing, or not all of their load ran; `tune verify`: \
+         something is unknown; `experiment`: a knob is open; `compare --fail-if-worse`: it cannot \
+         be decided; `run --budget`: neither kept nor exceeded for certain",
     ),
     (USAGE, "usage", "the command line is wrong; nothing was done"),
     (

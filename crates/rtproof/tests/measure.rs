@@ -214,6 +214,19 @@ fn what_is_wrong_is_named_before_anything_is_measured() {
 }
 
 #[test]
+fn a_load_that_fails_is_no_success() {
+    let _alone = alone();
+    let folder = folder();
+    let args = ["measure", "--cpus", "0", "--policy", "other", "--load", "cmd:false"];
+    let rest = ["--for", "1s", "--no-trace", "-o", "m"];
+    let output = run(folder.path(), &[&args[..], &rest].concat());
+    expect_code(&output, NOT_PROVEN);
+    let text = stdout(&output);
+    assert!(text.contains("not all of the load ran in 1 cell"), "{text}");
+    assert_eq!(index(folder.path())["cells"][0]["load_ran"], false);
+}
+
+#[test]
 fn the_examples_are_what_the_docs_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join("examples/measure/s2.toml")).expect("the example");

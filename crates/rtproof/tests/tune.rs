@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::{fs, os::unix::process::CommandExt, process::Stdio};
+use std::{fs, os::unix::process::CommandExt, path::Path, process::Stdio};
 
 use serde_json::Value;
 use support::{
@@ -436,6 +436,27 @@ fn names_that_are_not_there_are_told() {
     ] {
         expect_code(&tree.tune(wrong), USAGE);
     }
+}
+
+#[test]
+fn of_a_capture_the_parameters_are_looked_for_that_are_named() {
+    let folder = folder();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");
+    let capture = top.join("qemu-rt-6.1-smt-numa-isolated.txt").display().to_string();
+    let of = |words: &[&str]| {
+        let args = [&["tune", "verify", "--root", &capture], words].concat();
+        command(folder.path(), &args).output().expect("it runs")
+    };
+    let all = of(&[]);
+    expect_code(&all, USAGE);
+    assert!(stderr(&all).contains("name the parameters"), "{}", stderr(&all));
+    expect_code(&of(&["nohz_full=2-3"]), ACCEPTED);
+    let other = of(&["isolcpus=2-3"]);
+    expect_code(&other, REFUSED);
+    // It is there in another form: that it has no effect would be false.
+    let text = stdout(&other);
+    assert!(text.contains("isolcpus=2-3 is not on the command line"), "{text}");
+    assert!(text.contains("on the command line: isolcpus=managed_irq,domain,2-3"), "{text}");
 }
 
 #[test]

@@ -317,7 +317,8 @@ impl Root {
     }
 
     /// Whether this is a capture: answers, no files.
-    pub(crate) const fn is_capture(&self) -> bool {
+    #[must_use]
+    pub const fn is_capture(&self) -> bool {
         matches!(self.source, Source::Capture(_))
     }
 

@@ -76,6 +76,8 @@ pub struct CellResult {
     pub state: State,
     /// Why it is not done; null: it is.
     pub why: Option<String>,
+    /// False: it was measured to its end, and not all of its load ran.
+    pub load_ran: bool,
     /// Start, nanoseconds since 1970; null: not measured.
     pub started_realtime_ns: Option<u64>,
     /// Hash of the facts that may change latency is the same as in the cell before it; null: there
@@ -202,6 +204,12 @@ impl Index {
         self.cells.iter().filter(|cell| cell.state == state).count()
     }
 
+    /// Cells that were measured without all of their load.
+    #[must_use]
+    pub fn unloaded(&self) -> usize {
+        self.cells.iter().filter(|cell| !cell.load_ran).count()
+    }
+
     /// CPUs of all cells, with their cells.
     pub fn rows(&self) -> impl Iterator<Item = (&CellResult, &ThreadResult)> {
         self.cells.iter().flat_map(|cell| cell.threads.iter().map(move |thread| (cell, thread)))
@@ -222,6 +230,7 @@ impl CellResult {
             cell: cell.clone(),
             state: State::Missing,
             why: None,
+            load_ran: true,
             started_realtime_ns: None,
             same_machine: None,
             threads: Vec::new(),

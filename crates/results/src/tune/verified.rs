@@ -18,6 +18,6 @@ pub struct Document {
     pub machine: report::Machine,
     /// What became of each parameter.
     pub parameters: Vec<Verified>,
-    /// What became of each change of the open journals.
+    /// What became of each change of the open journals; none of a capture, which holds no journals.
     pub changes: Vec<Stands>,
 }

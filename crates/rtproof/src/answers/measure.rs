@@ -30,13 +30,18 @@ pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
         0 => decided(index).or_else(|| worst.and_then(|(cell, of)| explained(folder, cell, of))),
         _ => Some(format!("rtproof measure --resume {}", next::path(folder))),
     };
+    let unloaded = index.unloaded();
+    let without = match unloaded {
+        0 => String::new(),
+        n => format!("; not all of the load ran in {}", units::count(n, "cell")),
+    };
     Answer {
         result: match unfinished {
-            0 => measured,
-            _ => format!("{}; {measured}", states(index)),
+            0 => format!("{measured}{without}"),
+            _ => format!("{}; {measured}{without}", states(index)),
         },
         tone: match index.count(State::Failed) {
-            0 if unfinished > 0 => Tone::Doubtful,
+            0 if unfinished + unloaded > 0 => Tone::Doubtful,
             0 => tone,
             _ => Tone::Bad,
         },

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use rtproof_judge::{units::count, verify::Effect};
+use rtproof_judge::{
+    units::count,
+    verify::{Effect, Verified},
+};
 use rtproof_results::{
     answer::{Answer, Tone},
     tune::{
@@ -256,7 +259,7 @@ pub(crate) fn verified(
     let (good, wrong, unreadable) = standing(found.changes.iter());
     let effective = found.parameters.iter().filter(|it| it.effect == Effect::Effective).count();
     let lost = || found.parameters.iter().filter(|it| it.effect.is_bad());
-    let mut why: Vec<String> = lost().map(|it| format!("{} has no effect", it.parameter)).collect();
+    let mut why: Vec<String> = lost().map(became).collect();
     why.extend(wrong.iter().cloned());
     let cannot = found.parameters.iter().filter(|it| it.effect == Effect::CannotTell).count();
     let mut counts = Vec::new();
@@ -284,6 +287,18 @@ pub(crate) fn verified(
         () => (Tone::Good, None),
     };
     Answer { result, tone, why: some(&why), next }
+}
+
+/// What became of a parameter that is not as it was asked for.
+fn became(it: &Verified) -> String {
+    let word = &it.parameter;
+    match it.effect {
+        Effect::Missing if it.removes => format!("{word} is still on the command line"),
+        // Another word of the same name may do as much.
+        Effect::Missing => format!("{word} is not on the command line"),
+        Effect::Ignored => format!("the kernel ignores {word}"),
+        _ => format!("{word} is not in force"),
+    }
 }
 
 #[cfg(test)]

@@ -46,7 +46,10 @@ Examples:
 
 Lists are combined: each combination is a cell, measured by itself. The folder of --output holds a \
 record (*.rtproof) and a report (*.html) of each, and one index over all (index.html, index.json). \
-Nothing is judged: rtproof prove does that. Ctrl-C ends the cell that is measured and keeps all others.")]
+Nothing is judged: rtproof prove does that. Ctrl-C ends the cell that is measured and keeps all others.
+
+Exit codes: 0 all cells are measured; 3 cells are missing, or not all of their load ran; 1 a cell
+failed; 64 wrong arguments.")]
 pub struct Args {
     /// What the threads do: NAME, NAME,NAME (one after the other), or NAME@CPUS,NAME@CPUS (at
     /// once, each on its own CPUs); may be given again. Default: timer-wakeup (docs/workloads.md)
@@ -234,6 +237,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     Ok(match () {
         () if index.count(State::Failed) > 0 => exit::FAILED,
         () if index.count(State::Done) < index.cells.len() => exit::NOT_PROVEN,
+        () if index.unloaded() > 0 => exit::NOT_PROVEN,
         () => exit::ACCEPTED,
     })
 }

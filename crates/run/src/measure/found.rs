@@ -1,6 +1,6 @@
 //! What the run of a cell found, as a row of the index.
 
-use rtproof_judge::{Report, distribution::Distribution, report::CpuReport};
+use rtproof_judge::{Report, distribution::Distribution, loads_ran, report::CpuReport};
 use rtproof_record::{Run, run::RunEnd};
 use rtproof_results::measure::{
     index::{CellResult, Quantiles, SpikeCount, State, ThreadResult},
@@ -38,6 +38,8 @@ pub fn cell_result(cell: &Cell, run: &Run, report: &Report) -> CellResult {
     CellResult {
         state,
         why,
+        load_ran: state != State::Done
+            || run.options.phases.iter().all(|phase| loads_ran(run, phase)),
         started_realtime_ns: Some(run.meta.started_realtime_ns),
         threads: report.cpus.iter().map(thread).collect(),
         beside: report.beside.clone(),

@@ -67,7 +67,7 @@ impl Kind for Task<'_> {
     }
 
     fn state(&self, machine: &Machine<'_>) -> Result<State, ChangeError> {
-        let tasks = machine.tasks(self.task)?;
+        let tasks = machine.tasks()?;
         let found = find(machine.root, self.task)?;
         let scheduling = tasks.scheduling(found.tid);
         let scheduling = scheduling.map_err(|error| machine.task_error(self.task, error))?;
@@ -174,9 +174,9 @@ fn gone(name: &TaskName) -> ChangeError {
 }
 
 impl Machine<'_> {
-    fn tasks(&self, name: &TaskName) -> Result<&dyn Tasks, ChangeError> {
-        let what = || format!("scheduling of {}", label(name));
-        self.tasks.ok_or_else(|| ChangeError::NotLive { what: what() })
+    fn tasks(&self) -> Result<&dyn Tasks, ChangeError> {
+        let none = || ChangeError::NotLive { what: "the scheduling of tasks".into() };
+        self.tasks.ok_or_else(none)
     }
 
     fn task_error(&self, name: &TaskName, error: io::Error) -> ChangeError {
@@ -189,7 +189,7 @@ impl Machine<'_> {
     /// Sets policy and CPUs, one call for each, in the order that the kernel needs: a deadline is
     /// admitted only to a task that may run everywhere.
     pub(super) fn set_task(&self, name: &TaskName, to: &Scheduling) -> Result<(), ChangeError> {
-        let tasks = self.tasks(name)?;
+        let tasks = self.tasks()?;
         let tid = find(self.root, name)?.tid;
         let cpus = Scheduling { cpus: to.cpus.clone(), ..Scheduling::default() };
         let policy = Scheduling { cpus: None, ..to.clone() };

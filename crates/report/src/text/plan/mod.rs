@@ -70,6 +70,9 @@ fn conflicts(to: &mut Sheet, conflicts: &[Conflict]) -> io::Result<()> {
     wrapped(to, "  ", "  ", how)
 }
 
+/// Names of folded changes that are written out without -v.
+const NAMES_MAX: usize = 8;
+
 /// Parts of the machine: title, how long a change lasts, and how it is undone.
 const PARTS: [(Part, &str, &str); 6] = [
     (Part::Kernel, "Running kernel", "until the next boot; undo writes the old values back"),
@@ -90,7 +93,8 @@ pub fn steps(to: &mut Sheet, steps: &[Previewed], verbose: bool) -> io::Result<(
         }
         let count = units::count(of.len(), "change");
         writeln!(to, "\n{BOLD}{title}{BOLD:#}: {count} {DIM}({lasts}){DIM:#}")?;
-        for folded in fold::fold(&of) {
+        let names_max = if verbose { usize::MAX } else { NAMES_MAX };
+        for folded in fold::fold(&of, names_max) {
             one(to, &folded, verbose)?;
         }
     }
@@ -103,7 +107,7 @@ fn one(to: &mut Sheet, folded: &Folded<'_>, verbose: bool) -> io::Result<()> {
         1 => String::new(),
         n => format!("  {DIM}({n} times){DIM:#}"),
     };
-    writeln!(to, "  {}{many}", folded.target)?;
+    wrapped(to, "  ", "      ", &format!("{}{many}", folded.target))?;
     let (old, new) = first.step.change.lines(first.before.as_ref());
     match &first.unknown {
         Some(why) => writeln!(to, "    {DIM}? not known: {why}{DIM:#}")?,

@@ -53,19 +53,19 @@ fn equal_changes_of_many_cpus_are_one() {
         .collect();
     let all: Vec<&Previewed> = all.iter().collect();
     let shown: Vec<(String, usize)> =
-        fold::fold(&all[..5]).into_iter().map(|it| (it.target, it.count)).collect();
+        fold::fold(&all[..5], 8).into_iter().map(|it| (it.target, it.count)).collect();
     let expected = [("/sys/cpu/cpu{0-2,5}/governor".to_owned(), 4)];
     assert_eq!(shown[..1], expected);
     assert_eq!(shown[1], ("/sys/cpu/cpu9/governor".to_owned(), 1));
     // What differs in two names is shown one by one.
-    assert_eq!(fold::fold(&all).len(), 6);
+    assert_eq!(fold::fold(&all, 8).len(), 6);
 }
 
 #[test]
 fn names_without_a_number_and_interrupts() {
     let devices = [value("/sys/eth0/x", "1", Some("0")), value("/sys/wlan1/x", "1", Some("0"))];
     let devices: Vec<&Previewed> = devices.iter().collect();
-    assert_eq!(fold::fold(&devices)[0].target, "/sys/{eth0,wlan1}/x");
+    assert_eq!(fold::fold(&devices, 8)[0].target, "/sys/{eth0,wlan1}/x");
     let irq = |number: u32, name: &str| Previewed {
         step: Step {
             change: Change::Irq {
@@ -84,10 +84,29 @@ fn names_without_a_number_and_interrupts() {
     };
     let irqs = [irq(24, "nvme0q1"), irq(25, "nvme0q2"), irq(30, "eth0")];
     let irqs: Vec<&Previewed> = irqs.iter().collect();
-    let folded = fold::fold(&irqs);
-    assert_eq!(folded[0].target, "IRQ {24-25,30} (nvme0q1,nvme0q2,eth0)");
+    let folded = fold::fold(&irqs, 8);
+    assert_eq!(folded[0].target, "IRQ {24-25,30} (nvme0q1, nvme0q2, eth0)");
     let (old, new) = irqs[0].step.change.lines(irqs[0].before.as_ref());
     assert_eq!((old[0].as_str(), new[0].as_str()), ("CPUs 0-3", "CPUs 0-1"));
+    // Names of tasks hold what separates the words of other targets.
+    let task = |(tid, comm): (u32, &str)| Previewed {
+        step: Step {
+            change: Change::Task {
+                task: TaskName { tid, start_ticks: Some(1), comm: comm.into() },
+                set: Scheduling { cpus: Some(CpuList::new([0])), ..Scheduling::default() },
+            },
+            reason: reason(),
+        },
+        before: None,
+        unknown: Some("no rights".into()),
+    };
+    let tasks = [(2, "kthreadd"), (16, "rcuop/0"), (17, "a (b) c"), (18, "ksmd")].map(task);
+    let tasks: Vec<&Previewed> = tasks.iter().collect();
+    let folded = fold::fold(&tasks, 3);
+    assert_eq!((folded.len(), folded[0].count), (1, 4));
+    assert_eq!(folded[0].target, "task {2,16-18} (kthreadd, rcuop/0, a (b) c, … 1 more)");
+    let all = &fold::fold(&tasks, usize::MAX)[0].target;
+    assert_eq!(all, "task {2,16-18} (kthreadd, rcuop/0, a (b) c, ksmd)");
 }
 
 #[test]

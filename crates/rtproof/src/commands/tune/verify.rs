@@ -28,8 +28,8 @@ pub struct Args {
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
 
-    /// Look at a captured machine: a file of `rtproof capture`, or a folder that holds its /proc,
-    /// /sys, /etc, /boot and /var
+    /// Look at a captured machine: a folder that holds its /proc, /sys, /etc, /boot and /var, or a
+    /// file of `rtproof capture`, which holds no journals and needs WORDs
     #[arg(long, value_name = "PATH")]
     pub root: Option<PathBuf>,
 
@@ -41,12 +41,18 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// A root that is no machine; journals that cannot be read.
+/// A root that is no machine; journals that cannot be read. Usage: a capture, and no words.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let root = open_root(args.root.as_deref())?;
     let machine = Machine::for_reading(&root, &LiveTasks);
     let facts = Facts::read(&root);
     let asked = match args.words.as_slice() {
+        [] if root.is_capture() => {
+            return Err(exit::usage(
+                "a capture holds neither journals nor the boot entry of rtproof: name the \
+                 parameters to look for, e.g. isolcpus=2-3",
+            ));
+        }
         [] => boot::asked(&root)?,
         words => words.iter().map(|word| boot::word(word)).collect::<Result<_, _>>()?,
     };
@@ -54,7 +60,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         schema: SCHEMA,
         machine: report::Machine::of(&facts),
         parameters: boot::verified(&root, &facts, &asked),
-        changes: active::of_open(&machine)?,
+        changes: if root.is_capture() { Vec::new() } else { active::of_open(&machine)? },
     };
     let text = Text::new(args.json);
     let boot = match args.words.is_empty() {
