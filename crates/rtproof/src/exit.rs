@@ -49,10 +49,10 @@ pub const CODES: &[(u8, &str, &str)] = &[
     (
         NOT_PROVEN,
         "not proven",
-        "cannot tell: `prove` measured too little or without the rights, `check` could not read \
-         what it needs; `measure`: cells are missing, or not all of their load ran; `tune verify`: \
-         something is unknown; `experiment`: a knob is open; `compare --fail-if-worse`: it cannot \
-         be decided; `run --budget`: neither kept nor exceeded for certain",
+        "cannot tell. `prove`: measured too little, or without the rights; `check`: could not read \
+         what it needs. `measure`: cells are missing, or not all of their load ran; `experiment`: a \
+         knob is open. `tune verify`: something is unknown; `compare --fail-if-worse`, `run \
+         --budget`: it cannot be decided",
     ),
     (USAGE, "usage", "the command line is wrong; nothing was done"),
     (
