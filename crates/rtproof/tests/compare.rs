@@ -256,6 +256,9 @@ fn live_records_alone_and_in_groups() {
     assert!(stderr(&refused).contains("--force"));
     let forced = json(path, &pair, &["--force"]);
     assert_eq!(forced["mismatches"][0]["what"], "period");
+    // Also where the answer alone is printed.
+    let why = forced["answer"]["why"].as_str().expect("why");
+    assert!(why.starts_with("compared by force, not alike: "), "{why}");
 
     let Some(mut browser) = Browser::start() else { return };
     let mut page = browser.open_file(&path.join("groups.html"), DESKTOP);

@@ -10,7 +10,7 @@ use rtproof_judge::{
 
 use crate::{
     compare as words,
-    text::sheet::{BAD, BOLD, DIM, Sheet, WARN, wrapped},
+    text::sheet::{BOLD, DIM, Sheet, WARN, wrapped},
 };
 
 /// Facts and causes shown, at most.
@@ -37,10 +37,6 @@ pub fn comparison(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
 }
 
 fn reasons(to: &mut Sheet, comparison: &Comparison) -> io::Result<()> {
-    for mismatch in &comparison.mismatches {
-        let text = format!("forced: {}", mismatch.text());
-        wrapped(to, &format!("{BAD}!{BAD:#} "), "  ", &text)?;
-    }
     let lines: Vec<String> = match comparison.against.as_slice() {
         [one] => one.reasons.clone(),
         many => many.iter().map(words::own).collect(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rtproof_judge::{
-    compare::{self, CauseLine, Comparison, Group, Side},
+    compare::{self, CauseLine, Comparison, Group, Mismatch, Side},
     units,
 };
 use rtproof_results::answer::{Answer, Tone};
@@ -27,9 +27,15 @@ pub(crate) fn answer(comparison: &Comparison, groups: &[Group]) -> Answer {
     Answer {
         result: comparison.sentence.clone(),
         tone,
-        why: why(comparison),
+        why: forced(comparison).or_else(|| why(comparison)),
         next: groups.last().filter(|_| is_open).and_then(explained),
     }
+}
+
+/// Why the runs should not have been compared: nothing else counts then.
+fn forced(comparison: &Comparison) -> Option<String> {
+    let texts: Vec<String> = comparison.mismatches.iter().map(Mismatch::text).collect();
+    (!texts.is_empty()).then(|| format!("compared by force, not alike: {}", texts.join("; ")))
 }
 
 /// Causes of late wake-ups that two groups do not share alike, those with the largest sum first.
