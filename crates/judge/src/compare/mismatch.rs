@@ -32,12 +32,6 @@ impl Mismatch {
             what => format!("the runs have different {what}s: {values}"),
         }
     }
-
-    /// What is said beside an answer that was forced.
-    #[must_use]
-    pub(super) fn warning(&self) -> String {
-        format!("Compared all the same, because that was asked for: {}.", self.text())
-    }
 }
 
 /// All that stands against comparing these runs.

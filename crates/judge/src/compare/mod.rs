@@ -115,16 +115,13 @@ pub fn compare_groups(groups: &[Group], wish: &Request) -> Comparison {
     let seen: Vec<table::Observation<'_>> =
         groups.iter().map(|group| table::Observation::of(group, view, budget_ns)).collect();
     let mismatches = mismatch::of(groups);
-    let mut against = match seen.split_first() {
+    let against = match seen.split_first() {
         None => Vec::new(),
         Some((first, others)) => match design {
             Design::Single => single::against(first, others, wish),
             Design::Paired => paired::against(first, others, wish),
         },
     };
-    for one in &mut against {
-        one.reasons.extend(mismatches.iter().map(Mismatch::warning));
-    }
     let (answer, sentence) = sentence::of_all(groups, &against);
     Comparison {
         schema: SCHEMA.into(),
