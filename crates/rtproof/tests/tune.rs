@@ -29,7 +29,7 @@ fn a_plan_is_a_diff_and_changes_nothing() {
     expect_code(&output, ACCEPTED);
     let text = stdout(&output);
     for part in [
-        "/sys/devices/system/cpu/cpu{1,3}/cpufreq/scaling_governor  (2 times)\n    \
+        "/sys/devices/system/cpu/cpu{1,3}/cpufreq/scaling_governor (2 times)\n    \
          - schedutil\n    + performance\n",
         "/sys/kernel/mm/ksm/run\n    - 1\n    + 0\n",
         "(cpufreq-governor; costs tens of µs)",
