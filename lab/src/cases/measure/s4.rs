@@ -55,7 +55,7 @@ fn compared(seen: &Evidence, expect: &mut Expect) -> Result<()> {
     let html = std::fs::read_to_string(&page).with_context(|| path.clone())?;
     seen.keep("s4.html", &html)?;
     expect.contains("picture", &html, "<svg");
-    expect.equal("answer", comparison.text("/answer"), "cannot_decide");
+    expect.equal("answer", comparison.text("/result"), "cannot_decide");
     for word in ["mean", "sd", "skew", "kurtosis", "p50", "p99", "p99.9", "max"] {
         expect.contains(&format!("told: {word}"), &text, word);
     }
