@@ -50,7 +50,7 @@ pub const CODES: &[(u8, &str, &str)] = &[
         NOT_PROVEN,
         "not proven",
         "cannot tell. `prove`: measured too little, or without the rights; `check`: could not read \
-         what it needs. `measure`: cells are missing, or not all of their load ran; `experiment`: a \
+         what it needs. `measure`: cells are missing, or not all of their load worked; `experiment`: a \
          knob is open. `tune verify`: something is unknown; `compare --fail-if-worse`, `run \
          --budget`: it cannot be decided",
     ),

@@ -222,7 +222,7 @@ fn a_load_that_fails_is_no_success() {
     let output = run(folder.path(), &[&args[..], &rest].concat());
     expect_code(&output, NOT_PROVEN);
     let text = stdout(&output);
-    assert!(text.contains("not all of the load ran in 1 cell"), "{text}");
+    assert!(text.contains("not all of the load worked in 1 cell"), "{text}");
     assert_eq!(index(folder.path())["cells"][0]["load_ran"], false);
 }
 

@@ -88,6 +88,7 @@ pub(super) fn undo_all(
         // An undo that was killed may have ended before systemd reloaded.
         machine.units_stale.set(true);
     }
+    // Newest first; then once more what failed, as what held it may be gone.
     let mut again = false;
     for is_last in [false, true] {
         let mut stuck: Vec<String> = Vec::new();
@@ -106,8 +107,8 @@ pub(super) fn undo_all(
             if let (true, Some(path)) = (has_failed, undone.change.kind().file()) {
                 stuck.push(path.to_owned());
             }
-            // An older change may have held it: with a partition the kernel gives no task of
-            // another group its CPUs (from 7.2 on also none of its own).
+            // An older change may hold it: while there is a partition of CPUs, no task outside
+            // gets them back (kind root: seen on Linux 7.2).
             if has_failed && !is_last {
                 again = true;
                 continue;

@@ -76,7 +76,7 @@ pub struct CellResult {
     pub state: State,
     /// Why it is not done; null: it is.
     pub why: Option<String>,
-    /// False: it was measured to its end, and not all of its load ran.
+    /// False: it was measured to its end, and some of its load failed or did no work.
     pub load_ran: bool,
     /// Start, nanoseconds since 1970; null: not measured.
     pub started_realtime_ns: Option<u64>,

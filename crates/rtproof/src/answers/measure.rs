@@ -33,7 +33,7 @@ pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
     let unloaded = index.unloaded();
     let without = match unloaded {
         0 => String::new(),
-        n => format!("; not all of the load ran in {}", units::count(n, "cell")),
+        n => format!("; not all of the load worked in {}", units::count(n, "cell")),
     };
     Answer {
         result: match unfinished {

@@ -48,7 +48,7 @@ Lists are combined: each combination is a cell, measured by itself. The folder o
 record (*.rtproof) and a report (*.html) of each, and one index over all (index.html, index.json). \
 Nothing is judged: rtproof prove does that. Ctrl-C ends the cell that is measured and keeps all others.
 
-Exit codes: 0 all cells are measured; 3 cells are missing, or not all of their load ran; 1 a cell
+Exit codes: 0 all cells are measured; 3 cells are missing, or not all of their load worked; 1 a cell
 failed; 64 wrong arguments.")]
 pub struct Args {
     /// What the threads do: NAME, NAME,NAME (one after the other), or NAME@CPUS,NAME@CPUS (at

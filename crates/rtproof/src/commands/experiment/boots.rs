@@ -387,7 +387,7 @@ fn next(
     let with = if state.next() == Some(true) { "with" } else { "without" };
     let (done, all) = (state.boots.len(), state.order.len());
     let how = match (reboots, argument) {
-        (true, _) => "rebooting; rtproof experiment resume".to_owned(),
+        (true, _) => "rebooting, then rtproof experiment resume".to_owned(),
         (false, Some(argument)) => format!("reboot '{argument}', then rtproof experiment resume"),
         (false, None) => "reboot, then rtproof experiment resume".into(),
     };

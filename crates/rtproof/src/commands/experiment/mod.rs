@@ -213,7 +213,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let found = run::run(&wanted, &seen, &mut switch, &mut Trying::new(text))?;
     let cut_short = found.results.cut_short();
-    let apply = |names: &[&str]| applied(args, names);
+    let has_steps = !profile::plan_of(&plan, &knobs, &found.profile).steps.is_empty();
+    let apply = |names: &[&str]| applied(args, names).filter(|_| has_steps);
     let answer = answers::experiment::answer(found.results.effects()?, cut_short.as_deref(), apply);
     let html = trying::show(&found.results, &answer, text, &output)?;
     text.print_json(&answer.with(&Outcome {
