@@ -221,7 +221,7 @@ fn a_load_that_fails_is_no_success() {
     let rest = ["--for", "1s", "--no-trace", "-o", "m"];
     let output = run(folder.path(), &[&args[..], &rest].concat());
     expect_code(&output, NOT_PROVEN);
-    let text = stdout(&output);
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("not all of the load worked in 1 cell"), "{text}");
     assert_eq!(index(folder.path())["cells"][0]["load_ran"], false);
 }
