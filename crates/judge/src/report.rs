@@ -459,7 +459,10 @@ impl Report {
     pub fn duration_text(&self) -> String {
         let asked = units::duration(self.options.duration_ns);
         if self.run.ended == Some(RunEnd::Complete) {
-            return asked;
+            // A number of samples or the end of an experiment ended it before its time.
+            let is_early =
+                u128::from(self.measured_ns) * 20 < u128::from(self.options.duration_ns) * 19;
+            return if is_early { units::duration(self.measured_ns) } else { asked };
         }
         format!("{} of {asked}", units::duration(self.measured_ns.min(self.options.duration_ns)))
     }

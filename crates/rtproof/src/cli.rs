@@ -41,6 +41,18 @@ mod tests {
     }
 
     #[test]
+    fn no_help_shows_a_link_of_its_source() {
+        fn helps(command: &mut clap::Command, all: &mut Vec<String>) {
+            all.push(command.render_long_help().to_string());
+            command.get_subcommands_mut().for_each(|it| helps(it, all));
+        }
+        let mut all = Vec::new();
+        helps(&mut super::command(), &mut all);
+        let with_links: Vec<&String> = all.iter().filter(|help| help.contains("[`")).collect();
+        assert!(all.len() > 30 && with_links.is_empty(), "{with_links:#?}");
+    }
+
+    #[test]
     fn the_examples_of_every_help_are_understood() {
         let examples = examples(&super::command());
         assert!(examples.len() > 30, "{examples:?}");

@@ -12,16 +12,26 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use snapbox::{Assert, Data};
-use support::{command, folder, stderr, stdout};
+use support::{
+    command, folder,
+    odd::{APPLY, Machine, UNDO},
+    stderr, stdout,
+};
 
 /// What every command is run with.
 const WIDTHS: [u32; 3] = [80, 120, 160];
 /// Of helps: the widest there is, and the narrowest.
 const WIDTHS_OF_HELP: [u32; 2] = [80, 120];
+
+/// Records that are shown: of a run and of an experiment, of a matrix.
+const RECORDS: [&str; 2] = ["records.tar.gz", "cells.tar.gz"];
+/// Parts of the names of what root alone can read on that machine.
+const OF_ROOT: [&str; 6] =
+    ["/environ", "/acpi/tables/", "/cpu_partial", "/tracing/", "audit status", "cpu_dma_latency"];
 
 /// Name of the files, command line, exit code.
 type Case = (&'static str, &'static [&'static str], i32);
@@ -39,6 +49,12 @@ const CASES: &[Case] = &[
     ("import", &["import", "before.txt", "--show"], 0),
     ("plan-good", &["tune", "plan", "--root", "good.txt", "--cpus", "2-3"], 0),
     ("plan-bad", &["tune", "plan", "--root", "bad.txt", "--cpus", "1"], 0),
+    // The same machine, captured without rights.
+    ("check-user", &["check", "--root", "user.txt"], 2),
+    ("plan-user", &["tune", "plan", "--root", "user.txt", "--cpus", "1"], 0),
+    // All of it is measured already: what is printed at the end of a matrix.
+    ("measure", &["measure", "--resume", "cells"], 0),
+    ("report-experiment", &["report", "experiment.rtproof"], 0),
 ];
 
 /// At 120 columns alone.
@@ -73,14 +89,36 @@ fn inputs() -> tempfile::TempDir {
     ] {
         fs::copy(top.join(from), to.path().join(name)).expect("a fixture");
     }
+    let bad = fs::read_to_string(to.path().join("bad.txt")).expect("a fixture");
+    fs::write(to.path().join("user.txt"), as_user(&bad)).expect("a file");
     fs::create_dir_all(to.path().join("unknown/proc")).expect("a folder");
     fs::write(to.path().join("unknown/proc/uptime"), "1.00 1.00\n").expect("a file");
-    let packed = fs::File::open(golden().join("robot.rtproof.gz")).expect("the record");
-    let record = fs::File::create(to.path().join("robot.rtproof")).expect("a file");
-    let mut gzip = Command::new("gzip");
-    let status = gzip.arg("-dc").stdin(Stdio::from(packed)).stdout(record).status();
-    assert!(status.expect("gzip").success());
+    for records in RECORDS {
+        let mut tar = Command::new("tar");
+        let status = tar.arg("-C").arg(to.path()).arg("-xzf").arg(golden().join(records)).status();
+        assert!(status.expect("tar").success());
+    }
     to
+}
+
+/// What root alone can read is denied, as in a capture by an ordinary user.
+fn as_user(capture: &str) -> String {
+    let mut text = String::new();
+    let mut is_denied = false;
+    for line in capture.lines().map(|line| line.replace("read by root", "read by a user")) {
+        if let Some(entry) = line.strip_prefix("== ") {
+            let name = entry.rsplit_once(' ').map_or(entry, |(name, _)| name);
+            is_denied = OF_ROOT.iter().any(|part| name.contains(part));
+            text += &if is_denied {
+                format!("== {name} denied\n|EACCES\n")
+            } else {
+                format!("{line}\n")
+            };
+        } else if !is_denied || !line.starts_with(['|', ':']) {
+            text += &format!("{line}\n");
+        }
+    }
+    text
 }
 
 fn golden() -> PathBuf {
@@ -94,7 +132,11 @@ fn printed(at: &Path, args: &[&str], columns: u32, color: &str, expected: i32) -
     let output = command.output().expect("the binary runs");
     let text = format!("{}{}", stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(expected), "{args:?}: {text}");
-    text.replace(env!("CARGO_PKG_VERSION"), "[VERSION]").replace('\x1b', "␛")
+    // A matrix begins with the machine that it runs on.
+    let lines =
+        text.lines().skip_while(|line| args.get(1) == Some(&"--resume") && !line.contains("Plan"));
+    let lines: Vec<&str> = lines.collect();
+    lines.join("\n").replace(env!("CARGO_PKG_VERSION"), "[VERSION]").replace('\x1b', "␛")
 }
 
 fn assert_golden(name: &str, text: &str) {
@@ -115,7 +157,7 @@ fn columns(line: &str) -> usize {
 #[test]
 fn every_reading_command_prints_as_it_did() {
     let inputs = inputs();
-    let mut kept = BTreeSet::from(["robot.rtproof.gz".to_owned()]);
+    let mut kept = BTreeSet::from(RECORDS.map(str::to_owned));
     let mut case = |(name, args, code): &Case, width: u32, color: &str| {
         let text = printed(inputs.path(), args, width, color, *code);
         let ending = if color == "always" { "color.txt" } else { "txt" };
@@ -140,8 +182,40 @@ fn every_reading_command_prints_as_it_did() {
         }
     }
     let there = fs::read_dir(golden()).expect("the folder");
-    let there = there.map(|entry| entry.expect("a file").file_name().to_string_lossy().into());
+    let there = there.map(|entry| entry.expect("a file"));
+    let there = there.filter(|entry| entry.path().is_file());
+    let there = there.map(|entry| entry.file_name().to_string_lossy().into());
     assert_eq!(there.collect::<BTreeSet<String>>(), kept, "files of no case");
+}
+
+/// The life of a change, in a folder with values as no program leaves them.
+#[test]
+fn changes_are_told_as_they_were() {
+    let status = ["tune", "status", "--root", "root"];
+    let verify = ["tune", "verify", "--root", "root"];
+    for width in WIDTHS {
+        let machine = Machine::new();
+        let commands: [(&str, &[&str]); 5] = [
+            ("apply", APPLY),
+            ("status", &status),
+            ("verify", &verify),
+            ("undo", UNDO),
+            ("status-after", &status),
+        ];
+        for (name, args) in commands {
+            let text = printed(machine.folder.path(), args, width, "never", 0);
+            let text: Vec<&str> = text.lines().map(without_its_time).collect();
+            assert_golden(&format!("changes/{name}.{width}.txt"), text.join("\n").trim_end());
+        }
+    }
+}
+
+/// The line of a journal without when it was written, which comes last.
+fn without_its_time(line: &str) -> &str {
+    match line.strip_suffix(" UTC") {
+        Some(rest) if line.starts_with("Journal ") => rest.rsplitn(3, ' ').nth(2).unwrap_or(rest),
+        _ => line,
+    }
 }
 
 #[test]

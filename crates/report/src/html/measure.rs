@@ -169,9 +169,6 @@ fn numbers(index: &Index) -> Markup {
             ("#max", &|(_, thread)| html! { (parts::us(thread.samples.max_ns)) }),
             ("#cv", &|(_, thread)| html! { (part(thread.cv)) }),
             ("#spread", &|(_, thread)| html! { (part(thread.spread)) }),
-            ("#spikes", &|(_, thread)| {
-                html! { (units::grouped(thread.spikes.iter().map(|spike| spike.count).sum())) }
-            }),
         ],
     );
     html! {
@@ -265,6 +262,7 @@ fn spikes(index: &Index) -> Markup {
                 ("~who", &|(_, _, spike)| html! { (spike.culprit) }),
                 ("#spikes", &|(_, _, spike)| html! { (units::grouped(spike.count)) }),
                 ("#worst, µs", &|(_, _, spike)| html! { (parts::us(Some(spike.worst_ns))) }),
+                ("#sum, µs", &|(_, _, spike)| html! { (parts::us(Some(spike.sum_ns))) }),
             ],
         )
     };
@@ -272,6 +270,11 @@ fn spikes(index: &Index) -> Markup {
     html! {
         section #spikes {
             h2 { (title) }
+            @for cell in &index.cells {
+                @if let Some(spikes) = &cell.spikes {
+                    p { "Cell " (cell.cell.number) ": " (spikes) }
+                }
+            }
             (parts::scroll(title, &table(first)))
             @if !rest.is_empty() {
                 details.more {

@@ -47,7 +47,7 @@ pub(super) fn moments(
 ) -> io::Result<()> {
     let mut rows: Vec<Vec<String>> = vec![HEADS.map(String::from).into()];
     rows.extend(of.iter().map(|(name, of)| row(name, of)));
-    table(to, indent, &rows)
+    table(to, indent, &rows, &[])
 }
 
 fn row(name: &str, of: &Distribution) -> Vec<String> {

@@ -9,7 +9,7 @@ use rtproof_record::{
 };
 use rtproof_results::effects::{p_value, ranked, signed};
 
-use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, wrapped};
+use crate::text::sheet::{BAD, BOLD, DIM, GOOD, Sheet, WARN, fitting, wrapped};
 
 /// What is going to happen.
 ///
@@ -48,13 +48,15 @@ pub fn table(to: &mut Sheet, effects: &Effects) -> io::Result<()> {
     let wide =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..HEADS.len()).map(wide).collect();
+    let shown = fitting(&rows[0], &widths, &["max"], to.page.columns.saturating_sub(9));
     writeln!(to, "{BOLD}Effects{BOLD:#}  of the changes on latency, with them to without them")?;
     let note = "off and on: medians of the slices. of pairs: median of the ratios of pairs, which \
                 is not the ratio of these medians.";
     wrapped(to, &format!("         {DIM}"), "         ", &format!("{note}{DIM:#}"))?;
     for (at, row) in rows.iter().enumerate() {
         let mut line = String::from("         ");
-        for (column, cell) in row.iter().enumerate() {
+        for &column in &shown {
+            let cell = &row[column];
             let pad = " ".repeat(widths[column] - cell.chars().count());
             line += &if column == 0 { format!("{cell}{pad}") } else { format!("  {pad}{cell}") };
         }

@@ -10,7 +10,7 @@ use rtproof_record::import::{Imported, Kind, ToolValue};
 
 use crate::{
     imported::{QUANTILES, Series, series},
-    text::sheet::{BOLD, DIM, Ink, Sheet, WARN, wrapped},
+    text::sheet::{self, BOLD, DIM, Sheet, WARN, wrapped},
 };
 
 /// Lines of remarks shown; all are in the record.
@@ -71,19 +71,7 @@ fn table(to: &mut Sheet, imported: &Imported) -> io::Result<()> {
         let ppms = shown.iter().map(|(_, ppm)| *ppm);
         rows.push(row(series, ppms, counts_omitted, mixed));
     }
-    let columns = rows[0].len();
-    let width =
-        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for (i, row) in rows.iter().enumerate() {
-        let style = if i == 0 { DIM } else { Ink::PLAIN };
-        write!(to, "  {style}{:<w$}", row[0], w = widths[0])?;
-        for column in 1..columns {
-            write!(to, "  {:>w$}", row[column], w = widths[column])?;
-        }
-        writeln!(to, "{style:#}{}", if i == 0 { "   µs" } else { "" })?;
-    }
-    Ok(())
+    sheet::table(to, "  ", &rows, &["p5", "p95", "p90", "p50", "p99.99"])
 }
 
 fn row(

@@ -143,22 +143,46 @@ pub fn wrapped(to: &mut Sheet, first: &str, next: &str, text: &str) -> io::Resul
     wrapped_in(to.page.columns.min(PROSE_MAX), to, first, next, text)
 }
 
-/// Writes rows in columns, the first row as the head of values in µs.
-pub(super) fn table(to: &mut Sheet, indent: &str, rows: &[Vec<String>]) -> io::Result<()> {
+/// Writes rows in columns, the first row as the head of values in µs. Columns of `spare`, by their
+/// heads, are left out, the first one first, until the rest fits.
+pub(super) fn table(
+    to: &mut Sheet,
+    indent: &str,
+    rows: &[Vec<String>],
+    spare: &[&str],
+) -> io::Result<()> {
     // A line end in a name would begin a line that says anything.
     let row = |row: &Vec<String>| row.iter().map(|cell| harmless::line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let shown = fitting(&rows[0], &widths, spare, to.page.columns.saturating_sub(indent.len() + 5));
     for (i, row) in rows.iter().enumerate() {
         let (style, unit) = if i == 0 { (DIM, "   µs") } else { (Ink::PLAIN, "") };
         write!(to, "{indent}{style}{:<w$}", row[0], w = widths[0])?;
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            write!(to, "  {cell:>width$}")?;
+        for at in shown.iter().copied().skip(1) {
+            write!(to, "  {:>width$}", row[at], width = widths[at])?;
         }
         writeln!(to, "{style:#}{unit}")?;
     }
     Ok(())
+}
+
+/// Columns that are shown of a table.
+pub(super) fn fitting(
+    heads: &[String],
+    widths: &[usize],
+    spare: &[&str],
+    columns: usize,
+) -> Vec<usize> {
+    let mut shown: Vec<usize> = (0..heads.len()).collect();
+    for name in spare {
+        let wide: usize = shown.iter().map(|&at| widths[at] + 2).sum();
+        if wide > columns + 2 {
+            shown.retain(|&at| heads[at] != *name);
+        }
+    }
+    shown
 }
 
 /// Whether a word is a unit, alone or before a mark.

@@ -31,11 +31,12 @@ fn target(change: &Change) -> String {
     change.title()
 }
 
-/// What `apply` or `trial` did.
+/// What `apply` or `trial` did. `at`: the option of the machine, with a blank before it, where it is
+/// not the running one.
 ///
 /// # Errors
 /// When writing fails.
-pub fn applied(to: &mut Sheet, applied: &Applied) -> io::Result<()> {
+pub fn applied(to: &mut Sheet, applied: &Applied, at: &str) -> io::Result<()> {
     if applied.changes.is_empty() {
         return match applied.boot_parameters.is_empty() {
             true => writeln!(to, "Nothing to do: the machine is as the plan wants it."),
@@ -55,7 +56,7 @@ pub fn applied(to: &mut Sheet, applied: &Applied) -> io::Result<()> {
         writeln!(to, "  {DIM}journal {path}{DIM:#}")?;
     }
     if !applied.rolled_back && count(MadeOutcome::Applied) > 0 {
-        writeln!(to, "  {DIM}undo with: rtproof tune undo{DIM:#}")?;
+        writeln!(to, "  {DIM}undo with: rtproof tune undo{at}{DIM:#}")?;
     }
     Ok(())
 }

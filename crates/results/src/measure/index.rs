@@ -23,6 +23,8 @@ pub struct Index {
     pub tool_version: &'static str,
     /// The machine; null: nothing was measured.
     pub machine: Option<Machine>,
+    /// Latency above which a sample is late; null: none was given.
+    pub budget_ns: Option<u64>,
     /// States of the machine in which cells were measured.
     pub conditions: Vec<ConditionJson>,
     /// Cells, in order.
@@ -87,6 +89,8 @@ pub struct CellResult {
     pub threads: Vec<ThreadResult>,
     /// Changes from outside, idle states, frequencies.
     pub beside: Beside,
+    /// How many spikes, and what made them late, by class of cause; null: none.
+    pub spikes: Option<String>,
     /// What must be known of it.
     pub notes: Vec<String>,
 }
@@ -136,7 +140,7 @@ pub struct ThreadResult {
     pub cv: Option<f64>,
     /// (max - min) / median of the samples; null: too few.
     pub spread: Option<f64>,
-    /// Causes of its spikes, most spikes first.
+    /// Causes of its spikes, the largest sum of shares first.
     pub spikes: Vec<SpikeCount>,
     /// Moments up to kurtosis, P² estimates, what the samples are worth.
     pub distribution: Distribution,
@@ -170,6 +174,16 @@ pub struct SpikeCount {
     pub count: u64,
     /// Its largest share.
     pub worst_ns: u64,
+    /// Sum of its shares.
+    pub sum_ns: u64,
+}
+
+impl SpikeCount {
+    /// The class of its cause: the words before a colon.
+    #[must_use]
+    pub fn class(&self) -> &str {
+        self.title.split(':').next().unwrap_or_default()
+    }
 }
 
 impl Index {
@@ -185,6 +199,7 @@ impl Index {
             schema: SCHEMA,
             tool_version: env!("CARGO_PKG_VERSION"),
             machine: None,
+            budget_ns: plan.common.budget_ns,
             conditions: plan.conditions.iter().map(condition).collect(),
             cells: plan.cells.iter().map(CellResult::missing).collect(),
             compared: Vec::new(),
@@ -235,6 +250,7 @@ impl CellResult {
             same_machine: None,
             threads: Vec::new(),
             beside: Beside::default(),
+            spikes: None,
             notes: Vec::new(),
         }
     }

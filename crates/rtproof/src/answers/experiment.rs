@@ -48,7 +48,7 @@ pub(crate) fn answer(
         (true, true) => Tone::Plain,
     };
     let why = open.first().map(|knob| format!("{}: {}", knob.name, knob.why));
-    let next = if helping.is_empty() { None } else { next(&helping) };
+    let next = next(&helping);
     Answer { result: parts.join("; "), tone, why, next }
 }
 
@@ -108,7 +108,7 @@ mod tests {
     }
 
     fn of(decisions: &[Decision], cut_short: Option<&str>) -> Answer {
-        answer(&effects(decisions), cut_short, |names| Some(names.join(" ")))
+        answer(&effects(decisions), cut_short, |names| (!names.is_empty()).then(|| names.join(" ")))
     }
 
     #[test]

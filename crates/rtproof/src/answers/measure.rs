@@ -3,19 +3,20 @@
 
 use std::path::Path;
 
+use rtproof_host::{CpuList, facts::tasks::Policy};
 use rtproof_judge::{
     compare,
     units::{self, grouped},
 };
 use rtproof_results::{
     answer::{Answer, Tone},
-    measure::index::{CellResult, ConditionPair, Index, State, ThreadResult},
+    measure::{
+        index::{CellResult, ConditionPair, Index, State, ThreadResult},
+        plan::Cell,
+    },
 };
 
 use crate::next;
-
-/// Causes that are named.
-const NAMED_MAX: usize = 3;
 
 /// The answer. `folder`: where the records are.
 #[must_use]
@@ -27,7 +28,10 @@ pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
     let unfinished = index.cells.len() - index.count(State::Done);
     let worst = worst(index);
     let next = match unfinished {
-        0 => decided(index).or_else(|| worst.and_then(|(cell, of)| explained(folder, cell, of))),
+        0 => decided(index).or_else(|| {
+            let (cell, thread) = worst?;
+            explained(folder, cell, thread).or_else(|| judged(index, &cell.cell))
+        }),
         _ => Some(format!("rtproof measure --resume {}", next::path(folder))),
     };
     let unloaded = index.unloaded();
@@ -45,7 +49,10 @@ pub(crate) fn answer(index: &Index, folder: &Path) -> Answer {
             0 => tone,
             _ => Tone::Bad,
         },
-        why: worst.and_then(|(_, thread)| why(thread)),
+        why: worst.and_then(|(cell, _)| match index.cells.len() {
+            1 => cell.spikes.clone(),
+            _ => Some(format!("cell {}: {}", cell.cell.number, cell.spikes.as_ref()?)),
+        }),
         next,
     }
 }
@@ -138,21 +145,30 @@ fn decided(index: &Index) -> Option<String> {
     (helps && apply.starts_with("rtproof tune apply ")).then(|| format!("{apply} --confirm 60s"))
 }
 
-/// The causes of most spikes of a CPU.
-fn why(thread: &ThreadResult) -> Option<String> {
-    let named = thread.spikes.iter().take(NAMED_MAX).map(|of| {
-        let who = if of.culprit.is_empty() { String::new() } else { format!(" ({})", of.culprit) };
-        let spikes = units::count(of.count as usize, "spike");
-        format!("{spikes} {}{who} up to {}", of.title, units::ns(of.worst_ns))
-    });
-    let named: Vec<String> = named.collect();
-    (!named.is_empty()).then(|| format!("on CPU {}: {}", thread.cpu, named.join("; ")))
-}
-
 fn explained(folder: &Path, cell: &CellResult, thread: &ThreadResult) -> Option<String> {
     let record = folder.join(format!("{}.rtproof", cell.cell.name));
     (!thread.spikes.is_empty())
         .then(|| format!("rtproof explain {} --worst 1", next::path(&record)))
+}
+
+/// The run that judges what a cell measured; `None`: `prove` does something else.
+fn judged(index: &Index, cell: &Cell) -> Option<String> {
+    let is_as_it_is = cell.condition.is_empty() && cell.workloads == ["timer-wakeup"];
+    let policy = match cell.policy {
+        Policy::Fifo => format!("--priority {}", cell.priority),
+        Policy::Other => "--policy other".to_owned(),
+        _ => return None,
+    };
+    let budget =
+        index.budget_ns.map_or_else(String::new, |ns| format!(" --budget {}", next::time(ns)));
+    is_as_it_is.then(|| {
+        format!(
+            "rtproof prove --cpus {} {policy} --period {}{budget} --load {}",
+            CpuList::new(cell.cpus.clone()),
+            next::time(cell.period_ns),
+            next::quoted(&cell.load),
+        )
+    })
 }
 
 #[cfg(test)]

@@ -7,8 +7,11 @@ use rtproof_record::{Opened, Run, SealState, import::Imported};
 use rtproof_report::imported::Document;
 use rtproof_results::answer::Answer;
 
-use crate::{exit, manners, next, print::Text};
-use rtproof_run::opened::{banner, standing};
+use crate::{answers, exit, manners, next, print::Text};
+use rtproof_run::{
+    experiment::results,
+    opened::{banner, standing},
+};
 
 /// Arguments of `report`.
 #[derive(Clone, Debug, clap::Args)]
@@ -56,7 +59,14 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         some => some,
     };
     let text = Text::new(args.json);
-    let answer = Answer::of_report(&report, next::of_report(&report, &args.record));
+    let answer = match &opened.run.effects {
+        None => Answer::of_report(&report, next::of_report(&report, &args.record)),
+        // An experiment compares settings: there is no budget to judge against.
+        Some(effects) => {
+            let cut_short = results::cut_short(&opened.run);
+            answers::experiment::answer(effects, cut_short.as_deref(), |_| None)
+        }
+    };
     text.print(|to| {
         rtproof_report::text::banner(to, banner.as_deref())?;
         rtproof_report::text::answer(to, &answer)?;
@@ -66,7 +76,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             rtproof_report::text::distribution(to, &report)?;
         }
         rtproof_report::text::spikes_of(to, &opened.run, &report)?;
-        rtproof_report::text::verdict(to, &report)?;
+        match &opened.run.effects {
+            None => rtproof_report::text::verdict(to, &report)?,
+            Some(effects) => rtproof_report::text::effects::table(to, effects)?,
+        }
         rtproof_report::text::next(to, answer.next.as_deref())
     })?;
     text.print_json(&answer.clone().with(&report))?;

@@ -143,25 +143,25 @@ pub struct Args {
 /// [`Place`], on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum PlaceArg {
-    /// See [`Place::Auto`].
+    /// A partition where one can be made, else affinity
     #[default]
     Auto,
-    /// See [`Place::Partition`].
+    /// A partition of cgroup v2, or nothing is started
     Partition,
-    /// See [`Place::Affinity`].
+    /// The affinity of its threads
     Affinity,
 }
 
 /// [`Class`], on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum PolicyArg {
-    /// See [`Class::Fifo`].
+    /// SCHED_FIFO
     Fifo,
-    /// See [`Class::Rr`].
+    /// SCHED_RR
     Rr,
-    /// See [`Class::Deadline`].
+    /// SCHED_DEADLINE
     Deadline,
-    /// See [`Class::Other`].
+    /// SCHED_OTHER
     Other,
 }
 

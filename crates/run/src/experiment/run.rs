@@ -102,10 +102,10 @@ pub fn before(
 fn sentence_of(seen: &Detectable, setup: &Setup, level: Option<u64>) -> String {
     let basis = match (seen.rests_on, level) {
         ("pilot", Some(ns)) => {
-            format!("pilot: p99.9 {} (median of {PILOT} slices)", units::ns(ns))
+            format!("pilot: p99.9 {} (median of {PILOT} slices), moves", units::ns(ns))
         }
-        ("pilot", None) => "pilot".into(),
-        _ => "assumed, not measured".into(),
+        ("pilot", None) => "pilot: p99.9 moves".into(),
+        _ => "--spread: p99.9 is taken to move, not measured,".into(),
     };
     let away = |share: Option<f64>| {
         share.map_or_else(|| "no change at all".into(), |share| format!("−{}", percent(share)))
@@ -121,7 +121,7 @@ fn sentence_of(seen: &Detectable, setup: &Setup, level: Option<u64>) -> String {
         ),
     };
     format!(
-        "{basis}, moves by {} from slice to slice: {what} four times in \
+        "{basis} by {} from slice to slice: {what} four times in \
          five, a larger one more often.",
         percent(seen.spread)
     )
@@ -195,7 +195,7 @@ pub fn run(
     let options = resolve::options(&args, wanted.facts)?;
     let seed = seed()?;
     let (schedule, trial) = Staged::new(knobs, setup.clone(), seed, seen.one);
-    let mut observer = events.observer(options.duration_ns);
+    let mut observer = events.observer(setup.needs_ns(setup.knobs));
     let mut tell = |line: String| {
         // Nowhere left to report that it cannot be reported.
         let _ = events.line(&line);

@@ -1,10 +1,15 @@
 //! What the run of a cell found, as a row of the index.
 
-use rtproof_judge::{Report, distribution::Distribution, loads_ran, report::CpuReport};
+use rtproof_judge::{
+    Report, causes::Spikes, distribution::Distribution, loads_ran, report::CpuReport, units,
+};
 use rtproof_record::{Run, run::RunEnd};
-use rtproof_results::measure::{
-    index::{CellResult, Quantiles, SpikeCount, State, ThreadResult},
-    plan::Cell,
+use rtproof_results::{
+    answer,
+    measure::{
+        index::{CellResult, Quantiles, SpikeCount, State, ThreadResult},
+        plan::Cell,
+    },
 };
 use rtproof_stats::{Moments, quantile::Q};
 
@@ -43,10 +48,19 @@ pub fn cell_result(cell: &Cell, run: &Run, report: &Report) -> CellResult {
         started_realtime_ns: Some(run.meta.started_realtime_ns),
         threads: report.cpus.iter().map(thread).collect(),
         beside: report.beside.clone(),
+        spikes: report.spikes.as_ref().and_then(spiked),
         notes: report.notes.iter().map(|note| note.text.clone()).collect(),
         ..CellResult::missing(cell)
     }
 }
+
+/// How many spikes, and why.
+fn spiked(spikes: &Spikes) -> Option<String> {
+    let count = units::count(usize::try_from(spikes.seen).unwrap_or(usize::MAX), "spike");
+    let why = answer::why(spikes).map_or_else(String::new, |why| format!("; {why}"));
+    (spikes.seen > 0).then(|| format!("{count}{why}"))
+}
+
 fn thread_result(
     cpu: &CpuReport,
     report: &Report,
@@ -95,9 +109,10 @@ fn spikes(report: &Report, cpu: u32) -> Vec<SpikeCount> {
             culprit: row.culprit.clone(),
             count: found.count,
             worst_ns: found.worst_ns,
+            sum_ns: found.sum_ns,
         })
     };
     let mut counts: Vec<SpikeCount> = causes.filter_map(of_cpu).collect();
-    counts.sort_by_key(|of| std::cmp::Reverse(of.count));
+    counts.sort_by_key(|of| std::cmp::Reverse(of.sum_ns));
     counts
 }

@@ -337,10 +337,11 @@ pub(crate) fn of_spikes(
     let n = units::grouped;
     if spikes.incomplete > 0 {
         let text = format!(
-            "Of {} explained spikes {} are incomplete: events were lost or were not recorded, and \
-             their causes may be wrong. Counts and latencies do not rest on them.",
+            "{} of {} explained spikes {} incomplete: events were lost or were not recorded, and \
+             causes may be wrong. Counts and latencies do not rest on them.",
+            n(spikes.incomplete),
             n(spikes.explained),
-            n(spikes.incomplete)
+            if spikes.incomplete == 1 { "is" } else { "are" },
         );
         notes.push(note(at_ns, "spikes-incomplete", false, text));
     }

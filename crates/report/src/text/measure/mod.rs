@@ -19,9 +19,6 @@ use rtproof_results::measure::{
 
 use crate::text::sheet::{self, BAD, BOLD, DIM, Sheet, WARN, title, wrapped};
 
-/// Causes of spikes that are named for a CPU.
-const CAUSES: usize = 3;
-
 /// The cells to be measured and the time they take.
 ///
 /// # Errors
@@ -96,6 +93,9 @@ const HEADS: [&str; 14] = [
     "spread",
 ];
 
+/// Of them what a narrow terminal has no room for; the page and JSON have all of it.
+const SPARE: [&str; 7] = ["rms", "spread", "cv", "p5", "p95", "sd", "mean"];
+
 fn of_cell(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
     let name = format!("{BOLD}{:>5}{BOLD:#}  ", cell.cell.number);
     wrapped(to, &name, "       ", &cell.cell.title())?;
@@ -116,8 +116,8 @@ fn of_cell(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
         _ => {}
     }
     table(to, &cell.threads)?;
-    for thread in &cell.threads {
-        spikes(to, thread)?;
+    if let Some(spikes) = &cell.spikes {
+        wrapped(to, "       ", "         ", spikes)?;
     }
     crate::text::beside::changes(to, &cell.beside)?;
     crate::text::beside::states(to, &cell.beside)
@@ -128,7 +128,7 @@ fn table(to: &mut Sheet, threads: &[ThreadResult]) -> io::Result<()> {
         vec![[String::new()].into_iter().chain(HEADS.map(String::from)).collect()];
     let mixed = threads.windows(2).any(|two| two[0].workload != two[1].workload);
     rows.extend(threads.iter().map(|thread| row(thread, mixed)));
-    sheet::table(to, "       ", &rows)?;
+    sheet::table(to, "       ", &rows, &SPARE)?;
     for thread in threads {
         if let Some(intervals) = &thread.intervals {
             let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.3}", ns / 1000.0));
@@ -202,20 +202,4 @@ fn moments(to: &mut Sheet, cell: &CellResult) -> io::Result<()> {
     cell.threads.iter().try_for_each(|thread| {
         crate::text::distribution::estimates(to, "       ", &thread.distribution)
     })
-}
-
-fn spikes(to: &mut Sheet, thread: &ThreadResult) -> io::Result<()> {
-    if thread.spikes.is_empty() {
-        return Ok(());
-    }
-    let shown = thread.spikes.iter().take(CAUSES).map(|spike| {
-        let by =
-            if spike.culprit.is_empty() { String::new() } else { format!(" ({})", spike.culprit) };
-        format!("{} {}{by} up to {}", grouped(spike.count), spike.title, units::ns(spike.worst_ns))
-    });
-    let mut text = format!("CPU {} spikes: {}", thread.cpu, shown.collect::<Vec<_>>().join("; "));
-    if thread.spikes.len() > CAUSES {
-        text += &format!("; {} more causes", thread.spikes.len() - CAUSES);
-    }
-    wrapped(to, &format!("       {DIM}"), "         ", &format!("{text}{DIM:#}"))
 }

@@ -58,7 +58,7 @@ pub(super) fn overview(to: &mut Sheet, index: &Index) -> io::Result<()> {
         let left = columns.saturating_sub(line.chars().count() + 2);
         let cause = row.worst.spikes.first().filter(|_| left >= CAUSE_MIN);
         let cause = cause.map_or_else(String::new, |cause| {
-            format!("  {DIM}{}{DIM:#}", fitted(&harmless::line(&cause.title), left))
+            format!("  {DIM}{}{DIM:#}", fitted(&harmless::line(cause.class()), left))
         });
         writeln!(to, "{}{cause}", if cause.is_empty() { line.trim_end() } else { &line })?;
     }

@@ -416,7 +416,9 @@ fn tell(text: Text, state: &State) -> anyhow::Result<u8> {
     let missing = state.order.len() - state.boots.len();
     let cut_short =
         (missing > 0).then(|| format!("{} not measured", units::count(missing, "boot")));
-    let trial = |_: &[&str]| Some(format!("rtproof tune trial {}", words.join(" ")));
+    let trial = |names: &[&str]| {
+        (!names.is_empty()).then(|| format!("rtproof tune trial {}", words.join(" ")))
+    };
     let answer = answers::experiment::answer(&effects, cut_short.as_deref(), trial);
     text.print(|to| {
         rtproof_report::text::answer(to, &answer)?;

@@ -12,6 +12,7 @@ use rtproof_host::{
 use rtproof_judge::plan::Plan;
 use rtproof_measure::{LiveTasks, loads::LoadSet};
 use rtproof_record::Effects;
+use rtproof_results::ended::Ended;
 use rtproof_run::{
     experiment::{
         Journaled,
@@ -25,6 +26,7 @@ use rtproof_run::{
     prove::{Request, load_settings, output::Output, resolve},
     tune::place,
 };
+use rtproof_stats::paired::PAIRS_MAX;
 use serde::Serialize;
 
 use crate::{
@@ -214,7 +216,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let found = run::run(&wanted, &seen, &mut switch, &mut Trying::new(text))?;
     let cut_short = found.results.cut_short();
     let has_steps = !profile::plan_of(&plan, &knobs, &found.profile).steps.is_empty();
-    let apply = |names: &[&str]| applied(args, names).filter(|_| has_steps);
+    let is_open = found.results.ended()? == Ended::CannotTell && cut_short.is_none();
+    let apply = |names: &[&str]| match names {
+        [] => is_open.then(|| again(args)).flatten(),
+        _ => applied(args, names).filter(|_| has_steps),
+    };
     let answer = answers::experiment::answer(found.results.effects()?, cut_short.as_deref(), apply);
     let html = trying::show(&found.results, &answer, text, &output)?;
     text.print_json(&answer.with(&Outcome {
@@ -264,6 +270,30 @@ fn applied(args: &Args, names: &[&str]) -> Option<String> {
         names.iter().flat_map(|name| name.split(' ')).map(str::to_owned).collect();
     let is_known = request::named(&ids).is_ok();
     is_known.then(|| format!("rtproof {} --confirm 60s", args.request.title("tune apply", &ids)))
+}
+
+/// The same with twice the pairs, or where there are no more, with slices twice as long; `None`:
+/// the file of `--profile-out` is there now.
+fn again(args: &Args) -> Option<String> {
+    let words: Vec<String> = args.knobs.iter().map(|word| next::quoted(word)).collect();
+    let (pairs, slice_ns) = match args.pairs {
+        PAIRS_MAX => (PAIRS_MAX, args.slice_ns * 2),
+        pairs => (PAIRS_MAX.min(pairs * 2), args.slice_ns),
+    };
+    let mut command = format!(
+        "rtproof {} --pairs {pairs} --slice {}",
+        args.request.title("experiment", &words),
+        next::time(slice_ns)
+    );
+    if let Some(load) = &args.load {
+        command += &format!(" --load {}", next::quoted(&load.to_string()));
+    }
+    let switches = [("--one-by-one", args.one_by_one), ("--trace", args.trace)];
+    switches
+        .iter()
+        .filter(|(_, is_on)| *is_on)
+        .for_each(|(name, _)| command += &format!(" {name}"));
+    args.profile_out.is_none().then_some(command)
 }
 
 /// What an experiment that was killed left on has to go first.

@@ -274,7 +274,7 @@ fn make(args: &Args, machine: &Machine<'_>, todo: Todo, text: Text) -> anyhow::R
     let answer = answer(args, &applied);
     text.print(|to| {
         rtproof_report::text::answer(to, &answer)?;
-        rtproof_report::text::applied(to, &applied)?;
+        rtproof_report::text::applied(to, &applied, &next::root(args.at.root.as_deref()))?;
         if !applied.rolled_back {
             rtproof_report::text::boot_left(to, &applied.boot_parameters, &trial(args))?;
         }

@@ -17,7 +17,7 @@ use rtproof_run::tune::{boot as entry, rollback};
 use serde::Serialize;
 
 use super::trial::all_or_none;
-use crate::{exit, print::Text, root::open_root};
+use crate::{exit, next, print::Text, root::open_root};
 
 /// Version of the JSON form.
 const SCHEMA: &str = "rtproof/tune-confirmed/1";
@@ -115,7 +115,7 @@ fn entry_is_confirmed(args: &Args, machine: &Machine<'_>, text: Text) -> anyhow:
     changes.extend(loader.confirm(root)?);
     let applied = all_or_none(machine, "tune confirm".into(), changes.iter())?;
     text.print(|to| {
-        rtproof_report::text::applied(to, &applied)?;
+        rtproof_report::text::applied(to, &applied, &next::root(args.at.root.as_deref()))?;
         writeln!(to, "the entry is the default of {} from now on", loader.name)
     })?;
     Ok(true)

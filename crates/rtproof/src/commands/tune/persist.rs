@@ -18,7 +18,7 @@ use super::{
     request::{RequestArgs, RootArgs},
     trial::all_or_none,
 };
-use crate::{answers, ask, exit, print::Text, root::open_root};
+use crate::{answers, ask, exit, next, print::Text, root::open_root};
 
 /// Arguments of `tune persist`.
 #[derive(Clone, Debug, clap::Args)]
@@ -81,7 +81,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let question = format!("repeat {} at each boot?", making::count(config.changes.len()));
     anyhow::ensure!(args.yes || ask::consent(&question)?, "nothing was changed");
     let done = all_or_none(&machine, "tune persist".into(), changes.iter())?;
-    text.print(|to| rtproof_report::text::applied(to, &done))?;
+    text.print(|to| {
+        rtproof_report::text::applied(to, &done, &next::root(args.at.root.as_deref()))
+    })?;
     text.print_json(&answers::tune::written(&done, "boot").with(&done))?;
     Ok(if left_out.is_empty() { exit::ACCEPTED } else { exit::NOT_PROVEN })
 }

@@ -49,7 +49,7 @@ pub(super) fn run(
     let (results, output) = prove::run(root, facts, &plan, &run, &mut switch, &mut trying)?;
     let cut_short = results.cut_short();
     // What helps is kept: what is left is the proof.
-    let prove = |_: &[&str]| Some(request.given().prove());
+    let prove = |names: &[&str]| (!names.is_empty()).then(|| request.given().prove());
     let answer = answers::experiment::answer(results.effects()?, cut_short.as_deref(), prove);
     let html = trying::show(&results, &answer, text, &output)?;
     text.print_json(&answer.with(&Outcome {

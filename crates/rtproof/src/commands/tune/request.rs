@@ -24,12 +24,12 @@ pub struct RootArgs {
 /// [`Level`], on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LevelArg {
-    /// See [`Level::Safe`].
+    /// What is bad
     Safe,
-    /// See [`Level::Standard`].
+    /// And what keeps the rest of the machine away from the CPUs of --cpus
     #[default]
     Standard,
-    /// See [`Level::Max`].
+    /// And what is doubtful: whether it helps depends on what the machine does
     Max,
 }
 

@@ -126,7 +126,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let watch = args.within_ns.map(|ns| units::trial_changes(ns / 1_000_000_000));
     let applied = make(&machine, &words, &changes, &watch.unwrap_or_default())?;
     text.print(|to| {
-        rtproof_report::text::applied(to, &applied)?;
+        rtproof_report::text::applied(to, &applied, &crate::next::root(args.at.root.as_deref()))?;
         next(to, args.reboot, &changes)
     })?;
     text.print_json(&answers::tune::written(&applied, "boot entry").with(&applied))?;
