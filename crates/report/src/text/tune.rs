@@ -31,8 +31,8 @@ fn target(change: &Change) -> String {
     change.title()
 }
 
-/// What `apply` or `trial` did. `at`: the option of the machine, with a blank before it, where it is
-/// not the running one.
+/// What `apply` or `trial` did. `at`: the option `--root`, a blank before it, where the machine
+/// is not the running one.
 ///
 /// # Errors
 /// When writing fails.

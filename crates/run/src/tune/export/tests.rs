@@ -72,8 +72,12 @@ fn every_file_says_who_made_it_for_which_machine() {
             assert!(is_ours || is_plans, "{}: {}", format.id, file.path);
             assert!(!file.content.contains('\u{1b}'), "{}", file.path);
             // Every sentence has its full stop.
-            let costs = file.content.matches(" Costs: ").count();
-            assert_eq!(costs, file.content.matches(". Costs: ").count(), "{}", file.path);
+            for part in [" Costs: ", " RISK: "] {
+                let all = file.content.matches(part).count();
+                assert_eq!(all, file.content.matches(&format!(".{part}")).count(), "{}", file.path);
+            }
+            let reasons = file.content.lines().filter(|line| line.contains(". Costs: "));
+            assert!(reasons.clone().all(|line| line.ends_with('.')), "{}", file.path);
         }
         assert!(paths.iter().any(|path| *path == "NOTES.md"));
     }

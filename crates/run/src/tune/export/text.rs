@@ -1,6 +1,6 @@
 //! Text in other programs' languages: comments, and words quoted so that they mean themselves.
 
-use rtproof_judge::plan::Reason;
+use rtproof_judge::{plan::Reason, units};
 
 use super::format::Source;
 
@@ -24,7 +24,7 @@ pub(super) fn head(source: &Source<'_>, format: &str) -> String {
     );
     let cpus = |title: &str, cpus: &rtproof_host::CpuList| match cpus.is_empty() {
         true => String::new(),
-        false => format!("; {title} CPUs {cpus}"),
+        false => format!("; {title} {}", units::cpus(cpus)),
     };
     head += &cpus("real-time", source.realtime);
     head += &cpus("housekeeping", source.housekeeping);
@@ -33,12 +33,10 @@ pub(super) fn head(source: &Source<'_>, format: &str) -> String {
 
 /// Why, as one line: the checks, the reason, what it costs.
 pub(super) fn why(reason: &Reason) -> String {
-    let mut text = format!("{}: {}", reason.checks.join(", "), reason.why);
-    if let Some(trade_off) = &reason.trade_off {
-        text += &format!(". Costs: {trade_off}.");
-    }
-    if let Some(risk) = &reason.risk {
-        text += &format!(" RISK: {risk}");
+    let sentence = |text: &str| format!("{}.", text.trim_end_matches('.'));
+    let mut text = sentence(&format!("{}: {}", reason.checks.join(", "), reason.why));
+    for (name, of) in [("Costs", &reason.trade_off), ("RISK", &reason.risk)] {
+        text += &of.as_ref().map_or_else(String::new, |of| format!(" {name}: {}", sentence(of)));
     }
     one_line(&text)
 }
