@@ -51,6 +51,27 @@ pub(crate) struct Shares {
     largest: u64,
 }
 
+/// Late wake-ups and all of them for each thread in the phases without a load, where others had one:
+/// no bound is computed of them, and a share that is too large there is a reason not to accept.
+pub(crate) fn while_idle(run: &Run) -> Vec<(u32, u64, u64)> {
+    let phases = &run.options.phases;
+    let is_loaded = |phase: &Phase| !phase.loads.is_empty();
+    let idle: Vec<&Phase> = phases.iter().filter(|phase| !is_loaded(phase)).collect();
+    if !phases.iter().any(is_loaded) {
+        return Vec::new();
+    }
+    let of = |thread: &Thread| {
+        let inside = |second: &&Second| {
+            idle.iter().any(|phase| second.from_ns >= phase.from_ns && second.to_ns <= phase.to_ns)
+        };
+        let seconds = thread.seconds.iter().filter(inside);
+        let counts = seconds.map(|second| (second.totals.late(), second.totals.accounted()));
+        let (late, n) = counts.fold((0, 0), |(late, n), (k, m)| (late + k, n + m));
+        (thread.info.cpu, late, n)
+    };
+    run.threads.iter().map(of).collect()
+}
+
 impl Shares {
     pub(crate) fn of(run: &Run, thread: &Thread) -> Self {
         let loaded: Vec<&Phase> =

@@ -4,7 +4,7 @@ use rtproof_model::verdict::Answer;
 
 use super::case::{Case, Judged};
 use crate::{
-    share::{COVERED_MIN_NS, Shares, share_lower, share_upper, shares},
+    share::{COVERED_MIN_NS, Shares, share_lower, share_upper, shares, while_idle},
     units,
 };
 
@@ -23,6 +23,9 @@ impl Case<'_> {
             return self.refused();
         }
         let sentence = self.of_shares(&shares);
+        if let Some(step) = self.often_late_while_idle() {
+            return (Answer::NotProven, sentence, vec![step]);
+        }
         match self.basis.further_ns {
             Some(0) if self.weak.is_empty() => {
                 (Answer::Accepted, format!("meets 95 % real-time: {sentence}"), vec![self.hidden()])
@@ -69,7 +72,33 @@ impl Case<'_> {
             }
             None => "latencies stay high or low for too long to bound the share by this run".into(),
         };
-        format!("{counted}; {bound}")
+        format!("{counted}{}; {bound}", self.idle_text())
+    }
+
+    /// What was late without a load, which the bound does not hold for.
+    fn idle_text(&self) -> String {
+        let idle = while_idle(self.run);
+        let (late, n) = idle.iter().fold((0, 0), |(late, n), of| (late + of.1, n + of.2));
+        match late {
+            0 => String::new(),
+            _ => format!(", and {} of {} while idle", units::grouped(late), units::grouped(n)),
+        }
+    }
+
+    /// Where a CPU was late too often without a load: those that sleep wake up later.
+    fn often_late_while_idle(&self) -> Option<String> {
+        let share = |&(_, late, n): &(u32, u64, u64)| late as f64 / n.max(1) as f64;
+        let worst =
+            while_idle(self.run).into_iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+        (share(&worst) > ALLOWED).then(|| {
+            let (cpu, late, n) = worst;
+            format!(
+                "While idle, {} of {} wake-ups of CPU {cpu} were late: CPUs that sleep wake up \
+                 later. Look at the idle states; --load idle judges that state.",
+                units::grouped(late),
+                units::grouped(n)
+            )
+        })
     }
 
     /// Which lateness a run of this length does not see. Episodes of mean length d that make up 5 %

@@ -283,6 +283,28 @@ fn idle_time_does_not_dilute_the_load() {
 }
 
 #[test]
+fn a_load_does_not_hide_what_is_late_while_idle() {
+    let judged = |every: u64| {
+        // 20 s idle with one late in so many, then 80 s under load without any.
+        let late: Vec<_> =
+            (0..20_000).filter(|i| i % every == 0).map(|i| (0, i, 200_000)).collect();
+        let mut run = run(Class::NinetyFive, 1, 100, &late);
+        let mut idle = run.options.phases[0].clone();
+        (idle.name, idle.to_ns) = ("idle".into(), 20_000_000_000);
+        idle.loads.clear();
+        run.options.phases[0].from_ns = 20_000_000_000;
+        run.options.phases.insert(0, idle);
+        judge(&run, false)
+    };
+    let often = judged(10);
+    assert_eq!(often.answer, Answer::NotProven, "{often:?}");
+    assert!(says(&often, "wake-ups of CPU 0 were late"), "{often:?}");
+    let seldom = judged(1000);
+    assert_eq!(seldom.answer, Answer::Accepted, "{seldom:?}");
+    assert!(seldom.sentence.contains("and 20 of 20\u{202f}000 while idle"), "{seldom:?}");
+}
+
+#[test]
 fn a_hopeless_machine_is_refused_however_evenly_it_is_late() {
     for step in [1, 2, 4, 7] {
         let late: Vec<_> = (0..60_000).filter(|i| i % step == 0).map(|i| (0, i, 200_000)).collect();
