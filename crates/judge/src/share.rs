@@ -51,8 +51,8 @@ pub(crate) struct Shares {
     largest: u64,
 }
 
-/// Late wake-ups and all of them for each thread in the phases without a load, where others had one:
-/// no bound is computed of them, and a share that is too large there is a reason not to accept.
+/// Each thread's late wake-ups and all of them in the phases without a load, where others had one.
+/// No bound is computed of them: a share that is too large there is a reason not to accept.
 pub(crate) fn while_idle(run: &Run) -> Vec<(u32, u64, u64)> {
     let phases = &run.options.phases;
     let is_loaded = |phase: &Phase| !phase.loads.is_empty();
