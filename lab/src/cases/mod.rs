@@ -25,6 +25,7 @@ mod rogue;
 mod spikes;
 mod stalls;
 mod topology;
+mod trace;
 mod tune;
 
 pub use capture::captures;
@@ -54,6 +55,7 @@ pub fn all() -> Vec<Case> {
         article::cases(),
         disk::cases(),
         noise::cases(),
+        trace::cases(),
     ]
     .into_iter()
     .flatten()

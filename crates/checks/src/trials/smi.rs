@@ -31,8 +31,9 @@ pub(super) fn judge(seen: &SmiObservation, facts: &Facts) -> Finding {
     match seen.vendor.value().map(String::as_str) {
         Some("GenuineIntel") => {}
         Some(vendor) => {
-            let text = "measure with `rtproof prove` and look for gaps that no trace explains \
-                        (hwlat tracer)";
+            let text = "look for gaps instead: `rtproof trace hwlat --over 10us` \
+                        (CONFIG_HWLAT_TRACER, never on a machine in use), else `rtproof measure \
+                        --workload busy-loop`, whose gaps may be the kernel's too";
             return draft.remedies([Remedy::Manual { text: text.into() }]).status(
                 Status::Unknown,
                 format!("{vendor} CPUs do not count system management interrupts in a register"),
@@ -144,6 +145,8 @@ mod tests {
         let amd = judge(&seen("AuthenticAMD", &[]), &good());
         assert_eq!(amd.status, Status::Unknown);
         assert!(amd.summary.starts_with("AuthenticAMD CPUs do not count"), "{}", amd.summary);
+        let remedy = amd.remedies[0].to_string();
+        assert!(remedy.contains("rtproof trace hwlat") && remedy.contains("busy-loop"), "{remedy}");
         assert_eq!(judge(&seen("GenuineIntel", &[]), &good()).status, Status::Unknown);
         let mut arm = good();
         arm.kernel.arch = Reading::known("uname -m", "aarch64".into());

@@ -7,12 +7,13 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use rustix::{fs::OFlags, io::Errno};
 
-use super::{TracefsError, globals, guard::Guard, name::Name, refused_io};
+use super::{TracefsError, globals, guard::Guard, name::Name, refused_io, shown};
 use crate::{Reading, Root};
 
 /// How long removing waits for one that still reads.
@@ -35,6 +36,12 @@ pub struct Stats {
     pub read: u64,
 }
 
+impl Stats {
+    pub(super) fn read(root: &Root, path: &str) -> Reading<Self> {
+        root.read_text(path).map(|text| parse_stats(&text))
+    }
+}
+
 /// One instance's folder. Its guard removes it where this process cannot any more.
 #[derive(Debug)]
 pub(super) struct Folder {
@@ -44,31 +51,26 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Makes a new one, named by this process.
+    /// Makes a new one, named by this process. The guard comes first: it takes a while to make an
+    /// instance, and a process that is killed meanwhile would leave it behind.
     pub(super) fn make(root: &Root, top: &str) -> Result<Self, TracefsError> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let own = Name::own(root);
-        let mut number = 0;
-        loop {
-            let path = format!("{top}/instances/{}", Name { number, ..own }.text());
-            match fs::create_dir(&path) {
-                Ok(()) => {
-                    return match Guard::start(&path, &globals::state(globals::STATE, &path)) {
-                        Ok(guard) => Ok(Self { root: root.clone(), path, _guard: guard }),
-                        Err(error) => {
-                            let _ = fs::remove_dir(&path);
-                            let why = format!("what would end it with this process: {error}");
-                            Err(TracefsError::Refused { path, why })
-                        }
-                    };
-                }
-                Err(error)
-                    if error.kind() == io::ErrorKind::AlreadyExists && number < NUMBER_MAX =>
-                {
-                    number += 1;
-                }
-                Err(error) => return Err(refused_io(root, &path, error)),
-            }
-        }
+        let path = |number| format!("{top}/instances/{}", Name { number, ..own }.text());
+        let is_free = |path: &String| !root.exists(path);
+        let path =
+            (0..=NUMBER_MAX).map(path).find(is_free).ok_or_else(|| TracefsError::Refused {
+                path: shown(&format!("{top}/instances")),
+                why: format!("this process has {} instances already", NUMBER_MAX + 1),
+            })?;
+        let guard = Guard::start(&path, &globals::state(globals::STATE, &path));
+        let guard = guard.map_err(|error| TracefsError::Refused {
+            path: shown(&path),
+            why: format!("what would end it with this process: {error}"),
+        })?;
+        fs::create_dir(&path).map_err(|error| refused_io(root, &path, error))?;
+        Ok(Self { root: root.clone(), path, _guard: guard })
     }
 
     pub(super) fn file(&self, name: &str) -> String {
@@ -77,10 +79,13 @@ impl Folder {
 
     /// Writes a file of the instance, in one write(2): the kernel takes each as a command.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), TracefsError> {
-        let path = self.file(name);
-        let file = OpenOptions::new().write(true).open(&path);
+        self.try_write(name, text).map_err(|error| refused_io(&self.root, &self.file(name), error))
+    }
+
+    /// The same, with the kernel's own answer.
+    pub(super) fn try_write(&self, name: &str, text: &str) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(self.file(name));
         file.and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| refused_io(&self.root, &path, error))
     }
 
     /// Whether nobody else records events, at the top or in another instance.
@@ -102,8 +107,7 @@ impl Folder {
     }
 
     pub(super) fn stats(&self, cpu: u32) -> Reading<Stats> {
-        let path = self.file(&format!("per_cpu/cpu{cpu}/stats"));
-        self.root.read_text(&path).map(|text| parse_stats(&text))
+        Stats::read(&self.root, &self.file(&format!("per_cpu/cpu{cpu}/stats")))
     }
 
     /// Removes it; a reader may keep it for a while.

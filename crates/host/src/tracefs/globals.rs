@@ -129,10 +129,14 @@ pub(super) fn restore_stale(root: &Root, folder: &str) -> Vec<String> {
 
 /// What puts a setting back: its old value. A file of choices shows the present one in brackets. A
 /// file of switches shows all and takes one at a time, and only one that is to change comes here:
-/// its opposite.
+/// its opposite. The size of a ring that was never used stands with the one that the kernel gives
+/// it when it is used first, which cannot be undone: `7 (expanded: 1408)`.
 fn back(path: &str, wanted: &str, value: &str) -> String {
     if path.ends_with("/options") {
         return wanted.strip_prefix("NO_").map_or_else(|| format!("NO_{wanted}"), str::to_owned);
+    }
+    if let Some((_, expanded)) = value.split_once(" (expanded: ") {
+        return expanded.trim_end_matches(')').to_owned();
     }
     let chosen =
         value.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
@@ -222,6 +226,7 @@ mod tests {
         assert!(fs::read_to_string(&options).unwrap().starts_with("NO_OSNOISE_WORKLOAD"));
         assert_eq!(back("/t/options", "NO_X", "X"), "X");
         assert_eq!(back("/t/mode", "none", "none [round-robin] per-cpu"), "round-robin");
+        assert_eq!(back("/t/buffer_size_kb", "8192", "7 (expanded: 1408)"), "1408");
         assert_eq!(back("/t/cpus", "1", ""), "");
     }
 

@@ -4,6 +4,7 @@
 //! triggers, so that whatever else is traced on the machine goes on as it was. Every write goes
 //! below the instance's own folder; removing that folder undoes all of them.
 
+pub mod catalogue;
 mod events;
 mod folder;
 mod globals;
@@ -11,6 +12,8 @@ mod guard;
 mod instance;
 mod mount;
 mod name;
+mod request;
+mod top;
 mod tracer;
 
 use std::io;
@@ -19,7 +22,8 @@ pub use events::{Missing, WANTED, Wanted};
 pub use folder::Stats;
 pub use instance::{Instance, Rings};
 pub use mount::shown;
-pub use tracer::{Tracer, TracerRequest};
+pub use request::TracerRequest;
+pub use tracer::{Tracer, has_event};
 
 use crate::{Reading, Root, reading::State};
 
@@ -54,8 +58,9 @@ pub enum TracefsError {
     },
     /// The kernel lacks a tracer.
     #[error(
-        "this kernel has no tracer `{tracer}` (CONFIG_{}_TRACER); it has: {available}",
-        tracer.to_uppercase()
+        "this kernel has no tracer `{tracer}`: it was built without {}; available_tracers: \
+         {available}",
+        catalogue::options(tracer)
     )]
     NoTracer {
         /// Name.

@@ -1,39 +1,42 @@
-//! A tracer of the kernel that measures by itself (timerlat, osnoise, hwlat), in an instance of our
-//! own, with the settings that all instances share put back afterwards.
+//! A tracer of the kernel, in an instance of our own, with the settings that all instances share
+//! put back afterwards. Where the kernel runs a tracer in no instance, it runs at the top.
 
-use std::fs::File;
+#![expect(clippy::disallowed_methods, reason = "files of tracefs, of the live machine only")]
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
+};
+
+use rustix::{fs::OFlags, io::Errno};
 
 use super::{
-    TracefsError, find,
+    TracefsError,
+    catalogue::{self, Keeps},
+    find, find_or_mount,
     folder::{Folder, Stats, remove_stale},
     globals::{Globals, STATE, restore_stale},
     instance::{cpu_mask, event_file},
+    refused_io,
+    request::TracerRequest,
+    shown,
+    top::{self, Top},
 };
-use crate::{Reading, Root};
+use crate::{CpuList, Reading, Root};
 
-/// Size of the ring of the CPU, kilobytes: seconds of samples.
-const RING_KB: u64 = 1024;
-
-/// What to run.
-#[derive(Clone, Debug)]
-pub struct TracerRequest {
-    /// Name, as in `available_tracers`.
-    pub tracer: &'static str,
-    /// Measured CPU.
-    pub cpu: u32,
-    /// Settings that all instances share: file below the folder of tracefs, value.
-    pub shared: Vec<(&'static str, String)>,
-    /// Events to enable, `system:event`.
-    pub events: &'static [&'static str],
-}
+/// What all instances share of the tracers that measure against a threshold.
+const THRESHOLD: &str = "tracing_thresh";
 
 /// A running tracer; dropping it ends it, removes its instance and puts settings back.
 #[derive(Debug)]
 pub struct Tracer {
     folder: Folder,
-    cpu: u32,
+    cpus: CpuList,
     /// Put back after the tracer has ended, before the instance goes.
     globals: Option<Globals>,
+    /// Where it runs, if it cannot run in an instance.
+    top: Option<Top>,
     /// See [`Tracer::end`].
     settings: Vec<String>,
 }
@@ -45,41 +48,91 @@ impl Tracer {
     /// The kernel has no such tracer, another program uses it, or a setting is refused; nothing is
     /// left behind then.
     pub fn start(root: &Root, request: &TracerRequest) -> Result<Self, TracefsError> {
-        let top = find(root)?;
+        // What others are to put back needs a path that they see.
+        let is_shared = !request.shared.is_empty() || !request.options.is_empty();
+        let top = if is_shared { find(root)? } else { find_or_mount(root)? };
         // Instances first: a tracer that ends puts back a threshold of its own, and the settings of
         // one that runs are not those that it found.
         remove_stale(root, top);
         let settings = restore_stale(root, STATE);
         available(root, top, request.tracer)?;
-        unused(root, top, request.tracer)?;
+        unused(root, top, request)?;
         let folder = Folder::make(root, top)?;
-        let mut tracer = Self { folder, cpu: request.cpu, globals: None, settings };
+        let cpus = request.cpus.clone();
+        let mut tracer = Self { folder, cpus, globals: None, top: None, settings };
         tracer.set_up(top, request)?;
         Ok(tracer)
     }
 
-    fn set_up(&mut self, top: &str, request: &TracerRequest) -> Result<(), TracefsError> {
+    fn set_up(&mut self, top: &'static str, request: &TracerRequest) -> Result<(), TracefsError> {
         self.folder.write("trace_clock", "mono")?;
-        self.folder.write("tracing_cpumask", &cpu_mask(std::iter::once(self.cpu)))?;
-        self.folder
-            .write(&format!("per_cpu/cpu{}/buffer_size_kb", self.cpu), &RING_KB.to_string())?;
+        self.folder.write("tracing_cpumask", &cpu_mask(self.cpus.iter()))?;
+        for cpu in self.cpus.iter() {
+            let file = format!("per_cpu/cpu{cpu}/buffer_size_kb");
+            self.folder.write(&file, &request.ring_kb.to_string())?;
+        }
         let mut shared: Vec<_> = request
             .shared
             .iter()
             .map(|(file, value)| (format!("{top}/{file}"), value.clone()))
             .collect();
         shared.extend(setting_of_some_kernels(&self.folder.root, top, request));
-        if !shared.is_empty() {
-            let changed = Globals::change(STATE, &self.folder.path, &shared);
-            self.globals = Some(changed.map_err(|error| TracefsError::Refused {
-                path: format!("settings of {}", request.tracer),
-                why: error.to_string(),
-            })?);
-        }
-        for event in request.events {
+        let option = |(name, value): &(&str, &str)| (option(top, name), (*value).to_owned());
+        let options = request.options.iter().map(option);
+        shared.extend(options.filter(|(path, _)| self.folder.root.exists(path)));
+        self.share(request.tracer, &shared)?;
+        for event in &request.events {
             self.folder.write(&event_file(event, "enable"), "1")?;
         }
-        self.folder.write("current_tracer", request.tracer)
+        for (file, value) in &request.own {
+            self.folder.write(file, value)?;
+        }
+        let path = self.folder.file("current_tracer");
+        match self.folder.try_write("current_tracer", request.tracer) {
+            Ok(()) => self.own_options(request),
+            Err(error) if is_only_global(&error) => self.set_up_at_top(top, request, shared),
+            Err(error) => Err(refused_io(&self.folder.root, &path, error)),
+        }
+    }
+
+    /// Options of a tracer are in the folder of an instance once it runs there.
+    fn own_options(&self, request: &TracerRequest) -> Result<(), TracefsError> {
+        for (name, value) in request.options {
+            let file = format!("options/{name}");
+            if self.folder.root.exists(&self.folder.file(&file)) {
+                self.folder.write(&file, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same at the top, which is a machine-wide setting as a whole.
+    fn set_up_at_top(
+        &mut self,
+        top: &'static str,
+        request: &TracerRequest,
+        shared: Vec<(String, String)>,
+    ) -> Result<(), TracefsError> {
+        top::is_free(&self.folder.root, top, request)?;
+        if let Some(mut globals) = self.globals.take() {
+            self.settings.extend(globals.put_back());
+        }
+        let all = shared.into_iter().chain(top::settings(&self.folder.root, top, request));
+        self.share(request.tracer, &all.collect::<Vec<_>>())?;
+        self.top = Some(Top(top));
+        Ok(())
+    }
+
+    fn share(&mut self, tracer: &str, shared: &[(String, String)]) -> Result<(), TracefsError> {
+        if shared.is_empty() {
+            return Ok(());
+        }
+        let changed = Globals::change(STATE, &self.folder.path, shared);
+        self.globals = Some(changed.map_err(|error| TracefsError::Refused {
+            path: format!("settings of {tracer}"),
+            why: error.to_string(),
+        })?);
+        Ok(())
     }
 
     /// Ends it. A sentence for each setting that a killed run had left changed, and for each that
@@ -98,19 +151,96 @@ impl Tracer {
         self.folder.remove();
     }
 
-    /// Its lines, as text. A read never waits: without a line it answers with
+    /// Whether the kernel runs it for the whole machine, in no instance.
+    #[must_use]
+    pub fn is_global(&self) -> bool {
+        self.top.is_some()
+    }
+
+    /// Its folder: of the instance, or the top.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.top.as_ref().map_or(&self.folder.path, |top| top.0)
+    }
+
+    /// Its lines on its first CPU, as text. A read never waits: without a line it answers with
     /// [`std::io::ErrorKind::WouldBlock`].
     ///
     /// # Errors
     /// Opening is refused.
     pub fn lines(&self) -> Result<File, TracefsError> {
-        self.folder.pipe(self.cpu, "trace_pipe")
+        self.folder.pipe(self.cpus.iter().next().unwrap_or(0), "trace_pipe")
     }
 
-    /// What the kernel counts of the CPU's ring.
+    /// The lines of all its CPUs, likewise.
+    ///
+    /// # Errors
+    /// Opening is refused.
+    pub fn all_lines(&self) -> Result<File, TracefsError> {
+        self.open("trace_pipe")
+    }
+
+    /// What it kept so far, as text with its header.
+    ///
+    /// # Errors
+    /// Opening is refused.
+    pub fn text(&self) -> Result<File, TracefsError> {
+        self.open("trace")
+    }
+
+    fn open(&self, name: &str) -> Result<File, TracefsError> {
+        let path = format!("{}/{name}", self.path());
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path);
+        file.map_err(|error| refused_io(&self.folder.root, &path, error))
+    }
+
+    /// Goes on, or stops for a while.
+    ///
+    /// # Errors
+    /// The write is refused.
+    pub fn set_on(&self, on: bool) -> Result<(), TracefsError> {
+        self.write("tracing_on", if on { "1" } else { "0" })
+    }
+
+    /// The longest latency that a tracer keeps; microseconds, as the kernel has it.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no number.
+    pub fn longest_us(&self) -> Result<u64, TracefsError> {
+        let reading = self.folder.root.trimmed(&format!("{}/tracing_max_latency", self.path()));
+        let number = reading.value().and_then(|text| text.parse().ok());
+        number.ok_or_else(|| super::refused(&reading))
+    }
+
+    /// Forgets it: the next one is kept, however short.
+    ///
+    /// # Errors
+    /// The write is refused.
+    pub fn forget_longest(&self) -> Result<(), TracefsError> {
+        self.write("tracing_max_latency", "0")
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), TracefsError> {
+        let path = format!("{}/{name}", self.path());
+        let file = OpenOptions::new().write(true).open(&path);
+        file.and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
+            .map_err(|error| refused_io(&self.folder.root, &path, error))
+    }
+
+    /// What the kernel counts of the rings of its CPUs, by CPU.
+    pub fn all_stats(&self) -> impl Iterator<Item = (u32, Reading<Stats>)> + '_ {
+        let of = |cpu| {
+            let path = format!("{}/per_cpu/cpu{cpu}/stats", self.path());
+            (cpu, Stats::read(&self.folder.root, &path))
+        };
+        self.cpus.iter().map(of)
+    }
+
+    /// What the kernel counts of its first CPU's ring.
     #[must_use]
     pub fn stats(&self) -> Reading<Stats> {
-        self.folder.stats(self.cpu)
+        self.folder.stats(self.cpus.iter().next().unwrap_or(0))
     }
 }
 
@@ -118,6 +248,16 @@ impl Drop for Tracer {
     fn drop(&mut self) {
         self.take_down();
     }
+}
+
+/// An option of a tracer, for the whole machine.
+fn option(top: &str, name: &str) -> String {
+    format!("{top}/options/{name}")
+}
+
+/// What the kernel answers where a tracer runs at the top alone (`tracing_set_tracer`).
+fn is_only_global(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::INVAL.raw_os_error())
 }
 
 /// A setting to change that not every kernel has: the switch (since Linux 6.2) without which
@@ -130,9 +270,14 @@ fn setting_of_some_kernels(
     request: &TracerRequest,
 ) -> Option<(String, String)> {
     const OPTION: &str = "OSNOISE_WORKLOAD";
+    if let Some(zero) = zero_threshold(root, top, request) {
+        return Some(zero);
+    }
     if request.tracer == "hwlat" {
         let path = format!("{top}/hwlat_detector/mode");
-        return root.exists(&path).then(|| (path, "none".to_owned()));
+        // One thread that goes from CPU to CPU, or stays on the one.
+        let mode = if request.cpus.len() == 1 { "none" } else { "round-robin" };
+        return root.exists(&path).then(|| (path, mode.to_owned()));
     }
     let path = format!("{top}/osnoise/options");
     let text = root.trimmed(&path);
@@ -140,6 +285,13 @@ fn setting_of_some_kernels(
     let is_off = options.any(|option| option.strip_prefix("NO_") == Some(OPTION));
     let is_meant = request.tracer == "timerlat" || request.tracer == "osnoise";
     (is_off && is_meant).then(|| (path, OPTION.to_owned()))
+}
+
+/// Whether the kernel has an event, `system:event`, where tracefs is mounted.
+#[must_use]
+pub fn has_event(root: &Root, event: &str) -> bool {
+    let file = event_file(event, "enable");
+    find_or_mount(root).is_ok_and(|top| root.exists(&format!("{top}/{file}")))
 }
 
 /// Whether the kernel has a tracer.
@@ -153,25 +305,39 @@ fn available(root: &Root, top: &str, tracer: &'static str) -> Result<(), Tracefs
 }
 
 /// Whether no tracer runs: its settings are shared.
-fn unused(root: &Root, top: &str, tracer: &'static str) -> Result<(), TracefsError> {
+fn unused(root: &Root, top: &str, request: &TracerRequest) -> Result<(), TracefsError> {
+    let tracer = request.tracer;
     let names = root.list_dir(&format!("{top}/instances"));
     let instances =
         names.value().into_iter().flatten().map(|name| format!("{top}/instances/{name}"));
-    // They share threads and settings.
-    let same = |other: &str| {
-        (other == tracer && tracer != "nop")
-            || (["timerlat", "osnoise"].contains(&other) && tracer != "hwlat")
+    let changes_threshold = request.shared.iter().any(|(file, _)| *file == THRESHOLD)
+        || zero_threshold(root, top, request).is_some();
+    let is_in_the_way = |other: &str| {
+        catalogue::exclude_each_other(tracer, other)
+            || changes_threshold && catalogue::has_threshold(other)
     };
     for folder in std::iter::once(top.to_owned()).chain(instances) {
         let path = format!("{folder}/current_tracer");
-        if root.trimmed(&path).value().is_some_and(|other| same(other)) {
+        let other = root.trimmed(&path);
+        if let Some(other) = other.value().filter(|other| is_in_the_way(other)) {
+            let path = shown(&path);
             let why = format!(
-                "another user runs a tracer that shares the settings of `{tracer}`; end it first"
+                "another user runs `{other}`, which shares settings with `{tracer}`; end it first \
+                 (`echo nop > {path}`), nothing was changed"
             );
             return Err(TracefsError::Refused { path, why });
         }
     }
     Ok(())
+}
+
+/// A threshold that another user left behind: with one, the kernel keeps the last latency above
+/// it, and not the longest (`report_latency` in kernel/trace/trace_sched_wakeup.c).
+fn zero_threshold(root: &Root, top: &str, request: &TracerRequest) -> Option<(String, String)> {
+    let keeps = catalogue::find(request.tracer)?.keeps;
+    let path = format!("{top}/{THRESHOLD}");
+    let is_set = root.trimmed(&path).value().is_some_and(|text| text != "0");
+    (keeps == Keeps::Longest && is_set).then(|| (path, "0".to_owned()))
 }
 
 #[cfg(test)]
@@ -196,16 +362,41 @@ mod tests {
             ("sys/kernel/tracing/current_tracer", "nop\n"),
             ("sys/kernel/tracing/instances/rtla/current_tracer", "osnoise\n"),
         ]);
-        let error = unused(&tree.root(), TOP, "timerlat").unwrap_err().to_string();
+        let unused = |tracer| {
+            let request = TracerRequest::on_one_cpu(tracer, 0, Vec::new());
+            unused(&tree.root(), TOP, &request)
+        };
+        let error = unused("timerlat").unwrap_err().to_string();
         assert!(error.contains("instances/rtla/current_tracer"), "{error}");
-        assert!(unused(&tree.root(), TOP, "hwlat").is_ok());
+        assert!(error.contains("`osnoise`") && error.contains("nothing was changed"), "{error}");
+        assert!(unused("hwlat").is_ok() && unused("nop").is_ok() && unused("wakeup_rt").is_ok());
         tree.write("sys/kernel/tracing/current_tracer", "hwlat\n");
-        assert!(unused(&tree.root(), TOP, "hwlat").is_err());
+        assert!(unused("hwlat").is_err());
+        tree.write("sys/kernel/tracing/current_tracer", "wakeup\n");
+        assert!(unused("wakeup_rt").is_err() && unused("irqsoff").is_ok());
+    }
+
+    #[test]
+    fn a_threshold_that_was_left_is_zero_meanwhile_and_one_in_use_is_not_touched() {
+        let tree = Tree::new(&[
+            ("sys/kernel/tracing/tracing_thresh", "50\n"),
+            ("sys/kernel/tracing/current_tracer", "nop\n"),
+            ("sys/kernel/tracing/instances/x/current_tracer", "nop\n"),
+        ]);
+        let request = TracerRequest::on_one_cpu("wakeup_rt", 0, Vec::new());
+        let zero = Some((format!("{TOP}/tracing_thresh"), "0".to_owned()));
+        assert_eq!(setting_of_some_kernels(&tree.root(), TOP, &request), zero);
+        assert!(unused(&tree.root(), TOP, &request).is_ok());
+        tree.write("sys/kernel/tracing/instances/x/current_tracer", "irqsoff\n");
+        let error = unused(&tree.root(), TOP, &request).unwrap_err().to_string();
+        assert!(error.contains("`irqsoff`"), "{error}");
+        tree.write("sys/kernel/tracing/tracing_thresh", "0\n");
+        assert!(unused(&tree.root(), TOP, &request).is_ok());
     }
 
     #[test]
     fn settings_of_some_kernels_are_changed_where_they_are() {
-        let request = |tracer| TracerRequest { tracer, cpu: 0, shared: Vec::new(), events: &[] };
+        let request = |tracer| TracerRequest::on_one_cpu(tracer, 0, Vec::new());
         let options = |text: &str| Tree::new(&[("sys/kernel/tracing/osnoise/options", text)]);
         let off = options("NO_DEFAULTS NO_OSNOISE_WORKLOAD NO_PANIC_ON_STOP \n");
         let found = setting_of_some_kernels(&off.root(), TOP, &request("timerlat"));
@@ -227,7 +418,7 @@ mod tests {
     #[test]
     fn an_instance_is_made_read_and_removed() {
         let root = Root::live();
-        let request = TracerRequest { tracer: "nop", cpu: 0, shared: Vec::new(), events: &[] };
+        let request = TracerRequest::on_one_cpu("nop", 0, Vec::new());
         let tracer = match Tracer::start(&root, &request) {
             Ok(tracer) => tracer,
             // Without tracefs, or without the right to it.

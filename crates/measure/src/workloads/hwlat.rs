@@ -24,7 +24,7 @@ pub(super) const WORKLOAD: Plain = Plain {
     .alone(),
     arm: |about, setting| {
         let shared = vec![("tracing_thresh", "1".into())];
-        let request = TracerRequest { tracer: "hwlat", cpu: setting.cpu, shared, events: &[] };
+        let request = TracerRequest::on_one_cpu("hwlat", setting.cpu, shared);
         kernel::arm(about.name, &request, Source::Hardware, setting)
     },
 };

@@ -28,8 +28,9 @@ pub(super) const WORKLOAD: Plain = Plain {
             ("tracing_thresh", "1".into()),
             ("osnoise/cpus", setting.cpu.to_string()),
         ];
-        let events = &["osnoise:sample_threshold"];
-        let request = TracerRequest { tracer: "osnoise", cpu: setting.cpu, shared, events };
+        let events = vec!["osnoise:sample_threshold"];
+        let request =
+            TracerRequest { events, ..TracerRequest::on_one_cpu("osnoise", setting.cpu, shared) };
         kernel::arm(about.name, &request, Source::Noise, setting)
     },
 };

@@ -72,7 +72,7 @@ impl Workload for Timerlat {
             ("osnoise/timerlat_period_us", period_us.to_string()),
             ("osnoise/cpus", setting.cpu.to_string()),
         ];
-        let request = TracerRequest { tracer: "timerlat", cpu: setting.cpu, shared, events: &[] };
+        let request = TracerRequest::on_one_cpu("timerlat", setting.cpu, shared);
         kernel::arm(self.name(), &request, self.source, setting)
     }
 }

@@ -6,4 +6,5 @@ pub(crate) mod compare;
 pub(crate) mod experiment;
 pub(crate) mod explain;
 pub(crate) mod measure;
+pub(crate) mod trace;
 pub(crate) mod tune;

@@ -122,9 +122,23 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         told.spikes.worst.retain(|spike| spike.number == number);
     }
     export(args, &told)?;
-    let text = Text::new(args.json);
-    let Explained { about, notes, spikes, .. } = &told;
-    let answer = answers::explain::answer(&told, next(args, &told));
+    let is_live = args.pid.is_some() || args.comm.is_some();
+    let answer = answers::explain::answer(&told, next(is_live, &told));
+    show(&told, answer, args.worst, args.json)
+}
+
+/// Prints what was found. Returns how the command ends.
+///
+/// # Errors
+/// When stdout cannot be written.
+pub(super) fn show(
+    told: &Explained,
+    answer: Answer,
+    worst: usize,
+    json: bool,
+) -> anyhow::Result<u8> {
+    let text = Text::new(json);
+    let Explained { about, notes, spikes, .. } = told;
     text.print(|to| {
         rtproof_report::text::answer(to, &answer)?;
         rtproof_report::text::told(to, about, notes)?;
@@ -135,7 +149,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         let table = Spikes { worst: Vec::new(), ..spikes.clone() };
         rtproof_report::text::spikes(to, &table, None)
     })?;
-    for spike in told.spikes.worst.iter().take(args.worst) {
+    for spike in told.spikes.worst.iter().take(worst) {
         let window = told.window(spike.number);
         text.print(|to| {
             writeln!(to)?;
@@ -149,8 +163,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// The knob that removes the causes, where this machine has one, else what is known of them.
-fn next(args: &Args, told: &Explained) -> Option<String> {
-    let is_live = args.pid.is_some() || args.comm.is_some();
+pub(super) fn next(is_live: bool, told: &Explained) -> Option<String> {
     let fix = match &told.report {
         Some(report) => next::fix(report),
         None if is_live => {

@@ -40,6 +40,7 @@ pub mod new;
 pub mod prove;
 pub mod report;
 pub mod run;
+pub mod trace;
 pub mod tune;
 pub mod watch;
 
@@ -80,6 +81,8 @@ commands! {
     Watch(watch),
     /// Explain late wake-ups: of a run, another tool's trace, a running application
     Explain(explain),
+    /// Run one of the kernel's own tracers (wakeup_rt, irqsoff, ...) and explain what it kept
+    Trace(trace),
     /// Compare runs: what differs, and whether the difference is decided
     Compare(compare),
     /// Judge a record again and show it

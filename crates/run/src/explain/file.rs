@@ -112,6 +112,12 @@ impl Kind {
 }
 
 impl TextFile {
+    /// A text that was written just now.
+    pub(crate) fn of(file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        Ok(Self { file: OnDisk { file, length }, decoded: None })
+    }
+
     /// Reads it from its beginning.
     ///
     /// # Errors

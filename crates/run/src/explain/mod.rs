@@ -20,6 +20,7 @@ pub use live::{Whom, live};
 pub(crate) use live::{name, observe};
 pub use record::of_record;
 pub use text::of_text;
+pub(crate) use text::{longest, of_trace};
 pub use trace_dat::of_trace_dat;
 
 /// Late wake-ups, explained.

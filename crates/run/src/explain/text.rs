@@ -4,9 +4,12 @@
 use std::{io::BufRead, path::Path};
 
 use anyhow::Context;
-use rtproof_judge::{causes, units};
+use rtproof_judge::{
+    causes::{self, Explanation},
+    units,
+};
 use rtproof_trace::{
-    Class, WakeUp,
+    Class, WakeUp, Window,
     ftrace_text::{self, Finder, TextError, TextTrace, Windows},
     scan::Subjects,
 };
@@ -29,6 +32,41 @@ pub fn of_text(
 ) -> anyhow::Result<Explained> {
     let at = || path.display().to_string();
     let analysis = super::rtla::of_text(&text.start().with_context(at)?);
+    explained(path, text, subjects, over_ns, analysis)
+}
+
+/// The same of a trace that was recorded just now, which may be empty.
+pub(crate) fn of_trace(
+    path: &Path,
+    text: &TextFile,
+    subjects: &Subjects,
+    over_ns: u64,
+) -> anyhow::Result<Explained> {
+    explained(path, text, subjects, over_ns, Some(Vec::new()))
+}
+
+/// The longest latency in a text, late or not.
+pub(crate) fn longest(text: &TextFile, subjects: &Subjects) -> anyhow::Result<Option<u64>> {
+    let (traces, finders) = match scan(&mut *text.open()?, subjects, 0) {
+        Ok(found) => found,
+        Err(TextError::None { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let all = traces.iter().zip(finders);
+    let late = all.flat_map(|(of, finder)| finder.finish(of.subject, of.count, of.end_ns).0);
+    Ok(late.map(|wake| wake.latency_ns()).max())
+}
+
+type Analysis = Option<Vec<(WakeUp, Window, Explanation)>>;
+
+fn explained(
+    path: &Path,
+    text: &TextFile,
+    subjects: &Subjects,
+    over_ns: u64,
+    analysis: Analysis,
+) -> anyhow::Result<Explained> {
+    let at = || path.display().to_string();
     let (traces, finders) = match scan(&mut *text.open().with_context(at)?, subjects, over_ns) {
         Ok(found) => found,
         Err(TextError::None { .. }) if analysis.is_some() => (Vec::new(), Vec::new()),

@@ -1,0 +1,93 @@
+//! The answer of `trace`: what was late, or how long the longest was.
+
+use rtproof_judge::units;
+use rtproof_results::answer::{Answer, Tone};
+use rtproof_run::trace::Traced;
+
+/// The answer; `next`: a command that can be pasted.
+#[must_use]
+pub(crate) fn answer(tracer: &str, traced: &Traced, over_ns: u64, next: Option<String>) -> Answer {
+    let (over, time) = (units::ns(over_ns), units::duration(traced.traced_ns));
+    if is_late(traced, over_ns) {
+        return super::explain::answer(&traced.explained, next);
+    }
+    let lost = match traced.lost_events {
+        0 => String::new(),
+        events => format!("; {} events were lost and may hold one", units::grouped(events)),
+    };
+    let result = match traced.longest_ns {
+        Some(ns) => {
+            format!(
+                "{tracer} saw nothing over {over} in {time}; the longest was {}{lost}",
+                units::ns(ns)
+            )
+        }
+        None if traced.explained.saw_none => {
+            format!("not known: {tracer} saw nothing at all in {time}{lost}")
+        }
+        None => format!("{tracer} saw nothing over 1 µs in {time}{lost}"),
+    };
+    let tone = if is_open(traced, over_ns) { Tone::Doubtful } else { Tone::Good };
+    Answer { result, tone, ..Answer::default() }
+}
+
+/// Whether something was late.
+fn is_late(traced: &Traced, over_ns: u64) -> bool {
+    traced.longest_ns.is_some_and(|ns| ns > over_ns) && traced.explained.spikes.seen > 0
+}
+
+/// Whether nothing late was seen, and yet may have been.
+#[must_use]
+pub(crate) fn is_open(traced: &Traced, over_ns: u64) -> bool {
+    let is_blind = traced.explained.saw_none || traced.lost_events > 0;
+    !is_late(traced, over_ns) && is_blind
+}
+
+#[cfg(test)]
+mod tests {
+    use rtproof_judge::causes::Spikes;
+    use rtproof_run::explain::Explained;
+
+    use super::*;
+
+    fn traced(longest_ns: Option<u64>, seen: u64, lost_events: u64) -> Traced {
+        let spikes = Spikes { threshold_ns: 100_000, seen, explained: seen, ..Spikes::default() };
+        let explained = Explained {
+            about: String::new(),
+            spikes,
+            windows: Vec::new(),
+            notes: Vec::new(),
+            saw_none: longest_ns.is_none(),
+            report: None,
+        };
+        Traced { explained, longest_ns, lost_events, traced_ns: 2_000_000_000 }
+    }
+
+    fn of(traced: &Traced) -> (String, Tone) {
+        let answer = answer("wakeup_rt", traced, 100_000, None);
+        (answer.result, answer.tone)
+    }
+
+    #[test]
+    fn the_longest_is_named_where_nothing_was_late() {
+        // The trace of the longest is explained, however short it is.
+        let (result, tone) = of(&traced(Some(57_000), 1, 0));
+        assert_eq!(result, "wakeup_rt saw nothing over 100 µs in 2.00 s; the longest was 57 µs");
+        assert_eq!(tone, Tone::Good);
+        assert_eq!(
+            of(&traced(Some(157_000), 1, 0)).0,
+            "1 wake-up more than 100 µs late; 1 explained"
+        );
+    }
+
+    #[test]
+    fn what_was_lost_or_never_seen_is_not_good() {
+        for traced in [traced(None, 0, 0), traced(Some(57_000), 0, 7)] {
+            assert_eq!(of(&traced).1, Tone::Doubtful);
+            assert!(is_open(&traced, 100_000));
+        }
+        let nothing = of(&traced(None, 0, 0)).0;
+        assert!(nothing.starts_with("not known"), "{nothing}");
+        assert!(!is_open(&traced(Some(157_000), 1, 7), 100_000));
+    }
+}
