@@ -19,6 +19,7 @@ mod machine;
 pub mod measure;
 mod method;
 mod missed;
+mod moving;
 mod page;
 mod paper;
 mod parts;

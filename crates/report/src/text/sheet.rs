@@ -145,13 +145,22 @@ pub fn wrapped(to: &mut Sheet, first: &str, next: &str, text: &str) -> io::Resul
 
 /// Writes rows in columns, the first row as the head of values in µs.
 pub(super) fn table(to: &mut Sheet, indent: &str, rows: &[Vec<String>]) -> io::Result<()> {
+    columns_of(to, indent, "   µs", rows)
+}
+
+/// The same of values in several units.
+pub(super) fn columns(to: &mut Sheet, indent: &str, rows: &[Vec<String>]) -> io::Result<()> {
+    columns_of(to, indent, "", rows)
+}
+
+fn columns_of(to: &mut Sheet, indent: &str, unit: &str, rows: &[Vec<String>]) -> io::Result<()> {
     // A line end in a name would begin a line that says anything.
     let row = |row: &Vec<String>| row.iter().map(|cell| harmless::line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     for (i, row) in rows.iter().enumerate() {
-        let (style, unit) = if i == 0 { (DIM, "   µs") } else { (Ink::PLAIN, "") };
+        let (style, unit) = if i == 0 { (DIM, unit) } else { (Ink::PLAIN, "") };
         write!(to, "{indent}{style}{:<w$}", row[0], w = widths[0])?;
         for (cell, width) in row.iter().zip(&widths).skip(1) {
             write!(to, "  {cell:>width$}")?;
