@@ -2,11 +2,11 @@
 //! age, and of all so far. Where nothing was sampled is said, and never bridged.
 
 use rtproof_record::{Run, moving};
-use rtproof_stats::moving::{Asked, STATISTICS, Spans, SpansError, Statistic, Step, Values};
+use rtproof_stats::moving::{Lengths, STATISTICS, Spans, SpansError, Statistic, Step, Values};
 use serde::{Deserialize, Serialize};
 
 /// Steps listed at most: as many as a picture has columns for.
-const ROWS_MAX: u64 = 150;
+const ROWS_MAX: u64 = 100;
 /// Gaps listed.
 const GAPS_MAX: usize = 100;
 
@@ -80,7 +80,7 @@ impl Moving {
     ///
     /// # Errors
     /// Lengths that this run does not have.
-    pub fn of(run: &Run, asked: Asked) -> Result<Self, SpansError> {
+    pub fn of(run: &Run, asked: Lengths) -> Result<Self, SpansError> {
         let spans = moving::spans(run, asked)?;
         let end_ns = run.threads.iter().map(rtproof_record::run::Thread::written_to_ns).max();
         let every = (end_ns.unwrap_or(0) / spans.step_ns).div_ceil(ROWS_MAX).max(1);
@@ -174,8 +174,8 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    fn asked(window_ns: u64) -> Asked {
-        Asked { window_ns: Some(window_ns), half_life_ns: None }
+    fn asked(window_ns: u64) -> Lengths {
+        Lengths { window_ns: Some(window_ns), half_life_ns: None }
     }
 
     #[test]
@@ -212,12 +212,12 @@ mod tests {
     fn long_runs_are_thinned_and_their_extremes_are_not() {
         let run = testing::run(Class::Soft, 1, 400, &[(0, 123_456, 9_000_000)]);
         let moving = Moving::of(&run, asked(2 * S)).expect("a window");
-        assert_eq!((moving.every, moving.rows.len()), (3, 134));
+        assert_eq!((moving.every, moving.rows.len()), (4, 100));
         assert_eq!(moving.rows.last().map(|row| row.to_ns), Some(400 * S));
         let kurtosis = moving.statistics.last().and_then(|line| line.windowed).expect("a range");
         assert!([124 * S, 125 * S].contains(&kurtosis.high_at_ns), "{kurtosis:?}");
         let mut none = run;
         none.threads.clear();
-        assert!(Moving::of(&none, Asked::default()).expect("nothing").is_empty());
+        assert!(Moving::of(&none, Lengths::default()).expect("nothing").is_empty());
     }
 }

@@ -8,7 +8,7 @@ use rtproof_record::{
 use rtproof_stats::{
     Histogram, Layout, Totals,
     extreme::holdout::Holdout,
-    moving::Asked,
+    moving::Lengths,
     quantile::{self, Q, Quantile},
 };
 use serde::{Deserialize, Serialize};
@@ -257,7 +257,7 @@ impl Report {
             distribution: distribution::of_run(run),
             averages: Averages::of(run),
             // The default lengths fit every run.
-            moving: Moving::of(run, Asked::default()).unwrap_or_default(),
+            moving: Moving::of(run, Lengths::default()).unwrap_or_default(),
             holdout: tail::holdout(run),
         }
     }

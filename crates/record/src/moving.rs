@@ -1,6 +1,6 @@
 //! Statistics over time of a run: its rows, and the step of time that they have.
 
-use rtproof_stats::moving::{self, Asked, Row, Spans, SpansError, Step};
+use rtproof_stats::moving::{self, Lengths, Row, Spans, SpansError, Step};
 
 use crate::{Run, run::Thread};
 
@@ -11,7 +11,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 ///
 /// # Errors
 /// Lengths asked for that this run does not have.
-pub fn spans(run: &Run, asked: Asked) -> Result<Spans, SpansError> {
+pub fn spans(run: &Run, asked: Lengths) -> Result<Spans, SpansError> {
     let seconds = || run.threads.iter().flat_map(|thread| &thread.seconds);
     let mut lengths: Vec<u64> =
         seconds().map(|second| second.to_ns.saturating_sub(second.from_ns)).collect();

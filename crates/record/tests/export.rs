@@ -164,7 +164,7 @@ fn every_format_is_listed_once_and_writes_every_table() {
 
 #[test]
 fn moving_statistics_are_of_all_and_each_and_end_with_the_whole_run() {
-    use rtproof_stats::moving::Asked;
+    use rtproof_stats::moving::Lengths;
     let opened = record();
     let text = exported(&opened, "csv", Some("moving"));
     let mut lines = text.lines();
@@ -188,7 +188,7 @@ fn moving_statistics_are_of_all_and_each_and_end_with_the_whole_run() {
         assert_eq!(missed, thread.totals.missed);
     }
     assert!(rows.iter().any(|row| row[0].is_empty()), "all together");
-    let asked = Asked { window_ns: Some(1_500_000_000), half_life_ns: None };
+    let asked = Lengths { window_ns: Some(1_500_000_000), half_life_ns: None };
     let error = export::export_moving(&opened, asked, &mut io::sink()).unwrap_err();
     assert!(error.to_string().contains("multiple of"), "{error}");
 }

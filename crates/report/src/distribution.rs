@@ -61,7 +61,7 @@ pub(crate) fn gaps(moving: &Moving, most: usize) -> Option<String> {
     }
     if moving.missed > 0 {
         texts.push(format!(
-            "{} missed in {} of the steps; they count in no value here, the deadline view has them.",
+            "{} missed in {} of the steps; no value here counts them, the deadline view does.",
             units::count(moving.missed as usize, "wake-up"),
             grouped(moving.missed_steps)
         ));

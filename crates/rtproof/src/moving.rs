@@ -1,11 +1,11 @@
 //! Lengths of moving statistics on the command line, of `report` and `export`.
 
 use rtproof_run::parse;
-use rtproof_stats::moving::Asked;
+use rtproof_stats::moving::Lengths;
 
 /// Options.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub struct Lengths {
+pub struct MovingArgs {
     /// Show moving statistics of windows of this length, e.g. 10s; default: a tenth of the run
     #[arg(long, value_name = "TIME", value_parser = parse::time)]
     pub moving: Option<u64>,
@@ -15,9 +15,9 @@ pub struct Lengths {
     pub half_life: Option<u64>,
 }
 
-impl Lengths {
+impl MovingArgs {
     /// What is asked for.
-    pub(crate) const fn asked(self) -> Asked {
-        Asked { window_ns: self.moving, half_life_ns: self.half_life }
+    pub(crate) const fn lengths(self) -> Lengths {
+        Lengths { window_ns: self.moving, half_life_ns: self.half_life }
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use rtproof_host::harmless;
-use rtproof_stats::{Histogram, Layout, moving::Asked};
+use rtproof_stats::{Histogram, Layout, moving::Lengths};
 
 use super::{ExportError, Exporter, moving};
 use crate::{
@@ -65,7 +65,7 @@ const TABLES: [(&str, &str, Rows); 14] = [
     // Its head is made from the list of statistics.
     (moving::TABLE, "", |run, lines| {
         // The default lengths fit every run.
-        match crate::moving::spans(run, Asked::default()) {
+        match crate::moving::spans(run, Lengths::default()) {
             Ok(spans) => moving::rows(run, spans, lines.out),
             Err(error) => Err(io::Error::other(error)),
         }

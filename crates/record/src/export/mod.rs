@@ -17,7 +17,7 @@ pub use self::format::{ExportError, Exporter};
 pub use json::{Document, SCHEMA as JSON_SCHEMA};
 pub use moving::TABLE as MOVING_TABLE;
 
-use rtproof_stats::moving::Asked;
+use rtproof_stats::moving::Lengths;
 
 use crate::Opened;
 
@@ -71,7 +71,7 @@ pub fn export(
 /// If the run does not have such lengths, or writing fails.
 pub fn export_moving(
     opened: &Opened,
-    asked: Asked,
+    asked: Lengths,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
     if opened.run.imported.is_some() {

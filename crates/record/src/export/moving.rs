@@ -1,4 +1,4 @@
-//! Moving statistics as rows of CSV: each step, all CPUs together and, where there are several, each.
+//! Moving statistics as CSV: a row for each step, of all CPUs together and of each one.
 
 use std::io::{self, Write};
 

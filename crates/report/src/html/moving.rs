@@ -16,6 +16,8 @@ use crate::{
 
 /// Statistics that are seen at first; those that are numbers always are.
 const SHOWN: [&str; 4] = ["mean", "p50", "p99", "p99.9"];
+/// Rows of the table.
+const ROWS_MAX: usize = 50;
 /// Gaps named.
 const GAPS_MAX: usize = 6;
 
@@ -40,7 +42,7 @@ pub(super) fn figures(report: &Report, time: TimeBins, events: &Events) -> Marku
     });
     html! {
         (first)
-        @for statistic in STATISTICS.iter().filter(|of| !of.is_time) { (of(found, time, statistic)) }
+        @for number in STATISTICS.iter().filter(|of| !of.is_time) { (of(found, time, number)) }
     }
 }
 
@@ -106,6 +108,7 @@ fn table(moving: &Moving) -> Markup {
             Some(value) => number(value),
         }
     };
+    let every = moving.rows.len().div_ceil(ROWS_MAX).max(1);
     html! {
         p.quiet {
             "Of the window that ends there, times in \u{b5}s. All kinds and steps: "
@@ -115,7 +118,7 @@ fn table(moving: &Moving) -> Markup {
             (parts::head(["#end", "#n", "#missed", "#gaps"].into_iter().map(String::from).chain(
                 STATISTICS.iter().map(|of| format!("#{}", of.name)))))
             tbody {
-                @for step in &moving.rows {
+                @for step in moving.rows.iter().rev().step_by(every).rev() {
                     tr {
                         th.num scope="row" { (units::duration(step.to_ns)) }
                         td.num { (units::grouped(step.windowed.map_or(0, |of| of.n as u64))) }

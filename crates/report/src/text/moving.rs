@@ -45,9 +45,9 @@ pub fn moving(to: &mut Sheet, report: &Report, is_full: bool) -> io::Result<()> 
         rows(to, &over_time(moving))?;
     }
     let text = format!(
-        "Times in \u{b5}s. Of the samples; missed wake-ups are in none of it. Mean, sd (n - 1; by age: of \
-         the weights), g1 and g2 come from exact sums; percentiles lie up to {:.1} % above the \
-         sample, and are - where too few samples carry them.",
+        "Times in µs, of the samples alone. Mean, sd, g1 and g2 come from exact sums; sd has n - \
+         1, or the weights. Percentiles lie up to {:.1} % above the sample; - where too few samples \
+         carry one.",
         100.0 * PERCENTILE_ERROR
     );
     wrapped(to, &format!("{INDENT}{DIM}"), INDENT, &format!("{text}{DIM:#}"))

@@ -8,9 +8,9 @@ use std::{
 use anyhow::Context;
 use rtproof_record::export::{self, ExportError};
 use rtproof_run::file;
-use rtproof_stats::moving::Asked;
+use rtproof_stats::moving::Lengths;
 
-use crate::{exit, moving::Lengths};
+use crate::{exit, moving::MovingArgs};
 use rtproof_run::opened::open_whole;
 
 /// Arguments of `export`.
@@ -35,7 +35,7 @@ pub struct Args {
 
     /// Lengths of the table `moving`
     #[command(flatten)]
-    pub moving: Lengths,
+    pub moving: MovingArgs,
 
     /// File to write, - for stdout; default: stdout
     #[arg(short, long, value_name = "FILE")]
@@ -51,9 +51,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     // A wrong format or table is reported before any file is opened.
     export::choose(&args.format, args.table.as_deref())
         .map_err(|error| exit::usage(error.to_string()))?;
-    let asked = args.moving.asked();
+    let asked = args.moving.lengths();
     let is_moving = args.format == "csv" && args.table.as_deref() == Some(export::MOVING_TABLE);
-    if asked != Asked::default() && !is_moving {
+    if asked != Lengths::default() && !is_moving {
         let why = "--moving and --half-life are of one table; give --format csv --table moving";
         return Err(exit::usage(why));
     }

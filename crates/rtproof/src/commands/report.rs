@@ -6,9 +6,9 @@ use rtproof_judge::{Report, Standing, moving::Moving};
 use rtproof_record::{Opened, Run, SealState, import::Imported};
 use rtproof_report::imported::Document;
 use rtproof_results::answer::Answer;
-use rtproof_stats::moving::Asked;
+use rtproof_stats::moving::Lengths;
 
-use crate::{exit, manners, moving::Lengths, next, print::Text};
+use crate::{exit, manners, moving::MovingArgs, next, print::Text};
 use rtproof_run::opened::{banner, standing};
 
 /// Arguments of `report`.
@@ -29,7 +29,7 @@ pub struct Args {
 
     /// Lengths of windows
     #[command(flatten)]
-    pub moving: Lengths,
+    pub moving: MovingArgs,
 
     /// Show a record that was changed after it was sealed; it is marked as such
     #[arg(long)]
@@ -53,16 +53,16 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let judged = |run: &Run| Report::new(run, &Standing::Sealed);
     let (opened, judged) = rtproof_record::read_shown_with(&args.record, judged)?;
     let banner = banner(&args.record, &opened, args.accept_altered)?;
-    let asked = args.moving.asked();
+    let asked = args.moving.lengths();
     if let Some(imported) = &opened.run.imported {
-        if asked != Asked::default() {
+        if asked != Lengths::default() {
             let why = "another tool's result holds no seconds to make moving statistics of";
             return Err(exit::usage(format!("--moving: {}: {why}", args.record.display())));
         }
         return self::imported(args, imported, banner.as_deref());
     }
     let mut report = judged.unwrap_or_else(|| Report::new(&opened.run, &standing(&opened.state)));
-    if asked != Asked::default() {
+    if asked != Lengths::default() {
         report.moving = moving(&opened.run, asked)?;
     }
     let banner = match banner {
@@ -79,8 +79,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         if manners::is_verbose() {
             rtproof_report::text::distribution(to, &report)?;
         }
-        if manners::is_verbose() || asked != Asked::default() {
-            rtproof_report::text::moving(to, &report, asked != Asked::default())?;
+        if manners::is_verbose() || asked != Lengths::default() {
+            rtproof_report::text::moving(to, &report, asked != Lengths::default())?;
         }
         rtproof_report::text::spikes_of(to, &opened.run, &report)?;
         rtproof_report::text::verdict(to, &report)?;
@@ -94,9 +94,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// Moving statistics with lengths of the user's own.
-fn moving(run: &Run, asked: Asked) -> anyhow::Result<Moving> {
+fn moving(run: &Run, asked: Lengths) -> anyhow::Result<Moving> {
     Moving::of(run, asked).map_err(|error| {
-        let is_short = rtproof_record::moving::spans(run, Asked::default())
+        let is_short = rtproof_record::moving::spans(run, Lengths::default())
             .is_ok_and(|spans| spans.step_ns <= 1_000_000_000);
         let more =
             "; `rtproof export --format csv --table moving` reads every second of a long run";

@@ -1,7 +1,7 @@
 //! Percentiles of counts that change a little at a time: a mark for each stays where it was found
 //! and walks to the next cell, so that a step costs its cells and not all there are.
 
-use super::Values;
+use super::values::Values;
 use crate::{Layout, quantile::Q};
 
 const OF: [Q; 5] = Q::TABLE;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Values;
+use super::values::Values;
 use crate::{quantile::Q, quantity};
 
 /// Lengths, in steps of time.
@@ -19,7 +19,7 @@ pub struct Spans {
 
 /// What is asked for; `None`: the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct Lengths {
     /// Length of the window: a tenth of the run, three steps at least.
     pub window_ns: Option<u64>,
     /// Half-life: half of the window.
@@ -75,7 +75,7 @@ impl Spans {
     ///
     /// # Errors
     /// Lengths asked for that the steps or the run do not allow.
-    pub fn of(step_ns: u64, end_ns: u64, asked: Asked) -> Result<Self, SpansError> {
+    pub fn of(step_ns: u64, end_ns: u64, asked: Lengths) -> Result<Self, SpansError> {
         let step_ns = step_ns.max(1);
         let steps = super::steps(end_ns, step_ns);
         let window_ns = match asked.window_ns {
@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn lengths_that_no_rows_have_are_refused_with_both() {
-        let of = |window_ns, half_life_ns| Spans::of(S, 20 * S, Asked { window_ns, half_life_ns });
+        let of =
+            |window_ns, half_life_ns| Spans::of(S, 20 * S, Lengths { window_ns, half_life_ns });
         assert_eq!(
             of(None, None),
             Ok(Spans { step_ns: S, window_ns: 3 * S, half_life_ns: 3 * S / 2 })
@@ -151,7 +152,7 @@ mod tests {
         assert!(text(of(Some(0), None)).contains("0 ns"));
         assert!(text(of(Some(60 * S), None)).contains("1 min is longer than the run of 20 s"));
         assert!(text(of(None, Some(S / 2))).contains("half-life of 500 ms"));
-        let short = Spans::of(S, 0, Asked::default()).expect("of nothing");
+        let short = Spans::of(S, 0, Lengths::default()).expect("of nothing");
         assert_eq!(short.window_ns, 3 * S);
     }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Histogram;
+use crate::{Histogram, Layout};
 
 const S: u64 = 1_000_000_000;
 

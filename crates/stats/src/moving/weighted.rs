@@ -1,7 +1,7 @@
 //! Moments with weights that halve with age. Pébay's formulas hold for weights as for counts: all
 //! sums of a state that ages by a step are multiplied by the same factor, and its mean stays.
 
-use super::Values;
+use super::values::Values;
 use crate::{
     Moments,
     quantile::Q,
