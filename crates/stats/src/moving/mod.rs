@@ -3,8 +3,9 @@
 //!
 //! Sums and moments are exact: a window is merged from its steps, never added to and taken from
 //! (Chan, Golub, LeVeque 1979; Pebay, SAND2008-6212, for those with weights). Percentiles are upper
-//! edges of cells of [`Layout::COARSE`], at most 3.1 % above the sample and never below it. Time
-//! without a sample has no value: a line through it would say what nobody has measured.
+//! edges of cells of [`Layout::COARSE`](crate::Layout::COARSE), at most 3.1 % above the sample and
+//! never below it. Time without a sample has no value: a line through it would say what nobody has
+//! measured.
 
 mod percentiles;
 mod spans;
@@ -36,7 +37,7 @@ pub struct Row<'a> {
     pub wake: &'a Moments,
     /// Missed ones.
     pub missed: u64,
-    /// Cells of [`Layout::COARSE`] with their counts.
+    /// Cells of [`Layout::COARSE`](crate::Layout::COARSE) with their counts.
     pub cells: &'a [(u16, u64)],
 }
 
