@@ -8,11 +8,12 @@ use std::{
 };
 
 use rtproof_stats::{
-    Moments, change,
+    Histogram, Layout, Moments, change,
     extreme::{
         gpd::{self, Gpd},
         tail::{Measured, Model, Peak},
     },
+    moving::{self, Row, Spans},
     series,
 };
 
@@ -56,6 +57,10 @@ pub(crate) fn run(out: &mut impl Write, experiments: u32) -> anyhow::Result<()> 
     row("- changes of the level", timed(5, || week.changes()))?;
     row("- what a mean is worth (Geyer)", timed(5, || week.worth()))?;
     row("- tail: groups, fit, nine rules, three levels", timed(5, || week.tail()))?;
+    let rows = WeekRows::new();
+    row("the same week: moving statistics, window 10 s", timed(5, || rows.moving(10)))?;
+    row("- window 1 h", timed(5, || rows.moving(3600)))?;
+    row("- window 1 d", timed(5, || rows.moving(86_400)))?;
     let mut random = Random(0x5eed);
     let samples: Vec<Vec<f64>> = (0..20).map(|_| excesses(&mut random, 200)).collect();
     let mut next = samples.iter().cycle();
@@ -154,6 +159,45 @@ impl Week {
             seed: 1,
         });
         [1, 24, 1680].map(|hours| model.level(hours * 3600 * SECOND_NS))
+    }
+}
+
+/// Rows as a record has them: sums and cells of a thousand wake-ups each, log-normal, whose median
+/// goes up and down within a day. A thousand different ones, over and over.
+struct WeekRows {
+    seconds: Vec<(Moments, Vec<(u16, u64)>)>,
+}
+
+impl WeekRows {
+    fn new() -> Self {
+        let mut random = Random(0x5ec0);
+        let second = |at: usize| {
+            let (mut wake, mut cells) = (Moments::default(), Histogram::new(Layout::COARSE));
+            let median = 12_000.0 * (0.2 * (at as f64 * 0.00628).sin()).exp();
+            for _ in 0..1000 {
+                let latency_ns = (median * (0.3 * random.normal()).exp()) as u64;
+                wake.push(latency_ns);
+                cells.record(latency_ns);
+            }
+            (wake, cells.buckets().map(|(cell, n)| (cell as u16, n)).collect())
+        };
+        Self { seconds: (0..1000).map(second).collect() }
+    }
+
+    fn moving(&self, window_s: u64) -> f64 {
+        let row = |s: usize| {
+            let (wake, cells) = &self.seconds[s * 7 % 1000];
+            let from_ns = s as u64 * SECOND_NS;
+            Row { thread: 0, from_ns, to_ns: from_ns + SECOND_NS, wake, missed: 0, cells }
+        };
+        let mut rows: Vec<Row<'_>> = (0..WEEK_S).map(row).collect();
+        let window_ns = window_s * SECOND_NS;
+        let spans = Spans { step_ns: SECOND_NS, window_ns, half_life_ns: window_ns / 2 };
+        let mut last = 0.0;
+        moving::each(&mut rows, 1, spans, |step| {
+            last = step.windowed.map_or(0.0, |of| of.mean_ns);
+        });
+        last
     }
 }
 

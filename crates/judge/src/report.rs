@@ -8,6 +8,7 @@ use rtproof_record::{
 use rtproof_stats::{
     Histogram, Layout, Totals,
     extreme::holdout::Holdout,
+    moving::Lengths,
     quantile::{self, Q, Quantile},
 };
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use crate::{
     checks,
     dependence::Blocks,
     distribution::{self, Distribution},
+    moving::Moving,
     share, tail, units, verdict, weakness,
 };
 
@@ -80,6 +82,9 @@ pub struct Report {
     /// Cumulative and moving averages.
     #[serde(default)]
     pub averages: Averages,
+    /// Moving mean, deviation, shape and percentiles, beside the cumulative ones.
+    #[serde(default)]
+    pub moving: Moving,
     /// The tail of the first half put to the test by the second; null: too few groups.
     #[serde(default)]
     pub holdout: Option<Holdout>,
@@ -251,6 +256,8 @@ impl Report {
             beside: Beside::of(run),
             distribution: distribution::of_run(run),
             averages: Averages::of(run),
+            // The default lengths fit every run.
+            moving: Moving::of(run, Lengths::default()).unwrap_or_default(),
             holdout: tail::holdout(run),
         }
     }

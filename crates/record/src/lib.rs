@@ -23,6 +23,7 @@ mod finished;
 pub mod import;
 mod imported;
 pub mod limits;
+pub mod moving;
 pub mod options;
 mod pairs;
 mod read;

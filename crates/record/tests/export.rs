@@ -163,6 +163,37 @@ fn every_format_is_listed_once_and_writes_every_table() {
 }
 
 #[test]
+fn moving_statistics_are_of_all_and_each_and_end_with_the_whole_run() {
+    use rtproof_stats::moving::Lengths;
+    let opened = record();
+    let text = exported(&opened, "csv", Some("moving"));
+    let mut lines = text.lines();
+    let heads: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert!(rows.iter().all(|row| row.len() == heads.len()));
+    let column = |name: &str| heads.iter().position(|head| *head == name).expect(name);
+    for thread in &opened.run.threads {
+        let cpu = thread.info.cpu.to_string();
+        let last = rows.iter().rfind(|row| row[0] == cpu).expect("rows of the CPU");
+        let wake = &thread.totals.wake;
+        let number = |name: &str| last[column(name)].parse::<f64>().unwrap();
+        assert_eq!(number("cumulative_n"), wake.count() as f64);
+        assert_eq!(Some(number("cumulative_mean_ns")), wake.mean());
+        assert_eq!(Some(number("cumulative_sd_ns")), wake.sd());
+        let missed: u64 = rows
+            .iter()
+            .filter(|row| row[0] == cpu)
+            .map(|row| row[column("missed")].parse::<u64>().unwrap())
+            .sum();
+        assert_eq!(missed, thread.totals.missed);
+    }
+    assert!(rows.iter().any(|row| row[0].is_empty()), "all together");
+    let asked = Lengths { window_ns: Some(1_500_000_000), half_life_ns: None };
+    let error = export::export_moving(&opened, asked, &mut io::sink()).unwrap_err();
+    assert!(error.to_string().contains("multiple of"), "{error}");
+}
+
+#[test]
 fn what_there_is_not_is_refused_with_what_there_is() {
     let opened = record();
     let refused = |format: &str, table: Option<&str>, expected: &str| {

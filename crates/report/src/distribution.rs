@@ -1,6 +1,9 @@
 //! Words and numbers that text and HTML share about the distribution of the samples.
 
-use rtproof_judge::units::{self, grouped};
+use rtproof_judge::{
+    moving::{Gap, Moving},
+    units::{self, grouped},
+};
 use rtproof_stats::extreme::holdout::Holdout;
 
 /// What the numbers are, and what they are not for.
@@ -34,6 +37,36 @@ pub(crate) fn number(value: f64) -> String {
         a if a >= 0.1 || a == 0.0 => format!("{value:.2}"),
         _ => format!("{value:.4}"),
     }
+}
+
+/// Time without samples and missed wake-ups, which moving statistics do not show; the first `most`
+/// gaps by name. `None`: there is nothing of that.
+pub(crate) fn gaps(moving: &Moving, most: usize) -> Option<String> {
+    let mut texts = Vec::new();
+    if moving.gaps_all > 0 {
+        let named = |gap: &Gap| {
+            let cpus = units::count(gap.cpus as usize, "CPU");
+            format!(
+                "{cpus} from {} to {}",
+                units::duration(gap.from_ns),
+                units::duration(gap.to_ns)
+            )
+        };
+        let shown: Vec<String> = moving.gaps.iter().take(most).map(named).collect();
+        let more = match moving.gaps_all - shown.len() as u64 {
+            0 => String::new(),
+            more => format!(", and {} more", grouped(more)),
+        };
+        texts.push(format!("No sample: {}{more}.", shown.join(", ")));
+    }
+    if moving.missed > 0 {
+        texts.push(format!(
+            "{} missed in {} of the steps; no value here counts them, the deadline view does.",
+            units::count(moving.missed as usize, "wake-up"),
+            grouped(moving.missed_steps)
+        ));
+    }
+    (!texts.is_empty()).then(|| texts.join(" "))
 }
 
 /// What became of the prediction.

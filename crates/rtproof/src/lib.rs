@@ -10,6 +10,7 @@ pub mod commands;
 pub mod exit;
 mod intent;
 pub mod manners;
+mod moving;
 mod next;
 mod pages;
 pub mod print;

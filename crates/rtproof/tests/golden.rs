@@ -62,6 +62,15 @@ const DETAILS: &[Case] = &[
     ("check-bad-v", &["check", "--root", "bad.txt", "--only", "memory", "-v"], 0),
     ("report-v", &["report", "robot.rtproof", "-v"], 2),
     ("report-q", &["report", "robot.rtproof", "-q"], 2),
+    ("report-moving", &["report", "robot.rtproof", "--moving", "2s"], 2),
+    ("report-moving-partial", &["report", "robot.rtproof", "--moving", "1500ms"], 64),
+    ("report-moving-long", &["report", "robot.rtproof", "--moving", "1h"], 64),
+    ("report-half-life", &["report", "robot.rtproof", "--half-life", "10ms"], 64),
+    (
+        "export-moving-elsewhere",
+        &["export", "robot.rtproof", "--format", "hdr", "--moving", "2s"],
+        64,
+    ),
 ];
 
 /// Commands whose help is kept; the first is rtproof's own.

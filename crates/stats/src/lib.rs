@@ -17,6 +17,7 @@ pub mod holm;
 pub mod jitter;
 pub mod long_run;
 pub mod moments;
+pub mod moving;
 mod optimum;
 pub mod p2;
 pub mod paired;

@@ -52,7 +52,7 @@ impl Shape {
     }
 
     /// From sums of the powers of deviations.
-    fn from_central(n: f64, [s2, s3, s4]: [f64; 3], is_estimate: bool) -> Option<Self> {
+    pub(crate) fn from_central(n: f64, [s2, s3, s4]: [f64; 3], is_estimate: bool) -> Option<Self> {
         let variance = s2 / n;
         if variance <= 0.0 || !variance.is_finite() {
             return None;
@@ -75,7 +75,7 @@ pub fn hard_bounds(n: u64) -> Option<(f64, f64)> {
 }
 
 /// Sums of the 2nd, 3rd and 4th power of the deviations from the mean.
-fn central(moments: &Moments) -> Option<[f64; 3]> {
+pub(crate) fn central(moments: &Moments) -> Option<[f64; 3]> {
     let n = u128::from(moments.count());
     let (s1, s2, higher) = moments.power_sums();
     let (s3, s4) = higher?;

@@ -6,9 +6,9 @@ use std::{
 };
 
 use rtproof_host::harmless;
-use rtproof_stats::{Histogram, Layout};
+use rtproof_stats::{Histogram, Layout, moving::Lengths};
 
-use super::{ExportError, Exporter};
+use super::{ExportError, Exporter, moving};
 use crate::{
     Opened, Run,
     rows::{Row, put},
@@ -26,7 +26,7 @@ pub(super) const CSV: Exporter = Exporter {
 };
 
 /// Tables: name, names of the columns, rows.
-const TABLES: [(&str, &str, Rows); 13] = [
+const TABLES: [(&str, &str, Rows); 14] = [
     (
         "seconds",
         "thread,cpu,second,from_ns,to_ns,sampled,min_ns,max_ns,max_at_ns,sum_ns,missed,\
@@ -62,6 +62,14 @@ const TABLES: [(&str, &str, Rows); 13] = [
         imported,
     ),
     ("bins", "series,label,lower_ns,upper_ns,n", bins),
+    // Its head is made from the list of statistics.
+    (moving::TABLE, "", |run, lines| {
+        // The default lengths fit every run.
+        match crate::moving::spans(run, Lengths::default()) {
+            Ok(spans) => moving::rows(run, spans, lines.out),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }),
 ];
 
 type Rows = fn(&Run, &mut Lines<'_>) -> io::Result<()>;
@@ -80,6 +88,7 @@ fn write(opened: &Opened, table: &str, out: &mut dyn Write) -> Result<(), Export
     for (_, head, rows) in TABLES.iter().filter(|(name, ..)| *name == table) {
         match table {
             "host" => writeln!(out, "{},{head}", host_columns().join(","))?,
+            moving::TABLE => moving::head(out)?,
             _ => writeln!(out, "{head}")?,
         }
         rows(&opened.run, &mut Lines { out: &mut *out })?;

@@ -58,6 +58,9 @@ pub enum ExportError {
         /// What it cannot hold.
         what: String,
     },
+    /// Lengths of a window that the run does not have.
+    #[error(transparent)]
+    Spans(#[from] rtproof_stats::moving::SpansError),
     /// Writing failed.
     #[error("the export could not be written ({0}); check the disk and the name")]
     Io(#[from] io::Error),

@@ -8,12 +8,16 @@ mod format;
 mod hdr;
 mod json;
 mod junit;
+mod moving;
 mod series;
 
 use std::io::{BufWriter, Write};
 
 pub use self::format::{ExportError, Exporter};
 pub use json::{Document, SCHEMA as JSON_SCHEMA};
+pub use moving::TABLE as MOVING_TABLE;
+
+use rtproof_stats::moving::Lengths;
 
 use crate::Opened;
 
@@ -58,5 +62,25 @@ pub fn export(
     let (exporter, table) = choose(id, table)?;
     let mut out = BufWriter::new(out);
     (exporter.write)(opened, table, &mut out)?;
+    Ok(out.flush()?)
+}
+
+/// Writes the table of moving statistics with the lengths asked for.
+///
+/// # Errors
+/// If the run does not have such lengths, or writing fails.
+pub fn export_moving(
+    opened: &Opened,
+    asked: Lengths,
+    out: &mut dyn Write,
+) -> Result<(), ExportError> {
+    if opened.run.imported.is_some() {
+        let what = "moving statistics of another tool's result, which holds no seconds".into();
+        return Err(ExportError::Content { format: "csv", what });
+    }
+    let spans = crate::moving::spans(&opened.run, asked)?;
+    let mut out = BufWriter::new(out);
+    moving::head(&mut out)?;
+    moving::rows(&opened.run, spans, &mut out)?;
     Ok(out.flush()?)
 }

@@ -103,7 +103,8 @@ fn picture(index: &Index) -> Markup {
         rows.push(Range {
             name: name(cell, thread),
             ends_ns: [min, max],
-            quantiles_ns: [quantiles.p50_ns, quantiles.p99_ns, quantiles.p999_ns],
+            median_ns: quantiles.p50_ns,
+            quantiles_ns: [quantiles.p5_ns, quantiles.p95_ns, quantiles.p99_ns, quantiles.p999_ns],
             begins: last != Some(&thread.workload),
         });
         last = Some(&thread.workload);
@@ -116,7 +117,7 @@ fn picture(index: &Index) -> Markup {
     rows.truncate(DRAWN_MAX);
     let text = format!(
         "{} of {}: the line goes from the smallest to the largest sample, the large dot is the \
-         median, small ones are p99 and p99.9, the ring is the maximum.",
+         median, small ones are p5, p95, p99 and p99.9, the ring is the maximum.",
         units::count(rows.len(), "row"),
         all
     );

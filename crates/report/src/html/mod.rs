@@ -19,6 +19,7 @@ mod machine;
 pub mod measure;
 mod method;
 mod missed;
+mod moving;
 mod page;
 mod paper;
 mod parts;
@@ -129,18 +130,23 @@ fn footer(report: &Report) -> Markup {
             p {
                 "Made by rtproof " (report.run.tool_version) " from run "
                 code { (report.run.run_id) }
-                ". This file holds the whole report as JSON in the element "
-                code { "rtproof-report" } "."
+                ". This file holds the report as JSON in the element "
+                code { "rtproof-report" }
+                ", without the steps of moving statistics, which "
+                code { "rtproof report --json" } " prints."
             }
         }
     }
 }
 
-/// The report as JSON within the page, with the spikes that it shows; the record has all of them.
+/// The report as JSON within the page, with the spikes that it shows and without the steps of
+/// moving statistics; the record has all of them.
 fn data(report: &Report, shown: usize) -> Markup {
     let mut report = report.clone();
     if let Some(spikes) = &mut report.spikes {
         spikes.worst.truncate(shown);
     }
+    // They stand in the picture and its table.
+    report.moving.rows.clear();
     parts::data("rtproof-report", &report)
 }

@@ -360,7 +360,7 @@ fn what_happened_beside_is_marked_in_the_pictures_over_time() {
     );
     assert!(heat.contains("SCHED_OTHER to SCHED_FIFO 1 before 14.0 s"));
     assert_eq!(count(&picture("chart-strip"), "class=\"event\""), 3 + 2 + 7 + 1 + 1);
-    assert_eq!(count(&picture("chart-averages"), "class=\"lane\""), 6);
+    assert_eq!(count(&picture("chart-moving"), "class=\"lane\""), 6);
     assert!(page.contains("Marked above the plot: CPU 3 outside (3), CPU 2 level (2)"));
     let plain = html(&sample::run(&Shape::default()));
     assert!(!plain.contains("class=\"lane\"") && !plain.contains("swatch event"));
@@ -374,7 +374,10 @@ fn moments_and_averages_have_their_conventions_beside_them() {
     for text in ["skewness g1", "kurtosis g2 + 3", "P² estimate", "extremal index", "CPU 2"] {
         assert!(section.to_lowercase().contains(&text.to_lowercase()), "{text}");
     }
-    assert!(page.contains("id=\"chart-averages\"") && page.contains("cumulative average"));
+    for id in ["chart-moving", "chart-moving-skewness", "chart-moving-kurtosis"] {
+        assert!(page.contains(&format!("id=\"{id}\"")), "{id}");
+    }
+    assert!(page.contains("all so far (cumulative)") && page.contains("id=\"moving-p99-9\""));
     assert!(page.contains("href=\"#moments\""));
     let mut none = sample::run(&Shape { seconds: 1, ..Shape::default() });
     none.threads.clear();

@@ -1,16 +1,15 @@
 //! Latency over time: the heat map of all CPUs and the worst case of each.
 
 use maud::{Markup, html};
-use rtproof_judge::{Report, averages::AverageRow, units};
+use rtproof_judge::{Report, units};
 use rtproof_record::{Run, run::Thread};
 
 use super::{
-    dots,
+    dots, moving,
     page::Page,
     parts::{self, Figure},
 };
 use crate::svg::{
-    averages,
     bins::{Column, HeatBins, TimeBins},
     events::Events,
     heat,
@@ -34,8 +33,8 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
                 (heat_figure(run, report, columns, &events))
             }
             details.fold {
-                summary { "Mean latency over time" }
-                (averages_figure(report, time, &events))
+                summary { "Mean, deviation, percentiles and shape over time" }
+                (moving::figures(report, time, &events))
             }
         }
     }
@@ -167,53 +166,6 @@ fn strip_table(run: &Run) -> Markup {
             ("#at", &|thread| html! { (at(thread).as_deref().unwrap_or(parts::NONE)) }),
             ("#late", &|thread| html! { (units::grouped(thread.totals.late())) }),
             ("#missed", &|thread| html! { (units::grouped(thread.totals.missed)) }),
-        ],
-    )
-}
-
-fn averages_figure(report: &Report, time: TimeBins, events: &Events) -> Markup {
-    let title = "Mean latency over time";
-    let Some(last) = report.averages.rows.last() else {
-        return parts::no_chart("chart-averages", title, NOTHING);
-    };
-    let window = units::duration(report.averages.window_ns);
-    let text = averages_text(report, last, &window);
-    let legend = [
-        ("s0 faint", format!("mean of each {}", units::duration(report.averages.width_ns))),
-        ("s0", format!("moving average over {window}")),
-        ("s1", "cumulative average".to_owned()),
-    ];
-    let legend = legend.map(|(class, text)| (class.to_owned(), None, text));
-    parts::figure(&Figure {
-        title,
-        text: &text,
-        picture: averages::draw(report, time, events, (title, &text)),
-        legend: parts::legend(&legend),
-        table: Some(averages_table(report)),
-    })
-}
-
-fn averages_text(report: &Report, last: &AverageRow, window: &str) -> String {
-    let ns = |value: f64| units::ns(value.round() as u64);
-    let moving = report.averages.rows.iter().filter_map(|row| row.moving_ns);
-    let ends = moving.fold(None, |ends: Option<(f64, f64)>, of| {
-        Some(ends.map_or((of, of), |(low, high)| (low.min(of), high.max(of))))
-    });
-    let ends = ends.map_or_else(String::new, |(low, high)| {
-        format!("; over {window} it was between {} and {}", ns(low), ns(high))
-    });
-    format!("All CPUs together: the mean of the whole run is {}{ends}.", ns(last.cumulative_ns))
-}
-
-fn averages_table(report: &Report) -> Markup {
-    parts::table(
-        &report.averages.rows,
-        &[
-            ("from", &|row| html! { (units::duration(row.from_ns)) }),
-            ("#samples", &|row| html! { (units::grouped(row.n)) }),
-            ("#mean, µs", &|row| html! { (parts::us_mean(Some(row.mean_ns))) }),
-            ("#cumulative, µs", &|row| html! { (parts::us_mean(Some(row.cumulative_ns))) }),
-            ("#moving, µs", &|row| html! { (parts::us_mean(row.moving_ns)) }),
         ],
     )
 }

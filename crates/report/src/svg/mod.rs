@@ -5,7 +5,6 @@
 //! record is drawn: coordinates have one decimal, nothing is random, colours are classes that the
 //! page gives light, dark and printed values.
 
-pub(crate) mod averages;
 pub(crate) mod bins;
 pub(crate) mod compare;
 pub(crate) mod dots;
@@ -18,6 +17,7 @@ pub(crate) mod host;
 pub(crate) mod labels;
 mod levels;
 pub(crate) mod missed;
+pub(crate) mod moving;
 pub(crate) mod percentile;
 pub(crate) mod ranges;
 pub(crate) mod scale;

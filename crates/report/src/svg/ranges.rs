@@ -24,8 +24,10 @@ pub(crate) struct Range {
     pub(crate) name: String,
     /// Smallest and largest.
     pub(crate) ends_ns: [u64; 2],
-    /// p50, p99 and p99.9, those that the samples carry.
-    pub(crate) quantiles_ns: [Option<u64>; 3],
+    /// p50.
+    pub(crate) median_ns: Option<u64>,
+    /// p5, p95, p99 and p99.9, those that the samples carry.
+    pub(crate) quantiles_ns: [Option<u64>; 4],
     /// Whether it begins a group.
     pub(crate) begins: bool,
 }
@@ -67,7 +69,6 @@ fn draw_row(frame: &Frame, y: f64, row: &Range) -> Markup {
     };
     let x = |ns: u64| frame.px_x(ns.max(1) as f64);
     let [low, high] = row.ends_ns.map(x);
-    let [p50, p99, p999] = row.quantiles_ns;
     let mut line = Path::default();
     line.to(low, y).across(high);
     let edge = px(y - ROW / 2.0);
@@ -81,10 +82,10 @@ fn draw_row(frame: &Frame, y: f64, row: &Range) -> Markup {
                 (name)
             }
             path.whisker d=(line.finish()) {}
-            @if let Some(ns) = p50 {
+            @if let Some(ns) = row.median_ns {
                 circle.point cx=(px(x(ns))) cy=(px(y)) r="4.5" { title { "p50" } }
             }
-            @for ns in [p99, p999].into_iter().flatten() {
+            @for ns in row.quantiles_ns.into_iter().flatten() {
                 circle.point cx=(px(x(ns))) cy=(px(y)) r="2.5" {}
             }
             circle.ring cx=(px(high)) cy=(px(y)) r="3.5" { title { "max" } }

@@ -119,14 +119,6 @@ impl Scale {
             .collect()
     }
 
-    /// Ticks of a latency axis, linear or logarithmic.
-    pub(crate) fn latency_steps(self) -> Vec<Tick> {
-        if let Self::Log { .. } = self {
-            return self.latency_ticks(5.0);
-        }
-        self.latency_steps_of(3.5)
-    }
-
     /// Ticks of a linear latency axis with room for about `room` texts.
     pub(crate) fn latency_steps_of(self, room: f64) -> Vec<Tick> {
         let text = |value| if value > 0.0 { latency_text(value) } else { "0".into() };
@@ -224,7 +216,7 @@ mod tests {
         assert_eq!(count_text(10_000.0).replace('\u{202f}', " "), "10 k");
         let round = Scale::from_zero(930.0).round_ticks();
         assert_eq!(named(round), ["0", "500"]);
-        let latency = Scale::from_zero(26_000.0).latency_steps();
+        let latency = Scale::from_zero(26_000.0).latency_steps_of(3.5);
         assert_eq!(named(latency), ["0", "10 µs", "20 µs"]);
     }
 }

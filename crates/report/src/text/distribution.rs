@@ -1,11 +1,11 @@
-//! Moments, P² estimates and averages as text: what is asked for with -v.
+//! Moments and P² estimates as text: what is asked for with -v.
 
 use std::io::{self, Write};
 
 use rtproof_judge::{
     Report,
     distribution::Distribution,
-    units::{self, grouped, us_column},
+    units::{grouped, us_column},
 };
 
 use crate::{
@@ -28,7 +28,6 @@ pub fn distribution(to: &mut Sheet, report: &Report) -> io::Result<()> {
     for of in &report.distribution {
         estimates(to, INDENT, of)?;
     }
-    averages(to, report)?;
     if let Some(held) = &report.holdout {
         wrapped(to, INDENT, INDENT, &held_out(held))?;
     }
@@ -89,27 +88,4 @@ pub(super) fn estimates(to: &mut Sheet, indent: &str, of: &Distribution) -> io::
     let text =
         format!("{}: P² estimates (histogram, error of P²) {} µs", name(of.cpu), texts.join(", "));
     wrapped(to, indent, &format!("{indent}  "), &text)
-}
-
-fn averages(to: &mut Sheet, report: &Report) -> io::Result<()> {
-    let averages = &report.averages;
-    let us = |ns: f64| format!("{:.3}", ns / 1000.0);
-    let Some(last) = averages.rows.last() else { return Ok(()) };
-    let mut text = format!("Averages: cumulative {} µs", us(last.cumulative_ns));
-    let moving = || averages.rows.iter().filter_map(|row| Some((row.moving_ns?, row.from_ns)));
-    let ends = moving()
-        .min_by(|a, b| a.0.total_cmp(&b.0))
-        .zip(moving().max_by(|a, b| a.0.total_cmp(&b.0)));
-    if let Some((low, high)) = ends {
-        let end = |from_ns: u64| units::duration(from_ns.saturating_add(averages.width_ns));
-        text += &format!(
-            "; moving over {}: {} µs at {} to {} µs at {}",
-            units::duration(averages.window_ns),
-            us(low.0),
-            end(low.1),
-            us(high.0),
-            end(high.1)
-        );
-    }
-    wrapped(to, INDENT, INDENT, &text)
 }

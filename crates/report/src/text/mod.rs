@@ -12,6 +12,7 @@ mod ink;
 pub mod launch;
 pub mod measure;
 mod measured;
+mod moving;
 mod plan;
 mod proofs;
 mod sheet;
@@ -37,6 +38,7 @@ pub use self::{
     findings::{Detail, application, audit},
     imported::imported,
     measured::measured,
+    moving::moving,
     plan::{entries_by_hand, place, plan, steps, tokens},
     proofs::proofs,
     sheet::{BAD, BOLD, DIM, GOOD, Glyphs, Ink, Page, Sheet, WARN, WIDTH_MAX, WIDTH_MIN, wrapped},

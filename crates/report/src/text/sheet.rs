@@ -151,6 +151,21 @@ pub(super) fn table(
     rows: &[Vec<String>],
     spare: &[&str],
 ) -> io::Result<()> {
+    columns_of(to, indent, "   µs", rows, spare)
+}
+
+/// The same of values in several units.
+pub(super) fn columns(to: &mut Sheet, indent: &str, rows: &[Vec<String>]) -> io::Result<()> {
+    columns_of(to, indent, "", rows, &[])
+}
+
+fn columns_of(
+    to: &mut Sheet,
+    indent: &str,
+    unit: &str,
+    rows: &[Vec<String>],
+    spare: &[&str],
+) -> io::Result<()> {
     // A line end in a name would begin a line that says anything.
     let row = |row: &Vec<String>| row.iter().map(|cell| harmless::line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
@@ -158,7 +173,7 @@ pub(super) fn table(
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     let shown = fitting(&rows[0], &widths, spare, to.page.columns.saturating_sub(indent.len() + 5));
     for (i, row) in rows.iter().enumerate() {
-        let (style, unit) = if i == 0 { (DIM, "   µs") } else { (Ink::PLAIN, "") };
+        let (style, unit) = if i == 0 { (DIM, unit) } else { (Ink::PLAIN, "") };
         write!(to, "{indent}{style}{:<w$}", row[0], w = widths[0])?;
         for at in shown.iter().copied().skip(1) {
             write!(to, "  {:>width$}", row[at], width = widths[at])?;

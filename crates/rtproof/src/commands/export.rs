@@ -8,8 +8,9 @@ use std::{
 use anyhow::Context;
 use rtproof_record::export::{self, ExportError};
 use rtproof_run::file;
+use rtproof_stats::moving::Lengths;
 
-use crate::exit;
+use crate::{exit, moving::MovingArgs};
 use rtproof_run::opened::open_whole;
 
 /// Arguments of `export`.
@@ -17,6 +18,7 @@ use rtproof_run::opened::open_whole;
 #[command(after_help = "\
 Examples:
   rtproof export run.rtproof --format csv --table seconds > seconds.csv
+  rtproof export run.rtproof --format csv --table moving --moving 10s > moving.csv
   rtproof export run.rtproof --format hdr -o run.hlog")]
 pub struct Args {
     /// The record
@@ -30,6 +32,10 @@ pub struct Args {
     /// Table, for formats that hold one; a wrong name lists them
     #[arg(long)]
     pub table: Option<String>,
+
+    /// Lengths of the table `moving`
+    #[command(flatten)]
+    pub moving: MovingArgs,
 
     /// File to write, - for stdout; default: stdout
     #[arg(short, long, value_name = "FILE")]
@@ -45,13 +51,23 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     // A wrong format or table is reported before any file is opened.
     export::choose(&args.format, args.table.as_deref())
         .map_err(|error| exit::usage(error.to_string()))?;
+    let asked = args.moving.lengths();
+    let is_moving = args.format == "csv" && args.table.as_deref() == Some(export::MOVING_TABLE);
+    if asked != Lengths::default() && !is_moving {
+        let why = "--moving and --half-life are of one table; give --format csv --table moving";
+        return Err(exit::usage(why));
+    }
     let output = args.output.as_deref().filter(|path| path.as_os_str() != "-");
     let target = output.unwrap_or("/dev/stdout".as_ref()); // a shell may append
     file::check_target(&args.record, target)?;
     let opened = open_whole(&args.record)?;
     let write = |to: &mut dyn Write| {
-        let done = export::export(&opened, &args.format, args.table.as_deref(), to);
+        let done = match is_moving {
+            true => export::export_moving(&opened, asked, to),
+            false => export::export(&opened, &args.format, args.table.as_deref(), to),
+        };
         done.map_err(|error| match error {
+            ExportError::Spans(error) => exit::usage(error.to_string()),
             // Without the words round it, which do not know the file.
             ExportError::Io(error) => error.into(),
             error => anyhow::Error::from(error),

@@ -246,6 +246,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         rtproof_report::text::measured(to, &report)?;
         if manners::is_verbose() {
             rtproof_report::text::distribution(to, &report)?;
+            rtproof_report::text::moving(to, &report, false)?;
         }
         rtproof_report::text::spikes_of(to, &sealed.run, &report)?;
         rtproof_report::text::verdict(to, &report)?;

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use rtproof_judge::{Report, Standing};
+use rtproof_judge::{Report, Standing, moving::Moving};
 use rtproof_record::{Opened, Run, SealState, import::Imported};
 use rtproof_report::imported::Document;
 use rtproof_results::answer::Answer;
+use rtproof_stats::moving::Lengths;
 
-use crate::{answers, exit, manners, next, print::Text};
+use crate::{answers, exit, manners, moving::MovingArgs, next, print::Text};
 use rtproof_run::{
     experiment::results,
     opened::{banner, standing},
@@ -19,6 +20,7 @@ use rtproof_run::{
 Examples:
   rtproof report prove-pi5-20261121T020304.rtproof
   rtproof report prove-pi5-20261121T020304.rtproof --html again.html
+  rtproof report prove-pi5-20261121T020304.rtproof --moving 10s --half-life 5s
   rtproof report -v prove-pi5-20261121T020304.rtproof")]
 pub struct Args {
     /// The record
@@ -27,6 +29,10 @@ pub struct Args {
     /// Write the HTML report there
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+
+    /// Lengths of windows
+    #[command(flatten)]
+    pub moving: MovingArgs,
 
     /// Show a record that was changed after it was sealed; it is marked as such
     #[arg(long)]
@@ -50,10 +56,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let judged = |run: &Run| Report::new(run, &Standing::Sealed);
     let (opened, judged) = rtproof_record::read_shown_with(&args.record, judged)?;
     let banner = banner(&args.record, &opened, args.accept_altered)?;
+    let asked = args.moving.lengths();
     if let Some(imported) = &opened.run.imported {
+        if asked != Lengths::default() {
+            let why = "another tool's result holds no seconds to make moving statistics of";
+            return Err(exit::usage(format!("--moving: {}: {why}", args.record.display())));
+        }
         return self::imported(args, imported, banner.as_deref());
     }
-    let report = judged.unwrap_or_else(|| Report::new(&opened.run, &standing(&opened.state)));
+    let mut report = judged.unwrap_or_else(|| Report::new(&opened.run, &standing(&opened.state)));
+    if asked != Lengths::default() {
+        report.moving = moving(&opened.run, asked)?;
+    }
     let banner = match banner {
         None => rejudged(&opened, &report),
         some => some,
@@ -75,6 +89,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         if manners::is_verbose() {
             rtproof_report::text::distribution(to, &report)?;
         }
+        if manners::is_verbose() || asked != Lengths::default() {
+            rtproof_report::text::moving(to, &report, asked != Lengths::default())?;
+        }
         rtproof_report::text::spikes_of(to, &opened.run, &report)?;
         match &opened.run.effects {
             None => rtproof_report::text::verdict(to, &report)?,
@@ -87,6 +104,17 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         crate::pages::write_html(path, &opened.run, &report, banner, answer.next.as_deref())?;
     }
     Ok(exit::of_report(&report))
+}
+
+/// Moving statistics with lengths of the user's own.
+fn moving(run: &Run, asked: Lengths) -> anyhow::Result<Moving> {
+    Moving::of(run, asked).map_err(|error| {
+        let is_short = rtproof_record::moving::spans(run, Lengths::default())
+            .is_ok_and(|spans| spans.step_ns <= 1_000_000_000);
+        let more =
+            "; `rtproof export --format csv --table moving` reads every second of a long run";
+        exit::usage(format!("{error}{}", if is_short { "" } else { more }))
+    })
 }
 
 /// A record of another tool's result: shown for what it is, there is nothing to judge.

@@ -14,7 +14,7 @@ use crate::text::{
     timeline::fitted,
 };
 
-const HEADS: [&str; 5] = ["p50", "p99", "p99.9", "max", "missed"];
+const HEADS: [&str; 7] = ["p5", "p50", "p95", "p99", "p99.9", "max", "missed"];
 /// Columns of a bar, the largest of all.
 const BAR: usize = 8;
 /// Fewest columns in which a cause is worth its place.
@@ -24,7 +24,7 @@ const CAUSE_MIN: usize = 16;
 struct Row<'a> {
     name: String,
     worst: &'a ThreadResult,
-    cells: [String; 5],
+    cells: [String; HEADS.len()],
 }
 
 /// The table; nothing for a single cell.
@@ -71,7 +71,9 @@ fn row<'a>(cell: &'a CellResult, index: &Index) -> Option<Row<'a>> {
     let missed: u64 = cell.threads.iter().map(|thread| thread.missed).sum();
     let quantiles = &worst.quantiles;
     let cells = [
+        time(quantiles.p5_ns),
         time(quantiles.p50_ns),
+        time(quantiles.p95_ns),
         time(quantiles.p99_ns),
         time(quantiles.p999_ns),
         time(worst.samples.max_ns),
