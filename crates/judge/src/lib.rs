@@ -11,6 +11,7 @@ pub mod distribution;
 mod groups;
 pub mod plan;
 pub mod report;
+pub mod rules;
 mod share;
 pub mod spikes;
 pub mod spread;

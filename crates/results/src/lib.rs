@@ -5,6 +5,7 @@ pub mod effects;
 pub mod ended;
 pub mod intent;
 pub mod launch;
+pub mod rules;
 pub mod measure;
 pub mod tune;
 pub mod watch;

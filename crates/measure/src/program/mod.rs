@@ -281,6 +281,12 @@ fn refused(error: &io::Error) -> String {
     }
 }
 
+/// Whether a process has marked a cycle (`rtproof_mark.h`).
+#[must_use]
+pub fn has_marked(pid: u32) -> bool {
+    crate::workloads::marks::has_marked(pid)
+}
+
 /// The policy in force for a thread: whether it is real-time, and its priority in the kernel's
 /// numbers; `None`: it has ended.
 #[must_use]

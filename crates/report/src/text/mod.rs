@@ -14,6 +14,7 @@ pub mod measure;
 mod measured;
 mod plan;
 mod proofs;
+mod rules;
 mod sheet;
 mod spikes;
 mod timeline;
