@@ -30,7 +30,14 @@ pub(super) fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()>
     };
     wrapped(to, &format!("  {DIM}"), "  ", &ready)?;
     write!(to, "{DIM:#}")?;
-    of.breaches.iter().take(BREACHES_MAX).try_for_each(|it| breach(to, it))?;
+    let mut before = None;
+    for it in of.breaches.iter().take(BREACHES_MAX) {
+        if before.replace(it.rule).is_none_or(|before| before != it.rule) {
+            let first = format!("  {BAD}{}{BAD:#}  ", it.rule.id());
+            wrapped(to, &first, "    ", &format!("{}; instead: {}", it.rule.title(), it.instead))?;
+        }
+        breach(to, it)?;
+    }
     let more = of.breaches.len().saturating_sub(BREACHES_MAX) as u64 + of.breaches_more;
     if more > 0 {
         writeln!(to, "{DIM}  and {more} more breaches: --json has them{DIM:#}")?;
@@ -65,15 +72,17 @@ pub(super) fn rules(to: &mut Sheet, of: &Rules, verbose: bool) -> io::Result<()>
 fn breach(to: &mut Sheet, it: &Breach) -> io::Result<()> {
     let worst = it.worst_ns.map_or_else(String::new, |ns| format!(", at most {}", units::ns(ns)));
     let times = if it.count == 1 { "once".into() } else { format!("{} times", it.count) };
-    let first = format!("  {BAD}{}{BAD:#}  {}:{} ", it.rule.id(), it.thread, it.tid);
+    let first = format!("    {}:{} ", it.thread, it.tid);
     let place = it.at.as_ref().map_or_else(String::new, |at| format!(" at {}", frame(at)));
-    wrapped(to, &first, "    ", &format!("{}{place}; {times}{worst}", it.what))?;
+    let text = format!("{}{place}; {times}{worst}; {}", it.what, it.why);
+    wrapped(to, &first, "      ", &text)?;
     let shown: Vec<String> = it.stack.iter().take(FRAMES_MAX).map(frame).collect();
     let cut = if it.is_cut || it.stack.len() > FRAMES_MAX { ", ..." } else { "" };
     if !shown.is_empty() {
-        wrapped(to, &format!("    {DIM}stack{DIM:#} "), "      ", &format!("{}{cut}", shown.join(", ")))?;
+        let text = format!("{}{cut}", shown.join(", "));
+        wrapped(to, &format!("      {DIM}stack{DIM:#} "), "        ", &text)?;
     }
-    wrapped(to, "    ", "    ", &format!("why: {}; instead: {}", it.why, it.instead))
+    Ok(())
 }
 
 fn frame(it: &Frame) -> String {

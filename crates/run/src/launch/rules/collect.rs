@@ -14,13 +14,20 @@ use super::symbols::{Symbols, own};
 /// Most breaches that are kept apart.
 const BREACHES_MAX: usize = 256;
 
+/// Most stacks whose place is remembered.
+const STACKS_MAX: usize = 4_096;
+
 /// Rule, thread, call and stack.
-type Place = (Rule, u32, String, Vec<u64>);
+type Exact = (Rule, u32, String, Vec<u64>);
+/// The same with the program's own frame in place of the stack, where it has one: function, file
+/// and line.
+type Place = (Rule, u32, String, Result<(String, String, u32), Vec<u64>>);
 
 /// What was found.
 #[derive(Default)]
 pub(super) struct Collected {
     breaches: BTreeMap<Place, Breach>,
+    places: BTreeMap<Exact, Place>,
     more: u64,
     pub(super) from_ns: Option<u64>,
     pub(super) until_ns: Option<u64>,
@@ -45,7 +52,20 @@ impl Collected {
         let unwound = found.stack.as_ref().map(|stack| symbols.unwind(found.pid, stack));
         let (addresses, is_cut) = unwound.unwrap_or_default();
         let call = found.what.split(' ').next().unwrap_or_default().to_owned();
-        let place = (found.rule, found.tid, call, addresses);
+        let exact = (found.rule, found.tid, call, addresses);
+        let mut stack = Vec::new();
+        let place = self.places.get(&exact).cloned().unwrap_or_else(|| {
+            let frames = exact.3.iter().flat_map(|address| symbols.frames(found.pid, *address));
+            stack = frames.collect();
+            let at = own(&stack).map(|at| {
+                let text = |of: &Option<String>| of.clone().unwrap_or_default();
+                (text(&at.function), text(&at.file), at.line.unwrap_or(0))
+            });
+            (exact.0, exact.1, exact.2.clone(), at.ok_or_else(|| exact.3.clone()))
+        });
+        if self.places.len() < STACKS_MAX {
+            self.places.entry(exact).or_insert_with(|| place.clone());
+        }
         if let Some(breach) = self.breaches.get_mut(&place) {
             breach.count += 1;
             breach.worst_ns = breach.worst_ns.max(found.lasted_ns);
@@ -55,8 +75,6 @@ impl Collected {
             self.more += 1;
             return;
         }
-        let stack: Vec<_> =
-            place.3.iter().flat_map(|address| symbols.frames(found.pid, *address)).collect();
         let breach = Breach {
             rule: found.rule,
             pid: found.pid,

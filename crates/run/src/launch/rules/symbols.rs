@@ -37,7 +37,7 @@ struct Image {
     /// Functions of the symbol tables: address, size, name.
     functions: Vec<(u64, u64, String)>,
     sections: BTreeMap<&'static str, (u64, Vec<u8>)>,
-    /// Segments: offset in the file, bytes, address.
+    /// Segments of code: offset in the file, bytes, address.
     segments: Vec<(u64, u64, u64)>,
 }
 
@@ -207,8 +207,14 @@ impl Image {
             .filter_map(|of| Some((of.address(), of.size(), of.name().ok()?.to_owned())))
             .collect();
         functions.sort();
+        // Others may share a page with one that is executed.
+        let is_code = |of: &object::Segment<'_, '_>| match of.flags() {
+            object::SegmentFlags::Elf { p_flags } => p_flags & object::elf::PF_X != 0,
+            _ => true,
+        };
+        let segments = file.segments().filter(is_code);
         let segments =
-            file.segments().map(|of| (of.file_range().0, of.file_range().1, of.address()));
+            segments.map(|of| (of.file_range().0, of.file_range().1, of.address()));
         let segments = segments.collect();
         Some(Self { lines, functions, sections, segments })
     }
@@ -271,7 +277,8 @@ pub(super) fn own(stack: &[Frame]) -> Option<&Frame> {
     let mut program = stack.iter().filter(is_program).filter(|it| !is_standard(it));
     let all = program.clone();
     program.find(|it| it.line.is_some_and(|line| line > 0)).or_else(|| {
-        let mut named = all.filter(|it| it.function.is_some());
+        let is_start = |it: &&Frame| it.function.as_deref() == Some("_start");
+        let mut named = all.filter(|it| it.function.is_some() && !is_start(it));
         named.next()
     })
 }
